@@ -1,0 +1,169 @@
+"""`co`: find the command, build only its parser, run it, and turn errors into one line and an exit code.
+
+0 done, 1 nothing found, 2 wrong usage or bad input, 3 something is broken, 130 stopped by Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, NamedTuple, NoReturn
+
+from co_cli.errors import KnowledgeError
+
+
+class Command(NamedTuple):
+    """Where a command lives and what it does, in a few words."""
+
+    module: str
+    summary: str
+    group: str
+
+
+COMMANDS = {
+    "search": Command("search", "search all notes", "Find"),
+    "recall": Command("search", "search memories and show them whole", "Find"),
+    "list": Command("notes", "list notes, newest first", "Find"),
+    "show": Command("notes", "show one note", "Find"),
+    "remember": Command("notes", "save a memory", "Write"),
+    "edit": Command("notes", "change a note, in your editor or field by field", "Write"),
+    "forget": Command("notes", "move a note to the trash", "Write"),
+    "restore": Command("notes", "bring a forgotten note back", "Write"),
+    "article": Command("article", "add articles from files, folders or standard input", "Write"),
+    "init": Command("setup", "make a vault here", "Set up"),
+    "demo": Command("setup", "search the sample vault", "Set up"),
+    "settings": Command("setup", "show every setting and where it came from", "Set up"),
+    "completion": Command("completion", "print shell completion for bash, zsh or fish", "Set up"),
+    "sync": Command("index", "bring the index up to the files", "Look after"),
+    "rebuild": Command("index", "make the index anew from the files", "Look after"),
+    "status": Command("index", "show what is there, in numbers", "Look after"),
+    "doctor": Command("index", "check everything and name a cure for each finding", "Look after"),
+    "bench": Command("bench", "measure this machine, as ratios", "Look after"),
+}
+
+INTRODUCTION = """\
+A memory for agents and people, kept in Markdown files that you own.
+
+  co demo "who decides what ships"       try it on the sample vault
+  co init                                make a vault in this project
+  co remember "Blue first." --tag deploy
+  co search "how do we deploy"
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse, except that a mistake is one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message} (`{self.prog} --help` explains)\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        return _run(arguments)
+    except KnowledgeError as error:
+        return _complain(str(error), error.exit_code)
+    except BrokenPipeError:
+        # the reader of a pipe went away, as `head` does: not an error, but Python must not try to flush again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return _complain("stopped; what was done so far is kept", 130)
+
+
+def _run(arguments: list[str]) -> int:
+    place = _command_place(arguments)
+    if place is None:
+        parser = _main_parser()
+        options = parser.parse_args(arguments)
+        if options.version:
+            from co_cli import __version__
+
+            print(f"co {__version__}")
+            return 0
+        parser.print_help()
+        return 0 if not arguments or options.help_wanted else 2
+    name = arguments[place]
+    if name not in COMMANDS:
+        return _complain(_unknown_command(name), 2)
+    module = import_module(f"co_cli.cli.{COMMANDS[name].module}")
+    parser = make_parser(name, module)
+    options = parser.parse_args([*arguments[:place], *arguments[place + 1 :]])
+    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a note may hold what the terminal cannot show
+    code: int = options.run(options)
+    sys.stdout.flush()
+    return code
+
+
+def make_parser(name: str, module: Any = None) -> Parser:
+    """The parser of one command, with the options that every command has."""
+    module = module or import_module(f"co_cli.cli.{COMMANDS[name].module}")
+    parser = Parser(
+        prog=f"co {name}",
+        description=COMMANDS[name].summary[0].upper() + COMMANDS[name].summary[1:] + ".",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    getattr(module, f"add_{name}")(parser)
+    everywhere = parser.add_argument_group("everywhere")
+    _add_places(everywhere)
+    everywhere.add_argument("--json", action="store_true", help="print JSON, for programs")
+    return parser
+
+
+def _add_places(group: Any) -> None:
+    group.add_argument("--vault", metavar="DIR", help="the folder of notes (else CO_VAULT, the project's, your own)")
+    group.add_argument("--data-dir", metavar="DIR", help="where search.db lives (else CO_DATA_DIR, your data folder)")
+
+
+def _main_parser() -> Parser:
+    groups: dict[str, list[str]] = {}
+    for name, command in COMMANDS.items():
+        groups.setdefault(command.group, []).append(f"  {name:<12}{command.summary}")
+    listing = "\n\n".join(f"{group}:\n" + "\n".join(lines) for group, lines in groups.items())
+    parser = Parser(
+        prog="co",
+        usage="co [--vault DIR] [--data-dir DIR] COMMAND ...",
+        description=INTRODUCTION,
+        epilog=f"{listing}\n\n`co COMMAND --help` explains a command with examples.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        add_help=False,
+        allow_abbrev=False,
+    )
+    parser.add_argument("-h", "--help", action="store_true", dest="help_wanted", help="show this and exit")
+    parser.add_argument("--version", action="store_true", help="show the version and exit")
+    _add_places(parser)
+    return parser
+
+
+def _command_place(arguments: list[str]) -> int | None:
+    """Where the command stands behind the options that may precede it."""
+    place = 0
+    while place < len(arguments):
+        argument = arguments[place]
+        if argument in ("--vault", "--data-dir"):
+            place += 2
+        elif argument.startswith("-"):
+            place += 1
+        else:
+            return place
+    return None
+
+
+def _unknown_command(name: str) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, COMMANDS, n=1)
+    hint = f"did you mean `co {close[0]}`?" if close else "`co --help` lists them"
+    return f"unknown command {name!r}: {hint}"
+
+
+def _complain(message: str, code: int) -> int:
+    from co_cli.cli.terminal import printable
+
+    print(f"co: {printable(' '.join(message.split()))}", file=sys.stderr)
+    return code

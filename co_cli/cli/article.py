@@ -1,0 +1,50 @@
+"""`co article add`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from co_cli.cli.opening import open_knowledge_base, print_json, sync_first
+from co_cli.cli.terminal import ProgressBar, count_of, printable
+from co_cli.errors import InvalidInputError
+
+
+def add_article(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", choices=("add",), help="add: copy texts into the vault's articles/")
+    parser.add_argument("path", nargs="+", help="files, folders, or - for standard input")
+    parser.add_argument("--title", help="the title, for standard input")
+    parser.add_argument("-t", "--tag", action="append", metavar="TAG", help="a tag, for standard input (repeatable)")
+    parser.add_argument("--category", help="a category, for standard input")
+    parser.epilog = (
+        "Files are copied byte for byte; a folder keeps its subfolders. What is there already is not added twice.\n\n"
+        "examples:\n  co article add design.md notes/\n  curl -s example.org/a.md | co article add - --title 'A page'\n"
+    )
+    parser.set_defaults(run=article)
+
+
+def article(options: argparse.Namespace) -> int:
+    files = [path for path in options.path if path != "-"]
+    with open_knowledge_base(options) as kb:
+        sync_first(kb)
+        bar = ProgressBar("adding")
+        imported = [(one.origin, one.saved, one.skipped) for one in kb.import_articles(files, bar)]
+        bar.done()
+        if "-" in options.path:
+            if sys.stdin is None or sys.stdin.isatty():
+                raise InvalidInputError("there is nothing to read: pipe the text in")
+            text = sys.stdin.buffer.read().decode("utf-8", "replace")
+            saved = kb.remember(text, options.title, options.tag, options.category, "import", source="article")
+            imported.append(("-", saved, ""))
+    if options.json:
+        print_json([{"origin": o, "saved": s and s._asdict(), "skipped": why or None} for o, s, why in imported])
+        return 0 if imported else 1
+    for origin, saved, why in imported:
+        outcome = f"{saved.outcome} {saved.ref}" if saved else f"skipped: {why}"
+        print(printable(f"{origin}  {outcome}"))
+    if not imported:
+        print("No texts there (.md, .markdown, .txt).")
+    elif len(imported) > 10:
+        created = sum(saved is not None and saved.outcome == "created" for _, saved, _ in imported)
+        print(f"{count_of(created, 'article')} added, {len(imported) - created:,} not")
+    return 0 if imported else 1

@@ -1,0 +1,111 @@
+"""`co sync`, `rebuild`, `status`, `doctor`."""
+
+from __future__ import annotations
+
+import argparse
+
+from co_cli.cli.opening import open_knowledge_base, print_json
+from co_cli.cli.terminal import ProgressBar, Screen, count_of, printable, size_of
+from co_cli.values import SyncReport
+
+
+def add_sync(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "Search does this by itself; run it to see what changed and which files could not be read.\n"
+    parser.set_defaults(run=sync)
+
+
+def sync(options: argparse.Namespace) -> int:
+    bar = ProgressBar("indexing")
+    with open_knowledge_base(options) as kb:
+        report = kb.sync(bar)
+    bar.done()
+    return _report(options, report)
+
+
+def add_rebuild(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = (
+        "search.db is derived: this reads every file of the vault into a new one and swaps it in when it is complete.\n"
+        "Other vaults in the same search.db come back when they are next used.\n"
+    )
+    parser.set_defaults(run=rebuild)
+
+
+def rebuild(options: argparse.Namespace) -> int:
+    bar = ProgressBar("indexing")
+    with open_knowledge_base(options) as kb:
+        report = kb.rebuild(bar)
+    bar.done()
+    return _report(options, report)
+
+
+def add_status(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(run=status)
+
+
+def status(options: argparse.Namespace) -> int:
+    with open_knowledge_base(options) as kb:
+        state = kb.status()
+        waiting = kb.index.waiting()
+    if options.json:
+        print_json({**state._asdict(), "waiting": waiting})
+        return 0
+    notes = ", ".join(f"{count:,} {source}" for source, count in state.notes.items()) or "none yet"
+    rows = [
+        ("vault", state.vault),
+        ("notes", f"{notes} ({count_of(state.passages, 'passage')})"),
+        ("index", f"{state.search_db} ({size_of(state.search_db_bytes)})"),
+        ("synced", f"{state.synced_at or 'never'}{f', {waiting:,} files changed since' if waiting else ''}"),
+        ("search", state.backend),
+        ("trash", count_of(state.trashed, "note")),
+    ]
+    screen = Screen()
+    for name, value in rows:
+        screen.line(f"{screen.paint(f'{name:<8}', 'dim')}{printable(value)}")
+    _list_troubles(screen, state.skipped, state.problems)
+    return 0
+
+
+def add_doctor(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--fix", action="store_true", help="apply the cures that cannot do harm (the index, never notes)")
+    parser.set_defaults(run=doctor)
+
+
+def doctor(options: argparse.Namespace) -> int:
+    with open_knowledge_base(options) as kb:
+        findings = kb.doctor(options.fix)
+    broken = any(finding.level == "error" and not finding.fixed for finding in findings)
+    if options.json:
+        print_json([finding._asdict() for finding in findings])
+        return 3 if broken else 0
+    screen = Screen()
+    styles = {"ok": ("ok", "green"), "warning": ("!!", "yellow"), "error": ("XX", "red")}
+    for finding in findings:
+        mark, style = ("ok", "green") if finding.fixed else styles[finding.level]
+        screen.line(f"{screen.paint(mark, style)}  {printable(finding.text)}")
+        if finding.cure:
+            screen.line(f"    {'fixed' if finding.fixed else 'cure'}: {printable(finding.cure)}")
+    return 3 if broken else 0
+
+
+def _report(options: argparse.Namespace, report: SyncReport) -> int:
+    if options.json:
+        print_json(report._asdict())
+        return 0
+    screen = Screen()
+    counts = (
+        (len(report.added), "added"),
+        (len(report.changed), "changed"),
+        (len(report.moved), "moved"),
+        (len(report.removed), "removed"),
+        (report.unchanged, "unchanged"),
+    )
+    screen.line(", ".join(f"{count:,} {what}" for count, what in counts if count) or "The vault is empty.")
+    _list_troubles(screen, report.skipped, report.problems)
+    return 0
+
+
+def _list_troubles(screen: Screen, skipped: list[tuple[str, str]], problems: list[tuple[str, str]]) -> None:
+    for path, reason in skipped:
+        screen.line(f"{screen.paint('skipped', 'yellow')}  {printable(path)}: {printable(reason)}")
+    for path, problem in problems:
+        screen.line(f"{screen.paint('problem', 'yellow')}  {printable(path)}: {printable(problem)} (indexed by its body)")

@@ -1,0 +1,240 @@
+"""`co remember`, `list`, `show`, `edit`, `forget`, `restore`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import subprocess
+import sys
+import time
+
+from co_cli.cli.opening import add_filters, assignments, fields_of, open_knowledge_base, print_json, sync_first
+from co_cli.cli.terminal import Screen, age, count_of, printable
+from co_cli.errors import InvalidInputError, KnowledgeError
+from co_cli.notes.refs import lines_of
+from co_cli.values import NoteSummary, Saved
+
+
+def add_remember(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("text", nargs="*", help="what to remember; - or nothing reads standard input")
+    parser.add_argument("--title", help="a title (else the first sentence)")
+    parser.add_argument("-t", "--tag", action="append", metavar="TAG", help="a tag (repeatable)")
+    parser.add_argument("--category", help="preference, fact, decision, correction, procedure, ...")
+    parser.add_argument("--provenance", default="user", help="who said it: user, agent, web, import (default user)")
+    parser.add_argument("--importance", type=float, metavar="0-1", help="how much it matters")
+    parser.add_argument("--set", action="append", metavar="KEY=VALUE", help="any other frontmatter key (repeatable)")
+    parser.epilog = (
+        'examples:\n  co remember "Blue takes traffic first." --tag deploy --category decision\n'
+        "  pbpaste | co remember - --title 'Release checklist'\n"
+    )
+    parser.set_defaults(run=remember)
+
+
+def remember(options: argparse.Namespace) -> int:
+    fields = assignments("--set", options.set)
+    if options.importance is not None:
+        if not 0 <= options.importance <= 1:
+            raise InvalidInputError(f"--importance is between 0 and 1, not {options.importance:g}")
+        fields["importance"] = options.importance
+    content = _text(options.text)
+    with open_knowledge_base(options) as kb:
+        sync_first(kb)
+        saved = kb.remember(
+            content,
+            title=options.title,
+            tags=options.tag,
+            category=options.category,
+            provenance=options.provenance,
+            fields=fields,
+        )
+    return _receipt(options, saved)
+
+
+def add_list(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", nargs="?", choices=("memory", "article"), help="only memories or only articles")
+    parser.add_argument("-n", "--limit", type=int, metavar="N", help="at most so many (default: all)")
+    parser.add_argument("--no-sync", action="store_true", help="do not look for changed files first")
+    parser.add_argument("--trash", action="store_true", help="list what was forgotten instead")
+    add_filters(parser)
+    parser.epilog = "examples:\n  co list memory --tag deploy\n  co list --since 7d --json\n  co list --trash\n"
+    parser.set_defaults(run=list_notes)
+
+
+def list_notes(options: argparse.Namespace) -> int:
+    with open_knowledge_base(options) as kb:
+        if options.trash:
+            return _list_trash(options, kb.store.trashed())
+        if not options.no_sync:
+            sync_first(kb)
+        notes = kb.notes(
+            options.source,
+            options.tag,
+            options.limit,
+            any_tag=options.any_tag,
+            category=options.category,
+            since=options.since,
+            until=options.until,
+            fields=fields_of(options),
+        )
+    if options.json:
+        print_json([note._asdict() for note in notes])
+        return 0 if notes else 1
+    screen = Screen()
+    for note in notes:
+        screen.line(_row(screen, note))
+    if not notes:
+        screen.line("No notes.")
+    elif screen.interactive:
+        screen.line(screen.paint(count_of(len(notes), "note"), "dim"))
+    return 0 if notes else 1
+
+
+def add_show(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("ref", nargs="+", help="a ref such as memory:slug or article:slug#L10-24; a path will do")
+    parser.add_argument("--raw", action="store_true", help="the file as it is, frontmatter included")
+    parser.epilog = "examples:\n  co show memory:blue-pool-first\n  co show article:runbooks/deploy#L10-24\n"
+    parser.set_defaults(run=show)
+
+
+def show(options: argparse.Namespace) -> int:
+    with open_knowledge_base(options) as kb:
+        notes = [(ref, kb.note(ref)) for ref in options.ref]
+        if options.json:
+            shown = [{**note._asdict(), "path": kb.store.absolute(note.path)} for _, note in notes]
+            print_json(shown[0] if len(shown) == 1 else shown)
+            return 0
+        screen = Screen()
+        for number, (ref, note) in enumerate(notes):
+            if number:
+                screen.line()
+            if options.raw:
+                sys.stdout.flush()
+                sys.stdout.buffer.write(kb.store.read(note.path))
+                continue
+            screen.line(f"{screen.paint(printable(note.title), 'bold')}  {screen.paint(printable(note.ref), 'cyan')}")
+            about = [" ".join(f"#{printable(tag)}" for tag in note.tags), printable(note.category or "")]
+            screen.line(screen.paint(" · ".join(part for part in (*about, kb.store.absolute(note.path)) if part), "dim"))
+            screen.line()
+            lines, wanted = note.body.rstrip("\n").split("\n"), lines_of(ref)
+            if wanted:
+                first = max(wanted[0] - note.body_line, 0)
+                lines = lines[first : max(wanted[1] - note.body_line + 1, first + 1)]
+            for line in lines:
+                screen.line(printable(line))
+    return 0
+
+
+def add_edit(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("ref", help="which note")
+    parser.add_argument("--title", help="a new title")
+    parser.add_argument("-t", "--tag", action="append", metavar="TAG", help="all its tags from now on (repeatable)")
+    parser.add_argument("--category", help="a new category")
+    parser.add_argument("--set", action="append", metavar="KEY=VALUE", help="any field; KEY= takes it away (repeatable)")
+    parser.add_argument("--body", metavar="TEXT", help="a new text; - reads standard input")
+    parser.epilog = (
+        "Without options your editor opens ($VISUAL or $EDITOR). With them only those lines of the file change.\n\n"
+        "examples:\n  co edit memory:blue-pool-first\n  co edit blue-pool-first --set importance=0.9 --tag deploy\n"
+    )
+    parser.set_defaults(run=edit)
+
+
+def edit(options: argparse.Namespace) -> int:
+    by_field = any(value is not None for value in (options.title, options.tag, options.category, options.set, options.body))
+    with open_knowledge_base(options) as kb:
+        if by_field:
+            saved = kb.update(
+                options.ref,
+                _text([options.body]) if options.body is not None else None,
+                title=options.title,
+                tags=options.tag,
+                category=options.category,
+                fields=assignments("--set", options.set),
+            )
+            return _receipt(options, saved)
+        note = kb.note(options.ref)
+        path = kb.store.absolute(note.path)
+        _open_editor(path)
+        kb.sync()
+        return _receipt(options, Saved(kb.note(path).ref, path, "updated"))
+
+
+def add_forget(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("ref", nargs="+", help="which notes")
+    parser.epilog = "The file moves to the vault's .trash folder; `co restore REF` brings it back.\n"
+    parser.set_defaults(run=forget)
+
+
+def forget(options: argparse.Namespace) -> int:
+    with open_knowledge_base(options) as kb:
+        for ref in options.ref:
+            kb.note(ref)  # all of them are there, or none is touched
+        gone = [kb.forget(ref) for ref in options.ref]
+    if options.json:
+        print_json([one._asdict() for one in gone])
+    else:
+        for one in gone:
+            print(f"forgotten {printable(one.ref)} (it is in {printable(one.trash)})")
+    return 0
+
+
+def add_restore(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("ref", nargs="+", help="which forgotten notes; `co list --trash` shows them")
+    parser.set_defaults(run=restore)
+
+
+def restore(options: argparse.Namespace) -> int:
+    with open_knowledge_base(options) as kb:
+        back = [kb.restore(ref) for ref in options.ref]
+    if options.json:
+        print_json([saved._asdict() for saved in back])
+    else:
+        for saved in back:
+            print(f"restored {printable(saved.ref)}")
+    return 0
+
+
+def _text(words: list[str]) -> str:
+    if words and words != ["-"]:
+        return " ".join(words)
+    if sys.stdin is None or sys.stdin.isatty():
+        raise InvalidInputError("there is nothing to read: give the text, or pipe it in")
+    return sys.stdin.buffer.read().decode("utf-8", "replace")
+
+
+def _receipt(options: argparse.Namespace, saved: Saved) -> int:
+    if options.json:
+        print_json(saved._asdict())
+    else:
+        detail = f": {printable(saved.detail)}" if saved.detail else ""
+        print(f"{saved.outcome} {printable(saved.ref)}{detail}")
+    return 0
+
+
+def _row(screen: Screen, note: NoteSummary) -> str:
+    tags = " ".join(f"#{printable(tag)}" for tag in note.tags)
+    about = screen.paint(" · ".join(part for part in (age(note.created, time.time()), tags) if part), "dim")
+    return f"{screen.paint(printable(note.ref), 'cyan')}  {printable(note.title)}  {about}"
+
+
+def _list_trash(options: argparse.Namespace, trashed: list[tuple[str, str]]) -> int:
+    if options.json:
+        print_json([{"path": home, "trash": kept} for kept, home in trashed])
+    else:
+        for kept, home in trashed:
+            print(f"{printable(home)}  ({printable(kept)})")
+        if not trashed:
+            print("The trash is empty.")
+    return 0 if trashed else 1
+
+
+def _open_editor(path: str) -> None:
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not editor:
+        raise InvalidInputError(f"set EDITOR, or open the file yourself: {path}")
+    try:
+        done = subprocess.run([*shlex.split(editor), path], check=False)
+    except (OSError, ValueError) as error:
+        raise InvalidInputError(f"the editor {editor!r} cannot be started: {error}") from None
+    if done.returncode:
+        raise KnowledgeError(f"{editor} ended with {done.returncode}; the file is as it left it: {path}")

@@ -1,0 +1,69 @@
+"""What the commands share: opening the vault that the options name, syncing first, filters, JSON."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from co_cli.cli.terminal import ProgressBar
+from co_cli.errors import IndexUnavailableError, InvalidInputError
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.settings import load_settings
+from co_cli.values import SyncReport
+
+
+def open_knowledge_base(options: argparse.Namespace) -> KnowledgeBase:
+    return KnowledgeBase.open(settings=load_settings({"vault": options.vault, "data_dir": options.data_dir}))
+
+
+def sync_first(kb: KnowledgeBase, backend: str | None = None) -> SyncReport | None:
+    """So that a file saved in an editor a second ago is found. Without a usable index the files answer themselves."""
+    if (backend or kb.settings.search_backend) == "grep":
+        return None
+    bar = ProgressBar("indexing")
+    try:
+        return kb.sync(bar)
+    except IndexUnavailableError:
+        return None  # the search that follows meets the same error, answers from the files and says so
+    finally:
+        bar.done()
+
+
+def add_filters(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("filters")
+    group.add_argument("-t", "--tag", action="append", metavar="TAG", help="has this tag (repeatable: all of them)")
+    group.add_argument("--any-tag", action="store_true", help="one of the tags is enough")
+    group.add_argument("--category", help="has this category: preference, fact, decision, ...")
+    group.add_argument("--since", metavar="WHEN", help="created since: 2026-03-01, yesterday, 7d, 3w")
+    group.add_argument("--until", metavar="WHEN", help="created until, that day included")
+    group.add_argument("--where", action="append", metavar="KEY=VALUE", help="any other frontmatter key (repeatable)")
+
+
+def fields_of(options: argparse.Namespace) -> dict[str, str]:
+    return dict(_pair("--where", text) for text in options.where or ())
+
+
+def _pair(option: str, text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise InvalidInputError(f"{option} takes KEY=VALUE, not {text!r}")
+    return key.strip(), value.strip()
+
+
+def assignments(option: str, texts: list[str] | None) -> dict[str, object]:
+    """`--set key=value` pairs, typed as frontmatter would read them; an empty value takes the key away."""
+    from co_cli.notes.frontmatter import read_frontmatter
+
+    found: dict[str, object] = {}
+    for text in texts or ():
+        key, value = _pair(option, text)
+        found[key] = read_frontmatter(f"---\n{key}: {value}\n---\n").metadata.get(key) if value else None
+    return found
+
+
+def print_json(value: Any) -> None:
+    import json  # slow to import, and people do not read JSON
+
+    json.dump(value, sys.stdout, ensure_ascii=False, indent=2, default=list)
+    sys.stdout.write("\n")

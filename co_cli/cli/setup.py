@@ -1,0 +1,112 @@
+"""`co init`, `demo`, `settings`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from co_cli.cli.opening import print_json
+from co_cli.cli.terminal import ProgressBar, Screen, printable
+from co_cli.errors import VaultError
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.places import PROJECT_FOLDER, project_vault
+from co_cli.sample import sample_vault
+from co_cli.settings import SETTINGS, load_settings
+
+TOUR = (
+    "who decides what ships",
+    "how do we calm an angry customer",
+    "what went wrong with the bells",
+)
+
+
+def add_init(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", nargs="?", default=".", help="the project (default: this folder)")
+    parser.epilog = (
+        f"Makes {PROJECT_FOLDER}/knowledge/ with memories/ and articles/ in the project, or the vault that --vault names.\n"
+        "Running it again changes nothing. Commit the folder if the notes belong to the team.\n"
+    )
+    parser.set_defaults(run=init)
+
+
+def init(options: argparse.Namespace) -> int:
+    vault = options.vault or project_vault(options.folder)
+    try:
+        made = not os.path.isdir(os.path.join(vault, "memories"))
+        for name in ("memories", "articles"):
+            os.makedirs(os.path.join(vault, name), exist_ok=True)
+    except OSError as error:
+        raise VaultError(f"{vault} cannot be made: {error.strerror}") from None
+    vault = os.path.abspath(vault)
+    if options.json:
+        print_json({"vault": vault, "made": made})
+    else:
+        print(f"{'made' if made else 'there is already'} {printable(vault)}")
+        if made:
+            print('next: co remember "What this project taught us today." --tag lesson')
+    return 0
+
+
+def add_demo(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("query", nargs="*", help="what to look for (default: a short tour)")
+    parser.add_argument("-n", "--limit", type=int, default=3, metavar="N", help="at most so many (default 3)")
+    parser.epilog = 'The sample vault is about a small team that makes tide clocks.\n\nexample:\n  co demo "who decides what ships"\n'
+    parser.set_defaults(run=demo)
+
+
+def demo(options: argparse.Namespace) -> int:
+    from co_cli.cli.search import as_object, show_result
+
+    settings = load_settings({"data_dir": options.data_dir})
+    queries = [" ".join(options.query)] if options.query else TOUR
+    found_all = True
+    bar = ProgressBar("indexing")
+    with KnowledgeBase.open(sample_vault(), os.path.join(settings.data_dir, "demo")) as kb:
+        kb.sync(bar)
+        bar.done()
+        for number, query in enumerate(queries):
+            found = kb.search(query, limit=options.limit)
+            found_all = found_all and bool(found.hits)
+            if options.json:
+                print_json(as_object(found))
+                continue
+            if len(queries) > 1:
+                screen = Screen()
+                screen.line(("\n" if number else "") + screen.paint(f'$ co demo "{query}"', "green"))
+            show_result(found)
+    return 0 if found_all else 1
+
+
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", nargs="?", help="only this setting's value")
+    parser.epilog = "Order: flag > environment > project .co-cli/settings.toml > your settings.toml > default.\n"
+    parser.set_defaults(run=settings)
+
+
+def settings(options: argparse.Namespace) -> int:
+    from co_cli.errors import SettingsError
+    from co_cli.settings_file import unknown_setting
+
+    loaded = load_settings({"vault": options.vault, "data_dir": options.data_dir})
+    values = {setting.name: getattr(loaded, setting.name) for setting in SETTINGS}
+    if options.name is not None and options.name not in values:
+        raise SettingsError(unknown_setting(options.name))
+    if options.json:
+        rows = {name: {"value": value, "origin": loaded.origins[name]} for name, value in values.items()}
+        print_json(rows[options.name] if options.name else rows)
+        return 0
+    if options.name:
+        print(_shown(values[options.name]))
+        return 0
+    screen = Screen()
+    for setting in SETTINGS:
+        value = screen.paint(printable(_shown(values[setting.name])), "bold")
+        screen.line(f"{setting.name} = {value}  {screen.paint(f'({printable(loaded.origins[setting.name])})', 'cyan')}")
+        screen.line(screen.paint(f"    {setting.help} [{setting.environment}]", "dim"))
+    return 0
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "(unset)"
+    return ", ".join(value) or "(none)" if isinstance(value, tuple) else str(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]

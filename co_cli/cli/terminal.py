@@ -1,0 +1,149 @@
+"""What a person sees: colour only on a terminal, lines that fit, ages in words, and no control character obeyed."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from typing import TextIO
+
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+WIDEST = 100
+
+
+def printable(text: str) -> str:
+    """Escape sequences and direction marks are shown, not obeyed."""
+    return CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}" if ord(found[0]) < 256 else f"\\u{ord(found[0]):04x}", text)
+
+
+def use_colour(stream: TextIO) -> bool:
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("CLICOLOR_FORCE", "0") != "0" or os.environ.get("FORCE_COLOR", "0") not in ("0", ""):
+        return True
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+class Screen:
+    """Standard output, for people."""
+
+    def __init__(self) -> None:
+        self.colour = use_colour(sys.stdout)
+        self.interactive = sys.stdout.isatty()
+        self.width = _width()
+
+    def paint(self, text: str, *styles: str) -> str:
+        if not self.colour or not text:
+            return text
+        return f"\x1b[{';'.join(CODES[style] for style in styles)}m{text}\x1b[0m"
+
+    def line(self, text: str = "") -> None:
+        print(text)
+
+    def wrapped(self, text: str, indent: str, marks: tuple[tuple[int, int], ...] = ()) -> None:
+        """Print a text in lines that fit, the marked stretches highlighted; whole when not on a terminal."""
+        width = self.width - len(indent) if self.interactive else len(text) + 1
+        start = 0
+        while start < len(text):
+            end = len(text)
+            if end - start > width:
+                blank = text.rfind(" ", start, start + width + 1)
+                end = blank if blank > start else start + width
+            self.line(indent + self._marked(text, start, end, marks))
+            start = end + 1 if end < len(text) and text[end] == " " else end
+
+    def _marked(self, text: str, start: int, end: int, marks: tuple[tuple[int, int], ...]) -> str:
+        parts: list[str] = []
+        place = start
+        for first, last in marks:
+            first, last = max(first, place), min(last, end)
+            if first >= last:
+                continue
+            parts += [printable(text[place:first]), self.paint(printable(text[first:last]), "bold", "yellow")]
+            place = last
+        parts.append(printable(text[place:end]))
+        return "".join(parts)
+
+
+def age(moment: str, now: float) -> str:
+    """`2026-11-14T09:12:00Z` as `today`, `3 days ago`, `in 2 months`."""
+    try:
+        seconds = now - _seconds(moment)
+    except ValueError:
+        return moment
+    days = int(abs(seconds) // 86_400)
+    if days == 0:
+        return "today"
+    for size, name in ((365, "year"), (30, "month"), (7, "week"), (1, "day")):
+        if days >= size:
+            count = days // size
+            words = f"{count} {name}{'s' if count > 1 else ''}"
+            return f"{words} ago" if seconds > 0 else f"in {words}"
+    return moment
+
+
+def count_of(number: int, noun: str) -> str:
+    """`1 note`, `2,000 notes`."""
+    plural = noun[:-1] + "ies" if noun.endswith("ry") else noun + "s"
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
+def size_of(count: int) -> str:
+    size = float(count)
+    for unit in ("bytes", "KB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"
+
+
+class ProgressBar:
+    """A bar on standard error for work that takes longer than a blink; lines now and then when that is a file."""
+
+    def __init__(self, verb: str, stream: TextIO | None = None) -> None:
+        self.verb, self.stream = verb, stream or sys.stderr
+        self.started = self.shown = time.monotonic()
+        self.drawn = False
+
+    def __call__(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        pause = 0.1 if self.stream.isatty() else 5.0
+        if now - self.started < 0.4 or (now - self.shown < pause and done < total):
+            return
+        self.shown = now
+        rate = done / max(now - self.started, 1e-9)
+        left = (total - done) / rate if rate else 0
+        text = f"{self.verb} {done:,} of {total:,} ({rate:,.0f} a second, {left:,.0f} s left)"
+        if self.stream.isatty():
+            filled = 24 * done // max(total, 1)
+            self.stream.write(f"\r\x1b[K[{'#' * filled}{'.' * (24 - filled)}] {text}"[: _width() + 4])
+            self.drawn = True
+        else:
+            self.stream.write(text + "\n")
+        self.stream.flush()
+
+    def done(self) -> None:
+        if self.drawn:
+            self.stream.write("\r\x1b[K")
+            self.stream.flush()
+
+
+def _seconds(moment: str) -> float:
+    import calendar  # only for ages; `time` cannot read UTC back
+
+    return calendar.timegm(time.strptime(moment, "%Y-%m-%dT%H:%M:%SZ"))
+
+
+def _width() -> int:
+    try:
+        columns = int(os.environ.get("COLUMNS", "")) or os.get_terminal_size().columns
+    except ValueError:
+        try:
+            columns = os.get_terminal_size().columns
+        except OSError:
+            columns = 80
+    except OSError:
+        columns = 80
+    return max(40, min(columns, WIDEST))

@@ -1,0 +1,43 @@
+"""What makes two vectors comparable, and the narrow contract of everything that turns text into vectors.
+
+A vector travels as the bytes of little-endian float32: that is what sqlite-vec stores, what numpy reads without a copy,
+and what a cold process handles without importing either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, Protocol
+
+EmbedKind = Literal["query", "document"]
+Vector = bytes
+
+
+class VectorSpace(NamedTuple):
+    """Provider, model, dimensions and prompt version: vectors of two spaces are never compared."""
+
+    provider: str
+    model: str
+    dimensions: int
+    prompts: str = "1"
+    """The version of what is put around a text before it is embedded."""
+    vector_weight: float = 0.7
+    """This space's measured share of meaning in a hybrid score; the rest goes to words."""
+
+    @property
+    def key(self) -> str:
+        return f"{self.provider}:{self.model}:{self.dimensions}:{self.prompts}"
+
+
+class Embedder(Protocol):
+    """Texts to unit vectors. A new `space` makes stored vectors unusable, never silently wrong."""
+
+    @property
+    def space(self) -> VectorSpace: ...
+
+    def embed(self, texts: Sequence[str], kind: EmbedKind) -> list[Vector | None]:
+        """One unit vector for each text; None for a text without meaning in this space (empty, no known word).
+
+        Raises EmbeddingError when the texts cannot be embedded now.
+        """
+        ...

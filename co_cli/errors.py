@@ -1,0 +1,76 @@
+"""Everything that can go wrong, as one tree. A message names the thing and the cure.
+
+Expected outcomes (nothing found, a duplicate) are return values, not errors. Doors translate: the command line
+prints the message on one line and exits with `exit_code`, an agent gets it as a retry, MCP as an error.
+"""
+
+from __future__ import annotations
+
+
+class KnowledgeError(Exception):
+    """Something the person at the door can act on."""
+
+    exit_code = 2
+
+
+class SettingsError(KnowledgeError):
+    """A setting that is unknown, malformed, or not allowed where it was found."""
+
+
+class VaultError(KnowledgeError):
+    """A vault that is missing, is not a folder, or cannot be written to."""
+
+
+class UnknownRefError(KnowledgeError):
+    """A ref that names no note; carries the closest ones."""
+
+    def __init__(self, ref: str, closest: list[str]) -> None:
+        self.ref, self.closest = ref, closest
+        hint = f"did you mean {', '.join(closest)}?" if closest else "`co list` shows every ref"
+        super().__init__(f"no note {ref!r}: {hint}")
+
+
+class InvalidInputError(KnowledgeError):
+    """Text, a date, a filter or a limit that makes no sense."""
+
+
+class FrontmatterError(KnowledgeError):
+    """Frontmatter that cannot be edited without guessing."""
+
+    def __init__(self, path: str, line: int, problem: str) -> None:
+        self.path, self.line, self.problem = path, line, problem
+        super().__init__(f"{path}:{line}: {problem}")
+
+
+class NoteConflictError(KnowledgeError):
+    """The note changed, or its name was taken, between reading and writing."""
+
+
+class NoteFileError(KnowledgeError):
+    """The file system refused to read or write a note."""
+
+    exit_code = 3
+
+
+class IndexUnavailableError(KnowledgeError):
+    """search.db cannot be opened, created or used."""
+
+    exit_code = 3
+
+
+class EmbeddingError(KnowledgeError):
+    """An embedder could not answer; search goes on by words."""
+
+    exit_code = 3
+
+
+class EmbedderUnreachableError(EmbeddingError):
+    """The embedding service is not running or does not answer in time."""
+
+
+class ModelMissingError(EmbeddingError):
+    """The service runs but does not have the model."""
+
+
+class WrongDimensionsError(EmbeddingError):
+    """The model answered with vectors of another length, or with no usable numbers."""

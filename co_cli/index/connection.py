@@ -1,0 +1,269 @@
+"""Open search.db: create it, notice that it is another version or not a database, and swap a new one in.
+
+Connections are pooled: a thread borrows one to read, and one writer at a time writes in an immediate transaction.
+Never open the same file with the standard library's sqlite3 in this process: closing it drops our locks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import apsw
+
+from co_cli.errors import IndexUnavailableError
+
+SCHEMA_VERSION = 1
+APPLICATION = 0x636F6B62
+"""Tells our file from somebody else's (`cokb`)."""
+SCHEMA_FILE = os.path.join(os.path.dirname(__file__), "schema.sql")
+OLDEST_SQLITE = 3_051_003
+"""Older ones can lose acknowledged writes when a write-ahead log is reset."""
+BUSY_MS = 10_000
+CACHE_KB = 64_000
+MMAP_BYTES = 1 << 30
+
+WRONG_FILE = (apsw.NotADBError, apsw.CorruptError)
+
+
+class Database:
+    """One search.db, shared by threads and processes."""
+
+    def __init__(self, path: str) -> None:
+        if apsw.SQLITE_VERSION_NUMBER < OLDEST_SQLITE:
+            raise IndexUnavailableError(f"SQLite {apsw.sqlite_lib_version()} can lose writes: `pip install -U apsw`")
+        self.path = path
+        self.set_aside: str | None = None
+        """Where a file that was not usable went, if one was found."""
+        self._idle: list[apsw.Connection] = []
+        self._pool = threading.Lock()
+        self._writer = threading.RLock()
+        self._inode = 0
+
+    def close(self) -> None:
+        with self._pool:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[apsw.Connection]:
+        """A connection in one read transaction: everything it reads is of one moment."""
+        connection = self._borrow()
+        try:
+            connection.execute("begin")
+            try:
+                yield connection
+            finally:
+                connection.execute("rollback")
+        except WRONG_FILE as error:
+            connection.close()
+            raise IndexUnavailableError(f"{self.path} is damaged ({error}): `co rebuild` makes it anew") from error
+        except BaseException:
+            connection.close()
+            raise
+        self._give_back(connection)
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[apsw.Connection]:
+        """A connection in one immediate transaction, committed at the end or undone by an error."""
+        with self._writer:
+            connection = self._borrow()
+            try:
+                with _clear_errors(self.path):
+                    connection.execute("begin immediate")
+                try:
+                    yield connection
+                except BaseException:
+                    connection.execute("rollback")
+                    raise
+                with _clear_errors(self.path):
+                    connection.execute("commit")
+            except BaseException:
+                connection.close()
+                raise
+            self._give_back(connection)
+
+    def rebuild(self, fill: Callable[[Database], None]) -> None:
+        """Fill a new database beside this one, then put it in its place. Readers keep the old one until then."""
+        with opening_lock(self.path):
+            fresh_path = f"{self.path}.new"
+            remove_database(fresh_path)
+            create(fresh_path)
+            fresh = Database(fresh_path)
+            try:
+                fill(fresh)
+                with fresh.writing() as connection:
+                    connection.execute("pragma optimize")
+                with fresh._borrowed() as connection:
+                    connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            finally:
+                fresh.close()
+            self.close()
+            swap(fresh_path, self.path)
+
+    @contextlib.contextmanager
+    def _borrowed(self) -> Iterator[apsw.Connection]:
+        connection = self._borrow()
+        try:
+            yield connection
+        finally:
+            self._give_back(connection)
+
+    def _borrow(self) -> apsw.Connection:
+        """An idle connection, or a new one; none of them if the file was deleted or swapped meanwhile."""
+        try:
+            inode = os.stat(self.path).st_ino
+        except FileNotFoundError:
+            inode = 0
+        with self._pool:
+            if inode != self._inode or not inode:
+                stale, self._idle = self._idle, []
+            else:
+                stale = []
+                if self._idle:
+                    return self._idle.pop()
+        for connection in stale:
+            connection.close()
+        connection = self._open()
+        with self._pool:
+            self._inode = os.stat(self.path).st_ino
+        return connection
+
+    def _give_back(self, connection: apsw.Connection) -> None:
+        with self._pool:
+            if len(self._idle) < 8 and connection.db_filename("main"):
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def _open(self) -> apsw.Connection:
+        """A usable connection to a database of our version, making one if there is none."""
+        with _clear_errors(self.path):
+            connection = _connect_to_ours(self.path)
+            if connection is not None:
+                return connection
+            os.makedirs(os.path.dirname(self.path), exist_ok=True)
+            with opening_lock(self.path):
+                connection = _connect_to_ours(self.path)
+                if connection is not None:
+                    return connection
+                if not _is_ours(self.path):
+                    self.set_aside = set_aside(self.path) or self.set_aside
+                fresh = f"{self.path}.new"
+                remove_database(fresh)
+                create(fresh)
+                swap(fresh, self.path)
+                connection = _connect_to_ours(self.path)
+            if connection is None:
+                raise IndexUnavailableError(f"{self.path} cannot be made: delete it and try again")
+            return connection
+
+
+def _connect_to_ours(path: str) -> apsw.Connection | None:
+    """A connection, or None if the file is missing, empty, not a database, or of another version."""
+    try:
+        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+    except apsw.CantOpenError:
+        if os.path.exists(path):
+            raise
+        return None
+    try:
+        connection.set_busy_timeout(BUSY_MS)
+        if connection.pragma("user_version") != SCHEMA_VERSION or connection.pragma("application_id") != APPLICATION:
+            connection.close()
+            return None
+        _tune(connection)
+    except WRONG_FILE:
+        connection.close()
+        return None
+    return connection
+
+
+def _tune(connection: apsw.Connection) -> None:
+    connection.pragma("synchronous", "normal")  # derived data: a power cut costs the last commits, never the file
+    connection.pragma("cache_size", -CACHE_KB)
+    connection.pragma("mmap_size", MMAP_BYTES)
+    connection.pragma("foreign_keys", 0)
+
+
+def create(path: str) -> None:
+    """Write an empty database of our version; the version is set last, in the same transaction as the tables."""
+    connection = apsw.Connection(path)
+    try:
+        if connection.pragma("journal_mode", "wal") != "wal":
+            raise IndexUnavailableError(f"{path}: this file system cannot hold a write-ahead log; set CO_DATA_DIR")
+        with open(SCHEMA_FILE, encoding="utf-8") as stream:
+            schema = stream.read()
+        connection.execute("begin immediate")
+        connection.execute(schema)
+        connection.pragma("application_id", APPLICATION)
+        connection.pragma("user_version", SCHEMA_VERSION)
+        connection.execute("commit")
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    finally:
+        connection.close()
+
+
+def _is_ours(path: str) -> bool:
+    """A healthy database of this program, whatever its version."""
+    try:
+        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+    except apsw.CantOpenError:
+        return False
+    try:
+        return connection.pragma("application_id") == APPLICATION
+    except WRONG_FILE:
+        return False
+    finally:
+        connection.close()
+
+
+def swap(fresh: str, path: str) -> None:
+    """Put a closed database in place of another. The old log goes first: it must never meet the new file."""
+    try:
+        remove_database(path)
+        os.replace(fresh, path)
+    except PermissionError as error:
+        raise IndexUnavailableError(f"{path} is in use by another program; close it and try again") from error
+
+
+def set_aside(path: str) -> str | None:
+    """Move an unusable database out of the way under a dated name; an empty file just goes."""
+    if not os.path.exists(path):
+        return None
+    if os.path.getsize(path) == 0:
+        remove_database(path)
+        return None
+    kept = f"{path}.{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
+    os.replace(path, kept)
+    remove_database(path)
+    return kept
+
+
+def remove_database(path: str) -> None:
+    for ending in ("", "-wal", "-shm", "-journal"):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path + ending)
+
+
+@contextlib.contextmanager
+def opening_lock(path: str) -> Iterator[None]:
+    """One process at a time creates or swaps the file: eight that open it at once would fail each other."""
+    from co_cli.notes.files import locked
+
+    with locked(f"{path}.lock"):
+        yield
+
+
+@contextlib.contextmanager
+def _clear_errors(path: str) -> Iterator[None]:
+    try:
+        yield
+    except apsw.BusyError as error:
+        raise IndexUnavailableError(f"{path} was locked by another program for {BUSY_MS // 1000} s; try again") from error
+    except (apsw.CantOpenError, apsw.PermissionsError, apsw.ReadOnlyError, apsw.IOError, apsw.FullError, OSError) as error:
+        raise IndexUnavailableError(f"{path} cannot be opened ({error}): check the folder, or set CO_DATA_DIR") from error

@@ -1,0 +1,59 @@
+"""Filters into SQL conditions on `docs`. Values are always parameters; only our own text is put together."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import apsw
+
+from co_cli.values import Filters
+
+HAS_TAG = "exists (select 1 from json_each(docs.tags) as tag where tag.value = :{name} or tag.value glob :{name}_below)"
+
+HAS_FIELD = """
+exists (
+    select 1 from json_each(docs.frontmatter) as field
+    where field.key = :{name}_key and (
+        (field.type = 'array' and exists (
+            select 1 from json_each(field.value) as item where lower(cast(item.value as text)) = :{name}))
+        or (field.type in ('true', 'false') and field.type = :{name})
+        or (field.type not in ('true', 'false') and lower(cast(field.value as text)) = :{name})
+    )
+)
+"""
+
+
+def conditions(filters: Filters, vault_id: int) -> tuple[str, dict[str, apsw.SQLiteValue]]:
+    """`and`-joined conditions and their parameters."""
+    wanted = ["docs.vault_id = :vault"]
+    values: dict[str, apsw.SQLiteValue] = {"vault": vault_id}
+    if filters.sources:
+        names = {f"source_{number}": source for number, source in enumerate(filters.sources)}
+        wanted.append(f"docs.source in ({', '.join(':' + name for name in names)})")
+        values.update(names)
+    if filters.tags:
+        tags: list[str] = []
+        for number, tag in enumerate(filters.tags):
+            name = f"tag_{number}"
+            values[name] = unicodedata.normalize("NFC", tag.lstrip("#")).casefold()
+            values[f"{name}_below"] = _glob_literal(str(values[name])) + "/*"  # `ops` covers `ops/deploy`
+            tags.append(HAS_TAG.format(name=name))
+        wanted.append(f"({(' or ' if filters.any_tag else ' and ').join(tags)})")
+    if filters.category is not None:
+        wanted.append("docs.category = :category collate nocase")
+        values["category"] = filters.category
+    if filters.since is not None:
+        wanted.append("docs.created >= :since")
+        values["since"] = filters.since
+    if filters.until is not None:
+        wanted.append("docs.created <= :until")
+        values["until"] = filters.until
+    for number, (key, value) in enumerate(filters.fields):
+        name = f"field_{number}"
+        wanted.append(HAS_FIELD.format(name=name))
+        values[f"{name}_key"], values[name] = key, value.lower()
+    return " and ".join(wanted), values
+
+
+def _glob_literal(text: str) -> str:
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in text)

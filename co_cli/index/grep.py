@@ -1,0 +1,91 @@
+"""Search without a database: substrings straight from the files, the newest first among equals.
+
+Slow beside an index and never wrong about what is there: it answers when search.db cannot be opened at all.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from co_cli.index.match import is_stop_word, read_query
+from co_cli.notes.note import Note, NotTextError, read_note
+from co_cli.sources.passages import passages_of
+from co_cli.sources.vault import entries_of, read_entry, scan_vault
+from co_cli.values import Filters, Passage
+
+
+class GrepMatch(NamedTuple):
+    """A note that holds the text, its best passage, and how much of the query that passage has, 0 to 1."""
+
+    note: Note
+    passage: Passage
+    share: float
+    created: float
+
+
+def read_vault(root: str, exclude: Sequence[str], limit: int) -> Iterator[tuple[Note, float]]:
+    """Every note of the vault with its mtime; files that cannot be read are left out."""
+    for folder, listing in sorted(scan_vault(root, exclude).listings.items()):
+        for text in entries_of(folder, listing).values():
+            entry = read_entry(folder, text)
+            if entry.size > limit:
+                continue
+            try:
+                with open(os.path.join(root, entry.path), "rb") as stream:
+                    yield read_note(entry.path, stream.read()), entry.mtime_ns / 1e9
+            except (OSError, NotTextError):
+                continue  # `co sync` and `co doctor` report these; here they only have nothing to say
+
+
+def grep(root: str, query: str, filters: Filters, exclude: Sequence[str], limit: int) -> tuple[list[GrepMatch], int]:
+    """Matching notes, best first, and how many notes were looked through."""
+    parsed = read_query(query)
+    needles = [word.casefold() for word in parsed.words] or [query.strip().casefold()]
+    needles = [needle for needle in needles if not is_stop_word(needle)] or needles
+    refused = [word for piece in parsed.excluded for word in read_query(piece.removeprefix("grams : ")).words]
+    found: list[GrepMatch] = []
+    count = 0
+    for note, mtime in read_vault(root, exclude, limit):
+        count += 1
+        created = note.created if note.created is not None else mtime
+        if not admits(filters, note, created):
+            continue
+        around = " ".join((note.title, *note.aliases, *note.tags, note.description)).casefold()
+        if any(word.casefold() in note.body.casefold() or word.casefold() in around for word in refused):
+            continue
+        best: GrepMatch | None = None
+        for passage in passages_of(note):
+            text = f"{passage.heading}\n{passage.text}".casefold()
+            share = sum(needle in text or needle in around for needle in needles if needle) / len(needles)
+            if share > (best.share if best else 0):
+                best = GrepMatch(note, passage, share, created)
+        if best:
+            found.append(best)
+    return sorted(found, key=lambda match: (-match.share, -match.created)), count
+
+
+def admits(filters: Filters, note: Note, created: float) -> bool:
+    """The same answer as the SQL of `filters.conditions`, for a note in hand."""
+    if filters.sources and note.source not in filters.sources:
+        return False
+    if filters.tags:
+        wanted = [tag.lstrip("#").casefold() for tag in filters.tags]
+        has = [any(tag == want or tag.startswith(want + "/") for tag in note.tags) for want in wanted]
+        if not (any(has) if filters.any_tag else all(has)):
+            return False
+    if filters.category is not None and (note.category or "").casefold() != filters.category.casefold():
+        return False
+    if filters.since is not None and created < filters.since:
+        return False
+    if filters.until is not None and created > filters.until:
+        return False
+    return all(_has_field(note.metadata.get(key), value.lower()) for key, value in filters.fields)
+
+
+def _has_field(value: object, wanted: str) -> bool:
+    if isinstance(value, list):
+        items: list[object] = value  # pyright: ignore[reportUnknownVariableType]
+        return any(str(item).lower() == wanted for item in items)
+    return value is not None and str(value).lower() == wanted

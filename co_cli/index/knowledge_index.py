@@ -1,0 +1,232 @@
+"""KnowledgeIndex: one vault's view of search.db, behind the few verbs that retrieval and the service need.
+
+Files in, candidates and rows out; nothing here decides what a good answer is. A server engine would stand beside it
+with the same verbs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from co_cli.index.changes import compare
+from co_cli.index.connection import Database
+from co_cli.index.filters import conditions
+from co_cli.index.match import WordQuery, read_query
+from co_cli.index.words import WordMatch, find_words, mark_words, rarest_words
+from co_cli.index.vault_database import VaultDatabase
+from co_cli.sources.vault import Entry, scan_vault
+from co_cli.values import Filters, SyncReport
+
+if TYPE_CHECKING:
+    from co_cli.index.sync import Progress
+
+LISTINGS = "select path, listing from folders where vault_id = :vault"
+
+COUNTS = "select synced_at, notes, passages from vaults where id = :vault"
+BY_SOURCE = "select source, count(*) from docs where vault_id = :vault group by source order by source"
+
+OPEN_PASSAGES = """
+select passages.id, docs.ref, docs.source, docs.path, docs.title, docs.created, docs.tags, passages.heading,
+    passages.first_line, passages.last_line, passages.body
+from passages join docs on docs.id = passages.doc_id
+where passages.id in (select value from json_each(:ids))
+"""
+
+LIST_DOCS = """
+select docs.ref, docs.source, docs.path, docs.title, docs.created, docs.tags, docs.category, docs.description
+from docs where {filters} order by docs.created desc, docs.path limit :limit
+"""
+
+REF_OF_PATH = "select ref from docs where vault_id = :vault and path = :path"
+PATH_OF_REF = "select path from docs where vault_id = :vault and ref = :ref"
+PATHS_LIKE = "select path from docs where vault_id = :vault and path_key = :key limit 2"
+ALL_REFS = "select ref, title from docs where vault_id = :vault"
+ALL_HASHES = "select path, hash from docs where vault_id = :vault"
+EXACT_TWINS = "select path from docs where vault_id = :vault and source = :source and fingerprint = :fingerprint limit 5"
+
+
+class StoredPassage(NamedTuple):
+    """A passage as search.db has it, with what its note says."""
+
+    id: int
+    ref: str
+    source: str
+    path: str
+    title: str
+    created: float
+    tags: tuple[str, ...]
+    heading: str
+    first_line: int
+    last_line: int
+    body: str
+
+
+class DocRow(NamedTuple):
+    """A note as search.db lists it."""
+
+    ref: str
+    source: str
+    path: str
+    title: str
+    created: float
+    tags: tuple[str, ...]
+    category: str | None
+    description: str
+
+
+class Counts(NamedTuple):
+    """How much is indexed, and as of when."""
+
+    synced_at: float | None
+    notes: int
+    passages: int
+
+
+class KnowledgeIndex:
+    """One vault in search.db."""
+
+    def __init__(self, database: Database, root: str, exclude: Sequence[str] = (), max_note_bytes: int = 2_000_000) -> None:
+        self.root = root
+        self.fresh_as_of: float | None = None
+        """When this process last saw the index agree with the files."""
+        self._rows = VaultDatabase(database, root)
+        self._exclude, self._limit = exclude, max_note_bytes
+
+    # -- files in ---------------------------------------------------------------------------------------------------
+
+    def sync(self, progress: Progress | None = None) -> SyncReport:
+        """Make the index agree with the files. Costs one walk when nothing changed."""
+        started = time.time()
+        scan = scan_vault(self.root, self._exclude)
+        with self._rows.reading() as (connection, vault):
+            stored: dict[str, bytes] = dict(connection.execute(LISTINGS, {"vault": vault}))
+            synced_at, notes, _ = connection.execute(COUNTS, {"vault": vault}).get or (None, 0, 0)
+        changes = compare(stored, scan.listings)
+        if changes.none and synced_at is not None:
+            skipped, problems = self._rows.reported()
+            report = SyncReport([], [], [], [], notes, sorted([*skipped, *scan.odd]), problems)
+        else:
+            from co_cli.index.sync import sync_files  # parsing and writing: a search of a fresh vault needs neither
+
+            report = sync_files(self._rows, scan, changes, self._limit, progress)
+        self.fresh_as_of = started
+        return report
+
+    def index_file(self, path: str) -> None:
+        """Index one file now, whatever the listings say."""
+        from co_cli.index.rows import put_file
+        from co_cli.index.sync import read_file
+
+        state = os.stat(os.path.join(self.root, path))
+        file = read_file(self.root, Entry(path, state.st_size, state.st_mtime_ns), self._limit, None)
+        if file is not None:
+            with self._rows.writing() as (connection, vault):
+                put_file(connection, vault, file)
+
+    def remove_stale(self, paths: Sequence[str]) -> list[str]:
+        """Forget those of these files that are no longer there. Returns the notes that were forgotten."""
+        from co_cli.index.rows import drop_file
+
+        with self._rows.writing() as (connection, vault):
+            gone = [path for path in paths if not os.path.lexists(os.path.join(self.root, path))]
+            return [path for path in gone if drop_file(connection, vault, path)]
+
+    def rebuild(self, progress: Progress | None = None) -> SyncReport:
+        """Read every file of this vault into a new search.db and swap it in; other vaults follow when they are used."""
+        reports: list[SyncReport] = []
+
+        def fill(fresh: Database) -> None:
+            index = KnowledgeIndex(fresh, self.root, self._exclude, self._limit)
+            reports.append(index.sync(progress))
+
+        self._rows.database.rebuild(fill)
+        return reports[0]
+
+    # -- candidates and rows out ------------------------------------------------------------------------------------
+
+    def search(self, query: str | WordQuery, filters: Filters | None = None, limit: int = 100) -> list[WordMatch]:
+        """Passages that have the words, best first."""
+        text = query if isinstance(query, str) else ""
+        parsed = read_query(query) if isinstance(query, str) else query
+        with self._rows.reading() as (connection, vault):
+            return find_words(connection, vault, parsed, text, filters or Filters(), limit)
+
+    def passages(self, ids: Sequence[int]) -> list[StoredPassage]:
+        """These passages, in the order asked for; one that vanished meanwhile is left out."""
+        with self._rows.reading() as (connection, _):
+            rows = connection.execute(OPEN_PASSAGES, {"ids": json.dumps(list(ids))}).fetchall()
+        found = {row[0]: StoredPassage(*row[:6], tuple(json.loads(row[6])), *row[7:]) for row in rows}
+        return [found[number] for number in ids if number in found]
+
+    def marked(self, query: WordQuery, ids: Sequence[int]) -> dict[int, str]:
+        """Snippets of these passages, the matched words between the characters 2 and 3."""
+        with self._rows.reading() as (connection, _):
+            return mark_words(connection, query, list(ids))
+
+    def counts(self) -> Counts:
+        with self._rows.reading() as (connection, vault):
+            row = connection.execute(COUNTS, {"vault": vault}).get or (None, 0, 0)
+        return Counts(*row)
+
+    def by_source(self) -> dict[str, int]:
+        return {source: int(count) for source, count in self._select(BY_SOURCE)}
+
+    def reported(self) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+        """Files that are not indexed, and notes with something wrong in them."""
+        return self._rows.reported()
+
+    def waiting(self) -> int:
+        """How many files changed, came or went since the last sync."""
+        scan = scan_vault(self.root, self._exclude)
+        with self._rows.reading() as (connection, vault):
+            stored: dict[str, bytes] = dict(connection.execute(LISTINGS, {"vault": vault}))
+        stored = {folder: listing.replace(b"?\0", b"\0").removesuffix(b"?") for folder, listing in stored.items()}
+        changes = compare(stored, scan.listings)
+        return len(changes.look) + len(changes.gone)
+
+    def hashes(self) -> dict[str, str]:
+        """Every indexed note and the hash of the content it was indexed with."""
+        return {path: file_hash for path, file_hash in self._select(ALL_HASHES)}
+
+    def docs(self, filters: Filters | None = None, limit: int = -1) -> list[DocRow]:
+        """Notes, newest first."""
+        with self._rows.reading() as (connection, vault):
+            where, values = conditions(filters or Filters(), vault)
+            rows = connection.execute(LIST_DOCS.format(filters=where), {**values, "limit": limit}).fetchall()
+        return [DocRow(*row[:5], tuple(json.loads(row[5])), *row[6:]) for row in rows]
+
+    def path_of(self, ref: str) -> str | None:
+        return next((path for (path,) in self._select(PATH_OF_REF, ref=ref)), None)
+
+    def ref_of(self, path: str) -> str | None:
+        return next((ref for (ref,) in self._select(REF_OF_PATH, path=path)), None)
+
+    def paths_like(self, path: str) -> list[str]:
+        """Notes whose path differs only in case or normalisation."""
+        from co_cli.notes.refs import name_key
+
+        return [found for (found,) in self._select(PATHS_LIKE, key=name_key(path))]
+
+    def titles(self) -> dict[str, str]:
+        """Every ref and its title, to suggest the closest ones."""
+        return {ref: title for ref, title in self._select(ALL_REFS)}
+
+    def taken(self, path: str) -> bool:
+        """Is this path, or one that some file system holds for the same, a note already?"""
+        return bool(self.paths_like(path))
+
+    def exact_twins(self, source: str, fingerprint: str) -> list[str]:
+        return [path for (path,) in self._select(EXACT_TWINS, source=source, fingerprint=fingerprint)]
+
+    def rarest(self, text: str, limit: int) -> list[str]:
+        """Those words of a text that the fewest passages have: enough to find a near twin among 100,000 notes."""
+        with self._rows.reading() as (connection, _):
+            return rarest_words(connection, text, limit)
+
+    def _select(self, statement: str, **values: str) -> list[tuple[str, ...]]:
+        with self._rows.reading() as (connection, vault):
+            return connection.execute(statement, {"vault": vault, **values}).fetchall()

@@ -1,0 +1,119 @@
+"""Turn what a person typed into a safe FTS5 MATCH expression.
+
+Pure: no connection and no schema. Whatever a person types, the result parses: every word goes in as a quoted string.
+`"an exact phrase"` must stand as it is, `-word` must not occur, and everything else is wanted: all of it first, any of
+it when that finds too little.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from co_cli.index.spaceless import LETTERS, run_grams, runs
+from co_cli.index.stopwords import STOP_WORDS
+
+MOST_TERMS = 64
+LONGEST_QUERY = 20_000
+PART = re.compile(r"(?:(?<=\s)|^)(-?)\"([^\"]*)(?:\"|\Z)|(?:(?<=\s)|^)-(?=[^\W_])(\S+)|(\S+)")
+WORD = re.compile(rf"[^\s\x00-&(-/:-@\[-`{{-\xbf\u2000-\u2018\u201a-\u206f\u3000-\u3004\u3008-\u303f{LETTERS}]+")
+"""Everything between blanks and punctuation; which letters are a token is left to FTS5, which knows."""
+
+
+class WordQuery(NamedTuple):
+    """A query taken apart: each member is already a safe piece of a MATCH expression."""
+
+    terms: tuple[str, ...]
+    """What is wanted: one piece for each word."""
+    phrases: tuple[str, ...]
+    """What must stand as it was typed."""
+    excluded: tuple[str, ...]
+    pairs: tuple[str, ...]
+    """Parts of wanted words that are written without spaces: enough when any term will do."""
+    words: tuple[str, ...]
+    """The bare words behind terms and phrases, for marking them in a snippet."""
+
+    @property
+    def empty(self) -> bool:
+        return not self.terms and not self.phrases
+
+    def all_terms(self) -> str:
+        return self._without_excluded(" AND ".join((*self.phrases, *self.terms)))
+
+    def any_term(self) -> str:
+        wanted = f"({' OR '.join((*self.terms, *self.pairs))})" if self.terms else ""
+        return self._without_excluded(" AND ".join(part for part in (*self.phrases, wanted) if part))
+
+    def _without_excluded(self, expression: str) -> str:
+        return f"({expression}) NOT ({' OR '.join(self.excluded)})" if self.excluded and expression else expression
+
+
+def read_query(text: str) -> WordQuery:
+    terms: dict[str, str] = {}
+    phrases: dict[str, str] = {}
+    excluded: list[str] = []
+    for part in PART.finditer(text[:LONGEST_QUERY].replace("\0", " ")):
+        minus, phrase, refused, loose = part.groups()
+        if phrase is not None:
+            piece = _phrase(phrase)
+            if piece and minus:
+                excluded.append(piece)
+            elif piece:
+                phrases[piece] = phrase
+        elif refused is not None:
+            excluded += list(_pieces(refused))
+        else:
+            terms.update(_pieces(loose))
+    if not terms and not phrases and excluded:
+        # nothing is wanted, so `-5` was not meant as a refusal
+        return read_query(re.sub(r"(?:(?<=\s)|^)-+", " ", text))
+    chosen = {piece: word for piece, word in terms.items() if not is_stop_word(word)} or terms
+    kept = tuple(chosen)[:MOST_TERMS]
+    must = tuple(phrases)[:MOST_TERMS]
+    words = [word for piece in must for word in _words(phrases[piece])] + [chosen[piece] for piece in kept]
+    pairs = [pair for word in words for run in runs(word) if len(run) > 2 for pair in run_grams(run)[:-1]]
+    return WordQuery(
+        terms=kept,
+        phrases=must,
+        excluded=tuple(excluded)[:MOST_TERMS],
+        pairs=tuple(f"grams : {_quoted(pair)}" for pair in dict.fromkeys(pairs))[:MOST_TERMS],
+        words=tuple(dict.fromkeys(words)),
+    )
+
+
+def is_stop_word(word: str) -> bool:
+    return word.lower().replace("\u2019", "'") in STOP_WORDS
+
+
+def _pieces(text: str) -> dict[str, str]:
+    """Each word of a stretch without blanks: its piece of MATCH, and the word."""
+    found = {_quoted(word): word for word in _spaced_words(text)}
+    found.update({_run_piece(run): run for run in runs(text)})
+    return found
+
+
+def _spaced_words(text: str) -> list[str]:
+    words = (word.strip("'\u2019") for word in WORD.findall(text))
+    return [word for word in words if any(letter.isalnum() for letter in word)]
+
+
+def _phrase(text: str) -> str:
+    words = _spaced_words(text)
+    pieces = [_quoted(" ".join(words))] if words else []
+    pieces += [_run_piece(run) for run in runs(text)]
+    return f"({' AND '.join(pieces)})" if len(pieces) > 1 else "".join(pieces)
+
+
+def _words(text: str) -> list[str]:
+    return [*_spaced_words(text), *runs(text)]
+
+
+def _run_piece(run: str) -> str:
+    """A run of letters without spaces: one letter starts a pair, more are a phrase of pairs."""
+    if len(run) == 1:
+        return f"grams : {_quoted(run)} *"
+    return f"grams : {_quoted(' '.join(run_grams(run)[:-1]))}"
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'

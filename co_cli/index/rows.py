@@ -1,0 +1,141 @@
+"""Write one note's rows into search.db, or take them out, inside the caller's transaction."""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+import apsw
+
+from co_cli.index.spaceless import grams
+from co_cli.notes.note import Note
+from co_cli.notes.refs import name_key
+from co_cli.notes.twins import fingerprint
+from co_cli.values import Passage
+
+FIND_DOC = "select id from docs where vault_id = :vault and path = :path"
+
+PUT_DOC = """
+insert into docs (vault_id, source, path, path_key, ref, title, description, hash, fingerprint, mtime, created, tags,
+    category, frontmatter, links)
+values (:vault, :source, :path, :path_key, :ref, :title, :description, :hash, :fingerprint, :mtime, :created, :tags,
+    :category, :frontmatter, :links)
+"""
+
+PUT_PASSAGE = """
+insert into passages (doc_id, first_line, last_line, title, heading, body, tags, aliases, grams)
+values (:doc, :first_line, :last_line, :title, :heading, :body, :tags, :aliases, :grams)
+"""
+
+PUT_WORDS = """
+insert into docs_fts (rowid, title, heading, body, tags, aliases, grams)
+values (:id, :title, :heading, :body, :tags, :aliases, :grams)
+"""
+
+COUNT = "update vaults set notes = notes + :notes, passages = passages + :passages where id = :vault"
+
+DROP_WORDS = "delete from docs_fts where rowid in (select id from passages where doc_id = :doc)"
+DROP_PASSAGES = "delete from passages where doc_id = :doc"
+DROP_DOC = "delete from docs where id = :doc"
+
+PUT_FILE = """
+insert into knowledge_files (vault_id, path, hash, skipped, problem)
+values (:vault, :path, :hash, :skipped, :problem)
+on conflict (vault_id, path) do update set hash = excluded.hash, skipped = excluded.skipped, problem = excluded.problem
+"""
+DROP_FILE = "delete from knowledge_files where vault_id = :vault and path = :path"
+
+
+class IndexedFile(NamedTuple):
+    """A file as a sync read it: a note with its passages, or the reason why it is not indexed."""
+
+    path: str
+    hash: str
+    mtime: float
+    note: Note | None
+    passages: list[Passage]
+    skipped: str | None = None
+
+
+def put_file(connection: apsw.Connection, vault_id: int, file: IndexedFile) -> None:
+    drop_note(connection, vault_id, file.path)
+    connection.execute(
+        PUT_FILE,
+        {
+            "vault": vault_id,
+            "path": file.path,
+            "hash": file.hash,
+            "skipped": file.skipped,
+            "problem": file.note.problem if file.note else None,
+        },
+    )
+    if file.note is not None:
+        _put_note(connection, vault_id, file, file.note)
+
+
+def drop_file(connection: apsw.Connection, vault_id: int, path: str) -> bool:
+    """Forget a file. True if it was an indexed note."""
+    dropped = drop_note(connection, vault_id, path)
+    connection.execute(DROP_FILE, {"vault": vault_id, "path": path})
+    return dropped
+
+
+def drop_note(connection: apsw.Connection, vault_id: int, path: str) -> bool:
+    doc = connection.execute(FIND_DOC, {"vault": vault_id, "path": path}).get
+    if doc is None:
+        return False
+    # words first: FTS5 reads the text to forget from the passages that are still there
+    connection.execute(DROP_WORDS, {"doc": doc})
+    connection.execute(DROP_PASSAGES, {"doc": doc})
+    connection.execute(COUNT, {"vault": vault_id, "notes": -1, "passages": -connection.changes()})
+    connection.execute(DROP_DOC, {"doc": doc})
+    return True
+
+
+def _put_note(connection: apsw.Connection, vault_id: int, file: IndexedFile, note: Note) -> None:
+    connection.execute(
+        PUT_DOC,
+        {
+            "vault": vault_id,
+            "source": note.source,
+            "path": note.path,
+            "path_key": name_key(note.path),
+            "ref": note.ref,
+            "title": storable(note.title),
+            "description": storable(note.description),
+            "hash": file.hash,
+            "fingerprint": fingerprint(note.body),
+            "mtime": file.mtime,
+            "created": note.created if note.created is not None else file.mtime,
+            "tags": _json(note.tags),
+            "category": note.category and storable(note.category),
+            "frontmatter": _json(note.metadata),
+            "links": _json(note.links),
+        },
+    )
+    doc = connection.last_insert_rowid()
+    tags, aliases = " ".join(note.tags), " · ".join((*note.aliases, note.description) if note.description else note.aliases)
+    for passage in file.passages:
+        row: dict[str, apsw.SQLiteValue] = {
+            "doc": doc,
+            "first_line": passage.first_line,
+            "last_line": passage.last_line,
+            "title": storable(note.title),
+            "heading": storable(passage.heading),
+            "body": storable(passage.text),
+            "tags": storable(tags),
+            "aliases": storable(aliases),
+            "grams": storable(grams(f"{note.title}\n{passage.heading}\n{passage.text}\n{tags}\n{aliases}")),
+        }
+        connection.execute(PUT_PASSAGE, row)
+        connection.execute(PUT_WORDS, {**row, "id": connection.last_insert_rowid()})
+    connection.execute(COUNT, {"vault": vault_id, "notes": 1, "passages": len(file.passages)})
+
+
+def storable(text: str) -> str:
+    """Without lone surrogates, which YAML's escapes can make and SQLite cannot hold."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def _json(value: object) -> str:
+    return storable(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str, allow_nan=True))

@@ -1,0 +1,83 @@
+-- search.db: everything here is derived from files and can be deleted at any time.
+-- There are no migrations: another user_version means a new file is built beside this one and swapped in.
+
+create table vaults (
+    id integer primary key,
+    root text not null unique,
+    synced_at real,                      -- when the index last agreed with the files, seconds since 1970
+    notes integer not null default 0,    -- counted as they are written: every search says how much it searched
+    passages integer not null default 0
+) strict;
+
+-- One row a folder: its listing, as sources/vault.py makes it. Equal bytes mean that nothing changed.
+create table folders (
+    vault_id integer not null references vaults (id),
+    path text not null,
+    listing blob not null,
+    primary key (vault_id, path)
+) strict, without rowid;
+
+-- Every file that a sync looked at, for change detection: what it held, and why it is not indexed or what is wrong.
+create table knowledge_files (
+    vault_id integer not null references vaults (id),
+    path text not null,
+    hash text not null,                  -- of the file's bytes
+    skipped text,
+    problem text,
+    primary key (vault_id, path)
+) strict, without rowid;
+
+create index knowledge_files_to_report on knowledge_files (vault_id)
+where skipped is not null or problem is not null;
+
+-- One row a note.
+create table docs (
+    id integer primary key,
+    vault_id integer not null references vaults (id),
+    source text not null,
+    path text not null,                  -- inside the vault
+    path_key text not null,              -- names that are one name on some file system share it
+    ref text not null,
+    title text not null,
+    description text not null,
+    hash text not null,                  -- of the file's bytes
+    fingerprint text not null,           -- of the words of its body, to find exact twins
+    mtime real not null,
+    created real not null,               -- from the frontmatter, else the file's mtime
+    tags text not null,                  -- a JSON list
+    category text,
+    frontmatter text not null,           -- a JSON object: every key can be filtered on
+    links text not null,                 -- a JSON list of targets as they are written
+    unique (vault_id, path),
+    unique (vault_id, ref)
+) strict;
+
+create index docs_by_created on docs (vault_id, source, created);
+create index docs_by_fingerprint on docs (vault_id, fingerprint);
+create index docs_by_path_key on docs (vault_id, path_key);
+
+-- The unit that is searched. The columns from `title` to `grams` are what docs_fts indexes.
+create table passages (
+    id integer primary key,
+    doc_id integer not null references docs (id),
+    first_line integer not null,
+    last_line integer not null,
+    title text not null,
+    heading text not null,
+    body text not null,
+    tags text not null,
+    aliases text not null,
+    grams text not null                  -- overlapping pairs of letters of scripts that are written without spaces
+) strict;
+
+create index passages_by_doc on passages (doc_id);
+
+-- Written by hand in the transaction that writes `passages`: triggers cost 2.4 times as much.
+-- Marks are letters here (categories Mn, Mc), or unicode61 would break Hindi and Thai words apart.
+create virtual table docs_fts using fts5 (
+    title, heading, body, tags, aliases, grams,
+    content = 'passages', content_rowid = 'id',
+    tokenize = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
+);
+
+create virtual table docs_terms using fts5vocab (docs_fts, row);

@@ -1,0 +1,168 @@
+"""Bring search.db up to the files: look at what changed, one transaction a batch, resumable after a kill at any point.
+
+A file counts as done when its row has its hash; a folder's listing is stored last. So whatever a killed sync left
+undone differs from the listing, and whatever it did is recognised by its hash.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+
+from co_cli.index.changes import Changes, settled
+from co_cli.index.rows import IndexedFile, drop_file, put_file
+from co_cli.index.vault_database import VaultDatabase
+from co_cli.notes.note import NotTextError, read_note
+from co_cli.notes.store import content_hash
+from co_cli.sources.passages import passages_of
+from co_cli.sources.vault import Entry, Scan
+from co_cli.values import SyncReport
+
+BATCH = 500
+Progress = Callable[[int, int], None]
+"""Called with how many files are done, and of how many."""
+
+KNOWN = """
+select path, hash, skipped from knowledge_files
+where vault_id = :vault and path in (select value from json_each(:paths))
+"""
+PUT_LISTING = """
+insert into folders (vault_id, path, listing) values (:vault, :path, :listing)
+on conflict (vault_id, path) do update set listing = excluded.listing where listing <> excluded.listing
+"""
+DROP_LISTING = "delete from folders where vault_id = :vault and path = :path"
+TOUCH = "update vaults set synced_at = :now where id = :vault"
+
+
+class Unreadable(Exception):
+    """A file that could not be read now; the next sync tries again."""
+
+
+def sync_files(
+    database: VaultDatabase, scan: Scan, changes: Changes, limit: int, progress: Progress | None
+) -> SyncReport:
+    """Work off the changes. The report's `skipped` and `problems` are those of this vault as it is now."""
+    now_ns = time.time_ns()
+    gone_hashes = _known(database, changes.gone)
+    twins: dict[str, list[str]] = {}
+    for path, (file_hash, skipped) in gone_hashes.items():
+        if skipped is None:
+            twins.setdefault(file_hash, []).append(path)
+
+    added: list[str] = []
+    changed: list[str] = []
+    moved: list[tuple[str, str]] = []
+    unread: dict[str, str] = {}
+    done = 0
+    for batch in _batches(changes.look):
+        known = _known(database, [entry.path for entry in batch])
+        files: list[IndexedFile] = []
+        for entry in batch:
+            try:
+                before = known.get(entry.path)
+                file = read_file(database.root, entry, limit, before[0] if before else None)
+            except Unreadable as error:
+                unread[entry.path] = str(error)
+                continue
+            if file is None:
+                continue
+            files.append(file)
+            if file.note is None:
+                continue
+            if before and before[1] is None:
+                changed.append(entry.path)
+            elif twins.get(file.hash):
+                moved.append((twins[file.hash].pop(), entry.path))
+            else:
+                added.append(entry.path)
+        if files:
+            with database.writing() as (connection, vault):
+                for file in files:
+                    put_file(connection, vault, file)
+        done += len(batch)
+        if progress:
+            progress(done, len(changes.look))
+
+    removed = _finish(database, scan, changes, set(unread), now_ns)
+    left = {old for old, _ in moved}
+    skipped, problems = database.reported()
+    skipped += [*unread.items(), *scan.odd]
+    return SyncReport(
+        added=added,
+        changed=changed,
+        moved=moved,
+        removed=[path for path in removed if path not in left],
+        unchanged=scan.notes - len(added) - len(changed) - len(moved) - len(skipped) + len(scan.odd),
+        skipped=sorted(skipped),
+        problems=problems,
+    )
+
+
+def read_file(root: str, entry: Entry, limit: int, known_hash: str | None) -> IndexedFile | None:
+    """The file as it goes into the index; None if it holds what is known already."""
+    mtime = entry.mtime_ns / 1e9
+    if not _storable(entry.path):
+        raise Unreadable("the file name is not valid UTF-8; rename it")
+    if entry.size > limit:
+        reason = f"{entry.size:,} bytes; the limit is {limit:,} (setting max_note_bytes)"
+        token = f"large:{entry.size}:{entry.mtime_ns}"
+        return None if token == known_hash else IndexedFile(entry.path, token, mtime, None, [], reason)
+    try:
+        with open(os.path.join(root, entry.path), "rb") as stream:
+            data = stream.read(limit + 1)
+    except OSError as error:
+        raise Unreadable(f"cannot be read: {error.strerror}") from None
+    file_hash = content_hash(data)
+    if file_hash == known_hash:
+        return None
+    try:
+        note = read_note(entry.path, data)
+    except NotTextError as error:
+        return IndexedFile(entry.path, file_hash, mtime, None, [], str(error))
+    return IndexedFile(entry.path, file_hash, mtime, note, passages_of(note))
+
+
+def _finish(database: VaultDatabase, scan: Scan, changes: Changes, unread: set[str], now_ns: int) -> list[str]:
+    """Forget what is gone and store the listings, in one transaction. Returns the notes that were forgotten."""
+    removed: list[str] = []
+    with database.writing() as (connection, vault):
+        for path in changes.gone:
+            # another process may have seen it come back since we looked
+            came_back = os.path.lexists(os.path.join(database.root, path))
+            if _storable(path) and not came_back and drop_file(connection, vault, path):
+                removed.append(path)
+        for folder in changes.folders:
+            if not _storable(folder):
+                continue  # looked at anew each time; its files are reported as skipped
+            values = {"vault": vault, "path": folder}
+            listing = scan.listings.get(folder)
+            if listing is None:
+                connection.execute(DROP_LISTING, values)
+            else:
+                connection.execute(PUT_LISTING, {**values, "listing": settled(folder, listing, unread, now_ns)})
+        connection.execute(TOUCH, {"vault": vault, "now": now_ns / 1e9})
+    return removed
+
+
+def _known(database: VaultDatabase, paths: Iterable[str]) -> dict[str, tuple[str, str | None]]:
+    wanted = [path for path in paths if _storable(path)]
+    if not wanted:
+        return {}
+    with database.reading() as (connection, vault):
+        rows = connection.execute(KNOWN, {"vault": vault, "paths": json.dumps(wanted)})
+        return {path: (file_hash, skipped) for path, file_hash, skipped in rows}
+
+
+def _batches(entries: list[Entry]) -> Iterator[list[Entry]]:
+    for start in range(0, len(entries), BATCH):
+        yield entries[start : start + BATCH]
+
+
+def _storable(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

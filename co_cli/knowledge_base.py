@@ -1,0 +1,316 @@
+"""KnowledgeBase: everything a door can ask for, in plain Python. Settings become objects here and nowhere else.
+
+Synchronous and safe to share between threads. What is slow to import (parsing, writing, checking) is imported by the
+first call that needs it, so that a search of a vault in which nothing changed starts like grep.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from co_cli.errors import IndexUnavailableError, InvalidInputError
+from co_cli.index.connection import Database
+from co_cli.index.knowledge_index import KnowledgeIndex
+from co_cli.service.searching import answer, search_files, search_index
+from co_cli.settings import Settings, load_settings
+from co_cli.sources.vault import require_vault
+from co_cli.values import Filters, Forgotten, NoteSummary, Saved, SearchResult, Source, Status, SyncReport
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+    from co_cli.notes.note import Note
+    from co_cli.notes.store import NoteStore
+    from co_cli.service.checkup import Finding
+    from co_cli.service.importing import Imported
+
+Progress = Callable[[int, int], None]
+BACKENDS = ("grep", "fts5", "hybrid")
+LARGEST_LIMIT = 1_000
+
+
+class KnowledgeBase:
+    """A vault and its index."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.root = require_vault(settings.vault)
+        self.database = Database(os.path.join(settings.data_dir, "search.db"))
+        self.index = KnowledgeIndex(self.database, self.root, settings.exclude, settings.max_note_bytes)
+
+    @classmethod
+    def open(
+        cls,
+        vault: str | os.PathLike[str] | None = None,
+        data_dir: str | os.PathLike[str] | None = None,
+        settings: Settings | None = None,
+    ) -> KnowledgeBase:
+        """Open a vault; without arguments the one that settings and the current folder point at.
+
+        Your own vault is made when it is not there yet; any other must exist.
+        """
+        if settings is None or vault is not None or data_dir is not None:
+            flags = {"vault": vault and os.fspath(vault), "data_dir": data_dir and os.fspath(data_dir)}
+            settings = load_settings(flags)
+        if settings.origins["vault"] in ("default", "project") and not os.path.exists(settings.vault):
+            os.makedirs(settings.vault)
+        return cls(settings)
+
+    def close(self) -> None:
+        self.database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # -- search -----------------------------------------------------------------------------------------------------
+
+    def search(
+        self,
+        query: str,
+        limit: int = 10,
+        sources: Sequence[str] | None = None,
+        tags: Sequence[str] | None = None,
+        category: str | None = None,
+        since: str | float | None = None,
+        until: str | float | None = None,
+        backend: str | None = None,
+        *,
+        any_tag: bool = False,
+        fields: dict[str, str] | None = None,
+    ) -> SearchResult:
+        """Look for notes. Sees files changed since the last `sync` only after the next one."""
+        started = time.perf_counter()
+        if not 1 <= limit <= LARGEST_LIMIT:
+            raise InvalidInputError(f"limit is between 1 and {LARGEST_LIMIT}, not {limit}")
+        chosen = backend or self.settings.search_backend
+        if chosen not in BACKENDS:
+            raise InvalidInputError(f"the backend is one of {', '.join(BACKENDS)}, not {chosen!r}")
+        filters = self._filters(sources, tags, any_tag, category, since, until, fields)
+        reason: IndexUnavailableError | None = None
+        if chosen != "grep":
+            try:
+                return answer(query, search_index(self.index, query, filters, limit, chosen), started)
+            except IndexUnavailableError as error:
+                reason = error
+        found = search_files(
+            self.root, query, filters, limit, self.settings.exclude, self.settings.max_note_bytes, reason
+        )
+        return answer(query, found, started)
+
+    # -- files into the index ---------------------------------------------------------------------------------------
+
+    def sync(self, progress: Progress | None = None) -> SyncReport:
+        """Make the index agree with the files; one walk of the vault when nothing changed."""
+        return self.index.sync(progress)
+
+    def rebuild(self, progress: Progress | None = None) -> SyncReport:
+        """Make the index anew from the files and swap it in."""
+        return self.index.rebuild(progress)
+
+    # -- notes ------------------------------------------------------------------------------------------------------
+
+    def remember(
+        self,
+        content: str,
+        title: str | None = None,
+        tags: Sequence[str] | None = None,
+        category: str | None = None,
+        provenance: str = "user",
+        *,
+        source: Source = "memory",
+        fields: dict[str, object] | None = None,
+    ) -> Saved:
+        """Save a note, or join the one that says nearly the same. It can be found when this returns.
+
+        `fields` are any other frontmatter keys, such as `importance`.
+        """
+        from co_cli.service.saving import Draft, save
+
+        draft = Draft(content, source, title, tags, category, provenance, fields)
+        return save(self.store, self._working_index(), draft, self.settings.duplicate_threshold)
+
+    def import_articles(self, paths: Sequence[str], progress: Progress | None = None) -> list[Imported]:
+        """Copy files, or every text of a folder, into the vault as articles, byte for byte."""
+        from co_cli.service.importing import import_files
+
+        return import_files(self.store, self.index, list(paths), self.settings.max_note_bytes, progress)
+
+    def update(
+        self,
+        ref: str,
+        content: str | None = None,
+        *,
+        title: str | None = None,
+        tags: Sequence[str] | None = None,
+        category: str | None = None,
+        fields: dict[str, object] | None = None,
+    ) -> Saved:
+        """Change a note's body or single fields; every other byte stays. None in `fields` takes a field away."""
+        from co_cli.notes.moments import moment_text
+        from co_cli.service.saving import change, clean_tags
+
+        wanted: dict[str, object] = dict(fields or {})
+        for name, value in (("title", title), ("category", category)):
+            if value is not None:
+                wanted[name] = value or None
+        if tags is not None:
+            wanted["tags"] = clean_tags(tags) or None
+        note = self.note(ref)
+        with self.store.lock():
+            data = self.store.read(note.path)
+            if wanted or content is not None:
+                wanted.setdefault("updated", moment_text(time.time()))
+            change(self.store, note.path, data, content, wanted)
+        index = self._working_index()
+        if index:
+            index.index_file(note.path)
+        return Saved(self.note(ref).ref, self.store.absolute(note.path), "updated")
+
+    def note(self, ref: str) -> Note:
+        """The note a ref names, read from its file. Raises UnknownRefError with the closest refs."""
+        from co_cli.notes.note import read_note
+        from co_cli.service.resolving import resolve
+
+        path = resolve(ref, self.store, self._working_index())
+        return read_note(path, self.store.read(path))
+
+    def notes(
+        self,
+        source: str | None = None,
+        tags: Sequence[str] | None = None,
+        limit: int | None = None,
+        *,
+        any_tag: bool = False,
+        category: str | None = None,
+        since: str | float | None = None,
+        until: str | float | None = None,
+        fields: dict[str, str] | None = None,
+    ) -> list[NoteSummary]:
+        """Notes, newest first."""
+        from co_cli.notes.moments import moment_text
+
+        filters = self._filters([source] if source else None, tags, any_tag, category, since, until, fields)
+        rows = self.index.docs(filters, -1 if limit is None else limit)
+        return [
+            NoteSummary(
+                row.ref,
+                row.source,
+                self.store.absolute(row.path),
+                row.title,
+                row.tags,
+                row.category,
+                moment_text(row.created),
+                row.description,
+            )
+            for row in rows
+        ]
+
+    def forget(self, ref: str) -> Forgotten:
+        """Move a note to the vault's trash."""
+        note = self.note(ref)
+        with self.store.lock():
+            kept = self.store.trash(note.path)
+        index = self._working_index()
+        if index:
+            index.remove_stale([note.path])
+        return Forgotten(note.ref, note.path, kept)
+
+    def restore(self, ref: str) -> Saved:
+        """Bring a forgotten note back from the trash."""
+        from co_cli.notes.note import read_note
+        from co_cli.service.resolving import resolve_trashed
+
+        path = resolve_trashed(ref, self.store)
+        with self.store.lock():
+            self.store.restore(path)
+        index = self._working_index()
+        if index:
+            index.index_file(path)
+        note = read_note(path, self.store.read(path))
+        return Saved(note.ref, self.store.absolute(path), "restored")
+
+    # -- the state of things ----------------------------------------------------------------------------------------
+
+    def status(self) -> Status:
+        """Numbers about the vault and its index."""
+        from co_cli.notes.moments import moment_text
+
+        counts = self.index.counts()
+        skipped, problems = self.index.reported()
+        return Status(
+            vault=self.root,
+            search_db=self.database.path,
+            search_db_bytes=os.path.getsize(self.database.path),
+            backend=self.settings.search_backend,
+            notes=self.index.by_source(),
+            passages=counts.passages,
+            synced_at=moment_text(counts.synced_at) if counts.synced_at else None,
+            skipped=skipped,
+            problems=problems,
+            trashed=len(self.store.trashed()),
+        )
+
+    def doctor(self, fix: bool = False) -> list[Finding]:
+        """Check everything that can be checked; with `fix`, apply the cures that cannot do harm."""
+        from co_cli.service.checkup import examine
+
+        return examine(self, fix)
+
+    @property
+    def store(self) -> NoteStore:
+        from co_cli.notes.store import NoteStore
+
+        return NoteStore(self.root)
+
+    def _working_index(self) -> KnowledgeIndex | None:
+        """The index, or None when it cannot be opened: notes are written and read all the same."""
+        try:
+            self.index.counts()
+        except IndexUnavailableError:
+            return None
+        return self.index
+
+    @staticmethod
+    def _filters(
+        sources: Sequence[str] | None,
+        tags: Sequence[str] | None,
+        any_tag: bool,
+        category: str | None,
+        since: str | float | None,
+        until: str | float | None,
+        fields: dict[str, str] | None,
+    ) -> Filters:
+        for source in sources or ():
+            if source not in ("memory", "article"):
+                raise InvalidInputError(f"a source is memory or article, not {source!r}")
+        return Filters(
+            sources=tuple(sources or ()),
+            tags=(tags,) if isinstance(tags, str) else tuple(tags or ()),
+            any_tag=any_tag,
+            category=category,
+            since=_moment("since", since),
+            until=_moment("until", until, end=True),
+            fields=tuple((fields or {}).items()),
+        )
+
+
+def _moment(name: str, value: str | float | None, end: bool = False) -> float | None:
+    """`until 2026-03-01` includes that day."""
+    if value is None or not isinstance(value, str):
+        return value
+    from co_cli.notes.moments import read_since
+
+    moment = read_since(value, time.time())
+    if moment is None:
+        raise InvalidInputError(f"{name} is a date such as 2026-03-01, `yesterday` or `7d`, not {value!r}")
+    whole_day = end and moment % 86_400 == 0 and ":" not in value
+    return moment + 86_399.999 if whole_day else moment

@@ -1,0 +1,115 @@
+"""Change single fields of a note's text, or its body, and leave every other byte as it is.
+
+Comments, key order, quoting, line endings and unknown keys survive. What cannot be changed without guessing (broken
+YAML, a root that is not `key: value` lines) is refused; and every edit is read back before it is handed out.
+"""
+
+from __future__ import annotations
+
+import re
+
+from co_cli.errors import FrontmatterError
+from co_cli.notes.frontmatter import Frontmatter, read_frontmatter
+from co_cli.notes.yaml_handler import render_value
+
+TOP_KEY = re.compile(r"(\"[^\"]*\"|'[^']*'|[^\s#'\"\[\]{},&*!|>%@`-][^:\n]*?|-[^\s:][^:\n]*?)[ \t]*:(?=[ \t\r\n]|$)")
+ONE_LINE = re.compile(r"""([ \t]+)("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|\[[^\[\]{}"']*\]|[^\s"'\[{&*!|>#](?:(?![ \t]#).)*?)([ \t]+#.*)?$""")
+
+
+def render_note(metadata: dict[str, object], body: str) -> str:
+    """The text of a new note; fields that are None or empty are left out."""
+    lines = [f"{key}: {render_value(value)}" for key, value in metadata.items() if value not in (None, "", [], ())]
+    return "\n".join(["---", *lines, "---", body.strip("\n"), ""])
+
+
+def set_fields(text: str, fields: dict[str, object], path: str = "note") -> str:
+    """`text` with these frontmatter fields; None takes a field away."""
+    front = read_frontmatter(text)
+    if front.problem:
+        raise FrontmatterError(path, front.problem_line, f"{front.problem}; mend it, then change the field")
+    if not _has_block(front):
+        return _with_new_block(text, front, fields)
+    newline = "\r\n" if "\r\n" in text[: front.body] else "\n"
+    lines = text[front.start : front.end].splitlines(keepends=True)
+    for key, value in fields.items():
+        lines = _set_one(lines, key, value, newline)
+    edited = text[: front.start] + "".join(lines) + text[front.end :]
+    _prove(edited, front.metadata, fields, path)
+    return edited
+
+
+def set_body(text: str, body: str) -> str:
+    """`text` with another body; the frontmatter keeps every byte."""
+    front = read_frontmatter(text)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    body = body.replace("\r\n", "\n").strip("\n") + "\n"
+    head = text[: front.body]
+    if head and not head.endswith("\n") and _has_block(front):
+        head += newline
+    return head + body.replace("\n", newline)
+
+
+def _has_block(front: Frontmatter) -> bool:
+    return front.body > front.start
+
+
+def _with_new_block(text: str, front: Frontmatter, fields: dict[str, object]) -> str:
+    kept = {key: value for key, value in fields.items() if value is not None}
+    if not kept:
+        return text
+    newline = "\r\n" if "\r\n" in text else "\n"
+    block = ["---", *(f"{key}: {render_value(value)}".rstrip() for key, value in kept.items()), "---", ""]
+    return text[: front.start] + newline.join(block) + text[front.start :]
+
+
+def _set_one(lines: list[str], key: str, value: object, newline: str) -> list[str]:
+    span = _span_of(lines, key)
+    if span is None:
+        return lines if value is None else [*lines, _line(key, value, newline)]
+    first, last = span
+    if value is None:
+        return [*lines[:first], *lines[last:]]
+    ending = "\r\n" if lines[first].endswith("\r\n") else "\n"
+    new = _line(key, value, ending)
+    found = TOP_KEY.match(lines[first])
+    if last == first + 1 and found:  # one line: keep how the key is written, the gap, and a comment behind the value
+        rest = lines[first][found.end() :].rstrip("\r\n")
+        parts = ONE_LINE.match(rest)
+        if parts:
+            new = f"{lines[first][: found.end()]}{parts[1]}{render_value(value)}{parts[3] or ''}{ending}"
+    return [*lines[:first], new, *lines[last:]]
+
+
+def _span_of(lines: list[str], key: str) -> tuple[int, int] | None:
+    """First line and the one after the last of a key; of a doubled key the last, which is the one that counts."""
+    starts = [number for number, line in enumerate(lines) if _key_at(line) is not None]
+    for place in reversed(range(len(starts))):
+        first = starts[place]
+        if _key_at(lines[first]) == key:
+            last = starts[place + 1] if place + 1 < len(starts) else len(lines)
+            while last > first + 1 and re.match(r"[ \t]*(?:#.*)?\r?\n?$", lines[last - 1]):
+                last -= 1  # blank lines and comments above the next key belong to that one
+            return first, last
+    return None
+
+
+def _key_at(line: str) -> str | None:
+    found = TOP_KEY.match(line)
+    return found[1].strip("\"'") if found else None
+
+
+def _line(key: str, value: object, newline: str) -> str:
+    return f"{key}: {render_value(value)}".rstrip() + newline
+
+
+def _prove(edited: str, before: dict[str, object], fields: dict[str, object], path: str) -> None:
+    """Refuse an edit that would not read back as exactly the wanted change."""
+    wanted = {**before, **fields}
+    wanted = {key: _plain(value) for key, value in wanted.items() if key not in fields or value is not None}
+    front = read_frontmatter(edited)
+    if front.problem or front.metadata != wanted:
+        raise FrontmatterError(path, 2, f"{', '.join(fields)} cannot be changed safely here; edit the file by hand")
+
+
+def _plain(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]

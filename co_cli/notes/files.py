@@ -1,0 +1,141 @@
+"""Write files so that a crash leaves the old bytes or the new ones, and so that nobody's file is overwritten.
+
+Temporary file in the same folder, fsync, link or rename, fsync of the folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sys
+import time
+from collections.abc import Iterator
+
+TEMPORARY = ".co-tmp-"
+STALE_AFTER = 3600.0
+
+
+def create_exclusively(path: str, data: bytes) -> bool:
+    """Write a new file; False if the name is taken, which it may become at any moment until now."""
+    temporary = _write_temporary(path, data)
+    try:
+        if os.name == "nt":
+            os.rename(temporary, path)  # refuses an existing name there
+        else:
+            _link(temporary, path)
+    except FileExistsError:
+        return False
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+    sync_folder(os.path.dirname(path))
+    return True
+
+
+def replace(path: str, data: bytes) -> None:
+    """Write over an existing file, keeping its permissions."""
+    temporary = _write_temporary(path, data)
+    try:
+        with contextlib.suppress(OSError):
+            os.chmod(temporary, os.stat(path).st_mode & 0o7777)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+    sync_folder(os.path.dirname(path))
+
+
+def sync_folder(folder: str) -> None:
+    """Make a rename in this folder survive a power cut; Windows has no such call and needs none."""
+    if os.name == "nt":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # file systems that cannot sync a folder
+            raise
+    finally:
+        os.close(handle)
+
+
+def sweep_temporary(folder: str, now: float | None = None) -> list[str]:
+    """Remove what a killed process left behind; a younger file may still be somebody's."""
+    now = time.time() if now is None else now
+    swept: list[str] = []
+    with contextlib.suppress(FileNotFoundError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith(TEMPORARY) and entry.stat(follow_symlinks=False).st_mtime < now - STALE_AFTER:
+                os.unlink(entry.path)
+                swept.append(entry.path)
+    return swept
+
+
+@contextlib.contextmanager
+def locked(target: str) -> Iterator[None]:
+    """Hold the one lock of a folder or a lock file; waits for whoever has it."""
+    if os.name == "nt":
+        target = _lock_file(target)
+    try:
+        flags = os.O_RDONLY if os.path.isdir(target) else os.O_RDWR | os.O_CREAT
+        handle = os.open(target, flags, 0o644)
+    except PermissionError:
+        handle = os.open(_lock_file(target), os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        _lock(handle)
+        yield
+    finally:
+        os.close(handle)  # closing releases the lock
+
+
+def _lock(handle: int) -> None:
+    if sys.platform == "win32":
+        import msvcrt
+
+        while True:
+            with contextlib.suppress(OSError):  # gives up after ten seconds: ask again
+                msvcrt.locking(handle, msvcrt.LK_LOCK, 1)
+                return
+    else:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX)
+
+
+def _lock_file(target: str) -> str:
+    import tempfile
+    import zlib
+
+    return os.path.join(tempfile.gettempdir(), f"co-cli-{zlib.crc32(os.fsencode(os.path.realpath(target))):08x}.lock")
+
+
+def _link(temporary: str, path: str) -> None:
+    try:
+        os.link(temporary, path)
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK):
+            raise
+        # no hard links on this file system: claim the name first, then move over our own claim
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
+        os.replace(temporary, path)
+
+
+def _write_temporary(path: str, data: bytes) -> str:
+    name = f"{TEMPORARY}{os.getpid():x}-{time.monotonic_ns():x}-{os.urandom(3).hex()}"
+    temporary = os.path.join(os.path.dirname(path), name)
+    handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), 0o666)
+    try:
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(handle, view) :]
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+    return temporary

@@ -1,0 +1,149 @@
+"""The bytes of one Markdown file into a note: title, body, typed fields, tags, links.
+
+Lenient: any bytes give a note, except a file that is not text at all. What is wrong with it is in `problem`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import NamedTuple, cast
+
+from co_cli.notes.frontmatter import read_frontmatter
+from co_cli.notes.markdown import headings, inline_tags, links
+from co_cli.notes.moments import read_moment
+from co_cli.notes.refs import ref_of, stem_of
+from co_cli.values import Source
+
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+BINARY_PROBE = 8_192
+
+
+class Note(NamedTuple):
+    """One Markdown file. Only `body` and `metadata` are the file's own; the rest is what they say."""
+
+    path: str
+    """Inside the vault, with `/`."""
+    ref: str
+    source: Source
+    title: str
+    body: str
+    body_line: int
+    """The line of the file on which the body starts."""
+    metadata: dict[str, object]
+    tags: tuple[str, ...]
+    aliases: tuple[str, ...]
+    links: tuple[str, ...]
+    description: str
+    category: str | None
+    created: float | None
+    updated: float | None
+    problem: str | None
+    """What is wrong with the file, with its line; the note stands all the same."""
+
+    @property
+    def provenance(self) -> str:
+        return _line(self.metadata.get("provenance")) or "user"
+
+
+class NotTextError(ValueError):
+    """The file holds something else than text."""
+
+
+def read_note(path: str, data: bytes) -> Note:
+    text, problem = decode(data)
+    front = read_frontmatter(text)
+    body = text[front.body :].replace("\r\n", "\n")
+    metadata = front.metadata
+    if front.problem:
+        problem = f"line {front.problem_line}: {front.problem}"
+    source = source_of(path, metadata)
+    return Note(
+        path=path,
+        ref=ref_of(path, source),
+        source=source,
+        title=_title(path, metadata, body),
+        body=body,
+        body_line=text.count("\n", 0, front.body) + 1,
+        metadata=metadata,
+        tags=_tags(metadata, body),
+        aliases=_texts(metadata.get("aliases", metadata.get("alias"))),
+        links=links(body),
+        description=_line(metadata.get("description")),
+        category=_line(metadata.get("category")) or None,
+        created=_first_moment(metadata, "created", "date"),
+        updated=_first_moment(metadata, "updated", "modified"),
+        problem=problem,
+    )
+
+
+def decode(data: bytes) -> tuple[str, str | None]:
+    """Text of any file that is text, and what had to be guessed. A file of NUL bytes is not text."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return data.decode("utf-16", "replace"), "line 1: UTF-16; save it as UTF-8"
+    if b"\0" in data[:BINARY_PROBE]:
+        raise NotTextError("not a text file")
+    try:
+        text, problem = data.decode("utf-8"), None
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        text, problem = data.decode("utf-8", "replace"), f"line {line}: not valid UTF-8; save it as UTF-8"
+    return text.replace("\0", "\ufffd"), problem
+
+
+def source_of(path: str, metadata: dict[str, object]) -> Source:
+    """What the note says it is, else where it lies: `memories/` holds memories, everywhere else are articles."""
+    kind = metadata.get("kind")
+    if kind == "memory" or kind == "article":
+        return kind
+    return "memory" if path.startswith("memories/") else "article"
+
+
+def _title(path: str, metadata: dict[str, object], body: str) -> str:
+    title = _line(metadata.get("title"))
+    if title:
+        return title
+    if "#" in body:
+        for heading in headings(body.split("\n")):
+            if heading.level == 1 and heading.text:
+                return _line(heading.text)
+    stem = stem_of(path)
+    spaced = re.sub(r"[-_\s]+", " ", stem).strip()
+    return spaced[:1].upper() + spaced[1:] if spaced else stem
+
+
+def _tags(metadata: dict[str, object], body: str) -> tuple[str, ...]:
+    """Of the frontmatter and the text; a tag is compared in lower case, so it is kept so."""
+    value = metadata.get("tags", metadata.get("tag"))
+    if isinstance(value, str):
+        value = [part for part in re.split(r"[,\s]+" if "," not in value else r",", value) if part]
+    named = [_line(tag).lstrip("#").strip() for tag in _texts(value)]
+    found = [unicodedata.normalize("NFC", tag).casefold() for tag in (*named, *inline_tags(body)) if tag]
+    return tuple(dict.fromkeys(found))
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if value is None or isinstance(value, dict):
+        return ()
+    if isinstance(value, list):
+        members = cast("list[object]", value)
+        return tuple(line for line in (_line(member) for member in members) if line)
+    line = _line(value)
+    return (line,) if line else ()
+
+
+def _line(value: object) -> str:
+    """A scalar as one printable line; what is not a scalar says nothing."""
+    if value is None or isinstance(value, list | dict):
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return " ".join(CONTROL.sub(" ", str(value)).split())
+
+
+def _first_moment(metadata: dict[str, object], *keys: str) -> float | None:
+    for key in keys:
+        moment = read_moment(metadata.get(key))
+        if moment is not None:
+            return moment
+    return None

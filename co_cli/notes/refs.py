@@ -1,0 +1,61 @@
+"""A note's ref from its path, and back: `memory:slug`, `article:guides/deploy`, and `article:/inbox/x` elsewhere.
+
+The part after the colon is the path below the source's own folder without `.md`; a note that lies anywhere else is
+named from the root of the vault, with a leading `/`. So a ref is unique, and opens a file without asking the index.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+FOLDERS = {"memory": "memories", "article": "articles"}
+ENDINGS = (".md", ".markdown")
+REF = re.compile(r"([a-z]+):(/?[^#]*?)(?:#L(\d+)(?:-L?(\d+))?)?$", re.S)
+
+
+def stem_of(path: str) -> str:
+    return without_ending(path.rsplit("/", 1)[-1])
+
+
+def without_ending(path: str) -> str:
+    for ending in ENDINGS:
+        if path.lower().endswith(ending):
+            # the usual ending goes; `.markdown` or `.MD` stays visible so that two files never share a ref
+            return path[: -len(ending)] if path.endswith(".md") else path
+    return path
+
+
+def ref_of(path: str, source: str) -> str:
+    home = FOLDERS[source] + "/"
+    if path.startswith(home):
+        return f"{source}:{without_ending(path[len(home) :])}"
+    return f"{source}:/{without_ending(path)}"
+
+
+def path_of(ref: str) -> str | None:
+    """The path a ref stands for, or None if it is no ref at all."""
+    parsed = REF.match(ref)
+    if parsed is None or parsed[1] not in FOLDERS or not parsed[2].strip("/"):
+        return None
+    name = parsed[2]
+    path = name[1:] if name.startswith("/") else f"{FOLDERS[parsed[1]]}/{name}"
+    return path if path.lower().endswith(ENDINGS) else path + ".md"
+
+
+def lines_of(ref: str) -> tuple[int, int] | None:
+    """The lines that a ref such as `article:x#L10-24` points at."""
+    parsed = REF.match(ref)
+    if parsed is None or not parsed[3]:
+        return None
+    first = int(parsed[3])
+    return first, int(parsed[4] or first)
+
+
+def without_lines(ref: str) -> str:
+    return re.sub(r"#L\d+(?:-L?\d+)?$", "", ref)
+
+
+def name_key(name: str) -> str:
+    """Two names with the same key are one name on some file system."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())

@@ -1,0 +1,160 @@
+"""The files of one vault: create, read, change, trash and restore notes, and never touch anything outside.
+
+A path is inside the vault and uses `/`. A change is applied only to the content it was based on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import time
+from collections.abc import Callable, Iterator
+
+from co_cli.errors import NoteConflictError, NoteFileError, VaultError
+from co_cli.notes.files import create_exclusively, locked, replace, sweep_temporary, sync_folder
+from co_cli.notes.refs import name_key
+from co_cli.notes.slug import slugify
+
+TRASH = ".trash"
+MOST_NAMESAKES = 10_000
+
+
+def content_hash(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+class NoteStore:
+    """The truth: a folder of Markdown."""
+
+    def __init__(self, root: str) -> None:
+        self.root = os.path.realpath(root)
+
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold the vault against other writers that ask; readers and editors need not."""
+        with locked(self.root):
+            yield
+
+    def absolute(self, path: str) -> str:
+        """Where a path is on disk. Refuses whatever would leave the vault, also through a symbolic link."""
+        parts = path.split("/")
+        if not path or os.path.isabs(path) or "\\" in path or "\0" in path or {"", ".", ".."} & set(parts):
+            raise VaultError(f"{path!r} is not a path inside the vault")
+        full = os.path.join(self.root, *parts)
+        if not os.path.realpath(full).startswith(self.root + os.sep):
+            raise VaultError(f"{path!r} leads out of the vault {self.root}")
+        return full
+
+    def read(self, path: str) -> bytes:
+        with _reporting("read", path), open(self.absolute(path), "rb") as stream:
+            return stream.read()
+
+    def exists(self, path: str) -> bool:
+        return os.path.isfile(self.absolute(path))
+
+    def create(self, folder: str, title: str, data: bytes, taken: Callable[[str], bool] | None = None) -> str:
+        """Write a new note named after its title; a taken name gets a number. Returns its path.
+
+        `taken` answers for names that differ only in case or normalisation; without it the folder is looked through.
+        """
+        slug = slugify(title)
+        with _reporting("write", f"{folder}/{slug}.md"):
+            os.makedirs(self.absolute(folder), exist_ok=True)
+            taken = taken or self._taken_in(folder)
+            for number in range(1, MOST_NAMESAKES):
+                path = f"{folder}/{slug}.md" if number == 1 else f"{folder}/{slug}-{number}.md"
+                if not taken(path) and create_exclusively(self.absolute(path), data):
+                    return path
+        raise NoteConflictError(f"{folder}/ has {MOST_NAMESAKES:,} notes named {slug!r}; choose another title")
+
+    def replace(self, path: str, data: bytes, based_on: bytes) -> None:
+        """Write over a note, if it still says what the change was based on."""
+        if content_hash(self.read(path)) != content_hash(based_on):
+            raise NoteConflictError(f"{path} was changed meanwhile; read it again, then repeat the change")
+        with _reporting("write", path):
+            replace(self.absolute(path), data)
+
+    def trash(self, path: str) -> str:
+        """Move a note to the vault's trash. Returns its path there."""
+        source = self.absolute(path)
+        with _reporting("move", path):
+            for number in range(MOST_NAMESAKES):
+                stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()) + (f"-{number}" if number else "")
+                kept = f"{TRASH}/{stamp}/{path}"
+                target = os.path.join(self.root, *kept.split("/"))
+                if os.path.lexists(target):
+                    continue
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+                os.rename(source, target)
+                sync_folder(os.path.dirname(target))
+                sync_folder(os.path.dirname(source))
+                return kept
+        raise NoteConflictError(f"the trash holds too many copies of {path}; empty {TRASH}/")
+
+    def trashed(self) -> list[tuple[str, str]]:
+        """Everything in the trash, newest first: where it is, and where it was."""
+        root = os.path.join(self.root, TRASH)
+        found: list[tuple[str, str]] = []
+        for folder, _, names in os.walk(root):
+            inside = os.path.relpath(folder, root).replace(os.sep, "/")
+            stamp, _, home = inside.partition("/")
+            found += [(f"{TRASH}/{inside}/{name}", f"{home}/{name}" if home else name) for name in names if stamp != "."]
+        return sorted(found, reverse=True, key=lambda pair: _stamp_order(pair[0]))
+
+    def restore(self, path: str) -> str:
+        """Bring the newest trashed copy of a path back. Refuses if another note lives there now."""
+        kept = next((kept for kept, home in self.trashed() if home == path), None)
+        if kept is None:
+            raise NoteConflictError(f"{path} is not in the trash of {self.root}")
+        source, target = os.path.join(self.root, *kept.split("/")), self.absolute(path)
+        with _reporting("restore", path):
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            with open(source, "rb") as stream:
+                data = stream.read()
+            if not create_exclusively(target, data):
+                raise NoteConflictError(f"{path} exists again; rename it before restoring the trashed one")
+            with contextlib.suppress(OSError):
+                os.utime(target, ns=(os.stat(source).st_atime_ns, os.stat(source).st_mtime_ns))
+            os.unlink(source)
+            self._drop_empty_folders(os.path.dirname(source))
+        return path
+
+    def sweep(self) -> list[str]:
+        """Remove temporary files that killed writers left in the folders we write to."""
+        swept: list[str] = []
+        for folder in ("memories", "articles"):
+            with _reporting("sweep", folder):
+                for inner, _, _ in os.walk(os.path.join(self.root, folder)):
+                    swept += sweep_temporary(inner)
+        return swept
+
+    def _taken_in(self, folder: str) -> Callable[[str], bool]:
+        keys = {name_key(f"{folder}/{name}") for name in os.listdir(self.absolute(folder))}
+        return lambda path: name_key(path) in keys
+
+    def _drop_empty_folders(self, folder: str) -> None:
+        with contextlib.suppress(OSError):  # stops at the first that is not empty
+            while os.path.basename(folder) != TRASH:
+                os.rmdir(folder)
+                folder = os.path.dirname(folder)
+
+
+def _stamp_order(kept: str) -> tuple[str, int]:
+    stamp, _, number = kept.split("/")[1].partition("-")
+    return stamp, int(number or 0)
+
+
+@contextlib.contextmanager
+def _reporting(verb: str, path: str) -> Iterator[None]:
+    """The file system's refusals as one line that names the file and the cure."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise NoteFileError(f"cannot {verb} {path}: there is no such file ({error.filename})") from error
+    except PermissionError as error:
+        raise NoteFileError(f"cannot {verb} {path}: no permission; check the rights of {error.filename}") from error
+    except OSError as error:
+        cure = "free some space" if error.errno == errno.ENOSPC else "check the disk and the folder"
+        raise NoteFileError(f"cannot {verb} {path}: {error.strerror or error}; {cure}") from error

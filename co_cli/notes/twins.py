@@ -1,0 +1,48 @@
+"""When are two memories the same one? Texts are compared by their words, and facts that differ are never twins.
+
+`fingerprint` finds exact twins through the index; `likeness` grades the near ones among a few candidates.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+
+NEGATIONS = frozenset("no not never none without cannot don't doesn't didn't won't isn't aren't stop avoid".split())
+WORD = re.compile(r"[^\W_]+(?:['\u2019.,][^\W_]+)*")
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text: case, accents of typing, punctuation and Markdown's marks do not count."""
+    text = unicodedata.normalize("NFKC", text).casefold().replace("\u2019", "'")
+    return WORD.findall(text)
+
+
+def fingerprint(text: str) -> str:
+    words = words_of(text)
+    if not words and text.strip():
+        words = [" ".join(text.split())]  # emoji and punctuation only: compare as written
+    return hashlib.blake2b(" ".join(words).encode("utf-8", "replace"), digest_size=12).hexdigest()
+
+
+def likeness(one: str, other: str) -> float:
+    """0 to 1. Nothing is alike that differs in a number or a negation: that is a new fact, not a new wording."""
+    from rapidfuzz import fuzz  # a cold search imports this module through the rows it writes
+
+    left, right = words_of(one), words_of(other)
+    if left == right:
+        return 1.0
+    if _facts(left) != _facts(right):
+        return 0.0
+    return fuzz.ratio(" ".join(left), " ".join(right)) / 100
+
+
+def says_all_of(one: str, other: str) -> bool:
+    """Does `one` contain every word of `other`, in order?"""
+    words = iter(words_of(one))
+    return all(word in words for word in words_of(other))
+
+
+def _facts(words: list[str]) -> list[str]:
+    return sorted(word for word in words if word in NEGATIONS or any(letter.isdigit() for letter in word))

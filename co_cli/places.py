@@ -1,0 +1,51 @@
+"""Where things live when nobody says: the vault, the data folder, the settings files.
+
+Strings and os.path on purpose: a cold search imports this, and pathlib costs a third of a Python start.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+PROJECT_FOLDER = ".co-cli"
+SETTINGS_FILE = "settings.toml"
+
+
+def find_project(start: str) -> str | None:
+    """The nearest folder at or above `start` that has a `.co-cli` folder."""
+    folder = os.path.abspath(start)
+    while True:
+        if os.path.isdir(os.path.join(folder, PROJECT_FOLDER)):
+            return folder
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return None
+        folder = parent
+
+
+def user_data_dir(environ: Mapping[str, str]) -> str:
+    return os.path.join(_xdg(environ, "XDG_DATA_HOME", "LOCALAPPDATA", ("~", ".local", "share")), "co-cli")
+
+
+def user_settings_file(environ: Mapping[str, str]) -> str:
+    folder = os.path.join(_xdg(environ, "XDG_CONFIG_HOME", "APPDATA", ("~", ".config")), "co-cli")
+    return os.path.join(folder, SETTINGS_FILE)
+
+
+def project_settings_file(project: str) -> str:
+    return os.path.join(project, PROJECT_FOLDER, SETTINGS_FILE)
+
+
+def project_vault(project: str) -> str:
+    return os.path.join(project, PROJECT_FOLDER, "knowledge")
+
+
+def _xdg(environ: Mapping[str, str], variable: str, windows: str, default: tuple[str, ...]) -> str:
+    chosen = environ.get(variable, "")
+    if os.path.isabs(chosen):  # the XDG specification: relative paths are to be ignored
+        return chosen
+    if os.name == "nt" and environ.get(windows):
+        return environ[windows]
+    home = environ.get("HOME") or os.path.expanduser("~")
+    return os.path.join(home, *default[1:])

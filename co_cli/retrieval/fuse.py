@@ -1,0 +1,41 @@
+"""Ranked word matches into scores: each signal 0 to 1, and one hit a note. Pure."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from co_cli.index.words import WordMatch
+
+
+class Scored(NamedTuple):
+    """A candidate with its score and the signals that make it up."""
+
+    passage_id: int
+    doc_id: int
+    score: float
+    signals: dict[str, float]
+
+
+def score_words(matches: list[WordMatch]) -> list[Scored]:
+    """bm25 over the best bm25 of this query. Matches arrive with all-terms ahead of any-term, and stay so."""
+    best = min((match.rank for match in matches), default=0.0)
+    scored: list[Scored] = []
+    ceiling = 1.0
+    for match in matches:
+        words = match.rank / best if best < 0 else 1.0
+        # a passage with some of the terms never outranks one that has them all, however rare those terms are
+        words = min(words, ceiling)
+        if match.all_terms:
+            ceiling = min(ceiling, words)
+        scored.append(Scored(match.passage_id, match.doc_id, words, {"words": words}))
+    return scored
+
+
+def one_a_note(scored: list[Scored], limit: int) -> list[Scored]:
+    """The best passage of each note, in order."""
+    seen: dict[int, Scored] = {}
+    for candidate in scored:
+        seen.setdefault(candidate.doc_id, candidate)
+        if len(seen) == limit:
+            break
+    return list(seen.values())

@@ -1,0 +1,137 @@
+"""`co doctor`: look at everything that can go wrong, and name a cure for each finding.
+
+With `fix` it applies the cures that cannot do harm: all of them concern what is derived from the files.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import apsw
+
+from co_cli.errors import IndexUnavailableError
+from co_cli.index.connection import OLDEST_SQLITE
+from co_cli.index.integrity import damaged_words, drift
+
+if TYPE_CHECKING:
+    from co_cli.knowledge_base import KnowledgeBase
+
+Level = Literal["ok", "warning", "error"]
+
+
+class Finding(NamedTuple):
+    """One thing looked at: how it is, and if it is not well, what helps."""
+
+    check: str
+    level: Level
+    text: str
+    cure: str = ""
+    fixed: bool = False
+
+
+def examine(kb: KnowledgeBase, fix: bool) -> list[Finding]:
+    """Every check in turn; one that needs the index is left out when there is none."""
+    findings: list[Finding] = []
+    checks: tuple[Callable[[KnowledgeBase, bool], Iterator[Finding]], ...] = (
+        _sqlite,
+        _vault,
+        _database,
+        _freshness,
+        _drift,
+        _unreadable,
+    )
+    for check in checks:
+        try:
+            findings += check(kb, fix)
+        except IndexUnavailableError as error:
+            findings.append(Finding("index", "error", str(error), "free or delete search.db; it comes back from the files"))
+            break
+    return findings
+
+
+def _sqlite(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
+    version = apsw.sqlite_lib_version()
+    if apsw.SQLITE_VERSION_NUMBER < OLDEST_SQLITE:
+        yield Finding("sqlite", "error", f"SQLite {version} can lose writes", "pip install -U apsw")
+    else:
+        yield Finding("sqlite", "ok", f"SQLite {version} through apsw")
+    if find_spec("sqlite_vec") is None:
+        yield Finding("sqlite-vec", "warning", "sqlite-vec is not installed: vectors are scanned without it", "pip install sqlite-vec")
+        return
+    from co_cli.index.extension import vector_extension
+
+    connection = apsw.Connection(":memory:")
+    try:
+        connection.enable_load_extension(True)
+        connection.load_extension(vector_extension() or "", "sqlite3_vec_init")
+        yield Finding("sqlite-vec", "ok", f"sqlite-vec {connection.execute('select vec_version()').get} loads")
+    except apsw.Error as error:
+        yield Finding("sqlite-vec", "warning", f"sqlite-vec does not load: {error}", "pip install --force-reinstall sqlite-vec")
+    finally:
+        connection.close()
+
+
+def _vault(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
+    if not os.access(kb.root, os.R_OK | os.X_OK):
+        yield Finding("vault", "error", f"{kb.root} cannot be read", f"chmod u+rx {kb.root}")
+    elif not os.access(kb.root, os.W_OK):
+        yield Finding("vault", "warning", f"{kb.root} cannot be written: search works, remember does not", f"chmod u+w {kb.root}")
+    else:
+        yield Finding("vault", "ok", f"{kb.root} can be read and written")
+    if fix:
+        swept = kb.store.sweep()
+        if swept:
+            yield Finding("temporary files", "warning", f"{len(swept)} left by killed writers", "removed", True)
+
+
+def _database(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
+    counts = kb.index.counts()
+    if kb.database.set_aside:
+        yield Finding(
+            "index", "warning", f"search.db was unusable; it is kept as {kb.database.set_aside}", "delete it when you like"
+        )
+    with kb.database.reading() as connection:
+        broken = [row[0] for row in connection.execute("pragma quick_check(5)") if row[0] != "ok"]
+    damage = None if broken else damaged_words(kb.database)
+    if broken or damage:
+        problem = "; ".join(broken) or f"the word index does not fit the notes: {damage}"
+        if fix:
+            kb.rebuild()
+        yield Finding("index", "error", problem, "co rebuild", fix)
+    else:
+        yield Finding("index", "ok", f"{kb.database.path}: {counts.notes:,} notes, {counts.passages:,} passages, sound")
+
+
+def _freshness(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
+    waiting = kb.index.waiting()
+    if waiting:
+        if fix:
+            kb.sync()
+        yield Finding("freshness", "warning", f"{waiting:,} files changed since the last sync", "co sync", fix)
+    else:
+        yield Finding("freshness", "ok", "the index has seen every file")
+
+
+def _drift(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
+    """Hash every file: catches an edit that kept size, time and inode, and rows that somebody changed."""
+    found = drift(kb.index, kb.root)
+    if found:
+        some = ", ".join(found[:3]) + (" ..." if len(found) > 3 else "")
+        if fix:
+            kb.rebuild()
+        yield Finding("content", "error", f"{len(found):,} files differ from the index: {some}", "co rebuild", fix)
+    else:
+        yield Finding("content", "ok", "every indexed note has the content of its file")
+
+
+def _unreadable(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
+    skipped, problems = kb.index.reported()
+    for path, reason in skipped:
+        yield Finding("note", "warning", f"{path} is not indexed: {reason}", f"mend or exclude {path}")
+    for path, problem in problems:
+        yield Finding("note", "warning", f"{path}: {problem}", f"mend it: co edit {path}")
+    if not skipped and not problems:
+        yield Finding("notes", "ok", "every note can be read")

@@ -1,0 +1,78 @@
+"""Bring files into the vault as articles, byte for byte, and say of each what became of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from co_cli.errors import InvalidInputError
+from co_cli.index.knowledge_index import KnowledgeIndex
+from co_cli.notes.note import NotTextError, read_note
+from co_cli.notes.refs import ref_of
+from co_cli.notes.slug import slugify
+from co_cli.notes.store import NoteStore
+from co_cli.notes.twins import fingerprint
+from co_cli.values import Saved
+
+TEXTS = (".md", ".markdown", ".txt", ".text")
+
+
+class Imported(NamedTuple):
+    """One file that was asked for: its receipt, or why it was left out."""
+
+    origin: str
+    saved: Saved | None
+    skipped: str = ""
+
+
+def find_files(path: str) -> Iterator[tuple[str, str]]:
+    """A file, or every text of a folder, each with the folders it lies in (below the one that was named)."""
+    if os.path.isfile(path):
+        yield path, ""
+        return
+    if not os.path.isdir(path):
+        raise InvalidInputError(f"{path}: there is no such file or folder")
+    for folder, inner, names in os.walk(path):
+        inner[:] = sorted(name for name in inner if not name.startswith("."))
+        below = os.path.relpath(folder, path).replace(os.sep, "/")
+        for name in sorted(names):
+            if not name.startswith(".") and name.lower().endswith(TEXTS):
+                yield os.path.join(folder, name), "" if below == "." else below
+
+
+def import_files(
+    store: NoteStore, index: KnowledgeIndex, paths: list[str], largest: int, progress: Callable[[int, int], None] | None
+) -> list[Imported]:
+    files = [found for path in paths for found in find_files(path)]
+    done: list[Imported] = []
+    for number, (origin, below) in enumerate(files):
+        done.append(_import_one(store, index, origin, below, largest))
+        if progress:
+            progress(number + 1, len(files))
+    return done
+
+
+def _import_one(store: NoteStore, index: KnowledgeIndex, origin: str, below: str, largest: int) -> Imported:
+    try:
+        size = os.path.getsize(origin)
+        if size > largest:
+            return Imported(origin, None, f"{size:,} bytes; the limit is {largest:,} (setting max_note_bytes)")
+        with open(origin, "rb") as stream:
+            data = stream.read()
+        note = read_note(f"articles/{os.path.basename(origin)}", data)
+    except (OSError, NotTextError) as error:
+        return Imported(origin, None, str(getattr(error, "strerror", None) or error))
+    if not note.body.strip():
+        return Imported(origin, None, "the file is empty")
+    stem = slugify(os.path.splitext(os.path.basename(origin))[0])
+    folder = "/".join(["articles", *(slugify(part) for part in below.split("/") if part)])
+    with store.lock():
+        for path in index.exact_twins("article", fingerprint(note.body)):
+            if store.exists(path):
+                ref = ref_of(path, "article")
+                return Imported(origin, Saved(ref, store.absolute(path), "duplicate", f"{ref} says this already"))
+        path = store.create(folder, stem, data, index.taken)
+    index.index_file(path)
+    ref = index.ref_of(path) or ref_of(path, "article")
+    return Imported(origin, Saved(ref, store.absolute(path), "created"))

@@ -1,0 +1,155 @@
+"""Write notes: a new one, or the one that already says nearly the same, and never lose a word of either."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+
+from co_cli.errors import InvalidInputError
+from co_cli.index.knowledge_index import KnowledgeIndex
+from co_cli.index.match import read_query
+from co_cli.notes.editing import render_note, set_body, set_fields
+from co_cli.notes.moments import moment_text
+from co_cli.notes.note import Note, read_note
+from co_cli.notes.refs import FOLDERS, ref_of
+from co_cli.notes.store import NoteStore
+from co_cli.notes.twins import fingerprint, likeness, says_all_of
+from co_cli.values import Filters, Saved, Source
+
+CANDIDATES = 20
+TELLING_WORDS = 6
+LONGEST_TITLE = 80
+OURS = ("title", "kind", "created", "tags", "category", "provenance")
+
+
+class Draft:
+    """A note that somebody wants saved."""
+
+    def __init__(
+        self,
+        content: str,
+        source: Source,
+        title: str | None = None,
+        tags: Sequence[str] | None = None,
+        category: str | None = None,
+        provenance: str = "user",
+        fields: dict[str, object] | None = None,
+    ) -> None:
+        content = content.replace("\r\n", "\n").replace("\0", "").strip()
+        if not content:
+            raise InvalidInputError("there is nothing to remember: the text is empty")
+        self.content = content.encode("utf-8", "replace").decode()
+        self.source: Source = source
+        self.title = _one_line(title or "") or title_from(self.content)
+        self.tags = clean_tags(tags)
+        self.category, self.provenance = category, provenance
+        self.fields = {key: value for key, value in (fields or {}).items() if key not in OURS}
+
+    def render(self, now: float) -> bytes:
+        metadata: dict[str, object] = {
+            "title": self.title,
+            "kind": self.source,
+            "created": moment_text(now),
+            "tags": self.tags,
+            "category": self.category,
+            "provenance": self.provenance,
+            **self.fields,
+        }
+        return render_note(metadata, self.content).encode("utf-8", "replace")
+
+
+def save(store: NoteStore, index: KnowledgeIndex | None, draft: Draft, threshold: float) -> Saved:
+    """Write a draft and index it. Without an index the note is still written; the next sync finds it."""
+    with store.lock():
+        twin = _find_twin(store, index, draft, threshold) if index else None
+        if twin is not None:
+            return _join(store, index, draft, *twin)
+        path = store.create(FOLDERS[draft.source], draft.title, draft.render(time.time()), index.taken if index else None)
+    if index:
+        index.index_file(path)
+    return Saved(ref_of(path, draft.source), store.absolute(path), "created")
+
+
+def _find_twin(store: NoteStore, index: KnowledgeIndex, draft: Draft, threshold: float) -> tuple[Note, bytes] | None:
+    """The note that says the same, or nearly so, as its file says now."""
+    for path in index.exact_twins(draft.source, fingerprint(draft.content)):
+        found = _open(store, path)
+        if found and fingerprint(found[0].body) == fingerprint(draft.content):
+            return found
+    if draft.source != "memory" or threshold >= 1:
+        return None
+    telling = index.rarest(draft.content, TELLING_WORDS)
+    if not telling:
+        return None
+    query = read_query(" ".join(telling))
+    matches = index.search(query._replace(terms=query.terms, phrases=(), excluded=()), Filters(sources=("memory",)), CANDIDATES)
+    graded = [(likeness(passage.body, draft.content), passage.path) for passage in index.passages([m.passage_id for m in matches])]
+    alike, path = max(graded, default=(0.0, ""))
+    found = _open(store, path) if alike >= threshold else None
+    return found if found and likeness(found[0].body, draft.content) >= threshold else None
+
+
+def _open(store: NoteStore, path: str) -> tuple[Note, bytes] | None:
+    if not store.exists(path):
+        return None
+    data = store.read(path)
+    return read_note(path, data), data
+
+
+def _join(store: NoteStore, index: KnowledgeIndex | None, draft: Draft, note: Note, data: bytes) -> Saved:
+    """Put what is new of the draft into the note that already says nearly the same."""
+    new_tags = [tag for tag in draft.tags if tag not in note.tags]
+    if says_all_of(note.body, draft.content):
+        body, detail = None, f"{note.ref} says this already"
+    elif says_all_of(draft.content, note.body):
+        body, detail = draft.content, f"{note.ref} said part of this; it has the longer wording now"
+    else:
+        body, detail = f"{note.body.strip()}\n\n{draft.content}", f"{note.ref} said nearly this; the new wording was added to it"
+    path = store.absolute(note.path)
+    if body is None and not new_tags:
+        return Saved(note.ref, path, "duplicate", detail)
+    if body is None:
+        detail += f"; tags added: {', '.join(new_tags)}"
+    fields: dict[str, object] = {"updated": moment_text(time.time())}
+    if new_tags:
+        fields["tags"] = [*note.tags, *new_tags]
+    change(store, note.path, data, body, fields)
+    if index:
+        index.index_file(note.path)
+    return Saved(note.ref, path, "updated", detail)
+
+
+def change(store: NoteStore, path: str, data: bytes, body: str | None, fields: dict[str, object]) -> None:
+    """Apply a change to the content it is based on; bytes that are not valid UTF-8 survive untouched."""
+    text = data.decode("utf-8", "surrogateescape")
+    if fields:
+        text = set_fields(text, fields, path)
+    if body is not None:
+        text = set_body(text, body)
+    new = text.encode("utf-8", "surrogateescape")
+    if new != data:
+        store.replace(path, new, based_on=data)
+
+
+def title_from(content: str) -> str:
+    """The first sentence, or as much of it as a title can hold."""
+    first = next((line for line in content.splitlines() if re.search(r"\w", line)), content.splitlines()[0])
+    first = _one_line(re.sub(r"^[#>*\-\s\d.)]*(?=\w)|[*_`]", "", first) or first)
+    sentence = re.match(r"(.+?[^\W\d_]{2,})[.!?](?=\s|$)", first)
+    title = sentence[1] if sentence else first.rstrip(".")
+    if len(title) <= LONGEST_TITLE:
+        return title
+    return title[:LONGEST_TITLE].rsplit(" ", 1)[0].rstrip(",;: ")
+
+
+def clean_tags(tags: Sequence[str] | None) -> list[str]:
+    """Without `#` and blanks, in lower case, once each."""
+    if isinstance(tags, str):
+        tags = tags.split(",")
+    cleaned = (re.sub(r"[\s,\[\]{}\"']+", "-", tag.strip().lstrip("#").strip()).casefold() for tag in tags or ())
+    return list(dict.fromkeys(tag for tag in cleaned if tag))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(re.sub(r"[\x00-\x1f\x7f]", " ", text).split())

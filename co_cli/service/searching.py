@@ -1,0 +1,121 @@
+"""One search, from what was typed to hits, whichever backend answers. Never raises for want of an index."""
+
+from __future__ import annotations
+
+import time
+
+from co_cli.errors import IndexUnavailableError
+from co_cli.index.knowledge_index import Counts, KnowledgeIndex
+from co_cli.index.match import WordQuery, read_query
+from co_cli.retrieval.fuse import Scored, one_a_note, score_words
+from co_cli.retrieval.snippets import around, from_marked
+from co_cli.values import Filters, Hit, Searched, SearchResult, State
+
+OVERFETCH = 5
+"""Passages looked at for each hit wanted: several of them may be of one note."""
+
+
+class Finding:
+    """What a backend brought back, before it becomes an answer."""
+
+    def __init__(self, backend: str, hits: list[Hit], searched: Searched, degraded: list[str]) -> None:
+        self.backend, self.hits, self.searched, self.degraded = backend, hits, searched, degraded
+
+
+def answer(query: str, finding: Finding, started: float) -> SearchResult:
+    """Found, absent, or inconclusive: an agent must know whether everything was searched."""
+    state: State = "found" if finding.hits else "inconclusive" if finding.degraded else "absent"
+    took = round((time.perf_counter() - started) * 1000, 1)
+    return SearchResult(query, state, finding.degraded, finding.backend, finding.searched, finding.hits, took)
+
+
+def search_index(index: KnowledgeIndex, query: str, filters: Filters, limit: int, backend: str) -> Finding:
+    words = read_query(query)
+    matches = index.search(query, filters, limit * OVERFETCH)
+    chosen = one_a_note(score_words(matches), limit)
+    counts = index.counts()
+    degraded = [] if counts.synced_at is not None else ["this vault was never synced: run `co sync`"]
+    return Finding(backend, _hits(index, words, query, chosen), _searched(index, counts), degraded)
+
+
+def search_files(
+    root: str, query: str, filters: Filters, limit: int, exclude: tuple[str, ...], largest: int, why: IndexUnavailableError | None
+) -> Finding:
+    from co_cli.index.grep import grep  # reads and parses every file
+
+    words = read_query(query).words or (query.strip(),)
+    matches, count = grep(root, query, filters, exclude, largest) if query.strip() else ([], 0)
+    hits: list[Hit] = []
+    for match in matches[:limit]:
+        snippet = around(match.passage.text, words)
+        note, lines = match.note, (match.passage.first_line, match.passage.last_line)
+        hits.append(
+            Hit(
+                ref=_ref_with_lines(note.ref, note.source, lines),
+                source=note.source,
+                path=_absolute(root, note.path),
+                title=note.title,
+                snippet=snippet.text,
+                lines=lines,
+                score=round(match.share, 4),
+                signals={"words": round(match.share, 4)},
+                tags=note.tags,
+                created=_moment(match.created),
+                marks=snippet.marks,
+                heading=match.passage.heading,
+            )
+        )
+    degraded = [f"answered from the files by substring: {why}"] if why else []
+    return Finding("grep", hits, Searched(count, count, _moment(time.time())), degraded)
+
+
+def _hits(index: KnowledgeIndex, words: WordQuery, query: str, chosen: list[Scored]) -> list[Hit]:
+    ids = [candidate.passage_id for candidate in chosen]
+    marked = index.marked(words, ids)
+    stored = {passage.id: passage for passage in index.passages(ids)}
+    hits: list[Hit] = []
+    for candidate in chosen:
+        passage = stored.get(candidate.passage_id)
+        if passage is None:
+            continue  # forgotten by another process since it was found
+        snippet = from_marked(marked.get(passage.id, ""))
+        if not snippet.marks:
+            snippet = around(passage.body, words.words or (query.strip(),))
+        lines = (passage.first_line, passage.last_line)
+        hits.append(
+            Hit(
+                ref=_ref_with_lines(passage.ref, passage.source, lines),
+                source=passage.source,
+                path=_absolute(index.root, passage.path),
+                title=passage.title,
+                snippet=snippet.text,
+                lines=lines,
+                score=round(candidate.score, 4),
+                signals={name: round(value, 4) for name, value in candidate.signals.items()},
+                tags=passage.tags,
+                created=_moment(passage.created),
+                marks=snippet.marks,
+                heading=passage.heading,
+            )
+        )
+    return hits
+
+
+def _searched(index: KnowledgeIndex, counts: Counts) -> Searched:
+    fresh = index.fresh_as_of or counts.synced_at
+    return Searched(counts.notes, counts.passages, _moment(fresh) if fresh else None)
+
+
+def _ref_with_lines(ref: str, source: str, lines: tuple[int, int]) -> str:
+    """A memory is opened whole, an article at its lines."""
+    return ref if source == "memory" else f"{ref}#L{lines[0]}-{lines[1]}"
+
+
+def _absolute(root: str, path: str) -> str:
+    import os
+
+    return os.path.join(root, *path.split("/"))
+
+
+def _moment(seconds: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))

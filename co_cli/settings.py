@@ -1,0 +1,202 @@
+"""Settings: flag > environment > project file > user file > default, each value with where it came from.
+
+A project's file is checked in, and a clone must be safe to open: it may not point outside the project, redirect a
+provider's address, move the data folder or choose a provider that sends notes elsewhere. Unknown names, malformed
+values and such attempts are refused with file and line.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Literal, NamedTuple, cast
+
+from co_cli.errors import SettingsError
+from co_cli.places import find_project, project_settings_file, project_vault, user_data_dir, user_settings_file
+from co_cli.values import Backend
+
+Kind = Literal["text", "path", "choice", "number", "share", "bytes", "list"]
+Scalar = str | float | int | tuple[str, ...] | None
+
+
+class Setting(NamedTuple):
+    """One thing a person can choose."""
+
+    name: str
+    environment: str
+    kind: Kind
+    default: Scalar
+    help: str
+    choices: tuple[str, ...] = ()
+    project_may: bool = True
+    """False: only the person's own file, environment or flag may set it."""
+    project_choices: tuple[str, ...] = ()
+    """If given, the only values that a project's file may choose."""
+
+
+LOCAL_PROVIDERS = ("static", "minilm", "ollama", "none")
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting("vault", "CO_VAULT", "path", None, "the folder of notes"),
+    Setting("data_dir", "CO_DATA_DIR", "path", None, "where search.db and activity.db live", project_may=False),
+    Setting(
+        "search_backend",
+        "CO_KNOWLEDGE_SEARCH_BACKEND",
+        "choice",
+        "hybrid",
+        "how to search: substrings from files, words, or words and meaning",
+        choices=("grep", "fts5", "hybrid"),
+    ),
+    Setting(
+        "embedding_provider",
+        "CO_KNOWLEDGE_EMBEDDING_PROVIDER",
+        "text",
+        "static",
+        "who turns text into vectors: static (built in), minilm, ollama, gemini, openai, ... or none",
+        project_choices=LOCAL_PROVIDERS,
+    ),
+    Setting("embedding_model", "CO_KNOWLEDGE_EMBEDDING_MODEL", "text", None, "the provider's model, if not its default"),
+    Setting(
+        "embedding_host",
+        "CO_KNOWLEDGE_EMBEDDING_HOST",
+        "text",
+        None,
+        "address of the embedding server, if not the provider's own (ollama: OLLAMA_HOST)",
+        project_may=False,
+    ),
+    Setting(
+        "hybrid_vector_weight",
+        "CO_KNOWLEDGE_HYBRID_VECTOR_WEIGHT",
+        "share",
+        None,
+        "weight of meaning in a hybrid score, 0 to 1; unset: what was measured best for the vectors in use",
+    ),
+    Setting(
+        "hybrid_text_weight",
+        "CO_KNOWLEDGE_HYBRID_TEXT_WEIGHT",
+        "share",
+        None,
+        "weight of words in a hybrid score, 0 to 1; unset: what is left of the weight of meaning",
+    ),
+    Setting(
+        "duplicate_threshold",
+        "CO_KNOWLEDGE_DUPLICATE_THRESHOLD",
+        "share",
+        0.9,
+        "how alike two memories must be for the second to join the first; 1 joins only identical ones",
+    ),
+    Setting(
+        "max_note_bytes",
+        "CO_KNOWLEDGE_MAX_NOTE_BYTES",
+        "bytes",
+        2_000_000,
+        "larger files are skipped and reported",
+    ),
+    Setting(
+        "exclude",
+        "CO_KNOWLEDGE_EXCLUDE",
+        "list",
+        (),
+        "patterns of files and folders not to index, as in .gitignore (comma-separated in the environment)",
+    ),
+)
+BY_NAME = {setting.name: setting for setting in SETTINGS}
+
+
+class Settings(NamedTuple):
+    """Every value, typed; `origins` says where each came from."""
+
+    vault: str
+    data_dir: str
+    search_backend: Backend
+    embedding_provider: str
+    embedding_model: str | None
+    embedding_host: str | None
+    hybrid_vector_weight: float | None
+    hybrid_text_weight: float | None
+    duplicate_threshold: float
+    max_note_bytes: int
+    exclude: tuple[str, ...]
+    origins: dict[str, str]
+
+
+def load_settings(
+    flags: Mapping[str, object] | None = None,
+    environ: Mapping[str, str] | None = None,
+    start: str | None = None,
+) -> Settings:
+    """Collect every setting as seen from the folder `start`; a flag that is None is not set."""
+    environ = os.environ if environ is None else environ
+    start = os.getcwd() if start is None else start
+    values: dict[str, Scalar] = {setting.name: setting.default for setting in SETTINGS}
+    origins = dict.fromkeys(values, "default")
+
+    def take(setting: Setting, raw: object, origin: str, base: str) -> None:
+        values[setting.name] = _checked(setting, raw, origin, base)
+        origins[setting.name] = origin
+
+    project = find_project(start)
+    for file, owner in ((user_settings_file(environ), None), (project and project_settings_file(project), project)):
+        if file and os.path.isfile(file):
+            from co_cli.settings_file import read_settings_file  # only when there is one: tomllib is slow to import
+
+            for setting, raw, origin in read_settings_file(file, owner):
+                take(setting, raw, origin, owner or os.path.dirname(file))
+    for setting in SETTINGS:
+        raw = environ.get(setting.environment)
+        if raw:
+            take(setting, raw, setting.environment, start)
+    for name, raw in (flags or {}).items():
+        if raw is not None:
+            take(BY_NAME[name], raw, f"--{name.replace('_', '-')}", start)
+
+    if values["data_dir"] is None:
+        values["data_dir"] = user_data_dir(environ)
+    if values["vault"] is None:
+        if project:
+            values["vault"], origins["vault"] = project_vault(project), "project"
+        else:
+            values["vault"] = os.path.join(user_data_dir(environ), "knowledge")
+    # each value was checked against its Setting, whose kinds are those of the fields
+    return Settings(origins=origins, **cast("dict[str, str]", values))  # pyright: ignore[reportArgumentType]
+
+
+def _checked(setting: Setting, raw: object, origin: str, base: str) -> Scalar:
+    """`raw` as this setting's type, or a SettingsError that says what would be right."""
+    match setting.kind:
+        case "path":
+            return os.path.normpath(os.path.join(base, os.path.expanduser(_text(setting, raw, origin))))
+        case "text":
+            return _text(setting, raw, origin)
+        case "choice":
+            text = _text(setting, raw, origin)
+            if text not in setting.choices:
+                raise SettingsError(f"{origin}: {setting.name} is one of {', '.join(setting.choices)}, not {text!r}")
+            return text
+        case "list":
+            parts = raw.split(",") if isinstance(raw, str) else raw
+            if not isinstance(parts, list | tuple):
+                raise SettingsError(f"{origin}: {setting.name} is a list of texts, not {raw!r}")
+            return tuple(str(part).strip() for part in cast("list[object]", parts) if str(part).strip())
+        case "number" | "share" | "bytes":
+            return _number(setting, raw, origin)
+
+
+def _text(setting: Setting, raw: object, origin: str) -> str:
+    if not isinstance(raw, str | os.PathLike) or not str(cast("str", raw)):
+        raise SettingsError(f"{origin}: {setting.name} is a text, not {raw!r}")
+    return str(cast("str", raw))
+
+
+def _number(setting: Setting, raw: object, origin: str) -> float | int:
+    try:
+        if isinstance(raw, bool) or not isinstance(raw, str | int | float):
+            raise ValueError
+        number = int(raw) if setting.kind == "bytes" else float(raw)
+    except ValueError:
+        raise SettingsError(f"{origin}: {setting.name} is a number, not {raw!r}") from None
+    if setting.kind == "share" and not 0 <= number <= 1:
+        raise SettingsError(f"{origin}: {setting.name} is between 0 and 1, not {number:g}")
+    if setting.kind == "bytes" and number < 1:
+        raise SettingsError(f"{origin}: {setting.name} is at least 1, not {number}")
+    return number

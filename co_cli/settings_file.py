@@ -1,0 +1,68 @@
+"""Read one settings.toml into (setting, value, "file:line") triples.
+
+Refuses broken TOML and unknown names, and in a project's file whatever would make a clone unsafe to open.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from co_cli.errors import SettingsError
+from co_cli.settings import BY_NAME, Setting
+
+
+def read_settings_file(file: str, project: str | None) -> Iterator[tuple[Setting, object, str]]:
+    """`project` is the folder the file belongs to, or None for the person's own file."""
+    try:
+        with open(file, encoding="utf-8") as stream:
+            text = stream.read()
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        place = re.search(r"\(at line (\d+)", str(error))
+        line = place[1] if place else str(text.count("\n") + 1)
+        raise SettingsError(f"{file}:{line}: not valid TOML: {error}") from None
+    except UnicodeDecodeError:
+        raise SettingsError(f"{file}:1: not UTF-8 text; save it as UTF-8") from None
+    except OSError as error:
+        raise SettingsError(f"{file}: cannot be read: {error.strerror}") from None
+
+    for name, raw in table.items():
+        origin = f"{file}:{_line_of(text, name)}"
+        setting = BY_NAME.get(name)
+        if setting is None:
+            raise SettingsError(f"{origin}: {unknown_setting(name)}")
+        if project is not None:
+            _refuse_unsafe(setting, raw, origin, project)
+        yield setting, raw, origin
+
+
+def unknown_setting(name: str) -> str:
+    close = get_close_matches(name, BY_NAME, n=1)
+    hint = f"did you mean {close[0]}?" if close else "`co settings` lists them"
+    return f"unknown setting {name!r}: {hint}"
+
+
+def _refuse_unsafe(setting: Setting, raw: object, origin: str, project: str) -> None:
+    if not setting.project_may:
+        raise SettingsError(
+            f"{origin}: a project may not set {setting.name}; put it in your own settings file or {setting.environment}"
+        )
+    if setting.project_choices and raw not in setting.project_choices:
+        raise SettingsError(
+            f"{origin}: a project may set {setting.name} to {', '.join(setting.project_choices)} only; "
+            f"choose {raw!r} yourself with {setting.environment}"
+        )
+    if setting.kind == "path":
+        root = os.path.realpath(project)
+        target = os.path.realpath(os.path.join(root, str(raw)))
+        if os.path.commonpath([root, target]) != root:
+            raise SettingsError(f"{origin}: a project may not point {setting.name} outside itself ({raw})")
+
+
+def _line_of(text: str, name: str) -> int:
+    found = re.search(rf"^[ \t]*(\[?\"?){re.escape(name)}\b", text, re.MULTILINE)
+    return text.count("\n", 0, found.start()) + 1 if found else 1

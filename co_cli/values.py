@@ -1,0 +1,140 @@
+"""The frozen values that every floor passes around.
+
+Named tuples, not dataclasses: importing `dataclasses` costs as much CPU as starting Python itself, and a cold
+`co search` imports this module.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+Source = Literal["memory", "article"]
+Backend = Literal["grep", "fts5", "hybrid"]
+State = Literal["found", "absent", "inconclusive"]
+Outcome = Literal["created", "updated", "duplicate", "restored"]
+
+
+class Passage(NamedTuple):
+    """The unit that is searched: a whole memory, or a section of an article, with the lines it stands on."""
+
+    text: str
+    first_line: int
+    last_line: int
+    heading: str = ""
+    """Where in the note it stands, outermost heading first: `Deploys > Rolling back`."""
+
+
+class Filters(NamedTuple):
+    """What a search is narrowed to. Empty means everything; times are seconds since 1970."""
+
+    sources: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    any_tag: bool = False
+    """True: one of the tags is enough; False: all of them."""
+    category: str | None = None
+    since: float | None = None
+    until: float | None = None
+    fields: tuple[tuple[str, str], ...] = ()
+    """Any other frontmatter key and the value it must have (or contain, if it is a list)."""
+
+
+class Hit(NamedTuple):
+    """A passage that answers, with its score, the reasons for it, and the ref that opens it."""
+
+    ref: str
+    source: str
+    path: str
+    title: str
+    snippet: str
+    lines: tuple[int, int]
+    score: float
+    signals: dict[str, float]
+    tags: tuple[str, ...]
+    created: str
+    marks: tuple[tuple[int, int], ...] = ()
+    """Where in the snippet the matched words stand."""
+    heading: str = ""
+
+
+class Searched(NamedTuple):
+    """How much was looked through, and how fresh that was."""
+
+    notes: int
+    passages: int
+    fresh_as_of: str | None
+
+
+class SearchResult(NamedTuple):
+    """What a search says: found, absent (everything was searched), or inconclusive (something was missing)."""
+
+    query: str
+    state: State
+    degraded: list[str]
+    backend: str
+    searched: Searched
+    hits: list[Hit]
+    took_ms: float
+
+
+class SyncReport(NamedTuple):
+    """What a sync saw. Paths are inside the vault."""
+
+    added: list[str]
+    changed: list[str]
+    moved: list[tuple[str, str]]
+    removed: list[str]
+    unchanged: int
+    skipped: list[tuple[str, str]]
+    """Files that are not indexed, each with the reason."""
+    problems: list[tuple[str, str]]
+    """Notes that are indexed by their body only, each with what is wrong in it."""
+
+    @property
+    def touched(self) -> int:
+        return len(self.added) + len(self.changed) + len(self.moved) + len(self.removed)
+
+
+class Saved(NamedTuple):
+    """The receipt of a save."""
+
+    ref: str
+    path: str
+    outcome: Outcome
+    detail: str = ""
+    """For `updated` and `duplicate`: which note it joined and what happened to the words."""
+
+
+class NoteSummary(NamedTuple):
+    """One row of a listing."""
+
+    ref: str
+    source: str
+    path: str
+    title: str
+    tags: tuple[str, ...]
+    category: str | None
+    created: str
+    description: str = ""
+
+
+class Forgotten(NamedTuple):
+    """Where a forgotten note went."""
+
+    ref: str
+    path: str
+    trash: str
+
+
+class Status(NamedTuple):
+    """What there is, in numbers."""
+
+    vault: str
+    search_db: str
+    search_db_bytes: int
+    backend: str
+    notes: dict[str, int]
+    passages: int
+    synced_at: str | None
+    skipped: list[tuple[str, str]]
+    problems: list[tuple[str, str]]
+    trashed: int
