@@ -11,9 +11,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from co_cli.embedding.embedders import Embedders
 from co_cli.errors import IndexUnavailableError, InvalidInputError
 from co_cli.index.connection import Database
+from co_cli.index.extension import vector_extension
 from co_cli.index.knowledge_index import KnowledgeIndex
+from co_cli.retrieval.fuse import Weights
 from co_cli.service.searching import answer, search_files, search_index
 from co_cli.settings import Settings, load_settings
 from co_cli.sources.vault import require_vault
@@ -39,8 +42,11 @@ class KnowledgeBase:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.root = require_vault(settings.vault)
-        self.database = Database(os.path.join(settings.data_dir, "search.db"))
-        self.index = KnowledgeIndex(self.database, self.root, settings.exclude, settings.max_note_bytes)
+        self.database = Database(os.path.join(settings.data_dir, "search.db"), vector_extension())
+        self.embedders = Embedders(settings.embedding_provider, settings.embedding_model, settings.embedding_host)
+        self.index = KnowledgeIndex(
+            self.database, self.root, settings.exclude, settings.max_note_bytes, self.embedders
+        )
 
     @classmethod
     def open(
@@ -98,7 +104,9 @@ class KnowledgeBase:
         reason: IndexUnavailableError | None = None
         if chosen != "grep":
             try:
-                return answer(query, search_index(self.index, query, filters, limit, chosen), started)
+                embedders = self.embedders if chosen == "hybrid" else None
+                finding = search_index(self.index, embedders, query, filters, limit, self._weights())
+                return answer(query, finding, started)
             except IndexUnavailableError as error:
                 reason = error
         found = search_files(
@@ -108,9 +116,12 @@ class KnowledgeBase:
 
     # -- files into the index ---------------------------------------------------------------------------------------
 
-    def sync(self, progress: Progress | None = None) -> SyncReport:
-        """Make the index agree with the files; one walk of the vault when nothing changed."""
-        return self.index.sync(progress)
+    def sync(self, progress: Progress | None = None, seconds: float | None = None) -> SyncReport:
+        """Make the index agree with the files; one walk of the vault when nothing changed.
+
+        `seconds` bounds the time for embedding with a slow provider; what is left waits for the next sync.
+        """
+        return self.index.sync(progress, seconds)
 
     def rebuild(self, progress: Progress | None = None) -> SyncReport:
         """Make the index anew from the files and swap it in."""
@@ -278,6 +289,15 @@ class KnowledgeBase:
         except IndexUnavailableError:
             return None
         return self.index
+
+    def _weights(self) -> Weights | None:
+        """As the settings say; None leaves it to the space. One alone gives the other what is left of 1."""
+        meaning, words = self.settings.hybrid_vector_weight, self.settings.hybrid_text_weight
+        if meaning is None and words is None:
+            return None
+        if meaning is None or words is None:
+            meaning, words = (1 - (words or 0), words) if meaning is None else (meaning, 1 - meaning)
+        return Weights(meaning, words or 0.0)
 
     @staticmethod
     def _filters(

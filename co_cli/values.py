@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 Source = Literal["memory", "article"]
+SOURCES: tuple[Source, ...] = ("memory", "article")
 Backend = Literal["grep", "fts5", "hybrid"]
 State = Literal["found", "absent", "inconclusive"]
 Outcome = Literal["created", "updated", "duplicate", "restored"]

@@ -41,6 +41,7 @@ COMMANDS = {
     "rebuild": Command("index", "make the index anew from the files", "Look after"),
     "status": Command("index", "show what is there, in numbers", "Look after"),
     "doctor": Command("index", "check everything and name a cure for each finding", "Look after"),
+    "eval": Command("eval", "measure how well questions are answered", "Look after"),
     "bench": Command("bench", "measure this machine, as ratios", "Look after"),
 }
 

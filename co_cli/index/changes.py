@@ -1,15 +1,18 @@
 """Compare the listings of the last sync with those of now: which files to look at, and which are gone. Pure.
 
-A file that was written as recently as it was looked at may change again without its size and time showing it, so its
-entry is stored with a `?` and never equals a new one: it is read again next time, as git does.
+A file that was written as recently as it was looked at may change again without its size and time showing it, so it
+is stored without its inode and never equals what a scan sees: it is read again next time, as git does.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from co_cli.sources.vault import Entry, entries_of, read_entry
+from co_cli.sources.vault import Entry, State, entries_of, entry_of, pack_listing
 
+UNSURE = -1
+"""In place of the inode of a file that must be looked at again."""
 RACY_NS = 2_000_000_000
 """The coarsest clock of a file system in use (FAT)."""
 
@@ -27,17 +30,18 @@ class Changes(NamedTuple):
         return not self.look and not self.gone and not self.folders
 
 
-def compare(stored: dict[str, bytes], seen: dict[str, bytes]) -> Changes:
+def compare(stored: dict[str, bytes], seen: dict[str, bytes], unread: Sequence[str] = ()) -> Changes:
+    """`unread` are folders that could not be listed: nothing is known to have changed in them."""
     look: list[Entry] = []
     gone: list[str] = []
     folders: list[str] = []
     for folder in stored.keys() | seen.keys():
         before, now = stored.get(folder, b""), seen.get(folder, b"")
-        if before == now:
+        if before == now or any(folder == path or folder.startswith(f"{path}/") for path in unread):
             continue
         folders.append(folder)
-        old, new = entries_of(folder, before), entries_of(folder, now)
-        look += [read_entry(folder, text) for name, text in new.items() if old.get(name) != text]
+        old, new = entries_of(before), entries_of(now)
+        look += [entry_of(folder, name, state) for name, state in new.items() if old.get(name) != state]
         prefix = f"{folder}/" if folder else ""
         gone += [prefix + name for name in old.keys() - new.keys()]
     look.sort()
@@ -46,10 +50,25 @@ def compare(stored: dict[str, bytes], seen: dict[str, bytes]) -> Changes:
 
 
 def settled(folder: str, listing: bytes, unread: set[str], now_ns: int) -> bytes:
-    """The listing to store: entries too young to be trusted, and those that could not be read, are marked."""
+    """The listing to store: files too young to be trusted, and those that could not be read, are marked."""
     prefix = f"{folder}/" if folder else ""
-    marked: list[str] = []
-    for name, text in entries_of(folder, listing).items():
-        racy = abs(now_ns - int(text.split("/", 3)[2])) < RACY_NS
-        marked.append(f"{text}?" if racy or prefix + name in unread else text)
-    return "\0".join(marked).encode("utf-8", "surrogateescape")
+
+    def marked(name: str, state: State) -> State:
+        racy = abs(now_ns - state.mtime_ns) < RACY_NS
+        return state._replace(inode=UNSURE) if racy or prefix + name in unread else state
+
+    return pack_listing({name: marked(name, state) for name, state in entries_of(listing).items()})
+
+
+def waiting_files(stored: dict[str, bytes], seen: dict[str, bytes]) -> int:
+    """How many files changed, came or went; one that is only to be looked at again does not count."""
+    count = 0
+    for folder in stored.keys() | seen.keys():
+        old, new = entries_of(stored.get(folder, b"")), entries_of(seen.get(folder, b""))
+        count += len(old.keys() - new.keys())
+        for name, state in new.items():
+            before = old.get(name)
+            if before is not None and before.inode == UNSURE:
+                before = before._replace(inode=state.inode)
+            count += before != state
+    return count

@@ -10,16 +10,22 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Generator
 
 import apsw
 
 from co_cli.errors import IndexUnavailableError
 
-SCHEMA_VERSION = 1
+DERIVATION = 1
+"""Raise it when the same files would give other rows: passages cut elsewhere, other text embedded."""
 APPLICATION = 0x636F6B62
 """Tells our file from somebody else's (`cokb`)."""
 SCHEMA_FILE = os.path.join(os.path.dirname(__file__), "schema.sql")
+with open(SCHEMA_FILE, encoding="utf-8") as _stream:
+    SCHEMA = _stream.read()
+SCHEMA_VERSION = (zlib.crc32(SCHEMA.encode()) + DERIVATION) & 0x7FFFFFFF
+"""Nobody can forget to raise it: another schema has another version."""
 OLDEST_SQLITE = 3_051_003
 """Older ones can lose acknowledged writes when a write-ahead log is reset."""
 BUSY_MS = 10_000
@@ -32,10 +38,11 @@ WRONG_FILE = (apsw.NotADBError, apsw.CorruptError)
 class Database:
     """One search.db, shared by threads and processes."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, extension: str | None = None) -> None:
+        """`extension` is where sqlite-vec's library is; None does without."""
         if apsw.SQLITE_VERSION_NUMBER < OLDEST_SQLITE:
             raise IndexUnavailableError(f"SQLite {apsw.sqlite_lib_version()} can lose writes: `pip install -U apsw`")
-        self.path = path
+        self.path, self.extension = path, extension
         self.set_aside: str | None = None
         """Where a file that was not usable went, if one was found."""
         self._idle: list[apsw.Connection] = []
@@ -50,7 +57,7 @@ class Database:
             connection.close()
 
     @contextlib.contextmanager
-    def reading(self) -> Iterator[apsw.Connection]:
+    def reading(self) -> Generator[apsw.Connection]:
         """A connection in one read transaction: everything it reads is of one moment."""
         connection = self._borrow()
         try:
@@ -68,7 +75,7 @@ class Database:
         self._give_back(connection)
 
     @contextlib.contextmanager
-    def writing(self) -> Iterator[apsw.Connection]:
+    def writing(self) -> Generator[apsw.Connection]:
         """A connection in one immediate transaction, committed at the end or undone by an error."""
         with self._writer:
             connection = self._borrow()
@@ -93,7 +100,9 @@ class Database:
             fresh_path = f"{self.path}.new"
             remove_database(fresh_path)
             create(fresh_path)
-            fresh = Database(fresh_path)
+            if os.path.exists(self.path):
+                carry_cache(self.path, fresh_path)
+            fresh = Database(fresh_path, self.extension)
             try:
                 fill(fresh)
                 with fresh.writing() as connection:
@@ -106,7 +115,7 @@ class Database:
             swap(fresh_path, self.path)
 
     @contextlib.contextmanager
-    def _borrowed(self) -> Iterator[apsw.Connection]:
+    def _borrowed(self) -> Generator[apsw.Connection]:
         connection = self._borrow()
         try:
             yield connection
@@ -143,12 +152,12 @@ class Database:
     def _open(self) -> apsw.Connection:
         """A usable connection to a database of our version, making one if there is none."""
         with _clear_errors(self.path):
-            connection = _connect_to_ours(self.path)
+            connection = _connect_to_ours(self.path, self.extension)
             if connection is not None:
                 return connection
             os.makedirs(os.path.dirname(self.path), exist_ok=True)
             with opening_lock(self.path):
-                connection = _connect_to_ours(self.path)
+                connection = _connect_to_ours(self.path, self.extension)
                 if connection is not None:
                     return connection
                 if not _is_ours(self.path):
@@ -156,14 +165,16 @@ class Database:
                 fresh = f"{self.path}.new"
                 remove_database(fresh)
                 create(fresh)
+                if os.path.exists(self.path):
+                    carry_cache(self.path, fresh)
                 swap(fresh, self.path)
-                connection = _connect_to_ours(self.path)
+                connection = _connect_to_ours(self.path, self.extension)
             if connection is None:
                 raise IndexUnavailableError(f"{self.path} cannot be made: delete it and try again")
             return connection
 
 
-def _connect_to_ours(path: str) -> apsw.Connection | None:
+def _connect_to_ours(path: str, extension: str | None) -> apsw.Connection | None:
     """A connection, or None if the file is missing, empty, not a database, or of another version."""
     try:
         connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
@@ -177,6 +188,10 @@ def _connect_to_ours(path: str) -> apsw.Connection | None:
             connection.close()
             return None
         _tune(connection)
+        if extension is not None:
+            connection.enable_load_extension(True)
+            connection.load_extension(extension, "sqlite3_vec_init")
+            connection.enable_load_extension(False)
     except WRONG_FILE:
         connection.close()
         return None
@@ -196,10 +211,8 @@ def create(path: str) -> None:
     try:
         if connection.pragma("journal_mode", "wal") != "wal":
             raise IndexUnavailableError(f"{path}: this file system cannot hold a write-ahead log; set CO_DATA_DIR")
-        with open(SCHEMA_FILE, encoding="utf-8") as stream:
-            schema = stream.read()
         connection.execute("begin immediate")
-        connection.execute(schema)
+        connection.execute(SCHEMA)
         connection.pragma("application_id", APPLICATION)
         connection.pragma("user_version", SCHEMA_VERSION)
         connection.execute("commit")
@@ -250,8 +263,28 @@ def remove_database(path: str) -> None:
             os.unlink(path + ending)
 
 
+def carry_cache(old: str, fresh: str) -> None:
+    """Bring what is expensive to make again from an older search.db into a new one, if it is of the same make."""
+    connection = apsw.Connection(fresh)
+    try:
+        connection.execute("attach :old as old", {"old": old})
+        connection.execute("begin immediate")
+        try:
+            for table in ("spaces", "embedding_cache"):
+                columns = ", ".join(str(row[1]) for row in connection.execute(f"pragma main.table_info({table})"))
+                connection.execute(f"insert into main.{table} ({columns}) select {columns} from old.{table}")
+        except (apsw.SQLError, apsw.ConstraintError, *WRONG_FILE):
+            connection.execute("rollback")  # of another make, or damaged: what it cached is made again
+        else:
+            connection.execute("commit")
+    except WRONG_FILE:
+        return
+    finally:
+        connection.close()
+
+
 @contextlib.contextmanager
-def opening_lock(path: str) -> Iterator[None]:
+def opening_lock(path: str) -> Generator[None]:
     """One process at a time creates or swaps the file: eight that open it at once would fail each other."""
     from co_cli.notes.files import locked
 
@@ -260,7 +293,7 @@ def opening_lock(path: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _clear_errors(path: str) -> Iterator[None]:
+def _clear_errors(path: str) -> Generator[None]:
     try:
         yield
     except apsw.BusyError as error:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from co_cli.index.match import is_stop_word, read_query
 from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.sources.passages import passages_of
-from co_cli.sources.vault import entries_of, read_entry, scan_vault
+from co_cli.sources.vault import entries_of, entry_of, scan_vault
 from co_cli.values import Filters, Passage
 
 
@@ -28,8 +28,8 @@ class GrepMatch(NamedTuple):
 def read_vault(root: str, exclude: Sequence[str], limit: int) -> Iterator[tuple[Note, float]]:
     """Every note of the vault with its mtime; files that cannot be read are left out."""
     for folder, listing in sorted(scan_vault(root, exclude).listings.items()):
-        for text in entries_of(folder, listing).values():
-            entry = read_entry(folder, text)
+        for name, state in entries_of(listing).items():
+            entry = entry_of(folder, name, state)
             if entry.size > limit:
                 continue
             try:

@@ -17,12 +17,22 @@ from co_cli.index.connection import Database
 from co_cli.index.filters import conditions
 from co_cli.index.match import WordQuery, read_query
 from co_cli.index.words import WordMatch, find_words, mark_words, rarest_words
+from co_cli.index.spaces import SpaceState, any_waiting, space_state, waiting_by_space
 from co_cli.index.vault_database import VaultDatabase
+from co_cli.index.vectors import Neighbour, StoredSpace, cosines, nearest, prefer_resident
 from co_cli.sources.vault import Entry, scan_vault
 from co_cli.values import Filters, SyncReport
 
 if TYPE_CHECKING:
+    from co_cli.embedding.embedders import Embedders
+    from co_cli.embedding.space import Vector
+    from co_cli.index.cache import CacheState
+    from co_cli.index.meaning import Embedded
+    from co_cli.index.resident import ResidentVectors
     from co_cli.index.sync import Progress
+
+SAVE_SECONDS = 5.0
+"""How long a save may wait for a slow embedder; the note is written and found by words before that."""
 
 LISTINGS = "select path, listing from folders where vault_id = :vault"
 
@@ -35,6 +45,8 @@ select passages.id, docs.ref, docs.source, docs.path, docs.title, docs.created, 
 from passages join docs on docs.id = passages.doc_id
 where passages.id in (select value from json_each(:ids))
 """
+
+DOCS_OF = "select id, doc_id from passages where id in (select value from json_each(:ids))"
 
 LIST_DOCS = """
 select docs.ref, docs.source, docs.path, docs.title, docs.created, docs.tags, docs.category, docs.description
@@ -86,20 +98,41 @@ class Counts(NamedTuple):
     passages: int
 
 
+class Meaning(NamedTuple):
+    """The state of a vault's vectors."""
+
+    spaces: SpaceState
+    waiting: dict[int, int]
+    cache: CacheState
+
+
 class KnowledgeIndex:
     """One vault in search.db."""
 
-    def __init__(self, database: Database, root: str, exclude: Sequence[str] = (), max_note_bytes: int = 2_000_000) -> None:
+    def __init__(
+        self,
+        database: Database,
+        root: str,
+        exclude: Sequence[str] = (),
+        max_note_bytes: int = 2_000_000,
+        embedders: Embedders | None = None,
+    ) -> None:
         self.root = root
         self.fresh_as_of: float | None = None
         """When this process last saw the index agree with the files."""
         self._rows = VaultDatabase(database, root)
         self._exclude, self._limit = exclude, max_note_bytes
+        self._embedders = embedders
+        self._resident: ResidentVectors | None = None
+        self._searches = 0
 
     # -- files in ---------------------------------------------------------------------------------------------------
 
-    def sync(self, progress: Progress | None = None) -> SyncReport:
-        """Make the index agree with the files. Costs one walk when nothing changed."""
+    def sync(self, progress: Progress | None = None, seconds: float | None = None) -> SyncReport:
+        """Make the index agree with the files, then embed what waits. Costs one walk when nothing changed.
+
+        `seconds` bounds the time spent on building a space that is slow to embed; the next sync goes on with it.
+        """
         started = time.time()
         scan = scan_vault(self.root, self._exclude)
         with self._rows.reading() as (connection, vault):
@@ -114,6 +147,7 @@ class KnowledgeIndex:
 
             report = sync_files(self._rows, scan, changes, self._limit, progress)
         self.fresh_as_of = started
+        self.embed(progress, seconds)
         return report
 
     def index_file(self, path: str) -> None:
@@ -126,6 +160,7 @@ class KnowledgeIndex:
         if file is not None:
             with self._rows.writing() as (connection, vault):
                 put_file(connection, vault, file)
+            self.embed(seconds=SAVE_SECONDS)
 
     def remove_stale(self, paths: Sequence[str]) -> list[str]:
         """Forget those of these files that are no longer there. Returns the notes that were forgotten."""
@@ -140,20 +175,67 @@ class KnowledgeIndex:
         reports: list[SyncReport] = []
 
         def fill(fresh: Database) -> None:
-            index = KnowledgeIndex(fresh, self.root, self._exclude, self._limit)
+            index = KnowledgeIndex(fresh, self.root, self._exclude, self._limit, self._embedders)
             reports.append(index.sync(progress))
 
         self._rows.database.rebuild(fill)
         return reports[0]
 
+    def embed(self, progress: Progress | None = None, seconds: float | None = None) -> Embedded | None:
+        """Give waiting passages their vectors, and build the space that the settings choose behind the active one.
+
+        None if there is nothing to do. Never raises for want of an embedder: what waits goes on waiting.
+        """
+        target = self._embedders.space if self._embedders else None
+        with self._rows.reading() as (connection, vault):
+            state = space_state(connection, vault)
+            waits = any_waiting(connection, vault)
+        settled = target is None or (state.active is not None and state.active.space.key == target.key and not state.building)
+        if self._embedders is None or (settled and not waits):
+            return None
+        from co_cli.index.building import embed_vault
+
+        return embed_vault(self._rows, self._embedders, state, progress, seconds)
+
     # -- candidates and rows out ------------------------------------------------------------------------------------
 
-    def search(self, query: str | WordQuery, filters: Filters | None = None, limit: int = 100) -> list[WordMatch]:
-        """Passages that have the words, best first."""
+    def search(
+        self, query: str | WordQuery, filters: Filters | None = None, limit: int = 100, relaxed: bool = False
+    ) -> list[WordMatch]:
+        """Passages that have the words, best first: all of the words, or with `relaxed` any of them."""
         text = query if isinstance(query, str) else ""
         parsed = read_query(query) if isinstance(query, str) else query
         with self._rows.reading() as (connection, vault):
-            return find_words(connection, vault, parsed, text, filters or Filters(), limit)
+            return find_words(connection, vault, parsed, text, filters or Filters(), limit, relaxed)
+
+    def nearest(
+        self, space: StoredSpace, query: Vector, filters: Filters | None = None, limit: int = 100
+    ) -> list[Neighbour]:
+        """Passages nearest to a query's vector, best first."""
+        self._searches += 1
+        if self._resident is None and prefer_resident(self._searches):
+            from co_cli.index.resident import ResidentVectors
+
+            self._resident = ResidentVectors()
+        with self._rows.reading() as (connection, vault):
+            return nearest(connection, space, vault, query, filters or Filters(), limit, self._resident)
+
+    def cosines(self, space: StoredSpace, query: Vector, passage_ids: Sequence[int]) -> dict[int, float]:
+        """The exact cosine of each of these passages that has a vector."""
+        with self._rows.reading() as (connection, _):
+            return cosines(connection, space, query, passage_ids)
+
+    def spaces(self) -> SpaceState:
+        """Which space answers, and which one is being built."""
+        with self._rows.reading() as (connection, vault):
+            return space_state(connection, vault)
+
+    def meaning(self) -> Meaning:
+        """The state of vectors and cache, in numbers."""
+        with self._rows.reading() as (connection, vault):
+            from co_cli.index.cache import cache_state
+
+            return Meaning(space_state(connection, vault), waiting_by_space(connection, vault), cache_state(connection))
 
     def passages(self, ids: Sequence[int]) -> list[StoredPassage]:
         """These passages, in the order asked for; one that vanished meanwhile is left out."""
@@ -166,6 +248,11 @@ class KnowledgeIndex:
         """Snippets of these passages, the matched words between the characters 2 and 3."""
         with self._rows.reading() as (connection, _):
             return mark_words(connection, query, list(ids))
+
+    def docs_of(self, passage_ids: Sequence[int]) -> dict[int, int]:
+        """Which note each of these passages is of."""
+        with self._rows.reading() as (connection, _):
+            return dict(connection.execute(DOCS_OF, {"ids": json.dumps(list(passage_ids))}))  # pyright: ignore
 
     def counts(self) -> Counts:
         with self._rows.reading() as (connection, vault):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import apsw
 
 from co_cli.index.spaceless import grams
+from co_cli.index.vectors import drop_vectors, let_wait
 from co_cli.notes.note import Note
 from co_cli.notes.refs import name_key
 from co_cli.notes.twins import fingerprint
@@ -34,6 +35,7 @@ values (:id, :title, :heading, :body, :tags, :aliases, :grams)
 
 COUNT = "update vaults set notes = notes + :notes, passages = passages + :passages where id = :vault"
 
+PASSAGES_OF = "select id from passages where doc_id = :doc"
 DROP_WORDS = "delete from docs_fts where rowid in (select id from passages where doc_id = :doc)"
 DROP_PASSAGES = "delete from passages where doc_id = :doc"
 DROP_DOC = "delete from docs where id = :doc"
@@ -85,9 +87,11 @@ def drop_note(connection: apsw.Connection, vault_id: int, path: str) -> bool:
     if doc is None:
         return False
     # words first: FTS5 reads the text to forget from the passages that are still there
+    passages = [int(str(row[0])) for row in connection.execute(PASSAGES_OF, {"doc": doc}).fetchall()]
+    drop_vectors(connection, vault_id, passages)
     connection.execute(DROP_WORDS, {"doc": doc})
     connection.execute(DROP_PASSAGES, {"doc": doc})
-    connection.execute(COUNT, {"vault": vault_id, "notes": -1, "passages": -connection.changes()})
+    connection.execute(COUNT, {"vault": vault_id, "notes": -1, "passages": -len(passages)})
     connection.execute(DROP_DOC, {"doc": doc})
     return True
 
@@ -115,6 +119,7 @@ def _put_note(connection: apsw.Connection, vault_id: int, file: IndexedFile, not
     )
     doc = connection.last_insert_rowid()
     tags, aliases = " ".join(note.tags), " · ".join((*note.aliases, note.description) if note.description else note.aliases)
+    written: list[int] = []
     for passage in file.passages:
         row: dict[str, apsw.SQLiteValue] = {
             "doc": doc,
@@ -128,7 +133,9 @@ def _put_note(connection: apsw.Connection, vault_id: int, file: IndexedFile, not
             "grams": storable(grams(f"{note.title}\n{passage.heading}\n{passage.text}\n{tags}\n{aliases}")),
         }
         connection.execute(PUT_PASSAGE, row)
-        connection.execute(PUT_WORDS, {**row, "id": connection.last_insert_rowid()})
+        written.append(connection.last_insert_rowid())
+        connection.execute(PUT_WORDS, {**row, "id": written[-1]})
+    let_wait(connection, vault_id, written)
     connection.execute(COUNT, {"vault": vault_id, "notes": 1, "passages": len(file.passages)})
 
 

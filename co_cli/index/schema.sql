@@ -6,8 +6,44 @@ create table vaults (
     root text not null unique,
     synced_at real,                      -- when the index last agreed with the files, seconds since 1970
     notes integer not null default 0,    -- counted as they are written: every search says how much it searched
-    passages integer not null default 0
+    passages integer not null default 0,
+    space_id integer references spaces (id),     -- the space that answers by meaning; null: none yet
+    building_id integer references spaces (id),  -- the space that is being built to take its place
+    vector_stamp integer not null default 0      -- another random number whenever a vector of this vault changes
 ) strict;
+
+-- What makes two vectors comparable. Each space has its own table of vectors, `docs_vec` or `docs_vec_<id>`, which
+-- index/vectors.py makes: as vec0 where sqlite-vec loads, else as a plain table with the same columns.
+create table spaces (
+    id integer primary key,
+    provider text not null,
+    model text not null,
+    dimensions integer not null,
+    prompts text not null,
+    vector_weight real not null,
+    hits integer not null default 0,     -- texts whose vector was in the cache
+    misses integer not null default 0,   -- texts that had to be embedded
+    unique (provider, model, dimensions, prompts)
+) strict;
+
+-- Passages that have no vector yet in a space that their vault has or builds. Usually empty.
+create table waiting (
+    vault_id integer not null references vaults (id),
+    space_id integer not null references spaces (id),
+    passage_id integer not null references passages (id),
+    primary key (vault_id, space_id, passage_id)
+) strict, without rowid;
+
+-- Vectors of texts that were embedded before, for all vaults. Bounded: what was used least recently goes first.
+create table embedding_cache (
+    space_id integer not null references spaces (id),
+    hash blob not null,                  -- of the exact text that was embedded
+    vector blob,                         -- null: a text without meaning in this space
+    used integer not null,               -- the day it was last used, counted from 1970
+    primary key (space_id, hash)
+) strict, without rowid;
+
+create index embedding_cache_by_use on embedding_cache (used);
 
 -- One row a folder: its listing, as sources/vault.py makes it. Equal bytes mean that nothing changed.
 create table folders (

@@ -6,7 +6,7 @@ The id is looked up in every transaction: the file may have been deleted or swap
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Generator
 
 import apsw
 
@@ -28,14 +28,14 @@ class VaultDatabase:
         self.database, self.root = database, root
 
     @contextlib.contextmanager
-    def reading(self) -> Iterator[tuple[apsw.Connection, int]]:
+    def reading(self) -> Generator[tuple[apsw.Connection, int]]:
         """A vault that was never written has an id that no row has."""
         with self.database.reading() as connection:
             found = connection.execute(FIND_VAULT, {"root": self.root}).get
             yield connection, UNKNOWN if found is None else found
 
     @contextlib.contextmanager
-    def writing(self) -> Iterator[tuple[apsw.Connection, int]]:
+    def writing(self) -> Generator[tuple[apsw.Connection, int]]:
         with self.database.writing() as connection:
             found = connection.execute(FIND_VAULT, {"root": self.root}).get
             if found is None:

@@ -45,9 +45,15 @@ class WordMatch(NamedTuple):
 
 
 def find_words(
-    connection: apsw.Connection, vault_id: int, query: WordQuery, text: str, filters: Filters, limit: int
+    connection: apsw.Connection,
+    vault_id: int,
+    query: WordQuery,
+    text: str,
+    filters: Filters,
+    limit: int,
+    relaxed: bool = False,
 ) -> list[WordMatch]:
-    """Best first. What has all the terms stays ahead of what has some of them."""
+    """Best first. What has all the terms stays ahead of what has some of them; `relaxed` looks for any at once."""
     where, values = conditions(filters, vault_id)
     if query.empty:
         literal = text.strip()
@@ -55,6 +61,8 @@ def find_words(
             return []
         rows = connection.execute(FIND_LITERAL.format(filters=where), {**values, "literal": literal, "limit": limit})
         return [WordMatch(passage, doc, rank, True) for passage, doc, rank in rows]
+    if relaxed:
+        return _find(connection, where, values, query.any_term(), limit, False)
     found = _find(connection, where, values, query.all_terms(), limit, True)
     if len(found) < limit and len(query.terms) + len(query.pairs) > 1:
         have = {match.passage_id for match in found}

@@ -25,6 +25,9 @@ def render_note(metadata: dict[str, object], body: str) -> str:
 def set_fields(text: str, fields: dict[str, object], path: str = "note") -> str:
     """`text` with these frontmatter fields; None takes a field away."""
     front = read_frontmatter(text)
+    fields = {key: value for key, value in fields.items() if not _says_already(front, key, value)}
+    if not fields:
+        return text
     if front.problem:
         raise FrontmatterError(path, front.problem_line, f"{front.problem}; mend it, then change the field")
     if not _has_block(front):
@@ -47,6 +50,12 @@ def set_body(text: str, body: str) -> str:
     if head and not head.endswith("\n") and _has_block(front):
         head += newline
     return head + body.replace("\n", newline)
+
+
+def _says_already(front: Frontmatter, key: str, value: object) -> bool:
+    if front.problem or value is None or key not in front.metadata:
+        return False
+    return repr(front.metadata[key]) == repr(_plain(value))  # 1 is not true
 
 
 def _has_block(front: Frontmatter) -> bool:
@@ -87,8 +96,8 @@ def _span_of(lines: list[str], key: str) -> tuple[int, int] | None:
         first = starts[place]
         if _key_at(lines[first]) == key:
             last = starts[place + 1] if place + 1 < len(starts) else len(lines)
-            while last > first + 1 and re.match(r"[ \t]*(?:#.*)?\r?\n?$", lines[last - 1]):
-                last -= 1  # blank lines and comments above the next key belong to that one
+            while last > first + 1 and re.match(r"(?:[ \t]*|#.*)\r?\n?$", lines[last - 1]):
+                last -= 1  # blank lines and flush comments above the next key belong to that one
             return first, last
     return None
 

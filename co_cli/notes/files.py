@@ -10,7 +10,7 @@ import errno
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 
 TEMPORARY = ".co-tmp-"
 STALE_AFTER = 3600.0
@@ -74,7 +74,7 @@ def sweep_temporary(folder: str, now: float | None = None) -> list[str]:
 
 
 @contextlib.contextmanager
-def locked(target: str) -> Iterator[None]:
+def locked(target: str) -> Generator[None]:
     """Hold the one lock of a folder or a lock file; waits for whoever has it."""
     if os.name == "nt":
         target = _lock_file(target)

@@ -17,6 +17,7 @@ from co_cli.values import Source
 
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 BINARY_PROBE = 8_192
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 class Note(NamedTuple):
@@ -79,7 +80,7 @@ def read_note(path: str, data: bytes) -> Note:
 
 def decode(data: bytes) -> tuple[str, str | None]:
     """Text of any file that is text, and what had to be guessed. A file of NUL bytes is not text."""
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+    if data.startswith(UTF_16):
         return data.decode("utf-16", "replace"), "line 1: UTF-16; save it as UTF-8"
     if b"\0" in data[:BINARY_PROBE]:
         raise NotTextError("not a text file")

@@ -43,13 +43,11 @@ def read_plain(block: str) -> dict[str, object] | None:
     found: dict[str, object] = {}
     items: list[Plain] | None = None
     open_key = ""
-    for line in block.splitlines():
-        if not line or line.isspace() or line[0] == "#":
-            if "\t" in line:
-                return None
-            continue
-        if "\t" in line or not line.isprintable():
+    for line in block.replace("\r\n", "\n").split("\n"):
+        if not line.isprintable():
             return None
+        if not line or line.isspace() or line[0] == "#":
+            continue
         key = KEY.match(line)
         if key is None:
             item = ITEM.match(line)

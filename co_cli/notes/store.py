@@ -10,7 +10,7 @@ import errno
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 
 from co_cli.errors import NoteConflictError, NoteFileError, VaultError
 from co_cli.notes.files import create_exclusively, locked, replace, sweep_temporary, sync_folder
@@ -32,7 +32,7 @@ class NoteStore:
         self.root = os.path.realpath(root)
 
     @contextlib.contextmanager
-    def lock(self) -> Iterator[None]:
+    def lock(self) -> Generator[None]:
         """Hold the vault against other writers that ask; readers and editors need not."""
         with locked(self.root):
             yield
@@ -143,11 +143,11 @@ class NoteStore:
 
 def _stamp_order(kept: str) -> tuple[str, int]:
     stamp, _, number = kept.split("/")[1].partition("-")
-    return stamp, int(number or 0)
+    return stamp, int(number) if number.isdecimal() else 0
 
 
 @contextlib.contextmanager
-def _reporting(verb: str, path: str) -> Iterator[None]:
+def _reporting(verb: str, path: str) -> Generator[None]:
     """The file system's refusals as one line that names the file and the cure."""
     try:
         yield

@@ -9,7 +9,8 @@ import hashlib
 import re
 import unicodedata
 
-NEGATIONS = frozenset("no not never none without cannot don't doesn't didn't won't isn't aren't stop avoid".split())
+NEGATIONS = frozenset("no not nor never none nobody nothing neither without cannot stop avoid except unless".split())
+"""Beside these, whatever ends in n't."""
 WORD = re.compile(r"[^\W_]+(?:['\u2019.,][^\W_]+)*")
 
 
@@ -45,4 +46,8 @@ def says_all_of(one: str, other: str) -> bool:
 
 
 def _facts(words: list[str]) -> list[str]:
-    return sorted(word for word in words if word in NEGATIONS or any(letter.isdigit() for letter in word))
+    return sorted(word for word in words if _denies(word) or any(letter.isdigit() for letter in word))
+
+
+def _denies(word: str) -> bool:
+    return word in NEGATIONS or word.endswith("n't")

@@ -31,6 +31,33 @@ def score_words(matches: list[WordMatch]) -> list[Scored]:
     return scored
 
 
+class Weights(NamedTuple):
+    """How much meaning and words count. They need not add up to one; a score is their weighted mean."""
+
+    meaning: float
+    words: float
+
+
+def fuse(words: list[WordMatch], cosines: dict[int, float], docs: dict[int, int], weights: Weights) -> list[Scored]:
+    """Words and meaning of every candidate into one score each, best first.
+
+    Words: bm25 over the best bm25 of this query. Meaning: the exact cosine, min-max over the candidates. `docs` says
+    which note each passage is of. A candidate without a vector scores by its words alone.
+    """
+    best = min((match.rank for match in words), default=0.0)
+    by_words = {match.passage_id: match.rank / best if best < 0 else 1.0 for match in words}
+    low, high = min(cosines.values(), default=0.0), max(cosines.values(), default=0.0)
+    spread = (high - low) or 1.0
+    total = (weights.meaning + weights.words) or 1.0
+    scored: list[Scored] = []
+    for passage, doc in docs.items():
+        word = by_words.get(passage, 0.0)
+        meaning = (cosines[passage] - low) / spread if passage in cosines and high > low else float(passage in cosines)
+        score = (weights.meaning * meaning + weights.words * word) / total
+        scored.append(Scored(passage, doc, score, {"words": word, "meaning": meaning}))
+    return sorted(scored, key=lambda candidate: (-candidate.score, candidate.passage_id))
+
+
 def one_a_note(scored: list[Scored], limit: int) -> list[Scored]:
     """The best passage of each note, in order."""
     seen: dict[int, Scored] = {}

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 from collections.abc import Sequence
 
-from co_cli.errors import InvalidInputError
+from co_cli.errors import FrontmatterError, InvalidInputError
 from co_cli.index.knowledge_index import KnowledgeIndex
 from co_cli.index.match import read_query
 from co_cli.notes.editing import render_note, set_body, set_fields
 from co_cli.notes.moments import moment_text
-from co_cli.notes.note import Note, read_note
+from co_cli.notes.note import UTF_16, Note, NotTextError, read_note
 from co_cli.notes.refs import FOLDERS, ref_of
 from co_cli.notes.store import NoteStore
 from co_cli.notes.twins import fingerprint, likeness, says_all_of
@@ -64,7 +65,8 @@ def save(store: NoteStore, index: KnowledgeIndex | None, draft: Draft, threshold
     with store.lock():
         twin = _find_twin(store, index, draft, threshold) if index else None
         if twin is not None:
-            return _join(store, index, draft, *twin)
+            with contextlib.suppress(FrontmatterError):  # what cannot be edited safely is left alone
+                return _join(store, index, draft, *twin)
         path = store.create(FOLDERS[draft.source], draft.title, draft.render(time.time()), index.taken if index else None)
     if index:
         index.index_file(path)
@@ -94,7 +96,10 @@ def _open(store: NoteStore, path: str) -> tuple[Note, bytes] | None:
     if not store.exists(path):
         return None
     data = store.read(path)
-    return read_note(path, data), data
+    try:
+        return read_note(path, data), data
+    except NotTextError:
+        return None
 
 
 def _join(store: NoteStore, index: KnowledgeIndex | None, draft: Draft, note: Note, data: bytes) -> Saved:
@@ -122,6 +127,8 @@ def _join(store: NoteStore, index: KnowledgeIndex | None, draft: Draft, note: No
 
 def change(store: NoteStore, path: str, data: bytes, body: str | None, fields: dict[str, object]) -> None:
     """Apply a change to the content it is based on; bytes that are not valid UTF-8 survive untouched."""
+    if data.startswith(UTF_16):
+        raise FrontmatterError(path, 1, "UTF-16; save it as UTF-8, then change it")
     text = data.decode("utf-8", "surrogateescape")
     if fields:
         text = set_fields(text, fields, path)

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import time
 
-from co_cli.errors import IndexUnavailableError
+from co_cli.embedding.embedders import Embedders
+from co_cli.embedding.space import Vector, VectorSpace
+from co_cli.errors import EmbeddingError, IndexUnavailableError, SettingsError
 from co_cli.index.knowledge_index import Counts, KnowledgeIndex
 from co_cli.index.match import WordQuery, read_query
-from co_cli.retrieval.fuse import Scored, one_a_note, score_words
+from co_cli.retrieval.fuse import Scored, Weights, fuse, one_a_note, score_words
 from co_cli.retrieval.snippets import around, from_marked
 from co_cli.values import Filters, Hit, Searched, SearchResult, State
 
+CANDIDATES = 100
+"""Passages that words and meaning each propose for a hybrid search."""
+LONGEST_EMBEDDED = 4_000
+"""Characters of a query that are embedded; what follows hardly moves its vector."""
 OVERFETCH = 5
 """Passages looked at for each hit wanted: several of them may be of one note."""
 
@@ -29,13 +35,73 @@ def answer(query: str, finding: Finding, started: float) -> SearchResult:
     return SearchResult(query, state, finding.degraded, finding.backend, finding.searched, finding.hits, took)
 
 
-def search_index(index: KnowledgeIndex, query: str, filters: Filters, limit: int, backend: str) -> Finding:
+def search_index(
+    index: KnowledgeIndex, embedders: Embedders | None, query: str, filters: Filters, limit: int, weights: Weights | None
+) -> Finding:
+    """By words, and with embedders by words and meaning."""
     words = read_query(query)
-    matches = index.search(query, filters, limit * OVERFETCH)
-    chosen = one_a_note(score_words(matches), limit)
     counts = index.counts()
     degraded = [] if counts.synced_at is not None else ["this vault was never synced: run `co sync`"]
+    backend, scored = "fts5", None
+    if embedders is not None:
+        backend = "hybrid"
+        scored, problem = _by_meaning(index, embedders, words, query, filters, limit, weights)
+        degraded += [problem] if problem else []
+    if scored is None:
+        scored = score_words(index.search(query, filters, limit * OVERFETCH))
+    chosen = one_a_note(scored, limit)
     return Finding(backend, _hits(index, words, query, chosen), _searched(index, counts), degraded)
+
+
+def _by_meaning(
+    index: KnowledgeIndex,
+    embedders: Embedders,
+    words: WordQuery,
+    query: str,
+    filters: Filters,
+    limit: int,
+    weights: Weights | None,
+) -> tuple[list[Scored] | None, str | None]:
+    """Scored candidates of both kinds, or None and what was missing for that, if anything was."""
+    if words.phrases or words.excluded or words.empty:
+        return None, None  # the query says itself which words must stand and which must not
+    active = index.spaces().active
+    if active is None:
+        return None, None if embedders.space is None else "no note has a vector yet: answered by words"
+    vector, problem = _query_vector(embedders, active.space, query)
+    if vector is None:
+        return None, problem
+    depth = max(CANDIDATES, limit * OVERFETCH)
+    matches = index.search(words, filters, depth, relaxed=True)
+    near = index.nearest(active, vector, filters, depth)
+    docs = {match.passage_id: match.doc_id for match in matches}
+    cosines = {neighbour.passage_id: neighbour.cosine for neighbour in near}
+    cosines.update(index.cosines(active, vector, [passage for passage in docs if passage not in cosines]))
+    docs.update(index.docs_of([passage for passage in cosines if passage not in docs]))
+    share = active.space.vector_weight
+    return fuse(matches, cosines, docs, weights or Weights(share, 1 - share)), None
+
+
+def _query_vector(embedders: Embedders, space: VectorSpace, query: str) -> tuple[Vector | None, str | None]:
+    embedder = embedders.of(space)
+    if embedder is None:
+        return None, f"the embedder of {space.key} is gone: answered by words until the new vectors are complete"
+    try:
+        return embedder.embed([query[:LONGEST_EMBEDDED]], "query")[0], None
+    except (EmbeddingError, SettingsError) as error:
+        _warn_once(space, error)
+        return None, f"answered by words: {error}"
+
+
+def _warn_once(space: VectorSpace, error: Exception) -> None:
+    if space.key not in _warned:
+        import logging  # slow to import, and rarely needed
+
+        _warned.add(space.key)
+        logging.getLogger("co_cli").warning("search goes on by words: %s", error)
+
+
+_warned: set[str] = set()
 
 
 def search_files(

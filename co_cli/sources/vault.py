@@ -1,22 +1,32 @@
 """A vault's folder into listings: which notes lie where, and enough of their state to see a change without reading.
 
-A listing is one folder's `name/size/mtime/inode` entries joined by NUL: two listings are compared as bytes, so a vault
+A listing is one folder's names with their sizes, mtimes and inodes, as bytes: two listings are compared whole, so a vault
 in which nothing changed costs one walk. Hidden names and excluded ones are left out; links are never followed.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from co_cli.errors import VaultError
 
-ENDINGS = (".md", ".markdown", ".MD", ".Md", ".Markdown")
+ENDING = ".md"
+RARE_ENDINGS = (".markdown", ".MD", ".Md", ".mD", ".Markdown", ".MARKDOWN")
 IGNORE_FILE = ".coignore"
 
 Excluded = Callable[[str, bool], bool]
 """Is this path (inside the vault) excluded; the flag says whether it is a folder."""
+
+
+class State(NamedTuple):
+    """Enough of a file to see that it changed."""
+
+    size: int
+    mtime_ns: int
+    inode: int
 
 
 class Scan(NamedTuple):
@@ -25,8 +35,9 @@ class Scan(NamedTuple):
     listings: dict[str, bytes]
     """Folder (inside the vault, "" for its root) to its listing."""
     odd: list[tuple[str, str]]
-    """Entries that look like notes and cannot be: (path, reason)."""
+    """Entries that look like notes and cannot be, and folders that cannot be read: (path, reason)."""
     notes: int
+    excluded: Excluded | None = None
 
 
 class Entry(NamedTuple):
@@ -54,50 +65,106 @@ def scan_vault(root: str, exclude: Sequence[str] = ()) -> Scan:
     waiting = [""]
     while waiting:
         folder = waiting.pop()
-        entries: list[str] = []
-        prefix = f"{folder}/" if folder else ""
         try:
-            scanner = os.scandir(os.path.join(root, folder))
+            handle = _open_folder(os.path.join(root, folder))
+            try:
+                names, states = _list_folder(handle, folder, excluded, waiting, odd)
+            finally:
+                if isinstance(handle, int):
+                    os.close(handle)
+        except FileNotFoundError if folder else ():
+            continue  # removed while we walked
         except OSError as error:
             if not folder:
                 raise VaultError(f"the vault {root} cannot be read: {error.strerror}; check its permissions") from None
             odd.append((folder, f"folder cannot be read: {error.strerror}"))
             continue
-        with scanner:
-            for entry in scanner:
-                name = entry.name
-                if name[0] == ".":
+        if names:
+            count += len(names)
+            listings[folder] = _pack(names, states)
+    return Scan(listings, odd, count, excluded)
+
+
+def _open_folder(path: str) -> int | str:
+    """A handle where the system can list one: asking for a file's state is a tenth cheaper relative to its folder."""
+    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW) if os.scandir in os.supports_fd else path
+
+
+def _list_folder(
+    handle: int | str, folder: str, excluded: Excluded | None, waiting: list[str], odd: list[tuple[str, str]]
+) -> tuple[list[str], list[int]]:
+    """The notes of one folder: their names, and size, mtime and inode of each in a row. Folders in it join `waiting`."""
+    names: list[str] = []
+    states: list[int] = []
+    prefix = f"{folder}/" if folder else ""
+    with os.scandir(handle) as entries:  # pyright: ignore[reportUnknownVariableType, reportCallIssue, reportArgumentType]
+        entry: os.DirEntry[str]
+        for entry in entries:
+            name = entry.name
+            if name[0] == ".":
+                continue
+            if name.endswith(ENDING) or name.endswith(RARE_ENDINGS):
+                if excluded and excluded(prefix + name, False):
                     continue
-                if name.endswith(ENDINGS):
-                    if excluded and excluded(prefix + name, False):
-                        continue
-                    if entry.is_file(follow_symlinks=False):
+                if entry.is_file(follow_symlinks=False):
+                    try:
                         state = entry.stat(follow_symlinks=False)
-                        entries.append(f"{name}/{state.st_size}/{state.st_mtime_ns}/{state.st_ino}")
-                        continue
-                    if not entry.is_dir(follow_symlinks=False):
-                        kind = "symbolic link, not followed" if entry.is_symlink() else "not a regular file"
-                        odd.append((prefix + name, kind))
-                        continue
-                if entry.is_dir(follow_symlinks=False) and not (excluded and excluded(prefix + name, True)):
-                    waiting.append(prefix + name)
-        if entries:
-            count += len(entries)
-            listings[folder] = "\0".join(entries).encode("utf-8", "surrogateescape")
-    return Scan(listings, odd, count)
+                    except FileNotFoundError:
+                        continue  # removed while we walked
+                    names.append(name)
+                    states += (state.st_size, state.st_mtime_ns, state.st_ino)
+                    continue
+                if not entry.is_dir(follow_symlinks=False):
+                    kind = "symbolic link, not followed" if entry.is_symlink() else "not a regular file"
+                    odd.append((prefix + name, kind))
+                    continue
+            if entry.is_dir(follow_symlinks=False) and not (excluded and excluded(prefix + name, True)):
+                waiting.append(prefix + name)
+    return names, states
 
 
-def entries_of(folder: str, listing: bytes) -> dict[str, str]:
-    """Name to its whole entry."""
+def _pack(names: Sequence[str], states: Iterable[int]) -> bytes:
+    """Numbers first, then names: far cheaper than a text of them."""
+    numbers = array("q", [len(names)])
+    try:
+        numbers.extend(states)
+    except OverflowError:  # inodes of some network file systems use all 64 bits
+        numbers = array("q", [len(names), *((number + (1 << 63)) % (1 << 64) - (1 << 63) for number in states)])
+    return numbers.tobytes() + "\0".join(names).encode("utf-8", "surrogateescape")
+
+
+def pack_listing(entries: dict[str, State]) -> bytes:
+    """The listing that `entries_of` reads back."""
+    return _pack(list(entries), [number for state in entries.values() for number in state])
+
+
+def entries_of(listing: bytes) -> dict[str, State]:
+    """Name to state."""
     if not listing:
         return {}
-    texts = listing.decode("utf-8", "surrogateescape").split("\0")
-    return {text.split("/", 1)[0]: text for text in texts}
+    numbers = array("q")
+    size = numbers.itemsize
+    numbers.frombytes(listing[:size])
+    end = size + numbers.pop() * 3 * size
+    numbers.frombytes(listing[size:end])
+    names = listing[end:].decode("utf-8", "surrogateescape").split("\0")
+    return dict(zip(names, map(State, numbers[::3], numbers[1::3], numbers[2::3]), strict=True))
 
 
-def read_entry(folder: str, text: str) -> Entry:
-    name, size, mtime, _ = text.split("/", 3)
-    return Entry(f"{folder}/{name}" if folder else name, int(size), int(mtime))
+def entry_of(folder: str, name: str, state: State) -> Entry:
+    return Entry(f"{folder}/{name}" if folder else name, state.size, state.mtime_ns)
+
+
+def is_note(root: str, path: str, excluded: Excluded | None) -> bool:
+    """Would a scan list this path now?"""
+    full = os.path.join(root, path)
+    if os.path.realpath(full) != full or not os.path.isfile(full):
+        return False
+    parts = path.split("/")
+    if any(part.startswith(".") for part in parts):
+        return False
+    folders = ["/".join(parts[:depth]) for depth in range(1, len(parts))]
+    return excluded is None or not (any(excluded(folder, True) for folder in folders) or excluded(path, False))
 
 
 def _excluder(root: str, patterns: Sequence[str]) -> Excluded | None:

@@ -1,0 +1,70 @@
+"""`co bench`: measure this machine. Times differ everywhere, so what counts are ratios to a yardstick of the same run."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import NamedTuple
+
+from co_cli.benchmarks.measuring import BenchRow
+from co_cli.cli.opening import print_json
+from co_cli.cli.terminal import ProgressBar, Screen
+from co_cli.errors import InvalidInputError
+
+
+class Bench(NamedTuple):
+    """One thing that can be measured."""
+
+    summary: str
+    run: Callable[[argparse.Namespace], list[BenchRow]]
+
+
+def add_bench(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", choices=tuple(BENCHES), metavar="NAME", help=", ".join(BENCHES))
+    parser.add_argument("--notes", type=int, metavar="N", help="how many notes to generate (default 10,000)")
+    listing = "\n".join(f"  {name:<8}{bench.summary}" for name, bench in BENCHES.items())
+    parser.epilog = f"{listing}\n\nWorks in a temporary folder and removes it; your notes are not touched.\n"
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    rows = BENCHES[options.name].run(options)
+    if options.json:
+        print_json({"bench": options.name, "rows": [row._asdict() for row in rows]})
+    else:
+        _show(rows)
+    return 0
+
+
+def _sync(options: argparse.Namespace) -> list[BenchRow]:
+    from co_cli.benchmarks.sync import NOTES, bench_sync
+
+    bar = ProgressBar("indexing")
+    try:
+        return bench_sync(_positive("--notes", options.notes, NOTES), bar)
+    finally:
+        bar.done()
+
+
+BENCHES = {
+    "sync": Bench("the first sync, one without changes and one after ten edits", _sync),
+}
+
+
+def _positive(option: str, value: int | None, default: int) -> int:
+    if value is not None and value < 1:
+        raise InvalidInputError(f"{option} is at least 1, not {value}")
+    return default if value is None else value
+
+
+def _show(rows: list[BenchRow]) -> None:
+    screen = Screen()
+    width = max(len(row.name) for row in rows)
+    for row in rows:
+        text = f"{row.name:<{width}}  {row.value:>12,.3f} {row.unit:<8}"
+        if row.ratio is not None:
+            text += f"{row.ratio:>8.2f} x"
+        if row.kept is not None:
+            verdict = screen.paint("kept", "green") if row.kept else screen.paint("missed", "red")
+            text += f"  goal {row.goal:g} x: {verdict}"
+        screen.line(text.rstrip())

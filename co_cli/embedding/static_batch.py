@@ -1,0 +1,71 @@
+"""Many texts to unit vectors in a long-lived process, with numpy and a memory of the words seen so far.
+
+Agrees with the cold implementation to 1e-4; tokenising is most of the work, so a word is split into pieces once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from co_cli.embedding.space import Vector
+from co_cli.embedding.static_file import FILE, map_file
+from co_cli.embedding.static_vocabulary import IndexedVocabulary
+from co_cli.embedding.static_words import pieces, words
+
+BLOCK = 1024
+REMEMBERED_WORDS = 200_000
+
+
+class _PiecesOfWord(dict[str, list[int]]):
+    """Rows of each word seen so far; forgets them all rather than grow without end."""
+
+    def __init__(self, vocabulary: IndexedVocabulary) -> None:
+        super().__init__()
+        self._longest = vocabulary.longest
+
+    def __missing__(self, word: str) -> list[int]:
+        if len(self) >= REMEMBERED_WORDS:
+            self.clear()
+        rows = self[word] = pieces(word, self._longest)
+        return rows
+
+
+class BatchStaticModel:
+    """The embedded model for those who stay."""
+
+    def __init__(self, path: str = FILE) -> None:
+        mapped, layout = map_file(path)
+        data = np.frombuffer(mapped, dtype=np.uint8)
+        vocabulary = mapped[layout.vocabulary_at : layout.scales_at]
+        self._power = layout.power
+        self._dimensions = layout.dimensions
+        self._scales = data[layout.scales_at : layout.table_at].view("<f2").astype(np.float32)
+        self._table: NDArray[np.int8] = data[layout.table_at :].view(np.int8).reshape(layout.rows, -1)
+        self._rows_of = _PiecesOfWord(IndexedVocabulary(vocabulary))
+
+    def embed(self, texts: Sequence[str]) -> list[Vector | None]:
+        vectors: list[Vector | None] = []
+        for start in range(0, len(texts), BLOCK):
+            vectors += self._embed_block(texts[start : start + BLOCK])
+        return vectors
+
+    def _embed_block(self, texts: Sequence[str]) -> list[Vector | None]:
+        totals = np.zeros((len(texts), self._dimensions), dtype="<f4")
+        scales, table, power, rows_of = self._scales, self._table, self._power, self._rows_of.__getitem__
+        for total, text in zip(totals, texts, strict=True):
+            counts = Counter(chain.from_iterable(map(rows_of, words(text))))
+            if not counts:
+                continue
+            rows = np.fromiter(counts, np.intp, len(counts))
+            weights = np.fromiter(counts.values(), np.float32, len(counts)) ** power * scales.take(rows)
+            np.dot(weights.astype(np.float32, copy=False), table.take(rows, axis=0).astype(np.float32), out=total)
+        lengths = np.sqrt(np.einsum("ij,ij->i", totals, totals))
+        totals /= np.where(lengths > 0, lengths, 1)[:, None]
+        size = 4 * self._dimensions
+        joined = totals.tobytes()
+        return [joined[at * size : (at + 1) * size] if length else None for at, length in enumerate(lengths.tolist())]

@@ -1,0 +1,76 @@
+"""Ask a knowledge base every question of a set and score the answers, through the same door that everybody uses."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+
+from co_cli.evaluation.scoring import Scores, mean_scores, score_ranking
+from co_cli.evaluation.sets import Document, Question, read_documents, read_public_questions
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.notes.editing import render_note
+from co_cli.notes.refs import without_lines
+from co_cli.settings import Settings
+
+Progress = Callable[[int, int], None]
+
+
+def evaluate(
+    kb: KnowledgeBase, questions: Sequence[Question], backend: str | None, progress: Progress | None = None
+) -> dict[str, Scores]:
+    """Scores by kind of question, and over `all`."""
+    rows: dict[str, list[tuple[float, float, float, float]]] = {"all": []}
+    for number, question in enumerate(questions):
+        found = kb.search(question.text, limit=10, backend=backend)
+        row = score_ranking([without_lines(hit.ref) for hit in found.hits], question.answers)
+        rows["all"].append(row)
+        if question.kind:
+            rows.setdefault(question.kind, []).append(row)
+        if progress:
+            progress(number + 1, len(questions))
+    return {kind: mean_scores(scored) for kind, scored in rows.items()}
+
+
+def evaluate_public(
+    folder: str, work: str, settings: Settings, backend: str | None, progress: Progress | None = None
+) -> Scores:
+    """Write a public set as vaults of notes under `work`, one for each group, and ask its questions there."""
+    questions = read_public_questions(folder)
+    bases: dict[str, KnowledgeBase] = {}
+    names: dict[str, Document] = {}
+    by_group: dict[str, list[Document]] = {}
+    for document in read_documents(folder):
+        by_group.setdefault(document.group, []).append(document)
+    for place, (group, documents) in enumerate(by_group.items()):
+        vault = os.path.join(work, f"vault-{place}")
+        os.makedirs(os.path.join(vault, "memories"))
+        for number, document in enumerate(documents):
+            stem = f"g{place}-{number}"
+            names[f"memory:{stem}"] = document
+            _write(os.path.join(vault, "memories", f"{stem}.md"), document)
+        bases[group] = KnowledgeBase.open(
+            settings=settings._replace(vault=vault, data_dir=os.path.join(work, "data"), exclude=())
+        )
+        bases[group].sync(progress)
+    rows: list[tuple[float, float, float, float]] = []
+    for number, question in enumerate(questions):
+        depth = 10 if question.before is None else 200
+        found = bases[question.group].search(question.text, limit=depth, backend=backend)
+        documents = [names[hit.ref] for hit in found.hits]
+        if question.before is not None:
+            documents = [document for document in documents if document.seq < question.before]
+        rows.append(score_ranking([document.id for document in documents], question.answers))
+        if progress:
+            progress(number + 1, len(questions))
+    for base in bases.values():
+        base.close()
+    return mean_scores(rows)
+
+
+def _write(path: str, document: Document) -> None:
+    """A title only where the document has one: a made-up one would be indexed."""
+    body = re.sub(r"^---", "\\---", document.text)
+    title = document.title or " ".join(document.text.split()[:3])
+    with open(path, "w", encoding="utf-8") as stream:
+        stream.write(render_note({"title": title, "kind": "memory"}, body))

@@ -1,0 +1,88 @@
+"""Question sets into notes and questions: our own `questions.jsonl` beside a vault, and folders in BEIR's layout.
+
+BEIR's layout: corpus.jsonl {id, title, text[, group, seq, date, speaker]}, queries.jsonl {id, text[, category, group, before]},
+qrels.tsv query TAB document TAB grade, meta.json {skip_categories}. `group` keeps collections apart; with `before` only
+documents with a smaller `seq` may answer.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from co_cli.errors import InvalidInputError
+
+
+class Question(NamedTuple):
+    """A question and the notes that answer it, each with a grade."""
+
+    text: str
+    answers: dict[str, int]
+    kind: str = ""
+    group: str = ""
+    before: float | None = None
+
+
+class Document(NamedTuple):
+    """A document of a public set."""
+
+    id: str
+    title: str
+    text: str
+    group: str
+    seq: float
+
+
+def read_questions(path: str) -> list[Question]:
+    """Lines of {"question", "answers": [ref, ...], "kind"}."""
+    found: list[Question] = []
+    for number, row in _rows(path):
+        try:
+            found.append(Question(row["question"], dict.fromkeys(row["answers"], 1), row.get("kind", "")))
+        except (KeyError, TypeError):
+            raise InvalidInputError(f'{path}:{number}: a line is {{"question": "...", "answers": ["memory:slug"]}}') from None
+    return found
+
+
+def read_documents(folder: str) -> list[Document]:
+    corpus = os.path.join(folder, "corpus.jsonl")
+    return [
+        Document(row["id"], row.get("title") or "", row["text"], str(row.get("group", "")), float(row.get("seq", 0)))
+        for _, row in _rows(corpus)
+    ]
+
+
+def read_public_questions(folder: str) -> list[Question]:
+    """Those that are scored: with relevant documents, and of no category that the set leaves out."""
+    skipped = set(_read_json(os.path.join(folder, "meta.json")).get("skip_categories") or [])
+    grades: dict[str, dict[str, int]] = {}
+    with open(os.path.join(folder, "qrels.tsv"), encoding="utf-8") as stream:
+        for line in stream:
+            query, document, grade = line.rstrip("\n").split("\t")
+            grades.setdefault(query, {})[document] = int(grade)
+    return [
+        Question(row["text"], grades[row["id"]], str(row.get("category", "")), str(row.get("group", "")), row.get("before"))
+        for _, row in _rows(os.path.join(folder, "queries.jsonl"))
+        if row["id"] in grades and row.get("category") not in skipped
+    ]
+
+
+def _rows(path: str) -> Iterator[tuple[int, Any]]:
+    try:
+        with open(path, encoding="utf-8") as stream:
+            for number, line in enumerate(stream, 1):
+                if line.strip():
+                    yield number, json.loads(line)
+    except OSError as error:
+        raise InvalidInputError(f"{path} cannot be read: {error.strerror}") from None
+    except json.JSONDecodeError as error:
+        raise InvalidInputError(f"{path}: not JSON lines: {error}") from None
+
+
+def _read_json(path: str) -> dict[str, Any]:
+    if not os.path.exists(path):
+        return {}
+    with open(path, encoding="utf-8") as stream:
+        return json.load(stream)

@@ -1,0 +1,81 @@
+"""Bring a vault's vectors to where the settings want them, without ever being without vectors on the way.
+
+A vault without any gets the embedded static space at once; another space is built behind the active one and swapped in
+when it is complete. An embedder that fails stops only its own space.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+from co_cli.embedding.embedders import Embedders
+from co_cli.embedding.space import VectorSpace
+from co_cli.embedding.static_file import SPACE as STATIC
+from co_cli.errors import SettingsError
+from co_cli.index.meaning import Embedded, begin_space, embed_waiting, swap_space
+from co_cli.index.spaces import SpaceState
+from co_cli.index.vault_database import VaultDatabase
+from co_cli.index.vectors import StoredSpace
+
+log = logging.getLogger("co_cli")
+_warned: set[str] = set()
+
+
+def embed_vault(
+    database: VaultDatabase,
+    embedders: Embedders,
+    state: SpaceState,
+    progress: Callable[[int, int], None] | None,
+    seconds: float | None,
+) -> Embedded:
+    deadline = None if seconds is None else time.monotonic() + seconds
+    with_vec0 = database.database.extension is not None
+    target = embedders.space
+
+    def work(space: StoredSpace) -> Embedded:
+        fast = space.space.provider == STATIC.provider
+        return _embed(database, embedders, space, progress, None if fast else deadline)
+
+    if state.active is None and target is not None:
+        state = begin_space(database, STATIC, with_vec0)
+    done = work(state.active) if state.active else Embedded()
+    if target is None or (state.active and state.active.space.key == target.key):
+        if state.building and target is not None:
+            begin_space(database, target, with_vec0)  # the settings went back: give the half-built one up
+        return done
+    state = begin_space(database, target, with_vec0)
+    if state.building is None:
+        return done
+    built = work(state.building)
+    if not built.waiting:
+        swap_space(database, state.building)
+    return Embedded(done.done + built.done, done.waiting + built.waiting, done.problem or built.problem)
+
+
+def _embed(
+    database: VaultDatabase,
+    embedders: Embedders,
+    space: StoredSpace,
+    progress: Callable[[int, int], None] | None,
+    deadline: float | None,
+) -> Embedded:
+    embedder = embedders.of(space.space)
+    if embedder is None:
+        return Embedded(problem=_warn(space.space, "its embedder is gone"))
+    try:
+        result = embed_waiting(database, space, embedder, progress, deadline)
+    except SettingsError as error:
+        return Embedded(waiting=1, problem=_warn(space.space, str(error)))
+    if result.problem:
+        _warn(space.space, result.problem)
+    return result
+
+
+def _warn(space: VectorSpace, problem: str) -> str:
+    """Say it once a process, not once a note."""
+    if space.key not in _warned:
+        _warned.add(space.key)
+        log.warning("notes wait for their vectors in %s: %s", space.key, problem)
+    return problem

@@ -1,0 +1,139 @@
+"""Give passages their vectors: embed those that wait, through the cache, and swap a finished space in.
+
+Words are indexed first and vectors follow, a batch a transaction: whatever stops this, the next call goes on where it
+stopped. While another space is built, the old one keeps answering.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import apsw
+
+from co_cli.embedding.space import Embedder, Vector, VectorSpace
+from co_cli.errors import EmbeddingError
+from co_cli.index.cache import evict, look_up, remember_vectors, text_hash
+from co_cli.index.spaces import SpaceState, space_state
+from co_cli.index.vault_database import VaultDatabase
+from co_cli.index.vectors import WAIT_NO_MORE, StoredSpace, add_space, drop_space, part_of, put_vector, touch_vectors
+
+BATCH = 1_000
+SLOW_BATCH = 64
+"""For embedders that take long: a kill costs one batch, and progress moves."""
+
+SET_ACTIVE = "update vaults set space_id = :space, building_id = null where id = :vault"
+SET_BUILDING = "update vaults set building_id = :space where id = :vault"
+LET_ALL_WAIT = """
+insert into waiting (vault_id, space_id, passage_id)
+select :vault, :space, passages.id from passages join docs on docs.id = passages.doc_id where docs.vault_id = :vault
+"""
+FORGET_WAITING = "delete from waiting where vault_id = :vault and space_id = :space"
+COUNT_WAITING = "select count(*) from waiting where vault_id = :vault and space_id = :space"
+WAITING = """
+select waiting.passage_id, docs.source, passages.title, passages.heading, passages.body, passages.tags
+from waiting join passages on passages.id = waiting.passage_id join docs on docs.id = passages.doc_id
+where waiting.vault_id = :vault and waiting.space_id = :space
+order by waiting.passage_id limit :limit
+"""
+
+
+class Embedded(NamedTuple):
+    """What one call did: how many passages got their vectors, how many still wait, and what was in the way."""
+
+    done: int = 0
+    waiting: int = 0
+    problem: str | None = None
+
+
+def begin_space(database: VaultDatabase, space: VectorSpace, with_vec0: bool) -> SpaceState:
+    """Make this the vault's space: at once if it has none, else as the one that is being built."""
+    with database.writing() as (connection, vault):
+        stored = add_space(connection, space, with_vec0)
+        state = space_state(connection, vault)
+        known = [found.id for found in (state.active, state.building) if found]
+        if state.building and state.building.id != stored.id:
+            _abandon(connection, vault, state.building.id)
+        if stored.id not in known:
+            connection.execute(LET_ALL_WAIT, {"vault": vault, "space": stored.id})
+        if state.active is None:
+            connection.execute(SET_ACTIVE, {"vault": vault, "space": stored.id})
+        else:
+            building = None if state.active.id == stored.id else stored.id
+            connection.execute(SET_BUILDING, {"vault": vault, "space": building})
+        return space_state(connection, vault)
+
+
+def embed_waiting(
+    database: VaultDatabase,
+    space: StoredSpace,
+    embedder: Embedder,
+    progress: Callable[[int, int], None] | None = None,
+    deadline: float | None = None,
+) -> Embedded:
+    """Embed what waits in this space. Stops early at the deadline (monotonic), or when the embedder cannot go on."""
+    done = 0
+    total = _count(database, space)
+    size = BATCH if space.space.provider == "static" else SLOW_BATCH
+    while done < total and (deadline is None or time.monotonic() < deadline):
+        with database.reading() as (connection, vault):
+            rows = connection.execute(WAITING, {"vault": vault, "space": space.id, "limit": size}).fetchall()
+            texts = [embedding_text(*map(str, row[2:])) for row in rows]
+            hashes = [text_hash(text) for text in texts]
+            cached = look_up(connection, space.id, hashes)
+        if not rows:
+            break
+        missing = [place for place in range(len(rows)) if place not in cached]
+        vectors: dict[int, Vector | None] = {place: found.vector for place, found in cached.items()}
+        problem: str | None = None
+        try:
+            if missing:
+                made = embedder.embed([texts[place] for place in missing], "document")
+                vectors.update(zip(missing, made, strict=True))
+        except EmbeddingError as error:
+            problem = str(error)
+        with database.writing() as (connection, vault):
+            for place, vector in vectors.items():
+                passage, source = int(str(rows[place][0])), str(rows[place][1])
+                connection.execute(WAIT_NO_MORE, {"vault": vault, "space": space.id, "id": passage})
+                # nothing waited any more: forgotten, or embedded by another process meanwhile
+                if connection.changes() and vector is not None:
+                    put_vector(connection, space, part_of(vault, source), passage, vector)
+            fresh = [(hashes[place], vectors[place]) for place in missing if place in vectors]
+            remember_vectors(connection, space.id, fresh, [hashes[place] for place in cached])
+            evict(connection)
+            touch_vectors(connection, vault)
+        done += len(vectors)
+        if problem:
+            return Embedded(done, _count(database, space), problem)
+        if progress:
+            progress(done, total)
+    return Embedded(done, _count(database, space))
+
+
+def swap_space(database: VaultDatabase, space: StoredSpace) -> bool:
+    """Let a complete space take over, in one transaction; the old one's vectors go. False if something still waits."""
+    with database.writing() as (connection, vault):
+        if connection.execute(COUNT_WAITING, {"vault": vault, "space": space.id}).get:
+            return False
+        state = space_state(connection, vault)
+        connection.execute(SET_ACTIVE, {"vault": vault, "space": space.id})
+        if state.active and state.active.id != space.id:
+            _abandon(connection, vault, state.active.id)
+    return True
+
+
+def embedding_text(title: str, heading: str, body: str, tags: str) -> str:
+    """What is embedded of a passage: its words and where they stand. The first line is the title."""
+    return "\n".join(part for part in (title, heading, body, tags) if part)
+
+
+def _abandon(connection: apsw.Connection, vault: int, space_id: int) -> None:
+    connection.execute(FORGET_WAITING, {"vault": vault, "space": space_id})
+    drop_space(connection, vault, space_id)
+
+
+def _count(database: VaultDatabase, space: StoredSpace) -> int:
+    with database.reading() as (connection, vault):
+        return int(connection.execute(COUNT_WAITING, {"vault": vault, "space": space.id}).get)

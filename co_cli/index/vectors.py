@@ -1,0 +1,209 @@
+"""The vectors of one space: a table of them, and the nearest to a query, with or without sqlite-vec.
+
+Whoever asks, the answer is the same: vec0 scans in a cold process (nothing to import), numpy scans what a long-lived
+one keeps in memory, and a plain table is read and scanned where sqlite-vec does not load. Vectors are of unit length.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import apsw
+
+from co_cli.embedding.space import Vector, VectorSpace
+from co_cli.index.filters import conditions
+from co_cli.values import SOURCES, Filters
+
+if TYPE_CHECKING:
+    from co_cli.index.resident import ResidentVectors
+
+CHUNK_SIZE = 128
+"""Rows that vec0 sets aside at a time for each partition. At its default of 1,024 a vault with one note takes 1 MB."""
+MOST_NEAREST = 4_096
+"""vec0's own limit."""
+
+FIND_SPACE = """
+select id from spaces
+where provider = :provider and model = :model and dimensions = :dimensions and prompts = :prompts
+"""
+ADD_SPACE = """
+insert into spaces (provider, model, dimensions, prompts, vector_weight)
+values (:provider, :model, :dimensions, :prompts, :vector_weight)
+"""
+OPEN_SPACE = "select id, provider, model, dimensions, prompts, vector_weight from spaces where id = :id"
+
+CREATE_VEC0 = """
+create virtual table {table} using vec0 (
+    part text partition key, embedding float[{dimensions}] distance_metric=cosine, chunk_size={chunk_size}
+)
+"""
+CREATE_PLAIN = """
+create table {table} (part text not null, embedding blob not null) strict;
+create index {table}_by_part on {table} (part)
+"""
+IS_VEC0 = "select sql like 'create virtual%' from sqlite_master where name = :table"
+
+PUT = "insert into {table} (rowid, part, embedding) values (:id, :part, :embedding)"
+DROP = "delete from {table} where rowid = :id"
+DROP_PART = "delete from {table} where part = :part"
+SPACES_OF = """
+select space_id from vaults where id = :vault and space_id is not null
+union select building_id from vaults where id = :vault and building_id is not null
+"""
+WAIT = "insert into waiting (vault_id, space_id, passage_id) values (:vault, :space, :id) on conflict do nothing"
+WAIT_NO_MORE = "delete from waiting where vault_id = :vault and space_id = :space and passage_id = :id"
+
+# the order of this join matters: `rowid in (...)` alone would read every vector
+AT = """
+select vectors.rowid, vectors.embedding
+from json_each(:ids) as wanted cross join {table} as vectors where vectors.rowid = wanted.value
+"""
+NEAREST = "select rowid, 1.0 - distance from {table} where embedding match :query and k = :limit and part = :part"
+NEAREST_FILTERED = NEAREST + """
+and rowid in (select passages.id from passages join docs on docs.id = passages.doc_id where {filters})
+"""
+FILTERED = "select passages.id from passages join docs on docs.id = passages.doc_id where {filters}"
+STAMP = "select vector_stamp from vaults where id = :vault"
+TOUCH = "update vaults set vector_stamp = random() where id = :vault"
+EVERY = "select rowid, embedding from {table} where part = :part"
+
+
+class StoredSpace(NamedTuple):
+    """A space and its id in this search.db."""
+
+    id: int
+    space: VectorSpace
+
+    @property
+    def table(self) -> str:
+        return table_of(self.id)
+
+
+class Neighbour(NamedTuple):
+    """A passage and the cosine between it and the query."""
+
+    passage_id: int
+    cosine: float
+
+
+def table_of(space_id: int) -> str:
+    return "docs_vec" if space_id == 1 else f"docs_vec_{space_id:d}"
+
+
+def part_of(vault_id: int, source: str) -> str:
+    """The partition that prunes a scan to one vault and one source."""
+    return f"{vault_id:d}/{source}"
+
+
+def find_space(connection: apsw.Connection, space: VectorSpace) -> StoredSpace | None:
+    found = connection.execute(FIND_SPACE, space._asdict()).get
+    return None if found is None else StoredSpace(found, space)
+
+
+def open_space(connection: apsw.Connection, space_id: int) -> StoredSpace | None:
+    row = connection.execute(OPEN_SPACE, {"id": space_id}).fetchone()
+    return StoredSpace(row[0], VectorSpace(*row[1:])) if row else None  # type: ignore[arg-type]
+
+
+def add_space(connection: apsw.Connection, space: VectorSpace, with_vec0: bool) -> StoredSpace:
+    """The space's row and its table of vectors, made if they are not there yet."""
+    stored = find_space(connection, space)
+    if stored is None:
+        connection.execute(ADD_SPACE, space._asdict())
+        stored = StoredSpace(connection.last_insert_rowid(), space)
+    if not connection.table_exists("main", stored.table):
+        create = CREATE_VEC0 if with_vec0 else CREATE_PLAIN
+        connection.execute(create.format(table=stored.table, dimensions=space.dimensions, chunk_size=CHUNK_SIZE))
+    return stored
+
+
+def put_vector(connection: apsw.Connection, space: StoredSpace, part: str, passage_id: int, vector: Vector) -> None:
+    connection.execute(PUT.format(table=space.table), {"id": passage_id, "part": part, "embedding": vector})
+
+
+def touch_vectors(connection: apsw.Connection, vault_id: int) -> None:
+    """Tell whoever keeps this vault's vectors in memory that they changed."""
+    connection.execute(TOUCH, {"vault": vault_id})
+
+
+def spaces_of(connection: apsw.Connection, vault_id: int) -> list[int]:
+    """The spaces in which passages of this vault have vectors, or are to get them."""
+    return [int(str(space)) for (space,) in connection.execute(SPACES_OF, {"vault": vault_id}).fetchall()]
+
+
+def let_wait(connection: apsw.Connection, vault_id: int, passage_ids: Sequence[int]) -> None:
+    """New passages wait for their vectors in each of the vault's spaces."""
+    for space in spaces_of(connection, vault_id):
+        connection.executemany(WAIT, [{"vault": vault_id, "space": space, "id": passage} for passage in passage_ids])
+
+
+def drop_vectors(connection: apsw.Connection, vault_id: int, passage_ids: Sequence[int]) -> None:
+    """Forget these passages in each of the vault's spaces."""
+    for space in spaces_of(connection, vault_id):
+        for passage in passage_ids:
+            connection.execute(DROP.format(table=table_of(space)), {"id": passage})
+            connection.execute(WAIT_NO_MORE, {"vault": vault_id, "space": space, "id": passage})
+    touch_vectors(connection, vault_id)
+
+
+def drop_space(connection: apsw.Connection, vault_id: int, space_id: int) -> None:
+    """Forget every vector that this vault has in a space."""
+    for source in SOURCES:
+        connection.execute(DROP_PART.format(table=table_of(space_id)), {"part": part_of(vault_id, source)})
+    touch_vectors(connection, vault_id)
+
+
+def cosines(
+    connection: apsw.Connection, space: StoredSpace, query: Vector, passage_ids: Sequence[int]
+) -> dict[int, float]:
+    """The exact cosine of each of these passages that has a vector."""
+    rows = connection.execute(AT.format(table=space.table), {"ids": json.dumps(list(passage_ids))}).fetchall()
+    wanted = memoryview(query).cast("f")
+    return {int(str(row)): dot(wanted, memoryview(blob).cast("f")) for row, blob in rows}  # type: ignore[arg-type]
+
+
+def dot(one: memoryview, other: memoryview) -> float:
+    return sum(map(float.__mul__, one, other))
+
+
+def nearest(
+    connection: apsw.Connection,
+    space: StoredSpace,
+    vault_id: int,
+    query: Vector,
+    filters: Filters,
+    limit: int,
+    resident: ResidentVectors | None = None,
+) -> list[Neighbour]:
+    """The passages of one vault that are nearest to the query, best first."""
+    limit = min(limit, MOST_NEAREST)
+    parts = [part_of(vault_id, source) for source in filters.sources or SOURCES]
+    where, values = conditions(filters, vault_id)
+    narrowed = filters._replace(sources=()) != Filters()
+    if resident is not None or not is_vec0(connection, space.table):
+        from co_cli.index.resident import ResidentVectors
+
+        allowed = None
+        if narrowed:
+            allowed = {int(str(row)) for (row,) in connection.execute(FILTERED.format(filters=where), values)}
+        scan = resident if resident is not None else ResidentVectors()
+        stamp = int(connection.execute(STAMP, {"vault": vault_id}).get or 0)
+        return scan.nearest(connection, space, parts, stamp, query, limit, allowed)
+    found: list[Neighbour] = []
+    statement = NEAREST_FILTERED.format(table=space.table, filters=where) if narrowed else NEAREST.format(table=space.table)
+    for part in parts:
+        bound = {**(values if narrowed else {}), "query": query, "limit": limit, "part": part}
+        found += [Neighbour(*row) for row in connection.execute(statement, bound)]  # type: ignore[arg-type]
+    return sorted(found, key=lambda neighbour: (-neighbour.cosine, neighbour.passage_id))[:limit]
+
+
+def is_vec0(connection: apsw.Connection, table: str) -> bool:
+    return bool(connection.execute(IS_VEC0, {"table": table}).get)
+
+
+def prefer_resident(searches: int) -> bool:
+    """A process that has numpy anyway, or searches again and again, keeps the vectors in memory."""
+    return "numpy" in sys.modules or searches > 3

@@ -1,0 +1,74 @@
+"""Run `co` as a person or a program would, and keep what it said."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+from co_cli.cli.app import main
+
+
+class Ran(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+class Co:
+    """`co("search", "oaks")` runs in this process, `co.process(...)` in one of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __call__(self, *arguments: str, stdin: str | bytes = b"") -> Ran:
+        data = stdin.encode() if isinstance(stdin, str) else stdin
+        out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="\n") for _ in range(2))
+        given = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8")
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), patch.object(sys, "stdin", given):
+            try:
+                code = main(arguments)
+            except SystemExit as stop:  # argparse leaves this way
+                code = int(stop.code or 0)
+        return Ran(code, _text(out), _text(err))
+
+    def process(
+        self,
+        *arguments: str,
+        stdin: str | bytes = b"",
+        env: dict[str, str] | None = None,
+        python: tuple[str, ...] = (),
+        before: Callable[[], None] | None = None,
+    ) -> Ran:
+        """`python` are options of the interpreter, such as `-X importtime`; `before` runs in the new process."""
+        ran = subprocess.run(
+            [sys.executable, *python, "-m", "co_cli", *arguments],
+            input=stdin.encode() if isinstance(stdin, str) else stdin,
+            capture_output=True,
+            cwd=self.folder,
+            env={**os.environ, **(env or {})},
+            timeout=60,
+            preexec_fn=before,
+            check=False,
+        )
+        return Ran(ran.returncode, ran.stdout.decode("utf-8", "replace"), ran.stderr.decode("utf-8", "replace"))
+
+
+def _text(stream: io.TextIOWrapper) -> str:
+    stream.flush()
+    buffer = stream.buffer
+    assert isinstance(buffer, io.BytesIO)
+    return buffer.getvalue().decode("utf-8", "replace")

@@ -1,0 +1,57 @@
+"""Fixtures of every test: a vault of its own, a home of its own, and nothing of the person who runs the suite."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from co_cli.knowledge_base import KnowledgeBase
+from tests.command import Co
+from tests.vault import Vault
+
+OUTSIDE = ("CO_", "XDG_", "OLLAMA_", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "COLUMNS", "EDITOR", "VISUAL")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty home, which is also the current folder: no settings, no project, no data from outside."""
+    for variable in list(os.environ):
+        if variable.startswith(OUTSIDE):
+            monkeypatch.delenv(variable)
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    for variable, folder in (("XDG_CONFIG_HOME", ".config"), ("XDG_DATA_HOME", ".local/share")):
+        monkeypatch.setenv(variable, str(home / folder))
+    monkeypatch.chdir(home)
+    return home
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Vault:
+    """An empty vault."""
+    return Vault(tmp_path / "vault")
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path) -> Path:
+    """Where this test's search.db lives."""
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def kb(vault: Vault, data_dir: Path) -> Iterator[KnowledgeBase]:
+    """The vault, opened."""
+    with KnowledgeBase.open(vault.root, data_dir) as opened:
+        yield opened
+
+
+@pytest.fixture
+def co(vault: Vault, data_dir: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Co:
+    """The `co` command, pointed at the vault."""
+    monkeypatch.setenv("CO_VAULT", str(vault.root))
+    monkeypatch.setenv("CO_DATA_DIR", str(data_dir))
+    return Co(home)

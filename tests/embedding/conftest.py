@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from co_cli.embedding.static_file import FILE
+
+from .loopback import Loopback, OllamaServer, OpenAIServer
+from .reference import ReferenceModel
+
+
+@pytest.fixture(autouse=True)
+def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("OLLAMA_HOST", "OPENAI_API_KEY", "OPENAI_API_KEYS", "OPENAI_BASE_URL", "HTTP_PROXY", "ALL_PROXY"):
+        monkeypatch.delenv(variable, raising=False)
+        monkeypatch.delenv(variable.lower(), raising=False)
+
+
+@pytest.fixture(scope="session")
+def reference() -> ReferenceModel:
+    return ReferenceModel(Path(FILE))
+
+
+@pytest.fixture
+def ollama_server() -> Iterator[OllamaServer]:
+    pytest.importorskip("ollama", reason="the genuine ollama client is not installed: pip install ollama")
+    server = OllamaServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def openai_server() -> Iterator[OpenAIServer]:
+    pytest.importorskip("pydantic_ai", reason="pydantic-ai is not installed: pip install pydantic-ai-slim")
+    pytest.importorskip("openai", reason='openai is not installed: pip install "pydantic-ai-slim[openai]"')
+    server = OpenAIServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def dead_url() -> str:
+    """An address on loopback where nobody listens any more."""
+    server = Loopback()
+    server.close()
+    return server.url
+
+
+@pytest.fixture(scope="session")
+def cosine() -> Callable[[bytes | None, bytes | None], float]:
+    def of(one: bytes | None, other: bytes | None) -> float:
+        assert one is not None
+        assert other is not None
+        assert len(one) == len(other)
+        layout = f"<{len(one) // 4}f"
+        return sum(a * b for a, b in zip(struct.unpack(layout, one), struct.unpack(layout, other), strict=True))
+
+    return of

@@ -1,0 +1,168 @@
+"""Real HTTP servers on 127.0.0.1 that speak the wire formats of embedding services, with faults on demand.
+
+Vectors come from the embedded static model, so that meaning can be tested through the genuine clients.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import struct
+import threading
+from collections.abc import Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from co_cli.embedding.static import StaticEmbedder
+
+SLOW_SECONDS = 5.0
+
+
+class Loopback:
+    """Answers on an ephemeral port until it is closed. `faults` are used up one a request; None answers well."""
+
+    path = "/"
+
+    def __init__(self) -> None:
+        self.faults: list[str | None] = []
+        self.requests: list[dict[str, Any]] = []
+        self.keys: list[str] = []
+        self._model = StaticEmbedder()
+        self._released = threading.Event()
+        loopback = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                length = int(self.headers["Content-Length"])
+                request = json.loads(self.rfile.read(length))
+                if self.path != loopback.path:
+                    loopback._send(self, 404, b"404 page not found")
+                    return
+                loopback.requests.append(request)
+                loopback.keys.append(self.headers.get("Authorization", "").removeprefix("Bearer "))
+                fault = loopback.faults.pop(0) if loopback.faults else None
+                loopback.answer(self, request, fault)
+
+            def log_message(self, format: str, *args: object) -> None:
+                """Tests are quiet."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        self._thread.start()
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def close(self) -> None:
+        if self._released.is_set():
+            self._thread.join()
+            return
+        self._released.set()
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def vectors(self, texts: Sequence[str], dimensions: int) -> list[list[float]]:
+        """The static model's numbers, then zeros up to `dimensions`; a constant for a text without meaning."""
+        found = self._model.embed(texts, "document")
+        numbers = [struct.unpack("<256f", vector) if vector else (0.0625,) * 256 for vector in found]
+        return [[*values, *[0.0] * 768][:dimensions] for values in numbers]
+
+    def answer(self, handler: BaseHTTPRequestHandler, request: dict[str, Any], fault: str | None) -> None:
+        body = json.dumps(self.body(request, fault)).encode()
+        if fault is None or fault in ("wrong dimensions", "nan", "zeros", "one vector too few"):
+            self._send(handler, 200, body)
+        elif fault == "slow":
+            self._released.wait(SLOW_SECONDS)
+            self._send(handler, 200, body)
+        elif fault == "truncated":
+            self._send(handler, 200, body[: len(body) // 2])
+        elif fault == "cut":
+            handler.send_response(200)
+            handler.send_header("Content-Length", str(len(body)))
+            handler.end_headers()
+            handler.wfile.write(body[:100])
+        elif fault == "dies":
+            handler.close_connection = True
+            threading.Thread(target=self.close).start()
+        else:
+            self._refuse(handler, fault)
+
+    def body(self, request: dict[str, Any], fault: str | None) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _faulty_vectors(self, request: dict[str, Any], fault: str | None) -> list[list[float]]:
+        vectors = self.vectors(request["input"], request.get("dimensions", 768))
+        if fault == "wrong dimensions":
+            return [vector[:100] for vector in vectors]
+        if fault == "nan":
+            vectors[0][3] = float("nan")
+        if fault == "zeros":
+            vectors[-1] = [0.0] * len(vectors[-1])
+        return vectors[:-1] if fault == "one vector too few" else vectors
+
+    def _refuse(self, handler: BaseHTTPRequestHandler, fault: str) -> None:
+        """`429 2` is status 429 with `retry-after: 2`."""
+        status, _, seconds = fault.partition(" ")
+        headers = {"retry-after": seconds} if seconds else {}
+        self._send(handler, int(status), json.dumps({"error": self._complaint(int(status))}).encode(), headers)
+
+    def _complaint(self, status: int) -> Any:
+        return f"refused with {status}"
+
+    def _send(
+        self, handler: BaseHTTPRequestHandler, status: int, body: bytes, headers: dict[str, str] | None = None
+    ) -> None:
+        handler.send_response(status)
+        handler.send_header("Content-Type", "application/json")
+        handler.send_header("Content-Length", str(len(body)))
+        for name, value in (headers or {}).items():
+            handler.send_header(name, value)
+        handler.end_headers()
+        handler.wfile.write(body)
+
+
+class OllamaServer(Loopback):
+    """`POST /api/embed`."""
+
+    path = "/api/embed"
+
+    def body(self, request: dict[str, Any], fault: str | None) -> dict[str, Any]:
+        return {
+            "model": request["model"],
+            "embeddings": self._faulty_vectors(request, fault),
+            "total_duration": 14_000_000,
+            "load_duration": 1_000_000,
+            "prompt_eval_count": 8,
+        }
+
+
+class OpenAIServer(Loopback):
+    """`POST /v1/embeddings`, numbers in base64 when the client asks for it, as the genuine one does."""
+
+    path = "/v1/embeddings"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.url += "/v1"
+        self.faults_of_key: dict[str, list[str | None]] = {}
+
+    def answer(self, handler: BaseHTTPRequestHandler, request: dict[str, Any], fault: str | None) -> None:
+        faults = self.faults_of_key.get(self.keys[-1])
+        super().answer(handler, request, faults.pop(0) if faults else fault)
+
+    def body(self, request: dict[str, Any], fault: str | None) -> dict[str, Any]:
+        vectors = self._faulty_vectors(request, fault)
+        as_base64 = request.get("encoding_format") == "base64"
+        data = [
+            {"object": "embedding", "index": at, "embedding": _base64(vector) if as_base64 else vector}
+            for at, vector in enumerate(vectors)
+        ]
+        usage = {"prompt_tokens": 8, "total_tokens": 8}
+        return {"object": "list", "data": data, "model": request["model"], "usage": usage}
+
+    def _complaint(self, status: int) -> Any:
+        return {"message": f"refused with {status}", "type": "error", "param": None, "code": None}
+
+
+def _base64(vector: Sequence[float]) -> str:
+    return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()

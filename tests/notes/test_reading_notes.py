@@ -1,0 +1,221 @@
+"""Lenient in: whatever people and programs write in a Markdown file, it is a note."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from co_cli.notes.note import Note, NotTextError, read_note
+
+
+def note_of(text: str | bytes, path: str = "memories/a-note.md") -> Note:
+    return read_note(path, text if isinstance(text, bytes) else text.encode())
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "body"),
+    [
+        pytest.param("Just words.\n", "A note", "Just words.\n", id="no frontmatter"),
+        pytest.param("---\ntitle: T\n---\nB", "T", "B", id="plain"),
+        pytest.param("\ufeff---\ntitle: T\n---\nB", "T", "B", id="byte order mark"),
+        pytest.param("\ufeffB", "A note", "B", id="byte order mark and no frontmatter"),
+        pytest.param("---\r\ntitle: T\r\n---\r\nB\r\nC\r\n", "T", "B\nC\n", id="Windows line endings"),
+        pytest.param("---\ntitle:\tT\n---\nB", "T", "B", id="tab behind the colon"),
+        pytest.param("---\ntitle: T\nlist:\n\t- a\n---\nB", "T", "B", id="tab as indentation"),
+        pytest.param("\n\n---\ntitle: T\n---\nB", "T", "B", id="blank lines above"),
+        pytest.param("---  \ntitle: T\n--- \nB", "T", "B", id="blanks behind the marks"),
+        pytest.param("---\ntitle: T\n...\nB", "T", "B", id="closed by dots"),
+        pytest.param("---\ntitle: T\n---", "T", "", id="nothing behind the closing mark"),
+        pytest.param("---\n---\nB", "A note", "B", id="empty frontmatter"),
+        pytest.param("---\n# only a comment\n---\nB", "A note", "B", id="only a comment"),
+        pytest.param("---\ntitle: one\ntitle: T\n---\nB", "T", "B", id="a doubled key: the last counts"),
+        pytest.param("---\ntitle: T\n---\na\n---\nb: c\n---\n", "T", "a\n---\nb: c\n---\n", id="rules in the body"),
+        pytest.param("---\ntitle: T\n\nnever closed\n", "A note", "---\ntitle: T\n\nnever closed\n", id="never closed"),
+        pytest.param("Intro\n\n---\n\nMore\n", "A note", "Intro\n\n---\n\nMore\n", id="a rule and no frontmatter"),
+        pytest.param("# A heading\nB", "A heading", "# A heading\nB", id="title from the heading"),
+        pytest.param("```\n# not this\n```\n# This\n", "This", "```\n# not this\n```\n# This\n", id="heading in code"),
+        pytest.param("", "A note", "", id="empty file"),
+        pytest.param("---\ntitle:\n  - a\n---\nB", "A note", "B", id="a list as title says nothing"),
+        pytest.param("---\ntitle: 2026\n---\nB", "2026", "B", id="a number as title"),
+        pytest.param("---\ntitle: NO\n---\nB", "NO", "B", id="a word that YAML 1.1 takes for false"),
+        pytest.param('---\ntitle: "two\\nlines"\n---\nB', "two lines", "B", id="a title is one line"),
+    ],
+)
+def test_every_shape_of_file_gives_title_and_body(text: str, title: str, body: str) -> None:
+    note = note_of(text)
+
+    assert (note.title, note.body, note.problem) == (title, body, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("---\ntitle: T\na: [1\n---\nBody.", "line "),
+        ("---\ntitle: Deploys: blue first\n---\nBody.", "line 2: "),
+        ("---\nok: 1\nx: *nowhere\n---\nBody.", "line 3: "),
+        ("---\na: @b\n---\nBody.", "line 2: "),
+        ("---\n- a\n- b\n---\nBody.", "line 2: the frontmatter is not a list of `key: value` lines"),
+        ("---\nx: !!python/object/apply:os.system [ls]\n---\nBody.", "line 2: "),
+        ("---\nx: !!python/name:os.system\n---\nBody.", "line 2: "),
+        ("---\nx: !custom 1\n---\nBody.", "line 2: "),
+    ],
+)
+def test_broken_frontmatter_leaves_the_body_and_says_on_which_line(text: str, problem: str) -> None:
+    note = note_of(text)
+
+    assert note.body == "Body."
+    assert note.problem is not None
+    assert note.problem.startswith(problem)
+    assert "\n" not in note.problem
+
+
+def test_what_can_be_read_of_broken_frontmatter_is_kept() -> None:
+    note = note_of("---\ntitle: Deploys: blue first\ntags: [ops, deploy]\nx: {\n---\nBody.")
+
+    assert note.title == "Deploys: blue first"
+    assert note.tags == ("ops", "deploy")
+
+
+def test_an_object_tag_builds_nothing() -> None:
+    note = note_of("---\ntitle: T\nx: !!python/object/new:os.system [echo]\n---\nBody.")
+
+    assert note.title == "T"
+    assert "x" not in note.metadata
+
+
+def test_an_alias_bomb_is_refused_and_costs_nothing() -> None:
+    bomb = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
+        f"{new}: &{new} [{','.join([f'*{old}'] * 9)}]\n" for old, new in zip("abcdefgh", "bcdefghi", strict=True)
+    )
+
+    note = note_of(f"---\n{bomb}---\nBody.")
+
+    assert note.body == "Body."
+    assert note.problem is not None and "more than 100,000 values" in note.problem
+    assert len(str(note.metadata)) < 10_000
+
+
+def test_a_few_aliases_are_written_out() -> None:
+    note = note_of("---\nbase: &b [x, y]\ntags: *b\n---\n")
+
+    assert note.problem is None
+    assert note.tags == ("x", "y")
+
+
+@pytest.mark.parametrize("opening", ["[", "{a: ", "- "])
+def test_a_very_deep_block_is_refused_not_crashed_on(opening: str) -> None:
+    note = note_of("---\nx: " + opening * 5_000 + "\n---\nBody.")
+
+    assert note.body == "Body."
+    assert note.problem
+
+
+@pytest.mark.parametrize(
+    ("written", "tags"),
+    [
+        ("tags: [Deploy, ops]", ("deploy", "ops")),
+        ("tags:\n  - deploy\n  - ops", ("deploy", "ops")),
+        ("tags: deploy, ops", ("deploy", "ops")),
+        ("tags: deploy ops", ("deploy", "ops")),
+        ("tags: '#deploy #ops'", ("deploy", "ops")),
+        ("tags: ['#deploy', 'on call']", ("deploy", "on call")),
+        ("tag: deploy", ("deploy",)),
+        ("tags: 2026", ("2026",)),
+        ("tags: [2026, true, null]", ("2026", "true")),
+        ("tags: [ops/deploy]", ("ops/deploy",)),
+        ("tags: {a: b}", ()),
+        ("tags:", ()),
+        ("tags: [deploy, DEPLOY, '#Deploy']", ("deploy",)),
+        ("tags: [Cafe\u0301, Café]", ("café",)),
+    ],
+)
+def test_tags_are_read_in_every_form(written: str, tags: tuple[str, ...]) -> None:
+    assert note_of(f"---\n{written}\n---\n").tags == tags
+
+
+@pytest.mark.parametrize(
+    ("written", "aliases"),
+    [
+        ("aliases: [Blue pool, BP]", ("Blue pool", "BP")),
+        ("aliases:\n- Blue pool", ("Blue pool",)),
+        ("alias: Blue pool", ("Blue pool",)),
+        ("aliases:", ()),
+    ],
+)
+def test_aliases_are_read_in_every_form(written: str, aliases: tuple[str, ...]) -> None:
+    assert note_of(f"---\n{written}\n---\n").aliases == aliases
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "2026-03-01T09:30:00Z",
+        "2026-03-01 09:30:00",
+        "2026-03-01 09:30",
+        "2026-03-01T10:30:00+01:00",
+        "2026-03-01T10:30:00 +0100",
+        "2026-03-01T10:30:00+01",
+        "'2026-03-01T09:30:00.000Z'",
+        "2026-3-1 09:30:00",
+        "2026/03/01 09:30:00",
+        "2026-03-01 09:30:00 UTC",
+    ],
+)
+@pytest.mark.parametrize("key", ["created", "date"])
+def test_every_form_of_a_moment_is_the_same_moment(key: str, written: str) -> None:
+    note = note_of(f"---\n{key}: {written}\n---\n")
+
+    assert note.created == datetime(2026, 3, 1, 9, 30, tzinfo=UTC).timestamp()
+
+
+@pytest.mark.parametrize("written", ["2026-03-01", "2026-3-1", "2026/03/01", "2026.3.1", "20260301", "2026-03"])
+def test_every_form_of_a_date_is_its_first_second(written: str) -> None:
+    assert note_of(f"---\ncreated: {written}\n---\n").created == datetime(2026, 3, 1, tzinfo=UTC).timestamp()
+
+
+@pytest.mark.parametrize("written", ["2026-13-01", "2026-02-30", "soon", "[2026]", "true", "99999-01-01", "-5", "0.5"])
+def test_an_odd_date_is_no_date_and_the_note_stands(written: str) -> None:
+    note = note_of(f"---\ntitle: T\ncreated: {written}\n---\nBody.")
+
+    assert note.created is None
+    assert (note.title, note.body) == ("T", "Body.")
+
+
+def test_invalid_utf_8_is_read_and_reported_with_its_line() -> None:
+    note = note_of(b"---\ntitle: T\n---\nfine\ncaf\xe9\n")
+
+    assert note.body == "fine\ncaf\ufffd\n"
+    assert note.problem == "line 5: not valid UTF-8; save it as UTF-8"
+
+
+def test_utf_16_is_read_and_reported() -> None:
+    note = note_of("---\ntitle: T\n---\nBody.".encode("utf-16"))
+
+    assert (note.title, note.body) == ("T", "Body.")
+    assert note.problem == "line 1: UTF-16; save it as UTF-8"
+
+
+def test_a_file_that_is_not_text_is_no_note() -> None:
+    with pytest.raises(NotTextError):
+        note_of(b"\x89PNG\x00\x00\x00")
+
+
+def test_the_body_knows_on_which_line_it_starts() -> None:
+    assert note_of("---\na: 1\nb: 2\n---\nBody.").body_line == 5
+    assert note_of("Body.").body_line == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "source"),
+    [
+        ("memories/a.md", "", "memory"),
+        ("articles/a.md", "", "article"),
+        ("inbox/a.md", "", "article"),
+        ("inbox/a.md", "memory", "memory"),
+        ("memories/a.md", "article", "article"),
+        ("memories/a.md", "nonsense", "memory"),
+    ],
+)
+def test_a_note_is_what_it_says_it_is_else_what_its_folder_says(path: str, kind: str, source: str) -> None:
+    assert note_of(f"---\nkind: {kind}\n---\n", path).source == source

@@ -1,0 +1,120 @@
+"""What was not changed keeps every byte."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from co_cli.errors import FrontmatterError
+from co_cli.notes.editing import render_note, set_body, set_fields
+from co_cli.notes.frontmatter import read_frontmatter
+from co_cli.notes.note import NotTextError, read_note
+from tests.notes.frontmatters import KEYS, Block, blocks
+
+VALUES = st.one_of(
+    st.text(max_size=30),
+    st.integers(-(10**6), 10**6),
+    st.booleans(),
+    st.floats(0, 1).map(lambda number: round(number, 3)),
+    st.lists(st.text(max_size=10), max_size=4),
+)
+
+
+@given(text=st.text(), inside=st.text(), key=st.sampled_from(KEYS))
+@settings(deadline=None)
+def test_any_text_is_the_same_after_changing_nothing(text: str, inside: str, key: str) -> None:
+    for whole in (text, f"---\n{inside}\n---\n{text}"):
+        front = read_frontmatter(whole)
+        assert set_fields(whole, {}) == whole
+        if not front.problem and front.metadata.get(key) is not None:
+            assert set_fields(whole, {key: front.metadata[key]}) == whole
+
+
+@given(block=blocks(), value=VALUES, data=st.data())
+@settings(deadline=None, max_examples=300)
+def test_setting_one_field_changes_the_lines_of_that_field_only(block: Block, value: object, data: st.DataObject) -> None:
+    number = data.draw(st.integers(0, len(block.entries) - 1))
+    key = block.entries[number].key
+    before = read_frontmatter(block.text)
+    head, tail = block.around(number)
+
+    try:
+        edited = set_fields(block.text, {key: value})
+    except FrontmatterError:
+        assert before.problem  # only what cannot be read is refused
+        return
+
+    assert edited.startswith(head)
+    assert edited.endswith(tail)
+    after = read_frontmatter(edited)
+    assert after.metadata == {**before.metadata, key: value}
+    assert list(after.metadata) == list(before.metadata)
+
+
+@given(block=blocks(), data=st.data())
+@settings(deadline=None)
+def test_taking_a_field_away_takes_its_lines_and_no_others(block: Block, data: st.DataObject) -> None:
+    number = data.draw(st.integers(0, len(block.entries) - 1))
+    before = read_frontmatter(block.text)
+    if before.problem:
+        return
+    head, tail = block.around(number)
+
+    assert set_fields(block.text, {block.entries[number].key: None}) == head + tail
+
+
+@given(block=blocks(), value=VALUES)
+@settings(deadline=None)
+def test_a_new_field_is_one_more_line_at_the_end_of_the_block(block: Block, value: object) -> None:
+    front = read_frontmatter(block.text)
+    if front.problem:
+        return
+
+    edited = set_fields(block.text, {"importance": value})
+
+    assert edited.startswith(block.text[: front.end])
+    assert edited.endswith(block.text[front.end :])
+    added = edited[front.end : len(edited) - len(block.text) + front.end]
+    assert added.startswith("importance: ") or added.startswith("importance:")
+    assert added.count("\n") == 1 and added.endswith(block.newline)
+    assert read_frontmatter(edited).metadata["importance"] == value
+
+
+@given(text=st.text(), body=st.text(min_size=1))
+@settings(deadline=None)
+def test_another_body_leaves_the_frontmatter_as_it_was(text: str, body: str) -> None:
+    for whole in (text, f"---\na: 1\n---\n{text}", f"---\r\na: [b\r\n---\r\n{text}"):
+        front = read_frontmatter(whole)
+        edited = set_body(whole, body)
+        assert edited.startswith(whole[: front.body])
+
+
+@given(metadata=st.dictionaries(st.sampled_from(["title", "tags", "x"]), VALUES, max_size=3), body=st.text())
+@settings(deadline=None)
+def test_a_rendered_note_reads_back_as_it_was_meant(metadata: dict[str, object], body: str) -> None:
+    front = read_frontmatter(render_note(metadata, body))
+
+    assert front.problem is None
+    assert front.metadata == {key: value for key, value in metadata.items() if value not in ("", [])}
+
+
+@given(st.binary())
+@settings(deadline=None)
+def test_any_bytes_are_a_note_or_no_text_at_all(data: bytes) -> None:
+    for content in (data, b"---\n" + data + b"\n---\nbody"):
+        try:
+            note = read_note("memories/x.md", content)
+        except NotTextError:
+            assert b"\0" in content
+        else:
+            assert note.title
+            assert "\0" not in note.body
+
+
+def test_broken_frontmatter_is_not_edited_by_guessing() -> None:
+    with pytest.raises(FrontmatterError) as refused:
+        set_fields("---\ntitle: [oops\n---\nBody", {"tags": ["a"]}, "memories/a.md")
+
+    assert str(refused.value).startswith("memories/a.md:")
+    assert "\n" not in str(refused.value)

@@ -1,0 +1,114 @@
+"""Any title becomes a file name that is readable, portable and inside the vault."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from co_cli.notes.refs import name_key
+from co_cli.notes.slug import LONGEST, LONGEST_BYTES, slugify
+from co_cli.notes.store import NoteStore
+
+WINDOWS_FORBIDS = set('<>:"/\\|?*') | {chr(code) for code in range(32)}
+RESERVED = {"con", "prn", "aux", "nul", *(f"{port}{digit}" for port in ("com", "lpt") for digit in "0123456789¹²³")}
+
+
+@pytest.mark.parametrize(
+    ("title", "slug"),
+    [
+        ("Deploys go through the blue pool first", "deploys-go-through-the-blue-pool-first"),
+        ("../../x", "x"),
+        ("..\\..\\x", "x"),
+        ("/etc/passwd", "etc-passwd"),
+        ("C:\\Windows\\system32", "c-windows-system32"),
+        (".hidden", "hidden"),
+        ("...", "note"),
+        ("", "note"),
+        ("CON", "con-note"),
+        ("nul.txt", "nul-txt"),
+        ("LPT1", "lpt1-note"),
+        ("COM¹", "com1-note"),
+        ("🎉🎉", "note"),
+        ("Ship it 🚀 now", "ship-it-now"),
+        ("Don't panic", "dont-panic"),
+        ("Crème brûlée", "creme-brulee"),
+        ("Straße", "strasse"),
+        ("日本語のメモ", "日本語のメモ"),
+        ("ภาษาไทย", "ภาษาไทย"),
+        ("a\0b\nc\u202ed", "a-b-c-d"),
+        ("--rf -- x", "rf-x"),
+        ("trailing dots...", "trailing-dots"),
+        ("x" * 300, "x" * LONGEST),
+        ("word " * 100, "-".join(["word"] * 12)),
+    ],
+)
+def test_a_title_becomes_a_readable_name(title: str, slug: str) -> None:
+    assert slugify(title) == slug
+
+
+@given(title=st.text(max_size=400))
+@settings(deadline=None, max_examples=300)
+def test_any_title_gives_a_portable_name(title: str) -> None:
+    slug = slugify(title)
+
+    assert slug
+    assert not set(slug) & WINDOWS_FORBIDS
+    assert slug not in RESERVED
+    assert len(slug) <= LONGEST + len("-note")
+    assert len(slug.encode()) <= LONGEST_BYTES + len("-note")
+    assert slug == name_key(slug)
+    assert not slug.startswith((".", "-")) and not slug.endswith((".", " ", "-"))
+
+
+@given(titles=st.lists(st.text(max_size=40) | st.sampled_from(["../../x", "/x", "X", "x", "CON"]), min_size=1, max_size=4))
+@settings(deadline=None, max_examples=50)
+def test_any_title_yields_a_path_inside_the_vault(titles: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
+    root = tmp_path_factory.mktemp("vault")
+    store = NoteStore(str(root))
+
+    paths = [store.create("memories", title, str(number).encode()) for number, title in enumerate(titles)]
+
+    for number, path in enumerate(paths):
+        real = Path(os.path.realpath(store.absolute(path)))
+        assert real.parent == (root / "memories").resolve()
+        assert real.read_bytes() == str(number).encode()
+    assert sorted(file.name for file in root.rglob("*") if file.is_file()) == sorted(path.split("/")[1] for path in paths)
+
+
+def test_composed_and_decomposed_twins_have_one_name() -> None:
+    for title in ("Café", "Ångström", "한글", "ガギグ", "Ở đây"):
+        assert slugify(unicodedata.normalize("NFC", title)) == slugify(unicodedata.normalize("NFD", title))
+
+
+def test_names_that_differ_in_case_only_never_share_a_file(tmp_path: Path) -> None:
+    store = NoteStore(str(tmp_path))
+    (tmp_path / "memories").mkdir()
+    (tmp_path / "memories" / "Oak.md").write_text("somebody's own")
+
+    path = store.create("memories", "oak", b"ours")
+
+    assert path == "memories/oak-2.md"
+    assert (tmp_path / "memories" / "Oak.md").read_text() == "somebody's own"
+
+
+def test_a_decomposed_file_name_is_taken_for_its_composed_twin(tmp_path: Path) -> None:
+    store = NoteStore(str(tmp_path))
+    (tmp_path / "memories").mkdir()
+    (tmp_path / "memories" / unicodedata.normalize("NFD", "한글.md")).write_text("theirs")
+
+    assert store.create("memories", unicodedata.normalize("NFC", "한글"), b"ours") == "memories/한글-2.md"
+
+
+def test_a_taken_name_gets_a_number(tmp_path: Path) -> None:
+    store = NoteStore(str(tmp_path))
+
+    assert [store.create("memories", "Oak", b"%d" % number) for number in range(3)] == [
+        "memories/oak.md",
+        "memories/oak-2.md",
+        "memories/oak-3.md",
+    ]

@@ -1,0 +1,158 @@
+"""The files of a vault: what is written stays, what is forgotten can come back, and nothing outside is touched."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from co_cli.errors import NoteConflictError, NoteFileError, VaultError
+from co_cli.notes.files import STALE_AFTER, TEMPORARY
+from co_cli.notes.store import NoteStore
+from tests.vault import Vault
+
+
+@pytest.fixture
+def store(vault: Vault) -> NoteStore:
+    return NoteStore(str(vault.root))
+
+
+@pytest.mark.parametrize("path", ["../x.md", "/etc/passwd", "a/../../x.md", "a//b.md", "./a.md", "", "a\\b.md", "a\0b.md", "memories/.."])
+def test_a_path_that_leaves_the_vault_is_refused(store: NoteStore, path: str) -> None:
+    for attempt in (store.absolute, store.read, store.exists, store.trash, lambda path: store.replace(path, b"", b"")):
+        with pytest.raises(VaultError):
+            attempt(path)
+
+
+def test_a_link_that_leads_out_of_the_vault_is_refused(store: NoteStore, vault: Vault, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret.md").write_text("secret")
+    (vault.root / "door").symlink_to(outside)
+    (vault.root / "memories" / "secret.md").symlink_to(outside / "secret.md")
+
+    for path in ("door/secret.md", "memories/secret.md"):
+        with pytest.raises(VaultError):
+            store.read(path)
+    with pytest.raises(VaultError):
+        store.create("door", "x", b"x")
+    assert sorted(os.listdir(outside)) == ["secret.md"]
+
+
+def test_a_vault_may_itself_be_reached_through_a_link(vault: Vault, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(vault.root)
+    store = NoteStore(str(tmp_path / "link"))
+
+    assert store.read(store.create("memories", "Oak", b"x")) == b"x"
+    assert vault.read("memories/oak.md") == "x"
+
+
+def test_a_change_based_on_old_content_is_refused(store: NoteStore, vault: Vault) -> None:
+    path = store.create("memories", "Oak", b"first")
+    vault.write(path, "changed in an editor")
+
+    with pytest.raises(NoteConflictError, match="changed meanwhile"):
+        store.replace(path, b"second", based_on=b"first")
+
+    assert vault.read(path) == "changed in an editor"
+
+
+def test_a_change_keeps_the_permissions_of_the_file(store: NoteStore, vault: Vault) -> None:
+    path = store.create("memories", "Oak", b"first")
+    os.chmod(vault.path(path), 0o600)
+
+    store.replace(path, b"second", based_on=b"first")
+
+    assert vault.read(path) == "second"
+    assert os.stat(vault.path(path)).st_mode & 0o777 == 0o600
+
+
+def test_a_new_note_has_the_permissions_that_the_person_chose(store: NoteStore, vault: Vault) -> None:
+    before = os.umask(0o027)
+    try:
+        path = store.create("memories", "Oak", b"x")
+    finally:
+        os.umask(before)
+
+    assert os.stat(vault.path(path)).st_mode & 0o777 == 0o640
+
+
+def test_writing_leaves_no_temporary_file(store: NoteStore, vault: Vault) -> None:
+    store.create("memories", "Oak", b"1")
+    store.create("memories", "Oak", b"2")
+    store.replace("memories/oak.md", b"3", based_on=b"1")
+
+    assert vault.files() == ["memories/oak-2.md", "memories/oak.md"]
+
+
+def test_only_old_temporary_files_are_swept(store: NoteStore, vault: Vault) -> None:
+    old = vault.write(f"memories/{TEMPORARY}old", "left by a killed writer")
+    os.utime(old, (0, time.time() - STALE_AFTER - 10))
+    vault.write(f"articles/deep/{TEMPORARY}young", "somebody is writing")
+
+    assert store.sweep() == [str(old)]
+    assert vault.files() == [f"articles/deep/{TEMPORARY}young"]
+
+
+def test_forgotten_and_restored_is_the_same_file(store: NoteStore, vault: Vault) -> None:
+    vault.write("articles/trees/oak.md", "Oaks live long.\r\n")
+    os.utime(vault.path("articles/trees/oak.md"), ns=(1, 1_700_000_000_000_000_000))
+
+    kept = store.trash("articles/trees/oak.md")
+    assert vault.notes() == []
+    assert kept.startswith(".trash/")
+    assert store.trashed() == [(kept, "articles/trees/oak.md")]
+
+    assert store.restore("articles/trees/oak.md") == "articles/trees/oak.md"
+    assert vault.files() == ["articles/trees/oak.md"]
+    assert vault.read("articles/trees/oak.md") == "Oaks live long.\r\n"
+    assert vault.path("articles/trees/oak.md").stat().st_mtime_ns == 1_700_000_000_000_000_000
+    assert os.listdir(vault.root / ".trash") == []
+
+
+def test_the_newest_of_several_forgotten_copies_comes_back_first(store: NoteStore, vault: Vault) -> None:
+    for number in range(12):
+        vault.write("memories/oak.md", f"copy {number}")
+        store.trash("memories/oak.md")
+
+    store.restore("memories/oak.md")
+    assert vault.read("memories/oak.md") == "copy 11"
+    vault.delete("memories/oak.md")
+    store.restore("memories/oak.md")
+    assert vault.read("memories/oak.md") == "copy 10"
+
+
+def test_restoring_never_overwrites_a_note_that_took_the_name(store: NoteStore, vault: Vault) -> None:
+    vault.write("memories/oak.md", "old")
+    store.trash("memories/oak.md")
+    vault.write("memories/oak.md", "new")
+
+    with pytest.raises(NoteConflictError, match="exists again"):
+        store.restore("memories/oak.md")
+
+    assert vault.read("memories/oak.md") == "new"
+    assert len(store.trashed()) == 1
+
+
+def test_what_is_not_in_the_trash_cannot_be_restored(store: NoteStore) -> None:
+    with pytest.raises(NoteConflictError, match="not in the trash"):
+        store.restore("memories/oak.md")
+
+
+def test_odd_things_in_the_trash_do_no_harm(store: NoteStore, vault: Vault) -> None:
+    vault.write(".trash/loose.md", "put there by hand")
+    vault.write(".trash/my-own/oak.md", "put there by hand")
+    vault.write(".trash/.DS_Store", "")
+
+    assert [home for _, home in store.trashed()] == ["oak.md"]
+    assert store.restore("oak.md") == "oak.md"
+
+
+def test_reading_what_is_not_there_is_one_line_that_names_it(store: NoteStore) -> None:
+    with pytest.raises(NoteFileError) as refused:
+        store.read("memories/oak.md")
+
+    assert "memories/oak.md" in str(refused.value)
+    assert "\n" not in str(refused.value)

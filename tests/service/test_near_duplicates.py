@@ -1,0 +1,138 @@
+"""Saving what is there already joins the note that says it, says which, and never loses a word."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.notes.twins import words_of
+from co_cli.settings import load_settings
+from tests.vault import Vault
+
+BACKUP = "The nightly backup of the harbour database runs at dawn on the old server in the loft."
+
+
+def test_the_same_words_again_are_a_duplicate_and_write_nothing(kb: KnowledgeBase, vault: Vault) -> None:
+    first = kb.remember(BACKUP, tags=["ops"])
+    before = vault.read("memories/" + Path(first.path).name)
+
+    again = kb.remember(f"**{BACKUP.upper()}**", tags=["ops"])
+
+    assert (again.outcome, again.ref) == ("duplicate", first.ref)
+    assert first.ref in again.detail
+    assert vault.read("memories/" + Path(first.path).name) == before
+    assert len(vault.notes()) == 1
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        BACKUP.replace("at dawn", "at sunrise"),
+        BACKUP.replace(".", ", upstairs."),
+        BACKUP.replace("nightly ", ""),
+        "Remember: " + BACKUP,
+    ],
+)
+def test_a_near_duplicate_joins_the_note_and_no_word_of_either_is_lost(kb: KnowledgeBase, vault: Vault, new: str) -> None:
+    first = kb.remember(BACKUP)
+
+    second = kb.remember(new)
+
+    assert second.ref == first.ref
+    assert second.outcome in ("updated", "duplicate")
+    assert first.ref in second.detail
+    assert len(vault.notes()) == 1
+    assert {*words_of(BACKUP), *words_of(new)} <= set(words_of(kb.note(first.ref).body))
+    assert kb.search(words_of(new)[-1]).hits[0].ref == first.ref
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The backup of the harbour database runs at 3 in the loft.", "The backup of the harbour database runs at 4 in the loft."),
+        ("Deploy to the blue pool on Fridays at noon.", "Never deploy to the blue pool on Fridays at noon."),
+        ("Bex likes the green kettle.", "Anselm sends invoices on Mondays."),
+    ],
+)
+def test_another_fact_is_another_note(kb: KnowledgeBase, vault: Vault, one: str, other: str) -> None:
+    assert kb.remember(one).outcome == "created"
+    assert kb.remember(other).outcome == "created"
+    assert len(vault.notes()) == 2
+
+
+def test_new_tags_of_a_duplicate_are_added_to_the_note(kb: KnowledgeBase, vault: Vault) -> None:
+    first = kb.remember(BACKUP, tags=["ops"])
+
+    again = kb.remember(BACKUP, tags=["Database", "ops"])
+
+    assert again.outcome == "updated"
+    assert "database" in again.detail
+    assert kb.note(first.ref).tags == ("ops", "database")
+
+
+def test_the_threshold_is_a_setting(vault: Vault, data_dir: Path) -> None:
+    near = BACKUP.replace("at dawn", "at sunrise")
+    for threshold, notes in (("1", 2), ("0.5", 2)):
+        environ = {"CO_KNOWLEDGE_DUPLICATE_THRESHOLD": threshold}
+        settings = load_settings({"vault": str(vault.root), "data_dir": str(data_dir)}, environ)
+        with KnowledgeBase.open(settings=settings) as kb:
+            kb.sync()
+            kb.remember(BACKUP)
+            kb.remember(near)
+            kb.remember("The backup of the harbour runs on the server in the loft." if threshold == "0.5" else near)
+        assert len(vault.notes()) == notes
+
+
+def test_a_twin_that_was_edited_meanwhile_keeps_the_edit(kb: KnowledgeBase, vault: Vault) -> None:
+    first = kb.remember(BACKUP)
+    path = "memories/" + Path(first.path).name
+    vault.write(path, vault.read(path) + "\nSince March it also copies the pictures to the second shed.\n")
+
+    second = kb.remember(BACKUP.replace("at dawn", "at sunrise"))
+
+    saved = " ".join(vault.read(note) for note in vault.notes())
+    assert "second shed" in saved and "sunrise" in saved and "at dawn" in saved
+    assert second.outcome in ("created", "updated")
+
+
+def test_a_twin_with_broken_frontmatter_loses_nothing(kb: KnowledgeBase, vault: Vault) -> None:
+    vault.write("memories/backup.md", f"---\ntitle: [oops\n---\n{BACKUP}\n")
+    kb.sync()
+
+    saved = kb.remember(BACKUP.replace("at dawn", "at sunrise"), tags=["ops"])
+
+    assert saved.outcome == "created"
+    assert vault.read("memories/backup.md") == f"---\ntitle: [oops\n---\n{BACKUP}\n"
+    assert len(vault.notes()) == 2
+
+
+def test_a_twin_whose_file_is_gone_is_no_twin(kb: KnowledgeBase, vault: Vault) -> None:
+    first = kb.remember(BACKUP)
+    vault.delete("memories/" + Path(first.path).name)
+
+    assert kb.remember(BACKUP).outcome == "created"
+    assert len(vault.notes()) == 1
+
+
+def test_joining_keeps_every_other_byte_of_the_note(kb: KnowledgeBase, vault: Vault) -> None:
+    head = "---\r\n# mine\r\ntitle:   'Backup'  # quoted\r\nunknown: {a: 1}\r\n---\r\n"
+    vault.write("memories/backup.md", head + BACKUP + "\r\n")
+    kb.sync()
+
+    saved = kb.remember(BACKUP.replace(".", ", upstairs."))
+
+    assert saved.outcome == "updated"
+    text = vault.read("memories/backup.md")
+    kept = [line for line in text.split("\r\n") if not line.startswith("updated: ")]
+    assert "\r\n".join(kept) == head + BACKUP.replace(".", ", upstairs.") + "\r\n"
+
+
+def test_an_empty_text_is_refused(kb: KnowledgeBase, vault: Vault) -> None:
+    from co_cli.errors import InvalidInputError
+
+    for text in ("", "  \n", "\0"):
+        with pytest.raises(InvalidInputError):
+            kb.remember(text)
+    assert vault.notes() == []
