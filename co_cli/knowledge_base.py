@@ -166,7 +166,6 @@ class KnowledgeBase:
         fields: dict[str, object] | None = None,
     ) -> Saved:
         """Change a note's body or single fields; every other byte stays. None in `fields` takes a field away."""
-        from co_cli.notes.moments import moment_text
         from co_cli.service.saving import change, clean_tags
 
         wanted: dict[str, object] = dict(fields or {})
@@ -178,21 +177,23 @@ class KnowledgeBase:
         note = self.note(ref)
         with self.store.lock():
             data = self.store.read(note.path)
-            if wanted or content is not None:
-                wanted.setdefault("updated", moment_text(time.time()))
-            change(self.store, note.path, data, content, wanted)
+            changed = change(self.store, note.path, data, content, wanted)
         index = self._working_index()
         if index:
             index.index_file(note.path)
-        return Saved(self.note(ref).ref, self.store.absolute(note.path), "updated")
+        path = self.store.absolute(note.path)
+        return Saved(self.note(path).ref, path, "updated" if changed else "unchanged")
 
     def note(self, ref: str) -> Note:
         """The note a ref names, read from its file. Raises UnknownRefError with the closest refs."""
-        from co_cli.notes.note import read_note
+        from co_cli.notes.note import NotTextError, read_note
         from co_cli.service.resolving import resolve
 
         path = resolve(ref, self.store, self._working_index())
-        return read_note(path, self.store.read(path))
+        try:
+            return read_note(path, self.store.read(path))
+        except NotTextError as error:
+            raise InvalidInputError(f"{path} is no note: {error}") from None
 
     def notes(
         self,
@@ -209,6 +210,8 @@ class KnowledgeBase:
         """Notes, newest first."""
         from co_cli.notes.moments import moment_text
 
+        if limit is not None and limit < 1:
+            raise InvalidInputError(f"limit is at least 1, not {limit}")
         filters = self._filters([source] if source else None, tags, any_tag, category, since, until, fields)
         rows = self.index.docs(filters, -1 if limit is None else limit)
         return [

@@ -55,7 +55,9 @@ SETTINGS: tuple[Setting, ...] = (
         "who turns text into vectors: static (built in), minilm, ollama, gemini, openai, ... or none",
         project_choices=LOCAL_PROVIDERS,
     ),
-    Setting("embedding_model", "CO_KNOWLEDGE_EMBEDDING_MODEL", "text", None, "the provider's model, if not its default"),
+    Setting(
+        "embedding_model", "CO_KNOWLEDGE_EMBEDDING_MODEL", "text", None, "the provider's model, if not its default"
+    ),
     Setting(
         "embedding_host",
         "CO_KNOWLEDGE_EMBEDDING_HOST",
@@ -127,7 +129,7 @@ def load_settings(
 ) -> Settings:
     """Collect every setting as seen from the folder `start`; a flag that is None is not set."""
     environ = os.environ if environ is None else environ
-    start = os.getcwd() if start is None else start
+    start = _here() if start is None else start
     values: dict[str, Scalar] = {setting.name: setting.default for setting in SETTINGS}
     origins = dict.fromkeys(values, "default")
 
@@ -157,8 +159,24 @@ def load_settings(
             values["vault"], origins["vault"] = project_vault(project), "project"
         else:
             values["vault"] = os.path.join(user_data_dir(environ), "knowledge")
+    for name in ("vault", "data_dir"):
+        _refuse_undecodable(name, str(values[name]), origins[name])
     # each value was checked against its Setting, whose kinds are those of the fields
     return Settings(origins=origins, **cast("dict[str, str]", values))  # pyright: ignore[reportArgumentType]
+
+
+def _here() -> str:
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        raise SettingsError("the current folder was deleted: cd to one that exists") from None
+
+
+def _refuse_undecodable(name: str, path: str, origin: str) -> None:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise SettingsError(f"{origin}: the path of {name} is not valid UTF-8, rename it: {path!r}") from None
 
 
 def _checked(setting: Setting, raw: object, origin: str, base: str) -> Scalar:
@@ -175,9 +193,11 @@ def _checked(setting: Setting, raw: object, origin: str, base: str) -> Scalar:
             return text
         case "list":
             parts = raw.split(",") if isinstance(raw, str) else raw
-            if not isinstance(parts, list | tuple):
+            if not isinstance(parts, list | tuple) or not all(
+                isinstance(part, str) for part in cast("list[object]", parts)
+            ):
                 raise SettingsError(f"{origin}: {setting.name} is a list of texts, not {raw!r}")
-            return tuple(str(part).strip() for part in cast("list[object]", parts) if str(part).strip())
+            return tuple(part.strip() for part in cast("list[str]", parts) if part.strip())
         case "number" | "share" | "bytes":
             return _number(setting, raw, origin)
 
@@ -192,8 +212,12 @@ def _number(setting: Setting, raw: object, origin: str) -> float | int:
     try:
         if isinstance(raw, bool) or not isinstance(raw, str | int | float):
             raise ValueError
-        number = int(raw) if setting.kind == "bytes" else float(raw)
-    except ValueError:
+        number: float | int = float(raw)
+        if setting.kind == "bytes":
+            if not number.is_integer():
+                raise ValueError
+            number = int(number)
+    except (ValueError, OverflowError):
         raise SettingsError(f"{origin}: {setting.name} is a number, not {raw!r}") from None
     if setting.kind == "share" and not 0 <= number <= 1:
         raise SettingsError(f"{origin}: {setting.name} is between 0 and 1, not {number:g}")

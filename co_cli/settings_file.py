@@ -17,6 +17,7 @@ from co_cli.settings import BY_NAME, Setting
 
 def read_settings_file(file: str, project: str | None) -> Iterator[tuple[Setting, object, str]]:
     """`project` is the folder the file belongs to, or None for the person's own file."""
+    text = ""
     try:
         with open(file, encoding="utf-8") as stream:
             text = stream.read()
@@ -58,7 +59,7 @@ def _refuse_unsafe(setting: Setting, raw: object, origin: str, project: str) -> 
         )
     if setting.kind == "path":
         root = os.path.realpath(project)
-        target = os.path.realpath(os.path.join(root, str(raw)))
+        target = os.path.realpath(os.path.join(root, os.path.expanduser(str(raw))))
         if os.path.commonpath([root, target]) != root:
             raise SettingsError(f"{origin}: a project may not point {setting.name} outside itself ({raw})")
 

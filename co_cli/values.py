@@ -12,7 +12,7 @@ Source = Literal["memory", "article"]
 SOURCES: tuple[Source, ...] = ("memory", "article")
 Backend = Literal["grep", "fts5", "hybrid"]
 State = Literal["found", "absent", "inconclusive"]
-Outcome = Literal["created", "updated", "duplicate", "restored"]
+Outcome = Literal["created", "updated", "unchanged", "duplicate", "restored"]
 
 
 class Passage(NamedTuple):

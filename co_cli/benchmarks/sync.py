@@ -6,6 +6,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable
+from typing import Protocol
 
 from co_cli.benchmarks.corpus import EPOCH, Writer, write_corpus
 from co_cli.benchmarks.measuring import BenchRow, interleaved
@@ -17,10 +18,16 @@ REPEATS = 9
 EDITS = 10
 GOAL = 1.5
 
-Progress = Callable[[int, int], None]
 
 
-def bench_sync(notes: int = NOTES, progress: Progress | None = None) -> list[BenchRow]:
+class Bar(Protocol):
+    """Shows how far the first sync is."""
+
+    def __call__(self, done: int, total: int) -> None: ...
+    def done(self) -> None: ...
+
+
+def bench_sync(notes: int = NOTES, make_bar: Callable[[], Bar] | None = None) -> list[BenchRow]:
     """Measure in a temporary folder with default settings: nothing of the person's own is read or written."""
     with tempfile.TemporaryDirectory(prefix="co-bench-") as folder:
         vault, data = os.path.join(folder, "vault"), os.path.join(folder, "data")
@@ -28,9 +35,12 @@ def bench_sync(notes: int = NOTES, progress: Progress | None = None) -> list[Ben
         paths = write_corpus(vault, notes)
         settings = load_settings({"vault": vault, "data_dir": data}, environ={"HOME": folder}, start=folder)
         with KnowledgeBase.open(settings=settings) as kb:
+            bar = make_bar() if make_bar else None
             started = time.perf_counter()
-            kb.sync(progress)
+            kb.sync(bar)
             first = time.perf_counter() - started
+            if bar:
+                bar.done()
             medians = interleaved(
                 {"walk": lambda: walk(kb.root), "no-op": kb.sync, "edits": kb.sync},
                 REPEATS,

@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    place = _command_place(arguments)
+    place = command_place(arguments)
     if place is None:
         parser = _main_parser()
         options = parser.parse_args(arguments)
@@ -89,6 +89,8 @@ def _run(arguments: list[str]) -> int:
         parser.print_help()
         return 0 if not arguments or options.help_wanted else 2
     name = arguments[place]
+    if name == "help":
+        return _run([*arguments[place + 1 :][:1], "--help"])
     if name not in COMMANDS:
         return _complain(_unknown_command(name), 2)
     module = import_module(f"co_cli.cli.{COMMANDS[name].module}")
@@ -141,7 +143,7 @@ def _main_parser() -> Parser:
     return parser
 
 
-def _command_place(arguments: list[str]) -> int | None:
+def command_place(arguments: list[str]) -> int | None:
     """Where the command stands behind the options that may precede it."""
     place = 0
     while place < len(arguments):

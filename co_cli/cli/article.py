@@ -36,9 +36,10 @@ def article(options: argparse.Namespace) -> int:
             text = sys.stdin.buffer.read().decode("utf-8", "replace")
             saved = kb.remember(text, options.title, options.tag, options.category, "import", source="article")
             imported.append(("-", saved, ""))
+    code = 0 if any(saved for _, saved, _ in imported) else 1
     if options.json:
         print_json([{"origin": o, "saved": s and s._asdict(), "skipped": why or None} for o, s, why in imported])
-        return 0 if imported else 1
+        return code
     for origin, saved, why in imported:
         outcome = f"{saved.outcome} {saved.ref}" if saved else f"skipped: {why}"
         print(printable(f"{origin}  {outcome}"))
@@ -47,4 +48,4 @@ def article(options: argparse.Namespace) -> int:
     elif len(imported) > 10:
         created = sum(saved is not None and saved.outcome == "created" for _, saved, _ in imported)
         print(f"{count_of(created, 'article')} added, {len(imported) - created:,} not")
-    return 0 if imported else 1
+    return code

@@ -39,11 +39,7 @@ def run(options: argparse.Namespace) -> int:
 def _sync(options: argparse.Namespace) -> list[BenchRow]:
     from co_cli.benchmarks.sync import NOTES, bench_sync
 
-    bar = ProgressBar("indexing")
-    try:
-        return bench_sync(_positive("--notes", options.notes, NOTES), bar)
-    finally:
-        bar.done()
+    return bench_sync(_positive("--notes", options.notes, NOTES), lambda: ProgressBar("indexing"))
 
 
 BENCHES = {

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
+from itertools import pairwise
 
-from co_cli.cli.app import COMMANDS, make_parser
+from co_cli.cli.app import COMMANDS, command_place, make_parser
 from co_cli.errors import KnowledgeError
+from co_cli.notes.refs import source_ref
+from co_cli.settings import SETTINGS
 
 SCRIPTS = {
     "bash": """\
 _co() {
-    local IFS=$'\\n'
-    COMPREPLY=($(compgen -W "$(co completion --words "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)" -- "${COMP_WORDS[COMP_CWORD]}"))
+    local IFS=$'\\n' found
+    found=$(co completion --words "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+    COMPREPLY=($(compgen -W "$found" -- "${COMP_WORDS[COMP_CWORD]}"))
 }
 COMP_WORDBREAKS=${COMP_WORDBREAKS//:}
 complete -o default -F _co co
@@ -35,7 +40,6 @@ bash:  echo 'eval "$(co completion bash)"' >> ~/.bashrc
 zsh:   echo 'eval "$(co completion zsh)"' >> ~/.zshrc      (after compinit)
 fish:  co completion fish > ~/.config/fish/completions/co.fish
 """
-WANT_REFS = ("show", "edit", "forget")
 
 
 def add_completion(parser: argparse.ArgumentParser) -> None:
@@ -58,24 +62,45 @@ def completion(options: argparse.Namespace) -> int:
 
 def suggestions(words: list[str]) -> list[str]:
     """What may stand in place of the last word, given those before it."""
-    typed = words[-1] if words else ""
-    before = [word for word in words[:-1] if not word.startswith("-")]
-    if not before or before[0] not in COMMANDS:
-        return [name for name in (*COMMANDS, "--help", "--version", "--vault", "--data-dir") if name.startswith(typed)]
+    typed, before = (words[-1], words[:-1]) if words else ("", [])
+    place = command_place(before)
+    if place is None:
+        return _starting(typed, (*COMMANDS, "--help", "--version", "--vault", "--data-dir"))
+    name = before[place]
+    if name not in COMMANDS:
+        return []
+    actions = make_parser(name)._actions  # pyright: ignore[reportPrivateUsage]
+    chosen = next(
+        (action for action in actions if place < len(before) - 1 and before[-1] in action.option_strings), None
+    )
+    if chosen is not None and chosen.nargs != 0:
+        return _starting(typed, chosen.choices or ())  # the value of an option
     if typed.startswith("-"):
-        parser = make_parser(before[0])
-        known = [option for action in parser._actions for option in action.option_strings]  # pyright: ignore[reportPrivateUsage]
-        return sorted(option for option in known if option.startswith(typed) and option.startswith("--"))
-    if before[0] in WANT_REFS:
-        return [ref for ref in _refs() if ref.startswith(typed)]
-    return []
+        known = (option for action in actions for option in action.option_strings if option.startswith("--"))
+        return _starting(typed, sorted(known))
+    if name in ("show", "edit", "forget", "restore"):
+        return _starting(typed, _refs(before, trashed=name == "restore"))
+    if name == "settings":
+        return _starting(typed, [setting.name for setting in SETTINGS])
+    return _starting(typed, [word for action in actions if not action.option_strings for word in action.choices or ()])
 
 
-def _refs() -> list[str]:
+def _starting(typed: str, words: Iterable[str]) -> list[str]:
+    return [word for word in words if word.startswith(typed)]
+
+
+def _refs(words: list[str], trashed: bool) -> list[str]:
+    """The refs of the vault that the words before name."""
     from co_cli.knowledge_base import KnowledgeBase
 
     try:
-        with KnowledgeBase.open() as kb:
+        with KnowledgeBase.open(_value_of("--vault", words), _value_of("--data-dir", words)) as kb:
+            if trashed:
+                return sorted({source_ref(home) for _, home in kb.store.trashed()})
             return sorted(kb.index.titles())
     except KnowledgeError:
         return []  # completion must never get in the way of typing
+
+
+def _value_of(option: str, words: list[str]) -> str | None:
+    return next((after for word, after in pairwise(words) if word == option), None)

@@ -20,7 +20,9 @@ from co_cli.settings import load_settings
 def add_eval(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("set", nargs="*", metavar="SET", help="folders in BEIR's layout (default: the sample vault)")
     parser.add_argument("--questions", metavar="FILE", help="JSON lines of question and answers, for your own vault")
-    parser.add_argument("--backend", choices=("grep", "fts5", "hybrid"), action="append", help="which to compare (repeatable)")
+    parser.add_argument(
+        "--backend", choices=("grep", "fts5", "hybrid"), action="append", help="which to compare (repeatable)"
+    )
     parser.epilog = (
         'A line of --questions is {"question": "who decides?", "answers": ["memory:slug"], "kind": "any label"}.\n\n'
         "examples:\n  co eval\n  co eval --questions my-questions.jsonl --backend fts5 --backend hybrid\n"
@@ -54,7 +56,12 @@ def evaluate_command(options: argparse.Namespace) -> int:
                         rows.append(("your vault" if options.questions else "sample vault", backend, kind, scores))
                     bar.done()
     if options.json:
-        print_json([{"set": name, "backend": backend, "kind": kind, **scores._asdict()} for name, backend, kind, scores in rows])
+        print_json(
+            [
+                {"set": name, "backend": backend, "kind": kind, **scores._asdict()}
+                for name, backend, kind, scores in rows
+            ]
+        )
         return 0
     screen = Screen()
     screen.line(f"{'set':<18}{'backend':<9}{'kind':<12}{'nDCG@10':>8}{'R@5':>8}{'R@10':>8}{'MRR@10':>8}{'asked':>7}")

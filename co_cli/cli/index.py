@@ -66,7 +66,9 @@ def status(options: argparse.Namespace) -> int:
 
 
 def add_doctor(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--fix", action="store_true", help="apply the cures that cannot do harm (the index, never notes)")
+    parser.add_argument(
+        "--fix", action="store_true", help="apply the cures that cannot do harm (the index, never notes)"
+    )
     parser.set_defaults(run=doctor)
 
 
@@ -108,4 +110,6 @@ def _list_troubles(screen: Screen, skipped: list[tuple[str, str]], problems: lis
     for path, reason in skipped:
         screen.line(f"{screen.paint('skipped', 'yellow')}  {printable(path)}: {printable(reason)}")
     for path, problem in problems:
-        screen.line(f"{screen.paint('problem', 'yellow')}  {printable(path)}: {printable(problem)} (indexed by its body)")
+        screen.line(
+            f"{screen.paint('problem', 'yellow')}  {printable(path)}: {printable(problem)} (indexed by its body)"
+        )

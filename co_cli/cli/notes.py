@@ -9,7 +9,15 @@ import subprocess
 import sys
 import time
 
-from co_cli.cli.opening import add_filters, assignments, fields_of, open_knowledge_base, print_json, sync_first
+from co_cli.cli.opening import (
+    add_filters,
+    assignments,
+    fields_of,
+    find_note,
+    open_knowledge_base,
+    print_json,
+    sync_first,
+)
 from co_cli.cli.terminal import Screen, age, count_of, printable
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.notes.refs import lines_of
@@ -82,7 +90,7 @@ def list_notes(options: argparse.Namespace) -> int:
         return 0 if notes else 1
     screen = Screen()
     for note in notes:
-        screen.line(_row(screen, note))
+        _print_row(screen, note)
     if not notes:
         screen.line("No notes.")
     elif screen.interactive:
@@ -99,7 +107,7 @@ def add_show(parser: argparse.ArgumentParser) -> None:
 
 def show(options: argparse.Namespace) -> int:
     with open_knowledge_base(options) as kb:
-        notes = [(ref, kb.note(ref)) for ref in options.ref]
+        notes = [(ref, find_note(kb, ref)) for ref in options.ref]
         if options.json:
             shown = [{**note._asdict(), "path": kb.store.absolute(note.path)} for _, note in notes]
             print_json(shown[0] if len(shown) == 1 else shown)
@@ -112,9 +120,11 @@ def show(options: argparse.Namespace) -> int:
                 sys.stdout.flush()
                 sys.stdout.buffer.write(kb.store.read(note.path))
                 continue
-            screen.line(f"{screen.paint(printable(note.title), 'bold')}  {screen.paint(printable(note.ref), 'cyan')}")
+            screen.titled(note.title, note.ref)
             about = [" ".join(f"#{printable(tag)}" for tag in note.tags), printable(note.category or "")]
-            screen.line(screen.paint(" · ".join(part for part in (*about, kb.store.absolute(note.path)) if part), "dim"))
+            screen.line(
+                screen.paint(" · ".join(part for part in (*about, kb.store.absolute(note.path)) if part), "dim")
+            )
             screen.line()
             lines, wanted = note.body.rstrip("\n").split("\n"), lines_of(ref)
             if wanted:
@@ -130,7 +140,9 @@ def add_edit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--title", help="a new title")
     parser.add_argument("-t", "--tag", action="append", metavar="TAG", help="all its tags from now on (repeatable)")
     parser.add_argument("--category", help="a new category")
-    parser.add_argument("--set", action="append", metavar="KEY=VALUE", help="any field; KEY= takes it away (repeatable)")
+    parser.add_argument(
+        "--set", action="append", metavar="KEY=VALUE", help="any field; KEY= takes it away (repeatable)"
+    )
     parser.add_argument("--body", metavar="TEXT", help="a new text; - reads standard input")
     parser.epilog = (
         "Without options your editor opens ($VISUAL or $EDITOR). With them only those lines of the file change.\n\n"
@@ -140,8 +152,11 @@ def add_edit(parser: argparse.ArgumentParser) -> None:
 
 
 def edit(options: argparse.Namespace) -> int:
-    by_field = any(value is not None for value in (options.title, options.tag, options.category, options.set, options.body))
+    by_field = any(
+        value is not None for value in (options.title, options.tag, options.category, options.set, options.body)
+    )
     with open_knowledge_base(options) as kb:
+        note = find_note(kb, options.ref)
         if by_field:
             saved = kb.update(
                 options.ref,
@@ -152,11 +167,14 @@ def edit(options: argparse.Namespace) -> int:
                 fields=assignments("--set", options.set),
             )
             return _receipt(options, saved)
-        note = kb.note(options.ref)
-        path = kb.store.absolute(note.path)
+        path, before = kb.store.absolute(note.path), kb.store.read(note.path)
         _open_editor(path)
-        kb.sync()
-        return _receipt(options, Saved(kb.note(path).ref, path, "updated"))
+        sync_first(kb)
+        after = kb.note(path)
+        outcome = "unchanged" if kb.store.read(note.path) == before else "updated"
+        return _receipt(
+            options, Saved(after.ref, path, outcome, f"{after.ref}, {after.problem}" if after.problem else "")
+        )
 
 
 def add_forget(parser: argparse.ArgumentParser) -> None:
@@ -168,7 +186,7 @@ def add_forget(parser: argparse.ArgumentParser) -> None:
 def forget(options: argparse.Namespace) -> int:
     with open_knowledge_base(options) as kb:
         for ref in options.ref:
-            kb.note(ref)  # all of them are there, or none is touched
+            find_note(kb, ref)  # all of them are there, or none is touched
         gone = [kb.forget(ref) for ref in options.ref]
     if options.json:
         print_json([one._asdict() for one in gone])
@@ -206,15 +224,20 @@ def _receipt(options: argparse.Namespace, saved: Saved) -> int:
     if options.json:
         print_json(saved._asdict())
     else:
-        detail = f": {printable(saved.detail)}" if saved.detail else ""
-        print(f"{saved.outcome} {printable(saved.ref)}{detail}")
+        print(printable(f"{saved.outcome}: {saved.detail}" if saved.detail else f"{saved.outcome} {saved.ref}"))
     return 0
 
 
-def _row(screen: Screen, note: NoteSummary) -> str:
-    tags = " ".join(f"#{printable(tag)}" for tag in note.tags)
-    about = screen.paint(" · ".join(part for part in (age(note.created, time.time()), tags) if part), "dim")
-    return f"{screen.paint(printable(note.ref), 'cyan')}  {printable(note.title)}  {about}"
+def _print_row(screen: Screen, note: NoteSummary) -> None:
+    tags = " ".join(f"#{tag}" for tag in note.tags)
+    about = " · ".join(part for part in (age(note.created, time.time()), tags) if part)
+    ref = screen.paint(printable(note.ref), "cyan")
+    if screen.fits(note.ref, note.title, about):
+        screen.line(f"{ref}  {printable(note.title)}  {screen.paint(printable(about), 'dim')}")
+    else:
+        screen.line(ref)
+        screen.wrapped(note.title, "  ")
+        screen.wrapped(about, "  ", style="dim")
 
 
 def _list_trash(options: argparse.Namespace, trashed: list[tuple[str, str]]) -> int:

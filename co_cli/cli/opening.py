@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from co_cli.cli.terminal import ProgressBar
-from co_cli.errors import IndexUnavailableError, InvalidInputError
+from co_cli.errors import IndexUnavailableError, InvalidInputError, UnknownRefError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.settings import load_settings
 from co_cli.values import SyncReport
+
+if TYPE_CHECKING:
+    from co_cli.notes.note import Note
 
 
 def open_knowledge_base(options: argparse.Namespace) -> KnowledgeBase:
@@ -28,6 +31,15 @@ def sync_first(kb: KnowledgeBase, backend: str | None = None) -> SyncReport | No
         return None  # the search that follows meets the same error, answers from the files and says so
     finally:
         bar.done()
+
+
+def find_note(kb: KnowledgeBase, ref: str) -> Note:
+    """The note a ref names, if need be after a sync: it may be new, and else the closest ones are suggested."""
+    try:
+        return kb.note(ref)
+    except UnknownRefError:
+        sync_first(kb)
+        return kb.note(ref)
 
 
 def add_filters(parser: argparse.ArgumentParser) -> None:
@@ -53,11 +65,13 @@ def _pair(option: str, text: str) -> tuple[str, str]:
 
 def assignments(option: str, texts: list[str] | None) -> dict[str, object]:
     """`--set key=value` pairs, typed as frontmatter would read them; an empty value takes the key away."""
+    from co_cli.notes.editing import require_field_name
     from co_cli.notes.frontmatter import read_frontmatter
 
     found: dict[str, object] = {}
     for text in texts or ():
         key, value = _pair(option, text)
+        require_field_name(key)
         found[key] = read_frontmatter(f"---\n{key}: {value}\n---\n").metadata.get(key) if value else None
     return found
 

@@ -6,7 +6,8 @@ import argparse
 import time
 
 from co_cli.cli.opening import add_filters, fields_of, open_knowledge_base, print_json, sync_first
-from co_cli.cli.terminal import Screen, age, count_of, printable
+from co_cli.cli.terminal import Screen, age, count_of
+from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.values import Hit, SearchResult
 
@@ -52,11 +53,12 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 
 
 def _answer(options: argparse.Namespace, sources: list[str] | None, whole: bool) -> int:
+    query = query_of(options.query)
     with open_knowledge_base(options) as kb:
         if not options.no_sync:
             sync_first(kb, options.backend)
         found = kb.search(
-            " ".join(options.query),
+            query,
             limit=options.limit,
             sources=sources,
             tags=options.tag,
@@ -74,6 +76,13 @@ def _answer(options: argparse.Namespace, sources: list[str] | None, whole: bool)
     return 0 if found.hits else 1
 
 
+def query_of(words: list[str]) -> str:
+    query = " ".join(words)
+    if not query.strip():
+        raise InvalidInputError("the query is empty: say what to look for")
+    return query
+
+
 def as_object(found: SearchResult) -> dict[str, object]:
     hits: list[dict[str, object]] = [hit._asdict() for hit in found.hits]
     return {**found._asdict(), "searched": found.searched._asdict(), "hits": hits}
@@ -85,19 +94,20 @@ def show_result(found: SearchResult, whole_from: KnowledgeBase | None = None, no
     for number, hit in enumerate(found.hits):
         if number:
             screen.line()
-        screen.line(f"{screen.paint(printable(hit.title), 'bold')}  {screen.paint(printable(hit.ref), 'cyan')}")
+        screen.titled(hit.title, hit.ref)
         if hit.heading:
             screen.wrapped(hit.heading, "  ")
-        if whole_from is not None:
-            for line in whole_from.note(hit.ref).body.strip().splitlines():
-                screen.wrapped(line, "  ") if line else screen.line()
-        else:
+        body = _whole(hit, whole_from) if whole_from else None
+        if body is None:
             screen.wrapped(hit.snippet, "  ", hit.marks)
-        screen.line("  " + screen.paint(_about(hit, now), "dim"))
+        else:
+            for line in body.strip().splitlines():
+                screen.wrapped(line, "  ") if line else screen.line()
+        screen.wrapped(_about(hit, now), "  ", style="dim")
     if not found.hits:
         screen.line(nothing_found(found))
     for reason in found.degraded:
-        screen.line(screen.paint(f"note: {printable(reason)}", "yellow"))
+        screen.wrapped(f"note: {reason}", style="yellow")
 
 
 def nothing_found(found: SearchResult) -> str:
@@ -108,7 +118,14 @@ def nothing_found(found: SearchResult) -> str:
     return f"Nothing found: {searched}{fresh}."
 
 
+def _whole(hit: Hit, kb: KnowledgeBase) -> str | None:
+    try:
+        return kb.note(hit.ref).body
+    except KnowledgeError:
+        return None  # gone since it was indexed: the snippet is what is left
+
+
 def _about(hit: Hit, now: float) -> str:
-    tags = " ".join(f"#{printable(tag)}" for tag in hit.tags)
+    tags = " ".join(f"#{tag}" for tag in hit.tags)
     reasons = " ".join(f"{name} {value:.2f}" for name, value in hit.signals.items())
     return " · ".join(part for part in (tags, age(hit.created, now), f"{hit.score:.2f} ({reasons})") if part)

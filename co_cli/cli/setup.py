@@ -21,16 +21,16 @@ TOUR = (
 
 
 def add_init(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", nargs="?", default=".", help="the project (default: this folder)")
+    parser.add_argument("folder", nargs="?", help="the project (default: this folder)")
     parser.epilog = (
-        f"Makes {PROJECT_FOLDER}/knowledge/ with memories/ and articles/ in the project, or the vault that --vault names.\n"
+        f"Makes {PROJECT_FOLDER}/knowledge/ with memories/ and articles/ in the project, or the vault of --vault.\n"
         "Running it again changes nothing. Commit the folder if the notes belong to the team.\n"
     )
     parser.set_defaults(run=init)
 
 
 def init(options: argparse.Namespace) -> int:
-    vault = options.vault or project_vault(options.folder)
+    vault = options.vault or (project_vault(options.folder) if options.folder else _vault_to_make())
     try:
         made = not os.path.isdir(os.path.join(vault, "memories"))
         for name in ("memories", "articles"):
@@ -47,18 +47,27 @@ def init(options: argparse.Namespace) -> int:
     return 0
 
 
+def _vault_to_make() -> str:
+    """The one that CO_VAULT or a settings file names, else this folder's own."""
+    loaded = load_settings()
+    return project_vault(".") if loaded.origins["vault"] in ("default", "project") else loaded.vault
+
+
 def add_demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", nargs="*", help="what to look for (default: a short tour)")
     parser.add_argument("-n", "--limit", type=int, default=3, metavar="N", help="at most so many (default 3)")
-    parser.epilog = 'The sample vault is about a small team that makes tide clocks.\n\nexample:\n  co demo "who decides what ships"\n'
+    parser.epilog = (
+        "The sample vault is about a small team that makes tide clocks.\n\n"
+        'example:\n  co demo "who decides what ships"\n'
+    )
     parser.set_defaults(run=demo)
 
 
 def demo(options: argparse.Namespace) -> int:
-    from co_cli.cli.search import as_object, show_result
+    from co_cli.cli.search import as_object, query_of, show_result
 
     settings = load_settings({"data_dir": options.data_dir})
-    queries = [" ".join(options.query)] if options.query else TOUR
+    queries = [query_of(options.query)] if options.query else TOUR
     found_all = True
     bar = ProgressBar("indexing")
     with KnowledgeBase.open(sample_vault(), os.path.join(settings.data_dir, "demo")) as kb:
@@ -102,7 +111,7 @@ def settings(options: argparse.Namespace) -> int:
     for setting in SETTINGS:
         value = screen.paint(printable(_shown(values[setting.name])), "bold")
         screen.line(f"{setting.name} = {value}  {screen.paint(f'({printable(loaded.origins[setting.name])})', 'cyan')}")
-        screen.line(screen.paint(f"    {setting.help} [{setting.environment}]", "dim"))
+        screen.wrapped(f"{setting.help} [{setting.environment}]", "    ", style="dim")
     return 0
 
 

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 import time
+import unicodedata
 from typing import TextIO
 
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -15,7 +16,22 @@ WIDEST = 100
 
 def printable(text: str) -> str:
     """Escape sequences and direction marks are shown, not obeyed."""
-    return CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}" if ord(found[0]) < 256 else f"\\u{ord(found[0]):04x}", text)
+    return CONTROL.sub(
+        lambda found: f"\\x{ord(found[0]):02x}" if ord(found[0]) < 256 else f"\\u{ord(found[0]):04x}", text
+    )
+
+
+def columns(text: str) -> int:
+    """How wide a text stands in a terminal: Chinese letters and emoji take two places, combining marks none."""
+    if text.isascii() and text.isprintable():
+        return len(text)
+    return sum(map(_columns_of, printable(text)))
+
+
+def _columns_of(letter: str) -> int:
+    if unicodedata.combining(letter) or unicodedata.category(letter) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
 
 
 def use_colour(stream: TextIO) -> bool:
@@ -42,17 +58,37 @@ class Screen:
     def line(self, text: str = "") -> None:
         print(text)
 
-    def wrapped(self, text: str, indent: str, marks: tuple[tuple[int, int], ...] = ()) -> None:
+    def fits(self, *texts: str) -> bool:
+        """Do these stand beside each other on one line? When not on a terminal, always."""
+        return not self.interactive or sum(map(columns, texts)) + 2 * (len(texts) - 1) <= self.width
+
+    def titled(self, title: str, ref: str) -> None:
+        """A title and its ref, on one line if they fit."""
+        if self.fits(title, ref):
+            self.line(f"{self.paint(printable(title), 'bold')}  {self.paint(printable(ref), 'cyan')}")
+        else:
+            self.wrapped(title, style="bold")
+            self.line("  " + self.paint(printable(ref), "cyan"))
+
+    def wrapped(self, text: str, indent: str = "", marks: tuple[tuple[int, int], ...] = (), style: str = "") -> None:
         """Print a text in lines that fit, the marked stretches highlighted; whole when not on a terminal."""
-        width = self.width - len(indent) if self.interactive else len(text) + 1
         start = 0
         while start < len(text):
-            end = len(text)
-            if end - start > width:
-                blank = text.rfind(" ", start, start + width + 1)
-                end = blank if blank > start else start + width
-            self.line(indent + self._marked(text, start, end, marks))
+            end = self._line_end(text, start, self.width - len(indent))
+            line = self._marked(text, start, end, marks)
+            self.line(indent + (self.paint(line, style) if style else line))
             start = end + 1 if end < len(text) and text[end] == " " else end
+
+    def _line_end(self, text: str, start: int, width: int) -> int:
+        """Where a line that starts at `start` ends: before the last word that would not fit."""
+        if not self.interactive:
+            return len(text)
+        end, used = start, 0
+        while end < len(text) and used + columns(text[end]) <= width:
+            used += columns(text[end])
+            end += 1
+        blank = text.rfind(" ", start, end + 1)
+        return end if end == len(text) or blank <= start else blank
 
     def _marked(self, text: str, start: int, end: int, marks: tuple[tuple[int, int], ...]) -> str:
         parts: list[str] = []

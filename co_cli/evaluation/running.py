@@ -10,8 +10,10 @@ from co_cli.evaluation.scoring import Scores, mean_scores, score_ranking
 from co_cli.evaluation.sets import Document, Question, read_documents, read_public_questions
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.editing import render_note
-from co_cli.notes.refs import without_lines
+from co_cli.notes.refs import FOLDERS, without_lines
+from co_cli.service.saving import title_from
 from co_cli.settings import Settings
+from co_cli.sources.passages import LONGEST
 
 Progress = Callable[[int, int], None]
 
@@ -38,26 +40,23 @@ def evaluate_public(
     """Write a public set as vaults of notes under `work`, one for each group, and ask its questions there."""
     questions = read_public_questions(folder)
     bases: dict[str, KnowledgeBase] = {}
-    names: dict[str, Document] = {}
+    names: dict[tuple[str, str], Document] = {}
     by_group: dict[str, list[Document]] = {}
     for document in read_documents(folder):
         by_group.setdefault(document.group, []).append(document)
     for place, (group, documents) in enumerate(by_group.items()):
         vault = os.path.join(work, f"vault-{place}")
-        os.makedirs(os.path.join(vault, "memories"))
         for number, document in enumerate(documents):
-            stem = f"g{place}-{number}"
-            names[f"memory:{stem}"] = document
-            _write(os.path.join(vault, "memories", f"{stem}.md"), document)
+            names[group, _write(vault, number, document)] = document
         bases[group] = KnowledgeBase.open(
-            settings=settings._replace(vault=vault, data_dir=os.path.join(work, "data"), exclude=())
+            settings=settings._replace(vault=vault, data_dir=f"{vault}-data", exclude=())  # nothing shared: no shared idf
         )
         bases[group].sync(progress)
     rows: list[tuple[float, float, float, float]] = []
     for number, question in enumerate(questions):
         depth = 10 if question.before is None else 200
         found = bases[question.group].search(question.text, limit=depth, backend=backend)
-        documents = [names[hit.ref] for hit in found.hits]
+        documents = [names[question.group, without_lines(hit.ref)] for hit in found.hits]
         if question.before is not None:
             documents = [document for document in documents if document.seq < question.before]
         rows.append(score_ranking([document.id for document in documents], question.answers))
@@ -68,9 +67,13 @@ def evaluate_public(
     return mean_scores(rows)
 
 
-def _write(path: str, document: Document) -> None:
-    """A title only where the document has one: a made-up one would be indexed."""
+def _write(vault: str, number: int, document: Document) -> str:
+    """As a person would keep it: a short text as a memory, a long one as an article. Returns its ref."""
+    source = "memory" if len(document.text) <= LONGEST else "article"
+    folder = os.path.join(vault, FOLDERS[source])
+    os.makedirs(folder, exist_ok=True)
     body = re.sub(r"^---", "\\---", document.text)
-    title = document.title or " ".join(document.text.split()[:3])
-    with open(path, "w", encoding="utf-8") as stream:
-        stream.write(render_note({"title": title, "kind": "memory"}, body))
+    title = document.title or (title_from(body) if body.strip() else "untitled")
+    with open(os.path.join(folder, f"{number}.md"), "w", encoding="utf-8") as stream:
+        stream.write(render_note({"title": title}, body))
+    return f"{source}:{number}"

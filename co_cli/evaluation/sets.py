@@ -49,9 +49,14 @@ def read_questions(path: str) -> list[Question]:
 def read_documents(folder: str) -> list[Document]:
     corpus = os.path.join(folder, "corpus.jsonl")
     return [
-        Document(row["id"], row.get("title") or "", row["text"], str(row.get("group", "")), float(row.get("seq", 0)))
+        Document(row["id"], _title(row), row["text"], str(row.get("group", "")), float(row.get("seq", 0)))
         for _, row in _rows(corpus)
     ]
+
+
+def _title(row: dict[str, Any]) -> str:
+    """The document's own, with who said it and when: a note carries its context."""
+    return ", ".join(str(row[key]) for key in ("title", "speaker", "date") if row.get(key))
 
 
 def read_public_questions(folder: str) -> list[Question]:

@@ -16,9 +16,10 @@ from collections.abc import Callable, Generator
 import apsw
 
 from co_cli.errors import IndexUnavailableError
+from co_cli.index.filters import fold
 
-DERIVATION = 1
-"""Raise it when the same files would give other rows: passages cut elsewhere, other text embedded."""
+DERIVATION = 2
+"""Raise it when the same files would give other rows: passages cut elsewhere, other text embedded, other listings."""
 APPLICATION = 0x636F6B62
 """Tells our file from somebody else's (`cokb`)."""
 SCHEMA_FILE = os.path.join(os.path.dirname(__file__), "schema.sql")
@@ -32,7 +33,15 @@ BUSY_MS = 10_000
 CACHE_KB = 64_000
 MMAP_BYTES = 1 << 30
 
+MOST_IDLE = 8
+DATABASE_FILES = ("", "-wal", "-shm", "-journal")
 WRONG_FILE = (apsw.NotADBError, apsw.CorruptError)
+
+
+class _Connection(apsw.Connection):
+    """Knows which file it was opened on: one that was deleted or swapped since is of no use."""
+
+    inode = 0
 
 
 class Database:
@@ -45,7 +54,7 @@ class Database:
         self.path, self.extension = path, extension
         self.set_aside: str | None = None
         """Where a file that was not usable went, if one was found."""
-        self._idle: list[apsw.Connection] = []
+        self._idle: list[_Connection] = []
         self._pool = threading.Lock()
         self._writer = threading.RLock()
         self._inode = 0
@@ -68,7 +77,7 @@ class Database:
                 connection.execute("rollback")
         except WRONG_FILE as error:
             connection.close()
-            raise IndexUnavailableError(f"{self.path} is damaged ({error}): `co rebuild` makes it anew") from error
+            raise _damaged(self.path, error) from error
         except BaseException:
             connection.close()
             raise
@@ -89,6 +98,9 @@ class Database:
                     raise
                 with _clear_errors(self.path):
                     connection.execute("commit")
+            except WRONG_FILE as error:
+                connection.close()
+                raise _damaged(self.path, error) from error
             except BaseException:
                 connection.close()
                 raise
@@ -96,7 +108,7 @@ class Database:
 
     def rebuild(self, fill: Callable[[Database], None]) -> None:
         """Fill a new database beside this one, then put it in its place. Readers keep the old one until then."""
-        with opening_lock(self.path):
+        with _clear_errors(self.path), opening_lock(self.path):
             fresh_path = f"{self.path}.new"
             remove_database(fresh_path)
             create(fresh_path)
@@ -122,12 +134,9 @@ class Database:
         finally:
             self._give_back(connection)
 
-    def _borrow(self) -> apsw.Connection:
+    def _borrow(self) -> _Connection:
         """An idle connection, or a new one; none of them if the file was deleted or swapped meanwhile."""
-        try:
-            inode = os.stat(self.path).st_ino
-        except FileNotFoundError:
-            inode = 0
+        inode = _inode(self.path)
         with self._pool:
             if inode != self._inode or not inode:
                 stale, self._idle = self._idle, []
@@ -138,24 +147,25 @@ class Database:
         for connection in stale:
             connection.close()
         connection = self._open()
+        connection.inode = _inode(self.path)
         with self._pool:
-            self._inode = os.stat(self.path).st_ino
+            self._inode = connection.inode
         return connection
 
-    def _give_back(self, connection: apsw.Connection) -> None:
+    def _give_back(self, connection: _Connection) -> None:
+        """Keep it for the next borrower, unless the file was swapped while it was out."""
         with self._pool:
-            if len(self._idle) < 8 and connection.db_filename("main"):
+            if len(self._idle) < MOST_IDLE and connection.inode == self._inode:
                 self._idle.append(connection)
                 return
         connection.close()
 
-    def _open(self) -> apsw.Connection:
+    def _open(self) -> _Connection:
         """A usable connection to a database of our version, making one if there is none."""
         with _clear_errors(self.path):
             connection = _connect_to_ours(self.path, self.extension)
             if connection is not None:
                 return connection
-            os.makedirs(os.path.dirname(self.path), exist_ok=True)
             with opening_lock(self.path):
                 connection = _connect_to_ours(self.path, self.extension)
                 if connection is not None:
@@ -174,10 +184,18 @@ class Database:
             return connection
 
 
-def _connect_to_ours(path: str, extension: str | None) -> apsw.Connection | None:
+def _inode(path: str) -> int:
+    """0 if there is no such file, or no way to it."""
+    try:
+        return os.stat(path).st_ino
+    except OSError:
+        return 0
+
+
+def _connect_to_ours(path: str, extension: str | None) -> _Connection | None:
     """A connection, or None if the file is missing, empty, not a database, or of another version."""
     try:
-        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+        connection = _Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
     except apsw.CantOpenError:
         if os.path.exists(path):
             raise
@@ -203,6 +221,11 @@ def _tune(connection: apsw.Connection) -> None:
     connection.pragma("cache_size", -CACHE_KB)
     connection.pragma("mmap_size", MMAP_BYTES)
     connection.pragma("foreign_keys", 0)
+    connection.create_scalar_function("fold", _fold, 1, deterministic=True)
+
+
+def _fold(text: str | None) -> str | None:
+    return None if text is None else fold(text)
 
 
 def create(path: str) -> None:
@@ -251,14 +274,19 @@ def set_aside(path: str) -> str | None:
     if os.path.getsize(path) == 0:
         remove_database(path)
         return None
-    kept = f"{path}.{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
-    os.replace(path, kept)
-    remove_database(path)
+    dated = kept = f"{path}.{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
+    number = 1
+    while os.path.exists(kept):
+        number += 1
+        kept = f"{dated}-{number}"
+    for ending in DATABASE_FILES:
+        with contextlib.suppress(FileNotFoundError):
+            os.replace(path + ending, kept + ending)  # its log goes with it: it may be somebody's
     return kept
 
 
 def remove_database(path: str) -> None:
-    for ending in ("", "-wal", "-shm", "-journal"):
+    for ending in DATABASE_FILES:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path + ending)
 
@@ -288,8 +316,13 @@ def opening_lock(path: str) -> Generator[None]:
     """One process at a time creates or swaps the file: eight that open it at once would fail each other."""
     from co_cli.notes.files import locked
 
+    os.makedirs(os.path.dirname(path), exist_ok=True)
     with locked(f"{path}.lock"):
         yield
+
+
+def _damaged(path: str, error: Exception) -> IndexUnavailableError:
+    return IndexUnavailableError(f"{path} is damaged ({error}): `co rebuild` makes it anew")
 
 
 @contextlib.contextmanager

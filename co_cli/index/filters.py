@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import unicodedata
-
 import apsw
 
+from co_cli.notes.refs import name_key
 from co_cli.values import Filters
 
 HAS_TAG = "exists (select 1 from json_each(docs.tags) as tag where tag.value = :{name} or tag.value glob :{name}_below)"
@@ -14,13 +13,21 @@ HAS_FIELD = """
 exists (
     select 1 from json_each(docs.frontmatter) as field
     where field.key = :{name}_key and (
-        (field.type = 'array' and exists (
-            select 1 from json_each(field.value) as item where lower(cast(item.value as text)) = :{name}))
-        or (field.type in ('true', 'false') and field.type = :{name})
-        or (field.type not in ('true', 'false') and lower(cast(field.value as text)) = :{name})
+        {field} = :{name}
+        or (field.type = 'array' and exists (select 1 from json_each(field.value) as item where {item} = :{name}))
     )
 )
 """
+SCALAR = """
+case {of}.type when 'true' then 'true' when 'false' then 'false' when 'array' then null when 'object' then null
+    else fold(cast({of}.value as text)) end
+"""
+FIELD, ITEM = SCALAR.format(of="field"), SCALAR.format(of="item")
+
+
+def fold(text: str) -> str:
+    """What filters compare: case and normalisation do not count. `fold` in SQL is this function."""
+    return name_key(text.encode("utf-8", "replace").decode())
 
 
 def conditions(filters: Filters, vault_id: int) -> tuple[str, dict[str, apsw.SQLiteValue]]:
@@ -35,13 +42,13 @@ def conditions(filters: Filters, vault_id: int) -> tuple[str, dict[str, apsw.SQL
         tags: list[str] = []
         for number, tag in enumerate(filters.tags):
             name = f"tag_{number}"
-            values[name] = unicodedata.normalize("NFC", tag.lstrip("#")).casefold()
+            values[name] = fold(tag.lstrip("#"))
             values[f"{name}_below"] = _glob_literal(str(values[name])) + "/*"  # `ops` covers `ops/deploy`
             tags.append(HAS_TAG.format(name=name))
         wanted.append(f"({(' or ' if filters.any_tag else ' and ').join(tags)})")
     if filters.category is not None:
-        wanted.append("docs.category = :category collate nocase")
-        values["category"] = filters.category
+        wanted.append("fold(docs.category) = :category")
+        values["category"] = fold(filters.category)
     if filters.since is not None:
         wanted.append("docs.created >= :since")
         values["since"] = filters.since
@@ -50,8 +57,8 @@ def conditions(filters: Filters, vault_id: int) -> tuple[str, dict[str, apsw.SQL
         values["until"] = filters.until
     for number, (key, value) in enumerate(filters.fields):
         name = f"field_{number}"
-        wanted.append(HAS_FIELD.format(name=name))
-        values[f"{name}_key"], values[name] = key, value.lower()
+        wanted.append(HAS_FIELD.format(name=name, field=FIELD, item=ITEM))
+        values[f"{name}_key"], values[name] = key.encode("utf-8", "replace").decode(), fold(value)
     return " and ".join(wanted), values
 
 

@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from co_cli.index.filters import fold
 from co_cli.index.match import is_stop_word, read_query
 from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.sources.passages import passages_of
@@ -71,21 +72,25 @@ def admits(filters: Filters, note: Note, created: float) -> bool:
     if filters.sources and note.source not in filters.sources:
         return False
     if filters.tags:
-        wanted = [tag.lstrip("#").casefold() for tag in filters.tags]
+        wanted = [fold(tag.lstrip("#")) for tag in filters.tags]
         has = [any(tag == want or tag.startswith(want + "/") for tag in note.tags) for want in wanted]
         if not (any(has) if filters.any_tag else all(has)):
             return False
-    if filters.category is not None and (note.category or "").casefold() != filters.category.casefold():
+    if filters.category is not None and fold(note.category or "") != fold(filters.category):
         return False
     if filters.since is not None and created < filters.since:
         return False
     if filters.until is not None and created > filters.until:
         return False
-    return all(_has_field(note.metadata.get(key), value.lower()) for key, value in filters.fields)
+    return all(_has_field(note.metadata.get(key), fold(value)) for key, value in filters.fields)
 
 
 def _has_field(value: object, wanted: str) -> bool:
     if isinstance(value, list):
         items: list[object] = value  # pyright: ignore[reportUnknownVariableType]
-        return any(str(item).lower() == wanted for item in items)
-    return value is not None and str(value).lower() == wanted
+        return any(_is(item, wanted) for item in items)
+    return _is(value, wanted)
+
+
+def _is(value: object, wanted: str) -> bool:
+    return value is not None and not isinstance(value, list | dict) and fold(str(value)) == wanted

@@ -16,13 +16,11 @@ CHECK_WORDS = "insert into docs_fts (docs_fts, rank) values ('integrity-check', 
 
 def damaged_words(database: Database) -> str | None:
     """What FTS5 says is wrong with the word index, if anything."""
-    try:
-        with database.writing() as connection:
+    with database.writing() as connection:
+        try:
             connection.execute(CHECK_WORDS)
-    except apsw.SQLError as error:
-        return str(error)
-    except apsw.CorruptError as error:
-        return str(error)
+        except (apsw.SQLError, apsw.CorruptError) as error:
+            return str(error)
     return None
 
 

@@ -12,11 +12,11 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from co_cli.index.changes import compare
+from co_cli.index.changes import compare, waiting_files
 from co_cli.index.connection import Database
 from co_cli.index.filters import conditions
 from co_cli.index.match import WordQuery, read_query
-from co_cli.index.words import WordMatch, find_words, mark_words, rarest_words
+from co_cli.index.words import WordMatch, find_words, full_strength, mark_words, rarest_words
 from co_cli.index.spaces import SpaceState, any_waiting, space_state, waiting_by_space
 from co_cli.index.vault_database import VaultDatabase
 from co_cli.index.vectors import Neighbour, StoredSpace, cosines, nearest, prefer_resident
@@ -35,6 +35,7 @@ SAVE_SECONDS = 5.0
 """How long a save may wait for a slow embedder; the note is written and found by words before that."""
 
 LISTINGS = "select path, listing from folders where vault_id = :vault"
+UNLISTED = "select path from unlisted where vault_id = :vault"
 
 COUNTS = "select synced_at, notes, passages from vaults where id = :vault"
 BY_SOURCE = "select source, count(*) from docs where vault_id = :vault group by source order by source"
@@ -57,7 +58,11 @@ REF_OF_PATH = "select ref from docs where vault_id = :vault and path = :path"
 PATH_OF_REF = "select path from docs where vault_id = :vault and ref = :ref"
 PATHS_LIKE = "select path from docs where vault_id = :vault and path_key = :key limit 2"
 ALL_REFS = "select ref, title from docs where vault_id = :vault"
-ALL_HASHES = "select path, hash from docs where vault_id = :vault"
+ALL_HASHES = """
+select files.path, coalesce(docs.hash, '')
+from knowledge_files as files left join docs on docs.vault_id = files.vault_id and docs.path = files.path
+where files.vault_id = :vault and files.skipped is null
+"""
 EXACT_TWINS = "select path from docs where vault_id = :vault and source = :source and fingerprint = :fingerprint limit 5"
 
 
@@ -137,8 +142,9 @@ class KnowledgeIndex:
         scan = scan_vault(self.root, self._exclude)
         with self._rows.reading() as (connection, vault):
             stored: dict[str, bytes] = dict(connection.execute(LISTINGS, {"vault": vault}))
+            unlisted = [path for (path,) in connection.execute(UNLISTED, {"vault": vault})]
             synced_at, notes, _ = connection.execute(COUNTS, {"vault": vault}).get or (None, 0, 0)
-        changes = compare(stored, scan.listings)
+        changes = compare(stored, scan.listings, unlisted, scan.unread)
         if changes.none and synced_at is not None:
             skipped, problems = self._rows.reported()
             report = SyncReport([], [], [], [], notes, sorted([*skipped, *scan.odd]), problems)
@@ -220,6 +226,11 @@ class KnowledgeIndex:
         with self._rows.reading() as (connection, vault):
             return nearest(connection, space, vault, query, filters or Filters(), limit, self._resident)
 
+    def full_strength(self, query: WordQuery) -> float:
+        """What bm25 a passage would have that has every wanted word."""
+        with self._rows.reading() as (connection, _):
+            return full_strength(connection, query)
+
     def cosines(self, space: StoredSpace, query: Vector, passage_ids: Sequence[int]) -> dict[int, float]:
         """The exact cosine of each of these passages that has a vector."""
         with self._rows.reading() as (connection, _):
@@ -271,12 +282,11 @@ class KnowledgeIndex:
         scan = scan_vault(self.root, self._exclude)
         with self._rows.reading() as (connection, vault):
             stored: dict[str, bytes] = dict(connection.execute(LISTINGS, {"vault": vault}))
-        stored = {folder: listing.replace(b"?\0", b"\0").removesuffix(b"?") for folder, listing in stored.items()}
-        changes = compare(stored, scan.listings)
-        return len(changes.look) + len(changes.gone)
+            unlisted = [path for (path,) in connection.execute(UNLISTED, {"vault": vault})]
+        return waiting_files(stored, scan.listings, unlisted)
 
     def hashes(self) -> dict[str, str]:
-        """Every indexed note and the hash of the content it was indexed with."""
+        """Every note that should be indexed and the hash of the content it was indexed with; none if its row is lost."""
         return {path: file_hash for path, file_hash in self._select(ALL_HASHES)}
 
     def docs(self, filters: Filters | None = None, limit: int = -1) -> list[DocRow]:

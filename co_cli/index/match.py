@@ -49,10 +49,11 @@ class WordQuery(NamedTuple):
 
 
 def read_query(text: str) -> WordQuery:
+    text = text[:LONGEST_QUERY].replace("\0", " ").encode("utf-8", "replace").decode()  # SQLite takes no lone surrogates
     terms: dict[str, str] = {}
     phrases: dict[str, str] = {}
     excluded: list[str] = []
-    for part in PART.finditer(text[:LONGEST_QUERY].replace("\0", " ")):
+    for part in PART.finditer(text):
         minus, phrase, refused, loose = part.groups()
         if phrase is not None:
             piece = _phrase(phrase)
@@ -67,7 +68,8 @@ def read_query(text: str) -> WordQuery:
     if not terms and not phrases and excluded:
         # nothing is wanted, so `-5` was not meant as a refusal
         return read_query(re.sub(r"(?:(?<=\s)|^)-+", " ", text))
-    chosen = {piece: word for piece, word in terms.items() if not is_stop_word(word)} or terms
+    telling = {piece: word for piece, word in terms.items() if not is_stop_word(word)}
+    chosen = telling if telling or phrases else terms
     kept = tuple(chosen)[:MOST_TERMS]
     must = tuple(phrases)[:MOST_TERMS]
     words = [word for piece in must for word in _words(phrases[piece])] + [chosen[piece] for piece in kept]

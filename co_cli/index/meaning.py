@@ -32,7 +32,7 @@ select :vault, :space, passages.id from passages join docs on docs.id = passages
 FORGET_WAITING = "delete from waiting where vault_id = :vault and space_id = :space"
 COUNT_WAITING = "select count(*) from waiting where vault_id = :vault and space_id = :space"
 WAITING = """
-select waiting.passage_id, docs.source, passages.title, passages.heading, passages.body, passages.tags
+select waiting.passage_id, docs.source, passages.title, passages.heading, passages.body, passages.tags, passages.aliases
 from waiting join passages on passages.id = waiting.passage_id join docs on docs.id = passages.doc_id
 where waiting.vault_id = :vault and waiting.space_id = :space
 order by waiting.passage_id limit :limit
@@ -124,9 +124,9 @@ def swap_space(database: VaultDatabase, space: StoredSpace) -> bool:
     return True
 
 
-def embedding_text(title: str, heading: str, body: str, tags: str) -> str:
-    """What is embedded of a passage: its words and where they stand. The first line is the title."""
-    return "\n".join(part for part in (title, heading, body, tags) if part)
+def embedding_text(title: str, heading: str, body: str, tags: str, aliases: str) -> str:
+    """What is embedded of a passage: its words and what its note says about itself. The first line is the title."""
+    return "\n".join(part for part in (title, heading, body, tags, aliases) if part)
 
 
 def _abandon(connection: apsw.Connection, vault: int, space_id: int) -> None:

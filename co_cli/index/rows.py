@@ -45,6 +45,7 @@ insert into knowledge_files (vault_id, path, hash, skipped, problem)
 values (:vault, :path, :hash, :skipped, :problem)
 on conflict (vault_id, path) do update set hash = excluded.hash, skipped = excluded.skipped, problem = excluded.problem
 """
+PUT_UNLISTED = "insert into unlisted (vault_id, path) values (:vault, :path) on conflict do nothing"
 DROP_FILE = "delete from knowledge_files where vault_id = :vault and path = :path"
 
 
@@ -60,7 +61,9 @@ class IndexedFile(NamedTuple):
 
 
 def put_file(connection: apsw.Connection, vault_id: int, file: IndexedFile) -> None:
+    """Write a file's rows. Until a listing has it, it is noted as unlisted, so that its end is not missed."""
     drop_note(connection, vault_id, file.path)
+    connection.execute(PUT_UNLISTED, {"vault": vault_id, "path": file.path})
     connection.execute(
         PUT_FILE,
         {

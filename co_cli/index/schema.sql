@@ -53,6 +53,13 @@ create table folders (
     primary key (vault_id, path)
 ) strict, without rowid;
 
+-- Files that were indexed and stand in no listing yet: saved since the last sync, or by a sync that was killed.
+create table unlisted (
+    vault_id integer not null references vaults (id),
+    path text not null,
+    primary key (vault_id, path)
+) strict, without rowid;
+
 -- Every file that a sync looked at, for change detection: what it held, and why it is not indexed or what is wrong.
 create table knowledge_files (
     vault_id integer not null references vaults (id),

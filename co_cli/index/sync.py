@@ -12,12 +12,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 
 from co_cli.index.changes import Changes, settled
-from co_cli.index.rows import IndexedFile, drop_file, put_file
+from co_cli.index.rows import PUT_UNLISTED, IndexedFile, drop_file, put_file
 from co_cli.index.vault_database import VaultDatabase
 from co_cli.notes.note import NotTextError, read_note
 from co_cli.notes.store import content_hash
 from co_cli.sources.passages import passages_of
-from co_cli.sources.vault import Entry, Scan
+from co_cli.sources.vault import Entry, Scan, is_note
 from co_cli.values import SyncReport
 
 BATCH = 500
@@ -33,6 +33,13 @@ insert into folders (vault_id, path, listing) values (:vault, :path, :listing)
 on conflict (vault_id, path) do update set listing = excluded.listing where listing <> excluded.listing
 """
 DROP_LISTING = "delete from folders where vault_id = :vault and path = :path"
+NOW_LISTED = """
+delete from unlisted where vault_id = :vault and path in (select value from json_each(:paths))
+"""
+RETIME = """
+update docs set mtime = :mtime, created = case when created = mtime then :mtime else created end
+where vault_id = :vault and path = :path and mtime <> :mtime
+"""
 TOUCH = "update vaults set synced_at = :now where id = :vault"
 
 
@@ -55,6 +62,8 @@ def sync_files(
     changed: list[str] = []
     moved: list[tuple[str, str]] = []
     unread: dict[str, str] = {}
+    same: list[Entry] = []
+    put: list[str] = []
     done = 0
     for batch in _batches(changes.look):
         known = _known(database, [entry.path for entry in batch])
@@ -67,6 +76,7 @@ def sync_files(
                 unread[entry.path] = str(error)
                 continue
             if file is None:
+                same.append(entry)
                 continue
             files.append(file)
             if file.note is None:
@@ -81,11 +91,12 @@ def sync_files(
             with database.writing() as (connection, vault):
                 for file in files:
                     put_file(connection, vault, file)
+            put += [file.path for file in files]
         done += len(batch)
         if progress:
             progress(done, len(changes.look))
 
-    removed = _finish(database, scan, changes, set(unread), now_ns)
+    removed = _finish(database, scan, changes, same, put, set(unread), now_ns)
     left = {old for old, _ in moved}
     skipped, problems = database.reported()
     skipped += [*unread.items(), *scan.odd]
@@ -124,15 +135,29 @@ def read_file(root: str, entry: Entry, limit: int, known_hash: str | None) -> In
     return IndexedFile(entry.path, file_hash, mtime, note, passages_of(note))
 
 
-def _finish(database: VaultDatabase, scan: Scan, changes: Changes, unread: set[str], now_ns: int) -> list[str]:
+def _finish(
+    database: VaultDatabase,
+    scan: Scan,
+    changes: Changes,
+    same: list[Entry],
+    put: list[str],
+    unread: set[str],
+    now_ns: int,
+) -> list[str]:
     """Forget what is gone and store the listings, in one transaction. Returns the notes that were forgotten."""
     removed: list[str] = []
+    back: set[str] = set()
     with database.writing() as (connection, vault):
-        for path in changes.gone:
-            # another process may have seen it come back since we looked
-            came_back = os.path.lexists(os.path.join(database.root, path))
-            if _storable(path) and not came_back and drop_file(connection, vault, path):
+        for path in filter(_storable, changes.gone):
+            if is_note(database.root, path, scan.excluded):
+                back.add(path)  # another process may have indexed it since we looked
+                connection.execute(PUT_UNLISTED, {"vault": vault, "path": path})
+            elif drop_file(connection, vault, path):
                 removed.append(path)
+        for entry in same:
+            connection.execute(RETIME, {"vault": vault, "path": entry.path, "mtime": entry.mtime_ns / 1e9})
+        listed = json.dumps([path for path in (*changes.unlisted, *put) if path not in back])
+        connection.execute(NOW_LISTED, {"vault": vault, "paths": listed})
         for folder in changes.folders:
             if not _storable(folder):
                 continue  # looked at anew each time; its files are reported as skipped

@@ -15,7 +15,7 @@ from co_cli.index.connection import Database
 FIND_VAULT = "select id from vaults where root = :root"
 ADD_VAULT = "insert into vaults (root) values (:root)"
 TO_REPORT = """
-select path, skipped, problem from knowledge_files
+select path, skipped, problem from knowledge_files indexed by knowledge_files_to_report
 where vault_id = :vault and (skipped is not null or problem is not null) order by path
 """
 UNKNOWN = -1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import apsw
@@ -32,6 +33,7 @@ from docs_fts where docs_fts match :match and rowid in (select value from json_e
 
 CATEGORIES = "L* N* Co Mn Mc"
 MOST_COUNTED = 200
+PASSAGE_COUNT = "select sum(passages) from vaults"
 DOCUMENT_COUNT = "select doc from docs_terms where term = :term"
 
 
@@ -56,7 +58,7 @@ def find_words(
     """Best first. What has all the terms stays ahead of what has some of them; `relaxed` looks for any at once."""
     where, values = conditions(filters, vault_id)
     if query.empty:
-        literal = text.strip()
+        literal = text.encode("utf-8", "replace").decode().strip()
         if not literal:
             return []
         rows = connection.execute(FIND_LITERAL.format(filters=where), {**values, "literal": literal, "limit": limit})
@@ -81,7 +83,7 @@ def mark_words(connection: apsw.Connection, query: WordQuery, passage_ids: list[
 
 def rarest_words(connection: apsw.Connection, text: str, limit: int) -> list[str]:
     """The words of a text that occur in the fewest passages, but in some."""
-    tokenizer = connection.fts5_tokenizer("porter", ["unicode61", "remove_diacritics", "2", "categories", CATEGORIES])
+    tokenizer = _tokenizer(connection)
     raw = text.encode("utf-8", "replace")
     counts: dict[str, int] = {}
     for start, end, *tokens in tokenizer(raw, apsw.FTS5_TOKENIZE_DOCUMENT, None):
@@ -89,6 +91,26 @@ def rarest_words(connection: apsw.Connection, text: str, limit: int) -> list[str
         if word not in counts and len(counts) < MOST_COUNTED:
             counts[word] = connection.execute(DOCUMENT_COUNT, {"term": tokens[0]}).get or 0
     return sorted((word for word, count in counts.items() if count), key=lambda word: counts[word])[:limit]
+
+
+def full_strength(connection: apsw.Connection, query: WordQuery) -> float:
+    """The bm25 of a typical passage that has every wanted word once: the sum of their inverse frequencies.
+
+    A word that no passage has counts most, as it should: whatever is found, it is not what was asked for.
+    """
+    tokenizer = _tokenizer(connection)
+    total = connection.execute(PASSAGE_COUNT).get or 0
+    strength = 0.0
+    for word in query.words[:MOST_COUNTED]:
+        tokens = [token for _, _, token, *_ in tokenizer(word.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_QUERY, None)]
+        counts = [connection.execute(DOCUMENT_COUNT, {"term": token}).get or 0 for token in tokens]
+        found = min(counts, default=0)
+        strength += max(math.log((total - found + 0.5) / (found + 0.5)), 1e-6)  # as FTS5's bm25 has it
+    return strength
+
+
+def _tokenizer(connection: apsw.Connection) -> apsw.FTS5Tokenizer:
+    return connection.fts5_tokenizer("porter", ["unicode61", "remove_diacritics", "2", "categories", CATEGORIES])
 
 
 def _find(

@@ -8,17 +8,24 @@ from __future__ import annotations
 
 import re
 
-from co_cli.errors import FrontmatterError
+from co_cli.errors import FrontmatterError, InvalidInputError
 from co_cli.notes.frontmatter import Frontmatter, read_frontmatter
+from co_cli.notes.plain_yaml import resolve_scalar
 from co_cli.notes.yaml_handler import render_value
 
+FIELD_NAME = re.compile(r"[^\W_](?:[\w .-]*\w)?\Z|_\w+\Z")
 TOP_KEY = re.compile(r"(\"[^\"]*\"|'[^']*'|[^\s#'\"\[\]{},&*!|>%@`-][^:\n]*?|-[^\s:][^:\n]*?)[ \t]*:(?=[ \t\r\n]|$)")
-ONE_LINE = re.compile(r"""([ \t]+)("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|\[[^\[\]{}"']*\]|[^\s"'\[{&*!|>#](?:(?![ \t]#).)*?)([ \t]+#.*)?$""")
+ONE_LINE = re.compile(
+    r"""([ \t]+)("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|\[[^\[\]{}"']*\]|[^\s"'\[{&*!|>#](?:(?![ \t]#).)*?)([ \t]+#.*)?$"""
+)
 
 
 def render_note(metadata: dict[str, object], body: str) -> str:
     """The text of a new note; fields that are None or empty are left out."""
-    lines = [f"{key}: {render_value(value)}" for key, value in metadata.items() if value not in (None, "", [], ())]
+    kept = {key: value for key, value in metadata.items() if value not in (None, "", [], ())}
+    for key in kept:
+        require_field_name(key)
+    lines = [f"{key}: {render_value(value)}" for key, value in kept.items()]
     return "\n".join(["---", *lines, "---", body.strip("\n"), ""])
 
 
@@ -28,6 +35,8 @@ def set_fields(text: str, fields: dict[str, object], path: str = "note") -> str:
     fields = {key: value for key, value in fields.items() if not _says_already(front, key, value)}
     if not fields:
         return text
+    for key in fields:
+        require_field_name(key)
     if front.problem:
         raise FrontmatterError(path, front.problem_line, f"{front.problem}; mend it, then change the field")
     if not _has_block(front):
@@ -39,6 +48,12 @@ def set_fields(text: str, fields: dict[str, object], path: str = "note") -> str:
     edited = text[: front.start] + "".join(lines) + text[front.end :]
     _prove(edited, front.metadata, fields, path)
     return edited
+
+
+def require_field_name(key: str) -> None:
+    """Refuse a name that frontmatter would read as something else."""
+    if not FIELD_NAME.match(key) or str(resolve_scalar(key)) != key:
+        raise InvalidInputError(f"{key!r} is no name for a field: use letters, digits, - and _")
 
 
 def set_body(text: str, body: str) -> str:

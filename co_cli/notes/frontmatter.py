@@ -100,7 +100,7 @@ def _flow_depth(block: str) -> int:
 
 
 def _salvage(block: str) -> dict[str, object]:
-    """The single-line `key: value` pairs of a block that is not YAML: `title: Deploys: blue first` is what people write."""
+    """The one-line `key: value` pairs of a block that is not YAML: people do write `title: Deploys: blue first`."""
     found: dict[str, object] = {}
     for line in block.splitlines():
         pair = re.match(r"([A-Za-z_][\w-]*):[ \t]+(\S.*?)[ \t]*$", line, re.ASCII)

@@ -22,6 +22,9 @@ def read_moment(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None
     text = str(value).strip()
+    moment = _read_iso(text)
+    if moment is not None:
+        return moment
     if re.match(r"\d{4}$", text):
         text += "-01-01"
     elif re.match(r"\d{4}[-/.]\d{1,2}$", text):
@@ -29,7 +32,13 @@ def read_moment(value: object) -> float | None:
     text = re.sub(
         r"^(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})", lambda m: f"{m[1]}-{int(m[2]):02}-{int(m[3]):02}", text, count=1
     )
-    text = re.sub(r"\s*(Z|UTC|[+-]\d\d(?::?\d\d)?)$", lambda m: m[1].replace("UTC", "Z"), text) if len(text) > 10 else text
+    text = (
+        re.sub(r"\s*(Z|UTC|[+-]\d\d(?::?\d\d)?)$", lambda m: m[1].replace("UTC", "Z"), text) if len(text) > 10 else text
+    )
+    return _read_iso(text)
+
+
+def _read_iso(text: str) -> float | None:
     try:
         moment = datetime.fromisoformat(text)
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

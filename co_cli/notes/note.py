@@ -94,10 +94,13 @@ def decode(data: bytes) -> tuple[str, str | None]:
 
 def source_of(path: str, metadata: dict[str, object]) -> Source:
     """What the note says it is, else where it lies: `memories/` holds memories, everywhere else are articles."""
-    kind = metadata.get("kind")
-    if kind == "memory" or kind == "article":
-        return kind
-    return "memory" if path.startswith("memories/") else "article"
+    match metadata.get("kind"):
+        case "memory":
+            return "memory"
+        case "article":
+            return "article"
+        case _:
+            return "memory" if path.startswith("memories/") else "article"
 
 
 def _title(path: str, metadata: dict[str, object], body: str) -> str:

@@ -11,7 +11,7 @@ import unicodedata
 
 FOLDERS = {"memory": "memories", "article": "articles"}
 ENDINGS = (".md", ".markdown")
-REF = re.compile(r"([a-z]+):(/?[^#]*?)(?:#L(\d+)(?:-L?(\d+))?)?$", re.S)
+REF = re.compile(r"([a-z]+):(.*?)(?:#L(\d+)(?:-L?(\d+))?)?\Z", re.S)
 
 
 def stem_of(path: str) -> str:
@@ -31,6 +31,11 @@ def ref_of(path: str, source: str) -> str:
     if path.startswith(home):
         return f"{source}:{without_ending(path[len(home) :])}"
     return f"{source}:/{without_ending(path)}"
+
+
+def source_ref(path: str) -> str:
+    """The ref of a file whose frontmatter is not at hand: its folder says what it is."""
+    return ref_of(path, "memory" if path.startswith("memories/") else "article")
 
 
 def path_of(ref: str) -> str | None:
@@ -53,7 +58,7 @@ def lines_of(ref: str) -> tuple[int, int] | None:
 
 
 def without_lines(ref: str) -> str:
-    return re.sub(r"#L\d+(?:-L?\d+)?$", "", ref)
+    return re.sub(r"#L\d+(?:-L?\d+)?\Z", "", ref)
 
 
 def name_key(name: str) -> str:

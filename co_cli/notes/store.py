@@ -100,7 +100,9 @@ class NoteStore:
         for folder, _, names in os.walk(root):
             inside = os.path.relpath(folder, root).replace(os.sep, "/")
             stamp, _, home = inside.partition("/")
-            found += [(f"{TRASH}/{inside}/{name}", f"{home}/{name}" if home else name) for name in names if stamp != "."]
+            found += [
+                (f"{TRASH}/{inside}/{name}", f"{home}/{name}" if home else name) for name in names if stamp != "."
+            ]
         return sorted(found, reverse=True, key=lambda pair: _stamp_order(pair[0]))
 
     def restore(self, path: str) -> str:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 import yaml
 from frontmatter.default_handlers import YAMLHandler
@@ -23,7 +23,7 @@ SAFE_LINE = re.compile(r"[^\W_](?:[\w ./()+@%,;'\"!?&*=-]|:(?=[^ ])|(?<! )#)*(?<
 class NoteLoader(Loader):
     """A safe loader that leaves plain scalars to us instead of guessing in YAML 1.1's ways."""
 
-    yaml_implicit_resolvers: dict[str, Any] = {"<": [("tag:yaml.org,2002:merge", re.compile(r"<<$"))]}  # noqa: RUF012
+    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {"<": [("tag:yaml.org,2002:merge", re.compile(r"<<$"))]}
 
 
 def _construct(loader: Any, node: Any) -> object:
@@ -63,7 +63,13 @@ def render_value(value: object, safe: re.Pattern[str] = SAFE_LINE) -> str:
             return "[" + ", ".join(render_value(item, SAFE_ITEM) or "null" for item in items) + "]"
         case dict():
             pairs: dict[str, object] = value  # pyright: ignore[reportUnknownVariableType]
-            return "{" + ", ".join(f"{render_value(k, SAFE_ITEM)}: {render_value(v, SAFE_ITEM) or 'null'}" for k, v in pairs.items()) + "}"
+            return (
+                "{"
+                + ", ".join(
+                    f"{render_value(k, SAFE_ITEM)}: {render_value(v, SAFE_ITEM) or 'null'}" for k, v in pairs.items()
+                )
+                + "}"
+            )
         case str() if safe.match(value) and resolve_scalar(value) == value:
             return value
         case str() if _is_moment(value):

@@ -38,14 +38,19 @@ class Weights(NamedTuple):
     words: float
 
 
-def fuse(words: list[WordMatch], cosines: dict[int, float], docs: dict[int, int], weights: Weights) -> list[Scored]:
+def fuse(
+    words: list[WordMatch], strength: float, cosines: dict[int, float], docs: dict[int, int], weights: Weights
+) -> list[Scored]:
     """Words and meaning of every candidate into one score each, best first.
 
-    Words: bm25 over the best bm25 of this query. Meaning: the exact cosine, min-max over the candidates. `docs` says
-    which note each passage is of. A candidate without a vector scores by its words alone.
+    Words: bm25 over the best bm25 of this query, trusted as far as that best one has what was asked for (`strength` is
+    the bm25 of a passage that has it all): one shared word of five must not outweigh meaning. Meaning: the exact
+    cosine, min-max over the candidates. `docs` says which note each passage is of. A candidate without a vector scores
+    by its words alone.
     """
     best = min((match.rank for match in words), default=0.0)
-    by_words = {match.passage_id: match.rank / best if best < 0 else 1.0 for match in words}
+    trust = min(1.0, -best / strength) if strength > 0 else 1.0
+    by_words = {match.passage_id: trust * match.rank / best if best < 0 else 1.0 for match in words}
     low, high = min(cosines.values(), default=0.0), max(cosines.values(), default=0.0)
     spread = (high - low) or 1.0
     total = (weights.meaning + weights.words) or 1.0

@@ -47,7 +47,9 @@ def examine(kb: KnowledgeBase, fix: bool) -> list[Finding]:
         try:
             findings += check(kb, fix)
         except IndexUnavailableError as error:
-            findings.append(Finding("index", "error", str(error), "free or delete search.db; it comes back from the files"))
+            findings.append(
+                Finding("index", "error", str(error), "free or delete search.db; it comes back from the files")
+            )
             break
     return findings
 
@@ -59,7 +61,12 @@ def _sqlite(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
     else:
         yield Finding("sqlite", "ok", f"SQLite {version} through apsw")
     if find_spec("sqlite_vec") is None:
-        yield Finding("sqlite-vec", "warning", "sqlite-vec is not installed: vectors are scanned without it", "pip install sqlite-vec")
+        yield Finding(
+            "sqlite-vec",
+            "warning",
+            "sqlite-vec is not installed: vectors are scanned without it",
+            "pip install sqlite-vec",
+        )
         return
     from co_cli.index.extension import vector_extension
 
@@ -69,7 +76,9 @@ def _sqlite(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
         connection.load_extension(vector_extension() or "", "sqlite3_vec_init")
         yield Finding("sqlite-vec", "ok", f"sqlite-vec {connection.execute('select vec_version()').get} loads")
     except apsw.Error as error:
-        yield Finding("sqlite-vec", "warning", f"sqlite-vec does not load: {error}", "pip install --force-reinstall sqlite-vec")
+        yield Finding(
+            "sqlite-vec", "warning", f"sqlite-vec does not load: {error}", "pip install --force-reinstall sqlite-vec"
+        )
     finally:
         connection.close()
 
@@ -78,7 +87,9 @@ def _vault(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
     if not os.access(kb.root, os.R_OK | os.X_OK):
         yield Finding("vault", "error", f"{kb.root} cannot be read", f"chmod u+rx {kb.root}")
     elif not os.access(kb.root, os.W_OK):
-        yield Finding("vault", "warning", f"{kb.root} cannot be written: search works, remember does not", f"chmod u+w {kb.root}")
+        yield Finding(
+            "vault", "warning", f"{kb.root} cannot be written: search works, remember does not", f"chmod u+w {kb.root}"
+        )
     else:
         yield Finding("vault", "ok", f"{kb.root} can be read and written")
     if fix:
@@ -91,7 +102,10 @@ def _database(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
     counts = kb.index.counts()
     if kb.database.set_aside:
         yield Finding(
-            "index", "warning", f"search.db was unusable; it is kept as {kb.database.set_aside}", "delete it when you like"
+            "index",
+            "warning",
+            f"search.db was unusable; it is kept as {kb.database.set_aside}",
+            "delete it when you like",
         )
     with kb.database.reading() as connection:
         broken = [row[0] for row in connection.execute("pragma quick_check(5)") if row[0] != "ok"]
@@ -102,7 +116,9 @@ def _database(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
             kb.rebuild()
         yield Finding("index", "error", problem, "co rebuild", fix)
     else:
-        yield Finding("index", "ok", f"{kb.database.path}: {counts.notes:,} notes, {counts.passages:,} passages, sound")
+        yield Finding(
+            "index", "ok", f"{kb.database.path} is sound (notes: {counts.notes:,}, passages: {counts.passages:,})"
+        )
 
 
 def _freshness(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ import os
 
 from co_cli.errors import UnknownRefError, VaultError
 from co_cli.index.knowledge_index import KnowledgeIndex
-from co_cli.notes.refs import ENDINGS, FOLDERS, path_of, ref_of, without_lines
+from co_cli.notes.refs import ENDINGS, FOLDERS, path_of, source_ref, without_lines
 from co_cli.notes.store import NoteStore
 
 CLOSE_ENOUGH = 60
@@ -24,7 +24,7 @@ def resolve(ref: str, store: NoteStore, index: KnowledgeIndex | None) -> str:
                 return path
         except VaultError:
             continue
-    if index:
+    if index and _is_text(asked):
         known = index.path_of(asked)
         if known and store.exists(known):
             return known
@@ -41,8 +41,13 @@ def resolve_trashed(ref: str, store: NoteStore) -> str:
     for path in _readings(asked, store.root):
         if path in homes:
             return path
-    refs = {ref_of(home, "memory" if home.startswith("memories/") else "article"): home for home in homes}
+    refs = {source_ref(home): home for home in homes}
     raise UnknownRefError(ref, _closest(asked, refs) or list(refs)[:MOST_SUGGESTED])
+
+
+def _is_text(asked: str) -> bool:
+    """False for a file name that is not UTF-8, which the index cannot hold."""
+    return asked.encode("utf-8", "replace").decode() == asked
 
 
 def _readings(asked: str, root: str) -> list[str]:
@@ -64,5 +69,7 @@ def _closest(asked: str, refs: dict[str, str]) -> list[str]:
 
     name = asked.rsplit(":", 1)[-1]
     by_name = {ref: ref.rsplit(":", 1)[-1] for ref in refs}
-    found = process.extract(name, by_name, scorer=fuzz.WRatio, limit=MOST_SUGGESTED, score_cutoff=CLOSE_ENOUGH)
+    found = process.extract(
+        name, by_name, scorer=fuzz.WRatio, limit=MOST_SUGGESTED, score_cutoff=CLOSE_ENOUGH, processor=str.casefold
+    )
     return [ref for _, _, ref in found]

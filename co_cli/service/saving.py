@@ -11,6 +11,7 @@ from co_cli.errors import FrontmatterError, InvalidInputError
 from co_cli.index.knowledge_index import KnowledgeIndex
 from co_cli.index.match import read_query
 from co_cli.notes.editing import render_note, set_body, set_fields
+from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.moments import moment_text
 from co_cli.notes.note import UTF_16, Note, NotTextError, read_note
 from co_cli.notes.refs import FOLDERS, ref_of
@@ -37,14 +38,13 @@ class Draft:
         provenance: str = "user",
         fields: dict[str, object] | None = None,
     ) -> None:
-        content = content.replace("\r\n", "\n").replace("\0", "").strip()
-        if not content:
+        self.content = _clean(content.replace("\r\n", "\n").replace("\0", "")).strip()
+        if not self.content:
             raise InvalidInputError("there is nothing to remember: the text is empty")
-        self.content = content.encode("utf-8", "replace").decode()
         self.source: Source = source
         self.title = _one_line(title or "") or title_from(self.content)
         self.tags = clean_tags(tags)
-        self.category, self.provenance = category, provenance
+        self.category, self.provenance = _one_line(category or "") or None, _one_line(provenance) or "user"
         self.fields = {key: value for key, value in (fields or {}).items() if key not in OURS}
 
     def render(self, now: float) -> bytes:
@@ -67,7 +67,9 @@ def save(store: NoteStore, index: KnowledgeIndex | None, draft: Draft, threshold
         if twin is not None:
             with contextlib.suppress(FrontmatterError):  # what cannot be edited safely is left alone
                 return _join(store, index, draft, *twin)
-        path = store.create(FOLDERS[draft.source], draft.title, draft.render(time.time()), index.taken if index else None)
+        path = store.create(
+            FOLDERS[draft.source], draft.title, draft.render(time.time()), index.taken if index else None
+        )
     if index:
         index.index_file(path)
     return Saved(ref_of(path, draft.source), store.absolute(path), "created")
@@ -85,8 +87,13 @@ def _find_twin(store: NoteStore, index: KnowledgeIndex, draft: Draft, threshold:
     if not telling:
         return None
     query = read_query(" ".join(telling))
-    matches = index.search(query._replace(terms=query.terms, phrases=(), excluded=()), Filters(sources=("memory",)), CANDIDATES)
-    graded = [(likeness(passage.body, draft.content), passage.path) for passage in index.passages([m.passage_id for m in matches])]
+    matches = index.search(
+        query._replace(terms=query.terms, phrases=(), excluded=()), Filters(sources=("memory",)), CANDIDATES
+    )
+    graded = [
+        (likeness(passage.body, draft.content), passage.path)
+        for passage in index.passages([m.passage_id for m in matches])
+    ]
     alike, path = max(graded, default=(0.0, ""))
     found = _open(store, path) if alike >= threshold else None
     return found if found and likeness(found[0].body, draft.content) >= threshold else None
@@ -110,33 +117,41 @@ def _join(store: NoteStore, index: KnowledgeIndex | None, draft: Draft, note: No
     elif says_all_of(draft.content, note.body):
         body, detail = draft.content, f"{note.ref} said part of this; it has the longer wording now"
     else:
-        body, detail = f"{note.body.strip()}\n\n{draft.content}", f"{note.ref} said nearly this; the new wording was added to it"
+        body, detail = (
+            f"{note.body.strip()}\n\n{draft.content}",
+            f"{note.ref} said nearly this; the new wording was added to it",
+        )
     path = store.absolute(note.path)
     if body is None and not new_tags:
         return Saved(note.ref, path, "duplicate", detail)
     if body is None:
         detail += f"; tags added: {', '.join(new_tags)}"
-    fields: dict[str, object] = {"updated": moment_text(time.time())}
-    if new_tags:
-        fields["tags"] = [*note.tags, *new_tags]
+    fields: dict[str, object] = {"tags": [*note.tags, *new_tags]} if new_tags else {}
     change(store, note.path, data, body, fields)
     if index:
         index.index_file(note.path)
     return Saved(note.ref, path, "updated", detail)
 
 
-def change(store: NoteStore, path: str, data: bytes, body: str | None, fields: dict[str, object]) -> None:
-    """Apply a change to the content it is based on; bytes that are not valid UTF-8 survive untouched."""
+def change(store: NoteStore, path: str, data: bytes, body: str | None, fields: dict[str, object]) -> bool:
+    """Apply a change to the content it is based on; bytes that are not valid UTF-8 survive. False: it said so already.
+
+    `updated` follows where the note has it, or where its text changes and it has frontmatter to put it in.
+    """
     if data.startswith(UTF_16):
         raise FrontmatterError(path, 1, "UTF-16; save it as UTF-8, then change it")
-    text = data.decode("utf-8", "surrogateescape")
-    if fields:
-        text = set_fields(text, fields, path)
+    before = data.decode("utf-8", "surrogateescape")
+    text = set_fields(before, fields, path)
     if body is not None:
         text = set_body(text, body)
-    new = text.encode("utf-8", "surrogateescape")
-    if new != data:
-        store.replace(path, new, based_on=data)
+    if text == before:
+        return False
+    front = read_frontmatter(text)
+    dated = "updated" in front.metadata or (body is not None and bool(front.metadata))
+    if dated and not front.problem and "updated" not in fields:
+        text = set_fields(text, {"updated": moment_text(time.time())}, path)
+    store.replace(path, text.encode("utf-8", "surrogateescape"), based_on=data)
+    return True
 
 
 def title_from(content: str) -> str:
@@ -154,9 +169,14 @@ def clean_tags(tags: Sequence[str] | None) -> list[str]:
     """Without `#` and blanks, in lower case, once each."""
     if isinstance(tags, str):
         tags = tags.split(",")
-    cleaned = (re.sub(r"[\s,\[\]{}\"']+", "-", tag.strip().lstrip("#").strip()).casefold() for tag in tags or ())
+    cleaned = (re.sub(r"[\s,\[\]{}\"']+", "-", _clean(tag).strip().lstrip("#").strip()).casefold() for tag in tags or ())
     return list(dict.fromkeys(tag for tag in cleaned if tag))
 
 
 def _one_line(text: str) -> str:
-    return " ".join(re.sub(r"[\x00-\x1f\x7f]", " ", text).split())
+    return " ".join(re.sub(r"[\x00-\x1f\x7f]", " ", _clean(text)).split())
+
+
+def _clean(text: str) -> str:
+    """Without lone surrogates, which a command line that is not UTF-8 holds and a file cannot."""
+    return text.encode("utf-8", "replace").decode()

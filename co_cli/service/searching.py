@@ -79,7 +79,7 @@ def _by_meaning(
     cosines.update(index.cosines(active, vector, [passage for passage in docs if passage not in cosines]))
     docs.update(index.docs_of([passage for passage in cosines if passage not in docs]))
     share = active.space.vector_weight
-    return fuse(matches, cosines, docs, weights or Weights(share, 1 - share)), None
+    return fuse(matches, index.full_strength(words), cosines, docs, weights or Weights(share, 1 - share)), None
 
 
 def _query_vector(embedders: Embedders, space: VectorSpace, query: str) -> tuple[Vector | None, str | None]:

@@ -22,10 +22,11 @@ def passages_of(note: Note) -> list[Passage]:
     path: list[tuple[int, str]] = []
     start, heading = 0, ""
     for mark in headings(lines):
-        found += _split(note, lines, start, mark.line, heading)
+        alone = bool(path) and mark.level <= path[-1][0]
+        found += _split(note, lines, start, mark.line, heading, bool(path), alone)
         path = [(level, text) for level, text in path if level < mark.level] + [(mark.level, mark.text)]
         start, heading = mark.line, _heading_path(path, note.title)
-    found += _split(note, lines, start, len(lines), heading)
+    found += _split(note, lines, start, len(lines), heading, bool(path), True)
     return found or [_passage(note, lines, 0, len(lines), "")]
 
 
@@ -37,11 +38,16 @@ def _heading_path(path: list[tuple[int, str]], title: str) -> str:
     return " > ".join(texts)
 
 
-def _split(note: Note, lines: list[str], start: int, end: int, heading: str) -> list[Passage]:
-    """The lines start..end as one or more passages; none if nothing is said there but a heading."""
-    body = start + 1 if heading or (start < end and lines[start].lstrip(" ").startswith("#")) else start
+def _split(
+    note: Note, lines: list[str], start: int, end: int, heading: str, headed: bool, alone: bool
+) -> list[Passage]:
+    """The lines start..end as one or more passages. `headed`: the first of them is the heading.
+
+    Nothing but a heading is a passage only if it stands `alone`: those with sections below are found through these.
+    """
+    body = start + 1 if headed else start
     if not any(line.strip() for line in lines[body:end]):
-        return []
+        return [_passage(note, lines, start, start + 1, heading)] if alone and heading else []
     found: list[Passage] = []
     first, size, fence, gap = body, 0, "", -1
     for number in range(body, end):

@@ -1,14 +1,14 @@
 """A vault's folder into listings: which notes lie where, and enough of their state to see a change without reading.
 
-A listing is one folder's names with their sizes, mtimes and inodes, as bytes: two listings are compared whole, so a vault
+A listing is one folder's names with their sizes, mtimes and inodes, as bytes. Two are compared whole, so a vault
 in which nothing changed costs one walk. Hidden names and excluded ones are left out; links are never followed.
 """
 
 from __future__ import annotations
 
 import os
-from array import array
-from collections.abc import Callable, Iterable, Sequence
+import struct
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from co_cli.errors import VaultError
@@ -16,6 +16,7 @@ from co_cli.errors import VaultError
 ENDING = ".md"
 RARE_ENDINGS = (".markdown", ".MD", ".Md", ".mD", ".Markdown", ".MARKDOWN")
 IGNORE_FILE = ".coignore"
+UNREAD_FOLDER = "folder cannot be read: "
 
 Excluded = Callable[[str, bool], bool]
 """Is this path (inside the vault) excluded; the flag says whether it is a folder."""
@@ -39,6 +40,11 @@ class Scan(NamedTuple):
     notes: int
     excluded: Excluded | None = None
 
+    @property
+    def unread(self) -> list[str]:
+        """Folders that could not be listed."""
+        return [path for path, reason in self.odd if reason.startswith(UNREAD_FOLDER)]
+
 
 class Entry(NamedTuple):
     """One file of a listing."""
@@ -51,7 +57,7 @@ class Entry(NamedTuple):
 def require_vault(root: str) -> str:
     """The real path of a vault that is there, or a VaultError with the cure."""
     if not os.path.exists(root):
-        raise VaultError(f"no vault at {root}: `co init` makes one, `--vault DIR` names another")
+        raise VaultError(f"no vault at {root}: `co init --vault {root}` makes one, `--vault DIR` names another")
     if not os.path.isdir(root):
         raise VaultError(f"{root} is a file: a vault is a folder of notes; name the folder")
     return os.path.realpath(root)
@@ -72,12 +78,11 @@ def scan_vault(root: str, exclude: Sequence[str] = ()) -> Scan:
             finally:
                 if isinstance(handle, int):
                     os.close(handle)
-        except FileNotFoundError if folder else ():
-            continue  # removed while we walked
         except OSError as error:
             if not folder:
                 raise VaultError(f"the vault {root} cannot be read: {error.strerror}; check its permissions") from None
-            odd.append((folder, f"folder cannot be read: {error.strerror}"))
+            if not isinstance(error, FileNotFoundError):  # removed while we walked
+                odd.append((folder, UNREAD_FOLDER + str(error.strerror)))
             continue
         if names:
             count += len(names)
@@ -93,7 +98,7 @@ def _open_folder(path: str) -> int | str:
 def _list_folder(
     handle: int | str, folder: str, excluded: Excluded | None, waiting: list[str], odd: list[tuple[str, str]]
 ) -> tuple[list[str], list[int]]:
-    """The notes of one folder: their names, and size, mtime and inode of each in a row. Folders in it join `waiting`."""
+    """The notes of one folder: their names, and size, mtime and inode of each in a row. Its folders join `waiting`."""
     names: list[str] = []
     states: list[int] = []
     prefix = f"{folder}/" if folder else ""
@@ -123,14 +128,14 @@ def _list_folder(
     return names, states
 
 
-def _pack(names: Sequence[str], states: Iterable[int]) -> bytes:
-    """Numbers first, then names: far cheaper than a text of them."""
-    numbers = array("q", [len(names)])
+def _pack(names: list[str], states: list[int]) -> bytes:
+    """How many, the numbers, the names: far cheaper than a text of them."""
     try:
-        numbers.extend(states)
-    except OverflowError:  # inodes of some network file systems use all 64 bits
-        numbers = array("q", [len(names), *((number + (1 << 63)) % (1 << 64) - (1 << 63) for number in states)])
-    return numbers.tobytes() + "\0".join(names).encode("utf-8", "surrogateescape")
+        numbers = struct.pack(f"q{len(states)}q", len(names), *states)
+    except struct.error:  # inodes of some network file systems use all 64 bits
+        signed = [(number + (1 << 63)) % (1 << 64) - (1 << 63) for number in states]
+        numbers = struct.pack(f"q{len(signed)}q", len(names), *signed)
+    return numbers + "\0".join(names).encode("utf-8", "surrogateescape")
 
 
 def pack_listing(entries: dict[str, State]) -> bytes:
@@ -142,12 +147,9 @@ def entries_of(listing: bytes) -> dict[str, State]:
     """Name to state."""
     if not listing:
         return {}
-    numbers = array("q")
-    size = numbers.itemsize
-    numbers.frombytes(listing[:size])
-    end = size + numbers.pop() * 3 * size
-    numbers.frombytes(listing[size:end])
-    names = listing[end:].decode("utf-8", "surrogateescape").split("\0")
+    (count,) = struct.unpack_from("q", listing)
+    numbers = struct.unpack_from(f"{3 * count}q", listing, 8)
+    names = listing[8 + 24 * count :].decode("utf-8", "surrogateescape").split("\0")
     return dict(zip(names, map(State, numbers[::3], numbers[1::3], numbers[2::3]), strict=True))
 
 

@@ -8,7 +8,22 @@ from hypothesis import strategies as st
 
 KEYS = ("title", "tags", "created", "x", "Über", "a-b", "cssclasses", "draft", "weight")
 PLAIN = st.sampled_from(
-    ["Blue first", "NO", "on", "1.10", "12", "-3", "0.5", "true", "null", "~", "2026-03-01", "2026-03-01T10:00:00Z", "a#b", "07"]
+    [
+        "Blue first",
+        "NO",
+        "on",
+        "1.10",
+        "12",
+        "-3",
+        "0.5",
+        "true",
+        "null",
+        "~",
+        "2026-03-01",
+        "2026-03-01T10:00:00Z",
+        "a#b",
+        "07",
+    ]
 )
 WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Zl", "Zp", "Cn"]), max_size=12)
 QUOTED = st.one_of(
@@ -17,7 +32,14 @@ QUOTED = st.one_of(
 )
 FLOW = st.sampled_from(["[]", "[a, b]", "[ deploy , ops ]", '["a, b", c]', "[1, true, null]", "{a: 1, b: [x]}", "{}"])
 BLOCK = st.sampled_from(
-    ["|\n  two\n  lines", ">-\n  folded\n  text", "\n  - one\n  - two", "\n- flush", "\n  inner: 1\n  other: 2", "|\n\n  # not a comment"]
+    [
+        "|\n  two\n  lines",
+        ">-\n  folded\n  text",
+        "\n  - one\n  - two",
+        "\n- flush",
+        "\n  inner: 1\n  other: 2",
+        "|\n\n  # not a comment",
+    ]
 )
 GAP = st.sampled_from([" ", "  ", "    "])
 COMMENT = st.sampled_from(["", "", " # why", "   # kind: memory | article"])
@@ -70,6 +92,8 @@ def blocks(draw: st.DrawFn) -> Block:
     found = [draw(entries(key)) for key in keys]
     newline = draw(st.sampled_from(["\n", "\n", "\r\n"]))
     bom = draw(st.sampled_from(["", "", "\ufeff"]))
-    body = draw(st.sampled_from(["", "Body.\n", "\nBody\n---\nnot: frontmatter\n", "no newline at the end", "a\r\nb\n"]))
+    body = draw(
+        st.sampled_from(["", "Body.\n", "\nBody\n---\nnot: frontmatter\n", "no newline at the end", "a\r\nb\n"])
+    )
     inside = "".join(entry.above + entry.lines for entry in found)
     return Block(bom + f"---\n{inside}---\n".replace("\n", newline) + body, found, newline)

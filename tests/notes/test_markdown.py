@@ -50,7 +50,11 @@ def test_inline_tags_are_found(body: str, tags: tuple[str, ...]) -> None:
 def test_headings_know_their_level_text_and_line() -> None:
     text = "# One\n\n```\n# code\n```\n### Three ###\n#nospace\n    # indented code\n~~~\n## no\n~~~\n## Two"
 
-    assert [tuple(heading) for heading in headings(text.split("\n"))] == [(1, "One", 0), (3, "Three", 5), (2, "Two", 11)]
+    assert [tuple(heading) for heading in headings(text.split("\n"))] == [
+        (1, "One", 0),
+        (3, "Three", 5),
+        (2, "Two", 11),
+    ]
 
 
 def test_an_unclosed_fence_reaches_to_the_end() -> None:

@@ -11,11 +11,28 @@ from co_cli.notes.plain_yaml import read_plain, resolve_scalar
 from co_cli.notes.yaml_handler import NoteHandler
 from tests.notes.frontmatters import Block, blocks
 
-FRAGMENTS = st.sampled_from(
-    ["a", "b c", ":", ": ", "- ", "#", " # ", "[", "]", ", ", "{", "}", '"', "'", "\\", "\n", "\n  ", "\r\n", "1", "-1", "0.5", "1e3"]
-    + ["true", "~", "null", "<<", "&x", "*x", "!", "|", ">", "%", "@", "`", "?", "? ", "=", "---", "...", "é", "\u2028", "\x85"]
-    + ["\x0c", "\x1c", "\ufeff", "\t", "key: ", "tags:", "2026-01-01", ",", "-", "\n- ", "\nk: ", "\u00a0", "\u3000", "_", ".5", "1_000"]
+MARKS = "a :-#[]{}\"'\\~!|>%@`?=é_,\t\ufeff\u00a0\u3000\u2028\x85\x0c\x1c"
+PIECES = (
+    ": ",
+    "- ",
+    " # ",
+    "? ",
+    "\n",
+    "\n  ",
+    "\r\n",
+    "\n- ",
+    "\nk: ",
+    "key: ",
+    "tags:",
+    "b c",
+    "<<",
+    "&x",
+    "*x",
+    "---",
+    "...",
 )
+SCALARS = ("1", "-1", "0.5", ".5", "1e3", "1_000", "true", "null", "2026-01-01")
+FRAGMENTS = st.sampled_from([*MARKS, *PIECES, *SCALARS])
 LINES = st.lists(FRAGMENTS, max_size=12).map("".join)
 
 
@@ -35,9 +52,14 @@ def test_it_agrees_with_yaml_on_ordinary_frontmatter(block: Block) -> None:
     agree("".join(entry.above + entry.lines for entry in block.entries))
 
 
-@given(block=st.one_of(LINES, st.lists(st.tuples(st.sampled_from("abc"), LINES), max_size=4).map(
-    lambda pairs: "\n".join(f"{key}: {value}" for key, value in pairs)
-)))
+@given(
+    block=st.one_of(
+        LINES,
+        st.lists(st.tuples(st.sampled_from("abc"), LINES), max_size=4).map(
+            lambda pairs: "\n".join(f"{key}: {value}" for key, value in pairs)
+        ),
+    )
+)
 @settings(deadline=None, max_examples=1000)
 @example("a: 1\x0cb: 2")
 @example("a: b\u2028c: d")
@@ -65,7 +87,18 @@ def test_the_usual_frontmatter_needs_no_yaml_library(block: str) -> None:
 
 @pytest.mark.parametrize(
     "block",
-    ["a: |\n  x\n", "a: {b: c}\n", "a: b: c\n", "a: &x 1\n", "a: b # comment\n", "a: 1\na: 2\n", "a:\tb\n", "- a\n", "just text\n", "a:\n  b: c\n"],
+    [
+        "a: |\n  x\n",
+        "a: {b: c}\n",
+        "a: b: c\n",
+        "a: &x 1\n",
+        "a: b # comment\n",
+        "a: 1\na: 2\n",
+        "a:\tb\n",
+        "- a\n",
+        "just text\n",
+        "a:\n  b: c\n",
+    ],
 )
 def test_what_is_beyond_it_is_left_to_the_yaml_library(block: str) -> None:
     assert read_plain(block) is None

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from co_cli.notes.refs import lines_of, path_of, ref_of, without_lines
 
-NAMES = st.text(st.characters(codec="utf-8", exclude_characters="/#\\\0", exclude_categories=["Cs"]), min_size=1, max_size=20)
+NAMES = st.text(
+    st.characters(codec="utf-8", exclude_characters="/\\\0", exclude_categories=["Cs"]), min_size=1, max_size=20
+)
 ENDINGS = st.sampled_from([".md", ".markdown", ".MD"])
 
 
@@ -20,6 +22,7 @@ ENDINGS = st.sampled_from([".md", ".markdown", ".MD"])
         ("inbox/oak.md", "article", "article:/inbox/oak"),
         ("README.md", "article", "article:/README"),
         ("articles/oak.md", "memory", "memory:/articles/oak"),
+        ("articles/c#.md", "article", "article:c#"),
         ("memories/oak.markdown", "memory", "memory:oak.markdown"),
     ],
 )
@@ -37,7 +40,12 @@ def test_every_path_comes_back_from_its_ref(folders: list[str], name: str, endin
 
 @pytest.mark.parametrize(
     ("ref", "lines"),
-    [("article:oak#L10-24", (10, 24)), ("article:oak#L10-L24", (10, 24)), ("article:oak#L7", (7, 7)), ("article:oak", None)],
+    [
+        ("article:oak#L10-24", (10, 24)),
+        ("article:oak#L10-L24", (10, 24)),
+        ("article:oak#L7", (7, 7)),
+        ("article:oak", None),
+    ],
 )
 def test_a_ref_may_point_at_lines(ref: str, lines: tuple[int, int] | None) -> None:
     assert lines_of(ref) == lines

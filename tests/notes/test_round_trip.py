@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from co_cli.errors import FrontmatterError
+from co_cli.errors import FrontmatterError, InvalidInputError
 from co_cli.notes.editing import render_note, set_body, set_fields
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.note import NotTextError, read_note
@@ -33,7 +33,9 @@ def test_any_text_is_the_same_after_changing_nothing(text: str, inside: str, key
 
 @given(block=blocks(), value=VALUES, data=st.data())
 @settings(deadline=None, max_examples=300)
-def test_setting_one_field_changes_the_lines_of_that_field_only(block: Block, value: object, data: st.DataObject) -> None:
+def test_setting_one_field_changes_the_lines_of_that_field_only(
+    block: Block, value: object, data: st.DataObject
+) -> None:
     number = data.draw(st.integers(0, len(block.entries) - 1))
     key = block.entries[number].key
     before = read_frontmatter(block.text)
@@ -77,7 +79,8 @@ def test_a_new_field_is_one_more_line_at_the_end_of_the_block(block: Block, valu
     assert edited.endswith(block.text[front.end :])
     added = edited[front.end : len(edited) - len(block.text) + front.end]
     assert added.startswith("importance: ") or added.startswith("importance:")
-    assert added.count("\n") == 1 and added.endswith(block.newline)
+    assert added.count("\n") == 1
+    assert added.endswith(block.newline)
     assert read_frontmatter(edited).metadata["importance"] == value
 
 
@@ -118,3 +121,25 @@ def test_broken_frontmatter_is_not_edited_by_guessing() -> None:
 
     assert str(refused.value).startswith("memories/a.md:")
     assert "\n" not in str(refused.value)
+
+
+@given(text=st.text(), value=VALUES)
+@settings(deadline=None)
+def test_a_note_without_frontmatter_gets_one_above_its_untouched_text(text: str, value: object) -> None:
+    front = read_frontmatter(text)
+    if front.body > front.start:
+        return
+
+    edited = set_fields(text, {"importance": value})
+
+    assert edited.endswith(text[front.start :])
+    after = read_frontmatter(edited)
+    assert after.metadata == {"importance": value}
+    assert edited[after.body :] == text[front.start :]
+
+
+@pytest.mark.parametrize("name", ["a: b", "#x", "- x", "", " x", "x ", "a\nb", "null", "true", "[x]", "&a", "a:"])
+def test_a_name_that_frontmatter_would_misread_is_refused(name: str) -> None:
+    for attempt in (lambda: set_fields("---\na: 1\n---\n", {name: "v"}), lambda: render_note({name: "v"}, "Body.")):
+        with pytest.raises(InvalidInputError):
+            attempt()

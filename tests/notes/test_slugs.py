@@ -62,10 +62,13 @@ def test_any_title_gives_a_portable_name(title: str) -> None:
     assert len(slug) <= LONGEST + len("-note")
     assert len(slug.encode()) <= LONGEST_BYTES + len("-note")
     assert slug == name_key(slug)
-    assert not slug.startswith((".", "-")) and not slug.endswith((".", " ", "-"))
+    assert not slug.startswith((".", "-"))
+    assert not slug.endswith((".", " ", "-"))
 
 
-@given(titles=st.lists(st.text(max_size=40) | st.sampled_from(["../../x", "/x", "X", "x", "CON"]), min_size=1, max_size=4))
+@given(
+    titles=st.lists(st.text(max_size=40) | st.sampled_from(["../../x", "/x", "X", "x", "CON"]), min_size=1, max_size=4)
+)
 @settings(deadline=None, max_examples=50)
 def test_any_title_yields_a_path_inside_the_vault(titles: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
     root = tmp_path_factory.mktemp("vault")
@@ -77,7 +80,9 @@ def test_any_title_yields_a_path_inside_the_vault(titles: list[str], tmp_path_fa
         real = Path(os.path.realpath(store.absolute(path)))
         assert real.parent == (root / "memories").resolve()
         assert real.read_bytes() == str(number).encode()
-    assert sorted(file.name for file in root.rglob("*") if file.is_file()) == sorted(path.split("/")[1] for path in paths)
+    assert sorted(file.name for file in root.rglob("*") if file.is_file()) == sorted(
+        path.split("/")[1] for path in paths
+    )
 
 
 def test_composed_and_decomposed_twins_have_one_name() -> None:

@@ -19,7 +19,9 @@ def store(vault: Vault) -> NoteStore:
     return NoteStore(str(vault.root))
 
 
-@pytest.mark.parametrize("path", ["../x.md", "/etc/passwd", "a/../../x.md", "a//b.md", "./a.md", "", "a\\b.md", "a\0b.md", "memories/.."])
+@pytest.mark.parametrize(
+    "path", ["../x.md", "/etc/passwd", "a/../../x.md", "a//b.md", "./a.md", "", "a\\b.md", "a\0b.md", "memories/.."]
+)
 def test_a_path_that_leaves_the_vault_is_refused(store: NoteStore, path: str) -> None:
     for attempt in (store.absolute, store.read, store.exists, store.trash, lambda path: store.replace(path, b"", b"")):
         with pytest.raises(VaultError):

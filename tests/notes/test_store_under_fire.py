@@ -86,7 +86,8 @@ def test_a_folder_without_write_permission_is_one_line_and_exit_code_3(co: Co, v
 
     assert (ran.code, ran.out) == (3, "")
     assert ran.err.count("\n") == 1
-    assert "no permission" in ran.err and "memories" in ran.err
+    assert "no permission" in ran.err
+    assert "memories" in ran.err
 
 
 @pytest.mark.skipif(not can_obey(), reason="this root cannot give up its right to ignore permissions")
@@ -135,9 +136,11 @@ def test_a_file_system_that_refuses_to_write_more_is_one_line_and_leaves_nothing
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     disk = tmp_path / "disk"
     disk.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)], capture_output=True, check=False
-    ) if os.geteuid() == 0 else None
+    mounted = (
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)], capture_output=True, check=False)
+        if os.geteuid() == 0
+        else None
+    )
     if mounted is None or mounted.returncode:
         pytest.skip("a small file system can only be mounted by root, outside most containers")
     yield disk

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from co_cli.notes.note import Note, read_note
 from co_cli.sources.passages import HARD_LIMIT, LONGEST, passages_of
 
-LINE = st.sampled_from(["", "# One", "## Two", "### Three", "words of a line", "```", "~~~", "- item", "x" * 300, "# One # ", "    code"])
+LINE = st.sampled_from(
+    ["", "# One", "## Two", "### Three", "words of a line", "```", "~~~", "- item", "x" * 300, "# One # ", "    code"]
+)
 
 
 def article(body: str, head: str = "") -> Note:
@@ -20,11 +22,16 @@ def test_a_memory_is_one_passage_whatever_its_headings() -> None:
 
     passages = passages_of(note)
 
-    assert [(one.text, one.first_line, one.last_line) for one in passages] == [("# One\n\ntext\n\n# Two\n\nmore", 5, 11)]
+    assert [(one.text, one.first_line, one.last_line) for one in passages] == [
+        ("# One\n\ntext\n\n# Two\n\nmore", 5, 11)
+    ]
 
 
 def test_an_article_is_cut_at_its_headings_and_knows_its_lines() -> None:
-    note = article("Intro.\n\n# Deploys\n\nBlue first.\n\n## Rolling back\n\nGreen again.\n\n# After\nParty.\n", "---\ntitle: Guide\n---\n")
+    note = article(
+        "Intro.\n\n# Deploys\n\nBlue first.\n\n## Rolling back\n\nGreen again.\n\n# After\nParty.\n",
+        "---\ntitle: Guide\n---\n",
+    )
 
     assert [tuple(passage) for passage in passages_of(note)] == [
         ("Intro.", 4, 4, ""),

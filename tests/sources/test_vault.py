@@ -8,26 +8,53 @@ from pathlib import Path
 import pytest
 
 from co_cli.errors import VaultError
-from co_cli.sources.vault import entries_of, read_entry, require_vault, scan_vault
+from co_cli.sources.vault import entries_of, entry_of, require_vault, scan_vault
 from tests.vault import Vault
 
 
 def paths(vault: Vault, *exclude: str) -> list[str]:
     scan = scan_vault(str(vault.root), exclude)
-    found = [read_entry(folder, text).path for folder, listing in scan.listings.items() for text in entries_of(folder, listing).values()]
+    found = [
+        entry_of(folder, name, state).path
+        for folder, listing in scan.listings.items()
+        for name, state in entries_of(listing).items()
+    ]
     assert scan.notes == len(found)
     return sorted(found)
 
 
 def test_markdown_files_are_notes_wherever_they_lie(vault: Vault) -> None:
-    for path in ("memories/a.md", "articles/deep/er/b.md", "c.md", "inbox/d.markdown", "e.MD", "articles/a folder.md/f.md"):
+    for path in (
+        "memories/a.md",
+        "articles/deep/er/b.md",
+        "c.md",
+        "inbox/d.markdown",
+        "e.MD",
+        "articles/a folder.md/f.md",
+    ):
         vault.write(path, "x")
 
-    assert paths(vault) == ["articles/a folder.md/f.md", "articles/deep/er/b.md", "c.md", "e.MD", "inbox/d.markdown", "memories/a.md"]
+    assert paths(vault) == [
+        "articles/a folder.md/f.md",
+        "articles/deep/er/b.md",
+        "c.md",
+        "e.MD",
+        "inbox/d.markdown",
+        "memories/a.md",
+    ]
 
 
 def test_hidden_names_and_other_files_are_left_out(vault: Vault) -> None:
-    for path in (".hidden.md", ".obsidian/a.md", ".git/b.md", ".trash/20260101T000000Z/c.md", "memories/.co-tmp-1", "d.txt", "e.pdf", "md"):
+    for path in (
+        ".hidden.md",
+        ".obsidian/a.md",
+        ".git/b.md",
+        ".trash/20260101T000000Z/c.md",
+        "memories/.co-tmp-1",
+        "d.txt",
+        "e.pdf",
+        "md",
+    ):
         vault.write(path, "x")
 
     assert paths(vault) == []

@@ -1,0 +1,53 @@
+"""Run `co` on a terminal of 80 columns, and look at what it drew."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import unicodedata
+from fcntl import ioctl
+from pathlib import Path
+from termios import TIOCSWINSZ
+
+ESCAPES = re.compile(r"\x1b\[[0-9;]*[mK]")
+
+
+def on_terminal(folder: Path, *arguments: str, columns: int = 80, **environ: str) -> str:
+    """Everything that the command drew, escape sequences included, with plain line ends."""
+    ours, theirs = pty.openpty()
+    ioctl(theirs, TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    env = {**os.environ, "TERM": "xterm-256color", **environ}
+    command = [sys.executable, "-m", "co_cli", *arguments]
+    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, cwd=folder, env=env)
+    os.close(theirs)
+    drawn = b""
+    while True:
+        try:
+            block = os.read(ours, 65_536)
+        except OSError:  # Linux says so when the other side is closed
+            break
+        if not block:
+            break
+        drawn += block
+    process.wait(30)
+    os.close(ours)
+    return drawn.decode("utf-8").replace("\r\n", "\n")
+
+
+def plain(drawn: str) -> str:
+    return ESCAPES.sub("", drawn)
+
+
+def widest(drawn: str) -> int:
+    """The widest line, in columns."""
+    return max(sum(_columns(letter) for letter in line) for line in plain(drawn).split("\n"))
+
+
+def _columns(letter: str) -> int:
+    if unicodedata.category(letter) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(letter) in ("W", "F") else 1

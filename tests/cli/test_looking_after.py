@@ -1,0 +1,145 @@
+"""`co sync`, `rebuild`, `status`, `doctor`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+import pytest
+
+from tests.command import Co
+from tests.vault import Vault
+
+
+def test_sync_says_what_changed(co: Co, vault: Vault) -> None:
+    vault.write("memories/oak.md", "Oaks.")
+    vault.write("memories/elm.md", "Elms.")
+    assert co("sync").out == "2 added\n"
+
+    vault.write("memories/oak.md", "Oaks live long.")
+    vault.delete("memories/elm.md")
+    vault.write("memories/yew.md", "Yews.")
+    report = co("sync", "--json").json
+
+    assert (report["added"], report["changed"], report["removed"]) == (
+        ["memories/yew.md"],
+        ["memories/oak.md"],
+        ["memories/elm.md"],
+    )
+    assert set(report) == {"added", "changed", "moved", "removed", "unchanged", "skipped", "problems"}
+    assert co("sync").out == "2 unchanged\n"
+
+
+def test_an_empty_vault_is_said(co: Co) -> None:
+    assert co("sync").out == "The vault is empty.\n"
+
+
+def test_sync_reports_what_it_could_not_read_with_file_and_line(co: Co, vault: Vault, tmp_path: Path) -> None:
+    vault.write("memories/broken.md", "---\ntitle: T\nx: [1\n---\nStill about zebras.\n")
+    vault.write("memories/latin.md", b"caf\xe9 giraffes")
+    vault.write("memories/binary.md", b"\0\0")
+    vault.path("memories/link.md").symlink_to(tmp_path)
+
+    out = co("sync").out
+
+    assert "problem  memories/broken.md: line 4: " in out
+    assert "problem  memories/latin.md: line 1: not valid UTF-8; save it as UTF-8 (indexed by its body)\n" in out
+    assert "skipped  memories/binary.md: not a text file\n" in out
+    assert "skipped  memories/link.md: symbolic link, not followed\n" in out
+    for word in ("zebras", "giraffes"):
+        assert co("search", word, "--no-sync", "--backend", "fts5").code == 0
+
+
+def test_rebuild_reads_everything_again(co: Co, vault: Vault, data_dir: Path) -> None:
+    vault.write("memories/oak.md", "Oaks.")
+    co("sync")
+
+    assert co("rebuild").out == "1 added\n"
+    assert co("rebuild", "--json").json["added"] == ["memories/oak.md"]
+    assert co("search", "oaks", "--no-sync").code == 0
+
+
+def test_a_deleted_search_db_comes_back_with_the_next_search(co: Co, vault: Vault, data_dir: Path) -> None:
+    vault.write("memories/oak.md", "Oaks.")
+    co("sync")
+    for file in data_dir.glob("search.db*"):
+        file.unlink()
+
+    assert co("search", "oaks").code == 0
+
+
+def test_status_is_numbers(co: Co, vault: Vault, data_dir: Path) -> None:
+    vault.write("memories/oak.md", "Oaks.")
+    vault.write("articles/a.md", "# A\n\ntext\n\n# B\n\ntext\n")
+    co("sync")
+    vault.write("memories/elm.md", "Elms.")
+
+    state = co("status", "--json").json
+    shown = co("status").out
+
+    assert (state["vault"], state["notes"], state["waiting"]) == (str(vault.root), {"article": 1, "memory": 1}, 1)
+    assert state["search_db"] == str(data_dir / "search.db")
+    assert state["search_db_bytes"] > 0
+    assert "1 files changed since" in shown or "1 file changed since" in shown
+    assert str(vault.root) in shown
+
+
+def test_doctor_finds_nothing_wrong_in_a_healthy_vault(co: Co, vault: Vault) -> None:
+    vault.write("memories/oak.md", "Oaks.")
+    co("sync")
+
+    ran = co("doctor")
+
+    assert ran.code == 0
+    assert all(line.startswith("ok  ") for line in ran.out.splitlines())
+    assert {finding["level"] for finding in co("doctor", "--json").json} == {"ok"}
+
+
+def test_doctor_names_a_cure_for_each_finding(co: Co, vault: Vault) -> None:
+    vault.write("memories/oak.md", "Oaks.")
+    co("sync")
+    vault.write("memories/broken.md", "---\nx: [1\n---\nBody.")
+    vault.write("memories/binary.md", b"\0")
+
+    findings = [finding for finding in co("doctor", "--json").json if finding["level"] != "ok"]
+    assert any("2 files changed" in finding["text"] for finding in findings)
+    assert all(finding["cure"] for finding in findings)
+
+    fixed = co("doctor", "--fix", "--json").json
+    assert any(finding["fixed"] for finding in fixed)
+    after = [finding for finding in co("doctor", "--json").json if finding["level"] != "ok"]
+    assert sorted(finding["cure"] for finding in after) == [
+        "mend it: co edit memories/broken.md",
+        "mend or exclude memories/binary.md",
+    ]
+    assert co("doctor").out.count("cure: ") == 2
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "insert into docs_fts(docs_fts) values('delete-all')",
+        "update docs set hash = 'x'",
+        "delete from docs",
+    ],
+)
+def test_doctor_finds_damage_in_the_index_and_mends_it(co: Co, vault: Vault, data_dir: Path, damage: str) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    co("sync")
+    connection = apsw.Connection(str(data_dir / "search.db"))
+    connection.execute(damage)
+    connection.close()
+
+    assert co("doctor").code == 3
+    assert co("doctor", "--fix").code == 0
+    assert co("doctor").code == 0
+    assert co("search", "oaks", "--no-sync", "--backend", "fts5").code == 0
+
+
+def test_doctor_on_a_data_folder_that_cannot_be_is_exit_code_3(co: Co, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+
+    ran = co("doctor", "--data-dir", str(tmp_path / "file"))
+
+    assert ran.code == 3
+    assert "Traceback" not in ran.err

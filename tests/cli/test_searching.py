@@ -1,0 +1,159 @@
+"""`co search` and `co recall`."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.command import Co
+from tests.vault import Vault
+
+KEYS = ["query", "state", "degraded", "backend", "searched", "hits", "took_ms"]
+HIT_KEYS = {"ref", "source", "path", "title", "snippet", "lines", "score", "signals", "tags", "created"}
+
+
+@pytest.fixture(autouse=True)
+def trees(vault: Vault) -> None:
+    vault.write(
+        "memories/oak.md",
+        "---\ntitle: Oaks\ntags: [tree, old]\ncategory: fact\ncreated: 2026-01-10\nwood: hard\n---\n"
+        "Oaks live for centuries in the park.\n",
+    )
+    vault.write(
+        "memories/elm.md",
+        "---\ntitle: Elms\ntags: [tree]\ncreated: 2026-06-10\nwood: soft\n---\nElms stand in the park.\n",
+    )
+    vault.write(
+        "articles/parks.md", "---\ntitle: Parks\n---\n# Parks\n\nIntro.\n\n## Paths\n\nGravel paths cross the park.\n"
+    )
+
+
+def refs(co: Co, *arguments: str) -> list[str]:
+    ran = co("search", *arguments, "--json", "--backend", "fts5")
+    assert ran.code == (0 if ran.json["hits"] else 1)
+    return [hit["ref"].split("#")[0] for hit in ran.json["hits"]]
+
+
+def test_a_person_sees_title_ref_snippet_tags_and_age(co: Co) -> None:
+    ran = co("search", "centuries", "--backend", "fts5")
+
+    assert ran.code == 0
+    lines = ran.out.splitlines()
+    assert lines[0] == "Oaks  memory:oak"
+    assert lines[1] == "  Oaks live for centuries in the park."
+    assert lines[2].startswith("  #tree #old · ")
+    assert "ago" in lines[2] or "today" in lines[2]
+
+
+def test_a_program_gets_one_object_with_the_agreed_names(co: Co) -> None:
+    found = co("search", "centuries", "--json").json
+
+    assert list(found) == KEYS
+    assert (found["query"], found["state"], found["degraded"], found["backend"]) == ("centuries", "found", [], "hybrid")
+    assert found["searched"]["notes"] == 3
+    assert found["searched"]["passages"] == 4
+    assert found["searched"]["fresh_as_of"]
+    hit = found["hits"][0]
+    assert set(hit) >= HIT_KEYS
+    assert (hit["ref"], hit["source"], hit["lines"], hit["tags"]) == ("memory:oak", "memory", [8, 8], ["tree", "old"])
+    assert hit["created"] == "2026-01-10T00:00:00Z"
+
+
+def test_nothing_found_is_exit_code_1_and_says_how_much_was_searched(co: Co) -> None:
+    ran = co("search", "zeppelin", "--backend", "fts5")
+    assert (ran.code, ran.err) == (1, "")
+    assert ran.out.startswith("Nothing found: 3 notes searched, index fresh as of 20")
+
+    found = co("search", "zeppelin", "--backend", "fts5", "--json")
+    assert (found.code, found.json["state"], found.json["hits"]) == (1, "absent", [])
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ((), ["article:parks", "memory:elm", "memory:oak"]),
+        (("--source", "article"), ["article:parks"]),
+        (("--source", "memory"), ["memory:elm", "memory:oak"]),
+        (("--tag", "tree"), ["memory:elm", "memory:oak"]),
+        (("-t", "tree", "-t", "#OLD"), ["memory:oak"]),
+        (("-t", "old", "-t", "nothing", "--any-tag"), ["memory:oak"]),
+        (("--category", "Fact"), ["memory:oak"]),
+        (("--since", "2026-03-01", "--source", "memory"), ["memory:elm"]),
+        (("--until", "2026-01-10"), ["memory:oak"]),
+        (("--until", "2026-01-09"), []),
+        (("--where", "wood=hard"), ["memory:oak"]),
+        (("--where", "wood=hard", "--where", "category=x"), []),
+    ],
+)
+def test_filters_narrow_a_search(co: Co, options: tuple[str, ...], expected: list[str]) -> None:
+    assert sorted(refs(co, "park", *options)) == expected
+
+
+def test_limit_cuts_the_list(co: Co) -> None:
+    assert len(refs(co, "park", "-n", "1")) == 1
+
+
+def test_a_phrase_and_a_refused_word(co: Co) -> None:
+    assert refs(co, '"gravel paths"') == ["article:parks"]
+    assert refs(co, "park -intro -gravel -elms") == ["memory:oak"]
+
+
+def test_words_need_no_quotes(co: Co) -> None:
+    assert refs(co, "gravel", "paths")[0] == "article:parks"
+
+
+def test_a_file_saved_a_moment_ago_is_found_unless_told_not_to_look(co: Co, vault: Vault) -> None:
+    assert refs(co, "yews") == []
+    vault.write("memories/yew.md", "Yews are evergreen.")
+
+    assert refs(co, "yews", "--no-sync") == []
+    assert refs(co, "yews") == ["memory:yew"]
+
+
+@pytest.mark.parametrize("backend", ["grep", "fts5", "hybrid"])
+def test_every_backend_answers(co: Co, backend: str) -> None:
+    found = co("search", "centuries", "--backend", backend, "--json")
+
+    assert found.json["hits"][0]["ref"] == "memory:oak"
+    assert found.json["backend"] == backend
+
+
+def test_recall_shows_memories_whole_and_no_articles(co: Co, vault: Vault) -> None:
+    vault.write(
+        "memories/long.md", "# Ash\n\nAshes burn well.\n\n" + "More about the park.\n" * 60 + "\nThe very end.\n"
+    )
+
+    ran = co("recall", "ashes", "--backend", "fts5")
+
+    assert ran.code == 0
+    assert "  The very end." in ran.out
+    assert {hit["source"] for hit in co("recall", "park", "--json").json["hits"]} == {"memory"}
+
+
+def test_recall_of_a_note_that_vanished_shows_what_the_index_has(co: Co, vault: Vault) -> None:
+    co("sync")
+    vault.delete("memories/oak.md")
+
+    ran = co("recall", "centuries", "--no-sync", "--backend", "fts5")
+
+    assert ran.code == 0
+    assert "Oaks live for centuries" in ran.out
+
+
+def test_without_a_usable_index_the_files_answer_and_say_so(co: Co, vault: Vault, tmp_path) -> None:
+    (tmp_path / "not-a-folder").write_text("")
+    ran = co("search", "centuries", "--data-dir", str(tmp_path / "not-a-folder"), "--json")
+
+    assert ran.code == 0
+    assert ran.json["hits"][0]["ref"] == "memory:oak"
+    assert ran.json["backend"] == "grep"
+    assert ran.json["degraded"]
+
+
+@pytest.mark.parametrize(
+    "query", ["AND", "NEAR(", '"', "-", "*", "^x", "a:b", "(((", "🎉", "' or 1=1 --", "\\", "-oak", "x" * 30_000]
+)
+def test_whatever_is_typed_is_a_query(co: Co, query: str) -> None:
+    ran = co("search", "--", query)
+
+    assert ran.code in (0, 1)
+    assert ran.err == ""

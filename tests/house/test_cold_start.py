@@ -1,0 +1,87 @@
+"""A search of a synced vault starts like grep: what is slow to import is not imported."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.command import Co, Ran
+from tests.vault import Vault
+
+SLOW = (
+    "pydantic",
+    "pydantic_ai",
+    "numpy",
+    "rich",
+    "yaml",
+    "frontmatter",
+    "dataclasses",
+    "pathlib",
+    "rapidfuzz",
+    "sqlite_vec",
+)
+SLOW += (
+    "tomllib",
+    "importlib.metadata",
+    "asyncio",
+    "httpx",
+    "ollama",
+    "onnxruntime",
+    "pathspec",
+    "subprocess",
+    "tempfile",
+    "logging",
+)
+
+
+def imported(ran: Ran) -> set[str]:
+    return set(re.findall(r"^import time:.*\|\s*(\S+)$", ran.err, re.MULTILINE))
+
+
+@pytest.mark.parametrize("backend", ["fts5", "hybrid"])
+def test_a_cold_search_imports_nothing_slow(co: Co, vault: Vault, backend: str) -> None:
+    vault.write("memories/oak.md", "---\ntitle: Oaks\ntags: [tree]\n---\nOaks live long.")
+    vault.write("articles/park.md", "# Park\n\nThe park has oaks.")
+    co("sync")
+
+    ran = co.process("search", "how old do oaks get", "--no-sync", "--backend", backend, python=("-X", "importtime"))
+
+    assert ran.code == 0
+    assert "memory:oak" in ran.out
+    seen = imported(ran)
+    assert "co_cli.knowledge_base" in seen
+    assert sorted(name for name in seen if name in SLOW or name.split(".")[0] in SLOW) == []
+
+
+def test_freshness_is_checked_without_a_parser(co: Co, vault: Vault) -> None:
+    import os
+
+    os.utime(
+        vault.write("memories/oak.md", "Oaks live long."), ns=(10**18, 10**18)
+    )  # long ago: nothing racy to read again
+    co("sync")
+
+    ran = co.process("search", "oaks", python=("-X", "importtime"))
+
+    assert ran.code == 0
+    assert not imported(ran) & {"co_cli.notes.note", "co_cli.notes.frontmatter", "co_cli.index.sync", "yaml"}
+
+
+def test_import_co_cli_alone_costs_next_to_nothing(co: Co) -> None:
+    import subprocess
+    import sys
+
+    code = "import sys; before = set(sys.modules); import co_cli; print(*sorted(set(sys.modules) - before))"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert ran.stdout.split() == ["co_cli"]
+
+
+def test_every_public_name_can_be_imported() -> None:
+    import co_cli
+
+    for name in co_cli.__all__:
+        assert getattr(co_cli, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
+        _ = co_cli.Nonsense

@@ -1,0 +1,107 @@
+"""Text in scripts that are written without spaces is found by any part of it; others by their words."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from co_cli.index.knowledge_index import KnowledgeIndex
+from co_cli.index.match import read_query
+from co_cli.index.spaceless import grams, run_grams, runs
+from tests.vault import Vault
+
+NOTES = {
+    "chinese": "我们先把流量切到蓝色池,然后再切绿色池。",
+    "japanese": "東京都の会議室は三階にあります。カタカナも使う。",
+    "korean": "배포는 금요일에 하지 않습니다. 파란색이 먼저입니다.",
+    "thai": "เราปล่อยรุ่นใหม่ทุกวันพุธตอนเช้า",
+    "hindi": "हम शुक्रवार को कभी परिनियोजन नहीं करते",
+    "russian": "Мы выпускаем новую версию по средам",
+    "arabic": "نطلق الإصدار الجديد كل أربعاء",
+    "mixed": "Der Deploy heißt 青い月 und läuft nachts.",
+    "english": "We never deploy on Fridays.",
+}
+
+
+@pytest.fixture
+def world(vault: Vault, index: KnowledgeIndex) -> KnowledgeIndex:
+    for name, text in NOTES.items():
+        vault.write(f"memories/{name}.md", text)
+    index.sync()
+    return index
+
+
+def found(index: KnowledgeIndex, query: str) -> list[str]:
+    ids = [match.passage_id for match in index.search(query)]
+    return [passage.path.removeprefix("memories/").removesuffix(".md") for passage in index.passages(ids)]
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("流量", "chinese"),
+        ("蓝色池", "chinese"),
+        ("我们先把流量切到蓝色池", "chinese"),
+        ("池", "chinese"),
+        ("会議室", "japanese"),
+        ("京都", "japanese"),
+        ("階", "japanese"),
+        ("カタカナ", "japanese"),
+        ("カタカナ", "japanese"),
+        ("금요일", "korean"),
+        ("요일", "korean"),
+        ("파란", "korean"),
+        ("รุ่นใหม่", "thai"),
+        ("วันพุธ", "thai"),
+        ("परिनियोजन", "hindi"),
+        ("शुक्रवार", "hindi"),
+        ("версию", "russian"),
+        ("СРЕДАМ", "russian"),
+        ("الإصدار", "arabic"),
+        ("青い月", "mixed"),
+        ("deploy 青い月", "mixed"),
+        ("heisst 青い月", "mixed"),
+        ('"青い月 und läuft"', "mixed"),
+    ],
+)
+def test_a_query_in_any_script_finds_the_note(world: KnowledgeIndex, query: str, name: str) -> None:
+    assert found(world, query)[0] == name
+
+
+@pytest.mark.parametrize("query", ["蓝绿", "都京", "요금", "ฟหก", "परि"])
+def test_what_does_not_stand_there_is_not_found(world: KnowledgeIndex, query: str) -> None:
+    assert found(world, query) == []
+
+
+def test_a_sentence_finds_notes_that_share_a_part_of_it(world: KnowledgeIndex) -> None:
+    assert found(world, "会議室はどこですか")[0] == "japanese"
+
+
+def test_a_refused_word_works_in_every_script(world: KnowledgeIndex) -> None:
+    assert found(world, "deploy") != found(world, "deploy -青い月")
+    assert "mixed" not in found(world, "deploy -青い月")
+    assert found(world, "色 -绿色") == []
+
+
+def test_a_phrase_works_in_every_script(world: KnowledgeIndex) -> None:
+    assert found(world, '"然后再切"') == ["chinese"]
+    assert found(world, '"再切然后"') == []
+
+
+@given(run=st.text(st.sampled_from("東京都木森"), min_size=1, max_size=8), text=st.text(st.sampled_from("東京都木森 a"), max_size=20))
+def test_pairs_find_exactly_the_substrings(run: str, text: str) -> None:
+    """A query's piece is a phrase of pairs (or a prefix): it matches the pairs of a text if the text contains the run."""
+    tokens = grams(text).split()
+    if len(run) == 1:
+        matches = any(token.startswith(run) for token in tokens)
+    else:
+        wanted = run_grams(run)[:-1]
+        matches = any(tokens[place : place + len(wanted)] == wanted for place in range(len(tokens)))
+
+    assert matches == (run in text)
+
+
+def test_half_width_and_full_width_forms_agree() -> None:
+    assert runs("カナ") == runs("カナ")
+    assert read_query("カナ").terms == read_query("カナ").terms

@@ -1,0 +1,274 @@
+"""search.db may be deleted, swapped, of another version, or not a database at all: it comes back from the files."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import apsw
+import pytest
+
+from co_cli.errors import IndexUnavailableError
+from co_cli.index.connection import APPLICATION, SCHEMA_VERSION, Database
+from co_cli.index.knowledge_index import KnowledgeIndex
+from tests.index.contents import contents, contents_from_scratch
+from tests.vault import Vault
+
+
+@pytest.fixture(autouse=True)
+def notes(vault: Vault) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    vault.write("articles/elm.md", "# Elms\n\nElms fall ill.\n\n## Cure\n\nNone.")
+
+
+def aside(data_dir: Path) -> list[Path]:
+    return sorted(path for path in data_dir.iterdir() if path.name.startswith("search.db.2"))
+
+
+def test_a_search_db_that_is_deleted_under_a_running_process_is_rebuilt(
+    vault: Vault, index: KnowledgeIndex, database: Database, data_dir: Path, tmp_path: Path
+) -> None:
+    index.sync()
+    assert index.search("oaks")
+
+    for file in data_dir.iterdir():
+        file.unlink()
+
+    assert index.search("oaks") == []
+    assert sorted(index.sync().added) == ["articles/elm.md", "memories/oak.md"]
+    assert contents(database, vault.root) == contents_from_scratch(vault, tmp_path / "other")
+
+
+def test_a_data_folder_that_is_deleted_under_a_running_process_is_made_again(index: KnowledgeIndex, data_dir: Path) -> None:
+    index.sync()
+
+    shutil.rmtree(data_dir)
+    index.sync()
+
+    assert len(index.search("oaks")) == 1
+
+
+def test_a_log_that_is_deleted_alone_does_no_harm(index: KnowledgeIndex, database: Database, data_dir: Path) -> None:
+    index.sync()
+    database.close()
+
+    for ending in ("-wal", "-shm"):
+        (data_dir / f"search.db{ending}").unlink(missing_ok=True)
+    index.sync()
+
+    assert len(index.search("oaks")) == 1
+
+
+@pytest.mark.parametrize("version", [0, SCHEMA_VERSION - 1, SCHEMA_VERSION + 1])
+def test_another_version_is_replaced_while_its_readers_go_on(
+    index: KnowledgeIndex, database: Database, data_dir: Path, version: int
+) -> None:
+    index.sync()
+    database.close()
+    older = apsw.Connection(str(data_dir / "search.db"))
+    older.pragma("user_version", version)
+    cursor = older.execute("select path from docs order by path")
+    first = next(cursor)
+
+    index.sync()
+
+    assert (first, list(cursor)) == (("articles/elm.md",), [("memories/oak.md",)])
+    assert len(index.search("oaks")) == 1
+    assert apsw.Connection(str(data_dir / "search.db")).pragma("user_version") == SCHEMA_VERSION
+    assert aside(data_dir) == []  # it was ours: nothing in it is worth keeping
+    older.close()
+    assert len(index.search("oaks")) == 1
+
+
+def test_a_rebuild_swaps_a_complete_index_in(vault: Vault, index: KnowledgeIndex, database: Database, tmp_path: Path) -> None:
+    index.sync()
+    inode = os.stat(database.path).st_ino
+    with database.reading() as reader:
+        report = index.rebuild()
+        assert reader.execute("select count(*) from docs").get == 2  # still reads the old one
+
+    assert sorted(report.added) == ["articles/elm.md", "memories/oak.md"]
+    assert os.stat(database.path).st_ino != inode
+    assert contents(database, vault.root) == contents_from_scratch(vault, tmp_path / "other")
+    assert not Path(f"{database.path}.new").exists()
+
+
+def test_a_connection_that_was_out_during_a_swap_is_not_used_again(vault: Vault, index: KnowledgeIndex, database: Database) -> None:
+    index.sync()
+    with database.reading():
+        index.rebuild()
+        assert index.search("oaks")  # opens the new file while the old one is still lent
+
+    vault.write("memories/ash.md", "Ashes are tough.")
+    index.sync()
+
+    with database.reading(), database.reading(), database.reading():
+        assert len(index.search("ashes")) == 1
+    database.close()
+    assert len(index.search("ashes")) == 1
+
+
+def test_a_rebuild_needs_no_search_db(index: KnowledgeIndex, data_dir: Path) -> None:
+    assert not data_dir.exists()
+
+    index.rebuild()
+
+    assert len(index.search("oaks")) == 1
+
+
+def foreign_database(path: Path) -> None:
+    connection = apsw.Connection(str(path))
+    connection.pragma("journal_mode", "wal")
+    connection.execute("create table bees (name text); insert into bees values ('Maja')")
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    "content", [b"not a database, just text" * 100, os.urandom(20_000), b"SQLite format 3\0" + os.urandom(9_000)], ids=["text", "noise", "header"]
+)
+def test_a_file_that_is_no_database_is_set_aside(index: KnowledgeIndex, database: Database, data_dir: Path, content: bytes) -> None:
+    data_dir.mkdir()
+    (data_dir / "search.db").write_bytes(content)
+
+    index.sync()
+
+    (kept,) = aside(data_dir)
+    assert kept.read_bytes() == content
+    assert database.set_aside == str(kept)
+    assert len(index.search("oaks")) == 1
+
+
+def test_somebody_elses_database_is_set_aside_unharmed_each_time(index: KnowledgeIndex, data_dir: Path) -> None:
+    data_dir.mkdir()
+    for _ in range(3):
+        foreign_database(data_dir / "search.db")
+        index.sync()
+        for ending in ("", "-wal", "-shm"):
+            (data_dir / f"search.db{ending}").unlink(missing_ok=True)
+
+    kept = [path for path in aside(data_dir) if not path.name.endswith(("-wal", "-shm"))]
+    assert len(kept) == 3
+    for path in kept:
+        assert apsw.Connection(str(path)).execute("select name from bees").get == "Maja"
+
+
+def test_the_log_of_somebody_elses_open_database_goes_with_it(index: KnowledgeIndex, data_dir: Path) -> None:
+    data_dir.mkdir()
+    foreign_database(data_dir / "search.db")
+    owner = apsw.Connection(str(data_dir / "search.db"))
+    owner.execute("insert into bees values ('Willi')")
+
+    index.sync()
+    owner.execute("insert into bees values ('Flip')")
+
+    names = apsw.Connection(str(aside(data_dir)[0])).execute("select name from bees").fetchall()
+    assert names == [("Maja",), ("Willi",), ("Flip",)]
+    owner.close()
+    assert len(index.search("oaks")) == 1
+
+
+def test_an_empty_file_is_simply_replaced(index: KnowledgeIndex, data_dir: Path) -> None:
+    data_dir.mkdir()
+    (data_dir / "search.db").touch()
+
+    index.sync()
+
+    assert len(index.search("oaks")) == 1
+    assert aside(data_dir) == []
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_damage_inside_the_file_is_one_clear_error_and_a_rebuild_cures_it(
+    index: KnowledgeIndex, database: Database, data_dir: Path, seed: int
+) -> None:
+    index.sync()
+    database.close()
+    chance = random.Random(seed)
+    path = data_dir / "search.db"
+    held = bytearray(path.read_bytes())
+    for _ in range(chance.choice([1, 5, 60])):
+        place = chance.randrange(100, len(held) - 512)
+        held[place : place + 512] = chance.randbytes(512)
+    path.write_bytes(held[: chance.choice([len(held), len(held) // 2])])
+
+    for verb in (lambda: index.search("oaks"), index.counts, index.docs, index.sync):
+        try:
+            verb()
+        except IndexUnavailableError as error:
+            assert "search.db" in str(error)
+
+    index.rebuild()
+    assert len(index.search("oaks")) == 1
+
+
+@pytest.mark.parametrize("fault", ["a file in place of the data folder", "a folder in place of search.db"])
+def test_a_search_db_that_cannot_be_made_is_one_clear_error(index: KnowledgeIndex, data_dir: Path, fault: str) -> None:
+    if fault == "a file in place of the data folder":
+        data_dir.write_text("in the way")
+    else:
+        (data_dir / "search.db").mkdir(parents=True)
+
+    with pytest.raises(IndexUnavailableError, match=r"search\.db"):
+        index.sync()
+    with pytest.raises(IndexUnavailableError, match=r"search\.db"):
+        index.search("oaks")
+
+
+OPEN = """
+import sys
+from co_cli.index.connection import Database
+from co_cli.index.knowledge_index import KnowledgeIndex
+sys.stdin.readline()
+index = KnowledgeIndex(Database(sys.argv[1]), sys.argv[2])
+index.sync()
+print(len(index.search("oaks")))
+"""
+
+
+def test_eight_processes_may_open_a_new_search_db_at_once(vault: Vault, data_dir: Path, tmp_path: Path) -> None:
+    path = str(data_dir / "search.db")
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", OPEN, path, str(vault.root)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for _ in range(8)
+    ]
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+
+    assert [process.communicate(timeout=60) for process in processes] == [("1\n", "")] * 8
+    database = Database(path)
+    assert contents(database, vault.root) == contents_from_scratch(vault, tmp_path / "other")
+    database.close()
+
+
+def test_two_vaults_in_one_search_db_do_not_mix(database: Database, vault: Vault, tmp_path: Path) -> None:
+    garden = Vault(tmp_path / "garden")
+    garden.write("memories/oak.md", "Oaks in the garden.")
+    one, other = KnowledgeIndex(database, str(vault.root)), KnowledgeIndex(database, str(garden.root))
+    one.sync()
+    other.sync()
+
+    assert [doc.path for doc in other.docs()] == ["memories/oak.md"]
+    assert len(one.search("oaks")) == len(other.search("oaks")) == 1
+    assert one.search("garden") == []
+    assert (one.counts().notes, other.counts().notes) == (2, 1)
+    garden.delete("memories/oak.md")
+    other.sync()
+    assert other.search("oaks") == []
+    assert len(one.search("oaks")) == 1
+
+
+def test_our_files_can_be_told_from_other_databases(index: KnowledgeIndex, database: Database) -> None:
+    index.sync()
+
+    connection = apsw.Connection(database.path)
+
+    assert connection.pragma("application_id") == APPLICATION
+    assert connection.pragma("journal_mode") == "wal"

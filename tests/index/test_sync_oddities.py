@@ -1,0 +1,272 @@
+"""Files that cannot be notes are skipped, reported and tried again, and never stop the others."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from pathlib import Path
+
+import pytest
+
+from co_cli.errors import VaultError
+from co_cli.index.connection import Database
+from co_cli.index.knowledge_index import KnowledgeIndex
+from co_cli.sources.vault import scan_vault
+from tests.index.contents import contents, contents_from_scratch
+from tests.vault import Vault
+
+
+def indexed(index: KnowledgeIndex) -> list[str]:
+    return sorted(index.hashes())
+
+
+def test_a_binary_file_is_skipped_until_it_becomes_text(vault: Vault, index: KnowledgeIndex) -> None:
+    vault.write("memories/blob.md", b"PK\x03\x04\0\0\0\0")
+    vault.write("memories/oak.md", "Oaks live long.")
+
+    report = index.sync()
+
+    assert report.skipped == [("memories/blob.md", "not a text file")]
+    assert (report.added, report.unchanged) == (["memories/oak.md"], 0)
+    vault.write("memories/blob.md", "Text after all.")
+    report = index.sync()
+    assert (report.added, report.skipped) == (["memories/blob.md"], [])
+
+
+def test_a_note_that_becomes_binary_is_no_longer_found(vault: Vault, index: KnowledgeIndex) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    index.sync()
+
+    vault.write("memories/oak.md", b"\0\0\0\0")
+    index.sync()
+
+    assert index.search("long") == []
+    assert index.counts().notes == 0
+
+
+def test_a_file_over_the_limit_is_skipped_and_a_smaller_one_is_not(vault: Vault, database: Database) -> None:
+    small = KnowledgeIndex(database, str(vault.root), max_note_bytes=100)
+    vault.write("memories/long.md", "word " * 100)
+    vault.write("memories/short.md", "x" * 100)
+
+    report = small.sync()
+
+    assert report.added == ["memories/short.md"]
+    ((path, reason),) = report.skipped
+    assert path == "memories/long.md"
+    assert "500 bytes" in reason
+    assert "max_note_bytes" in reason
+    assert small.sync().skipped == report.skipped
+
+    vault.write("memories/long.md", "short now")
+    assert small.sync().added == ["memories/long.md"]
+
+
+@pytest.mark.parametrize("make", ["fifo", "link to nowhere", "link out", "socket"])
+def test_what_only_looks_like_a_note_is_reported_and_never_opened(
+    vault: Vault, index: KnowledgeIndex, tmp_path: Path, make: str
+) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    odd = vault.path("memories/odd.md")
+    if make == "fifo":
+        os.mkfifo(odd)
+    elif make == "socket":
+        import socket
+
+        os.chdir(odd.parent)
+        socket.socket(socket.AF_UNIX).bind("odd.md")
+    else:
+        outside = tmp_path / "secret.md"
+        if make == "link out":
+            outside.write_text("The secret of the oaks.")
+        odd.symlink_to(outside)
+
+    report = index.sync()
+
+    assert indexed(index) == ["memories/oak.md"]
+    assert [path for path, _ in report.skipped] == ["memories/odd.md"]
+    assert index.search("secret") == []
+
+
+def test_a_loop_of_links_and_a_link_to_another_folder_are_not_followed(
+    vault: Vault, index: KnowledgeIndex, tmp_path: Path
+) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    vault.path("memories/loop").symlink_to(vault.root)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "elm.md").write_text("Elms fall ill.")
+    vault.path("articles/elsewhere").symlink_to(tmp_path / "elsewhere")
+
+    index.sync()
+
+    assert indexed(index) == ["memories/oak.md"]
+
+
+def test_a_note_that_is_replaced_by_a_link_is_forgotten(vault: Vault, index: KnowledgeIndex, tmp_path: Path) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    index.sync()
+
+    vault.path("memories/oak.md").rename(tmp_path / "oak.md")
+    vault.path("memories/oak.md").symlink_to(tmp_path / "oak.md")
+    index.sync()
+
+    assert indexed(index) == []
+
+
+def test_a_vault_behind_a_link_is_one_vault(vault: Vault, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(vault.root)
+    vault.write("memories/oak.md", "Oaks live long.")
+
+    from co_cli.knowledge_base import KnowledgeBase
+
+    with KnowledgeBase.open(vault.root, tmp_path / "data") as direct, KnowledgeBase.open(tmp_path / "link", tmp_path / "data") as linked:
+        direct.sync()
+        assert linked.sync().touched == 0
+
+
+def test_hidden_and_excluded_notes_are_left_out_and_come_back(vault: Vault, database: Database) -> None:
+    for path in ("memories/oak.md", "drafts/elm.md", ".obsidian/ash.md"):
+        vault.write(path, "A tree.")
+    everything = KnowledgeIndex(database, str(vault.root))
+    without_drafts = KnowledgeIndex(database, str(vault.root), exclude=["drafts/"])
+
+    everything.sync()
+    assert indexed(everything) == ["drafts/elm.md", "memories/oak.md"]
+
+    assert without_drafts.sync().removed == ["drafts/elm.md"]
+    assert indexed(everything) == ["memories/oak.md"]
+    assert everything.sync().added == ["drafts/elm.md"]
+
+
+def test_a_coignore_file_that_appears_takes_notes_out(
+    vault: Vault, index: KnowledgeIndex, database: Database, tmp_path: Path
+) -> None:
+    vault.write("memories/oak.md", "Oaks.")
+    vault.write("memories/draft-elm.md", "Elms.")
+    index.sync()
+
+    vault.write(".coignore", "# mine\ndraft-*\n")
+    report = index.sync()
+
+    assert report.removed == ["memories/draft-elm.md"]
+    assert contents(database, vault.root) == contents_from_scratch(vault, tmp_path / "other")
+
+
+def test_a_folder_that_becomes_hidden_is_forgotten(vault: Vault, index: KnowledgeIndex) -> None:
+    vault.write("articles/trees/oak.md", "Oaks.")
+    index.sync()
+
+    vault.path("articles/trees").rename(vault.path("articles/.trees"))
+
+    assert index.sync().removed == ["articles/trees/oak.md"]
+    assert indexed(index) == []
+
+
+@pytest.mark.parametrize("name", ["two\nlines.md", "tab\there.md", "what?.md", "a;b'c\"d.md", "🌳.md", "%00.md", "-rf.md", "x" * 200 + ".md"])
+def test_any_file_name_that_is_text_is_indexed(vault: Vault, index: KnowledgeIndex, database: Database, name: str) -> None:
+    vault.write(f"memories/{name}", "Oaks live long.")
+
+    assert index.sync().added == [f"memories/{name}"]
+
+    assert index.sync().touched == 0
+    assert [passage.path for passage in index.passages([index.search("long")[0].passage_id])] == [f"memories/{name}"]
+    vault.delete(f"memories/{name}")
+    assert index.sync().removed == [f"memories/{name}"]
+
+
+def test_a_file_name_that_is_not_utf_8_is_reported_and_the_others_are_indexed(vault: Vault, index: KnowledgeIndex) -> None:
+    bad_file = os.path.join(os.fsencode(vault.root), b"memories", b"caf\xe9.md")
+    bad_folder = os.path.join(os.fsencode(vault.root), b"d\xe9j\xe0")
+    try:
+        os.mkdir(bad_folder)
+    except OSError:
+        pytest.skip("this file system only has names that are valid UTF-8")
+    for path in (bad_file, os.path.join(bad_folder, b"vu.md")):
+        with open(path, "wb") as stream:
+            stream.write(b"Oaks live long.")
+    vault.write("memories/elm.md", "Elms fall ill.")
+
+    for _ in range(2):
+        report = index.sync()
+
+        assert indexed(index) == ["memories/elm.md"]
+        assert [os.fsencode(path) for path, _ in report.skipped] == [b"d\xe9j\xe0/vu.md", b"memories/caf\xe9.md"]
+        assert all("UTF-8" in reason for _, reason in report.skipped)
+
+    os.rename(bad_file, os.path.join(os.fsencode(vault.root), b"memories", b"cafe.md"))
+    shutil.rmtree(bad_folder)
+    report = index.sync()
+    assert (report.added, report.skipped) == (["memories/cafe.md"], [])
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root reads everything")
+def test_what_may_not_be_read_is_reported_kept_and_tried_again(vault: Vault, index: KnowledgeIndex) -> None:
+    for path in ("memories/oak.md", "articles/trees/elm.md"):
+        vault.write(path, "A tree.")
+    index.sync()
+    vault.write("memories/oak.md", "A tree that grew.")
+    vault.path("memories/oak.md").chmod(0)
+    vault.path("articles/trees").chmod(0)
+
+    report = index.sync()
+
+    assert {path for path, _ in report.skipped} == {"memories/oak.md", "articles/trees"}
+    assert indexed(index) == ["articles/trees/elm.md", "memories/oak.md"]
+    vault.path("memories/oak.md").chmod(0o644)
+    vault.path("articles/trees").chmod(0o755)
+    assert index.sync().changed == ["memories/oak.md"]
+
+
+def test_a_file_that_vanishes_between_the_listing_and_the_reading_is_tried_again(
+    vault: Vault, index: KnowledgeIndex, database: Database, tmp_path: Path
+) -> None:
+    for number in range(1_200):
+        vault.write(f"memories/{number:04}.md", f"Note {number}.")
+    moved: list[Path] = []
+
+    def move_the_last(done: int, total: int) -> None:
+        if not moved:
+            moved.append(vault.path("memories/1199.md").rename(tmp_path / "kept.md"))
+
+    report = index.sync(move_the_last)
+
+    assert [path for path, _ in report.skipped] == ["memories/1199.md"]
+    moved[0].rename(vault.path("memories/1199.md"))
+    assert index.sync().added == ["memories/1199.md"]
+    assert contents(database, vault.root) == contents_from_scratch(vault, tmp_path / "other")
+
+
+def test_files_that_come_and_go_do_not_stop_a_walk(vault: Vault) -> None:
+    for number in range(300):
+        vault.write(f"memories/{number}.md", "x")
+    stop = threading.Event()
+
+    def churn() -> None:
+        while not stop.is_set():
+            vault.write("memories/flicker.md", "x")
+            vault.write("inbox/deep/flicker.md", "x")
+            vault.delete("memories/flicker.md")
+            shutil.rmtree(vault.path("inbox"))
+
+    thread = threading.Thread(target=churn)
+    thread.start()
+    try:
+        for _ in range(150):
+            scan = scan_vault(str(vault.root))
+            assert scan.notes >= 300
+            assert scan.odd == []
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_a_vault_that_vanished_is_an_error_and_the_index_stays(vault: Vault, index: KnowledgeIndex) -> None:
+    vault.write("memories/oak.md", "Oaks.")
+    index.sync()
+    vault.root.rename(vault.root.with_name("elsewhere"))
+
+    with pytest.raises(VaultError, match="cannot be read"):
+        index.sync()
+
+    assert indexed(index) == ["memories/oak.md"]
