@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from co_cli.errors import KnowledgeError as KnowledgeError
     from co_cli.knowledge_base import KnowledgeBase as KnowledgeBase

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from co_cli.embedding.embedders import Embedders
 from co_cli.errors import IndexUnavailableError, InvalidInputError
@@ -22,10 +21,12 @@ from co_cli.settings import Settings, load_settings
 from co_cli.sources.vault import require_vault
 from co_cli.values import Filters, Forgotten, NoteSummary, Saved, SearchResult, Source, Status, SyncReport
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
+    from co_cli.index.meaning import Embedded
     from co_cli.notes.note import Note
     from co_cli.notes.store import NoteStore
     from co_cli.service.checkup import Finding
@@ -126,6 +127,10 @@ class KnowledgeBase:
     def rebuild(self, progress: Progress | None = None) -> SyncReport:
         """Make the index anew from the files and swap it in."""
         return self.index.rebuild(progress)
+
+    def reembed(self, progress: Progress | None = None, fresh: bool = False) -> Embedded | None:
+        """Give every passage its vector anew, with the provider that the settings choose; `fresh` skips the cache."""
+        return self.index.reembed(progress, fresh)
 
     # -- notes ------------------------------------------------------------------------------------------------------
 
@@ -258,7 +263,8 @@ class KnowledgeBase:
         """Numbers about the vault and its index."""
         from co_cli.notes.moments import moment_text
 
-        counts = self.index.counts()
+        counts, meaning = self.index.counts(), self.index.meaning()
+        active, building = meaning.spaces.active, meaning.spaces.building
         skipped, problems = self.index.reported()
         return Status(
             vault=self.root,
@@ -271,6 +277,12 @@ class KnowledgeBase:
             skipped=skipped,
             problems=problems,
             trashed=len(self.store.trashed()),
+            space=active.space.key if active else None,
+            building=building.space.key if building else None,
+            unembedded=max(meaning.waiting.values(), default=0),
+            cache_entries=meaning.cache.entries,
+            cache_bytes=meaning.cache.bytes,
+            cache_hit_rate=meaning.cache.hit_rate,
         )
 
     def doctor(self, fix: bool = False) -> list[Finding]:

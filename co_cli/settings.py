@@ -9,17 +9,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Literal, NamedTuple, cast
 
 from co_cli.errors import SettingsError
 from co_cli.places import find_project, project_settings_file, project_vault, user_data_dir, user_settings_file
-from co_cli.values import Backend
+from co_cli.record import Record
 
-Kind = Literal["text", "path", "choice", "number", "share", "bytes", "list"]
-Scalar = str | float | int | tuple[str, ...] | None
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+    from co_cli.values import Backend
+
+    Kind = Literal["text", "path", "choice", "number", "share", "bytes", "list"]
+    Scalar = str | float | int | tuple[str, ...] | None
 
 
-class Setting(NamedTuple):
+class Setting(Record):
     """One thing a person can choose."""
 
     name: str
@@ -105,7 +110,7 @@ SETTINGS: tuple[Setting, ...] = (
 BY_NAME = {setting.name: setting for setting in SETTINGS}
 
 
-class Settings(NamedTuple):
+class Settings(Record):
     """Every value, typed; `origins` says where each came from."""
 
     vault: str
@@ -162,7 +167,8 @@ def load_settings(
     for name in ("vault", "data_dir"):
         _refuse_undecodable(name, str(values[name]), origins[name])
     # each value was checked against its Setting, whose kinds are those of the fields
-    return Settings(origins=origins, **cast("dict[str, str]", values))  # pyright: ignore[reportArgumentType]
+    named: dict[str, Any] = values
+    return Settings(origins=origins, **named)
 
 
 def _here() -> str:
@@ -192,20 +198,19 @@ def _checked(setting: Setting, raw: object, origin: str, base: str) -> Scalar:
                 raise SettingsError(f"{origin}: {setting.name} is one of {', '.join(setting.choices)}, not {text!r}")
             return text
         case "list":
-            parts = raw.split(",") if isinstance(raw, str) else raw
-            if not isinstance(parts, list | tuple) or not all(
-                isinstance(part, str) for part in cast("list[object]", parts)
-            ):
+            parts: Any = raw.split(",") if isinstance(raw, str) else raw
+            if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
                 raise SettingsError(f"{origin}: {setting.name} is a list of texts, not {raw!r}")
-            return tuple(part.strip() for part in cast("list[str]", parts) if part.strip())
+            return tuple(part.strip() for part in parts if part.strip())
         case "number" | "share" | "bytes":
             return _number(setting, raw, origin)
 
 
 def _text(setting: Setting, raw: object, origin: str) -> str:
-    if not isinstance(raw, str | os.PathLike) or not str(cast("str", raw)):
+    text: Any = raw
+    if not isinstance(text, str | os.PathLike) or not os.fspath(text):
         raise SettingsError(f"{origin}: {setting.name} is a text, not {raw!r}")
-    return str(cast("str", raw))
+    return os.fspath(text)
 
 
 def _number(setting: Setting, raw: object, origin: str) -> float | int:

@@ -1,21 +1,24 @@
-"""The frozen values that every floor passes around.
-
-Named tuples, not dataclasses: importing `dataclasses` costs as much CPU as starting Python itself, and a cold
-`co search` imports this module.
-"""
+"""The frozen values that every floor passes around."""
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from co_cli.record import Record
 
-Source = Literal["memory", "article"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
+    Source = Literal["memory", "article"]
+    Backend = Literal["grep", "fts5", "hybrid"]
+    State = Literal["found", "absent", "inconclusive"]
+    Outcome = Literal["created", "updated", "unchanged", "duplicate", "restored"]
+else:
+    Source = Backend = State = Outcome = str
+
 SOURCES: tuple[Source, ...] = ("memory", "article")
-Backend = Literal["grep", "fts5", "hybrid"]
-State = Literal["found", "absent", "inconclusive"]
-Outcome = Literal["created", "updated", "unchanged", "duplicate", "restored"]
 
 
-class Passage(NamedTuple):
+class Passage(Record):
     """The unit that is searched: a whole memory, or a section of an article, with the lines it stands on."""
 
     text: str
@@ -25,7 +28,7 @@ class Passage(NamedTuple):
     """Where in the note it stands, outermost heading first: `Deploys > Rolling back`."""
 
 
-class Filters(NamedTuple):
+class Filters(Record):
     """What a search is narrowed to. Empty means everything; times are seconds since 1970."""
 
     sources: tuple[str, ...] = ()
@@ -39,7 +42,7 @@ class Filters(NamedTuple):
     """Any other frontmatter key and the value it must have (or contain, if it is a list)."""
 
 
-class Hit(NamedTuple):
+class Hit(Record):
     """A passage that answers, with its score, the reasons for it, and the ref that opens it."""
 
     ref: str
@@ -57,7 +60,7 @@ class Hit(NamedTuple):
     heading: str = ""
 
 
-class Searched(NamedTuple):
+class Searched(Record):
     """How much was looked through, and how fresh that was."""
 
     notes: int
@@ -65,7 +68,7 @@ class Searched(NamedTuple):
     fresh_as_of: str | None
 
 
-class SearchResult(NamedTuple):
+class SearchResult(Record):
     """What a search says: found, absent (everything was searched), or inconclusive (something was missing)."""
 
     query: str
@@ -77,7 +80,7 @@ class SearchResult(NamedTuple):
     took_ms: float
 
 
-class SyncReport(NamedTuple):
+class SyncReport(Record):
     """What a sync saw. Paths are inside the vault."""
 
     added: list[str]
@@ -95,7 +98,7 @@ class SyncReport(NamedTuple):
         return len(self.added) + len(self.changed) + len(self.moved) + len(self.removed)
 
 
-class Saved(NamedTuple):
+class Saved(Record):
     """The receipt of a save."""
 
     ref: str
@@ -105,7 +108,7 @@ class Saved(NamedTuple):
     """For `updated` and `duplicate`: which note it joined and what happened to the words."""
 
 
-class NoteSummary(NamedTuple):
+class NoteSummary(Record):
     """One row of a listing."""
 
     ref: str
@@ -118,7 +121,7 @@ class NoteSummary(NamedTuple):
     description: str = ""
 
 
-class Forgotten(NamedTuple):
+class Forgotten(Record):
     """Where a forgotten note went."""
 
     ref: str
@@ -126,7 +129,7 @@ class Forgotten(NamedTuple):
     trash: str
 
 
-class Status(NamedTuple):
+class Status(Record):
     """What there is, in numbers."""
 
     vault: str
@@ -139,3 +142,12 @@ class Status(NamedTuple):
     skipped: list[tuple[str, str]]
     problems: list[tuple[str, str]]
     trashed: int
+    space: str | None
+    """The vectors that answer, as provider:model:dimensions:prompts."""
+    building: str | None
+    """The vectors that are being made to take their place."""
+    unembedded: int
+    """Passages that wait for a vector."""
+    cache_entries: int
+    cache_bytes: int
+    cache_hit_rate: float | None

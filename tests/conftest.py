@@ -7,10 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from co_cli.knowledge_base import KnowledgeBase
 from tests.command import Co
 from tests.vault import Vault
+
+settings.register_profile("house", deadline=None)  # a busy machine is no bug
+settings.load_profile("house")
 
 OUTSIDE = ("CO_", "XDG_", "OLLAMA_", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "COLUMNS", "EDITOR", "VISUAL")
 

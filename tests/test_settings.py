@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from co_cli.errors import SettingsError
-from co_cli.settings import SETTINGS, load_settings
+from co_cli.settings import SETTINGS, Setting, Settings, load_settings
 
 
 class Places:
@@ -23,7 +23,7 @@ class Places:
         self.user_file.parent.mkdir(parents=True)
         self.environ = {"HOME": str(root / "home")}
 
-    def load(self, **flags: object):
+    def load(self, **flags: object) -> Settings:
         return load_settings(flags, self.environ, str(self.start))
 
 
@@ -73,7 +73,7 @@ VALUES = {
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
-def test_every_setting_can_come_from_the_environment(places: Places, setting) -> None:
+def test_every_setting_can_come_from_the_environment(places: Places, setting: Setting) -> None:
     raw, value = VALUES[setting.name]
     places.environ[setting.environment] = raw
 

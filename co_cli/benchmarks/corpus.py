@@ -10,7 +10,7 @@ import os
 import random
 import time
 from bisect import bisect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 PEOPLE = "Ada Bruno Chidi Dilek Elif Farid Greta Hana Ivo Jun Kaja Lena Mateo Nadia Oskar Priya".split()
@@ -83,7 +83,8 @@ class Writer:
         if shape == 2:
             return f"Ask {person} about {name}: a {quality} {thing} never {verb} twice."
         if shape == 3:
-            return f"{name.capitalize()} is the {quality} {system}; its {thing} {verb} in {self._random.randrange(2, 90)} minutes."
+            minutes = self._random.randrange(2, 90)
+            return f"{name.capitalize()} is the {quality} {system}; its {thing} {verb} in {minutes} minutes."
         return f"We keep the {thing} {quality} {self._random.choice(REASONS)}, and {name} {verb}."
 
     def _title(self) -> str:
@@ -100,7 +101,7 @@ class Writer:
     def _sentences(self, count: int) -> str:
         return " ".join(self.sentence() for _ in range(count))
 
-    def _zipf(self, words: list[str]) -> str:
+    def _zipf(self, words: Sequence[str]) -> str:
         """The first word twice as often as the second, three times as often as the third, and so on."""
         place = bisect(self._weights, self._random.random() * self._weights[len(words) - 1], 0, len(words) - 1)
         return words[place]

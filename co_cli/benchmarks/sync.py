@@ -1,4 +1,4 @@
-"""What a sync costs: the first one, one where nothing changed, and one after ten edits, beside a bare walk of the tree."""
+"""What a sync costs: the first one, one without changes and one after ten edits, beside a bare walk of the tree."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ NOTES = 10_000
 REPEATS = 9
 EDITS = 10
 GOAL = 1.5
-
 
 
 class Bar(Protocol):

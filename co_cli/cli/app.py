@@ -5,17 +5,17 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, NamedTuple, NoReturn
 
+from co_cli.cli.terminal import printable
 from co_cli.errors import KnowledgeError
+from co_cli.record import Record
 
 
-class Command(NamedTuple):
+class Command(Record):
     """Where a command lives and what it does, in a few words."""
 
     module: str
@@ -39,27 +39,15 @@ COMMANDS = {
     "completion": Command("completion", "print shell completion for bash, zsh or fish", "Set up"),
     "sync": Command("index", "bring the index up to the files", "Look after"),
     "rebuild": Command("index", "make the index anew from the files", "Look after"),
+    "reembed": Command("index", "make the vectors anew, as a new model needs", "Look after"),
     "status": Command("index", "show what is there, in numbers", "Look after"),
     "doctor": Command("index", "check everything and name a cure for each finding", "Look after"),
     "eval": Command("eval", "measure how well questions are answered", "Look after"),
     "bench": Command("bench", "measure this machine, as ratios", "Look after"),
 }
 
-INTRODUCTION = """\
-A memory for agents and people, kept in Markdown files that you own.
-
-  co demo "who decides what ships"       try it on the sample vault
-  co init                                make a vault in this project
-  co remember "Blue first." --tag deploy
-  co search "how do we deploy"
-"""
-
-
-class Parser(argparse.ArgumentParser):
-    """argparse, except that a mistake is one line."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message} (`{self.prog} --help` explains)\n")
+PLAIN = ("search", "recall")
+"""Commands whose arguments need no parser when none of them is an option: argparse costs half a Python start."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -79,7 +67,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: list[str]) -> int:
     place = command_place(arguments)
     if place is None:
-        parser = _main_parser()
+        from co_cli.cli.parsing import main_parser
+
+        parser = main_parser()
         options = parser.parse_args(arguments)
         if options.version:
             from co_cli import __version__
@@ -94,53 +84,17 @@ def _run(arguments: list[str]) -> int:
     if name not in COMMANDS:
         return _complain(_unknown_command(name), 2)
     module = import_module(f"co_cli.cli.{COMMANDS[name].module}")
-    parser = make_parser(name, module)
-    options = parser.parse_args([*arguments[:place], *arguments[place + 1 :]])
+    rest = [*arguments[:place], *arguments[place + 1 :]]
+    if name in PLAIN and rest and not any(argument.startswith("-") for argument in rest):
+        options = module.PlainQuery(getattr(module, name), rest)
+    else:
+        from co_cli.cli.parsing import make_parser
+
+        options = make_parser(name, module).parse_args(rest)
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a note may hold what the terminal cannot show
     code: int = options.run(options)
     sys.stdout.flush()
     return code
-
-
-def make_parser(name: str, module: Any = None) -> Parser:
-    """The parser of one command, with the options that every command has."""
-    module = module or import_module(f"co_cli.cli.{COMMANDS[name].module}")
-    parser = Parser(
-        prog=f"co {name}",
-        description=COMMANDS[name].summary[0].upper() + COMMANDS[name].summary[1:] + ".",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    getattr(module, f"add_{name}")(parser)
-    everywhere = parser.add_argument_group("everywhere")
-    _add_places(everywhere)
-    everywhere.add_argument("--json", action="store_true", help="print JSON, for programs")
-    return parser
-
-
-def _add_places(group: Any) -> None:
-    group.add_argument("--vault", metavar="DIR", help="the folder of notes (else CO_VAULT, the project's, your own)")
-    group.add_argument("--data-dir", metavar="DIR", help="where search.db lives (else CO_DATA_DIR, your data folder)")
-
-
-def _main_parser() -> Parser:
-    groups: dict[str, list[str]] = {}
-    for name, command in COMMANDS.items():
-        groups.setdefault(command.group, []).append(f"  {name:<12}{command.summary}")
-    listing = "\n\n".join(f"{group}:\n" + "\n".join(lines) for group, lines in groups.items())
-    parser = Parser(
-        prog="co",
-        usage="co [--vault DIR] [--data-dir DIR] COMMAND ...",
-        description=INTRODUCTION,
-        epilog=f"{listing}\n\n`co COMMAND --help` explains a command with examples.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        add_help=False,
-        allow_abbrev=False,
-    )
-    parser.add_argument("-h", "--help", action="store_true", dest="help_wanted", help="show this and exit")
-    parser.add_argument("--version", action="store_true", help="show the version and exit")
-    _add_places(parser)
-    return parser
 
 
 def command_place(arguments: list[str]) -> int | None:
@@ -166,7 +120,5 @@ def _unknown_command(name: str) -> str:
 
 
 def _complain(message: str, code: int) -> int:
-    from co_cli.cli.terminal import printable
-
     print(f"co: {printable(' '.join(message.split()))}", file=sys.stderr)
     return code

@@ -1,4 +1,4 @@
-"""`co bench`: measure this machine. Times differ everywhere, so what counts are ratios to a yardstick of the same run."""
+"""`co bench`: measure this machine. Times differ everywhere, so what counts are ratios to a yardstick of one run."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from co_cli.benchmarks.measuring import BenchRow
 from co_cli.cli.opening import print_json
 from co_cli.cli.terminal import ProgressBar, Screen
 from co_cli.errors import InvalidInputError
+
+NOTES = 10_000
 
 
 class Bench(NamedTuple):
@@ -37,13 +39,27 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _sync(options: argparse.Namespace) -> list[BenchRow]:
-    from co_cli.benchmarks.sync import NOTES, bench_sync
+    from co_cli.benchmarks.sync import bench_sync
 
     return bench_sync(_positive("--notes", options.notes, NOTES), lambda: ProgressBar("indexing"))
 
 
+def _embed(options: argparse.Namespace) -> list[BenchRow]:
+    from co_cli.benchmarks.embed import bench_embed
+
+    return bench_embed(_positive("--notes", options.notes, NOTES), ProgressBar("indexing"))
+
+
+def _cold(options: argparse.Namespace) -> list[BenchRow]:
+    from co_cli.benchmarks.cold import bench_cold
+
+    return bench_cold(_positive("--notes", options.notes, NOTES), ProgressBar("indexing"))
+
+
 BENCHES = {
     "sync": Bench("the first sync, one without changes and one after ten edits", _sync),
+    "embed": Bench("the first sync beside embedding the same texts with a plain loop", _embed),
+    "cold": Bench("one search in a fresh process beside a bare Python start", _cold),
 }
 
 

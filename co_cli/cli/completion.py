@@ -6,7 +6,8 @@ import argparse
 from collections.abc import Iterable
 from itertools import pairwise
 
-from co_cli.cli.app import COMMANDS, command_place, make_parser
+from co_cli.cli.app import COMMANDS, command_place
+from co_cli.cli.parsing import make_parser
 from co_cli.errors import KnowledgeError
 from co_cli.notes.refs import source_ref
 from co_cli.settings import SETTINGS

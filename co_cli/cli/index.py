@@ -6,7 +6,7 @@ import argparse
 
 from co_cli.cli.opening import open_knowledge_base, print_json
 from co_cli.cli.terminal import ProgressBar, Screen, count_of, printable, size_of
-from co_cli.values import SyncReport
+from co_cli.values import Status, SyncReport
 
 
 def add_sync(parser: argparse.ArgumentParser) -> None:
@@ -49,13 +49,16 @@ def status(options: argparse.Namespace) -> int:
     if options.json:
         print_json({**state._asdict(), "waiting": waiting})
         return 0
-    notes = ", ".join(f"{count:,} {source}" for source, count in state.notes.items()) or "none yet"
+    notes = ", ".join(count_of(count, source) for source, count in state.notes.items()) or "none yet"
+    behind = f", {count_of(waiting, 'file')} changed since" if waiting else ""
     rows = [
         ("vault", state.vault),
         ("notes", f"{notes} ({count_of(state.passages, 'passage')})"),
         ("index", f"{state.search_db} ({size_of(state.search_db_bytes)})"),
-        ("synced", f"{state.synced_at or 'never'}{f', {waiting:,} files changed since' if waiting else ''}"),
+        ("synced", f"{state.synced_at or 'never'}{behind}"),
         ("search", state.backend),
+        ("vectors", _vectors(state)),
+        ("cache", _cache(state)),
         ("trash", count_of(state.trashed, "note")),
     ]
     screen = Screen()
@@ -63,6 +66,47 @@ def status(options: argparse.Namespace) -> int:
         screen.line(f"{screen.paint(f'{name:<8}', 'dim')}{printable(value)}")
     _list_troubles(screen, state.skipped, state.problems)
     return 0
+
+
+def add_reembed(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--fresh", action="store_true", help="do not take vectors from the cache")
+    parser.epilog = (
+        "A new provider or model is noticed by itself, and its vectors are built behind the old ones, which answer until\n"
+        "the new ones are complete. This does it now and to the end.\n\n"
+        "example:\n  CO_KNOWLEDGE_EMBEDDING_PROVIDER=minilm co reembed\n"
+    )
+    parser.set_defaults(run=reembed)
+
+
+def reembed(options: argparse.Namespace) -> int:
+    bar = ProgressBar("embedding")
+    with open_knowledge_base(options) as kb:
+        kb.sync(bar)
+        result = kb.reembed(bar, options.fresh)
+        bar.done()
+        state = kb.status()
+    if options.json:
+        print_json({"embedded": result.done if result else 0, "waiting": state.unembedded, "space": state.space,
+                    "problem": result.problem if result else None})
+    elif result is None:
+        print("Nothing to embed: the embedding provider is `none`.")
+    else:
+        print(f"{count_of(result.done, 'passage')} embedded; answering with {printable(_vectors(state))}")
+        if result.problem:
+            print(f"stopped: {printable(result.problem)}")
+    return 3 if result and result.problem else 0
+
+
+def _vectors(state: Status) -> str:
+    if state.space is None:
+        return "none: search goes by words"
+    waiting = f", {count_of(state.unembedded, 'passage')} waiting" if state.unembedded else ""
+    return f"{state.space}{f', building {state.building}' if state.building else ''}{waiting}"
+
+
+def _cache(state: Status) -> str:
+    rate = "" if state.cache_hit_rate is None else f", {state.cache_hit_rate:.0%} of look-ups found"
+    return f"{count_of(state.cache_entries, 'vector')} ({size_of(state.cache_bytes)}){rate}"
 
 
 def add_doctor(parser: argparse.ArgumentParser) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
-from typing import TYPE_CHECKING, Any
 
 from co_cli.cli.terminal import ProgressBar
 from co_cli.errors import IndexUnavailableError, InvalidInputError, UnknownRefError
@@ -12,11 +10,30 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.settings import load_settings
 from co_cli.values import SyncReport
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import argparse
+    from typing import Any, Protocol
+
     from co_cli.notes.note import Note
 
+    class Places(Protocol):
+        """Options that say where things are."""
 
-def open_knowledge_base(options: argparse.Namespace) -> KnowledgeBase:
+        vault: Any
+        data_dir: Any
+
+    class Wheres(Protocol):
+        """Options that may have `--where`."""
+
+        where: Any
+
+
+SLOW_SECONDS = 2.0
+"""How long a command may go on building vectors with a slow provider; `co sync` and `co reembed` finish the work."""
+
+
+def open_knowledge_base(options: Places) -> KnowledgeBase:
     return KnowledgeBase.open(settings=load_settings({"vault": options.vault, "data_dir": options.data_dir}))
 
 
@@ -26,7 +43,7 @@ def sync_first(kb: KnowledgeBase, backend: str | None = None) -> SyncReport | No
         return None
     bar = ProgressBar("indexing")
     try:
-        return kb.sync(bar)
+        return kb.sync(bar, seconds=SLOW_SECONDS)
     except IndexUnavailableError:
         return None  # the search that follows meets the same error, answers from the files and says so
     finally:
@@ -52,7 +69,7 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--where", action="append", metavar="KEY=VALUE", help="any other frontmatter key (repeatable)")
 
 
-def fields_of(options: argparse.Namespace) -> dict[str, str]:
+def fields_of(options: Wheres) -> dict[str, str]:
     return dict(_pair("--where", text) for text in options.where or ())
 
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 import time
+from collections.abc import Callable
 
 from co_cli.cli.opening import add_filters, fields_of, open_knowledge_base, print_json, sync_first
 from co_cli.cli.terminal import Screen, age, count_of
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.values import Hit, SearchResult
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    Options = argparse.Namespace | "PlainQuery"
 
 SYNTAX = """\
 words:     all of them first, any of them if that finds too little
@@ -37,22 +43,35 @@ def add_recall(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=recall)
 
 
-def search(options: argparse.Namespace) -> int:
+class PlainQuery:
+    """The options of a query that names none: what argparse would say, without importing it."""
+
+    vault = data_dir = source = tag = category = since = until = where = backend = None
+    any_tag = no_sync = json = False
+    limit = 10
+
+    def __init__(self, run: Callable[[PlainQuery], int], query: list[str]) -> None:
+        self.run, self.query = run, query
+
+
+def search(options: Options) -> int:
     return _answer(options, options.source, whole=False)
 
 
-def recall(options: argparse.Namespace) -> int:
+def recall(options: Options) -> int:
     return _answer(options, ["memory"], whole=True)
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-n", "--limit", type=int, default=10, metavar="N", help="at most so many (default 10)")
+    parser.add_argument(
+        "-n", "--limit", type=int, default=PlainQuery.limit, metavar="N", help="at most so many (default 10)"
+    )
     parser.add_argument("--backend", choices=("grep", "fts5", "hybrid"), help="how to search (setting search_backend)")
     parser.add_argument("--no-sync", action="store_true", help="do not look for changed files first")
     add_filters(parser)
 
 
-def _answer(options: argparse.Namespace, sources: list[str] | None, whole: bool) -> int:
+def _answer(options: Options, sources: list[str] | None, whole: bool) -> int:
     query = query_of(options.query)
     with open_knowledge_base(options) as kb:
         if not options.no_sync:

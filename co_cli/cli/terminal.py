@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import time
-import unicodedata
-from typing import TextIO
 
-CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TextIO
+
+CONTROL = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]"
 CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
-WIDEST = 100
+NARROWEST, WIDEST = 40, 100
 
 
 def printable(text: str) -> str:
     """Escape sequences and direction marks are shown, not obeyed."""
-    return CONTROL.sub(
-        lambda found: f"\\x{ord(found[0]):02x}" if ord(found[0]) < 256 else f"\\u{ord(found[0]):04x}", text
+    if text.isprintable():
+        return text
+    import re  # rarely needed, and a cold search does without
+
+    return re.sub(
+        CONTROL, lambda found: f"\\x{ord(found[0]):02x}" if ord(found[0]) < 256 else f"\\u{ord(found[0]):04x}", text
     )
 
 
@@ -29,6 +34,8 @@ def columns(text: str) -> int:
 
 
 def _columns_of(letter: str) -> int:
+    import unicodedata
+
     if unicodedata.combining(letter) or unicodedata.category(letter) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
@@ -48,7 +55,7 @@ class Screen:
     def __init__(self) -> None:
         self.colour = use_colour(sys.stdout)
         self.interactive = sys.stdout.isatty()
-        self.width = _width()
+        self.width = terminal_width()
 
     def paint(self, text: str, *styles: str) -> str:
         if not self.colour or not text:
@@ -154,7 +161,7 @@ class ProgressBar:
         text = f"{self.verb} {done:,} of {total:,} ({rate:,.0f} a second, {left:,.0f} s left)"
         if self.stream.isatty():
             filled = 24 * done // max(total, 1)
-            self.stream.write(f"\r\x1b[K[{'#' * filled}{'.' * (24 - filled)}] {text}"[: _width() + 4])
+            self.stream.write(f"\r\x1b[K[{'#' * filled}{'.' * (24 - filled)}] {text}"[: terminal_width() + 4])
             self.drawn = True
         else:
             self.stream.write(text + "\n")
@@ -167,19 +174,16 @@ class ProgressBar:
 
 
 def _seconds(moment: str) -> float:
-    import calendar  # only for ages; `time` cannot read UTC back
+    """By hand: calendar and strptime take longer to import than a search takes."""
+    year, month, day = int(moment[:4]), int(moment[5:7]), int(moment[8:10])
+    year, month = (year, month - 3) if month > 2 else (year - 1, month + 9)  # a year that begins in March
+    days = 365 * year + year // 4 - year // 100 + year // 400 + (153 * month + 2) // 5 + day - 719_469
+    return days * 86_400 + int(moment[11:13]) * 3600 + int(moment[14:16]) * 60 + int(moment[17:19])
 
-    return calendar.timegm(time.strptime(moment, "%Y-%m-%dT%H:%M:%SZ"))
 
-
-def _width() -> int:
+def terminal_width() -> int:
     try:
-        columns = int(os.environ.get("COLUMNS", "")) or os.get_terminal_size().columns
-    except ValueError:
-        try:
-            columns = os.get_terminal_size().columns
-        except OSError:
-            columns = 80
-    except OSError:
-        columns = 80
-    return max(40, min(columns, WIDEST))
+        columns = int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size().columns
+    except (ValueError, OSError):
+        columns = 0
+    return max(NARROWEST, min(columns or 80, WIDEST))  # a terminal may not know its width and say 0

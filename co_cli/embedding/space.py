@@ -7,13 +7,21 @@ and what a cold process handles without importing either.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, Protocol
 
-EmbedKind = Literal["query", "document"]
+from co_cli.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal, Protocol
+
+    EmbedKind = Literal["query", "document"]
+else:
+    Protocol, EmbedKind = object, str  # nothing asks at run time, and typing is slow to import
+
 Vector = bytes
 
 
-class VectorSpace(NamedTuple):
+class VectorSpace(Record):
     """Provider, model, dimensions and prompt version: vectors of two spaces are never compared."""
 
     provider: str

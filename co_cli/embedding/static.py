@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from co_cli.embedding.space import EmbedKind, Vector, VectorSpace
 from co_cli.embedding.static_cold import ColdStaticModel
 from co_cli.embedding.static_file import SPACE
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from co_cli.embedding.static_batch import BatchStaticModel
 

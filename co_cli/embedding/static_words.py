@@ -6,13 +6,12 @@ A word that the vocabulary cannot cover from end to end gives nothing.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 LONGEST_WORD = 60
-WORDS = re.compile(r"[^\W_]+(?:[\u0300-\u036f]+[^\W_]*)*|[^\w\s]|_")
-ASCII_WORDS = re.compile(r"[a-z0-9]+|[^a-z0-9\s]")
-"""What WORDS finds in lower-case ASCII, in two thirds of the time."""
+WORDS = r"[^\W_]+(?:[\u0300-\u036f]+[^\W_]*)*|[^\w\s]|_"
+SPACED = {place: f" {chr(place)} " for place in range(128) if not chr(place).isalnum() and not chr(place).isspace()}
+"""Sets every mark of an ASCII text apart, for `str.translate`: what WORDS finds there, without importing re."""
 
 Longest = Callable[[str, bool], "tuple[int, int] | None"]
 """The row and length of the longest token at the start of a string; True asks for a continuation (`##`) token."""
@@ -21,10 +20,11 @@ Longest = Callable[[str, bool], "tuple[int, int] | None"]
 def words(text: str) -> list[str]:
     """Lower-case words and single punctuation marks, accents still attached as combining marks."""
     if text.isascii():
-        return ASCII_WORDS.findall(text.lower())
+        return text.lower().translate(SPACED).split()
+    import re
     from unicodedata import normalize  # a megabyte of tables that most queries never need
 
-    return WORDS.findall(normalize("NFD", text.lower()))
+    return re.findall(WORDS, normalize("NFD", text.lower()))
 
 
 def bare(word: str) -> str:

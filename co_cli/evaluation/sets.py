@@ -43,6 +43,8 @@ def read_questions(path: str) -> list[Question]:
             found.append(Question(row["question"], dict.fromkeys(row["answers"], 1), row.get("kind", "")))
         except (KeyError, TypeError):
             raise InvalidInputError(f'{path}:{number}: a line is {{"question": "...", "answers": ["memory:slug"]}}') from None
+    if not found:
+        raise InvalidInputError(f"{path}: there are no questions in it")
     return found
 
 

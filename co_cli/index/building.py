@@ -19,8 +19,12 @@ from co_cli.index.spaces import SpaceState
 from co_cli.index.vault_database import VaultDatabase
 from co_cli.index.vectors import StoredSpace
 
+REST_SECONDS = 30.0
+"""After a failure an embedder is left alone for so long: a save must not wait for a server that is down each time."""
+
 log = logging.getLogger("co_cli")
 _warned: set[str] = set()
+_failed_at: dict[str, tuple[float, str]] = {}
 
 
 def embed_vault(
@@ -64,12 +68,17 @@ def _embed(
     embedder = embedders.of(space.space)
     if embedder is None:
         return Embedded(problem=_warn(space.space, "its embedder is gone"))
+    failed_at, problem = _failed_at.get(space.space.key, (0.0, ""))
+    if deadline is not None and failed_at and time.monotonic() - failed_at < REST_SECONDS:
+        return Embedded(waiting=1, problem=problem)
     try:
         result = embed_waiting(database, space, embedder, progress, deadline)
     except SettingsError as error:
-        return Embedded(waiting=1, problem=_warn(space.space, str(error)))
+        result = Embedded(waiting=1, problem=str(error))
     if result.problem:
-        _warn(space.space, result.problem)
+        _failed_at[space.space.key] = time.monotonic(), _warn(space.space, result.problem)
+    else:
+        _failed_at.pop(space.space.key, None)
     return result
 
 

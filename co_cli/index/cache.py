@@ -19,10 +19,11 @@ from co_cli.embedding.space import Vector
 LARGEST = 200_000
 """Entries. At 256 dimensions that is 200 MB; a vault of 100,000 notes can be re-embedded from it."""
 
+# the order of this join matters: the other way round reads the whole cache for every text
 LOOK = """
 select wanted.key, embedding_cache.vector, embedding_cache.used
-from json_each(:hashes) as wanted
-join embedding_cache on embedding_cache.space_id = :space and embedding_cache.hash = unhex(wanted.value)
+from json_each(:hashes) as wanted cross join embedding_cache
+where embedding_cache.space_id = :space and embedding_cache.hash = unhex(wanted.value)
 """
 PUT = """
 insert into embedding_cache (space_id, hash, vector, used) values (:space, :hash, :vector, :used)
@@ -33,8 +34,8 @@ COUNT_USE = "update spaces set hits = hits + :hits, misses = misses + :misses wh
 SIZE = "select count(*), coalesce(sum(length(vector)), 0) from embedding_cache"
 RATE = "select coalesce(sum(hits), 0), coalesce(sum(misses), 0) from spaces"
 EVICT = """
-delete from embedding_cache where (space_id, hash) in
-    (select space_id, hash from embedding_cache order by used limit max(0, (select count(*) from embedding_cache) - :largest))
+delete from embedding_cache where rowid in
+    (select rowid from embedding_cache order by used limit max(0, (select count(*) from embedding_cache) - :largest))
 """
 
 

@@ -7,8 +7,8 @@ is stored without its inode and never equals what a scan sees: it is read again 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from co_cli.record import Record
 from co_cli.sources.vault import Entry, State, entries_of, entry_of, pack_listing
 
 UNSURE = -1
@@ -17,7 +17,7 @@ RACY_NS = 2_000_000_000
 """The coarsest clock of a file system in use (FAT)."""
 
 
-class Changes(NamedTuple):
+class Changes(Record):
     """What a sync has to do."""
 
     look: list[Entry]
@@ -79,7 +79,7 @@ def settled(folder: str, listing: bytes, unread: set[str], now_ns: int) -> bytes
 
 
 def waiting_files(stored: dict[str, bytes], seen: dict[str, bytes], unlisted: Sequence[str]) -> int:
-    """How many files changed, came or went; one that is only to be looked at again, or was just saved, does not count."""
+    """How many files changed, came or went; what is only to be looked at again, or was just saved, does not count."""
     saved = set(missing(unlisted, stored))
     lost = missing(list(saved), seen)
     count = len(lost) - (len(saved) - len(lost))

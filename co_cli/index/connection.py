@@ -36,6 +36,7 @@ MMAP_BYTES = 1 << 30
 MOST_IDLE = 8
 DATABASE_FILES = ("", "-wal", "-shm", "-journal")
 WRONG_FILE = (apsw.NotADBError, apsw.CorruptError)
+NO_PLACE = (apsw.CantOpenError, apsw.PermissionsError, apsw.ReadOnlyError, apsw.IOError, apsw.FullError)
 
 
 class _Connection(apsw.Connection):
@@ -147,7 +148,6 @@ class Database:
         for connection in stale:
             connection.close()
         connection = self._open()
-        connection.inode = _inode(self.path)
         with self._pool:
             self._inode = connection.inode
         return connection
@@ -163,9 +163,10 @@ class Database:
     def _open(self) -> _Connection:
         """A usable connection to a database of our version, making one if there is none."""
         with _clear_errors(self.path):
-            connection = _connect_to_ours(self.path, self.extension)
-            if connection is not None:
-                return connection
+            with contextlib.suppress(apsw.CantOpenError):  # perhaps in the middle of a swap: the lock will tell
+                connection = _connect_to_ours(self.path, self.extension)
+                if connection is not None:
+                    return connection
             with opening_lock(self.path):
                 connection = _connect_to_ours(self.path, self.extension)
                 if connection is not None:
@@ -193,7 +194,8 @@ def _inode(path: str) -> int:
 
 
 def _connect_to_ours(path: str, extension: str | None) -> _Connection | None:
-    """A connection, or None if the file is missing, empty, not a database, or of another version."""
+    """A connection, or None if the file is missing, empty, not a database, of another version, or swapped meanwhile."""
+    inode = _inode(path)
     try:
         connection = _Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
     except apsw.CantOpenError:
@@ -202,9 +204,12 @@ def _connect_to_ours(path: str, extension: str | None) -> _Connection | None:
         return None
     try:
         connection.set_busy_timeout(BUSY_MS)
-        if connection.pragma("user_version") != SCHEMA_VERSION or connection.pragma("application_id") != APPLICATION:
+        ours = connection.pragma("user_version") == SCHEMA_VERSION and connection.pragma("application_id") == APPLICATION
+        # a swap removes the file before its log: if it is still the same now, the log that was opened is its own
+        if not ours or _inode(path) != inode:
             connection.close()
             return None
+        connection.inode = inode
         _tune(connection)
         if extension is not None:
             connection.enable_load_extension(True)
@@ -224,8 +229,8 @@ def _tune(connection: apsw.Connection) -> None:
     connection.create_scalar_function("fold", _fold, 1, deterministic=True)
 
 
-def _fold(text: str | None) -> str | None:
-    return None if text is None else fold(text)
+def _fold(*texts: apsw.SQLiteValue) -> apsw.SQLiteValue:
+    return fold(texts[0]) if isinstance(texts[0], str) else texts[0]
 
 
 def create(path: str) -> None:
@@ -295,8 +300,9 @@ def carry_cache(old: str, fresh: str) -> None:
     """Bring what is expensive to make again from an older search.db into a new one, if it is of the same make."""
     connection = apsw.Connection(fresh)
     try:
+        connection.set_busy_timeout(BUSY_MS)
         connection.execute("attach :old as old", {"old": old})
-        connection.execute("begin immediate")
+        connection.execute("begin")  # not immediate: that would wait for whoever writes to the old one
         try:
             for table in ("spaces", "embedding_cache"):
                 columns = ", ".join(str(row[1]) for row in connection.execute(f"pragma main.table_info({table})"))
@@ -330,6 +336,8 @@ def _clear_errors(path: str) -> Generator[None]:
     try:
         yield
     except apsw.BusyError as error:
-        raise IndexUnavailableError(f"{path} was locked by another program for {BUSY_MS // 1000} s; try again") from error
-    except (apsw.CantOpenError, apsw.PermissionsError, apsw.ReadOnlyError, apsw.IOError, apsw.FullError, OSError) as error:
-        raise IndexUnavailableError(f"{path} cannot be opened ({error}): check the folder, or set CO_DATA_DIR") from error
+        problem = f"{path} was locked by another program for {BUSY_MS // 1000} s; try again"
+        raise IndexUnavailableError(problem) from error
+    except (*NO_PLACE, OSError) as error:
+        problem = f"{path} cannot be opened ({error}): check the folder, or set CO_DATA_DIR"
+        raise IndexUnavailableError(problem) from error

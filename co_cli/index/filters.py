@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import apsw
 
-from co_cli.notes.refs import name_key
 from co_cli.values import Filters
 
 HAS_TAG = "exists (select 1 from json_each(docs.tags) as tag where tag.value = :{name} or tag.value glob :{name}_below)"
@@ -27,6 +26,8 @@ FIELD, ITEM = SCALAR.format(of="field"), SCALAR.format(of="item")
 
 def fold(text: str) -> str:
     """What filters compare: case and normalisation do not count. `fold` in SQL is this function."""
+    from co_cli.notes.refs import name_key  # only those who filter need it
+
     return name_key(text.encode("utf-8", "replace").decode())
 
 

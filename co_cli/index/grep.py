@@ -6,6 +6,7 @@ Slow beside an index and never wrong about what is there: it answers when search
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -45,6 +46,7 @@ def grep(root: str, query: str, filters: Filters, exclude: Sequence[str], limit:
     parsed = read_query(query)
     needles = [word.casefold() for word in parsed.words] or [query.strip().casefold()]
     needles = [needle for needle in needles if not is_stop_word(needle)] or needles
+    phrases = [re.compile(r"[\W_]+".join(map(re.escape, map(str.casefold, words)))) for words in parsed.quoted]
     refused = [word for piece in parsed.excluded for word in read_query(piece.removeprefix("grams : ")).words]
     found: list[GrepMatch] = []
     count = 0
@@ -59,6 +61,8 @@ def grep(root: str, query: str, filters: Filters, exclude: Sequence[str], limit:
         best: GrepMatch | None = None
         for passage in passages_of(note):
             text = f"{passage.heading}\n{passage.text}".casefold()
+            if not all(phrase.search(text) or phrase.search(around) for phrase in phrases):
+                continue
             share = sum(needle in text or needle in around for needle in needles if needle) / len(needles)
             if share > (best.share if best else 0):
                 best = GrepMatch(note, passage, share, created)

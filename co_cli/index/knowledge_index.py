@@ -6,11 +6,9 @@ with the same verbs.
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
 
 from co_cli.index.changes import compare, waiting_files
 from co_cli.index.connection import Database
@@ -19,10 +17,12 @@ from co_cli.index.match import WordQuery, read_query
 from co_cli.index.words import WordMatch, find_words, full_strength, mark_words, rarest_words
 from co_cli.index.spaces import SpaceState, any_waiting, space_state, waiting_by_space
 from co_cli.index.vault_database import VaultDatabase
-from co_cli.index.vectors import Neighbour, StoredSpace, cosines, nearest, prefer_resident
+from co_cli.index.vectors import Neighbour, StoredSpace, cosines, ids_text, nearest, prefer_resident
+from co_cli.record import Record
 from co_cli.sources.vault import Entry, scan_vault
 from co_cli.values import Filters, SyncReport
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from co_cli.embedding.embedders import Embedders
     from co_cli.embedding.space import Vector
@@ -40,8 +40,11 @@ UNLISTED = "select path from unlisted where vault_id = :vault"
 COUNTS = "select synced_at, notes, passages from vaults where id = :vault"
 BY_SOURCE = "select source, count(*) from docs where vault_id = :vault group by source order by source"
 
-OPEN_PASSAGES = """
-select passages.id, docs.ref, docs.source, docs.path, docs.title, docs.created, docs.tags, passages.heading,
+TAGS = "(select group_concat(tag.value, char(10)) from json_each(docs.tags) as tag)"
+"""As lines: a cold search does not import json."""
+
+OPEN_PASSAGES = f"""
+select passages.id, docs.ref, docs.source, docs.path, docs.title, docs.created, {TAGS}, passages.heading,
     passages.first_line, passages.last_line, passages.body
 from passages join docs on docs.id = passages.doc_id
 where passages.id in (select value from json_each(:ids))
@@ -49,9 +52,9 @@ where passages.id in (select value from json_each(:ids))
 
 DOCS_OF = "select id, doc_id from passages where id in (select value from json_each(:ids))"
 
-LIST_DOCS = """
-select docs.ref, docs.source, docs.path, docs.title, docs.created, docs.tags, docs.category, docs.description
-from docs where {filters} order by docs.created desc, docs.path limit :limit
+LIST_DOCS = f"""
+select docs.ref, docs.source, docs.path, docs.title, docs.created, {TAGS}, docs.category, docs.description
+from docs where {{filters}} order by docs.created desc, docs.path limit :limit
 """
 
 REF_OF_PATH = "select ref from docs where vault_id = :vault and path = :path"
@@ -66,7 +69,7 @@ where files.vault_id = :vault and files.skipped is null
 EXACT_TWINS = "select path from docs where vault_id = :vault and source = :source and fingerprint = :fingerprint limit 5"
 
 
-class StoredPassage(NamedTuple):
+class StoredPassage(Record):
     """A passage as search.db has it, with what its note says."""
 
     id: int
@@ -82,7 +85,7 @@ class StoredPassage(NamedTuple):
     body: str
 
 
-class DocRow(NamedTuple):
+class DocRow(Record):
     """A note as search.db lists it."""
 
     ref: str
@@ -95,7 +98,7 @@ class DocRow(NamedTuple):
     description: str
 
 
-class Counts(NamedTuple):
+class Counts(Record):
     """How much is indexed, and as of when."""
 
     synced_at: float | None
@@ -103,7 +106,7 @@ class Counts(NamedTuple):
     passages: int
 
 
-class Meaning(NamedTuple):
+class Meaning(Record):
     """The state of a vault's vectors."""
 
     spaces: SpaceState
@@ -125,7 +128,7 @@ class KnowledgeIndex:
         self.root = root
         self.fresh_as_of: float | None = None
         """When this process last saw the index agree with the files."""
-        self._rows = VaultDatabase(database, root)
+        self.rows = VaultDatabase(database, root)
         self._exclude, self._limit = exclude, max_note_bytes
         self._embedders = embedders
         self._resident: ResidentVectors | None = None
@@ -140,18 +143,18 @@ class KnowledgeIndex:
         """
         started = time.time()
         scan = scan_vault(self.root, self._exclude)
-        with self._rows.reading() as (connection, vault):
+        with self.rows.reading() as (connection, vault):
             stored: dict[str, bytes] = dict(connection.execute(LISTINGS, {"vault": vault}))
             unlisted = [path for (path,) in connection.execute(UNLISTED, {"vault": vault})]
             synced_at, notes, _ = connection.execute(COUNTS, {"vault": vault}).get or (None, 0, 0)
         changes = compare(stored, scan.listings, unlisted, scan.unread)
         if changes.none and synced_at is not None:
-            skipped, problems = self._rows.reported()
+            skipped, problems = self.rows.reported()
             report = SyncReport([], [], [], [], notes, sorted([*skipped, *scan.odd]), problems)
         else:
             from co_cli.index.sync import sync_files  # parsing and writing: a search of a fresh vault needs neither
 
-            report = sync_files(self._rows, scan, changes, self._limit, progress)
+            report = sync_files(self.rows, scan, changes, self._limit, progress)
         self.fresh_as_of = started
         self.embed(progress, seconds)
         return report
@@ -164,7 +167,7 @@ class KnowledgeIndex:
         state = os.stat(os.path.join(self.root, path))
         file = read_file(self.root, Entry(path, state.st_size, state.st_mtime_ns), self._limit, None)
         if file is not None:
-            with self._rows.writing() as (connection, vault):
+            with self.rows.writing() as (connection, vault):
                 put_file(connection, vault, file)
             self.embed(seconds=SAVE_SECONDS)
 
@@ -172,7 +175,7 @@ class KnowledgeIndex:
         """Forget those of these files that are no longer there. Returns the notes that were forgotten."""
         from co_cli.index.rows import drop_file
 
-        with self._rows.writing() as (connection, vault):
+        with self.rows.writing() as (connection, vault):
             gone = [path for path in paths if not os.path.lexists(os.path.join(self.root, path))]
             return [path for path in gone if drop_file(connection, vault, path)]
 
@@ -184,8 +187,19 @@ class KnowledgeIndex:
             index = KnowledgeIndex(fresh, self.root, self._exclude, self._limit, self._embedders)
             reports.append(index.sync(progress))
 
-        self._rows.database.rebuild(fill)
+        self.rows.database.rebuild(fill)
         return reports[0]
+
+    def reembed(self, progress: Progress | None = None, fresh: bool = False) -> Embedded | None:
+        """Embed every passage again in the space that the settings choose; `fresh` does without the cache."""
+        state = self.spaces()
+        chosen = self._embedders.space if self._embedders else None
+        for space in (state.active, state.building):
+            if space and chosen and space.space.key == chosen.key:
+                from co_cli.index.meaning import embed_again
+
+                embed_again(self.rows, space, fresh)
+        return self.embed(progress)
 
     def embed(self, progress: Progress | None = None, seconds: float | None = None) -> Embedded | None:
         """Give waiting passages their vectors, and build the space that the settings choose behind the active one.
@@ -193,7 +207,7 @@ class KnowledgeIndex:
         None if there is nothing to do. Never raises for want of an embedder: what waits goes on waiting.
         """
         target = self._embedders.space if self._embedders else None
-        with self._rows.reading() as (connection, vault):
+        with self.rows.reading() as (connection, vault):
             state = space_state(connection, vault)
             waits = any_waiting(connection, vault)
         settled = target is None or (state.active is not None and state.active.space.key == target.key and not state.building)
@@ -201,7 +215,7 @@ class KnowledgeIndex:
             return None
         from co_cli.index.building import embed_vault
 
-        return embed_vault(self._rows, self._embedders, state, progress, seconds)
+        return embed_vault(self.rows, self._embedders, state, progress, seconds)
 
     # -- candidates and rows out ------------------------------------------------------------------------------------
 
@@ -211,7 +225,7 @@ class KnowledgeIndex:
         """Passages that have the words, best first: all of the words, or with `relaxed` any of them."""
         text = query if isinstance(query, str) else ""
         parsed = read_query(query) if isinstance(query, str) else query
-        with self._rows.reading() as (connection, vault):
+        with self.rows.reading() as (connection, vault):
             return find_words(connection, vault, parsed, text, filters or Filters(), limit, relaxed)
 
     def nearest(
@@ -223,50 +237,50 @@ class KnowledgeIndex:
             from co_cli.index.resident import ResidentVectors
 
             self._resident = ResidentVectors()
-        with self._rows.reading() as (connection, vault):
+        with self.rows.reading() as (connection, vault):
             return nearest(connection, space, vault, query, filters or Filters(), limit, self._resident)
 
     def full_strength(self, query: WordQuery) -> float:
         """What bm25 a passage would have that has every wanted word."""
-        with self._rows.reading() as (connection, _):
+        with self.rows.reading() as (connection, _):
             return full_strength(connection, query)
 
     def cosines(self, space: StoredSpace, query: Vector, passage_ids: Sequence[int]) -> dict[int, float]:
         """The exact cosine of each of these passages that has a vector."""
-        with self._rows.reading() as (connection, _):
+        with self.rows.reading() as (connection, _):
             return cosines(connection, space, query, passage_ids)
 
     def spaces(self) -> SpaceState:
         """Which space answers, and which one is being built."""
-        with self._rows.reading() as (connection, vault):
+        with self.rows.reading() as (connection, vault):
             return space_state(connection, vault)
 
     def meaning(self) -> Meaning:
         """The state of vectors and cache, in numbers."""
-        with self._rows.reading() as (connection, vault):
+        with self.rows.reading() as (connection, vault):
             from co_cli.index.cache import cache_state
 
             return Meaning(space_state(connection, vault), waiting_by_space(connection, vault), cache_state(connection))
 
     def passages(self, ids: Sequence[int]) -> list[StoredPassage]:
         """These passages, in the order asked for; one that vanished meanwhile is left out."""
-        with self._rows.reading() as (connection, _):
-            rows = connection.execute(OPEN_PASSAGES, {"ids": json.dumps(list(ids))}).fetchall()
-        found = {row[0]: StoredPassage(*row[:6], tuple(json.loads(row[6])), *row[7:]) for row in rows}
+        with self.rows.reading() as (connection, _):
+            rows = connection.execute(OPEN_PASSAGES, {"ids": ids_text(ids)}).fetchall()
+        found = {row[0]: StoredPassage(*row[:6], _tags(row[6]), *row[7:]) for row in rows}
         return [found[number] for number in ids if number in found]
 
     def marked(self, query: WordQuery, ids: Sequence[int]) -> dict[int, str]:
         """Snippets of these passages, the matched words between the characters 2 and 3."""
-        with self._rows.reading() as (connection, _):
+        with self.rows.reading() as (connection, _):
             return mark_words(connection, query, list(ids))
 
     def docs_of(self, passage_ids: Sequence[int]) -> dict[int, int]:
         """Which note each of these passages is of."""
-        with self._rows.reading() as (connection, _):
-            return dict(connection.execute(DOCS_OF, {"ids": json.dumps(list(passage_ids))}))  # pyright: ignore
+        with self.rows.reading() as (connection, _):
+            return dict(connection.execute(DOCS_OF, {"ids": ids_text(passage_ids)}))  # pyright: ignore
 
     def counts(self) -> Counts:
-        with self._rows.reading() as (connection, vault):
+        with self.rows.reading() as (connection, vault):
             row = connection.execute(COUNTS, {"vault": vault}).get or (None, 0, 0)
         return Counts(*row)
 
@@ -275,12 +289,12 @@ class KnowledgeIndex:
 
     def reported(self) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
         """Files that are not indexed, and notes with something wrong in them."""
-        return self._rows.reported()
+        return self.rows.reported()
 
     def waiting(self) -> int:
         """How many files changed, came or went since the last sync."""
         scan = scan_vault(self.root, self._exclude)
-        with self._rows.reading() as (connection, vault):
+        with self.rows.reading() as (connection, vault):
             stored: dict[str, bytes] = dict(connection.execute(LISTINGS, {"vault": vault}))
             unlisted = [path for (path,) in connection.execute(UNLISTED, {"vault": vault})]
         return waiting_files(stored, scan.listings, unlisted)
@@ -291,10 +305,10 @@ class KnowledgeIndex:
 
     def docs(self, filters: Filters | None = None, limit: int = -1) -> list[DocRow]:
         """Notes, newest first."""
-        with self._rows.reading() as (connection, vault):
+        with self.rows.reading() as (connection, vault):
             where, values = conditions(filters or Filters(), vault)
             rows = connection.execute(LIST_DOCS.format(filters=where), {**values, "limit": limit}).fetchall()
-        return [DocRow(*row[:5], tuple(json.loads(row[5])), *row[6:]) for row in rows]
+        return [DocRow(*row[:5], _tags(row[5]), *row[6:]) for row in rows]
 
     def path_of(self, ref: str) -> str | None:
         return next((path for (path,) in self._select(PATH_OF_REF, ref=ref)), None)
@@ -321,9 +335,13 @@ class KnowledgeIndex:
 
     def rarest(self, text: str, limit: int) -> list[str]:
         """Those words of a text that the fewest passages have: enough to find a near twin among 100,000 notes."""
-        with self._rows.reading() as (connection, _):
+        with self.rows.reading() as (connection, _):
             return rarest_words(connection, text, limit)
 
     def _select(self, statement: str, **values: str) -> list[tuple[str, ...]]:
-        with self._rows.reading() as (connection, vault):
+        with self.rows.reading() as (connection, vault):
             return connection.execute(statement, {"vault": vault, **values}).fetchall()
+
+
+def _tags(lines: str | None) -> tuple[str, ...]:
+    return tuple(lines.split("\n")) if lines else ()

@@ -7,20 +7,19 @@ it when that finds too little.
 
 from __future__ import annotations
 
-import re
-from typing import NamedTuple
+from collections.abc import Iterable
 
-from co_cli.index.spaceless import LETTERS, run_grams, runs
+from co_cli.index.spaceless import run_grams, runs
 from co_cli.index.stopwords import STOP_WORDS
+from co_cli.record import Record
 
 MOST_TERMS = 64
 LONGEST_QUERY = 20_000
-PART = re.compile(r"(?:(?<=\s)|^)(-?)\"([^\"]*)(?:\"|\Z)|(?:(?<=\s)|^)-(?=[^\W_])(\S+)|(\S+)")
-WORD = re.compile(rf"[^\s\x00-&(-/:-@\[-`{{-\xbf\u2000-\u2018\u201a-\u206f\u3000-\u3004\u3008-\u303f{LETTERS}]+")
-"""Everything between blanks and punctuation; which letters are a token is left to FTS5, which knows."""
+BLANKED = {place: " " for place in range(128) if not chr(place).isalnum() and chr(place) != "'"}
+"""Leaves the words of an ASCII text, for `str.translate`."""
 
 
-class WordQuery(NamedTuple):
+class WordQuery(Record):
     """A query taken apart: each member is already a safe piece of a MATCH expression."""
 
     terms: tuple[str, ...]
@@ -32,6 +31,8 @@ class WordQuery(NamedTuple):
     """Parts of wanted words that are written without spaces: enough when any term will do."""
     words: tuple[str, ...]
     """The bare words behind terms and phrases, for marking them in a snippet."""
+    quoted: tuple[tuple[str, ...], ...] = ()
+    """The words of each phrase, for those who look without FTS5."""
 
     @property
     def empty(self) -> bool:
@@ -49,12 +50,12 @@ class WordQuery(NamedTuple):
 
 
 def read_query(text: str) -> WordQuery:
-    text = text[:LONGEST_QUERY].replace("\0", " ").encode("utf-8", "replace").decode()  # SQLite takes no lone surrogates
+    # SQLite takes no lone surrogates
+    text = text[:LONGEST_QUERY].replace("\0", " ").encode("utf-8", "replace").decode()
     terms: dict[str, str] = {}
     phrases: dict[str, str] = {}
     excluded: list[str] = []
-    for part in PART.finditer(text):
-        minus, phrase, refused, loose = part.groups()
+    for minus, phrase, refused, loose in _parts(text):
         if phrase is not None:
             piece = _phrase(phrase)
             if piece and minus:
@@ -67,7 +68,7 @@ def read_query(text: str) -> WordQuery:
             terms.update(_pieces(loose))
     if not terms and not phrases and excluded:
         # nothing is wanted, so `-5` was not meant as a refusal
-        return read_query(re.sub(r"(?:(?<=\s)|^)-+", " ", text))
+        return read_query(" ".join(word.lstrip("-") for word in text.split()))
     telling = {piece: word for piece, word in terms.items() if not is_stop_word(word)}
     chosen = telling if telling or phrases else terms
     kept = tuple(chosen)[:MOST_TERMS]
@@ -80,7 +81,17 @@ def read_query(text: str) -> WordQuery:
         excluded=tuple(excluded)[:MOST_TERMS],
         pairs=tuple(f"grams : {_quoted(pair)}" for pair in dict.fromkeys(pairs))[:MOST_TERMS],
         words=tuple(dict.fromkeys(words)),
+        quoted=tuple(tuple(_words(phrases[piece])) for piece in must),
     )
+
+
+def _parts(text: str) -> Iterable[tuple[str | None, str | None, str | None, str]]:
+    """(minus, phrase, refused word, anything else), of which one is what was typed."""
+    if '"' not in text and "-" not in text:
+        return ((None, None, None, word) for word in text.split())
+    from co_cli.index.word_patterns import PART
+
+    return (part.group(1, 2, 3, 4) for part in PART.finditer(text))
 
 
 def is_stop_word(word: str) -> bool:
@@ -95,7 +106,13 @@ def _pieces(text: str) -> dict[str, str]:
 
 
 def _spaced_words(text: str) -> list[str]:
-    words = (word.strip("'\u2019") for word in WORD.findall(text))
+    if text.isascii():
+        found = text.translate(BLANKED).split()
+    else:
+        from co_cli.index.word_patterns import WORD
+
+        found = WORD.findall(text)
+    words = (word.strip("'\u2019") for word in found)
     return [word for word in words if any(letter.isalnum() for letter in word)]
 
 

@@ -29,6 +29,7 @@ LET_ALL_WAIT = """
 insert into waiting (vault_id, space_id, passage_id)
 select :vault, :space, passages.id from passages join docs on docs.id = passages.doc_id where docs.vault_id = :vault
 """
+FORGET_CACHE = "delete from embedding_cache where space_id = :space"
 FORGET_WAITING = "delete from waiting where vault_id = :vault and space_id = :space"
 COUNT_WAITING = "select count(*) from waiting where vault_id = :vault and space_id = :space"
 WAITING = """
@@ -110,6 +111,15 @@ def embed_waiting(
         if progress:
             progress(done, total)
     return Embedded(done, _count(database, space))
+
+
+def embed_again(database: VaultDatabase, space: StoredSpace, fresh: bool) -> None:
+    """Let every passage wait for another vector in this space; the old ones answer until then. `fresh`: no cache."""
+    with database.writing() as (connection, vault):
+        if fresh:
+            connection.execute(FORGET_CACHE, {"space": space.id})
+        connection.execute(FORGET_WAITING, {"vault": vault, "space": space.id})
+        connection.execute(LET_ALL_WAIT, {"vault": vault, "space": space.id})
 
 
 def swap_space(database: VaultDatabase, space: StoredSpace) -> bool:

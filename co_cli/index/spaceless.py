@@ -6,9 +6,6 @@ letter or several, is a token, a prefix of one, or a phrase of them.
 
 from __future__ import annotations
 
-import re
-import unicodedata
-
 LETTERS = (
     "\u0e00-\u0eff"  # Thai, Lao
     "\u1000-\u109f"  # Burmese
@@ -17,13 +14,16 @@ LETTERS = (
     "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # Japanese
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"  # Chinese
 )
-RUN = re.compile(f"[{LETTERS}]+")
 
 
 def runs(text: str) -> list[str]:
     """The stretches of such letters, normalised so that half-width and full-width forms agree."""
     if text.isascii():
         return []
+    import unicodedata
+
+    from co_cli.index.word_patterns import RUN
+
     return RUN.findall(unicodedata.normalize("NFKC", text))
 
 

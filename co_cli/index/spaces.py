@@ -5,18 +5,18 @@ What a cold search needs to know about spaces, and nothing that would make it sl
 
 from __future__ import annotations
 
-from typing import NamedTuple
 
 import apsw
 
 from co_cli.index.vectors import StoredSpace, open_space
+from co_cli.record import Record
 
 STATE = "select space_id, building_id from vaults where id = :vault"
 ANY_WAITING = "select 1 from waiting where vault_id = :vault limit 1"
 WAITING_BY_SPACE = "select space_id, count(*) from waiting where vault_id = :vault group by space_id"
 
 
-class SpaceState(NamedTuple):
+class SpaceState(Record):
     """Which space answers in this vault, and which one is being built."""
 
     active: StoredSpace | None = None

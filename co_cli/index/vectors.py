@@ -6,17 +6,17 @@ one keeps in memory, and a plain table is read and scanned where sqlite-vec does
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
 
 import apsw
 
 from co_cli.embedding.space import Vector, VectorSpace
 from co_cli.index.filters import conditions
+from co_cli.record import Record
 from co_cli.values import SOURCES, Filters
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from co_cli.index.resident import ResidentVectors
 
@@ -71,7 +71,7 @@ TOUCH = "update vaults set vector_stamp = random() where id = :vault"
 EVERY = "select rowid, embedding from {table} where part = :part"
 
 
-class StoredSpace(NamedTuple):
+class StoredSpace(Record):
     """A space and its id in this search.db."""
 
     id: int
@@ -82,7 +82,7 @@ class StoredSpace(NamedTuple):
         return table_of(self.id)
 
 
-class Neighbour(NamedTuple):
+class Neighbour(Record):
     """A passage and the cosine between it and the query."""
 
     passage_id: int
@@ -121,6 +121,8 @@ def add_space(connection: apsw.Connection, space: VectorSpace, with_vec0: bool) 
 
 
 def put_vector(connection: apsw.Connection, space: StoredSpace, part: str, passage_id: int, vector: Vector) -> None:
+    """In place of the one it had, if any: vec0 knows no upsert."""
+    connection.execute(DROP.format(table=space.table), {"id": passage_id})
     connection.execute(PUT.format(table=space.table), {"id": passage_id, "part": part, "embedding": vector})
 
 
@@ -160,9 +162,14 @@ def cosines(
     connection: apsw.Connection, space: StoredSpace, query: Vector, passage_ids: Sequence[int]
 ) -> dict[int, float]:
     """The exact cosine of each of these passages that has a vector."""
-    rows = connection.execute(AT.format(table=space.table), {"ids": json.dumps(list(passage_ids))}).fetchall()
+    rows = connection.execute(AT.format(table=space.table), {"ids": ids_text(passage_ids)}).fetchall()
     wanted = memoryview(query).cast("f")
     return {int(str(row)): dot(wanted, memoryview(blob).cast("f")) for row, blob in rows}  # type: ignore[arg-type]
+
+
+def ids_text(ids: Sequence[int]) -> str:
+    """As json_each reads it, without importing json."""
+    return f"[{','.join(map(str, ids))}]"
 
 
 def dot(one: memoryview, other: memoryview) -> float:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
 
 from co_cli.index.words import WordMatch
+from co_cli.record import Record
 
 
-class Scored(NamedTuple):
+class Scored(Record):
     """A candidate with its score and the signals that make it up."""
 
     passage_id: int
@@ -31,7 +31,7 @@ def score_words(matches: list[WordMatch]) -> list[Scored]:
     return scored
 
 
-class Weights(NamedTuple):
+class Weights(Record):
     """How much meaning and words count. They need not add up to one; a score is their weighted mean."""
 
     meaning: float

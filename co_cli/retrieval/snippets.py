@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from typing import NamedTuple
+from co_cli.record import Record
 
 LENGTH = 240
 OPEN, CLOSE = "\x02", "\x03"
 
 
-class Snippet(NamedTuple):
+class Snippet(Record):
     """One line of text, and where in it the matched words stand."""
 
     text: str
@@ -18,15 +17,14 @@ class Snippet(NamedTuple):
 
 def from_marked(marked: str) -> Snippet:
     """Out of a text in which the matched words stand between the characters 2 and 3."""
-    text, marks, start = "", [], 0
-    for part in re.split(f"([{OPEN}{CLOSE}])", " ".join(marked.split())):
-        if part == OPEN:
-            start = len(text)
-        elif part == CLOSE:
-            if start < len(text):
-                marks.append((start, len(text)))
-        else:
-            text += part
+    text, *pieces = " ".join(marked.split()).split(OPEN)
+    text = text.replace(CLOSE, "")
+    marks: list[tuple[int, int]] = []
+    for piece in pieces:
+        inside, closed, after = piece.partition(CLOSE)
+        if inside and closed:
+            marks.append((len(text), len(text) + len(inside)))
+        text += inside + after.replace(CLOSE, "")
     return Snippet(text, tuple(marks))
 
 
@@ -47,10 +45,15 @@ def around(body: str, words: tuple[str, ...]) -> Snippet:
 
 
 def _marks(text: str, words: tuple[str, ...], shift: int) -> tuple[tuple[int, int], ...]:
-    pattern = "|".join(re.escape(word.lower()) for word in sorted(words, key=len, reverse=True) if word)
-    if not pattern:
-        return ()
-    return tuple((found.start() + shift, found.end() + shift) for found in re.finditer(pattern, text))
+    """Where these words stand; of two that overlap the longer one."""
+    found: list[tuple[int, int]] = []
+    for word in sorted({word.lower() for word in words if word}, key=len, reverse=True):
+        at = text.find(word)
+        while at >= 0:
+            if not any(first < at + len(word) and at < last for first, last in found):
+                found.append((at, at + len(word)))
+            at = text.find(word, at + 1)
+    return tuple((first + shift, last + shift) for first, last in sorted(found))
 
 
 def _word_start(text: str, place: int) -> int:

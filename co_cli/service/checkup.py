@@ -14,7 +14,7 @@ import apsw
 
 from co_cli.errors import IndexUnavailableError
 from co_cli.index.connection import OLDEST_SQLITE
-from co_cli.index.integrity import damaged_words, drift
+from co_cli.index.integrity import damaged_words, drift, mend_vectors, vector_state
 
 if TYPE_CHECKING:
     from co_cli.knowledge_base import KnowledgeBase
@@ -41,17 +41,28 @@ def examine(kb: KnowledgeBase, fix: bool) -> list[Finding]:
         _database,
         _freshness,
         _drift,
+        _vectors,
         _unreadable,
     )
     for check in checks:
         try:
             findings += check(kb, fix)
         except IndexUnavailableError as error:
-            findings.append(
-                Finding("index", "error", str(error), "free or delete search.db; it comes back from the files")
-            )
-            break
+            fixed = fix and _rebuilt(kb)
+            cure = "co rebuild" if fixed else "free or delete search.db; it comes back from the files"
+            findings.append(Finding("index", "error", str(error), cure, fixed))
+            if not fixed:
+                break
     return findings
+
+
+def _rebuilt(kb: KnowledgeBase) -> bool:
+    """A damaged search.db can be made anew; one that there is no place for cannot."""
+    try:
+        kb.rebuild()
+    except IndexUnavailableError:
+        return False
+    return True
 
 
 def _sqlite(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
@@ -141,6 +152,22 @@ def _drift(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
         yield Finding("content", "error", f"{len(found):,} files differ from the index: {some}", "co rebuild", fix)
     else:
         yield Finding("content", "ok", "every indexed note has the content of its file")
+
+
+def _vectors(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
+    """Every passage has a vector in the vault's space, or waits for one, and no vector is where nobody looks."""
+    found = vector_state(kb.index.rows)
+    if found.missing or found.misplaced:
+        if fix:
+            mend_vectors(kb.index.rows)
+            kb.index.embed()
+        text = f"{len(found.missing):,} passages lack a vector, {found.misplaced:,} vectors are in a wrong space or of no passage"
+        yield Finding("vectors", "error", text, "co doctor --fix", fix)
+    waiting = kb.status().unembedded
+    if waiting:
+        yield Finding("vectors", "warning", f"{waiting:,} passages wait for a vector and are found by words", "co reembed")
+    if not found.missing and not found.misplaced and not waiting:
+        yield Finding("vectors", "ok", f"vectors: {kb.status().space or 'none, search goes by words'}")
 
 
 def _unreadable(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:

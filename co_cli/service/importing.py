@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from co_cli.errors import InvalidInputError
 from co_cli.index.knowledge_index import KnowledgeIndex
-from co_cli.notes.note import NotTextError, read_note
+from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.notes.refs import ref_of
 from co_cli.notes.slug import slugify
 from co_cli.notes.store import NoteStore
@@ -69,10 +69,18 @@ def _import_one(store: NoteStore, index: KnowledgeIndex, origin: str, below: str
     folder = "/".join(["articles", *(slugify(part) for part in below.split("/") if part)])
     with store.lock():
         for path in index.exact_twins("article", fingerprint(note.body)):
-            if store.exists(path):
+            if _still_says(store, path, note):
                 ref = ref_of(path, "article")
                 return Imported(origin, Saved(ref, store.absolute(path), "duplicate", f"{ref} says this already"))
         path = store.create(folder, stem, data, index.taken)
-    index.index_file(path)
+        index.index_file(path)
     ref = index.ref_of(path) or ref_of(path, "article")
     return Imported(origin, Saved(ref, store.absolute(path), "created"))
+
+
+def _still_says(store: NoteStore, path: str, note: Note) -> bool:
+    """The index proposes a twin; only its file knows what it says now."""
+    try:
+        return store.exists(path) and fingerprint(read_note(path, store.read(path)).body) == fingerprint(note.body)
+    except NotTextError:
+        return False

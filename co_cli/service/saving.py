@@ -70,8 +70,8 @@ def save(store: NoteStore, index: KnowledgeIndex | None, draft: Draft, threshold
         path = store.create(
             FOLDERS[draft.source], draft.title, draft.render(time.time()), index.taken if index else None
         )
-    if index:
-        index.index_file(path)
+        if index:
+            index.index_file(path)  # before another writer asks whether this is said already
     return Saved(ref_of(path, draft.source), store.absolute(path), "created")
 
 
@@ -169,7 +169,9 @@ def clean_tags(tags: Sequence[str] | None) -> list[str]:
     """Without `#` and blanks, in lower case, once each."""
     if isinstance(tags, str):
         tags = tags.split(",")
-    cleaned = (re.sub(r"[\s,\[\]{}\"']+", "-", _clean(tag).strip().lstrip("#").strip()).casefold() for tag in tags or ())
+    cleaned = (
+        re.sub(r"[\s,\[\]{}\"']+", "-", _clean(tag).strip().lstrip("#").strip()).casefold() for tag in tags or ()
+    )
     return list(dict.fromkeys(tag for tag in cleaned if tag))
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from co_cli.errors import VaultError
+from co_cli.record import Record
 
 ENDING = ".md"
 RARE_ENDINGS = (".markdown", ".MD", ".Md", ".mD", ".Markdown", ".MARKDOWN")
@@ -22,7 +22,7 @@ Excluded = Callable[[str, bool], bool]
 """Is this path (inside the vault) excluded; the flag says whether it is a folder."""
 
 
-class State(NamedTuple):
+class State(Record):
     """Enough of a file to see that it changed."""
 
     size: int
@@ -30,7 +30,7 @@ class State(NamedTuple):
     inode: int
 
 
-class Scan(NamedTuple):
+class Scan(Record):
     """What one walk saw."""
 
     listings: dict[str, bytes]
@@ -46,7 +46,7 @@ class Scan(NamedTuple):
         return [path for path, reason in self.odd if reason.startswith(UNREAD_FOLDER)]
 
 
-class Entry(NamedTuple):
+class Entry(Record):
     """One file of a listing."""
 
     path: str

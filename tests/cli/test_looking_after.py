@@ -80,7 +80,8 @@ def test_status_is_numbers(co: Co, vault: Vault, data_dir: Path) -> None:
     assert (state["vault"], state["notes"], state["waiting"]) == (str(vault.root), {"article": 1, "memory": 1}, 1)
     assert state["search_db"] == str(data_dir / "search.db")
     assert state["search_db_bytes"] > 0
-    assert "1 files changed since" in shown or "1 file changed since" in shown
+    assert "1 file changed since" in shown
+    assert "1 article, 1 memory (3 passages)" in shown
     assert str(vault.root) in shown
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.command import Co
+from tests.command import Co, Ran
 from tests.vault import Vault
 
 
-def complaint(ran, code: int = 2) -> str:
+def complaint(ran: Ran, code: int = 2) -> str:
     assert (ran.code, ran.out) == (code, "")
     assert ran.err.startswith("co")
     assert ran.err.endswith("\n")
@@ -79,7 +79,9 @@ COMMANDS_WITH_A_VAULT = [
 def test_a_vault_that_does_not_exist_is_one_line_and_is_not_made(co: Co, tmp_path: Path, command: list[str]) -> None:
     nowhere = tmp_path / "nowhere"
 
-    assert f"no vault at {nowhere}: `co init --vault {nowhere}` makes one" in complaint(co("--vault", str(nowhere), *command))
+    assert f"no vault at {nowhere}: `co init --vault {nowhere}` makes one" in complaint(
+        co("--vault", str(nowhere), *command)
+    )
     assert not nowhere.exists()
 
 
@@ -185,7 +187,9 @@ def test_a_note_whose_name_is_not_utf_8_can_be_shown(co: Co, vault: Vault) -> No
     assert co("show", "caf\udce9").out.endswith("Coffee.\n")
 
 
-def test_a_folder_that_was_deleted_underneath_is_one_line(co: Co, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_was_deleted_underneath_is_one_line(
+    co: Co, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()

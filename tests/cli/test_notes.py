@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,11 +10,12 @@ import pytest
 from tests.command import Co
 from tests.vault import Vault
 
+Editor = Callable[..., None]
 NOTE = "---\ntitle: 'Oaks'  # mine\ntags: [tree]\nunknown: kept\n---\nOaks live long.\n"
 
 
 @pytest.fixture
-def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Editor:
     """Make `$EDITOR` a script of these shell lines; the note is `$1`."""
 
     def choose(lines: str, variable: str = "EDITOR") -> None:
@@ -210,7 +212,7 @@ def test_edit_gives_a_note_a_new_text(co: Co, vault: Vault) -> None:
     assert co("search", "acorns", "--no-sync", "--backend", "fts5").code == 0
 
 
-def test_edit_opens_the_editor_and_indexes_what_it_left(co: Co, vault: Vault, editor) -> None:
+def test_edit_opens_the_editor_and_indexes_what_it_left(co: Co, vault: Vault, editor: Editor) -> None:
     vault.write("memories/oak.md", NOTE)
     editor('echo "Acorns fall." >> "$1"')
 
@@ -218,7 +220,7 @@ def test_edit_opens_the_editor_and_indexes_what_it_left(co: Co, vault: Vault, ed
     assert co("search", "acorns", "--no-sync", "--backend", "fts5").code == 0
 
 
-def test_visual_comes_before_editor_and_may_have_options(co: Co, vault: Vault, editor) -> None:
+def test_visual_comes_before_editor_and_may_have_options(co: Co, vault: Vault, editor: Editor) -> None:
     vault.write("memories/oak.md", NOTE)
     editor('test "$1" = --wait && echo "Visual." >> "$2"', "VISUAL")
 
@@ -226,14 +228,14 @@ def test_visual_comes_before_editor_and_may_have_options(co: Co, vault: Vault, e
     assert vault.read("memories/oak.md").endswith("Visual.\n")
 
 
-def test_an_editor_that_changes_nothing_is_said(co: Co, vault: Vault, editor) -> None:
+def test_an_editor_that_changes_nothing_is_said(co: Co, vault: Vault, editor: Editor) -> None:
     vault.write("memories/oak.md", NOTE)
     editor("true")
 
     assert co("edit", "oak", "--json").json["outcome"] == "unchanged"
 
 
-def test_an_editor_that_leaves_broken_frontmatter_is_told_the_line(co: Co, vault: Vault, editor) -> None:
+def test_an_editor_that_leaves_broken_frontmatter_is_told_the_line(co: Co, vault: Vault, editor: Editor) -> None:
     vault.write("memories/oak.md", NOTE)
     editor("printf -- '---\\ntitle: [oops\\n---\\nBody' > \"$1\"")
 
@@ -244,7 +246,9 @@ def test_an_editor_that_leaves_broken_frontmatter_is_told_the_line(co: Co, vault
 
 
 @pytest.mark.parametrize(("lines", "code", "says"), [("exit 4", 2, "ended with 4"), ('rm "$1"', 2, "no note")])
-def test_an_editor_that_fails_is_one_line(co: Co, vault: Vault, editor, lines: str, code: int, says: str) -> None:
+def test_an_editor_that_fails_is_one_line(
+    co: Co, vault: Vault, editor: Editor, lines: str, code: int, says: str
+) -> None:
     vault.write("memories/oak.md", NOTE)
     editor(lines)
 

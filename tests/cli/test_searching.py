@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.command import Co
@@ -139,7 +141,7 @@ def test_recall_of_a_note_that_vanished_shows_what_the_index_has(co: Co, vault: 
     assert "Oaks live for centuries" in ran.out
 
 
-def test_without_a_usable_index_the_files_answer_and_say_so(co: Co, vault: Vault, tmp_path) -> None:
+def test_without_a_usable_index_the_files_answer_and_say_so(co: Co, vault: Vault, tmp_path: Path) -> None:
     (tmp_path / "not-a-folder").write_text("")
     ran = co("search", "centuries", "--data-dir", str(tmp_path / "not-a-folder"), "--json")
 

@@ -48,7 +48,9 @@ def test_init_takes_a_folder_or_a_vault(no_vault: Co, tmp_path: Path) -> None:
     assert (tmp_path / "notes/memories").is_dir()
 
 
-def test_init_makes_the_vault_that_the_environment_names(co: Co, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_init_makes_the_vault_that_the_environment_names(
+    co: Co, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CO_VAULT", str(tmp_path / "notes"))
     assert co("list").code == 2
 

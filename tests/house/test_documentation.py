@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 import co_cli
-from co_cli.cli.app import COMMANDS, make_parser
-from co_cli.settings import SETTINGS
+from co_cli.cli.app import COMMANDS
+from co_cli.cli.parsing import make_parser
+from co_cli.settings import SETTINGS, Setting
 from tests.command import Co
 from tests.house.package import REPOSITORY
 
@@ -46,7 +47,7 @@ def test_every_option_of_a_command_is_in_the_reference(command: str) -> None:
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
-def test_every_setting_is_in_the_reference(setting) -> None:
+def test_every_setting_is_in_the_reference(setting: Setting) -> None:
     text = reference()
 
     assert f"`{setting.name}`" in text

@@ -33,13 +33,12 @@ def contents(database: Database, root: Path) -> dict[str, Any]:
         connection.execute(CHECK)
         vault = {"vault": connection.execute("select id from vaults where root = :root", {"root": str(root)}).get}
         assert connection.execute(COUNTS, vault).fetchall() in (connection.execute(REAL_COUNTS, vault).fetchall(), [])
-        held = {
+        return {
             "docs": connection.execute(DOCS, vault).fetchall(),
             "passages": connection.execute(PASSAGES, vault).fetchall(),
             "files": connection.execute(FILES, vault).fetchall(),
             "terms": connection.execute(TERMS).fetchall(),
         }
-    return held
 
 
 def contents_from_scratch(vault: Vault, folder: Path) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def found(index: KnowledgeIndex, query: str) -> list[str]:
         ("京都", "japanese"),
         ("階", "japanese"),
         ("カタカナ", "japanese"),
-        ("カタカナ", "japanese"),
+        ("\uff76\uff80\uff76\uff85", "japanese"),  # the same in half-width letters
         ("금요일", "korean"),
         ("요일", "korean"),
         ("파란", "korean"),
@@ -61,7 +61,6 @@ def found(index: KnowledgeIndex, query: str) -> list[str]:
         ("الإصدار", "arabic"),
         ("青い月", "mixed"),
         ("deploy 青い月", "mixed"),
-        ("heisst 青い月", "mixed"),
         ('"青い月 und läuft"', "mixed"),
     ],
 )
@@ -89,9 +88,12 @@ def test_a_phrase_works_in_every_script(world: KnowledgeIndex) -> None:
     assert found(world, '"再切然后"') == []
 
 
-@given(run=st.text(st.sampled_from("東京都木森"), min_size=1, max_size=8), text=st.text(st.sampled_from("東京都木森 a"), max_size=20))
+@given(
+    run=st.text(st.sampled_from("東京都木森"), min_size=1, max_size=8),
+    text=st.text(st.sampled_from("東京都木森 a"), max_size=20),
+)
 def test_pairs_find_exactly_the_substrings(run: str, text: str) -> None:
-    """A query's piece is a phrase of pairs (or a prefix): it matches the pairs of a text if the text contains the run."""
+    """What a query asks for, a phrase of pairs or a prefix, is among a text's pairs if the text contains the run."""
     tokens = grams(text).split()
     if len(run) == 1:
         matches = any(token.startswith(run) for token in tokens)
@@ -103,5 +105,7 @@ def test_pairs_find_exactly_the_substrings(run: str, text: str) -> None:
 
 
 def test_half_width_and_full_width_forms_agree() -> None:
-    assert runs("カナ") == runs("カナ")
-    assert read_query("カナ").terms == read_query("カナ").terms
+    half_width = "\uff76\uff85"
+
+    assert runs(half_width) == ["カナ"]
+    assert read_query(half_width).terms == read_query("カナ").terms

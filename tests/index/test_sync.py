@@ -125,7 +125,9 @@ def test_a_sync_without_changes_writes_nothing(vault: Vault, index: KnowledgeInd
     assert [path for path, _ in report.skipped] == ["memories/blob.md"]
 
 
-def test_an_edit_right_after_a_sync_is_found_though_size_and_time_are_the_same(vault: Vault, index: KnowledgeIndex) -> None:
+def test_an_edit_right_after_a_sync_is_found_though_size_and_time_are_the_same(
+    vault: Vault, index: KnowledgeIndex
+) -> None:
     file = vault.write("memories/oak.md", "Oaks live long.")
     index.sync()
     before = file.stat()
@@ -227,7 +229,9 @@ def test_remove_stale_forgets_only_what_is_gone(vault: Vault, index: KnowledgeIn
 
 
 @pytest.mark.parametrize("kind", ["memory", "article"])
-def test_a_note_that_changes_its_kind_keeps_one_row(vault: Vault, index: KnowledgeIndex, database: Database, tmp_path: Path, kind: str) -> None:
+def test_a_note_that_changes_its_kind_keeps_one_row(
+    vault: Vault, index: KnowledgeIndex, database: Database, tmp_path: Path, kind: str
+) -> None:
     vault.write("inbox/oak.md", "# Oaks\n\nOld.\n\n## Age\n\nVery.")
     index.sync()
 

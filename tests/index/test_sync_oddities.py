@@ -120,7 +120,10 @@ def test_a_vault_behind_a_link_is_one_vault(vault: Vault, tmp_path: Path) -> Non
 
     from co_cli.knowledge_base import KnowledgeBase
 
-    with KnowledgeBase.open(vault.root, tmp_path / "data") as direct, KnowledgeBase.open(tmp_path / "link", tmp_path / "data") as linked:
+    with (
+        KnowledgeBase.open(vault.root, tmp_path / "data") as direct,
+        KnowledgeBase.open(tmp_path / "link", tmp_path / "data") as linked,
+    ):
         direct.sync()
         assert linked.sync().touched == 0
 
@@ -163,8 +166,12 @@ def test_a_folder_that_becomes_hidden_is_forgotten(vault: Vault, index: Knowledg
     assert indexed(index) == []
 
 
-@pytest.mark.parametrize("name", ["two\nlines.md", "tab\there.md", "what?.md", "a;b'c\"d.md", "🌳.md", "%00.md", "-rf.md", "x" * 200 + ".md"])
-def test_any_file_name_that_is_text_is_indexed(vault: Vault, index: KnowledgeIndex, database: Database, name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["two\nlines.md", "tab\there.md", "what?.md", "a;b'c\"d.md", "🌳.md", "%00.md", "-rf.md", "x" * 200 + ".md"]
+)
+def test_any_file_name_that_is_text_is_indexed(
+    vault: Vault, index: KnowledgeIndex, database: Database, name: str
+) -> None:
     vault.write(f"memories/{name}", "Oaks live long.")
 
     assert index.sync().added == [f"memories/{name}"]
@@ -175,7 +182,9 @@ def test_any_file_name_that_is_text_is_indexed(vault: Vault, index: KnowledgeInd
     assert index.sync().removed == [f"memories/{name}"]
 
 
-def test_a_file_name_that_is_not_utf_8_is_reported_and_the_others_are_indexed(vault: Vault, index: KnowledgeIndex) -> None:
+def test_a_file_name_that_is_not_utf_8_is_reported_and_the_others_are_indexed(
+    vault: Vault, index: KnowledgeIndex
+) -> None:
     bad_file = os.path.join(os.fsencode(vault.root), b"memories", b"caf\xe9.md")
     bad_folder = os.path.join(os.fsencode(vault.root), b"d\xe9j\xe0")
     try:

@@ -21,7 +21,15 @@ from tests.index.contents import contents, contents_from_scratch
 from tests.vault import Vault
 
 PATHS = st.sampled_from(
-    ["memories/oak.md", "memories/elm.md", "articles/oak.md", "articles/trees/ash.md", "inbox/ä.markdown", "root.md", ".hidden/x.md"]
+    [
+        "memories/oak.md",
+        "memories/elm.md",
+        "articles/oak.md",
+        "articles/trees/ash.md",
+        "inbox/ä.markdown",
+        "root.md",
+        ".hidden/x.md",
+    ]
 )
 TEXTS = st.sampled_from(
     [
@@ -101,12 +109,14 @@ def test_a_sync_that_was_killed_at_any_point_is_finished_by_the_next(vault: Vaul
     chance = random.Random(3)
     path = tmp_path / "data" / "search.db"
     killed_midway = 0
-    for number in range(2_500):
-        vault.write(f"memories/{number // 500}/{number}.md", f"Note {number} about the {chance.choice(['oak', 'elm', 'ash'])}.")
-    for round_ in range(8):
+    for number in range(1_500):
+        vault.write(
+            f"memories/{number // 300}/{number}.md", f"Note {number} about the {chance.choice(['oak', 'elm', 'ash'])}."
+        )
+    for round_ in range(7):
         if round_:
-            for number in chance.sample(range(2_500), 700):
-                file = vault.path(f"memories/{number // 500}/{number}.md")
+            for number in chance.sample(range(1_500), 600):
+                file = vault.path(f"memories/{number // 300}/{number}.md")
                 if number % 7 == 0 and file.exists():
                     file.unlink()
                 else:
@@ -114,7 +124,7 @@ def test_a_sync_that_was_killed_at_any_point_is_finished_by_the_next(vault: Vaul
         process = subprocess.Popen([sys.executable, "-c", SYNC, str(path), str(vault.root)], stdout=subprocess.PIPE)
         assert process.stdout is not None
         process.stdout.readline()
-        time.sleep(chance.uniform(0.0, 0.5 if round_ else 0.9))
+        time.sleep(chance.uniform(0.0, 0.4 if round_ else 0.6))
         killed_midway += process.poll() is None
         process.send_signal(signal.SIGKILL)
         process.wait()

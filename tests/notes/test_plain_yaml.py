@@ -47,7 +47,7 @@ def agree(block: str) -> bool:
 
 
 @given(block=blocks())
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_it_agrees_with_yaml_on_ordinary_frontmatter(block: Block) -> None:
     agree("".join(entry.above + entry.lines for entry in block.entries))
 
@@ -60,7 +60,7 @@ def test_it_agrees_with_yaml_on_ordinary_frontmatter(block: Block) -> None:
         ),
     )
 )
-@settings(deadline=None, max_examples=1000)
+@settings(max_examples=1000)
 @example("a: 1\x0cb: 2")
 @example("a: b\u2028c: d")
 @example("a: [x\u3000, y]")

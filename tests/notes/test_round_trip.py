@@ -22,7 +22,6 @@ VALUES = st.one_of(
 
 
 @given(text=st.text(), inside=st.text(), key=st.sampled_from(KEYS))
-@settings(deadline=None)
 def test_any_text_is_the_same_after_changing_nothing(text: str, inside: str, key: str) -> None:
     for whole in (text, f"---\n{inside}\n---\n{text}"):
         front = read_frontmatter(whole)
@@ -32,7 +31,7 @@ def test_any_text_is_the_same_after_changing_nothing(text: str, inside: str, key
 
 
 @given(block=blocks(), value=VALUES, data=st.data())
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_setting_one_field_changes_the_lines_of_that_field_only(
     block: Block, value: object, data: st.DataObject
 ) -> None:
@@ -55,7 +54,6 @@ def test_setting_one_field_changes_the_lines_of_that_field_only(
 
 
 @given(block=blocks(), data=st.data())
-@settings(deadline=None)
 def test_taking_a_field_away_takes_its_lines_and_no_others(block: Block, data: st.DataObject) -> None:
     number = data.draw(st.integers(0, len(block.entries) - 1))
     before = read_frontmatter(block.text)
@@ -67,7 +65,6 @@ def test_taking_a_field_away_takes_its_lines_and_no_others(block: Block, data: s
 
 
 @given(block=blocks(), value=VALUES)
-@settings(deadline=None)
 def test_a_new_field_is_one_more_line_at_the_end_of_the_block(block: Block, value: object) -> None:
     front = read_frontmatter(block.text)
     if front.problem:
@@ -85,7 +82,6 @@ def test_a_new_field_is_one_more_line_at_the_end_of_the_block(block: Block, valu
 
 
 @given(text=st.text(), body=st.text(min_size=1))
-@settings(deadline=None)
 def test_another_body_leaves_the_frontmatter_as_it_was(text: str, body: str) -> None:
     for whole in (text, f"---\na: 1\n---\n{text}", f"---\r\na: [b\r\n---\r\n{text}"):
         front = read_frontmatter(whole)
@@ -94,7 +90,6 @@ def test_another_body_leaves_the_frontmatter_as_it_was(text: str, body: str) -> 
 
 
 @given(metadata=st.dictionaries(st.sampled_from(["title", "tags", "x"]), VALUES, max_size=3), body=st.text())
-@settings(deadline=None)
 def test_a_rendered_note_reads_back_as_it_was_meant(metadata: dict[str, object], body: str) -> None:
     front = read_frontmatter(render_note(metadata, body))
 
@@ -103,7 +98,6 @@ def test_a_rendered_note_reads_back_as_it_was_meant(metadata: dict[str, object],
 
 
 @given(st.binary())
-@settings(deadline=None)
 def test_any_bytes_are_a_note_or_no_text_at_all(data: bytes) -> None:
     for content in (data, b"---\n" + data + b"\n---\nbody"):
         try:
@@ -124,7 +118,6 @@ def test_broken_frontmatter_is_not_edited_by_guessing() -> None:
 
 
 @given(text=st.text(), value=VALUES)
-@settings(deadline=None)
 def test_a_note_without_frontmatter_gets_one_above_its_untouched_text(text: str, value: object) -> None:
     front = read_frontmatter(text)
     if front.body > front.start:

@@ -52,7 +52,7 @@ def test_a_title_becomes_a_readable_name(title: str, slug: str) -> None:
 
 
 @given(title=st.text(max_size=400))
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_any_title_gives_a_portable_name(title: str) -> None:
     slug = slugify(title)
 
@@ -69,7 +69,7 @@ def test_any_title_gives_a_portable_name(title: str) -> None:
 @given(
     titles=st.lists(st.text(max_size=40) | st.sampled_from(["../../x", "/x", "X", "x", "CON"]), min_size=1, max_size=4)
 )
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_any_title_yields_a_path_inside_the_vault(titles: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
     root = tmp_path_factory.mktemp("vault")
     store = NoteStore(str(root))

@@ -80,17 +80,22 @@ def test_new_tags_of_a_duplicate_are_added_to_the_note(kb: KnowledgeBase, vault:
     assert kb.note(first.ref).tags == ("ops", "database")
 
 
-def test_the_threshold_is_a_setting(vault: Vault, data_dir: Path) -> None:
-    near = BACKUP.replace("at dawn", "at sunrise")
-    for threshold, notes in (("1", 2), ("0.5", 2)):
-        environ = {"CO_KNOWLEDGE_DUPLICATE_THRESHOLD": threshold}
-        settings = load_settings({"vault": str(vault.root), "data_dir": str(data_dir)}, environ)
-        with KnowledgeBase.open(settings=settings) as kb:
-            kb.sync()
-            kb.remember(BACKUP)
-            kb.remember(near)
-            kb.remember("The backup of the harbour runs on the server in the loft." if threshold == "0.5" else near)
-        assert len(vault.notes()) == notes
+NEAR = BACKUP.replace("at dawn", "at sunrise")
+FAR = "A backup of the harbour database runs on some server in the loft."
+
+
+@pytest.mark.parametrize(
+    ("threshold", "second", "notes"), [("1", NEAR, 2), ("0.9", NEAR, 1), ("0.9", FAR, 2), ("0.5", FAR, 1)]
+)
+def test_the_threshold_is_a_setting(vault: Vault, data_dir: Path, threshold: str, second: str, notes: int) -> None:
+    environ = {"CO_KNOWLEDGE_DUPLICATE_THRESHOLD": threshold}
+    settings = load_settings({"vault": str(vault.root), "data_dir": str(data_dir)}, environ)
+
+    with KnowledgeBase.open(settings=settings) as kb:
+        kb.remember(BACKUP)
+        kb.remember(second)
+
+    assert len(vault.notes()) == notes
 
 
 def test_a_twin_that_was_edited_meanwhile_keeps_the_edit(kb: KnowledgeBase, vault: Vault) -> None:

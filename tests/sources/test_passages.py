@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from co_cli.notes.note import Note, read_note
@@ -70,7 +70,6 @@ def test_an_empty_article_is_still_one_passage() -> None:
 
 
 @given(lines=st.lists(LINE, max_size=60), head=st.sampled_from(["", "---\na: 1\n---\n"]))
-@settings(deadline=None)
 def test_every_line_of_an_article_is_in_exactly_one_passage(lines: list[str], head: str) -> None:
     note = article("\n".join(lines), head)
     file_lines = (head + "\n".join(lines)).split("\n")

@@ -1,0 +1,72 @@
+"""The parsers of `co` and of each command: argparse, except that a mistake is one line."""
+
+from __future__ import annotations
+
+import argparse
+from importlib import import_module
+from typing import Any, NoReturn
+
+from co_cli.cli.app import COMMANDS
+from co_cli.cli.terminal import terminal_width
+
+INTRODUCTION = """\
+A memory for agents and people, kept in Markdown files that you own.
+
+  co demo "who decides what ships"       try it on the sample vault
+  co init                                make a vault in this project
+  co remember "Blue first." --tag deploy
+  co search "how do we deploy"
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse, except that a mistake is one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message} (`{self.prog} --help` explains)\n")
+
+
+def make_parser(name: str, module: Any = None) -> Parser:
+    """The parser of one command, with the options that every command has."""
+    module = module or import_module(f"co_cli.cli.{COMMANDS[name].module}")
+    parser = Parser(
+        prog=f"co {name}",
+        description=COMMANDS[name].summary[0].upper() + COMMANDS[name].summary[1:] + ".",
+        formatter_class=_formatter,
+        allow_abbrev=False,
+    )
+    getattr(module, f"add_{name}")(parser)
+    everywhere = parser.add_argument_group("everywhere")
+    _add_places(everywhere)
+    everywhere.add_argument("--json", action="store_true", help="print JSON, for programs")
+    return parser
+
+
+def main_parser() -> Parser:
+    groups: dict[str, list[str]] = {}
+    for name, command in COMMANDS.items():
+        groups.setdefault(command.group, []).append(f"  {name:<12}{command.summary}")
+    listing = "\n\n".join(f"{group}:\n" + "\n".join(lines) for group, lines in groups.items())
+    parser = Parser(
+        prog="co",
+        usage="co [--vault DIR] [--data-dir DIR] COMMAND ...",
+        description=INTRODUCTION,
+        epilog=f"{listing}\n\n`co COMMAND --help` explains a command with examples.",
+        formatter_class=_formatter,
+        add_help=False,
+        allow_abbrev=False,
+    )
+    parser.add_argument("-h", "--help", action="store_true", dest="help_wanted", help="show this and exit")
+    parser.add_argument("--version", action="store_true", help="show the version and exit")
+    _add_places(parser)
+    return parser
+
+
+def _formatter(prog: str) -> argparse.HelpFormatter:
+    """With a width of its own: argparse would import shutil for every option, to ask for the terminal's."""
+    return argparse.RawDescriptionHelpFormatter(prog, width=terminal_width())
+
+
+def _add_places(group: Any) -> None:
+    group.add_argument("--vault", metavar="DIR", help="the folder of notes (else CO_VAULT, the project's, your own)")
+    group.add_argument("--data-dir", metavar="DIR", help="where search.db lives (else CO_DATA_DIR, your data folder)")

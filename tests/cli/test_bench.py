@@ -1,0 +1,105 @@
+"""`co bench sync` measures in a folder of its own and prints ratios."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from co_cli.benchmarks.corpus import generate, write_corpus
+from co_cli.benchmarks.measuring import BenchRow, interleaved
+from co_cli.benchmarks.sync import walk
+from co_cli.notes.note import read_note
+from tests.command import Co
+from tests.vault import Vault
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the bench may write: whatever it leaves behind is seen."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def test_it_prints_json_with_a_ratio_to_a_bare_walk(co: Co, vault: Vault, data_dir: Path, temporary: Path) -> None:
+    ran = co("bench", "sync", "--notes", "120", "--json")
+
+    rows = {row["name"]: row for row in ran.json["rows"]}
+    assert (ran.code, ran.json["bench"]) == (0, "sync")
+    assert set(rows) == {
+        "first sync of 120 notes",
+        "first sync, notes a second",
+        "bare walk (scandir + stat)",
+        "sync when nothing changed",
+        "sync after 10 edits",
+    }
+    still = rows["sync when nothing changed"]
+    assert still["goal"] == 1.5
+    assert still["ratio"] == pytest.approx(still["value"] / rows["bare walk (scandir + stat)"]["value"], rel=0.05)
+    assert rows["sync after 10 edits"]["value"] > still["value"]
+    assert list(temporary.iterdir()) == []
+    assert vault.files() == []
+    assert not data_dir.exists()
+
+
+def test_people_get_a_table(co: Co) -> None:
+    ran = co("bench", "sync", "--notes", "30")
+
+    assert ran.code == 0
+    assert "goal 1.5 x" in ran.out
+    assert len({line.find(" ms") for line in ran.out.splitlines() if " ms" in line}) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("bench",), ("bench", "nothing"), ("bench", "sync", "--notes", "0"), ("bench", "sync", "--notes", "many")],
+)
+def test_wrong_usage_is_one_line_and_exit_code_2(co: Co, arguments: tuple[str, ...]) -> None:
+    ran = co(*arguments)
+
+    assert ran.code == 2
+    assert len(ran.err.splitlines()) == 1
+
+
+def test_the_same_seed_gives_the_same_corpus_and_another_seed_another() -> None:
+    assert list(generate(200)) == list(generate(200))
+    assert list(generate(200)) != list(generate(200, seed=8))
+
+
+def test_the_corpus_reads_like_notes() -> None:
+    notes = [read_note(path, text.encode()) for path, text in generate(400)]
+
+    assert len({note.path for note in notes}) == 400
+    assert all(note.problem is None and note.tags and note.category and note.created for note in notes)
+    assert {note.source for note in notes} == {"memory", "article"}
+    assert any("## " in note.body for note in notes)
+    by_count = sorted(Counter(word for note in notes for word in note.body.lower().split()).values(), reverse=True)
+    assert by_count[0] > 20 * by_count[len(by_count) // 2]  # a few words are everywhere, most are rare
+
+
+def test_the_walk_sees_every_file(tmp_path: Path) -> None:
+    paths = write_corpus(str(tmp_path / "corpus"), 50)
+
+    assert walk(str(tmp_path / "corpus")) == 50
+    assert all(os.path.getmtime(path) < 1_800_000_000 for path in paths)
+
+
+def test_interleaved_runs_every_task_once_a_round_and_prepares_outside_the_clock() -> None:
+    log: list[str] = []
+
+    medians = interleaved(
+        {"a": lambda: log.append("a"), "b": lambda: log.append("b")}, 3, before={"b": lambda: log.append("prepare")}
+    )
+
+    assert log == ["a", "prepare", "b"] * 3
+    assert set(medians) == {"a", "b"}
+
+
+@pytest.mark.parametrize(("ratio", "goal", "kept"), [(1.2, 1.5, True), (1.6, 1.5, False), (1.2, None, None)])
+def test_a_row_knows_whether_its_goal_is_kept(ratio: float, goal: float | None, kept: bool | None) -> None:
+    assert BenchRow("x", 1.0, "ms", ratio, goal).kept is kept

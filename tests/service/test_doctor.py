@@ -1,0 +1,181 @@
+"""`doctor` finds what differs between index and files, names a cure, and with `fix` applies it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import apsw
+import pytest
+
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.service.checkup import Finding
+from tests.vault import Vault
+
+
+@pytest.fixture
+def healthy(kb: KnowledgeBase, vault: Vault) -> KnowledgeBase:
+    for name in ("oak", "elm", "ash"):
+        file = vault.write(f"memories/{name}.md", f"The {name} is a tree.")
+        os.utime(file, (1_700_000_000, 1_700_000_000))
+    vault.write("articles/trees.md", "# Trees\n\nMany.\n\n## Old ones\n\nFew.")
+    kb.sync()
+    return kb
+
+
+def by_hand(kb: KnowledgeBase, statement: str) -> None:
+    """What another program might do to the file."""
+    kb.close()
+    connection = apsw.Connection(os.path.join(kb.settings.data_dir, "search.db"))
+    connection.execute(statement)
+    connection.close()
+
+
+def troubles(findings: list[Finding]) -> list[Finding]:
+    return [finding for finding in findings if finding.level != "ok"]
+
+
+def errors(findings: list[Finding]) -> list[Finding]:
+    return [finding for finding in findings if finding.level == "error" and not finding.fixed]
+
+
+def counts_are_right(kb: KnowledgeBase) -> bool:
+    with kb.database.reading() as connection:
+        counted = connection.execute("select sum(notes), sum(passages) from vaults").get
+        real = connection.execute("select (select count(*) from docs), (select count(*) from passages)").get
+    return counted == real
+
+
+def test_a_healthy_vault_has_no_findings_but_ok(healthy: KnowledgeBase) -> None:
+    findings = healthy.doctor()
+
+    assert troubles(findings) == []
+    assert {"sqlite", "vault", "index", "freshness", "content"} <= {finding.check for finding in findings}
+
+
+DRIFT = {
+    "a row missing from the words": "delete from docs_fts where rowid = (select min(id) from passages)",
+    "a passage that somebody edited": "update passages set body = 'A zebra.' where id = (select min(id) from passages)",
+    "a passage that somebody deleted": "delete from passages where id = (select min(id) from passages)",
+    "a note with another hash": "update docs set hash = 'x' where path = 'memories/oak.md'",
+}
+
+
+@pytest.mark.parametrize("statement", DRIFT.values(), ids=DRIFT)
+def test_drift_in_the_index_is_found_and_fixed(healthy: KnowledgeBase, statement: str) -> None:
+    by_hand(healthy, statement)
+
+    findings = errors(healthy.doctor())
+    assert findings
+    assert all(finding.cure for finding in findings)
+
+    fixed = healthy.doctor(fix=True)
+    assert errors(fixed) == []
+    assert any(finding.fixed for finding in fixed)
+    assert troubles(healthy.doctor()) == []
+    assert {hit.ref for hit in healthy.search("tree", backend="fts5").hits} == {
+        "memory:oak",
+        "memory:elm",
+        "memory:ash",
+        "article:trees#L1-3",
+    }
+    assert counts_are_right(healthy)
+
+
+def test_an_edit_that_kept_size_time_and_inode_is_found_by_the_full_check(healthy: KnowledgeBase, vault: Vault) -> None:
+    file = vault.path("memories/oak.md")
+    before = file.stat()
+    with file.open("r+b") as stream:
+        stream.write(b"One")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert healthy.sync().touched == 0  # no listing can see it
+
+    findings = errors(healthy.doctor())
+
+    assert len(findings) == 1
+    assert "memories/oak.md" in findings[0].text
+    healthy.doctor(fix=True)
+    assert troubles(healthy.doctor()) == []
+    assert [hit.ref for hit in healthy.search('"one oak"', backend="fts5").hits] == ["memory:oak"]
+
+
+def test_files_changed_since_the_last_sync_are_counted_and_synced(healthy: KnowledgeBase, vault: Vault) -> None:
+    vault.write("memories/fir.md", "The fir is a tree.")
+    vault.delete("memories/elm.md")
+
+    (finding, *_) = [finding for finding in healthy.doctor() if finding.check == "freshness"]
+    assert (finding.level, finding.cure) == ("warning", "co sync")
+    assert finding.text.startswith("2 files")
+
+    healthy.doctor(fix=True)
+    assert troubles(healthy.doctor()) == []
+    assert counts_are_right(healthy)
+
+
+def test_notes_that_cannot_be_read_are_named_with_a_cure(healthy: KnowledgeBase, vault: Vault) -> None:
+    vault.write("memories/blob.md", b"\0\0")
+    vault.write("memories/broken.md", "---\ntitle: [\n---\nA tree.")
+    vault.path("memories/link.md").symlink_to("oak.md")
+    healthy.sync()
+
+    texts = [finding.text for finding in troubles(healthy.doctor())]
+
+    assert any("memories/blob.md" in text and "not a text file" in text for text in texts)
+    assert any("memories/broken.md" in text and "line " in text for text in texts)
+    assert errors(healthy.doctor()) == []  # the index is as it should be
+
+
+def test_a_search_db_that_was_set_aside_is_mentioned(vault: Vault, data_dir: Path) -> None:
+    data_dir.mkdir()
+    (data_dir / "search.db").write_bytes(os.urandom(5_000))
+
+    with KnowledgeBase.open(vault.root, data_dir) as kb:
+        kb.sync()
+        texts = [finding.text for finding in kb.doctor()]
+
+    assert any("search.db.2" in text for text in texts)
+
+
+@pytest.mark.parametrize("first_page", [1, 2, 3, 10, 30])
+def test_a_damaged_search_db_is_made_anew_by_fix(healthy: KnowledgeBase, data_dir: Path, first_page: int) -> None:
+    healthy.close()
+    path = data_dir / "search.db"
+    held = bytearray(path.read_bytes())
+    for place in range(first_page * 4096, len(held), 4096):
+        held[place : place + 64] = b"\xff" * 64
+    path.write_bytes(held)
+
+    fixed = healthy.doctor(fix=True)
+
+    assert errors(fixed) == []
+    assert any(finding.fixed for finding in fixed)
+    assert errors(healthy.doctor()) == []
+    assert len(healthy.search("tree", backend="fts5").hits) == 4
+
+
+@pytest.mark.parametrize("table", ["vaults", "docs", "passages", "folders", "knowledge_files", "docs_fts_data"])
+def test_a_damaged_table_is_found_and_made_anew_by_fix(healthy: KnowledgeBase, data_dir: Path, table: str) -> None:
+    healthy.close()
+    path = data_dir / "search.db"
+    connection = apsw.Connection(str(path))
+    page = int(str(connection.execute("select rootpage from sqlite_schema where name = :name", {"name": table}).get))
+    connection.close()
+    with path.open("r+b") as stream:
+        stream.seek((page - 1) * 4096)
+        stream.write(b"\xff" * 4096)
+
+    assert errors(healthy.doctor())
+
+    assert errors(healthy.doctor(fix=True)) == []
+    assert troubles(healthy.doctor()) == []
+    assert len(healthy.search("tree", backend="fts5").hits) == 4
+
+
+def test_without_a_search_db_the_doctor_still_answers(vault: Vault, data_dir: Path) -> None:
+    data_dir.write_text("in the way")
+
+    with KnowledgeBase.open(vault.root, data_dir) as kb:
+        findings = kb.doctor(fix=True)
+
+    assert [finding.check for finding in errors(findings)] == ["index"]
+    assert errors(findings)[0].cure

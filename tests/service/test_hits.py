@@ -1,0 +1,157 @@
+"""A hit says where it stands: its lines hold its text, its marks point at the words, its ref opens the note."""
+
+from __future__ import annotations
+
+import pytest
+
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.notes.refs import lines_of
+from co_cli.values import Hit
+from tests.vault import Vault
+
+GUIDE = """---
+title: Deploying
+tags: [ops]
+---
+# Deploying
+
+How we ship.
+
+## Rolling back
+
+Press the red button.
+
+```sh
+# not a heading
+
+./rollback --now
+```
+
+## Afterwards
+
+Write a postmortem about the outage.
+"""
+
+
+def lines_at(vault: Vault, hit: Hit) -> list[str]:
+    text = vault.read(str(vault.path(hit.path).relative_to(vault.root)))
+    return text.replace("\r\n", "\n").split("\n")[hit.lines[0] - 1 : hit.lines[1]]
+
+
+def marked(hit: Hit) -> list[str]:
+    return [hit.snippet[start:end] for start, end in hit.marks]
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+@pytest.mark.parametrize("head", [True, False])
+@pytest.mark.parametrize("backend", ["fts5", "grep", "hybrid"])
+def test_the_lines_of_an_article_s_hit_hold_its_text(
+    kb: KnowledgeBase, vault: Vault, ending: str, head: bool, backend: str
+) -> None:
+    text = GUIDE if head else GUIDE.split("---\n", 2)[2]
+    vault.write("articles/guides/deploy.md", text.replace("\n", ending))
+    kb.sync()
+
+    hit = kb.search("postmortem outage", backend=backend).hits[0]
+
+    assert lines_at(vault, hit)[0] == "## Afterwards"
+    assert lines_at(vault, hit)[-1] == "Write a postmortem about the outage."
+    assert hit.heading == "Afterwards"
+    assert hit.ref == f"article:guides/deploy#L{hit.lines[0]}-{hit.lines[1]}"
+    assert lines_of(hit.ref) == hit.lines
+    assert marked(hit) == ["postmortem", "outage"]
+
+
+def test_a_code_block_belongs_to_its_section(kb: KnowledgeBase, vault: Vault) -> None:
+    vault.write("articles/deploy.md", GUIDE)
+    kb.sync()
+
+    hit = kb.search("rollback", backend="fts5").hits[0]
+
+    lines = lines_at(vault, hit)
+    assert (lines[0], lines[-1]) == ("## Rolling back", "```")
+    assert "# not a heading" in lines
+
+
+def test_every_ref_opens_its_note(kb: KnowledgeBase, vault: Vault) -> None:
+    paths = [
+        "memories/a b.md",
+        "memories/ä.md",
+        "articles/x/y.md",
+        "inbox/loose.md",
+        "top.markdown",
+        "memories/two\nlines.md",
+    ]
+    for path in paths:
+        vault.write(path, "The word oak.")
+    kb.sync()
+
+    hits = kb.search("oak", backend="fts5").hits
+
+    assert {kb.note(hit.ref).path for hit in hits} == set(paths)
+    assert {hit.path for hit in hits} == {str(vault.path(path)) for path in paths}
+
+
+def test_a_note_has_one_hit_however_many_of_its_sections_match(kb: KnowledgeBase, vault: Vault) -> None:
+    sections = "".join(f"## Deploy {number}\n\nDeploy deploy deploy number {number}.\n\n" for number in range(120))
+    vault.write("articles/many.md", f"# Deploys\n\n{sections}")
+    for number in range(8):
+        vault.write(
+            f"memories/{number}.md", f"Among many other things, number {number} also mentions one deploy at its end."
+        )
+    kb.sync()
+
+    for backend in ("fts5", "grep", "hybrid"):
+        refs = [hit.path for hit in kb.search("deploy", limit=9, backend=backend).hits]
+        assert len(refs) == len(set(refs)) == 9, backend
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("button", ["button"]),
+        ("BUTTONS pressing", ["Press", "button"]),
+        ('"red button"', ["red button"]),
+        ("東京", ["東京"]),
+        ("cafe", ["Café"]),
+    ],
+)
+def test_the_marks_of_a_snippet_are_the_matched_words(
+    kb: KnowledgeBase, vault: Vault, query: str, words: list[str]
+) -> None:
+    vault.write("memories/note.md", "Press the red button, then " + "wait and " * 60 + "drink a Café in 東京都.")
+    kb.sync()
+
+    (hit,) = kb.search(query, backend="fts5").hits
+
+    assert marked(hit) == words
+
+
+def test_a_match_in_the_title_alone_shows_the_beginning(kb: KnowledgeBase, vault: Vault) -> None:
+    vault.write("memories/note.md", "---\ntitle: About zebras\n---\nStriped horses of the savanna.")
+    kb.sync()
+
+    (hit,) = kb.search("zebra", backend="fts5").hits
+
+    assert (hit.title, hit.snippet, hit.marks) == ("About zebras", "Striped horses of the savanna.", ())
+
+
+def test_scores_lie_between_zero_and_one_and_say_why(kb: KnowledgeBase, vault: Vault) -> None:
+    for number in range(5):
+        vault.write(f"memories/{number}.md", "oak " * (number + 1) + "and other trees")
+    kb.sync()
+
+    hits = kb.search("oak trees", backend="fts5").hits
+
+    assert hits[0].score == 1
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    assert all(0 <= hit.score <= 1 and hit.signals["words"] == hit.score for hit in hits)
+
+
+def test_control_characters_of_a_note_reach_the_hit_as_text(kb: KnowledgeBase, vault: Vault) -> None:
+    vault.write("memories/note.md", "an oak \x02not a mark\x03 \x1b[31mred\x1b[0m")
+    kb.sync()
+
+    (hit,) = kb.search("oak", backend="fts5").hits
+
+    assert marked(hit)[0] == "oak"

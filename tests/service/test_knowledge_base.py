@@ -1,0 +1,167 @@
+"""The verbs of KnowledgeBase, as the documentation promises them."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from co_cli import KnowledgeBase, KnowledgeError
+from co_cli.errors import InvalidInputError, UnknownRefError, VaultError
+from tests.vault import Vault
+
+
+def test_a_memory_from_saving_to_restoring(vault: Vault, data_dir: Path) -> None:
+    with KnowledgeBase.open(vault=vault.root, data_dir=data_dir) as kb:
+        report = kb.sync()
+        assert (report.added, report.changed, report.removed, report.unchanged, report.skipped) == ([], [], [], 0, [])
+
+        saved = kb.remember(
+            "Blue takes traffic first.", title="Deploys", tags=["deploy"], category="decision", provenance="user"
+        )
+        assert (saved.ref, saved.outcome) == ("memory:deploys", "created")
+        assert Path(saved.path) == vault.path("memories/deploys.md")
+
+        found = kb.search(
+            "blue traffic",
+            limit=10,
+            sources=["memory"],
+            tags=["deploy"],
+            category="decision",
+            since="2020-01-01",
+            until="today",
+        )
+        assert (found.state, found.degraded) == ("found", [])
+        hit = found.hits[0]
+        assert (hit.ref, hit.source, hit.path, hit.title) == (saved.ref, "memory", saved.path, "Deploys")
+        assert hit.snippet == "Blue takes traffic first."
+        assert hit.tags == ("deploy",)
+        assert 0 < hit.score <= 1
+        assert hit.signals["words"] > 0
+
+        assert kb.note(hit.ref).body.strip() == "Blue takes traffic first."
+        assert [note.ref for note in kb.notes(source="memory", tags=["deploy"])] == [saved.ref]
+        kb.forget(saved.ref)
+        assert kb.search("blue traffic", backend="fts5").state == "absent"
+        assert kb.restore(saved.ref).outcome == "restored"
+        assert kb.search("blue traffic", backend="fts5").state == "found"
+        assert kb.status().notes == {"memory": 1}
+
+
+def test_what_remember_wrote_is_found_before_any_sync(kb: KnowledgeBase) -> None:
+    kb.sync()
+
+    kb.remember("The kettle is in the loft.")
+
+    assert len(kb.search("kettle", backend="fts5").hits) == 1
+
+
+def test_a_save_leaves_nothing_waiting_and_the_next_sync_changes_nothing(kb: KnowledgeBase) -> None:
+    kb.sync()
+
+    kb.remember("The kettle is in the loft.")
+
+    assert kb.index.waiting() == 0
+    report = kb.sync()
+    assert (report.touched, report.unchanged) == (0, 1)
+
+
+def test_a_saved_note_that_is_deleted_before_any_sync_is_forgotten(kb: KnowledgeBase, vault: Vault) -> None:
+    kb.sync()
+    saved = kb.remember("The kettle is in the loft.")
+
+    Path(saved.path).unlink()
+    report = kb.sync()
+
+    assert report.removed == ["memories/the-kettle-is-in-the-loft.md"]
+    assert kb.search("kettle", backend="fts5").state == "absent"
+    assert kb.status().notes == {}
+
+
+def test_search_sees_edits_of_files_after_the_next_sync(kb: KnowledgeBase, vault: Vault) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    kb.sync()
+    vault.write("memories/oak.md", "Zebras do not.")
+
+    assert kb.search("zebras", backend="fts5").hits == []
+    kb.sync()
+    assert len(kb.search("zebras", backend="fts5").hits) == 1
+
+
+def test_update_changes_what_is_found(kb: KnowledgeBase) -> None:
+    saved = kb.remember("The kettle is in the loft.", tags=["house"])
+
+    kb.update(saved.ref, "The kettle is in the cellar.", tags=["house", "cellar"], fields={"importance": 0.9})
+
+    assert kb.search("loft", backend="fts5").hits[0].snippet == "The kettle is in the cellar."  # its title says loft
+    assert kb.notes(tags=["cellar"], fields={"importance": "0.9"})[0].ref == saved.ref
+
+
+def test_status_counts_notes_passages_and_troubles(kb: KnowledgeBase, vault: Vault) -> None:
+    vault.write("memories/a.md", "A.")
+    vault.write("articles/b.md", "# B\n\nOne.\n\n## C\n\nTwo.")
+    vault.write("memories/blob.md", b"\0")
+    vault.write("memories/broken.md", "---\ntitle: [\n---\nText.")
+    before = time.time()
+    kb.sync()
+    kb.forget("memory:a")
+
+    status = kb.status()
+
+    assert (status.notes, status.passages, status.trashed) == ({"article": 1, "memory": 1}, 3, 1)
+    assert [path for path, _ in status.skipped] == ["memories/blob.md"]
+    assert [path for path, _ in status.problems] == ["memories/broken.md"]
+    assert status.vault == str(vault.root)
+    assert status.search_db_bytes > 0
+    assert status.synced_at is not None
+    assert status.synced_at[:10] == time.strftime("%Y-%m-%d", time.gmtime(before))
+
+
+def test_progress_is_told_of_every_file(kb: KnowledgeBase, vault: Vault) -> None:
+    for number in range(30):
+        vault.write(f"memories/{number}.md", f"Note {number}.")
+    told: list[tuple[int, int]] = []
+
+    kb.sync(lambda done, total: told.append((done, total)))
+
+    assert (30, 30) in told
+
+
+def test_unknown_refs_name_the_closest_ones(kb: KnowledgeBase) -> None:
+    kb.remember("The kettle is in the loft.", title="Kettle in the loft")
+
+    with pytest.raises(UnknownRefError, match="memory:kettle-in-the-loft"):
+        kb.note("memory:kettel-in-the-loft")
+
+
+def test_every_error_is_a_knowledge_error(kb: KnowledgeBase, tmp_path: Path) -> None:
+    with pytest.raises(KnowledgeError):
+        kb.remember("  ")
+    with pytest.raises(InvalidInputError):
+        kb.search("x", limit=0)
+    with pytest.raises(VaultError, match="co init"):
+        KnowledgeBase.open(tmp_path / "nowhere")
+    (tmp_path / "file.md").write_text("x")
+    with pytest.raises(VaultError, match="is a file"):
+        KnowledgeBase.open(tmp_path / "file.md")
+
+
+def test_a_closed_knowledge_base_opens_again_when_it_is_used(kb: KnowledgeBase, vault: Vault) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    kb.sync()
+    kb.close()
+
+    assert len(kb.search("oaks", backend="fts5").hits) == 1
+
+
+def test_indexing_and_searching_never_write_to_a_note(kb: KnowledgeBase, vault: Vault) -> None:
+    file = vault.write("memories/oak.md", b"\xef\xbb\xbf---\r\nx: 1\r\n---\r\nOaks \xff live.\r\n")
+    before = (file.read_bytes(), file.stat().st_mtime_ns, file.stat().st_ino)
+
+    kb.sync()
+    kb.search("oaks")
+    kb.rebuild()
+    kb.doctor(fix=True)
+
+    assert (file.read_bytes(), file.stat().st_mtime_ns, file.stat().st_ino) == before

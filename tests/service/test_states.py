@@ -1,0 +1,117 @@
+"""An answer says whether everything was searched: found, absent, or inconclusive with what was missing."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from co_cli.knowledge_base import KnowledgeBase
+from tests.vault import Vault
+
+
+def test_found_says_how_much_was_searched_and_how_fresh_that_is(kb: KnowledgeBase, vault: Vault) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    vault.write("articles/elm.md", "# Elms\n\nFall ill.\n\n## Cure\n\nNone.")
+    kb.sync()
+
+    found = kb.search("oaks", backend="fts5")
+
+    assert (found.state, found.degraded, found.backend, found.query) == ("found", [], "fts5", "oaks")
+    assert (found.searched.notes, found.searched.passages) == (2, 3)
+    assert found.searched.fresh_as_of is not None
+    assert found.took_ms >= 0
+
+
+@pytest.mark.parametrize("query", ["zebra", "", "   ", "🦓", '"live oaks"', "oaks -long"])
+@pytest.mark.parametrize("backend", ["fts5", "grep"])
+def test_absent_means_that_everything_was_searched(kb: KnowledgeBase, vault: Vault, query: str, backend: str) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    kb.sync()
+
+    found = kb.search(query, backend=backend)
+
+    assert (found.state, found.hits, found.degraded) == ("absent", [], [])
+
+
+def test_a_vault_that_was_never_synced_is_inconclusive(kb: KnowledgeBase, vault: Vault) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+
+    found = kb.search("oaks")
+
+    assert found.state == "inconclusive"
+    assert "co sync" in found.degraded[0]
+
+
+def test_an_empty_vault_is_absent_once_it_was_synced(kb: KnowledgeBase) -> None:
+    kb.sync()
+
+    found = kb.search("oaks", backend="fts5")
+
+    assert (found.state, found.searched.notes) == ("absent", 0)
+
+
+@pytest.mark.parametrize("backend", ["fts5", "hybrid"])
+def test_without_a_usable_search_db_the_files_answer_and_say_so(vault: Vault, data_dir: Path, backend: str) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    vault.write("memories/blob.md", b"\0\0")
+    data_dir.write_text("a file where the folder should be")
+
+    with KnowledgeBase.open(vault.root, data_dir) as kb:
+        found = kb.search("oaks", backend=backend)
+        missing = kb.search("zebra", backend=backend)
+
+    assert (found.state, found.backend) == ("found", "grep")
+    assert [hit.ref for hit in found.hits] == ["memory:oak"]
+    assert "search.db" in found.degraded[0]
+    assert missing.state == "inconclusive"
+
+
+def test_notes_are_written_read_and_forgotten_without_a_usable_search_db(vault: Vault, data_dir: Path) -> None:
+    data_dir.write_text("a file where the folder should be")
+
+    with KnowledgeBase.open(vault.root, data_dir) as kb:
+        saved = kb.remember("Blue goes first.")
+        assert kb.note(saved.ref).body.strip() == "Blue goes first."
+        assert [hit.ref for hit in kb.search("blue").hits] == [saved.ref]
+        kb.update(saved.ref, "Green goes first.")
+        kb.forget(saved.ref)
+        assert vault.notes() == []
+        kb.restore(saved.ref)
+
+    data_dir.unlink()
+    with KnowledgeBase.open(vault.root, data_dir) as kb:
+        kb.sync()
+        assert [hit.ref for hit in kb.search("green", backend="fts5").hits] == [saved.ref]
+
+
+def test_the_data_folder_may_vanish_between_two_searches(kb: KnowledgeBase, vault: Vault, data_dir: Path) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    kb.sync()
+
+    shutil.rmtree(data_dir)
+    empty = kb.search("oaks", backend="fts5")
+    kb.sync()
+
+    assert empty.state == "inconclusive"
+    assert kb.search("oaks", backend="fts5").state == "found"
+
+
+def test_a_damaged_search_db_is_answered_from_the_files(kb: KnowledgeBase, vault: Vault, data_dir: Path) -> None:
+    for number in range(200):
+        vault.write(f"memories/{number}.md", f"Oak number {number} lives long.")
+    kb.sync()
+    kb.close()
+    path = data_dir / "search.db"
+    held = bytearray(path.read_bytes())
+    for place in range(3 * 4096, len(held), 4096):
+        held[place : place + 64] = b"\xff" * 64
+    path.write_bytes(held)
+
+    found = kb.search("oak number 7", backend="fts5", limit=3)
+
+    assert found.hits == [] or found.backend == "grep"
+    assert found.degraded
+    kb.rebuild()
+    assert kb.search("oak number 7", backend="fts5").degraded == []
