@@ -9,7 +9,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NamedTuple as Record
+    from typing import NamedTuple as Record  # pyright: ignore[reportUnusedImport]
 else:
     from operator import itemgetter
 

@@ -199,7 +199,7 @@ def _checked(setting: Setting, raw: object, origin: str, base: str) -> Scalar:
             return text
         case "list":
             parts: Any = raw.split(",") if isinstance(raw, str) else raw
-            if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
+            if type(parts) not in (list, tuple) or not all(isinstance(part, str) for part in parts):
                 raise SettingsError(f"{origin}: {setting.name} is a list of texts, not {raw!r}")
             return tuple(part.strip() for part in parts if part.strip())
         case "number" | "share" | "bytes":

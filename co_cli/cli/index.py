@@ -71,8 +71,8 @@ def status(options: argparse.Namespace) -> int:
 def add_reembed(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fresh", action="store_true", help="do not take vectors from the cache")
     parser.epilog = (
-        "A new provider or model is noticed by itself, and its vectors are built behind the old ones, which answer until\n"
-        "the new ones are complete. This does it now and to the end.\n\n"
+        "A new provider or model is noticed by itself, and its vectors are built behind the old ones, which answer\n"
+        "until the new ones are complete. This does it now and to the end.\n\n"
         "example:\n  CO_KNOWLEDGE_EMBEDDING_PROVIDER=minilm co reembed\n"
     )
     parser.set_defaults(run=reembed)
@@ -86,8 +86,14 @@ def reembed(options: argparse.Namespace) -> int:
         bar.done()
         state = kb.status()
     if options.json:
-        print_json({"embedded": result.done if result else 0, "waiting": state.unembedded, "space": state.space,
-                    "problem": result.problem if result else None})
+        print_json(
+            {
+                "embedded": result.done if result else 0,
+                "waiting": state.unembedded,
+                "space": state.space,
+                "problem": result.problem if result else None,
+            }
+        )
     elif result is None:
         print("Nothing to embed: the embedding provider is `none`.")
     else:

@@ -13,27 +13,15 @@ from co_cli.values import SyncReport
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from typing import Any, Protocol
+    from typing import Any
 
     from co_cli.notes.note import Note
-
-    class Places(Protocol):
-        """Options that say where things are."""
-
-        vault: Any
-        data_dir: Any
-
-    class Wheres(Protocol):
-        """Options that may have `--where`."""
-
-        where: Any
-
 
 SLOW_SECONDS = 2.0
 """How long a command may go on building vectors with a slow provider; `co sync` and `co reembed` finish the work."""
 
 
-def open_knowledge_base(options: Places) -> KnowledgeBase:
+def open_knowledge_base(options: Any) -> KnowledgeBase:
     return KnowledgeBase.open(settings=load_settings({"vault": options.vault, "data_dir": options.data_dir}))
 
 
@@ -69,7 +57,7 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--where", action="append", metavar="KEY=VALUE", help="any other frontmatter key (repeatable)")
 
 
-def fields_of(options: Wheres) -> dict[str, str]:
+def fields_of(options: Any) -> dict[str, str]:
     return dict(_pair("--where", text) for text in options.where or ())
 
 

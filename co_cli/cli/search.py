@@ -14,8 +14,9 @@ from co_cli.values import Hit, SearchResult
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
+    from typing import Any
 
-    Options = argparse.Namespace | "PlainQuery"
+    Options = Any  # argparse.Namespace, or PlainQuery in its place
 
 SYNTAX = """\
 words:     all of them first, any of them if that finds too little

@@ -49,7 +49,8 @@ def evaluate_public(
         for number, document in enumerate(documents):
             names[group, _write(vault, number, document)] = document
         bases[group] = KnowledgeBase.open(
-            settings=settings._replace(vault=vault, data_dir=f"{vault}-data", exclude=())  # nothing shared: no shared idf
+            # a search.db of its own: how rare a word is must not depend on the other groups
+            settings=settings._replace(vault=vault, data_dir=f"{vault}-data", exclude=())
         )
         bases[group].sync(progress)
     rows: list[tuple[float, float, float, float]] = []

@@ -1,8 +1,8 @@
 """Question sets into notes and questions: our own `questions.jsonl` beside a vault, and folders in BEIR's layout.
 
-BEIR's layout: corpus.jsonl {id, title, text[, group, seq, date, speaker]}, queries.jsonl {id, text[, category, group, before]},
-qrels.tsv query TAB document TAB grade, meta.json {skip_categories}. `group` keeps collections apart; with `before` only
-documents with a smaller `seq` may answer.
+BEIR's layout: corpus.jsonl {id, title, text[, group, seq, date, speaker]}, queries.jsonl {id, text[, category, group,
+before]}, qrels.tsv query TAB document TAB grade, meta.json {skip_categories}. `group` keeps collections apart; with
+`before` only documents with a smaller `seq` may answer.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ def read_questions(path: str) -> list[Question]:
         try:
             found.append(Question(row["question"], dict.fromkeys(row["answers"], 1), row.get("kind", "")))
         except (KeyError, TypeError):
-            raise InvalidInputError(f'{path}:{number}: a line is {{"question": "...", "answers": ["memory:slug"]}}') from None
+            shape = '{"question": "...", "answers": ["memory:slug"]}'
+            raise InvalidInputError(f"{path}:{number}: a line is {shape}") from None
     if not found:
         raise InvalidInputError(f"{path}: there are no questions in it")
     return found
@@ -70,7 +71,13 @@ def read_public_questions(folder: str) -> list[Question]:
             query, document, grade = line.rstrip("\n").split("\t")
             grades.setdefault(query, {})[document] = int(grade)
     return [
-        Question(row["text"], grades[row["id"]], str(row.get("category", "")), str(row.get("group", "")), row.get("before"))
+        Question(
+            text=row["text"],
+            answers=grades[row["id"]],
+            kind=str(row.get("category", "")),
+            group=str(row.get("group", "")),
+            before=row.get("before"),
+        )
         for _, row in _rows(os.path.join(folder, "queries.jsonl"))
         if row["id"] in grades and row.get("category") not in skipped
     ]

@@ -18,6 +18,10 @@ import apsw
 from co_cli.errors import IndexUnavailableError
 from co_cli.index.filters import fold
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 DERIVATION = 2
 """Raise it when the same files would give other rows: passages cut elsewhere, other text embedded, other listings."""
 APPLICATION = 0x636F6B62
@@ -193,6 +197,11 @@ def _inode(path: str) -> int:
         return 0
 
 
+def fetch(connection: apsw.Connection, statement: str, values: dict[str, Any] | None = None) -> list[Any]:
+    """Every row; the statement says what is in it."""
+    return connection.execute(statement, values or {}).fetchall()
+
+
 def _connect_to_ours(path: str, extension: str | None) -> _Connection | None:
     """A connection, or None if the file is missing, empty, not a database, of another version, or swapped meanwhile."""
     inode = _inode(path)
@@ -204,9 +213,9 @@ def _connect_to_ours(path: str, extension: str | None) -> _Connection | None:
         return None
     try:
         connection.set_busy_timeout(BUSY_MS)
-        ours = connection.pragma("user_version") == SCHEMA_VERSION and connection.pragma("application_id") == APPLICATION
+        known = connection.pragma("user_version"), connection.pragma("application_id")
         # a swap removes the file before its log: if it is still the same now, the log that was opened is its own
-        if not ours or _inode(path) != inode:
+        if known != (SCHEMA_VERSION, APPLICATION) or _inode(path) != inode:
             connection.close()
             return None
         connection.inode = inode

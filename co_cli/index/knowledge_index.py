@@ -11,19 +11,21 @@ import time
 from collections.abc import Sequence
 
 from co_cli.index.changes import compare, waiting_files
-from co_cli.index.connection import Database
+from co_cli.index.connection import Database, fetch
 from co_cli.index.filters import conditions
 from co_cli.index.match import WordQuery, read_query
-from co_cli.index.words import WordMatch, find_words, full_strength, mark_words, rarest_words
 from co_cli.index.spaces import SpaceState, any_waiting, space_state, waiting_by_space
 from co_cli.index.vault_database import VaultDatabase
 from co_cli.index.vectors import Neighbour, StoredSpace, cosines, ids_text, nearest, prefer_resident
+from co_cli.index.words import WordMatch, find_words, full_strength, mark_words, rarest_words
 from co_cli.record import Record
 from co_cli.sources.vault import Entry, scan_vault
 from co_cli.values import Filters, SyncReport
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from co_cli.embedding.embedders import Embedders
     from co_cli.embedding.space import Vector
     from co_cli.index.cache import CacheState
@@ -66,7 +68,9 @@ select files.path, coalesce(docs.hash, '')
 from knowledge_files as files left join docs on docs.vault_id = files.vault_id and docs.path = files.path
 where files.vault_id = :vault and files.skipped is null
 """
-EXACT_TWINS = "select path from docs where vault_id = :vault and source = :source and fingerprint = :fingerprint limit 5"
+EXACT_TWINS = """
+select path from docs where vault_id = :vault and source = :source and fingerprint = :fingerprint limit 5
+"""
 
 
 class StoredPassage(Record):
@@ -210,7 +214,8 @@ class KnowledgeIndex:
         with self.rows.reading() as (connection, vault):
             state = space_state(connection, vault)
             waits = any_waiting(connection, vault)
-        settled = target is None or (state.active is not None and state.active.space.key == target.key and not state.building)
+        answers = state.active is not None and target is not None and state.active.space.key == target.key
+        settled = target is None or (answers and not state.building)
         if self._embedders is None or (settled and not waits):
             return None
         from co_cli.index.building import embed_vault
@@ -265,8 +270,8 @@ class KnowledgeIndex:
     def passages(self, ids: Sequence[int]) -> list[StoredPassage]:
         """These passages, in the order asked for; one that vanished meanwhile is left out."""
         with self.rows.reading() as (connection, _):
-            rows = connection.execute(OPEN_PASSAGES, {"ids": ids_text(ids)}).fetchall()
-        found = {row[0]: StoredPassage(*row[:6], _tags(row[6]), *row[7:]) for row in rows}
+            rows = fetch(connection, OPEN_PASSAGES, {"ids": ids_text(ids)})
+        found = {row[0]: StoredPassage._make((*row[:6], _tags(row[6]), *row[7:])) for row in rows}
         return [found[number] for number in ids if number in found]
 
     def marked(self, query: WordQuery, ids: Sequence[int]) -> dict[int, str]:
@@ -277,12 +282,12 @@ class KnowledgeIndex:
     def docs_of(self, passage_ids: Sequence[int]) -> dict[int, int]:
         """Which note each of these passages is of."""
         with self.rows.reading() as (connection, _):
-            return dict(connection.execute(DOCS_OF, {"ids": ids_text(passage_ids)}))  # pyright: ignore
+            return dict(fetch(connection, DOCS_OF, {"ids": ids_text(passage_ids)}))
 
     def counts(self) -> Counts:
         with self.rows.reading() as (connection, vault):
-            row = connection.execute(COUNTS, {"vault": vault}).get or (None, 0, 0)
-        return Counts(*row)
+            rows = fetch(connection, COUNTS, {"vault": vault})
+        return Counts(*rows[0]) if rows else Counts(None, 0, 0)
 
     def by_source(self) -> dict[str, int]:
         return {source: int(count) for source, count in self._select(BY_SOURCE)}
@@ -300,15 +305,16 @@ class KnowledgeIndex:
         return waiting_files(stored, scan.listings, unlisted)
 
     def hashes(self) -> dict[str, str]:
-        """Every note that should be indexed and the hash of the content it was indexed with; none if its row is lost."""
-        return {path: file_hash for path, file_hash in self._select(ALL_HASHES)}
+        """Every note that should be indexed, and the hash of what it was indexed with; none if its row is lost."""
+        rows: Any = self._select(ALL_HASHES)
+        return dict(rows)
 
     def docs(self, filters: Filters | None = None, limit: int = -1) -> list[DocRow]:
         """Notes, newest first."""
         with self.rows.reading() as (connection, vault):
             where, values = conditions(filters or Filters(), vault)
-            rows = connection.execute(LIST_DOCS.format(filters=where), {**values, "limit": limit}).fetchall()
-        return [DocRow(*row[:5], _tags(row[5]), *row[6:]) for row in rows]
+            rows = fetch(connection, LIST_DOCS.format(filters=where), {**values, "limit": limit})
+        return [DocRow._make((*row[:5], _tags(row[5]), *row[6:])) for row in rows]
 
     def path_of(self, ref: str) -> str | None:
         return next((path for (path,) in self._select(PATH_OF_REF, ref=ref)), None)
@@ -324,7 +330,8 @@ class KnowledgeIndex:
 
     def titles(self) -> dict[str, str]:
         """Every ref and its title, to suggest the closest ones."""
-        return {ref: title for ref, title in self._select(ALL_REFS)}
+        rows: Any = self._select(ALL_REFS)
+        return dict(rows)
 
     def taken(self, path: str) -> bool:
         """Is this path, or one that some file system holds for the same, a note already?"""
@@ -340,7 +347,7 @@ class KnowledgeIndex:
 
     def _select(self, statement: str, **values: str) -> list[tuple[str, ...]]:
         with self.rows.reading() as (connection, vault):
-            return connection.execute(statement, {"vault": vault, **values}).fetchall()
+            return fetch(connection, statement, {"vault": vault, **values})
 
 
 def _tags(lines: str | None) -> tuple[str, ...]:

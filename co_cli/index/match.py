@@ -91,7 +91,7 @@ def _parts(text: str) -> Iterable[tuple[str | None, str | None, str | None, str]
         return ((None, None, None, word) for word in text.split())
     from co_cli.index.word_patterns import PART
 
-    return (part.group(1, 2, 3, 4) for part in PART.finditer(text))
+    return ((part[1], part[2], part[3], part[4]) for part in PART.finditer(text))
 
 
 def is_stop_word(word: str) -> bool:

@@ -121,7 +121,7 @@ def _put_note(connection: apsw.Connection, vault_id: int, file: IndexedFile, not
         },
     )
     doc = connection.last_insert_rowid()
-    tags, aliases = " ".join(note.tags), " · ".join((*note.aliases, note.description) if note.description else note.aliases)
+    tags, aliases = " ".join(note.tags), note.also_known_as
     written: list[int] = []
     for passage in file.passages:
         row: dict[str, apsw.SQLiteValue] = {

@@ -5,7 +5,6 @@ What a cold search needs to know about spaces, and nothing that would make it sl
 
 from __future__ import annotations
 
-
 import apsw
 
 from co_cli.index.vectors import StoredSpace, open_space

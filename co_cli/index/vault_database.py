@@ -10,7 +10,7 @@ from collections.abc import Generator
 
 import apsw
 
-from co_cli.index.connection import Database
+from co_cli.index.connection import Database, fetch
 
 FIND_VAULT = "select id from vaults where root = :root"
 ADD_VAULT = "insert into vaults (root) values (:root)"
@@ -46,6 +46,6 @@ class VaultDatabase:
     def reported(self) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
         """Files that are not indexed, and notes with something wrong in them, each with the reason."""
         with self.reading() as (connection, vault):
-            rows = connection.execute(TO_REPORT, {"vault": vault}).fetchall()
+            rows = fetch(connection, TO_REPORT, {"vault": vault})
         skipped = [(path, reason) for path, reason, _ in rows if reason is not None]
         return skipped, [(path, problem) for path, _, problem in rows if problem is not None]

@@ -200,7 +200,7 @@ def nearest(
         stamp = int(connection.execute(STAMP, {"vault": vault_id}).get or 0)
         return scan.nearest(connection, space, parts, stamp, query, limit, allowed)
     found: list[Neighbour] = []
-    statement = NEAREST_FILTERED.format(table=space.table, filters=where) if narrowed else NEAREST.format(table=space.table)
+    statement = (NEAREST_FILTERED if narrowed else NEAREST).format(table=space.table, filters=where)
     for part in parts:
         bound = {**(values if narrowed else {}), "query": query, "limit": limit, "part": part}
         found += [Neighbour(*row) for row in connection.execute(statement, bound)]  # type: ignore[arg-type]

@@ -6,10 +6,15 @@ import math
 
 import apsw
 
+from co_cli.index.connection import fetch
 from co_cli.index.filters import conditions
 from co_cli.index.match import WordQuery
 from co_cli.record import Record
 from co_cli.values import Filters
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 # the numbers weigh title, heading, body, tags, aliases, grams
 RANKED = """
@@ -91,11 +96,13 @@ def _find_unfiltered(connection: apsw.Connection, vault_id: int, match: str, lim
 
     None if other vaults hold so many of them that this does not tell.
     """
-    ranked = connection.execute(RANKED, {"match": match, "limit": 2 * limit}).fetchall()
+    ranked = fetch(connection, RANKED, {"match": match, "limit": 2 * limit})
     ids = f"[{','.join(str(row[0]) for row in ranked)}]"
-    docs = dict(connection.execute(OF_VAULT, {"ids": ids, "vault": vault_id}))
-    found = [WordMatch(passage, docs[passage], rank, False) for passage, rank in ranked if passage in docs]
-    return found[:limit] if len(found) >= limit or len(ranked) < 2 * limit else None
+    docs = dict(fetch(connection, OF_VAULT, {"ids": ids, "vault": vault_id}))
+    matches = [WordMatch(passage, docs[passage], rank, False) for passage, rank in ranked if passage in docs]
+    found = _varied(matches, limit)
+    enough = len(found) == limit and _of_many_notes(found, limit)
+    return found if enough or len(ranked) < 2 * limit else None
 
 
 def mark_words(connection: apsw.Connection, query: WordQuery, passage_ids: list[int]) -> dict[int, str]:
@@ -111,7 +118,8 @@ def rarest_words(connection: apsw.Connection, text: str, limit: int) -> list[str
     tokenizer = _tokenizer(connection)
     raw = text.encode("utf-8", "replace")
     counts: dict[str, int] = {}
-    for start, end, *tokens in tokenizer(raw, apsw.FTS5_TOKENIZE_DOCUMENT, None):
+    found: Any = tokenizer(raw, apsw.FTS5_TOKENIZE_DOCUMENT, None)
+    for start, end, *tokens in found:
         word = raw[start:end].decode("utf-8", "replace")
         if word not in counts and len(counts) < MOST_COUNTED:
             counts[word] = connection.execute(DOCUMENT_COUNT, {"term": tokens[0]}).get or 0
@@ -127,10 +135,11 @@ def full_strength(connection: apsw.Connection, query: WordQuery) -> float:
     total = connection.execute(PASSAGE_COUNT).get or 0
     strength = 0.0
     for word in query.words[:MOST_COUNTED]:
-        tokens = [token for _, _, token, *_ in tokenizer(word.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_QUERY, None)]
+        found: Any = tokenizer(word.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_QUERY, None)
+        tokens = [token for _, _, token, *_ in found]
         counts = [connection.execute(DOCUMENT_COUNT, {"term": token}).get or 0 for token in tokens]
-        found = min(counts, default=0)
-        strength += max(math.log((total - found + 0.5) / (found + 0.5)), 1e-6)  # as FTS5's bm25 has it
+        having = min(counts, default=0)
+        strength += max(math.log((total - having + 0.5) / (having + 0.5)), 1e-6)  # as FTS5's bm25 has it
     return strength
 
 
@@ -141,18 +150,29 @@ def _tokenizer(connection: apsw.Connection) -> apsw.FTS5Tokenizer:
 def _find(
     connection: apsw.Connection, where: str, values: dict[str, apsw.SQLiteValue], match: str, limit: int, every: bool
 ) -> list[WordMatch]:
-    """At most so many passages, and only a few of each note: a long one must not crowd out the others."""
+    """At most so many passages, of so many notes that a long one does not crowd out the others."""
     depth = limit
     while True:
         bound = {**values, "match": match, "limit": depth}
         rows = connection.execute(FIND_WORDS.format(filters=where), bound).fetchall()
-        taken: dict[int, int] = {}
-        found: list[WordMatch] = []
-        for row in rows:
-            candidate = WordMatch(*row, every)  # type: ignore[arg-type]
-            taken[candidate.doc_id] = taken.get(candidate.doc_id, 0) + 1
-            if taken[candidate.doc_id] <= MOST_OF_A_NOTE:
-                found.append(candidate)
-        if len(found) >= limit or len(rows) < depth:
-            return found[:limit]
+        found = _varied([WordMatch(*row, every) for row in rows], limit)  # type: ignore[arg-type]
+        if _of_many_notes(found, limit) or len(rows) < depth:
+            return found
         depth *= 10
+
+
+def _of_many_notes(matches: list[WordMatch], limit: int) -> bool:
+    return len({match.doc_id for match in matches}) * MOST_OF_A_NOTE >= limit
+
+
+def _varied(matches: list[WordMatch], limit: int) -> list[WordMatch]:
+    """The best of them; if these are all of a few notes, only a few of each."""
+    if _of_many_notes(matches[:limit], limit):
+        return matches[:limit]
+    taken: dict[int, int] = {}
+    found: list[WordMatch] = []
+    for match in matches:
+        taken[match.doc_id] = taken.get(match.doc_id, 0) + 1
+        if taken[match.doc_id] <= MOST_OF_A_NOTE:
+            found.append(match)
+    return found[:limit]

@@ -43,6 +43,11 @@ class Note(NamedTuple):
     """What is wrong with the file, with its line; the note stands all the same."""
 
     @property
+    def also_known_as(self) -> str:
+        """What the note calls itself besides its title, as one text to search in."""
+        return " · ".join(part for part in (*self.aliases, self.description) if part)
+
+    @property
     def provenance(self) -> str:
         return _line(self.metadata.get("provenance")) or "user"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from co_cli.index.words import WordMatch
 from co_cli.record import Record
 

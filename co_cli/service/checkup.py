@@ -161,11 +161,12 @@ def _vectors(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
         if fix:
             mend_vectors(kb.index.rows)
             kb.index.embed()
-        text = f"{len(found.missing):,} passages lack a vector, {found.misplaced:,} vectors are in a wrong space or of no passage"
+        text = f"{len(found.missing):,} passages lack a vector, {found.misplaced:,} vectors are in a wrong place"
         yield Finding("vectors", "error", text, "co doctor --fix", fix)
     waiting = kb.status().unembedded
     if waiting:
-        yield Finding("vectors", "warning", f"{waiting:,} passages wait for a vector and are found by words", "co reembed")
+        text = f"{waiting:,} passages wait for a vector; words find them"
+        yield Finding("vectors", "warning", text, "co reembed")
     if not found.missing and not found.misplaced and not waiting:
         yield Finding("vectors", "ok", f"vectors: {kb.status().space or 'none, search goes by words'}")
 

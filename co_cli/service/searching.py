@@ -36,7 +36,12 @@ def answer(query: str, finding: Finding, started: float) -> SearchResult:
 
 
 def search_index(
-    index: KnowledgeIndex, embedders: Embedders | None, query: str, filters: Filters, limit: int, weights: Weights | None
+    index: KnowledgeIndex,
+    embedders: Embedders | None,
+    query: str,
+    filters: Filters,
+    limit: int,
+    weights: Weights | None,
 ) -> Finding:
     """By words, and with embedders by words and meaning."""
     words = read_query(query)
@@ -105,7 +110,13 @@ _warned: set[str] = set()
 
 
 def search_files(
-    root: str, query: str, filters: Filters, limit: int, exclude: tuple[str, ...], largest: int, why: IndexUnavailableError | None
+    root: str,
+    query: str,
+    filters: Filters,
+    limit: int,
+    exclude: tuple[str, ...],
+    largest: int,
+    why: IndexUnavailableError | None,
 ) -> Finding:
     from co_cli.index.grep import grep  # reads and parses every file
 

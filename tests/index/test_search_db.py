@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import random
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import apsw
@@ -116,6 +114,19 @@ def test_a_connection_that_was_out_during_a_swap_is_not_used_again(
         assert len(index.search("ashes")) == 1
     database.close()
     assert len(index.search("ashes")) == 1
+
+
+def test_a_rebuild_does_not_wait_for_a_writer(index: KnowledgeIndex, database: Database) -> None:
+    index.sync()
+    writer = apsw.Connection(database.path)
+    writer.execute("begin immediate")
+
+    index.rebuild()
+
+    assert len(index.search("oaks")) == 1
+    writer.execute("rollback")
+    writer.close()
+    assert len(index.search("oaks")) == 1
 
 
 def test_a_rebuild_needs_no_search_db(index: KnowledgeIndex, data_dir: Path) -> None:
@@ -228,57 +239,6 @@ def test_a_search_db_that_cannot_be_made_is_one_clear_error(index: KnowledgeInde
         index.sync()
     with pytest.raises(IndexUnavailableError, match=r"search\.db"):
         index.search("oaks")
-
-
-OPEN = """
-import sys
-from co_cli.index.connection import Database
-from co_cli.index.knowledge_index import KnowledgeIndex
-sys.stdin.readline()
-index = KnowledgeIndex(Database(sys.argv[1]), sys.argv[2])
-index.sync()
-print(len(index.search("oaks")))
-"""
-
-
-def test_eight_processes_may_open_a_new_search_db_at_once(vault: Vault, data_dir: Path, tmp_path: Path) -> None:
-    path = str(data_dir / "search.db")
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", OPEN, path, str(vault.root)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(8)
-    ]
-    for process in processes:
-        assert process.stdin is not None
-        process.stdin.write("go\n")
-        process.stdin.flush()
-
-    assert [process.communicate(timeout=60) for process in processes] == [("1\n", "")] * 8
-    database = Database(path)
-    assert contents(database, vault.root) == contents_from_scratch(vault, tmp_path / "other")
-    database.close()
-
-
-def test_two_vaults_in_one_search_db_do_not_mix(database: Database, vault: Vault, tmp_path: Path) -> None:
-    garden = Vault(tmp_path / "garden")
-    garden.write("memories/oak.md", "Oaks in the garden.")
-    one, other = KnowledgeIndex(database, str(vault.root)), KnowledgeIndex(database, str(garden.root))
-    one.sync()
-    other.sync()
-
-    assert [doc.path for doc in other.docs()] == ["memories/oak.md"]
-    assert len(one.search("oaks")) == len(other.search("oaks")) == 1
-    assert one.search("garden") == []
-    assert (one.counts().notes, other.counts().notes) == (2, 1)
-    garden.delete("memories/oak.md")
-    other.sync()
-    assert other.search("oaks") == []
-    assert len(one.search("oaks")) == 1
 
 
 def test_our_files_can_be_told_from_other_databases(index: KnowledgeIndex, database: Database) -> None:
