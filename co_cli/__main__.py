@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-
-from co_cli.cli.app import main
+from co_cli.cli.app import run
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run()

@@ -1,7 +1,8 @@
-"""A vault of generated notes, the same for the same seed: sentences that read like notes, words as rare as words are.
+"""A vault of generated notes, the same for the same seed: sentences of real words, as rare as words are.
 
-Half of the words come from a small list, the rest from a long tail of made-up names (services, people, tickets), so
-that the vocabulary grows with the corpus as it does in a real vault.
+The words are those of the embedded model's vocabulary, which is ordered by frequency, drawn by the law of Zipf and
+Mandelbrot; the commonest content word stands in a few notes of a hundred and most in a few of ten thousand. A long tail
+of made-up names lets the vocabulary grow with the corpus, as it does in a real vault.
 """
 
 from __future__ import annotations
@@ -10,37 +11,33 @@ import os
 import random
 import time
 from bisect import bisect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import accumulate
 
+from co_cli.embedding.static_file import map_file
+from co_cli.index.match import is_stop_word
+
 PEOPLE = "Ada Bruno Chidi Dilek Elif Farid Greta Hana Ivo Jun Kaja Lena Mateo Nadia Oskar Priya".split()
-SYSTEMS = (
-    "gateway scheduler ledger mailer indexer importer billing search checkout archive dashboard exporter"
-    " queue cache proxy worker router registry planner notifier uploader crawler"
-).split()
-THINGS = (
-    "deploy release rollback migration invoice report backup alert token password contract meeting budget roadmap"
-    " incident outage review branch test feature bug customer refund shipment sensor battery firmware label translation"
-    " interview onboarding holiday office printer train garden recipe museum harbour tide clock letter map"
-).split()
-VERBS = (
-    "needs fails waits starts stops breaks doubles shrinks moves changes blocks follows replaces delays confirms"
-    " improves requires ignores remembers repeats"
-).split()
-QUALITIES = (
-    "slow quiet broken early late cheap careful nightly weekly manual shared public secret final stale empty large"
-    " small brittle steady warm cold second first blue green"
-).split()
 REASONS = (
     "because the old one was never tested;after ten quiet minutes;unless somebody asks first;when the queue is empty;"
     "before the weekly review;since the last incident;so that nobody is woken at night;until the contract ends;"
     "as agreed with the customer;while the backup runs;although it costs more;if the sensor is cold"
 ).split(";")
 CATEGORIES = ("fact", "decision", "preference", "procedure", "correction")
-FOLDERS = ("memories", "memories", "memories", "articles/guides", "articles/incidents", "articles/people", "inbox")
+FOLDERS = (*("memories",) * 8, "articles/guides", "inbox")
+"""A memory is what most notes are."""
 SYLLABLES = "ka lo mi ra ten vor sul pan dre bi qua nel tos ari fen gul hex jor wyn zet".split()
 TAIL = 20_000
+FLATTENED = 50
+"""Mandelbrot's constant: the first words are not as much more frequent than the next as Zipf alone would have it."""
 EPOCH = 1_700_000_000
+
+
+def real_words() -> list[str]:
+    """The content words of the embedded model's vocabulary, the frequent ones first."""
+    mapped, layout = map_file()
+    tokens = mapped[layout.vocabulary_at : layout.scales_at].decode().split("\n")
+    return [token for token in tokens if len(token) > 3 and token.isalpha() and not is_stop_word(token)]
 
 
 class Writer:
@@ -48,8 +45,8 @@ class Writer:
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
-        self._names = [_name(number) for number in range(TAIL)]
-        self._weights = list(accumulate(1 / rank for rank in range(1, TAIL + 1)))
+        self._words = [*real_words(), *(_name(number) for number in range(TAIL))]
+        self._weights = list(accumulate(1 / (rank + FLATTENED) for rank in range(len(self._words))))
 
     def note(self, number: int) -> tuple[str, str]:
         """The path and the text of one note."""
@@ -62,7 +59,7 @@ class Writer:
             "---",
             f"title: {title}",
             f"created: {time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(EPOCH - choose.randrange(40_000_000)))}",
-            f"tags: [{', '.join(dict.fromkeys(self._zipf(THINGS) for _ in range(choose.randrange(1, 4))))}]",
+            f"tags: [{', '.join(dict.fromkeys(self._word() for _ in range(choose.randrange(1, 4))))}]",
             f"category: {choose.choice(CATEGORIES)}",
             f"importance: {choose.randrange(1, 10) / 10}",
             "---",
@@ -73,38 +70,35 @@ class Writer:
         return f"{folder}/{slug}-{number}.md", "\n".join(head) + f"\n{body}\n"
 
     def sentence(self) -> str:
-        thing, system, verb, quality = (self._zipf(words) for words in (THINGS, SYSTEMS, VERBS, QUALITIES))
-        name, person = self._zipf(self._names), self._zipf(PEOPLE)
+        one, two, three, four, five = (self._word() for _ in range(5))
+        person, reason = self._random.choice(PEOPLE), self._random.choice(REASONS)
         shape = self._random.randrange(5)
         if shape == 0:
-            return f"{person} says the {quality} {thing} of {name} {verb} {self._random.choice(REASONS)}."
+            return f"{person} says the {one} {two} of {three} will {four} the {five}."
         if shape == 1:
-            return f"The {system} {verb} the {thing} {self._random.choice(REASONS)}."
+            return f"The {one} {two} goes to {three} {reason}."
         if shape == 2:
-            return f"Ask {person} about {name}: a {quality} {thing} never {verb} twice."
+            return f"Ask {person} about {one}: a {two} {three} never has {four} or {five}."
         if shape == 3:
             minutes = self._random.randrange(2, 90)
-            return f"{name.capitalize()} is the {quality} {system}; its {thing} {verb} in {minutes} minutes."
-        return f"We keep the {thing} {quality} {self._random.choice(REASONS)}, and {name} {verb}."
+            return f"{one.capitalize()} is the {two} {three}; its {four} takes {minutes} minutes of {five}."
+        return f"We keep the {one} {two} and {three}, {reason}; {four} comes with {five}."
 
     def _title(self) -> str:
-        thing, system, quality = (self._zipf(words) for words in (THINGS, SYSTEMS, QUALITIES))
-        return f"The {quality} {thing} of the {system}"
+        return f"The {self._word()} {self._word()} of the {self._word()}"
 
     def _article(self) -> str:
         sections = [self._sentences(3)]
         for _ in range(self._random.randrange(1, 5)):
-            heading = f"## {self._zipf(QUALITIES).capitalize()} {self._zipf(THINGS)}"
+            heading = f"## {self._word().capitalize()} {self._word()}"
             sections.append(f"{heading}\n\n{self._sentences(self._random.randrange(3, 9))}")
         return "\n\n".join(sections)
 
     def _sentences(self, count: int) -> str:
         return " ".join(self.sentence() for _ in range(count))
 
-    def _zipf(self, words: Sequence[str]) -> str:
-        """The first word twice as often as the second, three times as often as the third, and so on."""
-        place = bisect(self._weights, self._random.random() * self._weights[len(words) - 1], 0, len(words) - 1)
-        return words[place]
+    def _word(self) -> str:
+        return self._words[bisect(self._weights, self._random.random() * self._weights[-1], 0, len(self._words) - 1)]
 
 
 def generate(notes: int, seed: int = 7) -> Iterator[tuple[str, str]]:

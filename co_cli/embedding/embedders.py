@@ -9,6 +9,10 @@ from co_cli.embedding.space import Embedder, VectorSpace
 from co_cli.errors import SettingsError
 
 
+WITHOUT_HOST = ("static", "minilm", "none")
+"""With these, an address in the settings is what is left of a provider that was chosen before."""
+
+
 class Embedders:
     """One provider, model and host, as settings name them."""
 
@@ -29,8 +33,11 @@ class Embedders:
     def _opened(self, space: VectorSpace) -> Embedder | None:
         if self.space is not None and space.key == self.space.key:
             return open_embedder(*self._choice)
+        provider, _, host = self._choice
+        if provider not in (space.provider, *WITHOUT_HOST):
+            host = None  # the address of another provider
         try:
-            embedder = open_embedder(space.provider, None if "@" in space.model else space.model)
+            embedder = open_embedder(space.provider, None if "@" in space.model else space.model, host)
         except SettingsError:
             return None  # a provider or model that this version does not know any more
         return embedder if embedder is not None and embedder.space.key == space.key else None

@@ -39,23 +39,29 @@ def embed_vault(
     target = embedders.space
 
     def work(space: StoredSpace) -> Embedded:
-        fast = space.space.provider == STATIC.provider
-        return _embed(database, embedders, space, progress, None if fast else deadline)
+        return _embed(database, embedders, space, progress, None if _is_fast(space) else deadline)
 
-    if state.active is None and target is not None:
-        state = begin_space(database, STATIC, with_vec0)
-    done = work(state.active) if state.active else Embedded()
-    if target is None or (state.active and state.active.space.key == target.key):
-        if state.building and target is not None:
+    active = state.active or begin_space(database, STATIC, with_vec0).active
+    if active is None or target is None:
+        return Embedded()
+    if active.space.key == target.key:
+        if state.building:
             begin_space(database, target, with_vec0)  # the settings went back: give the half-built one up
+        return work(active)
+    done = work(active) if _is_fast(active) else Embedded()
+    building = begin_space(database, target, with_vec0).building
+    if building is None:  # another process was quicker
         return done
-    state = begin_space(database, target, with_vec0)
-    if state.building is None:
-        return done
-    built = work(state.building)
-    if not built.waiting:
-        swap_space(database, state.building)
-    return Embedded(done.done + built.done, done.waiting + built.waiting, done.problem or built.problem)
+    built = work(building)
+    if not built.waiting and swap_space(database, building):
+        return Embedded(done.done + built.done)
+    if not _is_fast(active):
+        done = work(active)  # it goes on answering, so new notes belong there too
+    return Embedded(done.done + built.done, done.waiting + built.waiting, built.problem or done.problem)
+
+
+def _is_fast(space: StoredSpace) -> bool:
+    return space.space.provider == STATIC.provider
 
 
 def _embed(
@@ -67,7 +73,7 @@ def _embed(
 ) -> Embedded:
     embedder = embedders.of(space.space)
     if embedder is None:
-        return Embedded(problem=_warn(space.space, "its embedder is gone"))
+        return Embedded(problem="its embedder is gone")
     failed_at, problem = _failed_at.get(space.space.key, (0.0, ""))
     if deadline is not None and failed_at and time.monotonic() - failed_at < REST_SECONDS:
         return Embedded(waiting=1, problem=problem)

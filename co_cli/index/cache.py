@@ -77,16 +77,17 @@ def remember_vectors(
     reused: Sequence[bytes],
 ) -> None:
     """Keep what was embedded now, mark what was used again, and count both."""
-    today = int(time.time() // 86_400)
+    now = time.time_ns()
     for value, vector in fresh:
-        connection.execute(PUT, {"space": space_id, "hash": value, "vector": vector, "used": today})
+        connection.execute(PUT, {"space": space_id, "hash": value, "vector": vector, "used": now})
     for value in reused:
-        connection.execute(USE, {"space": space_id, "hash": value, "used": today})
+        connection.execute(USE, {"space": space_id, "hash": value, "used": now})
     connection.execute(COUNT_USE, {"space": space_id, "hits": len(reused), "misses": len(fresh)})
 
 
-def evict(connection: apsw.Connection, largest: int = LARGEST) -> None:
-    connection.execute(EVICT, {"largest": largest})
+def evict(connection: apsw.Connection, largest: int | None = None) -> None:
+    """Forget what was used least recently, until no more than `largest` entries are left."""
+    connection.execute(EVICT, {"largest": LARGEST if largest is None else largest})
 
 
 def cache_state(connection: apsw.Connection) -> CacheState:

@@ -8,17 +8,16 @@ from typing import NamedTuple
 import apsw
 
 from co_cli.index.cache import look_up, text_hash
-from co_cli.index.connection import Database
+from co_cli.index.connection import Database, fetch
 from co_cli.index.knowledge_index import KnowledgeIndex
-from co_cli.index.meaning import FORGET_WAITING, LET_ALL_WAIT, embedding_text
-from co_cli.index.spaces import space_state
+from co_cli.index.meaning import embedding_text
 from co_cli.index.vault_database import VaultDatabase
-from co_cli.index.vectors import drop_space, part_of, spaces_of, table_of
+from co_cli.index.vectors import DROP, WAIT, part_of, spaces_of, table_of, touch_vectors
 from co_cli.notes.store import content_hash
 from co_cli.values import SOURCES
 
 # with rank 1 FTS5 compares its index with the content table; without, drift passes unseen
-PASSAGES = "select passages.id from passages join docs on docs.id = passages.doc_id where docs.vault_id = :vault"
+PASSAGES = "select passages.id, docs.source from passages join docs on docs.id = passages.doc_id where docs.vault_id = :vault"
 WAITS = "select space_id, passage_id from waiting where vault_id = :vault"
 ROWIDS = "select rowid from {table} where part = :part"
 TEXT_OF = "select title, heading, body, tags, aliases from passages where id = :id"
@@ -49,49 +48,50 @@ def drift(index: KnowledgeIndex, root: str) -> list[str]:
 
 
 class VectorState(NamedTuple):
-    """What is wrong with a vault's vectors: passages without one, and vectors that nobody asks for."""
+    """What is wrong with a vault's vectors, each as the space and the passage."""
 
-    missing: list[int]
-    misplaced: int
-    """In a space that the vault neither has nor builds, or of passages that are gone."""
+    missing: list[tuple[int, int]]
+    """Passages that neither have a vector nor wait for one."""
+    misplaced: list[tuple[int, int]]
+    """Vectors in a space that the vault neither has nor builds, under another source, or of passages that are gone."""
 
 
 def vector_state(database: VaultDatabase) -> VectorState:
+    missing: list[tuple[int, int]] = []
+    misplaced: list[tuple[int, int]] = []
     with database.reading() as (connection, vault):
-        state = space_state(connection, vault)
-        passages = {int(str(row[0])) for row in connection.execute(PASSAGES, {"vault": vault})}
-        waits = {(int(str(space)), int(str(row))) for space, row in connection.execute(WAITS, {"vault": vault})}
-        own = {space.id for space in (state.active, state.building) if space}
-        missing: list[int] = []
-        misplaced = 0
-        for (space_id,) in connection.execute("select id from spaces").fetchall():
-            number = int(str(space_id))
-            if not connection.table_exists("main", table_of(number)):
-                continue
-            found: set[int] = set()
+        passages = dict(fetch(connection, PASSAGES, {"vault": vault}))
+        waits = set(fetch(connection, WAITS, {"vault": vault}))
+        own = spaces_of(connection, vault)
+        for space in _spaces(connection):
+            right: set[int] = set()
             for source in SOURCES:
-                rows = connection.execute(ROWIDS.format(table=table_of(number)), {"part": part_of(vault, source)})
-                found |= {int(str(row[0])) for row in rows}
-            if number not in own:
-                misplaced += len(found)
-                continue
-            misplaced += len(found - passages)
-            if state.active and number == state.active.id:
-                lacking = [passage for passage in passages - found if (number, passage) not in waits]
-                missing = [passage for passage in lacking if not _known_as_empty(connection, number, passage)]
+                rows = fetch(connection, ROWIDS.format(table=table_of(space)), {"part": part_of(vault, source)})
+                found = {row[0] for row in rows}
+                placed = {row for row in found if space in own and passages.get(row) == source}
+                misplaced += [(space, row) for row in sorted(found - placed)]
+                right |= placed
+            if space in own:
+                lacking = [row for row in passages if row not in right and (space, row) not in waits]
+                missing += [(space, row) for row in lacking if not _known_as_empty(connection, space, row)]
     return VectorState(missing, misplaced)
 
 
 def mend_vectors(database: VaultDatabase) -> None:
-    """Drop every vector of the vault and let all its passages wait for new ones, which the cache has."""
+    """Drop what is misplaced and let wait what is missing; the cache has most of it."""
+    found = vector_state(database)
     with database.writing() as (connection, vault):
-        for (space_id,) in connection.execute("select id from spaces").fetchall():
-            number = int(str(space_id))
-            if connection.table_exists("main", table_of(number)):
-                drop_space(connection, vault, number)
-        for number in spaces_of(connection, vault):
-            connection.execute(FORGET_WAITING, {"vault": vault, "space": number})
-            connection.execute(LET_ALL_WAIT, {"vault": vault, "space": number})
+        for space, row in found.misplaced:
+            connection.execute(DROP.format(table=table_of(space)), {"id": row})
+        for space, row in found.missing:
+            connection.execute(WAIT, {"vault": vault, "space": space, "id": row})
+        touch_vectors(connection, vault)
+
+
+def _spaces(connection: apsw.Connection) -> list[int]:
+    """Those that have a table."""
+    spaces = [row[0] for row in fetch(connection, "select id from spaces")]
+    return [space for space in spaces if connection.table_exists("main", table_of(space))]
 
 
 def _known_as_empty(connection: apsw.Connection, space_id: int, passage: int) -> bool:

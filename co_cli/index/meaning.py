@@ -12,16 +12,29 @@ from typing import NamedTuple
 
 import apsw
 
+from co_cli.embedding.patience import embed_within
 from co_cli.embedding.space import Embedder, Vector, VectorSpace
 from co_cli.errors import EmbeddingError
 from co_cli.index.cache import evict, look_up, remember_vectors, text_hash
 from co_cli.index.spaces import SpaceState, space_state
 from co_cli.index.vault_database import VaultDatabase
-from co_cli.index.vectors import WAIT_NO_MORE, StoredSpace, add_space, drop_space, part_of, put_vector, touch_vectors
+from co_cli.index.vectors import (
+    WAIT_NO_MORE,
+    StoredSpace,
+    add_space,
+    drop_space,
+    ids_text,
+    open_space,
+    part_of,
+    put_vector,
+    touch_vectors,
+)
 
 BATCH = 1_000
 SLOW_BATCH = 64
 """For embedders that take long: a kill costs one batch, and progress moves."""
+HASTY_BATCH = 8
+"""For those when somebody waits: what is not answered in time is asked for again."""
 
 SET_ACTIVE = "update vaults set space_id = :space, building_id = null where id = :vault"
 SET_BUILDING = "update vaults set building_id = :space where id = :vault"
@@ -33,10 +46,18 @@ FORGET_CACHE = "delete from embedding_cache where space_id = :space"
 FORGET_WAITING = "delete from waiting where vault_id = :vault and space_id = :space"
 COUNT_WAITING = "select count(*) from waiting where vault_id = :vault and space_id = :space"
 WAITING = """
-select waiting.passage_id, docs.source, passages.title, passages.heading, passages.body, passages.tags, passages.aliases
+select waiting.passage_id, docs.path, docs.hash, passages.first_line, docs.source,
+    passages.title, passages.heading, passages.body, passages.tags, passages.aliases
 from waiting join passages on passages.id = waiting.passage_id join docs on docs.id = passages.doc_id
 where waiting.vault_id = :vault and waiting.space_id = :space
 order by waiting.passage_id limit :limit
+"""
+STILL_WAITING = """
+select waiting.passage_id, docs.path, docs.hash, passages.first_line
+from json_each(:ids) as wanted
+cross join waiting on
+    waiting.vault_id = :vault and waiting.space_id = :space and waiting.passage_id = wanted.value
+cross join passages on passages.id = waiting.passage_id cross join docs on docs.id = passages.doc_id
 """
 
 
@@ -76,11 +97,11 @@ def embed_waiting(
     """Embed what waits in this space. Stops early at the deadline (monotonic), or when the embedder cannot go on."""
     done = 0
     total = _count(database, space)
-    size = BATCH if space.space.provider == "static" else SLOW_BATCH
+    size = BATCH if space.space.provider == "static" else SLOW_BATCH if deadline is None else HASTY_BATCH
     while done < total and (deadline is None or time.monotonic() < deadline):
         with database.reading() as (connection, vault):
             rows = connection.execute(WAITING, {"vault": vault, "space": space.id, "limit": size}).fetchall()
-            texts = [embedding_text(*map(str, row[2:])) for row in rows]
+            texts = [embedding_text(*map(str, row[5:])) for row in rows]
             hashes = [text_hash(text) for text in texts]
             cached = look_up(connection, space.id, hashes)
         if not rows:
@@ -90,16 +111,22 @@ def embed_waiting(
         problem: str | None = None
         try:
             if missing:
-                made = embedder.embed([texts[place] for place in missing], "document")
+                made = embed_within(embedder, [texts[place] for place in missing], _patience(space, deadline))
                 vectors.update(zip(missing, made, strict=True))
         except EmbeddingError as error:
             problem = str(error)
         with database.writing() as (connection, vault):
+            if not _is_stored(connection, space):
+                break  # another search.db was put in place of the one that was read
+            ids = ids_text([int(str(row[0])) for row in rows])
+            still = set(connection.execute(STILL_WAITING, {"vault": vault, "space": space.id, "ids": ids}))
             for place, vector in vectors.items():
-                passage, source = int(str(rows[place][0])), str(rows[place][1])
+                # forgotten or embedded by another process meanwhile; or a new passage has the number of an old one
+                if rows[place][:4] not in still:
+                    continue
+                passage, source = int(str(rows[place][0])), str(rows[place][4])
                 connection.execute(WAIT_NO_MORE, {"vault": vault, "space": space.id, "id": passage})
-                # nothing waited any more: forgotten, or embedded by another process meanwhile
-                if connection.changes() and vector is not None:
+                if vector is not None:
                     put_vector(connection, space, part_of(vault, source), passage, vector)
             fresh = [(hashes[place], vectors[place]) for place in missing if place in vectors]
             remember_vectors(connection, space.id, fresh, [hashes[place] for place in cached])
@@ -123,13 +150,17 @@ def embed_again(database: VaultDatabase, space: StoredSpace, fresh: bool) -> Non
 
 
 def swap_space(database: VaultDatabase, space: StoredSpace) -> bool:
-    """Let a complete space take over, in one transaction; the old one's vectors go. False if something still waits."""
+    """Let a complete space take over, in one transaction; the old one's vectors go.
+
+    False if something still waits, or if another process gave this space up meanwhile.
+    """
     with database.writing() as (connection, vault):
-        if connection.execute(COUNT_WAITING, {"vault": vault, "space": space.id}).get:
-            return False
         state = space_state(connection, vault)
-        connection.execute(SET_ACTIVE, {"vault": vault, "space": space.id})
-        if state.active and state.active.id != space.id:
+        waits = connection.execute(COUNT_WAITING, {"vault": vault, "space": space.id}).get
+        if waits or state.building is None or state.building.space.key != space.space.key:
+            return False
+        connection.execute(SET_ACTIVE, {"vault": vault, "space": state.building.id})
+        if state.active:
             _abandon(connection, vault, state.active.id)
     return True
 
@@ -142,6 +173,16 @@ def embedding_text(title: str, heading: str, body: str, tags: str, aliases: str)
 def _abandon(connection: apsw.Connection, vault: int, space_id: int) -> None:
     connection.execute(FORGET_WAITING, {"vault": vault, "space": space_id})
     drop_space(connection, vault, space_id)
+
+
+def _patience(space: StoredSpace, deadline: float | None) -> float | None:
+    """Seconds that a server has for its answer; a model in this process is not left alone with its work."""
+    return None if deadline is None or space.space.provider == "minilm" else deadline - time.monotonic()
+
+
+def _is_stored(connection: apsw.Connection, space: StoredSpace) -> bool:
+    stored = open_space(connection, space.id)
+    return stored is not None and stored.space.key == space.space.key
 
 
 def _count(database: VaultDatabase, space: StoredSpace) -> int:

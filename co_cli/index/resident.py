@@ -69,5 +69,7 @@ class ResidentVectors:
         vectors = np.frombuffer(joined, dtype="<f4").reshape(len(rows), space.space.dimensions)
         matrix = Matrix(stamp, ids, vectors)
         with self._lock:
+            for older in [key for key in self._held if key[1] == part]:
+                del self._held[older]  # of a space that does not answer any more
             self._held[space.id, part] = matrix
         return matrix

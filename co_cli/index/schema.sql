@@ -39,7 +39,7 @@ create table embedding_cache (
     space_id integer not null references spaces (id),
     hash blob not null,                  -- of the exact text that was embedded
     vector blob,                         -- null: a text without meaning in this space
-    used integer not null                -- the day it was last used, counted from 1970
+    used integer not null                -- when it was last used, nanoseconds since 1970
 ) strict;                                -- with rowids: a vector would not fit into a page of an index
 
 create unique index embedding_cache_by_text on embedding_cache (space_id, hash);

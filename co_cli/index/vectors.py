@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import apsw
 
 from co_cli.embedding.space import Vector, VectorSpace
+from co_cli.index.connection import fetch
 from co_cli.index.filters import conditions
 from co_cli.record import Record
 from co_cli.values import SOURCES, Filters
@@ -58,9 +59,10 @@ WAIT_NO_MORE = "delete from waiting where vault_id = :vault and space_id = :spac
 
 # the order of this join matters: `rowid in (...)` alone would read every vector
 AT = """
-select vectors.rowid, vectors.embedding
+select vectors.rowid, {value}
 from json_each(:ids) as wanted cross join {table} as vectors where vectors.rowid = wanted.value
 """
+COSINE = "1.0 - vec_distance_cosine(vectors.embedding, :query)"
 NEAREST = "select rowid, 1.0 - distance from {table} where embedding match :query and k = :limit and part = :part"
 NEAREST_FILTERED = NEAREST + """
 and rowid in (select passages.id from passages join docs on docs.id = passages.doc_id where {filters})
@@ -162,9 +164,12 @@ def cosines(
     connection: apsw.Connection, space: StoredSpace, query: Vector, passage_ids: Sequence[int]
 ) -> dict[int, float]:
     """The exact cosine of each of these passages that has a vector."""
-    rows = connection.execute(AT.format(table=space.table), {"ids": ids_text(passage_ids)}).fetchall()
+    ids = ids_text(passage_ids)
+    if is_vec0(connection, space.table):
+        return dict(fetch(connection, AT.format(table=space.table, value=COSINE), {"ids": ids, "query": query}))
+    rows = fetch(connection, AT.format(table=space.table, value="vectors.embedding"), {"ids": ids})
     wanted = memoryview(query).cast("f")
-    return {int(str(row)): dot(wanted, memoryview(blob).cast("f")) for row, blob in rows}  # type: ignore[arg-type]
+    return {passage: dot(wanted, memoryview(blob).cast("f")) for passage, blob in rows}
 
 
 def ids_text(ids: Sequence[int]) -> str:
@@ -172,7 +177,7 @@ def ids_text(ids: Sequence[int]) -> str:
     return f"[{','.join(map(str, ids))}]"
 
 
-def dot(one: memoryview, other: memoryview) -> float:
+def dot(one: memoryview[float], other: memoryview[float]) -> float:
     return sum(map(float.__mul__, one, other))
 
 

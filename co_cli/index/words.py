@@ -21,9 +21,12 @@ RANKED = """
 select rowid, bm25(docs_fts, 3.0, 2.0, 1.0, 2.0, 3.0, 1.0) as rank
 from docs_fts where docs_fts match :match order by rank limit :limit
 """
+# the order of this join matters: the planner would start from every note of the vault
 OF_VAULT = """
-select passages.id, passages.doc_id from passages join docs on docs.id = passages.doc_id
-where passages.id in (select value from json_each(:ids)) and docs.vault_id = :vault
+select passages.id, passages.doc_id
+from json_each(:ids) as wanted
+cross join passages on passages.id = wanted.value cross join docs on docs.id = passages.doc_id
+where docs.vault_id = :vault
 """
 FIND_WORDS = """
 select passages.id, passages.doc_id, bm25(docs_fts, 3.0, 2.0, 1.0, 2.0, 3.0, 1.0) as rank

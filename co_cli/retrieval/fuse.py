@@ -5,6 +5,9 @@ from __future__ import annotations
 from co_cli.index.words import WordMatch
 from co_cli.record import Record
 
+DOUBT = 1.5
+"""How fast trust in words falls with what the best match lacks. 1 and 2 are worse on public sets and on our own."""
+
 
 class Scored(Record):
     """A candidate with its score and the signals that make it up."""
@@ -48,7 +51,7 @@ def fuse(
     by its words alone.
     """
     best = min((match.rank for match in words), default=0.0)
-    trust = min(1.0, -best / strength) if strength > 0 else 1.0
+    trust = min(1.0, -best / strength) ** DOUBT if strength > 0 else 1.0
     by_words = {match.passage_id: trust * match.rank / best if best < 0 else 1.0 for match in words}
     low, high = min(cosines.values(), default=0.0), max(cosines.values(), default=0.0)
     spread = (high - low) or 1.0

@@ -1,0 +1,209 @@
+"""A text is embedded once: renamed, restored, rebuilt or copied to another vault, its vector is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from co_cli.index.cache import evict
+from co_cli.index.connection import Database
+from co_cli.index.extension import vector_extension
+from co_cli.index.knowledge_index import KnowledgeIndex
+from tests.command import Co
+from tests.meaning.conftest import Open
+from tests.meaning.counting import CountingEmbedders
+from tests.meaning.inside import Inside
+from tests.meaning.servers import TurnedOllama
+from tests.vault import Vault
+
+OAK = "---\ntitle: Oaks\nimportance: 0.2\n---\nOaks live for centuries.\n"
+
+
+@pytest.fixture
+def embedders() -> CountingEmbedders:
+    return CountingEmbedders()
+
+
+@pytest.fixture
+def database(data_dir: Path) -> Iterator[Database]:
+    opened = Database(str(data_dir / "search.db"), vector_extension())
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def index(database: Database, vault: Vault, embedders: CountingEmbedders) -> KnowledgeIndex:
+    return KnowledgeIndex(database, str(vault.root), embedders=embedders)
+
+
+def rename(vault: Vault, index: KnowledgeIndex) -> None:
+    vault.path("memories/oak.md").rename(vault.path("memories/trees.md"))
+    index.sync()
+
+
+def make_important(vault: Vault, index: KnowledgeIndex) -> None:
+    vault.write("memories/oak.md", OAK.replace("0.2", "0.9").replace("---\nOaks live", "reviewed: yes\n---\nOaks live"))
+    index.sync()
+
+
+def delete_and_restore(vault: Vault, index: KnowledgeIndex) -> None:
+    vault.delete("memories/oak.md")
+    index.sync()
+    vault.write("memories/oak.md", OAK)
+    index.sync()
+
+
+def rebuild(vault: Vault, index: KnowledgeIndex) -> None:
+    index.rebuild()
+
+
+def reembed(vault: Vault, index: KnowledgeIndex) -> None:
+    index.reembed()
+
+
+def copy(vault: Vault, index: KnowledgeIndex) -> None:
+    vault.write("memories/twin.md", OAK)
+    index.sync()
+
+
+@pytest.mark.parametrize("change", [rename, make_important, delete_and_restore, rebuild, reembed, copy])
+def test_what_was_embedded_before_is_not_embedded_again(
+    vault: Vault,
+    index: KnowledgeIndex,
+    embedders: CountingEmbedders,
+    inside: Inside,
+    change: Callable[[Vault, KnowledgeIndex], None],
+) -> None:
+    vault.write("memories/oak.md", OAK)
+    index.sync()
+    assert embedders.counting.texts == ["Oaks\nOaks live for centuries."]
+    [before] = inside.vectors().values()
+
+    change(vault, index)
+
+    assert len(embedders.counting.texts) == 1
+    assert set(inside.vectors()) == set(vault.notes())
+    assert set(inside.vectors().values()) == {before}
+    assert inside.waiting == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        OAK.replace("centuries", "decades"),
+        OAK.replace("title: Oaks", "title: Trees"),
+        OAK.replace("importance: 0.2", "tags: [forest]"),
+        OAK.replace("importance: 0.2", "aliases: [Quercus]"),
+    ],
+    ids=["body", "title", "tags", "aliases"],
+)
+def test_what_is_embedded_is_embedded_again_when_it_changes(
+    vault: Vault, index: KnowledgeIndex, embedders: CountingEmbedders, inside: Inside, text: str
+) -> None:
+    vault.write("memories/oak.md", OAK)
+    index.sync()
+    [before] = inside.vectors().values()
+
+    vault.write("memories/oak.md", text)
+    index.sync()
+
+    assert len(embedders.counting.texts) == 2
+    assert list(inside.vectors().values()) != [before]
+
+
+def test_the_same_text_in_a_second_vault_is_not_embedded_again(
+    vault: Vault, index: KnowledgeIndex, database: Database, embedders: CountingEmbedders, tmp_path: Path, inside: Inside
+) -> None:
+    vault.write("memories/oak.md", OAK)
+    index.sync()
+    other = Vault(tmp_path / "other")
+    other.write("memories/elsewhere.md", OAK)
+
+    KnowledgeIndex(database, str(other.root), embedders=embedders).sync()
+
+    assert len(embedders.counting.texts) == 1
+    assert len(inside.vectors()) == 2
+
+
+def test_a_text_without_meaning_is_asked_for_once(
+    vault: Vault, index: KnowledgeIndex, embedders: CountingEmbedders, inside: Inside
+) -> None:
+    vault.write("memories/party.md", "---\ntitle: 🎉\n---\n🎉🎉🎉\n")
+    index.sync()
+    index.rebuild()
+
+    assert len(embedders.counting.texts) == 1
+    assert inside.vectors() == {}
+    assert inside.value("select count(*) from embedding_cache where vector is null") == 1
+
+
+def test_reembed_with_fresh_does_not_ask_the_cache(
+    vault: Vault, index: KnowledgeIndex, embedders: CountingEmbedders, inside: Inside
+) -> None:
+    vault.write("memories/oak.md", OAK)
+    index.sync()
+
+    index.reembed(fresh=True)
+
+    assert len(embedders.counting.texts) == 2
+    assert inside.value("select count(*) from embedding_cache") == 1
+
+
+def test_two_spaces_cache_the_same_text_each_for_itself(
+    open_kb: Open, vault: Vault, ollama: TurnedOllama, inside: Inside
+) -> None:
+    vault.write("memories/oak.md", OAK)
+    open_kb().sync()
+    open_kb("ollama", host=ollama.url).sync()
+
+    rows = inside.rows("select space_id, count(distinct hash), count(*) from embedding_cache group by space_id")
+    assert [row[1:] for row in rows] == [(1, 1), (1, 1)]
+    assert inside.value("select count(distinct vector) from embedding_cache") == 2
+
+
+def test_what_was_used_least_recently_is_evicted_first(
+    vault: Vault, index: KnowledgeIndex, database: Database, embedders: CountingEmbedders, inside: Inside
+) -> None:
+    for name in ("oak", "elm", "yew"):
+        vault.write(f"memories/{name}.md", f"The {name} is a tree.")
+        index.sync()
+    vault.path("memories/oak.md").rename(vault.path("articles/oak.md"))  # uses the oldest again
+    index.sync()
+
+    with database.writing() as connection:
+        evict(connection, largest=2)
+    assert inside.value("select count(*) from embedding_cache") == 2
+    asked = len(embedders.counting.texts)
+    index.reembed()
+
+    assert embedders.counting.texts[asked:] == ["elm\nThe elm is a tree."]
+
+
+def test_a_full_cache_stays_at_its_bound_while_a_vault_is_embedded(
+    vault: Vault, index: KnowledgeIndex, inside: Inside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("co_cli.index.cache.LARGEST", 5)
+    for number in range(12):
+        vault.write(f"memories/{number}.md", f"Tree number {number}.")
+
+    index.sync()
+
+    assert inside.value("select count(*) from embedding_cache") == 5
+    assert len(inside.vectors()) == 12
+
+
+def test_status_shows_size_and_hit_rate(co: Co, vault: Vault) -> None:
+    vault.write("memories/oak.md", OAK)
+    vault.write("memories/elm.md", "The elm is a tree.")
+    vault.write("memories/yew.md", "The yew is a tree.")
+    co("sync")
+    first = co("status", "--json").json
+    assert (first["cache_entries"], first["cache_bytes"], first["cache_hit_rate"]) == (3, 3 * 1024, 0.0)
+
+    vault.path("memories/oak.md").rename(vault.path("memories/trees.md"))
+    co("sync")
+
+    assert co("status", "--json").json["cache_hit_rate"] == 0.25
+    assert "3 vectors (3.1 KB), 25% of look-ups found" in " ".join(co("status").out.split())
