@@ -264,7 +264,8 @@ class KnowledgeBase:
         from co_cli.notes.moments import moment_text
 
         counts, meaning = self.index.counts(), self.index.meaning()
-        active, building = meaning.spaces.active, meaning.spaces.building
+        by_meaning = self.embedders.space is not None
+        active, building = (meaning.spaces.active, meaning.spaces.building) if by_meaning else (None, None)
         skipped, problems = self.index.reported()
         return Status(
             vault=self.root,
@@ -279,7 +280,7 @@ class KnowledgeBase:
             trashed=len(self.store.trashed()),
             space=active.space.key if active else None,
             building=building.space.key if building else None,
-            unembedded=max(meaning.waiting.values(), default=0),
+            unembedded=max(meaning.waiting.values(), default=0) if by_meaning else 0,
             cache_entries=meaning.cache.entries,
             cache_bytes=meaning.cache.bytes,
             cache_hit_rate=meaning.cache.hit_rate,

@@ -81,7 +81,7 @@ def add_reembed(parser: argparse.ArgumentParser) -> None:
 def reembed(options: argparse.Namespace) -> int:
     bar = ProgressBar("embedding")
     with open_knowledge_base(options) as kb:
-        kb.sync(bar)
+        kb.sync(bar, seconds=0)  # notes first: what is slow to embed is embedded once, by the next line
         result = kb.reembed(bar, options.fresh)
         bar.done()
         state = kb.status()
@@ -95,7 +95,8 @@ def reembed(options: argparse.Namespace) -> int:
             }
         )
     elif result is None:
-        print("Nothing to embed: the embedding provider is `none`.")
+        reason = "the vault is empty" if kb.embedders.space else "the embedding provider is `none`"
+        print(f"Nothing to embed: {reason}.")
     else:
         print(f"{count_of(result.done, 'passage')} embedded; answering with {printable(_vectors(state))}")
         if result.problem:

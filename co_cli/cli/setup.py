@@ -15,7 +15,7 @@ from co_cli.settings import SETTINGS, load_settings
 
 TOUR = (
     "who decides what ships",
-    "how do we calm an angry customer",
+    "who may spend money without asking",
     "what went wrong with the bells",
 )
 

@@ -8,7 +8,6 @@ from co_cli.embedding.providers import open_embedder, space_of
 from co_cli.embedding.space import Embedder, VectorSpace
 from co_cli.errors import SettingsError
 
-
 WITHOUT_HOST = ("static", "minilm", "none")
 """With these, an address in the settings is what is left of a provider that was chosen before."""
 

@@ -30,6 +30,6 @@ def embed_within(embedder: Embedder, texts: Sequence[str], seconds: float | None
         raise problem
     if not answers:
         raise EmbedderUnreachableError(
-            f"{embedder.space.provider}'s {embedder.space.model} did not answer in time: `co sync` gives it all it needs"
+            f"{embedder.space.provider}'s {embedder.space.model} did not answer in time: `co sync` waits longer"
         )
     return answers[0]

@@ -32,6 +32,9 @@ class VectorSpace(Record):
     vector_weight: float = 0.7
     """This space's measured share of meaning in a hybrid score; the rest goes to words."""
 
+    noise: float = -1.0
+    """The cosine that unrelated texts easily reach: a passage that shares no word must be nearer than that."""
+
     @property
     def key(self) -> str:
         return f"{self.provider}:{self.model}:{self.dimensions}:{self.prompts}"

@@ -20,7 +20,7 @@ from co_cli.errors import EmbeddingError
 NAME = "co-static-256"
 REVISION = "83172e9b"
 FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "model", f"{NAME}.bin")
-SPACE = VectorSpace("static", f"{NAME}@{REVISION}", 256, vector_weight=0.4)
+SPACE = VectorSpace("static", f"{NAME}@{REVISION}", 256, vector_weight=0.4, noise=0.14)
 
 MAGIC = b"SEM2"
 SIZES = struct.Struct("<II")

@@ -25,7 +25,10 @@ def evaluate(
     rows: dict[str, list[tuple[float, float, float, float]]] = {"all": []}
     for number, question in enumerate(questions):
         found = kb.search(question.text, limit=10, backend=backend)
-        row = score_ranking([without_lines(hit.ref) for hit in found.hits], question.answers)
+        ranked = [without_lines(hit.ref) for hit in found.hits]
+        ndcg, _, _, mrr = score_ranking(ranked, question.answers)
+        # one right note is enough, so recall asks whether there is one
+        row = ndcg, *(float(any(ref in question.answers for ref in ranked[:depth])) for depth in (5, 10)), mrr
         rows["all"].append(row)
         if question.kind:
             rows.setdefault(question.kind, []).append(row)

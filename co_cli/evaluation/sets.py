@@ -36,11 +36,12 @@ class Document(NamedTuple):
 
 
 def read_questions(path: str) -> list[Question]:
-    """Lines of {"question", "answers": [ref, ...], "kind"}."""
+    """Lines of {"question", "answers": [ref, ...], "also": [ref, ...], "kind"}: any of these notes is a right answer."""
     found: list[Question] = []
     for number, row in _rows(path):
         try:
-            found.append(Question(row["question"], dict.fromkeys(row["answers"], 1), row.get("kind", "")))
+            answers = dict.fromkeys([*row["answers"], *row.get("also", [])], 1)
+            found.append(Question(row["question"], answers, row.get("kind", "")))
         except (KeyError, TypeError):
             shape = '{"question": "...", "answers": ["memory:slug"]}'
             raise InvalidInputError(f"{path}:{number}: a line is {shape}") from None

@@ -40,6 +40,7 @@ MMAP_BYTES = 1 << 30
 MOST_IDLE = 8
 DATABASE_FILES = ("", "-wal", "-shm", "-journal")
 WRONG_FILE = (apsw.NotADBError, apsw.CorruptError)
+HAS_VEC0 = "select 1 from sqlite_master where sql like 'create virtual table % using vec0%' limit 1"
 NO_PLACE = (apsw.CantOpenError, apsw.PermissionsError, apsw.ReadOnlyError, apsw.IOError, apsw.FullError)
 
 
@@ -217,6 +218,9 @@ def _connect_to_ours(path: str, extension: str | None) -> _Connection | None:
         # a swap removes the file before its log: if it is still the same now, the log that was opened is its own
         if known != (SCHEMA_VERSION, APPLICATION) or _inode(path) != inode:
             connection.close()
+            return None
+        if extension is None and connection.execute(HAS_VEC0).get is not None:
+            connection.close()  # made with sqlite-vec, and not to be read without
             return None
         connection.inode = inode
         _tune(connection)

@@ -17,7 +17,9 @@ from co_cli.notes.store import content_hash
 from co_cli.values import SOURCES
 
 # with rank 1 FTS5 compares its index with the content table; without, drift passes unseen
-PASSAGES = "select passages.id, docs.source from passages join docs on docs.id = passages.doc_id where docs.vault_id = :vault"
+PASSAGES = """
+select passages.id, docs.source from passages join docs on docs.id = passages.doc_id where docs.vault_id = :vault
+"""
 WAITS = "select space_id, passage_id from waiting where vault_id = :vault"
 ROWIDS = "select rowid from {table} where part = :part"
 TEXT_OF = "select title, heading, body, tags, aliases from passages where id = :id"

@@ -215,8 +215,7 @@ class KnowledgeIndex:
             state = space_state(connection, vault)
             waits = any_waiting(connection, vault)
         answers = state.active is not None and target is not None and state.active.space.key == target.key
-        settled = target is None or (answers and not state.building)
-        if self._embedders is None or (settled and not waits):
+        if self._embedders is None or target is None or (answers and not state.building and not waits):
             return None
         from co_cli.index.building import embed_vault
 

@@ -21,6 +21,7 @@ create table spaces (
     dimensions integer not null,
     prompts text not null,
     vector_weight real not null,
+    noise real not null,
     hits integer not null default 0,     -- texts whose vector was in the cache
     misses integer not null default 0,   -- texts that had to be embedded
     unique (provider, model, dimensions, prompts)

@@ -31,10 +31,10 @@ select id from spaces
 where provider = :provider and model = :model and dimensions = :dimensions and prompts = :prompts
 """
 ADD_SPACE = """
-insert into spaces (provider, model, dimensions, prompts, vector_weight)
-values (:provider, :model, :dimensions, :prompts, :vector_weight)
+insert into spaces (provider, model, dimensions, prompts, vector_weight, noise)
+values (:provider, :model, :dimensions, :prompts, :vector_weight, :noise)
 """
-OPEN_SPACE = "select id, provider, model, dimensions, prompts, vector_weight from spaces where id = :id"
+OPEN_SPACE = "select id, provider, model, dimensions, prompts, vector_weight, noise from spaces where id = :id"
 
 CREATE_VEC0 = """
 create virtual table {table} using vec0 (
@@ -165,7 +165,10 @@ def cosines(
 ) -> dict[int, float]:
     """The exact cosine of each of these passages that has a vector."""
     ids = ids_text(passage_ids)
-    if is_vec0(connection, space.table):
+    with_vec0 = is_vec0(connection, space.table)
+    if with_vec0 is None:
+        return {}
+    if with_vec0:
         return dict(fetch(connection, AT.format(table=space.table, value=COSINE), {"ids": ids, "query": query}))
     rows = fetch(connection, AT.format(table=space.table, value="vectors.embedding"), {"ids": ids})
     wanted = memoryview(query).cast("f")
@@ -195,7 +198,10 @@ def nearest(
     parts = [part_of(vault_id, source) for source in filters.sources or SOURCES]
     where, values = conditions(filters, vault_id)
     narrowed = filters._replace(sources=()) != Filters()
-    if resident is not None or not is_vec0(connection, space.table):
+    with_vec0 = is_vec0(connection, space.table)
+    if with_vec0 is None:
+        return []
+    if resident is not None or not with_vec0:
         from co_cli.index.resident import ResidentVectors
 
         allowed = None
@@ -212,8 +218,10 @@ def nearest(
     return sorted(found, key=lambda neighbour: (-neighbour.cosine, neighbour.passage_id))[:limit]
 
 
-def is_vec0(connection: apsw.Connection, table: str) -> bool:
-    return bool(connection.execute(IS_VEC0, {"table": table}).get)
+def is_vec0(connection: apsw.Connection, table: str) -> bool | None:
+    """None if there is no such table: another search.db was put in place of the one that was asked about spaces."""
+    found = connection.execute(IS_VEC0, {"table": table}).get
+    return None if found is None else bool(found)
 
 
 def prefer_resident(searches: int) -> bool:

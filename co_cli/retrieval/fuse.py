@@ -6,7 +6,7 @@ from co_cli.index.words import WordMatch
 from co_cli.record import Record
 
 DOUBT = 1.5
-"""How fast trust in words falls with what the best match lacks. 1 and 2 are worse on public sets and on our own."""
+"""How fast trust in words falls with what the best match lacks: between 1 and 2, by the mean over public sets."""
 
 
 class Scored(Record):
@@ -41,14 +41,19 @@ class Weights(Record):
 
 
 def fuse(
-    words: list[WordMatch], strength: float, cosines: dict[int, float], docs: dict[int, int], weights: Weights
+    words: list[WordMatch],
+    strength: float,
+    cosines: dict[int, float],
+    docs: dict[int, int],
+    weights: Weights,
+    noise: float = -1.0,
 ) -> list[Scored]:
     """Words and meaning of every candidate into one score each, best first.
 
     Words: bm25 over the best bm25 of this query, trusted as far as that best one has what was asked for (`strength` is
     the bm25 of a passage that has it all): one shared word of five must not outweigh meaning. Meaning: the exact
     cosine, min-max over the candidates. `docs` says which note each passage is of. A candidate without a vector scores
-    by its words alone.
+    by its words alone; one without words is dropped when its cosine is no better than `noise`.
     """
     best = min((match.rank for match in words), default=0.0)
     trust = min(1.0, -best / strength) ** DOUBT if strength > 0 else 1.0
@@ -58,6 +63,8 @@ def fuse(
     total = (weights.meaning + weights.words) or 1.0
     scored: list[Scored] = []
     for passage, doc in docs.items():
+        if passage not in by_words and cosines.get(passage, -1.0) < noise:
+            continue
         word = by_words.get(passage, 0.0)
         meaning = (cosines[passage] - low) / spread if passage in cosines and high > low else float(passage in cosines)
         score = (weights.meaning * meaning + weights.words * word) / total

@@ -161,7 +161,7 @@ def _vectors(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
         if fix:
             mend_vectors(kb.index.rows)
             kb.index.embed()
-        text = f"{len(found.missing):,} passages lack a vector, {found.misplaced:,} vectors are in a wrong place"
+        text = f"{len(found.missing):,} passages lack a vector, {len(found.misplaced):,} vectors are in a wrong place"
         yield Finding("vectors", "error", text, "co doctor --fix", fix)
     waiting = kb.status().unembedded
     if waiting:

@@ -70,9 +70,11 @@ def _by_meaning(
     """Scored candidates of both kinds, or None and what was missing for that, if anything was."""
     if words.phrases or words.excluded or words.empty:
         return None, None  # the query says itself which words must stand and which must not
+    if embedders.space is None:
+        return None, None  # the settings want words alone
     active = index.spaces().active
     if active is None:
-        return None, None if embedders.space is None else "no note has a vector yet: answered by words"
+        return None, "no note has a vector yet: answered by words"
     vector, problem = _query_vector(embedders, active.space, query)
     if vector is None:
         return None, problem
@@ -83,8 +85,8 @@ def _by_meaning(
     cosines = {neighbour.passage_id: neighbour.cosine for neighbour in near}
     cosines.update(index.cosines(active, vector, [passage for passage in docs if passage not in cosines]))
     docs.update(index.docs_of([passage for passage in cosines if passage not in docs]))
-    share = active.space.vector_weight
-    return fuse(matches, index.full_strength(words), cosines, docs, weights or Weights(share, 1 - share)), None
+    share = (embedders.of(active.space) or active).space.vector_weight  # today's, not that of when it was stored
+    return fuse(matches, index.full_strength(words), cosines, docs, weights or Weights(share, 1 - share), active.space.noise), None
 
 
 def _query_vector(embedders: Embedders, space: VectorSpace, query: str) -> tuple[Vector | None, str | None]:

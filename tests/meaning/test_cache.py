@@ -178,7 +178,7 @@ def test_what_was_used_least_recently_is_evicted_first(
     asked = len(embedders.counting.texts)
     index.reembed()
 
-    assert embedders.counting.texts[asked:] == ["elm\nThe elm is a tree."]
+    assert embedders.counting.texts[asked:] == ["Elm\nThe elm is a tree."]
 
 
 def test_a_full_cache_stays_at_its_bound_while_a_vault_is_embedded(

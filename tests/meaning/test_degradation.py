@@ -1,0 +1,200 @@
+"""An embedder that is down, slow or talks nonsense costs meaning, never an answer and never a note."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+import pytest
+
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.values import SearchResult
+from tests.command import Co
+from tests.meaning.conftest import Open
+from tests.meaning.inside import Inside
+from tests.meaning.servers import TurnedOllama
+from tests.vault import Vault
+
+OAK = "Oaks live for centuries."
+
+
+def settled(open_kb: Open, vault: Vault, ollama: TurnedOllama, model: str) -> KnowledgeBase:
+    """A vault of one note that answers with the server's vectors."""
+    vault.write("memories/oak.md", OAK)
+    kb = open_kb("ollama", model, ollama.url)
+    kb.sync()
+    assert kb.status().space == f"ollama:{model}:256:1"
+    assert kb.search("oaks").degraded == []
+    return kb
+
+
+def answered_by_words(found: SearchResult) -> None:
+    assert [hit.ref for hit in found.hits] == ["memory:oak"]
+    assert found.state == "found"
+    [problem] = found.degraded
+    assert problem.startswith("answered by words: ")
+    assert "meaning" not in found.hits[0].signals
+
+
+def test_a_server_that_is_down_is_said_once_a_search_and_logged_once(
+    open_kb: Open, vault: Vault, ollama: TurnedOllama, model: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    kb = settled(open_kb, vault, ollama, model)
+    ollama.close()
+
+    with caplog.at_level(logging.WARNING, "co_cli"):
+        found = [kb.search("oaks") for _ in range(3)]
+
+    for one in found:
+        answered_by_words(one)
+        assert f"Ollama is not running at {ollama.url}" in one.degraded[0]
+    assert len([record for record in caplog.records if record.name == "co_cli"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("404", "ollama pull"),
+        ("500", "HTTP 500"),
+        ("wrong dimensions", "100 dimensions where 256 are needed"),
+        ("nan", "NaN"),
+        ("zeros", "zeros"),
+        ("truncated", "broke off"),
+        ("cut", "broke off"),
+    ],
+)
+def test_nonsense_is_answered_by_words(
+    open_kb: Open, vault: Vault, ollama: TurnedOllama, model: str, fault: str, said: str
+) -> None:
+    kb = settled(open_kb, vault, ollama, model)
+
+    ollama.faults = [fault]
+    found = kb.search("oaks")
+
+    answered_by_words(found)
+    assert said in found.degraded[0]
+    assert kb.search("oaks").degraded == []
+
+
+def test_a_late_answer_is_not_waited_for(open_kb: Open, vault: Vault, ollama: TurnedOllama, model: str) -> None:
+    kb = settled(open_kb, vault, ollama, model)
+
+    ollama.faults = ["slow"]
+    started = time.monotonic()
+    found = kb.search("oaks")
+
+    answered_by_words(found)
+    assert "did not answer within 3 s" in found.degraded[0]
+    assert time.monotonic() - started < 4.5
+
+
+def test_a_question_that_finds_nothing_by_words_is_inconclusive_without_its_embedder(
+    open_kb: Open, vault: Vault, ollama: TurnedOllama, model: str
+) -> None:
+    kb = settled(open_kb, vault, ollama, model)
+    ollama.faults = ["404"]
+
+    assert kb.search("longevity").state == "inconclusive"
+
+
+def test_an_address_that_makes_no_sense_degrades_too(open_kb: Open, vault: Vault, model: str) -> None:
+    vault.write("memories/oak.md", OAK)
+    kb = open_kb("ollama", model, "http://[nonsense")
+
+    kb.sync()
+
+    assert kb.status().unembedded == 1
+    assert [hit.ref for hit in kb.search("oaks").hits] == ["memory:oak"]
+
+
+def test_a_note_saved_without_an_embedder_waits_and_is_embedded_by_the_next_sync_that_can(
+    open_kb: Open, vault: Vault, ollama: TurnedOllama, model: str, inside: Inside, caplog: pytest.LogCaptureFixture
+) -> None:
+    kb = settled(open_kb, vault, ollama, model)
+    ollama.faults = ["404", "404"]
+
+    with caplog.at_level(logging.WARNING, "co_cli"):
+        first = kb.remember("The elm stands in the park.")
+        second = kb.remember("The yew grows in the churchyard.")
+
+    assert (first.outcome, second.outcome) == ("created", "created")
+    assert kb.status().unembedded == 2
+    assert [hit.ref for hit in kb.search("churchyard", backend="fts5").hits] == [second.ref]
+    assert len([record for record in caplog.records if "notes wait" in record.message]) == 1
+
+    ollama.faults = []
+    kb.sync()
+
+    assert (kb.status().unembedded, inside.waiting) == (0, 0)
+    assert len(inside.vectors("docs_vec_2")) == 3
+    assert kb.search("churchyard").hits[0].signals["meaning"] == 1
+
+
+def test_a_server_that_failed_is_left_alone_by_the_next_saves(
+    open_kb: Open, vault: Vault, ollama: TurnedOllama, model: str
+) -> None:
+    kb = settled(open_kb, vault, ollama, model)
+    ollama.faults = ["404"] * 20
+    asked = len(ollama.requests)
+
+    for number in range(5):
+        kb.remember(f"Elm number {number} stands in the park, {'very ' * number}tall.")
+
+    assert len(ollama.requests) == asked + 1
+    assert kb.status().unembedded == 5
+
+
+def test_a_save_does_not_wait_for_a_server_that_hangs(
+    open_kb: Open, vault: Vault, ollama: TurnedOllama, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("co_cli.index.knowledge_index.SAVE_SECONDS", 0.5)
+    kb = settled(open_kb, vault, ollama, model)
+    ollama.faults = ["slow"] * 3
+
+    started = time.monotonic()
+    saved = kb.remember("The elm stands in the park.")
+
+    assert time.monotonic() - started < 3
+    assert saved.outcome == "created"
+    assert kb.status().unembedded == 1
+    assert [hit.ref for hit in kb.search("elm", backend="fts5").hits] == [saved.ref]
+
+
+def test_a_search_that_syncs_first_does_not_wait_for_a_server_that_hangs(
+    co: Co, vault: Vault, ollama: TurnedOllama, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "ollama")
+    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_MODEL", model)
+    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_HOST", ollama.url)
+    monkeypatch.setattr("co_cli.cli.opening.SLOW_SECONDS", 0.5)
+    vault.write("memories/oak.md", OAK)
+    ollama.faults = ["slow"] * 3
+
+    started = time.monotonic()
+    found = co("search", "oaks", "--json").json
+
+    assert time.monotonic() - started < 3
+    assert [hit["ref"] for hit in found["hits"]] == ["memory:oak"]
+    assert found["degraded"] == []  # the embedded model answers meanwhile
+    assert set(found["hits"][0]["signals"]) >= {"words", "meaning"}
+
+
+def test_status_counts_what_waits_and_sync_works_it_off(
+    co: Co, vault: Vault, ollama: TurnedOllama, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "ollama")
+    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_MODEL", model)
+    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_HOST", ollama.url)
+    vault.write("memories/oak.md", OAK)
+    ollama.faults = ["404"]
+    co("sync")
+
+    assert co("status", "--json").json["unembedded"] == 1
+    assert f"building ollama:{model}:256:1, 1 passage waiting" in co("status").out
+    assert any("1 passages wait for a vector" in finding["text"] for finding in co("doctor", "--json").json)
+
+    co("sync")
+
+    assert co("status", "--json").json["unembedded"] == 0
+    assert f"vectors ollama:{model}:256:1\n" in co("status").out
+    assert {finding["level"] for finding in co("doctor", "--json").json} == {"ok"}

@@ -1,0 +1,188 @@
+"""Words and meaning together: each hit says how much of both it has, and neither can make the other's find vanish."""
+
+from __future__ import annotations
+
+import pytest
+
+from co_cli.knowledge_base import KnowledgeBase
+from tests.meaning.conftest import Open
+from tests.meaning.inside import Inside
+from tests.meaning.servers import TurnedOllama
+from tests.vault import Vault
+
+QUESTION = "how do we calm an angry customer"
+
+
+@pytest.fixture
+def notes(vault: Vault) -> Vault:
+    vault.write("memories/apology.md", "An upset client is soothed by an apology and by listening to complaints.")
+    vault.write("memories/backup.md", "The database backup runs at night.")
+    vault.write("memories/pier.md", "The pier of the harbour lies calm.")
+    vault.write("memories/invoice.md", "Invoices are due in thirty days.")
+    return vault
+
+
+def refs(kb: KnowledgeBase, query: str, limit: int = 10) -> list[str]:
+    return [hit.ref for hit in kb.search(query, limit=limit).hits]
+
+
+def test_a_note_without_any_word_of_the_question_is_found_by_its_meaning(open_kb: Open, notes: Vault) -> None:
+    kb = open_kb()
+    kb.sync()
+
+    found = kb.search(QUESTION)
+
+    assert (found.backend, found.state, found.degraded) == ("hybrid", "found", [])
+    assert "memory:apology" in [hit.ref for hit in found.hits[:2]]
+    assert [hit.ref for hit in kb.search(QUESTION, backend="fts5").hits] == ["memory:pier"]
+
+
+def test_every_hit_carries_both_signals(open_kb: Open, notes: Vault) -> None:
+    kb = open_kb()
+    kb.sync()
+
+    hits = kb.search(QUESTION).hits
+
+    assert {"memory:apology", "memory:pier"} <= {hit.ref for hit in hits}
+    for hit in hits:
+        assert set(hit.signals) >= {"words", "meaning"}
+        assert all(0 <= value <= 1 for value in hit.signals.values())
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    by_ref = {hit.ref: hit.signals for hit in hits}
+    assert by_ref["memory:pier"]["words"] > 0
+    assert by_ref["memory:apology"]["words"] == 0
+    assert by_ref["memory:apology"]["meaning"] == 1
+    assert by_ref["memory:pier"]["meaning"] < 1
+
+
+def test_an_exact_word_is_found_among_hundreds_that_mean_the_same(open_kb: Open, vault: Vault) -> None:
+    for number in range(300):
+        vault.write(f"memories/{number}.md", f"The customer of order {number} was angry and got a refund.")
+    vault.write("memories/code.md", "Nothing of the kind: error QX7731 is about the printer in the cellar.")
+    kb = open_kb()
+    kb.sync()
+
+    assert refs(kb, "angry customer refund QX7731", limit=3)[0] == "memory:code"
+    assert refs(kb, "QX7731", limit=1) == ["memory:code"]
+
+
+@pytest.mark.parametrize("meaning", [0.0, 0.2, 0.8, 1.0])
+def test_an_exact_word_is_never_dropped_whatever_the_weights(open_kb: Open, notes: Vault, meaning: float) -> None:
+    kb = open_kb(hybrid_vector_weight=meaning)
+    kb.sync()
+
+    assert "memory:pier" in refs(kb, "calm angry customers")
+
+
+def test_the_weights_of_the_settings_change_the_order(open_kb: Open, notes: Vault) -> None:
+    by_words, by_meaning = open_kb(hybrid_vector_weight=0.0), open_kb(hybrid_vector_weight=1.0)
+    by_words.sync()
+
+    assert refs(by_words, QUESTION)[0] == "memory:pier"
+    assert refs(by_meaning, QUESTION)[0] == "memory:apology"
+    assert all(hit.score == hit.signals["meaning"] for hit in by_meaning.search(QUESTION).hits)
+    assert refs(open_kb(hybrid_text_weight=1.0), QUESTION) == refs(by_words, QUESTION)
+    assert refs(open_kb(hybrid_text_weight=0.2, hybrid_vector_weight=0.2), QUESTION) == refs(
+        open_kb(hybrid_text_weight=0.9, hybrid_vector_weight=0.9), QUESTION
+    )
+
+
+def test_the_weight_of_a_space_is_todays_and_not_that_of_when_it_was_stored(
+    open_kb: Open, notes: Vault, inside: Inside
+) -> None:
+    kb = open_kb()
+    kb.sync()
+    today = kb.search(QUESTION).hits
+
+    inside.rows("update spaces set vector_weight = 1.0")
+
+    assert open_kb().search(QUESTION).hits == today
+
+
+@pytest.mark.parametrize(("query", "right"), [('"lies calm"', ["memory:pier"]), ("calm -pier", []), ("-calm pier", [])])
+def test_a_query_that_quotes_or_excludes_goes_by_words(
+    open_kb: Open, notes: Vault, query: str, right: list[str]
+) -> None:
+    kb = open_kb()
+    kb.sync()
+
+    found = kb.search(query)
+
+    assert ([hit.ref for hit in found.hits], found.degraded) == (right, [])
+    assert all("meaning" not in hit.signals for hit in found.hits)
+
+
+@pytest.mark.parametrize(("body", "query"), [("🎉🎉 🎂", "🎂"), ("東京都は日本の首都です。", "首都")])
+def test_a_note_without_a_known_word_has_no_vector_and_is_found_by_its_words(
+    open_kb: Open, notes: Vault, inside: Inside, body: str, query: str
+) -> None:
+    notes.write("memories/odd.md", f"---\ntitle: {body}\n---\n{body}\n")
+    kb = open_kb()
+    kb.sync()
+
+    assert refs(kb, query)[:1] == ["memory:odd"]
+    assert "memories/odd.md" not in inside.vectors()
+    assert len(inside.vectors()) == 4
+    assert (kb.status().unembedded, inside.waiting) == (0, 0)
+    assert [finding for finding in kb.doctor() if finding.level != "ok"] == []
+
+
+def test_a_note_without_a_vector_keeps_its_place_by_words_in_a_question_with_meaning(
+    open_kb: Open, notes: Vault
+) -> None:
+    notes.write("memories/odd.md", "---\ntitle: 東京都\n---\n東京都 首都 QX7731\n")
+    kb = open_kb()
+    kb.sync()
+
+    assert "memory:odd" in refs(kb, "angry customer 首都")
+
+
+def test_filters_hold_for_what_meaning_finds(open_kb: Open, notes: Vault) -> None:
+    notes.write("articles/calm.md", "---\ntags: [support]\n---\n# Calm\n\nSay sorry to the upset client first.\n")
+    kb = open_kb()
+    kb.sync()
+
+    assert [hit.source for hit in kb.search(QUESTION, sources=["article"]).hits] == ["article"]
+    assert [hit.title for hit in kb.search(QUESTION, tags=["support"]).hits] == ["Calm"]
+    assert kb.search(QUESTION, tags=["nobody"]).state == "absent"
+
+
+def test_without_a_provider_search_goes_by_words_even_where_vectors_are(
+    open_kb: Open, notes: Vault, inside: Inside
+) -> None:
+    open_kb().sync()
+    kb = open_kb("none")
+    notes.write("memories/new.md", "A new note about the harbour.")
+    kb.sync()
+
+    found = kb.search("calm")
+
+    assert ([hit.ref for hit in found.hits], found.degraded) == (["memory:pier"], [])
+    assert "meaning" not in found.hits[0].signals
+    assert (kb.status().space, kb.status().unembedded) == (None, 0)
+    assert [finding for finding in kb.doctor() if finding.level != "ok"] == []
+    assert len(inside.vectors()) == 4
+
+    open_kb().sync()
+
+    assert len(inside.vectors()) == 5
+
+
+@pytest.mark.parametrize("fault", ["nan", "zeros", "wrong dimensions", "one vector too few", "truncated"])
+def test_numbers_that_are_no_vector_never_reach_the_index(
+    open_kb: Open, notes: Vault, ollama: TurnedOllama, model: str, inside: Inside, fault: str
+) -> None:
+    ollama.faults = [fault] * 3
+    kb = open_kb("ollama", model, ollama.url)
+    kb.sync()
+
+    assert inside.spaces() == {"static:co-static-256": 4, f"ollama:{model}": 0}
+    assert inside.value("select count(*) from embedding_cache where space_id = 2") == 0
+    assert kb.status().unembedded == 4
+    assert kb.search(QUESTION).degraded == []
+
+    ollama.faults = []
+    kb.sync()
+
+    assert inside.spaces() == {"static:co-static-256": 0, f"ollama:{model}": 4}
+    assert kb.status().unembedded == 0
