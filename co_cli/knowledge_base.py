@@ -45,9 +45,7 @@ class KnowledgeBase:
         self.root = require_vault(settings.vault)
         self.database = Database(os.path.join(settings.data_dir, "search.db"), vector_extension())
         self.embedders = Embedders(settings.embedding_provider, settings.embedding_model, settings.embedding_host)
-        self.index = KnowledgeIndex(
-            self.database, self.root, settings.exclude, settings.max_note_bytes, self.embedders
-        )
+        self.index = KnowledgeIndex(self.database, self.root, settings.exclude, settings.max_note_bytes, self.embedders)
 
     @classmethod
     def open(

@@ -127,7 +127,14 @@ class OllamaEmbedder:
             except ModuleNotFoundError as error:
                 raise EmbeddingError("the embedding provider ollama needs a package: `pip install ollama`") from error
             read = self._seconds[kind]
-            client = Client(host=self._host, timeout=(min(CONNECT_SECONDS, read), read, read, read))
+            import httpx
+
+            try:
+                client = Client(host=self._host, timeout=(min(CONNECT_SECONDS, read), read, read, read))
+            except (ValueError, httpx.InvalidURL) as error:
+                raise EmbeddingError(
+                    f"{self._host!r} is no address of an Ollama server ({error}): set CO_KNOWLEDGE_EMBEDDING_HOST"
+                ) from error
             self._clients[kind] = client
         return client
 

@@ -9,8 +9,12 @@ from co_cli.embedding.space import Embedder, Vector
 from co_cli.errors import EmbedderUnreachableError
 
 
+class OutOfTimeError(EmbedderUnreachableError):
+    """The time was over before the answer came."""
+
+
 def embed_within(embedder: Embedder, texts: Sequence[str], seconds: float | None) -> list[Vector | None]:
-    """Documents to vectors. Raises EmbeddingError, also when the time is over; None leaves all the time there is."""
+    """Documents to vectors. Raises EmbeddingError, OutOfTimeError among them; None leaves all the time there is."""
     if seconds is None:
         return embedder.embed(texts, "document")
     answers: list[list[Vector | None]] = []
@@ -29,7 +33,7 @@ def embed_within(embedder: Embedder, texts: Sequence[str], seconds: float | None
     for problem in problems:
         raise problem
     if not answers:
-        raise EmbedderUnreachableError(
+        raise OutOfTimeError(
             f"{embedder.space.provider}'s {embedder.space.model} did not answer in time: `co sync` waits longer"
         )
     return answers[0]

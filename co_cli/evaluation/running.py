@@ -28,7 +28,8 @@ def evaluate(
         ranked = [without_lines(hit.ref) for hit in found.hits]
         ndcg, _, _, mrr = score_ranking(ranked, question.answers)
         # one right note is enough, so recall asks whether there is one
-        row = ndcg, *(float(any(ref in question.answers for ref in ranked[:depth])) for depth in (5, 10)), mrr
+        in_five, in_ten = (float(any(ref in question.answers for ref in ranked[:depth])) for depth in (5, 10))
+        row = (ndcg, in_five, in_ten, mrr)
         rows["all"].append(row)
         if question.kind:
             rows.setdefault(question.kind, []).append(row)

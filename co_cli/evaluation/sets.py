@@ -36,7 +36,7 @@ class Document(NamedTuple):
 
 
 def read_questions(path: str) -> list[Question]:
-    """Lines of {"question", "answers": [ref, ...], "also": [ref, ...], "kind"}: any of these notes is a right answer."""
+    """Lines of {"question", "answers": [ref, ...], "also": [ref, ...], "kind"}: any of these notes is right."""
     found: list[Question] = []
     for number, row in _rows(path):
         try:

@@ -52,6 +52,7 @@ from passages join docs on docs.id = passages.doc_id
 where passages.id in (select value from json_each(:ids))
 """
 
+PASSAGE_COUNTS = "select id, passages from docs where id in (select value from json_each(:ids))"
 DOCS_OF = "select id, doc_id from passages where id in (select value from json_each(:ids))"
 
 LIST_DOCS = f"""
@@ -282,6 +283,11 @@ class KnowledgeIndex:
         """Which note each of these passages is of."""
         with self.rows.reading() as (connection, _):
             return dict(fetch(connection, DOCS_OF, {"ids": ids_text(passage_ids)}))
+
+    def passage_counts(self, doc_ids: Sequence[int]) -> dict[int, int]:
+        """How many passages each of these notes is cut into."""
+        with self.rows.reading() as (connection, _):
+            return dict(fetch(connection, PASSAGE_COUNTS, {"ids": ids_text(doc_ids)}))
 
     def counts(self) -> Counts:
         with self.rows.reading() as (connection, vault):

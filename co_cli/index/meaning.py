@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import apsw
 
-from co_cli.embedding.patience import embed_within
+from co_cli.embedding.patience import OutOfTimeError, embed_within
 from co_cli.embedding.space import Embedder, Vector, VectorSpace
 from co_cli.errors import EmbeddingError
 from co_cli.index.cache import evict, look_up, remember_vectors, text_hash
@@ -114,7 +114,8 @@ def embed_waiting(
                 made = embed_within(embedder, [texts[place] for place in missing], _patience(space, deadline))
                 vectors.update(zip(missing, made, strict=True))
         except EmbeddingError as error:
-            problem = str(error)
+            # one that answered before is only slow: what is left waits for the next call
+            problem = None if done and isinstance(error, OutOfTimeError) else str(error)
         with database.writing() as (connection, vault):
             if not _is_stored(connection, space):
                 break  # another search.db was put in place of the one that was read

@@ -18,9 +18,9 @@ FIND_DOC = "select id from docs where vault_id = :vault and path = :path"
 
 PUT_DOC = """
 insert into docs (vault_id, source, path, path_key, ref, title, description, hash, fingerprint, mtime, created, tags,
-    category, frontmatter, links)
+    category, frontmatter, links, passages)
 values (:vault, :source, :path, :path_key, :ref, :title, :description, :hash, :fingerprint, :mtime, :created, :tags,
-    :category, :frontmatter, :links)
+    :category, :frontmatter, :links, :passages)
 """
 
 PUT_PASSAGE = """
@@ -118,6 +118,7 @@ def _put_note(connection: apsw.Connection, vault_id: int, file: IndexedFile, not
             "category": note.category and storable(note.category),
             "frontmatter": _json(note.metadata),
             "links": _json(note.links),
+            "passages": len(file.passages),
         },
     )
     doc = connection.last_insert_rowid()

@@ -92,6 +92,7 @@ create table docs (
     category text,
     frontmatter text not null,           -- a JSON object: every key can be filtered on
     links text not null,                 -- a JSON list of targets as they are written
+    passages integer not null,           -- how many it is cut into
     unique (vault_id, path),
     unique (vault_id, ref)
 ) strict;

@@ -64,9 +64,12 @@ from json_each(:ids) as wanted cross join {table} as vectors where vectors.rowid
 """
 COSINE = "1.0 - vec_distance_cosine(vectors.embedding, :query)"
 NEAREST = "select rowid, 1.0 - distance from {table} where embedding match :query and k = :limit and part = :part"
-NEAREST_FILTERED = NEAREST + """
+NEAREST_FILTERED = (
+    NEAREST
+    + """
 and rowid in (select passages.id from passages join docs on docs.id = passages.doc_id where {filters})
 """
+)
 FILTERED = "select passages.id from passages join docs on docs.id = passages.doc_id where {filters}"
 STAMP = "select vector_stamp from vaults where id = :vault"
 TOUCH = "update vaults set vector_stamp = random() where id = :vault"

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from math import log
+
 from co_cli.index.words import WordMatch
 from co_cli.record import Record
 
 DOUBT = 1.5
 """How fast trust in words falls with what the best match lacks: between 1 and 2, by the mean over public sets."""
+
+CROWD = 0.05
+"""What a note of n passages has to give up of its meaning: this times ln n. The best of n draws grows like that."""
 
 
 class Scored(Record):
@@ -47,13 +52,15 @@ def fuse(
     docs: dict[int, int],
     weights: Weights,
     noise: float = -1.0,
+    sizes: dict[int, int] | None = None,
 ) -> list[Scored]:
     """Words and meaning of every candidate into one score each, best first.
 
     Words: bm25 over the best bm25 of this query, trusted as far as that best one has what was asked for (`strength` is
     the bm25 of a passage that has it all): one shared word of five must not outweigh meaning. Meaning: the exact
     cosine, min-max over the candidates. `docs` says which note each passage is of. A candidate without a vector scores
-    by its words alone; one without words is dropped when its cosine is no better than `noise`.
+    by its words alone; one without words is dropped when its cosine is no better than `noise`. `sizes` says how many
+    passages a note has: the more, the nearer its nearest is by chance alone, and that much is taken off.
     """
     best = min((match.rank for match in words), default=0.0)
     trust = min(1.0, -best / strength) ** DOUBT if strength > 0 else 1.0
@@ -67,6 +74,7 @@ def fuse(
             continue
         word = by_words.get(passage, 0.0)
         meaning = (cosines[passage] - low) / spread if passage in cosines and high > low else float(passage in cosines)
+        meaning = max(0.0, meaning - CROWD * log((sizes or {}).get(doc, 1)))
         score = (weights.meaning * meaning + weights.words * word) / total
         scored.append(Scored(passage, doc, score, {"words": word, "meaning": meaning}))
     return sorted(scored, key=lambda candidate: (-candidate.score, candidate.passage_id))

@@ -85,8 +85,10 @@ def _by_meaning(
     cosines = {neighbour.passage_id: neighbour.cosine for neighbour in near}
     cosines.update(index.cosines(active, vector, [passage for passage in docs if passage not in cosines]))
     docs.update(index.docs_of([passage for passage in cosines if passage not in docs]))
-    share = (embedders.of(active.space) or active).space.vector_weight  # today's, not that of when it was stored
-    return fuse(matches, index.full_strength(words), cosines, docs, weights or Weights(share, 1 - share), active.space.noise), None
+    space = (embedders.of(active.space) or active).space  # with today's weight and noise, not those it was stored with
+    weights = weights or Weights(space.vector_weight, 1 - space.vector_weight)
+    sizes = index.passage_counts(list(set(docs.values())))
+    return fuse(matches, index.full_strength(words), cosines, docs, weights, space.noise, sizes), None
 
 
 def _query_vector(embedders: Embedders, space: VectorSpace, query: str) -> tuple[Vector | None, str | None]:

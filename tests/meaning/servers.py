@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 from tests.embedding.loopback import OllamaServer
@@ -10,7 +11,11 @@ from tests.embedding.loopback import OllamaServer
 class TurnedOllama(OllamaServer):
     """Numbers in reverse order: angles between its own vectors are right, angles to static ones are not."""
 
+    pause = 0.0
+    """Seconds that an answer takes."""
+
     def vectors(self, texts: Sequence[str], dimensions: int) -> list[list[float]]:
+        time.sleep(self.pause)
         return [vector[::-1] for vector in super().vectors(texts, dimensions)]
 
     @property

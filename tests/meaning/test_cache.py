@@ -114,7 +114,12 @@ def test_what_is_embedded_is_embedded_again_when_it_changes(
 
 
 def test_the_same_text_in_a_second_vault_is_not_embedded_again(
-    vault: Vault, index: KnowledgeIndex, database: Database, embedders: CountingEmbedders, tmp_path: Path, inside: Inside
+    vault: Vault,
+    index: KnowledgeIndex,
+    database: Database,
+    embedders: CountingEmbedders,
+    inside: Inside,
+    tmp_path: Path,
 ) -> None:
     vault.write("memories/oak.md", OAK)
     index.sync()

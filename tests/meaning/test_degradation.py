@@ -97,9 +97,10 @@ def test_a_question_that_finds_nothing_by_words_is_inconclusive_without_its_embe
     assert kb.search("longevity").state == "inconclusive"
 
 
-def test_an_address_that_makes_no_sense_degrades_too(open_kb: Open, vault: Vault, model: str) -> None:
+@pytest.mark.parametrize("host", ["http://[nonsense", "host:99999"])
+def test_an_address_that_makes_no_sense_degrades_too(open_kb: Open, vault: Vault, model: str, host: str) -> None:
     vault.write("memories/oak.md", OAK)
-    kb = open_kb("ollama", model, "http://[nonsense")
+    kb = open_kb("ollama", model, host)
 
     kb.sync()
 

@@ -61,9 +61,7 @@ class Ways:
         space = index.spaces().active
         assert space is not None
         with index.rows.reading() as (connection, vault):
-            found = nearest(
-                connection, space, vault, vector(query), filters or Filters(), limit, self._resident
-            )
+            found = nearest(connection, space, vault, vector(query), filters or Filters(), limit, self._resident)
             places = {number: (path, line) for number, path, line in connection.execute(PLACES)}
         ordered = [neighbour.cosine for neighbour in found]
         assert ordered == sorted(ordered, reverse=True)
@@ -140,7 +138,10 @@ def test_a_limit_keeps_the_best(ways: Ways, vault: Vault) -> None:
         (Filters(sources=("article",)), lambda row: row.source == "article"),
         (Filters(sources=("article", "memory")), lambda row: True),
         (Filters(tags=("invoice",)), lambda row: '"invoice"' in row.tags),
-        (Filters(tags=("invoice", "refund"), any_tag=True), lambda row: '"invoice"' in row.tags or '"refund"' in row.tags),
+        (
+            Filters(tags=("invoice", "refund"), any_tag=True),
+            lambda row: '"invoice"' in row.tags or '"refund"' in row.tags,
+        ),
         (Filters(since=1_770_000_000.0), lambda row: row.created >= 1_770_000_000.0),
         (
             Filters(sources=("memory",), since=1_760_000_000.0, until=1_780_000_000.0),

@@ -106,9 +106,7 @@ def test_another_vault_in_the_same_file_changes_nothing_here(
     assert nearest(settled) == ["memories/apology.md", "memories/backup.md"]
 
 
-def test_only_the_vectors_of_the_space_that_answers_are_kept(
-    settled: KnowledgeBase, data_dir: Path
-) -> None:
+def test_only_the_vectors_of_the_space_that_answers_are_kept(settled: KnowledgeBase, data_dir: Path) -> None:
     space = settled.index.spaces().active
     assert space is not None
     database = Database(str(data_dir / "search.db"), vector_extension())

@@ -1,0 +1,238 @@
+"""Another model is a non-event: the old vectors answer until the new ones are complete, and never meet them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from co_cli.benchmarks.corpus import write_corpus
+from co_cli.embedding.static_file import SPACE as STATIC
+from tests.meaning.conftest import Open
+from tests.meaning.inside import Inside
+from tests.meaning.servers import TurnedOllama
+from tests.vault import Vault
+
+APOLOGY = "An upset client is soothed by an apology and by listening to complaints."
+QUESTION = "how do we calm an angry customer"
+
+
+@pytest.fixture
+def notes(vault: Vault) -> Vault:
+    vault.write("memories/apology.md", APOLOGY)
+    vault.write("memories/backup.md", "The database backup runs at night.")
+    vault.write("memories/pier.md", "The pier of the harbour lies calm.")
+    return vault
+
+
+def test_another_provider_is_noticed_built_and_swapped_in(
+    open_kb: Open, notes: Vault, ollama: TurnedOllama, inside: Inside
+) -> None:
+    open_kb().sync()
+    assert inside.spaces() == {"static:co-static-256": 3}
+
+    kb = open_kb("ollama", host=ollama.url)
+    kb.sync()
+
+    assert inside.spaces() == {"static:co-static-256": 0, "ollama:embeddinggemma": 3}
+    assert (kb.status().space, kb.status().building) == ("ollama:embeddinggemma:256:1", None)
+    asked = len(ollama.asked)
+    found = kb.search(QUESTION)
+    assert (found.hits[0].ref, found.degraded) == ("memory:apology", [])
+    assert ollama.asked[asked:] == [f"task: search result | query: {QUESTION}"]
+
+
+def test_going_back_takes_the_vectors_from_the_cache(
+    open_kb: Open, notes: Vault, ollama: TurnedOllama, inside: Inside
+) -> None:
+    open_kb().sync()
+    before = inside.vectors()
+    open_kb("ollama", host=ollama.url).sync()
+    misses = inside.misses
+
+    kb = open_kb()
+    kb.sync()
+
+    assert inside.spaces() == {"static:co-static-256": 3, "ollama:embeddinggemma": 0}
+    assert inside.vectors() == before
+    assert inside.misses == misses
+    assert kb.search(QUESTION).hits[0].ref == "memory:apology"
+
+
+def test_the_first_sync_with_a_server_answers_with_the_embedded_model_at_once(
+    open_kb: Open, notes: Vault, ollama: TurnedOllama, inside: Inside, model: str
+) -> None:
+    ollama.faults = ["404"]
+    kb = open_kb("ollama", model, ollama.url)
+    kb.sync()
+
+    assert (kb.status().space, kb.status().building) == (STATIC.key, f"ollama:{model}:256:1")
+    found = kb.search(QUESTION)
+    assert (found.hits[0].ref, found.degraded) == ("memory:apology", [])
+    assert len(ollama.requests) == 1
+
+
+def test_while_a_space_is_built_the_old_one_answers_also_for_new_notes(
+    open_kb: Open, notes: Vault, ollama: TurnedOllama, inside: Inside, model: str
+) -> None:
+    open_kb().sync()
+    notes.write("memories/new.md", "Invoices are due in thirty days.")
+    ollama.faults = ["404"]
+    kb = open_kb("ollama", model, ollama.url)
+    kb.sync()
+
+    assert inside.spaces() == {"static:co-static-256": 4, f"ollama:{model}": 0}
+    assert kb.search("when must a bill be paid").hits[0].ref == "memory:new"
+
+    notes.write("memories/later.md", "Holidays are announced a month ahead.")
+    notes.delete("memories/new.md")
+    kb.sync()
+
+    assert inside.spaces() == {"static:co-static-256": 0, f"ollama:{model}": 4}
+
+
+def test_settings_that_go_back_give_a_half_built_space_up(
+    open_kb: Open, vault: Vault, ollama: TurnedOllama, inside: Inside, model: str
+) -> None:
+    write_corpus(str(vault.root), 60)
+    open_kb().sync()
+    ollama.faults = [None, None, "404"]
+    open_kb("ollama", model, ollama.url).sync()
+    assert inside.spaces()[f"ollama:{model}"] == 64
+
+    kb = open_kb()
+    kb.sync()
+
+    assert inside.spaces()[f"ollama:{model}"] == 0
+    assert inside.waiting == 0
+    assert kb.status().building is None
+    assert kb.search("refund").degraded == []
+
+
+def test_a_space_of_other_dimensions_has_a_table_of_its_own(
+    open_kb: Open, notes: Vault, ollama: TurnedOllama, inside: Inside
+) -> None:
+    kb = open_kb("ollama", "all-minilm", ollama.url)
+    kb.sync()
+
+    assert kb.status().space == "ollama:all-minilm:384:1"
+    assert {len(vector) for vector in inside.vectors("docs_vec_2").values()} == {384 * 4}
+    assert kb.search(QUESTION).hits[0].ref == "memory:apology"
+
+    open_kb("ollama", host=ollama.url).sync()
+
+    assert {len(vector) for vector in inside.vectors("docs_vec_3").values()} == {256 * 4}
+    assert inside.spaces() == {"static:co-static-256": 0, "ollama:all-minilm": 0, "ollama:embeddinggemma": 3}
+
+
+def test_another_model_of_the_same_server_is_built_while_the_old_one_answers_there(
+    open_kb: Open, notes: Vault, ollama: TurnedOllama, inside: Inside, model: str
+) -> None:
+    open_kb("ollama", "all-minilm", ollama.url).sync()
+    ollama.faults = ["404"]
+    kb = open_kb("ollama", model, ollama.url)
+    kb.sync()
+
+    found = kb.search(QUESTION)
+
+    assert (found.hits[0].ref, found.degraded) == ("memory:apology", [])
+    assert ollama.requests[-1]["model"] == "all-minilm"
+
+
+def test_two_vaults_of_different_spaces_live_in_one_file(
+    open_kb: Open, notes: Vault, ollama: TurnedOllama, inside: Inside, tmp_path: Path
+) -> None:
+    other = Vault(tmp_path / "other")
+    other.write("memories/apology.md", APOLOGY)
+    other.write("memories/oak.md", "Oaks live for centuries.")
+    mine, theirs = open_kb(), open_kb("ollama", host=ollama.url, root=other.root)
+    mine.sync()
+    theirs.sync()
+
+    for kb in (mine, theirs):
+        assert kb.search(QUESTION).hits[0].ref == "memory:apology"
+        assert kb.search(QUESTION).hits[0].signals["meaning"] == 1
+    assert (mine.status().space, theirs.status().space) == (STATIC.key, "ollama:embeddinggemma:256:1")
+    assert inside.spaces() == {"static:co-static-256": 3, "ollama:embeddinggemma": 2}
+
+    theirs.forget("memory:oak")
+    mine.forget("memory:pier")
+
+    assert inside.spaces() == {"static:co-static-256": 2, "ollama:embeddinggemma": 1}
+
+
+def test_a_better_file_of_the_embedded_model_is_embedded_anew_without_a_word(
+    open_kb: Open, notes: Vault, inside: Inside, caplog: pytest.LogCaptureFixture
+) -> None:
+    open_kb().sync()
+    inside.rows("update spaces set model = 'co-static-256@00000000'")  # as an older release left it
+    kb = open_kb()
+
+    before = kb.search("harbour")
+    kb.sync()
+    after = kb.search(QUESTION)
+
+    assert [hit.ref for hit in before.hits] == ["memory:pier"]
+    assert "is gone: answered by words" in before.degraded[0]
+    assert (after.hits[0].ref, after.degraded) == ("memory:apology", [])
+    assert kb.status().space == STATIC.key
+    assert inside.value("select count(*) from docs_vec") == 0
+    assert inside.value("select count(*) from docs_vec_2") == 3
+    assert caplog.records == []
+
+
+def test_words_answer_while_the_old_embedder_is_gone_and_the_new_one_is_not_complete(
+    open_kb: Open, notes: Vault, ollama: TurnedOllama, inside: Inside, model: str
+) -> None:
+    open_kb().sync()
+    inside.rows("update spaces set model = 'co-static-256@00000000'")
+    ollama.faults = ["404"]
+    kb = open_kb("ollama", model, ollama.url)
+    kb.sync()
+
+    found = kb.search("harbour")
+
+    assert [hit.ref for hit in found.hits] == ["memory:pier"]
+    assert "is gone: answered by words until the new vectors are complete" in found.degraded[0]
+
+    kb.sync()
+
+    assert kb.search("harbour").degraded == []
+
+
+def test_a_space_that_another_process_gave_up_is_not_swapped_in_empty(
+    open_kb: Open, notes: Vault, ollama: TurnedOllama, inside: Inside
+) -> None:
+    open_kb().sync()
+
+    class Undecided(TurnedOllama):
+        """While this server is asked, somebody with other settings syncs the same vault."""
+
+        def vectors(self, texts: list[str], dimensions: int) -> list[list[float]]:  # type: ignore[override]
+            open_kb().sync()
+            return super().vectors(texts, dimensions)
+
+    server = Undecided()
+    try:
+        kb = open_kb("ollama", host=server.url)
+        kb.sync()
+    finally:
+        server.close()
+
+    assert inside.spaces() == {"static:co-static-256": 3, "ollama:embeddinggemma": 0}
+    assert open_kb().search(QUESTION).hits[0].ref == "memory:apology"
+    assert inside.waiting == 0
+
+
+def test_a_search_db_made_with_sqlite_vec_is_made_anew_without_it(open_kb: Open, notes: Vault, inside: Inside) -> None:
+    open_kb().sync()
+    misses = inside.misses
+    kb = open_kb()
+    kb.database.extension = None  # as on a machine without the wheel
+
+    kb.sync()
+
+    assert kb.search(QUESTION).hits[0].ref == "memory:apology"
+    assert inside.misses == misses
+    assert inside.value("select sql not like 'create virtual%' from sqlite_master where name = 'docs_vec'")
+    assert open_kb().search(QUESTION).hits[0].ref == "memory:apology"

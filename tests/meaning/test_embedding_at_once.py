@@ -1,0 +1,168 @@
+"""Threads and processes that embed and search the same vault at once: no error, one vector a passage."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from co_cli.benchmarks.corpus import write_corpus
+from co_cli.embedding.embedders import Embedders
+from co_cli.embedding.space import Embedder, EmbedKind, Vector, VectorSpace
+from co_cli.embedding.static import StaticEmbedder
+from co_cli.index.knowledge_index import KnowledgeIndex
+from tests.meaning.conftest import Open
+from tests.meaning.inside import Inside
+from tests.service.test_parallel import run_all
+from tests.vault import Vault
+
+COUNTS = "select count(*), count(distinct rowid) from docs_vec"
+PASSAGES = "select count(*) from passages"
+
+SYNC = """
+import sys
+from co_cli.knowledge_base import KnowledgeBase
+vault, data = sys.argv[1:]
+with KnowledgeBase.open(vault, data) as kb:
+    for _ in range(4):
+        kb.reembed(fresh=True)
+        found = kb.search("who approved the late refund")
+        assert found.hits and found.degraded == [], found
+"""
+
+
+def test_threads_sync_and_search_with_vectors_at_once(open_kb: Open, vault: Vault, inside: Inside) -> None:
+    write_corpus(str(vault.root), 80)
+    kb = open_kb()
+    kb.sync()
+    done = threading.Event()
+
+    def change() -> None:
+        try:
+            for number in range(12):
+                vault.write(f"memories/new-{number}.md", f"Refund {number} was approved by the manager.")
+                if number:
+                    vault.delete(f"memories/new-{number - 1}.md")
+                kb.sync()
+        finally:
+            done.set()
+
+    def look() -> None:
+        while not done.is_set():
+            found = kb.search("who approved the late refund")
+            assert found.hits
+            assert found.degraded == []
+            assert "meaning" in found.hits[0].signals
+
+    def save() -> None:
+        for number in range(12):
+            saved = kb.remember(f"The lantern number {number} hangs at gate {number * 3}.")
+            assert saved.outcome == "created"
+
+    assert run_all(change, look, look, save) == []
+    kb.sync()
+    assert inside.rows(COUNTS) == [(inside.value(PASSAGES),) * 2]
+    assert inside.waiting == 0
+    assert [finding for finding in kb.doctor() if finding.level != "ok"] == []
+
+
+def test_processes_embed_the_same_waiting_passages_at_once(
+    open_kb: Open, vault: Vault, data_dir: Path, inside: Inside
+) -> None:
+    write_corpus(str(vault.root), 150)
+    open_kb().sync()
+
+    command = [sys.executable, "-c", SYNC, str(vault.root), str(data_dir)]
+    processes = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+
+    assert [process.communicate(timeout=90)[1] for process in processes] == [""] * 3
+    kb = open_kb()
+    kb.sync()
+    assert inside.rows(COUNTS) == [(inside.value(PASSAGES),) * 2]
+    assert inside.waiting == 0
+    assert [finding for finding in kb.doctor() if finding.level != "ok"] == []
+
+
+class Interrupting(Embedders):
+    """The static model; while it embeds documents, `meanwhile` happens, once."""
+
+    def __init__(self) -> None:
+        super().__init__("static")
+        self.model = StaticEmbedder()
+        self.meanwhile = lambda: None
+
+    def of(self, space: VectorSpace) -> Embedder | None:
+        return self if space.key == self.model.space.key else None  # type: ignore[return-value]
+
+    def embed(self, texts: list[str], kind: EmbedKind) -> list[Vector | None]:
+        vectors = self.model.embed(texts, kind)
+        work, self.meanwhile = self.meanwhile, lambda: None
+        work()
+        return vectors
+
+
+@pytest.fixture
+def embedders() -> Interrupting:
+    return Interrupting()
+
+
+@pytest.fixture
+def index(open_kb: Open, vault: Vault, embedders: Interrupting) -> KnowledgeIndex:
+    return KnowledgeIndex(open_kb().database, str(vault.root), embedders=embedders)
+
+
+@pytest.mark.parametrize("how", ["sync", "rebuild"])
+def test_a_note_that_changes_while_it_is_embedded_never_gets_the_old_texts_vector(
+    open_kb: Open, vault: Vault, index: KnowledgeIndex, embedders: Interrupting, inside: Inside, how: str
+) -> None:
+    other = open_kb("none")
+    vault.write("memories/oak.md", "Oaks live for centuries.")
+
+    def rewrite() -> None:
+        vault.write("memories/oak.md", "Invoices are due in thirty days.")
+        getattr(other, how)()
+
+    embedders.meanwhile = rewrite
+    index.sync()
+    index.sync()
+
+    [right] = embedders.model.embed(["Oak\nInvoices are due in thirty days."], "document")
+    assert inside.vectors() == {"memories/oak.md": right}
+    assert inside.waiting == 0
+
+
+def test_a_note_deleted_while_it_is_embedded_has_no_vector(
+    open_kb: Open, vault: Vault, index: KnowledgeIndex, embedders: Interrupting, inside: Inside
+) -> None:
+    other = open_kb("none")
+    vault.write("memories/oak.md", "Oaks live for centuries.")
+
+    def delete() -> None:
+        vault.delete("memories/oak.md")
+        other.sync()
+
+    embedders.meanwhile = delete
+    index.sync()
+
+    assert inside.value("select count(*) from docs_vec") == 0
+    assert inside.waiting == 0
+
+
+def test_a_search_db_deleted_while_notes_are_embedded_comes_back_whole(
+    vault: Vault, index: KnowledgeIndex, embedders: Interrupting, inside: Inside, data_dir: Path
+) -> None:
+    vault.write("memories/oak.md", "Oaks live for centuries.")
+
+    def delete() -> None:
+        for file in data_dir.glob("search.db*"):
+            file.unlink()
+
+    embedders.meanwhile = delete
+    index.sync()
+    index.sync()
+
+    assert set(inside.vectors()) == {"memories/oak.md"}
+    assert inside.waiting == 0

@@ -1,0 +1,55 @@
+"""With the embedded model, `co` never opens a connection: not to embed, not to search, not to check itself."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.command import Co
+from tests.vault import Vault
+
+GUARDED = """
+import sys
+
+def refuse(event, arguments):
+    if event in ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto"):
+        sys.stderr.write(f"touched the network: {event} {arguments}\\n")
+        sys.stderr.flush()
+        import os
+        os._exit(77)
+
+sys.addaudithook(refuse)
+from co_cli.cli.app import main
+code = main(sys.argv[1:])
+sys.stdout.flush()
+raise SystemExit(code)
+"""
+
+
+def guarded(*arguments: str, code: str = GUARDED) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=60)
+
+
+def test_the_guard_notices_a_connection() -> None:
+    connecting = "import socket; socket.create_connection(('127.0.0.1', 9))\n"
+    ran = guarded(code=GUARDED.replace("from co_cli", f"{connecting}from co_cli"))
+
+    assert (ran.returncode, ran.stderr.startswith("touched the network: socket.")) == (77, True)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("search", "how do we calm an angry customer"), ("sync",), ("reembed", "--fresh"), ("doctor",), ("status",)],
+    ids=lambda arguments: arguments[0],
+)
+def test_no_command_touches_the_network(co: Co, vault: Vault, arguments: tuple[str, ...], data_dir: Path) -> None:
+    vault.write("memories/apology.md", "De-escalation starts with an apology to the client.")
+
+    ran = guarded(*arguments)
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+    if arguments[0] == "search":
+        assert "memory:apology" in ran.stdout
