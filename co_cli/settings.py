@@ -43,7 +43,7 @@ LOCAL_PROVIDERS = ("static", "minilm", "ollama", "none")
 
 SETTINGS: tuple[Setting, ...] = (
     Setting("vault", "CO_VAULT", "path", None, "the folder of notes"),
-    Setting("data_dir", "CO_DATA_DIR", "path", None, "where search.db and activity.db live", project_may=False),
+    Setting("data_dir", "CO_DATA_DIR", "path", None, "where search.db lives", project_may=False),
     Setting(
         "search_backend",
         "CO_KNOWLEDGE_SEARCH_BACKEND",

@@ -32,7 +32,7 @@ def add_bench(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     rows = BENCHES[options.name].run(options)
     if options.json:
-        print_json({"bench": options.name, "rows": [row._asdict() for row in rows]})
+        print_json({"bench": options.name, "rows": [{**row._asdict(), "kept": row.kept} for row in rows]})
     else:
         _show(rows)
     return 0

@@ -48,7 +48,9 @@ def evaluate_command(options: argparse.Namespace) -> int:
         with tempfile.TemporaryDirectory(prefix="co-eval-") as work:
             kb = open_knowledge_base(options) if options.questions else KnowledgeBase.open(sample_vault(), work)
             with kb:
-                kb.sync(ProgressBar("indexing"))  # to the end, however slow the provider: figures of half a space mislead
+                kb.sync(
+                    ProgressBar("indexing")
+                )  # to the end, however slow the provider: figures of half a space mislead
                 questions = read_questions(options.questions or os.path.join(sample_vault(), "questions.jsonl"))
                 for backend in backends:
                     bar = ProgressBar("asking")

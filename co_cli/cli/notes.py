@@ -20,6 +20,7 @@ from co_cli.cli.opening import (
 )
 from co_cli.cli.terminal import Screen, age, count_of, printable
 from co_cli.errors import InvalidInputError, KnowledgeError
+from co_cli.notes.moments import moment_text
 from co_cli.notes.refs import lines_of
 from co_cli.values import NoteSummary, Saved
 
@@ -109,7 +110,15 @@ def show(options: argparse.Namespace) -> int:
     with open_knowledge_base(options) as kb:
         notes = [(ref, find_note(kb, ref)) for ref in options.ref]
         if options.json:
-            shown = [{**note._asdict(), "path": kb.store.absolute(note.path)} for _, note in notes]
+            shown = [
+                {
+                    **note._asdict(),
+                    "path": kb.store.absolute(note.path),
+                    "created": moment_text(note.created) if note.created is not None else None,
+                    "updated": moment_text(note.updated) if note.updated is not None else None,
+                }
+                for _, note in notes
+            ]
             print_json(shown[0] if len(shown) == 1 else shown)
             return 0
         screen = Screen()

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 
 from co_cli.cli.opening import print_json
 from co_cli.cli.terminal import ProgressBar, Screen, printable
 from co_cli.errors import VaultError
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.notes.store import TRASH
 from co_cli.places import PROJECT_FOLDER, project_vault
 from co_cli.sample import sample_vault
 from co_cli.settings import SETTINGS, load_settings
+from co_cli.values import SearchResult
 
 TOUR = (
     "who decides what ships",
@@ -35,6 +38,8 @@ def init(options: argparse.Namespace) -> int:
         made = not os.path.isdir(os.path.join(vault, "memories"))
         for name in ("memories", "articles"):
             os.makedirs(os.path.join(vault, name), exist_ok=True)
+        if made:
+            _keep_trash_out_of_git(vault)
     except OSError as error:
         raise VaultError(f"{vault} cannot be made: {error.strerror}") from None
     vault = os.path.abspath(vault)
@@ -45,6 +50,12 @@ def init(options: argparse.Namespace) -> int:
         if made:
             print('next: co remember "What this project taught us today." --tag lesson')
     return 0
+
+
+def _keep_trash_out_of_git(vault: str) -> None:
+    """What was forgotten should not be committed with the rest; a .gitignore that is there already stays as it is."""
+    with contextlib.suppress(FileExistsError), open(os.path.join(vault, ".gitignore"), "x", encoding="utf-8") as stream:
+        stream.write(f"{TRASH}/\n")
 
 
 def _vault_to_make() -> str:
@@ -68,22 +79,24 @@ def demo(options: argparse.Namespace) -> int:
 
     settings = load_settings({"data_dir": options.data_dir})
     queries = [query_of(options.query)] if options.query else TOUR
-    found_all = True
+    answers: list[SearchResult] = []
     bar = ProgressBar("indexing")
     with KnowledgeBase.open(sample_vault(), os.path.join(settings.data_dir, "demo")) as kb:
         kb.sync(bar)
         bar.done()
         for number, query in enumerate(queries):
             found = kb.search(query, limit=options.limit)
-            found_all = found_all and bool(found.hits)
+            answers.append(found)
             if options.json:
-                print_json(as_object(found))
                 continue
             if len(queries) > 1:
                 screen = Screen()
                 screen.line(("\n" if number else "") + screen.paint(f'$ co demo "{query}"', "green"))
             show_result(found)
-    return 0 if found_all else 1
+    if options.json:
+        shown = [as_object(found) for found in answers]
+        print_json(shown[0] if options.query else shown)
+    return 0 if all(found.hits for found in answers) else 1
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:

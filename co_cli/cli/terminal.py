@@ -143,17 +143,20 @@ def size_of(count: int) -> str:
 
 
 class ProgressBar:
-    """A bar on standard error for work that takes longer than a blink; lines now and then when that is a file."""
+    """A bar on standard error for work that takes longer than a blink; a line now and then when that is a file."""
 
     def __init__(self, verb: str, stream: TextIO | None = None) -> None:
         self.verb, self.stream = verb, stream or sys.stderr
         self.started = self.shown = time.monotonic()
+        self.total = 0
         self.drawn = False
 
     def __call__(self, done: int, total: int) -> None:
         now = time.monotonic()
-        pause = 0.1 if self.stream.isatty() else 5.0
-        if now - self.started < 0.4 or (now - self.shown < pause and done < total):
+        if total != self.total:  # another stage of the work, with a pace of its own
+            self.started, self.total = self.shown if not self.total else now, total
+        wait = 0.1 if self.stream.isatty() else 5.0
+        if now - self.started < 0.4 or now - self.shown < wait:
             return
         self.shown = now
         rate = done / max(now - self.started, 1e-9)

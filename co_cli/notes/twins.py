@@ -11,6 +11,13 @@ import unicodedata
 
 NEGATIONS = frozenset("no not nor never none nobody nothing neither without cannot stop avoid except unless".split())
 """Beside these, whatever ends in n't."""
+NUMBERS = frozenset(
+    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen"
+    " nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million half third quarter"
+    " once twice monday tuesday wednesday thursday friday saturday sunday january february march april june july"
+    " august september october november december".split()
+)
+"""Words that say how many or when, as facts do. Not `one` and `may`, which mostly mean something else."""
 WORD = re.compile(r"[^\W_]+(?:['\u2019.,][^\W_]+)*")
 
 
@@ -28,8 +35,8 @@ def fingerprint(text: str) -> str:
 
 
 def likeness(one: str, other: str) -> float:
-    """0 to 1. Nothing is alike that differs in a number or a negation: that is a new fact, not a new wording."""
-    from rapidfuzz import fuzz  # a cold search imports this module through the rows it writes
+    """0 to 1. Nothing is alike that differs in a number, a day or a negation: that is a new fact, not a new wording."""
+    from rapidfuzz import fuzz  # slow to import, and a sync needs only fingerprints
 
     left, right = words_of(one), words_of(other)
     if left == right:
@@ -45,9 +52,15 @@ def says_all_of(one: str, other: str) -> bool:
     return all(word in words for word in words_of(other))
 
 
+def has_paragraph(body: str, text: str) -> bool:
+    """Is one of the paragraphs the same text?"""
+    wanted = words_of(text)
+    return any(words_of(paragraph) == wanted for paragraph in re.split(r"\n\s*\n", body))
+
+
 def _facts(words: list[str]) -> list[str]:
-    return sorted(word for word in words if _denies(word) or any(letter.isdigit() for letter in word))
+    return sorted(word for word in words if _states(word))
 
 
-def _denies(word: str) -> bool:
-    return word in NEGATIONS or word.endswith("n't")
+def _states(word: str) -> bool:
+    return word in NEGATIONS or word in NUMBERS or word.endswith("n't") or any(letter.isdigit() for letter in word)

@@ -165,7 +165,8 @@ def _vectors(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
         yield Finding("vectors", "error", text, "co doctor --fix", fix)
     waiting = kb.status().unembedded
     if waiting:
-        text = f"{waiting:,} passages wait for a vector; words find them"
+        where = "in the space that is being built" if kb.status().building else "and are found by words"
+        text = f"{waiting:,} passages wait for a vector {where}"
         yield Finding("vectors", "warning", text, "co reembed")
     if not found.missing and not found.misplaced and not waiting:
         yield Finding("vectors", "ok", f"vectors: {kb.status().space or 'none, search goes by words'}")

@@ -16,7 +16,7 @@ from co_cli.notes.moments import moment_text
 from co_cli.notes.note import UTF_16, Note, NotTextError, read_note
 from co_cli.notes.refs import FOLDERS, ref_of
 from co_cli.notes.store import NoteStore
-from co_cli.notes.twins import fingerprint, likeness, says_all_of
+from co_cli.notes.twins import fingerprint, has_paragraph, likeness, says_all_of
 from co_cli.values import Filters, Saved, Source
 
 CANDIDATES = 20
@@ -91,12 +91,16 @@ def _find_twin(store: NoteStore, index: KnowledgeIndex, draft: Draft, threshold:
         query._replace(terms=query.terms, phrases=(), excluded=()), Filters(sources=("memory",)), CANDIDATES
     )
     graded = [
-        (likeness(passage.body, draft.content), passage.path)
-        for passage in index.passages([m.passage_id for m in matches])
+        (1.0 if has_paragraph(passage.body, draft.content) else likeness(passage.body, draft.content), passage.path)
+        for passage in index.passages([match.passage_id for match in matches])
     ]
     alike, path = max(graded, default=(0.0, ""))
     found = _open(store, path) if alike >= threshold else None
-    return found if found and likeness(found[0].body, draft.content) >= threshold else None
+    if found is None:
+        return None
+    body = found[0].body  # as it is now: the index may be older
+    same = has_paragraph(body, draft.content) or likeness(body, draft.content) >= threshold
+    return found if same else None
 
 
 def _open(store: NoteStore, path: str) -> tuple[Note, bytes] | None:

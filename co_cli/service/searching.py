@@ -9,6 +9,7 @@ from co_cli.embedding.space import Vector, VectorSpace
 from co_cli.errors import EmbeddingError, IndexUnavailableError, SettingsError
 from co_cli.index.knowledge_index import Counts, KnowledgeIndex
 from co_cli.index.match import WordQuery, read_query
+from co_cli.index.vectors import StoredSpace
 from co_cli.retrieval.fuse import Scored, Weights, fuse, one_a_note, score_words
 from co_cli.retrieval.snippets import around, from_marked
 from co_cli.values import Filters, Hit, Searched, SearchResult, State
@@ -81,6 +82,9 @@ def _by_meaning(
     depth = max(CANDIDATES, limit * OVERFETCH)
     matches = index.search(words, filters, depth, relaxed=True)
     near = index.nearest(active, vector, filters, depth)
+    if not near and _id(index.spaces().active) != active.id:
+        # another space took over since it was asked for: its vectors are the ones that are there
+        return _by_meaning(index, embedders, words, query, filters, limit, weights)
     docs = {match.passage_id: match.doc_id for match in matches}
     cosines = {neighbour.passage_id: neighbour.cosine for neighbour in near}
     cosines.update(index.cosines(active, vector, [passage for passage in docs if passage not in cosines]))
@@ -89,6 +93,10 @@ def _by_meaning(
     weights = weights or Weights(space.vector_weight, 1 - space.vector_weight)
     sizes = index.passage_counts(list(set(docs.values())))
     return fuse(matches, index.full_strength(words), cosines, docs, weights, space.noise, sizes), None
+
+
+def _id(space: StoredSpace | None) -> int | None:
+    return space.id if space else None
 
 
 def _query_vector(embedders: Embedders, space: VectorSpace, query: str) -> tuple[Vector | None, str | None]:

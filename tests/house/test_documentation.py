@@ -1,4 +1,4 @@
-"""Every command, setting and public name is documented, and the examples of the README run."""
+"""Every command, setting and public name is documented, and the examples of README and docs run."""
 
 from __future__ import annotations
 
@@ -28,8 +28,15 @@ def reference() -> str:
     return "\n".join(file.read_text("utf-8") for file in sorted(REFERENCE.glob("*.md")))
 
 
-def blocks(language: str) -> list[str]:
-    return [text for name, text in BLOCK.findall(README.read_text("utf-8")) if name == language]
+PAGES = [page for page in (README, *sorted((REPOSITORY / "docs").rglob("*.md"))) if page.exists()]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return [text for name, text in BLOCK.findall(page.read_text("utf-8")) if name == language]
+
+
+def page_name(page: Path) -> str:
+    return page.relative_to(REPOSITORY).as_posix()
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -60,8 +67,8 @@ def test_every_public_name_is_in_the_reference(name: str) -> None:
 
 
 def test_the_readme_has_examples_of_both_kinds() -> None:
-    assert blocks("console")
-    assert blocks("python")
+    assert blocks(README, "console")
+    assert blocks(README, "python")
 
 
 def commands_of(block: str) -> list[tuple[str, list[str]]]:
@@ -75,10 +82,11 @@ def commands_of(block: str) -> list[tuple[str, list[str]]]:
     return found
 
 
-def test_the_console_examples_of_the_readme_run(co: Co, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_the_console_examples_of_a_page_run(page: Path, co: Co, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that begin with `co`, in order, in one folder; a shown line that is no `...` must be printed."""
     monkeypatch.delenv("CO_VAULT")
-    for block in blocks("console"):
+    for block in blocks(page, "console"):
         for command, shown in commands_of(block):
             words = shlex.split(command, comments=True)
             if words[:1] != ["co"]:
@@ -91,8 +99,9 @@ def test_the_console_examples_of_the_readme_run(co: Co, monkeypatch: pytest.Monk
                     assert line in printed, f"{command} does not print {line!r} but\n{ran.out}"
 
 
-def test_the_python_examples_of_the_readme_run(home: Path) -> None:
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_the_python_examples_of_a_page_run(page: Path, home: Path) -> None:
     (home / "notes").mkdir()
-    for block in blocks("python"):
+    for block in blocks(page, "python"):
         ran = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True, check=False, cwd=home)
         assert ran.returncode == 0, f"{block}\n{ran.stderr}"

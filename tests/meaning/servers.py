@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tests.embedding.loopback import OllamaServer
 
@@ -13,9 +13,14 @@ class TurnedOllama(OllamaServer):
 
     pause = 0.0
     """Seconds that an answer takes."""
+    meanwhile: Callable[[], None] | None = None
+    """What happens once, before the next answer."""
 
     def vectors(self, texts: Sequence[str], dimensions: int) -> list[list[float]]:
         time.sleep(self.pause)
+        work, self.meanwhile = self.meanwhile, None
+        if work:
+            work()
         return [vector[::-1] for vector in super().vectors(texts, dimensions)]
 
     @property

@@ -205,23 +205,24 @@ def test_a_space_that_another_process_gave_up_is_not_swapped_in_empty(
 ) -> None:
     open_kb().sync()
 
-    class Undecided(TurnedOllama):
-        """While this server is asked, somebody with other settings syncs the same vault."""
-
-        def vectors(self, texts: list[str], dimensions: int) -> list[list[float]]:  # type: ignore[override]
-            open_kb().sync()
-            return super().vectors(texts, dimensions)
-
-    server = Undecided()
-    try:
-        kb = open_kb("ollama", host=server.url)
-        kb.sync()
-    finally:
-        server.close()
+    ollama.meanwhile = lambda: open_kb().sync() and None
+    open_kb("ollama", host=ollama.url).sync()
 
     assert inside.spaces() == {"static:co-static-256": 3, "ollama:embeddinggemma": 0}
     assert open_kb().search(QUESTION).hits[0].ref == "memory:apology"
     assert inside.waiting == 0
+
+
+def test_a_search_that_is_overtaken_by_a_swap_asks_again_in_the_new_space(
+    open_kb: Open, notes: Vault, ollama: TurnedOllama
+) -> None:
+    kb = open_kb("ollama", host=ollama.url)
+    kb.sync()
+
+    ollama.meanwhile = lambda: open_kb().sync() and None
+    found = kb.search(QUESTION)
+
+    assert (found.hits[0].ref, found.hits[0].signals["meaning"], found.degraded) == ("memory:apology", 1.0, [])
 
 
 def test_a_search_db_made_with_sqlite_vec_is_made_anew_without_it(open_kb: Open, notes: Vault, inside: Inside) -> None:

@@ -1,0 +1,97 @@
+"""`co reembed`, and what `co status` says about vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from co_cli.embedding.static_file import SPACE as STATIC
+from tests.command import Co
+from tests.meaning.inside import Inside
+from tests.meaning.servers import TurnedOllama
+from tests.vault import Vault
+
+pytest.importorskip("ollama", reason="the genuine ollama client is not installed: pip install ollama")
+
+
+@pytest.fixture
+def notes(vault: Vault) -> Vault:
+    vault.write("memories/oak.md", "Oaks live for centuries.")
+    vault.write("memories/elm.md", "The elm stands in the park.")
+    return vault
+
+
+@pytest.fixture
+def ollama(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[TurnedOllama]:
+    """A server that the environment chooses."""
+    server = TurnedOllama()
+    for name, value in (("PROVIDER", "ollama"), ("MODEL", request.node.name), ("HOST", server.url)):
+        monkeypatch.setenv(f"CO_KNOWLEDGE_EMBEDDING_{name}", value)
+    yield server
+    server.close()
+
+
+def test_it_embeds_every_passage_again_from_the_cache(co: Co, notes: Vault, data_dir: Path) -> None:
+    co("sync")
+    misses = Inside(data_dir).misses
+
+    ran = co("reembed")
+
+    assert (ran.code, ran.out) == (0, f"2 passages embedded; answering with {STATIC.key}\n")
+    assert Inside(data_dir).misses == misses
+
+
+def test_fresh_asks_the_model_and_says_so_in_json(co: Co, notes: Vault, data_dir: Path) -> None:
+    co("sync")
+    misses = Inside(data_dir).misses
+
+    ran = co("reembed", "--fresh", "--json")
+
+    assert ran.json == {"embedded": 2, "waiting": 0, "space": STATIC.key, "problem": None}
+    assert Inside(data_dir).misses == misses + 2
+
+
+def test_it_finds_new_notes_too(co: Co, notes: Vault) -> None:
+    assert co("reembed", "--json").json["embedded"] == 2
+    assert co("status", "--json").json["notes"] == {"memory": 2}
+
+
+def test_another_provider_is_built_to_the_end_and_each_text_is_sent_once(
+    co: Co, notes: Vault, ollama: TurnedOllama, data_dir: Path
+) -> None:
+    ran = co("reembed", "--fresh", "--json")
+
+    assert (ran.code, ran.json["waiting"], ran.json["problem"]) == (0, 0, None)
+    assert ran.json["space"].startswith("ollama:")
+    assert len(ollama.documents) == 2
+
+
+def test_a_server_that_refuses_is_exit_code_3_with_the_cure_and_the_old_vectors_answer(
+    co: Co, notes: Vault, ollama: TurnedOllama
+) -> None:
+    ollama.faults = ["404"]
+
+    ran = co("reembed")
+
+    assert ran.code == 3
+    assert f"answering with {STATIC.key}, building ollama:" in ran.out
+    assert "2 passages waiting" in ran.out
+    assert "stopped: " in ran.out
+    assert "ollama pull" in ran.out
+    assert "Traceback" not in ran.err
+    assert co("search", "oaks", "--no-sync", "--json").json["degraded"] == []
+
+
+def test_without_a_provider_or_without_notes_there_is_nothing_to_embed(
+    co: Co, vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert co("reembed").code == 0
+    vault.write("memories/oak.md", "Oaks live for centuries.")
+    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "none")
+
+    ran = co("reembed")
+
+    assert (ran.code, ran.out) == (0, "Nothing to embed: the embedding provider is `none`.\n")
+    assert "vectors none: search goes by words\n" in co("status").out
