@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NamedTuple as Record  # pyright: ignore[reportUnusedImport]
 else:
-    from operator import itemgetter
+    from _operator import itemgetter  # `operator` itself is Python code that nobody else here needs
 
     class _RecordType(type):
         """Makes the annotated names of a class body the fields of a tuple."""

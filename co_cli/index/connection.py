@@ -1,17 +1,15 @@
-"""Open search.db: create it, notice that it is another version or not a database, and swap a new one in.
+"""search.db as this process uses it: a pool of connections, and the two kinds of transaction.
 
-Connections are pooled: a thread borrows one to read, and one writer at a time writes in an immediate transaction.
+A thread borrows a connection to read, and one writer at a time writes in an immediate transaction. What makes and swaps
+the file is in making.py: a search of a vault that is there needs none of it.
 Never open the same file with the standard library's sqlite3 in this process: closing it drops our locks.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
-import threading
-import time
-import zlib
-from collections.abc import Callable, Generator
+import sys
+from _thread import RLock, allocate_lock
 
 import apsw
 
@@ -20,6 +18,8 @@ from co_cli.index.filters import fold
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
     from typing import Any
 
 DERIVATION = 2
@@ -27,9 +27,9 @@ DERIVATION = 2
 APPLICATION = 0x636F6B62
 """Tells our file from somebody else's (`cokb`)."""
 SCHEMA_FILE = os.path.join(os.path.dirname(__file__), "schema.sql")
-with open(SCHEMA_FILE, encoding="utf-8") as _stream:
+with open(SCHEMA_FILE, "rb") as _stream:
     SCHEMA = _stream.read()
-SCHEMA_VERSION = (zlib.crc32(SCHEMA.encode()) + DERIVATION) & 0x7FFFFFFF
+SCHEMA_VERSION = (int.from_bytes(SCHEMA, "big") + DERIVATION) % 0x7FFFFFFF
 """Nobody can forget to raise it: another schema has another version."""
 OLDEST_SQLITE = 3_051_003
 """Older ones can lose acknowledged writes when a write-ahead log is reset."""
@@ -38,13 +38,12 @@ CACHE_KB = 64_000
 MMAP_BYTES = 1 << 30
 
 MOST_IDLE = 8
-DATABASE_FILES = ("", "-wal", "-shm", "-journal")
 WRONG_FILE = (apsw.NotADBError, apsw.CorruptError)
+NO_PLACE = (apsw.CantOpenError, apsw.PermissionsError, apsw.ReadOnlyError, apsw.IOError, apsw.FullError, OSError)
 HAS_VEC0 = "select 1 from sqlite_master where sql like 'create virtual table % using vec0%' limit 1"
-NO_PLACE = (apsw.CantOpenError, apsw.PermissionsError, apsw.ReadOnlyError, apsw.IOError, apsw.FullError)
 
 
-class _Connection(apsw.Connection):
+class FileConnection(apsw.Connection):
     """Knows which file it was opened on: one that was deleted or swapped since is of no use."""
 
     inode = 0
@@ -60,9 +59,9 @@ class Database:
         self.path, self.extension = path, extension
         self.set_aside: str | None = None
         """Where a file that was not usable went, if one was found."""
-        self._idle: list[_Connection] = []
-        self._pool = threading.Lock()
-        self._writer = threading.RLock()
+        self.writer = RLock()
+        self._idle: list[FileConnection] = []
+        self._pool = allocate_lock()
         self._inode = 0
 
     def close(self) -> None:
@@ -71,76 +70,21 @@ class Database:
         for connection in idle:
             connection.close()
 
-    @contextlib.contextmanager
-    def reading(self) -> Generator[apsw.Connection]:
+    def reading(self) -> Reading:
         """A connection in one read transaction: everything it reads is of one moment."""
-        connection = self._borrow()
-        try:
-            connection.execute("begin")
-            try:
-                yield connection
-            finally:
-                connection.execute("rollback")
-        except WRONG_FILE as error:
-            connection.close()
-            raise _damaged(self.path, error) from error
-        except BaseException:
-            connection.close()
-            raise
-        self._give_back(connection)
+        return Reading(self)
 
-    @contextlib.contextmanager
-    def writing(self) -> Generator[apsw.Connection]:
+    def writing(self) -> Writing:
         """A connection in one immediate transaction, committed at the end or undone by an error."""
-        with self._writer:
-            connection = self._borrow()
-            try:
-                with _clear_errors(self.path):
-                    connection.execute("begin immediate")
-                try:
-                    yield connection
-                except BaseException:
-                    connection.execute("rollback")
-                    raise
-                with _clear_errors(self.path):
-                    connection.execute("commit")
-            except WRONG_FILE as error:
-                connection.close()
-                raise _damaged(self.path, error) from error
-            except BaseException:
-                connection.close()
-                raise
-            self._give_back(connection)
+        return Writing(self)
 
     def rebuild(self, fill: Callable[[Database], None]) -> None:
         """Fill a new database beside this one, then put it in its place. Readers keep the old one until then."""
-        with _clear_errors(self.path), opening_lock(self.path):
-            fresh_path = f"{self.path}.new"
-            remove_database(fresh_path)
-            create(fresh_path)
-            if os.path.exists(self.path):
-                carry_cache(self.path, fresh_path)
-            fresh = Database(fresh_path, self.extension)
-            try:
-                fill(fresh)
-                with fresh.writing() as connection:
-                    connection.execute("pragma optimize")
-                with fresh._borrowed() as connection:
-                    connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-            finally:
-                fresh.close()
-            self.close()
-            swap(fresh_path, self.path)
+        from co_cli.index.making import rebuild
 
-    @contextlib.contextmanager
-    def _borrowed(self) -> Generator[apsw.Connection]:
-        connection = self._borrow()
-        try:
-            yield connection
-        finally:
-            self._give_back(connection)
+        rebuild(self, fill)
 
-    def _borrow(self) -> _Connection:
+    def borrow(self) -> FileConnection:
         """An idle connection, or a new one; none of them if the file was deleted or swapped meanwhile."""
         inode = _inode(self.path)
         with self._pool:
@@ -157,7 +101,7 @@ class Database:
             self._inode = connection.inode
         return connection
 
-    def _give_back(self, connection: _Connection) -> None:
+    def give_back(self, connection: FileConnection) -> None:
         """Keep it for the next borrower, unless the file was swapped while it was out."""
         with self._pool:
             if len(self._idle) < MOST_IDLE and connection.inode == self._inode:
@@ -165,37 +109,90 @@ class Database:
                 return
         connection.close()
 
-    def _open(self) -> _Connection:
+    def _open(self) -> FileConnection:
         """A usable connection to a database of our version, making one if there is none."""
-        with _clear_errors(self.path):
-            with contextlib.suppress(apsw.CantOpenError):  # perhaps in the middle of a swap: the lock will tell
-                connection = _connect_to_ours(self.path, self.extension)
-                if connection is not None:
-                    return connection
-            with opening_lock(self.path):
-                connection = _connect_to_ours(self.path, self.extension)
-                if connection is not None:
-                    return connection
-                if not _is_ours(self.path):
-                    self.set_aside = set_aside(self.path) or self.set_aside
-                fresh = f"{self.path}.new"
-                remove_database(fresh)
-                create(fresh)
-                if os.path.exists(self.path):
-                    carry_cache(self.path, fresh)
-                swap(fresh, self.path)
-                connection = _connect_to_ours(self.path, self.extension)
-            if connection is None:
-                raise IndexUnavailableError(f"{self.path} cannot be made: delete it and try again")
+        try:
+            connection = connect(self.path, self.extension)
+        except apsw.CantOpenError:
+            connection = None  # perhaps in the middle of a swap: the lock will tell
+        except (apsw.BusyError, *NO_PLACE) as error:
+            raise clear(self.path, error) from error
+        if connection is not None:
             return connection
+        from co_cli.index.making import open_or_make
+
+        return open_or_make(self)
 
 
-def _inode(path: str) -> int:
-    """0 if there is no such file, or no way to it."""
-    try:
-        return os.stat(path).st_ino
-    except OSError:
-        return 0
+class Reading:
+    """One read transaction. An error inside closes the connection instead of giving it back."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    def __enter__(self) -> apsw.Connection:
+        self.connection = self.database.borrow()
+        try:
+            self.begin()
+        except BaseException:
+            self.__exit__(*sys.exc_info())
+            raise
+        return self.connection
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        path, failure = self.database.path, error
+        try:
+            self.end(error)
+        except (apsw.Error, OSError) as problem:
+            failure = error or problem
+        if failure is None:
+            self.database.give_back(self.connection)
+            return
+        self.connection.close()
+        if isinstance(failure, WRONG_FILE):
+            raise IndexUnavailableError(f"{path} is damaged ({failure}): `co rebuild` makes it anew") from failure
+        if isinstance(failure, (apsw.BusyError, *NO_PLACE)) and (error is None or isinstance(error, apsw.Error)):
+            raise clear(path, failure) from failure
+        if error is None:
+            raise failure
+
+    def begin(self) -> None:
+        self.connection.execute("begin")
+
+    def end(self, error: BaseException | None) -> None:
+        if self.connection.in_transaction:
+            self.connection.execute("rollback")
+
+
+class Writing(Reading):
+    """One immediate transaction, and the only one of this process."""
+
+    def __enter__(self) -> apsw.Connection:
+        self.database.writer.acquire()
+        try:
+            return super().__enter__()
+        except BaseException:
+            self.database.writer.release()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if not self.connection.in_transaction:  # `begin immediate` failed: __enter__ lets go of the lock itself
+            return super().__exit__(kind, error, traceback)
+        try:
+            return super().__exit__(kind, error, traceback)
+        finally:
+            self.database.writer.release()
+
+    def begin(self) -> None:
+        self.connection.execute("begin immediate")
+
+    def end(self, error: BaseException | None) -> None:
+        if self.connection.in_transaction:
+            self.connection.execute("commit" if error is None else "rollback")
 
 
 def fetch(connection: apsw.Connection, statement: str, values: dict[str, Any] | None = None) -> list[Any]:
@@ -203,11 +200,11 @@ def fetch(connection: apsw.Connection, statement: str, values: dict[str, Any] | 
     return connection.execute(statement, values or {}).fetchall()
 
 
-def _connect_to_ours(path: str, extension: str | None) -> _Connection | None:
+def connect(path: str, extension: str | None) -> FileConnection | None:
     """A connection, or None if the file is missing, empty, not a database, of another version, or swapped meanwhile."""
     inode = _inode(path)
     try:
-        connection = _Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+        connection = FileConnection(path, flags=apsw.SQLITE_OPEN_READWRITE)
     except apsw.CantOpenError:
         if os.path.exists(path):
             raise
@@ -234,6 +231,13 @@ def _connect_to_ours(path: str, extension: str | None) -> _Connection | None:
     return connection
 
 
+def clear(path: str, error: BaseException) -> IndexUnavailableError:
+    """SQLite's and the system's refusals as one line with the cure."""
+    if isinstance(error, apsw.BusyError):
+        return IndexUnavailableError(f"{path} was locked by another program for {BUSY_MS // 1000} s; try again")
+    return IndexUnavailableError(f"{path} cannot be opened ({error}): check the folder, or set CO_DATA_DIR")
+
+
 def _tune(connection: apsw.Connection) -> None:
     connection.pragma("synchronous", "normal")  # derived data: a power cut costs the last commits, never the file
     connection.pragma("cache_size", -CACHE_KB)
@@ -246,111 +250,9 @@ def _fold(*texts: apsw.SQLiteValue) -> apsw.SQLiteValue:
     return fold(texts[0]) if isinstance(texts[0], str) else texts[0]
 
 
-def create(path: str) -> None:
-    """Write an empty database of our version; the version is set last, in the same transaction as the tables."""
-    connection = apsw.Connection(path)
+def _inode(path: str) -> int:
+    """0 if there is no such file, or no way to it."""
     try:
-        if connection.pragma("journal_mode", "wal") != "wal":
-            raise IndexUnavailableError(f"{path}: this file system cannot hold a write-ahead log; set CO_DATA_DIR")
-        connection.execute("begin immediate")
-        connection.execute(SCHEMA)
-        connection.pragma("application_id", APPLICATION)
-        connection.pragma("user_version", SCHEMA_VERSION)
-        connection.execute("commit")
-        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-    finally:
-        connection.close()
-
-
-def _is_ours(path: str) -> bool:
-    """A healthy database of this program, whatever its version."""
-    try:
-        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
-    except apsw.CantOpenError:
-        return False
-    try:
-        return connection.pragma("application_id") == APPLICATION
-    except WRONG_FILE:
-        return False
-    finally:
-        connection.close()
-
-
-def swap(fresh: str, path: str) -> None:
-    """Put a closed database in place of another. The old log goes first: it must never meet the new file."""
-    try:
-        remove_database(path)
-        os.replace(fresh, path)
-    except PermissionError as error:
-        raise IndexUnavailableError(f"{path} is in use by another program; close it and try again") from error
-
-
-def set_aside(path: str) -> str | None:
-    """Move an unusable database out of the way under a dated name; an empty file just goes."""
-    if not os.path.exists(path):
-        return None
-    if os.path.getsize(path) == 0:
-        remove_database(path)
-        return None
-    dated = kept = f"{path}.{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
-    number = 1
-    while os.path.exists(kept):
-        number += 1
-        kept = f"{dated}-{number}"
-    for ending in DATABASE_FILES:
-        with contextlib.suppress(FileNotFoundError):
-            os.replace(path + ending, kept + ending)  # its log goes with it: it may be somebody's
-    return kept
-
-
-def remove_database(path: str) -> None:
-    for ending in DATABASE_FILES:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(path + ending)
-
-
-def carry_cache(old: str, fresh: str) -> None:
-    """Bring what is expensive to make again from an older search.db into a new one, if it is of the same make."""
-    connection = apsw.Connection(fresh)
-    try:
-        connection.set_busy_timeout(BUSY_MS)
-        connection.execute("attach :old as old", {"old": old})
-        connection.execute("begin")  # not immediate: that would wait for whoever writes to the old one
-        try:
-            for table in ("spaces", "embedding_cache"):
-                columns = ", ".join(str(row[1]) for row in connection.execute(f"pragma main.table_info({table})"))
-                connection.execute(f"insert into main.{table} ({columns}) select {columns} from old.{table}")
-        except (apsw.SQLError, apsw.ConstraintError, *WRONG_FILE):
-            connection.execute("rollback")  # of another make, or damaged: what it cached is made again
-        else:
-            connection.execute("commit")
-    except WRONG_FILE:
-        return
-    finally:
-        connection.close()
-
-
-@contextlib.contextmanager
-def opening_lock(path: str) -> Generator[None]:
-    """One process at a time creates or swaps the file: eight that open it at once would fail each other."""
-    from co_cli.notes.files import locked
-
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with locked(f"{path}.lock"):
-        yield
-
-
-def _damaged(path: str, error: Exception) -> IndexUnavailableError:
-    return IndexUnavailableError(f"{path} is damaged ({error}): `co rebuild` makes it anew")
-
-
-@contextlib.contextmanager
-def _clear_errors(path: str) -> Generator[None]:
-    try:
-        yield
-    except apsw.BusyError as error:
-        problem = f"{path} was locked by another program for {BUSY_MS // 1000} s; try again"
-        raise IndexUnavailableError(problem) from error
-    except (*NO_PLACE, OSError) as error:
-        problem = f"{path} cannot be opened ({error}): check the folder, or set CO_DATA_DIR"
-        raise IndexUnavailableError(problem) from error
+        return os.stat(path).st_ino
+    except OSError:
+        return 0

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import os
 import sys
-from functools import cache
 
 
-@cache
 def vector_extension() -> str | None:
     """The path to load, without its ending; None where there is no wheel (musl, Windows on ARM)."""
     for folder in sys.path:

@@ -5,12 +5,15 @@ The id is looked up in every transaction: the file may have been deleted or swap
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Generator
+import sys
 
 import apsw
 
-from co_cli.index.connection import Database, fetch
+from co_cli.index.connection import Database, Reading, Writing, fetch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
 
 FIND_VAULT = "select id from vaults where root = :root"
 ADD_VAULT = "insert into vaults (root) values (:root)"
@@ -21,27 +24,47 @@ where vault_id = :vault and (skipped is not null or problem is not null) order b
 UNKNOWN = -1
 
 
+class VaultTransaction:
+    """A transaction of search.db that says which id this vault has there."""
+
+    def __init__(self, transaction: Reading, root: str) -> None:
+        self._transaction, self._root = transaction, root
+
+    def __enter__(self) -> tuple[apsw.Connection, int]:
+        connection = self._transaction.__enter__()
+        try:
+            return connection, self._vault_id(connection)
+        except BaseException:
+            self._transaction.__exit__(*sys.exc_info())
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._transaction.__exit__(kind, error, traceback)
+
+    def _vault_id(self, connection: apsw.Connection) -> int:
+        """A vault that was never written has an id that no row has; it gets its own with the first write."""
+        found: int | None = connection.execute(FIND_VAULT, {"root": self._root}).get
+        if found is not None:
+            return found
+        if not isinstance(self._transaction, Writing):
+            return UNKNOWN
+        connection.execute(ADD_VAULT, {"root": self._root})
+        return connection.last_insert_rowid()
+
+
 class VaultDatabase:
     """One vault in one search.db."""
 
     def __init__(self, database: Database, root: str) -> None:
         self.database, self.root = database, root
 
-    @contextlib.contextmanager
-    def reading(self) -> Generator[tuple[apsw.Connection, int]]:
-        """A vault that was never written has an id that no row has."""
-        with self.database.reading() as connection:
-            found = connection.execute(FIND_VAULT, {"root": self.root}).get
-            yield connection, UNKNOWN if found is None else found
+    def reading(self) -> VaultTransaction:
+        return VaultTransaction(self.database.reading(), self.root)
 
-    @contextlib.contextmanager
-    def writing(self) -> Generator[tuple[apsw.Connection, int]]:
-        with self.database.writing() as connection:
-            found = connection.execute(FIND_VAULT, {"root": self.root}).get
-            if found is None:
-                connection.execute(ADD_VAULT, {"root": self.root})
-                found = connection.last_insert_rowid()
-            yield connection, found
+    def writing(self) -> VaultTransaction:
+        return VaultTransaction(self.database.writing(), self.root)
 
     def reported(self) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
         """Files that are not indexed, and notes with something wrong in them, each with the reason."""

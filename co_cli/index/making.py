@@ -1,0 +1,168 @@
+"""Make search.db: create it, tell ours from others, set an unusable one aside, swap a new one in.
+
+One process at a time, behind a lock file: eight that open a new database at once would fail each other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Generator
+
+import apsw
+
+from co_cli.errors import IndexUnavailableError
+from co_cli.index.connection import (
+    APPLICATION,
+    BUSY_MS,
+    NO_PLACE,
+    SCHEMA,
+    SCHEMA_VERSION,
+    WRONG_FILE,
+    Database,
+    FileConnection,
+    clear,
+    connect,
+)
+from co_cli.notes.files import locked
+
+DATABASE_FILES = ("", "-wal", "-shm", "-journal")
+
+
+def open_or_make(database: Database) -> FileConnection:
+    """A connection to a database of our version; whatever stands in its place is replaced, or kept under another name."""
+    path = database.path
+    with _opening(path):
+        connection = connect(path, database.extension)
+        if connection is not None:
+            return connection  # another process made it while we waited
+        if not _is_ours(path):
+            database.set_aside = set_aside(path) or database.set_aside
+        swap(_make_fresh(path), path)
+        connection = connect(path, database.extension)
+    if connection is None:
+        raise IndexUnavailableError(f"{path} cannot be made: delete it and try again")
+    return connection
+
+
+def rebuild(database: Database, fill: Callable[[Database], None]) -> None:
+    """Fill a new database beside the old one, then put it in its place."""
+    with _opening(database.path):
+        fresh = Database(_make_fresh(database.path), database.extension)
+        try:
+            fill(fresh)
+            with fresh.writing() as connection:
+                connection.execute("pragma optimize")
+            connection = fresh.borrow()
+            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            fresh.give_back(connection)
+        finally:
+            fresh.close()
+        database.close()
+        swap(fresh.path, database.path)
+
+
+def create(path: str) -> None:
+    """Write an empty database of our version; the version is set last, in the same transaction as the tables."""
+    connection = apsw.Connection(path)
+    try:
+        if connection.pragma("journal_mode", "wal") != "wal":
+            raise IndexUnavailableError(f"{path}: this file system cannot hold a write-ahead log; set CO_DATA_DIR")
+        connection.execute("begin immediate")
+        connection.execute(SCHEMA.decode())
+        connection.pragma("application_id", APPLICATION)
+        connection.pragma("user_version", SCHEMA_VERSION)
+        connection.execute("commit")
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    finally:
+        connection.close()
+
+
+def swap(fresh: str, path: str) -> None:
+    """Put a closed database in place of another. The old log goes first: it must never meet the new file."""
+    try:
+        remove_database(path)
+        os.replace(fresh, path)
+    except PermissionError as error:
+        raise IndexUnavailableError(f"{path} is in use by another program; close it and try again") from error
+
+
+def set_aside(path: str) -> str | None:
+    """Move an unusable database out of the way under a dated name; an empty file just goes."""
+    if not os.path.exists(path):
+        return None
+    if os.path.getsize(path) == 0:
+        remove_database(path)
+        return None
+    dated = kept = f"{path}.{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
+    number = 1
+    while os.path.exists(kept):
+        number += 1
+        kept = f"{dated}-{number}"
+    for ending in DATABASE_FILES:
+        with contextlib.suppress(FileNotFoundError):
+            os.replace(path + ending, kept + ending)  # its log goes with it: it may be somebody's
+    return kept
+
+
+def remove_database(path: str) -> None:
+    for ending in DATABASE_FILES:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path + ending)
+
+
+def carry_cache(old: str, fresh: str) -> None:
+    """Bring what is expensive to make again from an older search.db into a new one, if it is of the same make."""
+    connection = apsw.Connection(fresh)
+    try:
+        connection.set_busy_timeout(BUSY_MS)
+        connection.execute("attach :old as old", {"old": old})
+        connection.execute("begin")  # not immediate: that would wait for whoever writes to the old one
+        try:
+            for table in ("spaces", "embedding_cache"):
+                columns = ", ".join(str(row[1]) for row in connection.execute(f"pragma main.table_info({table})"))
+                connection.execute(f"insert into main.{table} ({columns}) select {columns} from old.{table}")
+        except (apsw.SQLError, apsw.ConstraintError, *WRONG_FILE):
+            connection.execute("rollback")  # of another make, or damaged: what it cached is made again
+        else:
+            connection.execute("commit")
+    except WRONG_FILE:
+        return
+    finally:
+        connection.close()
+
+
+def _make_fresh(path: str) -> str:
+    """An empty database beside `path`, with the cache of the one that is there."""
+    fresh = f"{path}.new"
+    remove_database(fresh)
+    create(fresh)
+    if os.path.exists(path):
+        carry_cache(path, fresh)
+    return fresh
+
+
+def _is_ours(path: str) -> bool:
+    """A healthy database of this program, whatever its version."""
+    try:
+        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+    except apsw.CantOpenError:
+        return False
+    try:
+        return connection.pragma("application_id") == APPLICATION
+    except WRONG_FILE:
+        return False
+    finally:
+        connection.close()
+
+
+@contextlib.contextmanager
+def _opening(path: str) -> Generator[None]:
+    """Hold the lock, and say clearly what SQLite or the system refuses meanwhile."""
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with locked(f"{path}.lock"):
+            yield
+    except (apsw.BusyError, *NO_PLACE) as error:
+        raise clear(path, error) from error
