@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
 
 from co_cli.embedding.embedders import Embedders
 from co_cli.errors import IndexUnavailableError, InvalidInputError
@@ -23,6 +22,7 @@ from co_cli.values import Filters, Forgotten, NoteSummary, Saved, SearchResult, 
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from types import TracebackType
     from typing import Self
 
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from co_cli.service.checkup import Finding
     from co_cli.service.importing import Imported
 
-Progress = Callable[[int, int], None]
+    Progress = Callable[[int, int], None]
+
 BACKENDS = ("grep", "fts5", "hybrid")
 LARGEST_LIMIT = 1_000
 

@@ -6,7 +6,10 @@ Strings and os.path on purpose: a cold search imports this, and pathlib costs a 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 PROJECT_FOLDER = ".co-cli"
 SETTINGS_FILE = "settings.toml"

@@ -8,7 +8,6 @@ values and such attempts are refused with file and line.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 
 from co_cli.errors import SettingsError
 from co_cli.places import find_project, project_settings_file, project_vault, user_data_dir, user_settings_file
@@ -16,6 +15,7 @@ from co_cli.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any, Literal
 
     from co_cli.values import Backend
@@ -144,7 +144,7 @@ def load_settings(
 
     project = find_project(start)
     for file, owner in ((user_settings_file(environ), None), (project and project_settings_file(project), project)):
-        if file and os.path.isfile(file):
+        if file and _says_something(file):
             from co_cli.settings_file import read_settings_file  # only when there is one: tomllib is slow to import
 
             for setting, raw, origin in read_settings_file(file, owner):
@@ -183,6 +183,15 @@ def _refuse_undecodable(name: str, path: str, origin: str) -> None:
         path.encode()
     except UnicodeEncodeError:
         raise SettingsError(f"{origin}: the path of {name} is not valid UTF-8, rename it: {path!r}") from None
+
+
+def _says_something(file: str) -> bool:
+    """Is the file there, and is there more in it than comments? Reading TOML would be half of a search."""
+    try:
+        with open(file, "rb") as stream:
+            return any(line.strip() and not line.lstrip().startswith(b"#") for line in stream)
+    except OSError:
+        return os.path.isfile(file)  # what is wrong with it is for its reader to say
 
 
 def _checked(setting: Setting, raw: object, origin: str, base: str) -> Scalar:

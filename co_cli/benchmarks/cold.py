@@ -18,6 +18,8 @@ from co_cli.settings import load_settings
 
 REPEATS = 15
 GOAL = 3.5
+CO = (sys.executable, "-c", "from co_cli.cli.app import run; run()")
+"""What the script `co` does."""
 QUERY = "who approved the late refund for the customer"
 
 
@@ -45,8 +47,8 @@ def bench_cold(notes: int, bar: Bar | None = None) -> list[BenchRow]:
             bar.done()
         commands = {
             "bare": [sys.executable, "-c", "pass"],
-            "hybrid": [sys.executable, "-m", "co_cli", "search", QUERY],
-            "words": [sys.executable, "-m", "co_cli", "search", QUERY, "--backend", "fts5"],
+            "hybrid": [*CO, "search", QUERY],
+            "words": [*CO, "search", QUERY, "--backend", "fts5"],
         }
         for command in commands.values():
             _cpu_seconds(command, environment, folder)  # compile, and fill the file cache

@@ -8,7 +8,6 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Sequence
 from importlib import import_module
 
 from co_cli.cli.terminal import printable
@@ -17,6 +16,7 @@ from co_cli.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import NoReturn
 
 

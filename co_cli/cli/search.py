@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 from co_cli.cli.opening import add_filters, fields_of, open_knowledge_base, print_json, sync_first
 from co_cli.cli.terminal import Screen, age, count_of
@@ -14,6 +13,7 @@ from co_cli.values import Hit, SearchResult
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
     from typing import Any
 
     Options = Any  # argparse.Namespace, or PlainQuery in its place

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from _thread import allocate_lock
 
 from co_cli.embedding.providers import open_embedder, space_of
 from co_cli.embedding.space import Embedder, VectorSpace
@@ -19,7 +19,7 @@ class Embedders:
         self.space: VectorSpace | None = space_of(provider, model)
         """Where new vectors are to live; None: search by words only."""
         self._choice = (provider, model, host)
-        self._lock = threading.Lock()
+        self._lock = allocate_lock()
         self._open: dict[str, Embedder | None] = {}
 
     def of(self, space: VectorSpace) -> Embedder | None:

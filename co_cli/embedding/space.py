@@ -6,12 +6,11 @@ and what a cold process handles without importing either.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from co_cli.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Literal, Protocol
 
     EmbedKind = Literal["query", "document"]

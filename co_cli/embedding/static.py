@@ -7,7 +7,6 @@ when there is enough work to be worth its import. Both give the same vectors. Wi
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 
 from co_cli.embedding.space import EmbedKind, Vector, VectorSpace
 from co_cli.embedding.static_cold import ColdStaticModel
@@ -15,6 +14,8 @@ from co_cli.embedding.static_file import SPACE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from co_cli.embedding.static_batch import BatchStaticModel
 
 COLD_CHARACTERS = 20_000

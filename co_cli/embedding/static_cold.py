@@ -6,12 +6,15 @@ Touches only the rows that the texts need. Imports neither numpy nor a tokenizer
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
 
 from co_cli.embedding.space import Vector
 from co_cli.embedding.static_file import FILE, map_file
 from co_cli.embedding.static_vocabulary import IndexedVocabulary, ScannedVocabulary
 from co_cli.embedding.static_words import pieces, words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 SCANNED_BYTES = 12_000_000
 """Scanning this much costs as much as building the index, so nobody pays more than twice."""

@@ -6,15 +6,18 @@ A word that the vocabulary cannot cover from end to end gives nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Longest = Callable[[str, bool], "tuple[int, int] | None"]
+    """The row and length of the longest token at the start of a string; True asks for a continuation (`##`) token."""
+
 
 LONGEST_WORD = 60
 WORDS = r"[^\W_]+(?:[\u0300-\u036f]+[^\W_]*)*|[^\w\s]|_"
 SPACED = {place: f" {chr(place)} " for place in range(128) if not chr(place).isalnum() and not chr(place).isspace()}
 """Sets every mark of an ASCII text apart, for `str.translate`: what WORDS finds there, without importing re."""
-
-Longest = Callable[[str, bool], "tuple[int, int] | None"]
-"""The row and length of the longest token at the start of a string; True asks for a continuation (`##`) token."""
 
 
 def words(text: str) -> list[str]:

@@ -6,10 +6,12 @@ is stored without its inode and never equals what a scan sees: it is read again 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from co_cli.record import Record
 from co_cli.sources.vault import Entry, State, entries_of, entry_of, pack_listing
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 UNSURE = -1
 """In place of the inode of a file that must be looked at again."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
 
 from co_cli.index.changes import compare, waiting_files
 from co_cli.index.connection import Database, fetch
@@ -24,6 +23,7 @@ from co_cli.values import Filters, SyncReport
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from co_cli.embedding.embedders import Embedders

@@ -31,7 +31,7 @@ DATABASE_FILES = ("", "-wal", "-shm", "-journal")
 
 
 def open_or_make(database: Database) -> FileConnection:
-    """A connection to a database of our version; whatever stands in its place is replaced, or kept under another name."""
+    """A connection to a database of our version; whatever else stands in its place is replaced, or kept elsewhere."""
     path = database.path
     with _opening(path):
         connection = connect(path, database.extension)

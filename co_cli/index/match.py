@@ -7,11 +7,13 @@ it when that finds too little.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from co_cli.index.spaceless import run_grams, runs
 from co_cli.index.stopwords import STOP_WORDS
 from co_cli.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 MOST_TERMS = 64
 LONGEST_QUERY = 20_000

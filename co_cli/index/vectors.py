@@ -7,7 +7,6 @@ one keeps in memory, and a plain table is read and scanned where sqlite-vec does
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 
 import apsw
 
@@ -19,6 +18,8 @@ from co_cli.values import SOURCES, Filters
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from co_cli.index.resident import ResidentVectors
 
 CHUNK_SIZE = 128

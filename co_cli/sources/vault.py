@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Callable, Sequence
 
 from co_cli.errors import VaultError
 from co_cli.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Excluded = Callable[[str, bool], bool]
+    """Is this path (inside the vault) excluded; the flag says whether it is a folder."""
 
 ENDING = ".md"
 RARE_ENDINGS = (".markdown", ".MD", ".Md", ".mD", ".Markdown", ".MARKDOWN")
 IGNORE_FILE = ".coignore"
 UNREAD_FOLDER = "folder cannot be read: "
-
-Excluded = Callable[[str, bool], bool]
-"""Is this path (inside the vault) excluded; the flag says whether it is a folder."""
 
 
 class State(Record):
