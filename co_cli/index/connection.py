@@ -169,23 +169,27 @@ class Reading:
 class Writing(Reading):
     """One immediate transaction, and the only one of this process."""
 
+    held = False
+
     def __enter__(self) -> apsw.Connection:
         self.database.writer.acquire()
         try:
-            return super().__enter__()
+            connection = super().__enter__()
         except BaseException:
             self.database.writer.release()
             raise
+        self.held = True
+        return connection
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if not self.connection.in_transaction:  # `begin immediate` failed: __enter__ lets go of the lock itself
-            return super().__exit__(kind, error, traceback)
         try:
-            return super().__exit__(kind, error, traceback)
+            super().__exit__(kind, error, traceback)
         finally:
-            self.database.writer.release()
+            if self.held:  # not while __enter__ fails: it lets go of the lock itself
+                self.held = False
+                self.database.writer.release()
 
     def begin(self) -> None:
         self.connection.execute("begin immediate")
