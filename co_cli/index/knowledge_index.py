@@ -16,7 +16,7 @@ from co_cli.index.match import WordQuery, read_query
 from co_cli.index.spaces import SpaceState, any_waiting, space_state, waiting_by_space
 from co_cli.index.vault_database import VaultDatabase
 from co_cli.index.vectors import Neighbour, StoredSpace, cosines, ids_text, nearest, prefer_resident
-from co_cli.index.words import WordMatch, find_words, full_strength, mark_words, rarest_words
+from co_cli.index.words import WordMatch, coverage, find_words, mark_words, rarest_words
 from co_cli.record import Record
 from co_cli.sources.vault import Entry, scan_vault
 from co_cli.values import Filters, SyncReport
@@ -245,10 +245,10 @@ class KnowledgeIndex:
         with self.rows.reading() as (connection, vault):
             return nearest(connection, space, vault, query, filters or Filters(), limit, self._resident)
 
-    def full_strength(self, query: WordQuery) -> float:
-        """What bm25 a passage would have that has every wanted word."""
+    def coverage(self, query: WordQuery, matches: list[WordMatch]) -> float:
+        """How much of what was asked for the best of these matches have, 0 to 1."""
         with self.rows.reading() as (connection, _):
-            return full_strength(connection, query)
+            return coverage(connection, query, matches)
 
     def cosines(self, space: StoredSpace, query: Vector, passage_ids: Sequence[int]) -> dict[int, float]:
         """The exact cosine of each of these passages that has a vector."""

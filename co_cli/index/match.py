@@ -37,6 +37,11 @@ class WordQuery(Record):
     """The words of each phrase, for those who look without FTS5."""
 
     @property
+    def wanted(self) -> list[tuple[str, str]]:
+        """Each wanted piece of MATCH with its word."""
+        return list(zip(self.terms, self.words[len(self.words) - len(self.terms) :], strict=False))
+
+    @property
     def empty(self) -> bool:
         return not self.terms and not self.phrases
 

@@ -50,6 +50,9 @@ from docs_fts where docs_fts match :match and rowid in (select value from json_e
 MOST_OF_A_NOTE = 5
 CATEGORIES = "L* N* Co Mn Mc"
 MOST_COUNTED = 200
+MOST_COVERED, MOST_TERMS_COVERED = 5, 16
+"""Passages and words that are looked at to see how much of a question words can answer."""
+HAVING = "select rowid from docs_fts where docs_fts match :match and rowid in (select value from json_each(:ids))"
 PASSAGE_COUNT = "select sum(passages) from vaults"
 DOCUMENT_COUNT = "select doc from docs_terms where term = :term"
 
@@ -129,21 +132,32 @@ def rarest_words(connection: apsw.Connection, text: str, limit: int) -> list[str
     return sorted((word for word, count in counts.items() if count), key=lambda word: counts[word])[:limit]
 
 
-def full_strength(connection: apsw.Connection, query: WordQuery) -> float:
-    """The bm25 of a typical passage that has every wanted word once: the sum of their inverse frequencies.
+def coverage(connection: apsw.Connection, query: WordQuery, matches: list[WordMatch]) -> float:
+    """How much of what was asked for the best matches have, 0 to 1: rare words count more, missing ones most.
 
-    A word that no passage has counts most, as it should: whatever is found, it is not what was asked for.
+    Either by bm25, beside that of a typical passage with every word once, or by the words themselves, which a long
+    passage has as well as a short one.
     """
-    tokenizer = _tokenizer(connection)
-    total = connection.execute(PASSAGE_COUNT).get or 0
-    strength = 0.0
-    for word in query.words[:MOST_COUNTED]:
-        found: Any = tokenizer(word.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_QUERY, None)
-        tokens = [token for _, _, token, *_ in found]
-        counts = [connection.execute(DOCUMENT_COUNT, {"term": token}).get or 0 for token in tokens]
-        having = min(counts, default=0)
-        strength += max(math.log((total - having + 0.5) / (having + 0.5)), 1e-6)  # as FTS5's bm25 has it
-    return strength
+    weights = {piece: _weight(connection, word) for piece, word in query.wanted}
+    total = sum(weights.values())
+    if not matches or total <= 0:
+        return 1.0
+    best = matches[:MOST_COVERED]
+    ids = f"[{','.join(str(match.passage_id) for match in best)}]"
+    having = dict.fromkeys((match.passage_id for match in best), 0.0)
+    for piece, weight in list(weights.items())[:MOST_TERMS_COVERED]:
+        for (passage,) in fetch(connection, HAVING, {"match": piece, "ids": ids}):
+            having[passage] += weight
+    return min(1.0, max(-best[0].rank, *having.values()) / total)
+
+
+def _weight(connection: apsw.Connection, word: str) -> float:
+    """The inverse frequency of a word, as FTS5's bm25 has it; of several tokens, that of the rarest."""
+    found: Any = _tokenizer(connection)(word.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_QUERY, None)
+    tokens = [token for _, _, token, *_ in found]
+    counts = [connection.execute(DOCUMENT_COUNT, {"term": token}).get or 0 for token in tokens]
+    having, total = min(counts, default=0), connection.execute(PASSAGE_COUNT).get or 0
+    return max(math.log((total - having + 0.5) / (having + 0.5)), 1e-6)
 
 
 def _tokenizer(connection: apsw.Connection) -> apsw.FTS5Tokenizer:

@@ -47,7 +47,7 @@ class Weights(Record):
 
 def fuse(
     words: list[WordMatch],
-    strength: float,
+    covered: float,
     cosines: dict[int, float],
     docs: dict[int, int],
     weights: Weights,
@@ -56,14 +56,14 @@ def fuse(
 ) -> list[Scored]:
     """Words and meaning of every candidate into one score each, best first.
 
-    Words: bm25 over the best bm25 of this query, trusted as far as that best one has what was asked for (`strength` is
-    the bm25 of a passage that has it all): one shared word of five must not outweigh meaning. Meaning: the exact
+    Words: bm25 over the best bm25 of this query, trusted as far as the best ones have what was asked for (`covered`,
+    0 to 1): one shared word of five must not outweigh meaning. Meaning: the exact
     cosine, min-max over the candidates. `docs` says which note each passage is of. A candidate without a vector scores
     by its words alone; one without words is dropped when its cosine is no better than `noise`. `sizes` says how many
     passages a note has: the more, the nearer its nearest is by chance alone, and that much is taken off.
     """
     best = min((match.rank for match in words), default=0.0)
-    trust = min(1.0, -best / strength) ** DOUBT if strength > 0 else 1.0
+    trust = covered**DOUBT
     by_words = {match.passage_id: trust * match.rank / best if best < 0 else 1.0 for match in words}
     low, high = min(cosines.values(), default=0.0), max(cosines.values(), default=0.0)
     spread = (high - low) or 1.0

@@ -92,7 +92,7 @@ def _by_meaning(
     space = (embedders.of(active.space) or active).space  # with today's weight and noise, not those it was stored with
     weights = weights or Weights(space.vector_weight, 1 - space.vector_weight)
     sizes = index.passage_counts(list(set(docs.values())))
-    return fuse(matches, index.full_strength(words), cosines, docs, weights, space.noise, sizes), None
+    return fuse(matches, index.coverage(words, matches), cosines, docs, weights, space.noise, sizes), None
 
 
 def _id(space: StoredSpace | None) -> int | None:
