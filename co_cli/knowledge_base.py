@@ -18,7 +18,8 @@ from co_cli.retrieval.fuse import Weights
 from co_cli.service.searching import answer, search_files, search_index
 from co_cli.settings import Settings, load_settings
 from co_cli.sources.vault import require_vault
-from co_cli.values import Filters, Forgotten, NoteSummary, Saved, SearchResult, Source, Status, SyncReport
+from co_cli.typed import whole
+from co_cli.values import SOURCES, Filters, Forgotten, NoteSummary, Saved, SearchResult, Source, Status, SyncReport
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 BACKENDS = ("grep", "fts5", "hybrid")
 LARGEST_LIMIT = 1_000
+FAR_AWAY = 1e12
+"""Seconds: 30,000 years."""
 
 
 class KnowledgeBase:
@@ -150,14 +153,20 @@ class KnowledgeBase:
         """
         from co_cli.service.saving import Draft, save
 
+        if source not in SOURCES:
+            raise InvalidInputError(f"a source is memory or article, not {source!r}")
         draft = Draft(content, source, title, tags, category, provenance, fields)
+        size, limit = len(draft.content.encode()), self.settings.max_note_bytes
+        if size > limit:
+            raise InvalidInputError(f"{size:,} bytes are too long for a note; the limit is {limit:,} (max_note_bytes)")
         return save(self.store, self._working_index(), draft, self.settings.duplicate_threshold)
 
     def import_articles(self, paths: Sequence[str], progress: Progress | None = None) -> list[Imported]:
         """Copy files, or every text of a folder, into the vault as articles, byte for byte."""
         from co_cli.service.importing import import_files
 
-        return import_files(self.store, self.index, list(paths), self.settings.max_note_bytes, progress)
+        wanted = [paths] if isinstance(paths, str) else [os.fspath(path) for path in paths]
+        return import_files(self.store, self.index, wanted, self.settings.max_note_bytes, progress)
 
     def update(
         self,
@@ -172,6 +181,9 @@ class KnowledgeBase:
         """Change a note's body or single fields; every other byte stays. None in `fields` takes a field away."""
         from co_cli.service.saving import change, clean_tags
 
+        if content is not None and not content.strip():
+            raise InvalidInputError("the new text is empty: nothing was changed; `co forget` takes a note away")
+        content = whole(content) if content is not None else None
         wanted: dict[str, object] = dict(fields or {})
         for name, value in (("title", title), ("category", category)):
             if value is not None:
@@ -324,28 +336,34 @@ class KnowledgeBase:
         until: str | float | None,
         fields: dict[str, str] | None,
     ) -> Filters:
-        for source in sources or ():
-            if source not in ("memory", "article"):
+        sources = (sources,) if isinstance(sources, str) else tuple(sources or ())
+        for source in sources:
+            if source not in SOURCES:
                 raise InvalidInputError(f"a source is memory or article, not {source!r}")
         return Filters(
-            sources=tuple(sources or ()),
+            sources=sources,
             tags=(tags,) if isinstance(tags, str) else tuple(tags or ()),
             any_tag=any_tag,
             category=category,
             since=_moment("since", since),
             until=_moment("until", until, end=True),
-            fields=tuple((fields or {}).items()),
+            fields=tuple((key, _field_text(value)) for key, value in (fields or {}).items()),
         )
 
 
-def _moment(name: str, value: str | float | None, end: bool = False) -> float | None:
-    """`until 2026-03-01` includes that day."""
-    if value is None or not isinstance(value, str):
-        return value
-    from co_cli.notes.moments import read_since
+def _field_text(value: object) -> str:
+    """As frontmatter would write it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
-    moment = read_since(value, time.time())
+
+def _moment(name: str, value: object, end: bool = False) -> float | None:
+    """`until 2026-03-01` includes that day."""
+    if value is None or (isinstance(value, int | float) and abs(value) < FAR_AWAY):
+        return None if value is None else float(value)
+    from co_cli.notes.moments import read_moment, read_since
+
+    moment = read_since(value, time.time()) if isinstance(value, str) else read_moment(value)
     if moment is None:
         raise InvalidInputError(f"{name} is a date such as 2026-03-01, `yesterday` or `7d`, not {value!r}")
-    whole_day = end and moment % 86_400 == 0 and ":" not in value
+    whole_day = end and isinstance(value, str) and moment % 86_400 == 0 and ":" not in value
     return moment + 86_399.999 if whole_day else moment

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 
+from co_cli.errors import SettingsError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,12 +30,16 @@ def find_project(start: str) -> str | None:
 
 
 def user_data_dir(environ: Mapping[str, str]) -> str:
-    return os.path.join(_xdg(environ, "XDG_DATA_HOME", "LOCALAPPDATA", ("~", ".local", "share")), "co-cli")
+    folder = _xdg(environ, "XDG_DATA_HOME", "LOCALAPPDATA", (".local", "share"))
+    if folder is None:
+        raise SettingsError("your home folder is not known: set HOME, or CO_DATA_DIR and CO_VAULT")
+    return os.path.join(folder, "co-cli")
 
 
-def user_settings_file(environ: Mapping[str, str]) -> str:
-    folder = os.path.join(_xdg(environ, "XDG_CONFIG_HOME", "APPDATA", ("~", ".config")), "co-cli")
-    return os.path.join(folder, SETTINGS_FILE)
+def user_settings_file(environ: Mapping[str, str]) -> str | None:
+    """None where nobody has a home."""
+    folder = _xdg(environ, "XDG_CONFIG_HOME", "APPDATA", (".config",))
+    return None if folder is None else os.path.join(folder, "co-cli", SETTINGS_FILE)
 
 
 def project_settings_file(project: str) -> str:
@@ -44,11 +50,11 @@ def project_vault(project: str) -> str:
     return os.path.join(project, PROJECT_FOLDER, "knowledge")
 
 
-def _xdg(environ: Mapping[str, str], variable: str, windows: str, default: tuple[str, ...]) -> str:
+def _xdg(environ: Mapping[str, str], variable: str, windows: str, below_home: tuple[str, ...]) -> str | None:
     chosen = environ.get(variable, "")
     if os.path.isabs(chosen):  # the XDG specification: relative paths are to be ignored
         return chosen
     if os.name == "nt" and environ.get(windows):
         return environ[windows]
     home = environ.get("HOME") or os.path.expanduser("~")
-    return os.path.join(home, *default[1:])
+    return os.path.join(home, *below_home) if os.path.isabs(home) else None

@@ -59,8 +59,11 @@ def run() -> NoReturn:
     """The `co` command: `main`, and out, without taking the interpreter apart, which costs half a Python start."""
     code = main()
     try:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+    except OSError:
+        code = code or 3
     finally:
         os._exit(code)
 
@@ -75,6 +78,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # the reader of a pipe went away, as `head` does: not an error, but Python must not try to flush again
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        sys.stdout = None  # type: ignore[assignment]  # it cannot be flushed at the end either
+        return _complain(f"the output cannot be written: {error.strerror}", 3)
     except KeyboardInterrupt:
         return _complain("stopped; what was done so far is kept", 130)
 
@@ -106,7 +114,11 @@ def _run(arguments: list[str]) -> int:
     else:
         from co_cli.cli.parsing import make_parser
 
-        options = make_parser(name, module).parse_args(rest)
+        parser = make_parser(name, module)
+        plain = name == "completion" or "--" in rest  # argparse cannot mix options and words then
+        options = parser.parse_args(rest) if plain else parser.parse_intermixed_args(rest)
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - somebody closed it, and wants no output
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a note may hold what the terminal cannot show
     code: int = options.run(options)
     sys.stdout.flush()

@@ -21,7 +21,9 @@ from co_cli.cli.opening import (
 from co_cli.cli.terminal import Screen, age, count_of, printable
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.notes.moments import moment_text
+from co_cli.notes.note import Note
 from co_cli.notes.refs import lines_of
+from co_cli.service.resolving import resolve_trashed
 from co_cli.values import NoteSummary, Saved
 
 
@@ -113,11 +115,12 @@ def show(options: argparse.Namespace) -> int:
             shown = [
                 {
                     **note._asdict(),
+                    "body": "\n".join(_lines(ref, note)) if lines_of(ref) else note.body,
                     "path": kb.store.absolute(note.path),
                     "created": moment_text(note.created) if note.created is not None else None,
                     "updated": moment_text(note.updated) if note.updated is not None else None,
                 }
-                for _, note in notes
+                for ref, note in notes
             ]
             print_json(shown[0] if len(shown) == 1 else shown)
             return 0
@@ -135,13 +138,21 @@ def show(options: argparse.Namespace) -> int:
                 screen.paint(" · ".join(part for part in (*about, kb.store.absolute(note.path)) if part), "dim")
             )
             screen.line()
-            lines, wanted = note.body.rstrip("\n").split("\n"), lines_of(ref)
-            if wanted:
-                first = max(wanted[0] - note.body_line, 0)
-                lines = lines[first : max(wanted[1] - note.body_line + 1, first + 1)]
-            for line in lines:
+            for line in _lines(ref, note):
                 screen.line(printable(line))
     return 0
+
+
+def _lines(ref: str, note: Note) -> list[str]:
+    """The lines of the body that the ref points at: all of them, if it names none."""
+    lines, wanted = note.body.rstrip("\n").split("\n"), lines_of(ref)
+    if wanted is None:
+        return lines
+    last = note.body_line + len(lines) - 1
+    if not 1 <= wanted[0] <= min(wanted[1], last):
+        raise InvalidInputError(f"{ref}: the text of this note is on the lines {note.body_line} to {last}")
+    first = max(wanted[0] - note.body_line, 0)
+    return lines[first : max(wanted[1] - note.body_line + 1, first + 1)]
 
 
 def add_edit(parser: argparse.ArgumentParser) -> None:
@@ -194,9 +205,8 @@ def add_forget(parser: argparse.ArgumentParser) -> None:
 
 def forget(options: argparse.Namespace) -> int:
     with open_knowledge_base(options) as kb:
-        for ref in options.ref:
-            find_note(kb, ref)  # all of them are there, or none is touched
-        gone = [kb.forget(ref) for ref in options.ref]
+        refs = dict.fromkeys(find_note(kb, ref).ref for ref in options.ref)  # all are there, or none is touched
+        gone = [kb.forget(ref) for ref in refs]
     if options.json:
         print_json([one._asdict() for one in gone])
     else:
@@ -212,7 +222,8 @@ def add_restore(parser: argparse.ArgumentParser) -> None:
 
 def restore(options: argparse.Namespace) -> int:
     with open_knowledge_base(options) as kb:
-        back = [kb.restore(ref) for ref in options.ref]
+        paths = dict.fromkeys(resolve_trashed(ref, kb.store) for ref in options.ref)  # all are there, or none comes
+        back = [kb.restore(path) for path in paths]
     if options.json:
         print_json([saved._asdict() for saved in back])
     else:

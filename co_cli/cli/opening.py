@@ -84,5 +84,6 @@ def assignments(option: str, texts: list[str] | None) -> dict[str, object]:
 def print_json(value: Any) -> None:
     import json  # slow to import, and people do not read JSON
 
-    json.dump(value, sys.stdout, ensure_ascii=False, indent=2, default=list)
+    unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    json.dump(value, sys.stdout, ensure_ascii=not unicode, indent=2, default=list)
     sys.stdout.write("\n")

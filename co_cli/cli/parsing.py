@@ -23,7 +23,8 @@ class Parser(argparse.ArgumentParser):
     """argparse, except that a mistake is one line."""
 
     def error(self, message: str) -> NoReturn:
-        hint = "; write -- before words that begin with a dash" if message.startswith("unrecognized") else ""
+        dashed = message.startswith("unrecognized arguments: -")
+        hint = "; write -- before words that begin with a dash" if dashed else ""
         self.exit(2, f"{self.prog}: {message}{hint} (`{self.prog} --help` explains)\n")
 
 

@@ -133,6 +133,8 @@ class KnowledgeIndex:
         self.root = root
         self.fresh_as_of: float | None = None
         """When this process last saw the index agree with the files."""
+        self.unread: list[str] = []
+        """Files and folders that the last sync of this process could not read."""
         self.rows = VaultDatabase(database, root)
         self._exclude, self._limit = exclude, max_note_bytes
         self._embedders = embedders
@@ -161,6 +163,7 @@ class KnowledgeIndex:
 
             report = sync_files(self.rows, scan, changes, self._limit, progress)
         self.fresh_as_of = started
+        self.unread = [path for path, reason in report.skipped if "cannot be read" in reason]
         self.embed(progress, seconds)
         return report
 
@@ -193,6 +196,7 @@ class KnowledgeIndex:
             reports.append(index.sync(progress))
 
         self.rows.database.rebuild(fill)
+        self.sync()  # what was saved into the old file meanwhile
         return reports[0]
 
     def reembed(self, progress: Progress | None = None, fresh: bool = False) -> Embedded | None:

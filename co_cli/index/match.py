@@ -10,6 +10,7 @@ from __future__ import annotations
 from co_cli.index.spaceless import run_grams, runs
 from co_cli.index.stopwords import STOP_WORDS
 from co_cli.record import Record
+from co_cli.typed import whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class WordQuery(Record):
 
 def read_query(text: str) -> WordQuery:
     # SQLite takes no lone surrogates
-    text = text[:LONGEST_QUERY].replace("\0", " ").encode("utf-8", "replace").decode()
+    text = whole(text)[:LONGEST_QUERY].replace("\0", " ")
     terms: dict[str, str] = {}
     phrases: dict[str, str] = {}
     excluded: list[str] = []

@@ -50,11 +50,11 @@ def path_of(ref: str) -> str | None:
 
 def lines_of(ref: str) -> tuple[int, int] | None:
     """The lines that a ref such as `article:x#L10-24` points at."""
-    parsed = REF.match(ref)
-    if parsed is None or not parsed[3]:
+    found = re.search(r"#L(\d+)(?:-L?(\d+))?\Z", ref)
+    if found is None:
         return None
-    first = int(parsed[3])
-    return first, int(parsed[4] or first)
+    first = int(found[1])
+    return first, int(found[2] or first)
 
 
 def without_lines(ref: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from co_cli.errors import UnknownRefError, VaultError
+from co_cli.errors import InvalidInputError, UnknownRefError, VaultError
 from co_cli.index.knowledge_index import KnowledgeIndex
 from co_cli.notes.refs import ENDINGS, FOLDERS, path_of, source_ref, without_lines
 from co_cli.notes.store import NoteStore
@@ -42,6 +42,8 @@ def resolve_trashed(ref: str, store: NoteStore) -> str:
         if path in homes:
             return path
     refs = {source_ref(home): home for home in homes}
+    if not refs:
+        raise InvalidInputError(f"no note {ref!r} in the trash: it is empty")
     raise UnknownRefError(ref, _closest(asked, refs) or list(refs)[:MOST_SUGGESTED])
 
 
@@ -59,6 +61,10 @@ def _readings(asked: str, root: str) -> list[str]:
     if os.path.isabs(asked):
         inside = os.path.relpath(os.path.realpath(asked), root).replace(os.sep, "/")
         return [] if inside.startswith("..") else [inside]
+    if os.path.exists(asked):  # from where the person stands
+        inside = os.path.relpath(os.path.realpath(asked), root).replace(os.sep, "/")
+        if not inside.startswith("..") and os.path.isfile(asked):
+            return [inside]
     if not name.lower().endswith(ENDINGS):
         name += ".md"
     return [name, *(f"{folder}/{name}" for folder in FOLDERS.values())]

@@ -12,17 +12,19 @@ from co_cli.index.knowledge_index import KnowledgeIndex
 from co_cli.index.match import read_query
 from co_cli.notes.editing import render_note, set_body, set_fields
 from co_cli.notes.frontmatter import read_frontmatter
-from co_cli.notes.moments import moment_text
+from co_cli.notes.moments import moment_text, read_moment
 from co_cli.notes.note import UTF_16, Note, NotTextError, read_note
 from co_cli.notes.refs import FOLDERS, ref_of
 from co_cli.notes.store import NoteStore
 from co_cli.notes.twins import fingerprint, has_paragraph, likeness, says_all_of
+from co_cli.typed import whole
 from co_cli.values import Filters, Saved, Source
 
 CANDIDATES = 20
 TELLING_WORDS = 6
 LONGEST_TITLE = 80
-OURS = ("title", "kind", "created", "tags", "category", "provenance")
+OURS = ("title", "kind", "tags", "category", "provenance")
+"""Fields that a draft has its own way of saying."""
 
 
 class Draft:
@@ -38,24 +40,30 @@ class Draft:
         provenance: str = "user",
         fields: dict[str, object] | None = None,
     ) -> None:
-        self.content = _clean(content.replace("\r\n", "\n").replace("\0", "")).strip()
+        self.content = whole(content.replace("\r\n", "\n").replace("\0", "")).strip()
         if not self.content:
             raise InvalidInputError("there is nothing to remember: the text is empty")
         self.source: Source = source
         self.title = _one_line(title or "") or title_from(self.content)
         self.tags = clean_tags(tags)
         self.category, self.provenance = _one_line(category or "") or None, _one_line(provenance) or "user"
-        self.fields = {key: value for key, value in (fields or {}).items() if key not in OURS}
+        self.fields = dict(fields or {})
+        for key in OURS:
+            if key in self.fields:
+                raise InvalidInputError(f"{key} is not one of the other fields: give it as {key}")
+        created = self.fields.get("created")
+        if created is not None and read_moment(created) is None:
+            raise InvalidInputError(f"created is a date such as 2026-03-01, not {created!r}")
 
     def render(self, now: float) -> bytes:
         metadata: dict[str, object] = {
             "title": self.title,
             "kind": self.source,
-            "created": moment_text(now),
+            "created": self.fields.get("created") or moment_text(now),
             "tags": self.tags,
             "category": self.category,
             "provenance": self.provenance,
-            **self.fields,
+            **{key: value for key, value in self.fields.items() if key != "created"},
         }
         return render_note(metadata, self.content).encode("utf-8", "replace")
 
@@ -174,15 +182,10 @@ def clean_tags(tags: Sequence[str] | None) -> list[str]:
     if isinstance(tags, str):
         tags = tags.split(",")
     cleaned = (
-        re.sub(r"[\s,\[\]{}\"']+", "-", _clean(tag).strip().lstrip("#").strip()).casefold() for tag in tags or ()
+        re.sub(r"[\s,\[\]{}\"']+", "-", whole(str(tag)).strip().lstrip("#").strip()).casefold() for tag in tags or ()
     )
     return list(dict.fromkeys(tag for tag in cleaned if tag))
 
 
 def _one_line(text: str) -> str:
-    return " ".join(re.sub(r"[\x00-\x1f\x7f]", " ", _clean(text)).split())
-
-
-def _clean(text: str) -> str:
-    """Without lone surrogates, which a command line that is not UTF-8 holds and a file cannot."""
-    return text.encode("utf-8", "replace").decode()
+    return " ".join(re.sub(r"[\x00-\x1f\x7f]", " ", whole(text)).split())

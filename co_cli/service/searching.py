@@ -57,7 +57,10 @@ def search_index(
     if scored is None:
         scored = score_words(index.search(query, filters, limit * OVERFETCH))
     chosen = one_a_note(scored, limit)
-    return Finding(backend, _hits(index, words, query, chosen), _searched(index, counts), degraded)
+    hits = _hits(index, words, query, chosen)
+    if index.unread and not hits:
+        degraded.append(f"could not be read, and may say it: {', '.join(index.unread[:3])}")
+    return Finding(backend, hits, _searched(index, counts), degraded)
 
 
 def _by_meaning(
