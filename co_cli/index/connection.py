@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-DERIVATION = 2
+DERIVATION = 3
 """Raise it when the same files would give other rows: passages cut elsewhere, other text embedded, other listings."""
 APPLICATION = 0x636F6B62
 """Tells our file from somebody else's (`cokb`)."""
@@ -113,6 +113,9 @@ class Database:
         """A usable connection to a database of our version, making one if there is none."""
         try:
             connection = connect(self.path, self.extension)
+        except apsw.ExtensionLoadingError:
+            self.extension = None  # there, but not for this machine: do without, as where there is none
+            return self._open()
         except apsw.CantOpenError:
             connection = None  # perhaps in the middle of a swap: the lock will tell
         except (apsw.BusyError, *NO_PLACE) as error:
@@ -232,6 +235,9 @@ def connect(path: str, extension: str | None) -> FileConnection | None:
     except WRONG_FILE:
         connection.close()
         return None
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 

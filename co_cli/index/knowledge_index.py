@@ -14,11 +14,12 @@ from co_cli.index.connection import Database, fetch
 from co_cli.index.filters import conditions
 from co_cli.index.match import WordQuery, read_query
 from co_cli.index.spaces import SpaceState, any_waiting, space_state, waiting_by_space
-from co_cli.index.vault_database import VaultDatabase
+from co_cli.index.vault_database import VaultDatabase, VaultSnapshot
 from co_cli.index.vectors import Neighbour, StoredSpace, cosines, ids_text, nearest, prefer_resident
 from co_cli.index.words import WordMatch, coverage, find_words, mark_words, rarest_words
 from co_cli.record import Record
 from co_cli.sources.vault import Entry, scan_vault
+from co_cli.typed import whole
 from co_cli.values import Filters, SyncReport
 
 TYPE_CHECKING = False
@@ -167,22 +168,27 @@ class KnowledgeIndex:
         self.embed(progress, seconds)
         return report
 
-    def index_file(self, path: str) -> None:
-        """Index one file now, whatever the listings say."""
+    def index_file(self, path: str, embed: bool = True) -> None:
+        """Index one file now, whatever the listings say. One that cannot be read is left to the next sync."""
         from co_cli.index.rows import put_file
-        from co_cli.index.sync import read_file
+        from co_cli.index.sync import Unreadable, read_file
 
-        state = os.stat(os.path.join(self.root, path))
-        file = read_file(self.root, Entry(path, state.st_size, state.st_mtime_ns), self._limit, None)
+        try:
+            state = os.stat(os.path.join(self.root, path))
+            file = read_file(self.root, Entry(path, state.st_size, state.st_mtime_ns), self._limit, None)
+        except (OSError, Unreadable):
+            return
         if file is not None:
             with self.rows.writing() as (connection, vault):
                 put_file(connection, vault, file)
-            self.embed(seconds=SAVE_SECONDS)
+            if embed:
+                self.embed_saved()
 
     def remove_stale(self, paths: Sequence[str]) -> list[str]:
         """Forget those of these files that are no longer there. Returns the notes that were forgotten."""
         from co_cli.index.rows import drop_file
 
+        paths = [path for path in paths if whole(path) == path]  # a name that is not UTF-8 never got in
         with self.rows.writing() as (connection, vault):
             gone = [path for path in paths if not os.path.lexists(os.path.join(self.root, path))]
             return [path for path in gone if drop_file(connection, vault, path)]
@@ -198,6 +204,10 @@ class KnowledgeIndex:
         self.rows.database.rebuild(fill)
         self.sync()  # what was saved into the old file meanwhile
         return reports[0]
+
+    def embed_saved(self) -> None:
+        """Give what was just saved its vectors, if that does not take long."""
+        self.embed(seconds=SAVE_SECONDS)
 
     def reembed(self, progress: Progress | None = None, fresh: bool = False) -> Embedded | None:
         """Embed every passage again in the space that the settings choose; `fresh` does without the cache."""
@@ -270,6 +280,10 @@ class KnowledgeIndex:
             from co_cli.index.cache import cache_state
 
             return Meaning(space_state(connection, vault), waiting_by_space(connection, vault), cache_state(connection))
+
+    def snapshot(self) -> VaultSnapshot:
+        """Whatever this thread reads until the end is of one moment: no rebuild and no sync comes between."""
+        return self.rows.snapshot()
 
     def passages(self, ids: Sequence[int]) -> list[StoredPassage]:
         """These passages, in the order asked for; one that vanished meanwhile is left out."""

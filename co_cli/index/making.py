@@ -34,16 +34,24 @@ def open_or_make(database: Database) -> FileConnection:
     """A connection to a database of our version; whatever else stands in its place is replaced, or kept elsewhere."""
     path = database.path
     with _opening(path):
-        connection = connect(path, database.extension)
+        connection = _connect(database)
         if connection is not None:
             return connection  # another process made it while we waited
         if not _is_ours(path):
             database.set_aside = set_aside(path) or database.set_aside
         swap(_make_fresh(path), path)
-        connection = connect(path, database.extension)
+        connection = _connect(database)
     if connection is None:
         raise IndexUnavailableError(f"{path} cannot be made: delete it and try again")
     return connection
+
+
+def _connect(database: Database) -> FileConnection | None:
+    try:
+        return connect(database.path, database.extension)
+    except apsw.ExtensionLoadingError:
+        database.extension = None
+        return connect(database.path, None)
 
 
 def rebuild(database: Database, fill: Callable[[Database], None]) -> None:
@@ -80,7 +88,7 @@ def create(path: str) -> None:
 
 
 def swap(fresh: str, path: str) -> None:
-    """Put a closed database in place of another. The old log goes first: it must never meet the new file."""
+    """Put a closed database in place of another. The old one goes with its log, which must never meet the new file."""
     try:
         remove_database(path)
         os.replace(fresh, path)

@@ -6,6 +6,7 @@ The id is looked up in every transaction: the file may have been deleted or swap
 from __future__ import annotations
 
 import sys
+from _thread import get_ident
 
 import apsw
 
@@ -54,14 +55,53 @@ class VaultTransaction:
         return connection.last_insert_rowid()
 
 
+class VaultSnapshot(VaultTransaction):
+    """One read transaction for everything that this thread reads of the vault meanwhile."""
+
+    def __init__(self, transaction: Reading, root: str, held: dict[int, tuple[apsw.Connection, int]]) -> None:
+        super().__init__(transaction, root)
+        self._held = held
+
+    def __enter__(self) -> tuple[apsw.Connection, int]:
+        self._held[get_ident()] = opened = super().__enter__()
+        return opened
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        del self._held[get_ident()]
+        super().__exit__(kind, error, traceback)
+
+
+class Inside:
+    """Reading inside a snapshot: the snapshot's own transaction."""
+
+    def __init__(self, opened: tuple[apsw.Connection, int]) -> None:
+        self._opened = opened
+
+    def __enter__(self) -> tuple[apsw.Connection, int]:
+        return self._opened
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """The snapshot ends it."""
+
+
 class VaultDatabase:
     """One vault in one search.db."""
 
     def __init__(self, database: Database, root: str) -> None:
         self.database, self.root = database, root
+        self._held: dict[int, tuple[apsw.Connection, int]] = {}
 
-    def reading(self) -> VaultTransaction:
-        return VaultTransaction(self.database.reading(), self.root)
+    def snapshot(self) -> VaultSnapshot:
+        """Whatever this thread reads until the end is of one moment, also when search.db is swapped meanwhile."""
+        return VaultSnapshot(self.database.reading(), self.root, self._held)
+
+    def reading(self) -> VaultTransaction | Inside:
+        opened = self._held.get(get_ident())
+        return VaultTransaction(self.database.reading(), self.root) if opened is None else Inside(opened)
 
     def writing(self) -> VaultTransaction:
         return VaultTransaction(self.database.writing(), self.root)

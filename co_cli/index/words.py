@@ -152,12 +152,12 @@ def coverage(connection: apsw.Connection, query: WordQuery, matches: list[WordMa
 
 
 def _weight(connection: apsw.Connection, word: str) -> float:
-    """The inverse frequency of a word, as FTS5's bm25 has it; of several tokens, that of the rarest."""
+    """The inverse frequency of a word; of several tokens, that of the rarest."""
     found: Any = _tokenizer(connection)(word.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_QUERY, None)
     tokens = [token for _, _, token, *_ in found]
     counts = [connection.execute(DOCUMENT_COUNT, {"term": token}).get or 0 for token in tokens]
     having, total = min(counts, default=0), connection.execute(PASSAGE_COUNT).get or 0
-    return max(math.log((total - having + 0.5) / (having + 0.5)), 1e-6)
+    return math.log(1 + (total - having + 0.5) / (having + 0.5))  # above zero also in a vault of two notes
 
 
 def _tokenizer(connection: apsw.Connection) -> apsw.FTS5Tokenizer:

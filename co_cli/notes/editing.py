@@ -73,6 +73,13 @@ def _says_already(front: Frontmatter, key: str, value: object) -> bool:
     return repr(front.metadata[key]) == repr(_plain(value))  # 1 is not true
 
 
+def add_paragraph(text: str, paragraph: str) -> str:
+    """`text` with one more paragraph at its end; every byte that was there stays."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    ended = text if text.endswith("\n") else text + newline
+    return ended + newline + paragraph.replace("\r\n", "\n").strip("\n").replace("\n", newline) + newline
+
+
 def _has_block(front: Frontmatter) -> bool:
     return front.body > front.start
 

@@ -19,11 +19,10 @@ def stem_of(path: str) -> str:
 
 
 def without_ending(path: str) -> str:
-    for ending in ENDINGS:
-        if path.lower().endswith(ending):
-            # the usual ending goes; `.markdown` or `.MD` stays visible so that two files never share a ref
-            return path[: -len(ending)] if path.endswith(".md") else path
-    return path
+    """`.md` goes, unless what is left would be read as another file, or as lines. Other endings stay visible."""
+    short = path[:-3] if path.endswith(".md") else path
+    unclear = short.lower().endswith(ENDINGS) or re.search(r"#L\d+(?:-L?\d+)?\Z", short)
+    return path if unclear or not short or short.endswith("/") else short
 
 
 def ref_of(path: str, source: str) -> str:

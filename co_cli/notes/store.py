@@ -83,7 +83,7 @@ class NoteStore:
             for number in range(MOST_NAMESAKES):
                 stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()) + (f"-{number}" if number else "")
                 kept = f"{TRASH}/{stamp}/{path}"
-                target = os.path.join(self.root, *kept.split("/"))
+                target = self.absolute(kept)
                 if os.path.lexists(target):
                     continue
                 os.makedirs(os.path.dirname(target), exist_ok=True)
@@ -100,9 +100,10 @@ class NoteStore:
         for folder, _, names in os.walk(root):
             inside = os.path.relpath(folder, root).replace(os.sep, "/")
             stamp, _, home = inside.partition("/")
-            found += [
-                (f"{TRASH}/{inside}/{name}", f"{home}/{name}" if home else name) for name in names if stamp != "."
-            ]
+            for name in names:
+                # a link in the trash is none of our doing, and might lead anywhere
+                if stamp != "." and not os.path.islink(os.path.join(folder, name)):
+                    found.append((f"{TRASH}/{inside}/{name}", f"{home}/{name}" if home else name))
         return sorted(found, reverse=True, key=lambda pair: _stamp_order(pair[0]))
 
     def restore(self, path: str) -> str:
@@ -110,7 +111,7 @@ class NoteStore:
         kept = next((kept for kept, home in self.trashed() if home == path), None)
         if kept is None:
             raise NoteConflictError(f"{path} is not in the trash of {self.root}")
-        source, target = os.path.join(self.root, *kept.split("/")), self.absolute(path)
+        source, target = self.absolute(kept), self.absolute(path)
         with _reporting("restore", path):
             os.makedirs(os.path.dirname(target), exist_ok=True)
             with open(source, "rb") as stream:

@@ -18,7 +18,12 @@ NUMBERS = frozenset(
     " august september october november december".split()
 )
 """Words that say how many or when, as facts do. Not `one` and `may`, which mostly mean something else."""
-WORD = re.compile(r"[^\W_]+(?:['\u2019.,][^\W_]+)*")
+WORD = re.compile(
+    r"[^\W_]+(?:['\u2019.,][^\W_]+)*"
+    r"|[^\w\s.,;:!?'\"*_`()\[\]#>\u2010-\u201f\u2026\u00ab\u00bb\u00b7\u2022-]+"
+    r"|(?<!\w)-(?=\w)|(?<=\w)#"
+)
+"""Words, and the signs that mean something: `C++`, `-e`, `<`, `$`; not punctuation, and not Markdown's own marks."""
 
 
 def words_of(text: str) -> list[str]:
@@ -34,8 +39,11 @@ def fingerprint(text: str) -> str:
     return hashlib.blake2b(" ".join(words).encode("utf-8", "replace"), digest_size=12).hexdigest()
 
 
-def likeness(one: str, other: str) -> float:
-    """0 to 1. Nothing is alike that differs in a number, a day or a negation: that is a new fact, not a new wording."""
+def likeness(one: str, other: str, at_least: float = 0.0) -> float:
+    """0 to 1; 0 for whatever is less than `at_least`, which is quicker to see.
+
+    Nothing is alike that differs in a number, a day, a sign or a negation: that is a new fact, not a new wording.
+    """
     from rapidfuzz import fuzz  # slow to import, and a sync needs only fingerprints
 
     left, right = words_of(one), words_of(other)
@@ -43,13 +51,19 @@ def likeness(one: str, other: str) -> float:
         return 1.0
     if _facts(left) != _facts(right):
         return 0.0
-    return fuzz.ratio(" ".join(left), " ".join(right)) / 100
+    return fuzz.ratio(" ".join(left), " ".join(right), score_cutoff=100 * at_least) / 100
 
 
 def says_all_of(one: str, other: str) -> bool:
     """Does `one` contain every word of `other`, in order?"""
     words = iter(words_of(one))
     return all(word in words for word in words_of(other))
+
+
+def keeps_all_of(new: str, old: str) -> bool:
+    """Does `new` hold everything that stands in `old`, as it is written and in order? Only a full stop may go."""
+    parts = iter([part.rstrip(".,;:!?") for part in new.split()])
+    return all(part.rstrip(".,;:!?") in parts for part in old.split())
 
 
 def has_paragraph(body: str, text: str) -> bool:
@@ -63,4 +77,6 @@ def _facts(words: list[str]) -> list[str]:
 
 
 def _states(word: str) -> bool:
-    return word in NEGATIONS or word in NUMBERS or word.endswith("n't") or any(letter.isdigit() for letter in word)
+    if word in NEGATIONS or word in NUMBERS or word.endswith("n't"):
+        return True
+    return any(letter.isdigit() for letter in word) or not any(letter.isalnum() for letter in word)

@@ -6,17 +6,18 @@ import contextlib
 import re
 import time
 from collections.abc import Sequence
+from typing import cast
 
 from co_cli.errors import FrontmatterError, InvalidInputError
 from co_cli.index.knowledge_index import KnowledgeIndex
 from co_cli.index.match import read_query
-from co_cli.notes.editing import render_note, set_body, set_fields
+from co_cli.notes.editing import add_paragraph, render_note, set_body, set_fields
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.moments import moment_text, read_moment
 from co_cli.notes.note import UTF_16, Note, NotTextError, read_note
 from co_cli.notes.refs import FOLDERS, ref_of
 from co_cli.notes.store import NoteStore
-from co_cli.notes.twins import fingerprint, has_paragraph, likeness, says_all_of
+from co_cli.notes.twins import fingerprint, has_paragraph, keeps_all_of, likeness, says_all_of
 from co_cli.typed import whole
 from co_cli.values import Filters, Saved, Source
 
@@ -44,6 +45,7 @@ class Draft:
         if not self.content:
             raise InvalidInputError("there is nothing to remember: the text is empty")
         self.source: Source = source
+        self.own_title = bool(_one_line(title or ""))
         self.title = _one_line(title or "") or title_from(self.content)
         self.tags = clean_tags(tags)
         self.category, self.provenance = _one_line(category or "") or None, _one_line(provenance) or "user"
@@ -69,17 +71,28 @@ class Draft:
 
 
 def save(store: NoteStore, index: KnowledgeIndex | None, draft: Draft, threshold: float) -> Saved:
-    """Write a draft and index it. Without an index the note is still written; the next sync finds it."""
+    """Write a draft and index it. Without an index the note is still written; the next sync finds it.
+
+    Vectors are made after the lock is free: others must not wait for a slow embedder.
+    """
     with store.lock():
-        twin = _find_twin(store, index, draft, threshold) if index else None
-        if twin is not None:
-            with contextlib.suppress(FrontmatterError):  # what cannot be edited safely is left alone
-                return _join(store, index, draft, *twin)
-        path = store.create(
-            FOLDERS[draft.source], draft.title, draft.render(time.time()), index.taken if index else None
-        )
-        if index:
-            index.index_file(path)  # before another writer asks whether this is said already
+        saved = _save_locked(store, index, draft, threshold)
+    if index and saved.outcome != "duplicate":
+        index.embed_saved()
+    return saved
+
+
+def _save_locked(store: NoteStore, index: KnowledgeIndex | None, draft: Draft, threshold: float) -> Saved:
+    twin = _find_twin(store, index, draft, threshold) if index else None
+    if twin is not None:
+        with contextlib.suppress(FrontmatterError):  # what cannot be edited safely is left alone
+            saved = _join(store, draft, *twin)
+            if index and saved.outcome == "updated":
+                index.index_file(twin[0].path, embed=False)
+            return saved
+    path = store.create(FOLDERS[draft.source], draft.title, draft.render(time.time()), index.taken if index else None)
+    if index:
+        index.index_file(path, embed=False)  # before another writer asks whether this is said already
     return Saved(ref_of(path, draft.source), store.absolute(path), "created")
 
 
@@ -95,20 +108,17 @@ def _find_twin(store: NoteStore, index: KnowledgeIndex, draft: Draft, threshold:
     if not telling:
         return None
     query = read_query(" ".join(telling))
-    matches = index.search(
-        query._replace(terms=query.terms, phrases=(), excluded=()), Filters(sources=("memory",)), CANDIDATES
-    )
-    graded = [
-        (1.0 if has_paragraph(passage.body, draft.content) else likeness(passage.body, draft.content), passage.path)
-        for passage in index.passages([match.passage_id for match in matches])
-    ]
-    alike, path = max(graded, default=(0.0, ""))
+    matches = index.search(query._replace(phrases=(), excluded=()), Filters(sources=("memory",)), CANDIDATES)
+
+    def alike_to(body: str) -> float:
+        return 1.0 if has_paragraph(body, draft.content) else likeness(body, draft.content, threshold)
+
+    passages = index.passages([match.passage_id for match in matches])
+    alike, path = max(((alike_to(passage.body), passage.path) for passage in passages), default=(0.0, ""))
     found = _open(store, path) if alike >= threshold else None
     if found is None:
         return None
-    body = found[0].body  # as it is now: the index may be older
-    same = has_paragraph(body, draft.content) or likeness(body, draft.content) >= threshold
-    return found if same else None
+    return found if alike_to(found[0].body) >= threshold else None  # as it is now: the index may be older
 
 
 def _open(store: NoteStore, path: str) -> tuple[Note, bytes] | None:
@@ -121,34 +131,59 @@ def _open(store: NoteStore, path: str) -> tuple[Note, bytes] | None:
         return None
 
 
-def _join(store: NoteStore, index: KnowledgeIndex | None, draft: Draft, note: Note, data: bytes) -> Saved:
+def _join(store: NoteStore, draft: Draft, note: Note, data: bytes) -> Saved:
     """Put what is new of the draft into the note that already says nearly the same."""
-    new_tags = [tag for tag in draft.tags if tag not in note.tags]
+    fields, kept = _new_fields(draft, note)
+    body: str | None = None
+    addition: str | None = None
     if says_all_of(note.body, draft.content):
-        body, detail = None, f"{note.ref} says this already"
-    elif says_all_of(draft.content, note.body):
+        detail = f"{note.ref} says this already"
+    elif keeps_all_of(draft.content, note.body) and not note.problem:
         body, detail = draft.content, f"{note.ref} said part of this; it has the longer wording now"
     else:
-        body, detail = (
-            f"{note.body.strip()}\n\n{draft.content}",
-            f"{note.ref} said nearly this; the new wording was added to it",
-        )
+        addition, detail = draft.content, f"{note.ref} said nearly this; the new wording was added to it"
+    if kept:
+        detail += f"; its own {', '.join(kept)} stayed"
     path = store.absolute(note.path)
-    if body is None and not new_tags:
+    if body is None and addition is None and not fields:
         return Saved(note.ref, path, "duplicate", detail)
-    if body is None:
-        detail += f"; tags added: {', '.join(new_tags)}"
-    fields: dict[str, object] = {"tags": [*note.tags, *new_tags]} if new_tags else {}
-    change(store, note.path, data, body, fields)
-    if index:
-        index.index_file(note.path)
+    if fields:
+        detail += f"; added: {', '.join(fields)}"
+    change(store, note.path, data, body, fields, addition)
     return Saved(note.ref, path, "updated", detail)
 
 
-def change(store: NoteStore, path: str, data: bytes, body: str | None, fields: dict[str, object]) -> bool:
-    """Apply a change to the content it is based on; bytes that are not valid UTF-8 survive. False: it said so already.
+def _new_fields(draft: Draft, note: Note) -> tuple[dict[str, object], list[str]]:
+    """What the draft says that the note does not, and what both say differently: then the note's own stays."""
+    given: dict[str, object] = dict(draft.fields)
+    if draft.own_title:
+        given["title"] = draft.title
+    if draft.category:
+        given["category"] = draft.category
+    new: dict[str, object] = {key: value for key, value in given.items() if note.metadata.get(key) is None}
+    kept = [key for key, value in given.items() if key not in new and note.metadata.get(key) != value]
+    tags = [tag for tag in draft.tags if tag not in note.tags]
+    if tags:
+        written = note.metadata.get("tags")
+        if isinstance(written, str) and written:
+            new["tags"] = ", ".join([written, *tags])
+        else:
+            new["tags"] = [*(cast("list[object]", written) if isinstance(written, list) else ()), *tags]
+    return new, kept
 
-    `updated` follows where the note has it, or where its text changes and it has frontmatter to put it in.
+
+def change(
+    store: NoteStore,
+    path: str,
+    data: bytes,
+    body: str | None,
+    fields: dict[str, object],
+    addition: str | None = None,
+) -> bool:
+    """Apply a change to the content it is based on: another body or one more paragraph, and these fields.
+
+    Bytes that are not valid UTF-8 survive. False: it said so already. `updated` follows where the note has it, or where
+    its text changes and it has frontmatter to put it in.
     """
     if data.startswith(UTF_16):
         raise FrontmatterError(path, 1, "UTF-16; save it as UTF-8, then change it")
@@ -156,10 +191,13 @@ def change(store: NoteStore, path: str, data: bytes, body: str | None, fields: d
     text = set_fields(before, fields, path)
     if body is not None:
         text = set_body(text, body)
+    if addition is not None:
+        text = add_paragraph(text, addition)
     if text == before:
         return False
     front = read_frontmatter(text)
-    dated = "updated" in front.metadata or (body is not None and bool(front.metadata))
+    reworded = body is not None or addition is not None
+    dated = "updated" in front.metadata or (reworded and bool(front.metadata))
     if dated and not front.problem and "updated" not in fields:
         text = set_fields(text, {"updated": moment_text(time.time())}, path)
     store.replace(path, text.encode("utf-8", "surrogateescape"), based_on=data)
@@ -170,7 +208,7 @@ def title_from(content: str) -> str:
     """The first sentence, or as much of it as a title can hold."""
     first = next((line for line in content.splitlines() if re.search(r"\w", line)), content.splitlines()[0])
     first = _one_line(re.sub(r"^[#>*\-\s\d.)]*(?=\w)|[*_`]", "", first) or first)
-    sentence = re.match(r"(.+?[^\W\d_]{2,})[.!?](?=\s|$)", first)
+    sentence = re.match(r"(.+?[^\W\d_]{2})[.!?\u3002](?=\s|$|[^\x00-\x7f])", first[:1_000])
     title = sentence[1] if sentence else first.rstrip(".")
     if len(title) <= LONGEST_TITLE:
         return title

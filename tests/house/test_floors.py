@@ -7,7 +7,7 @@ import pytest
 from tests.house.package import imports, modules
 
 FLOORS = (
-    ("record", "errors", "values", "settings", "settings_file", "places", "sample"),
+    ("record", "typed", "errors", "values", "settings", "settings_file", "places", "sample"),
     ("notes",),
     ("sources",),
     ("index", "embedding"),

@@ -1,0 +1,74 @@
+"""A word that only one note has finds that note, in a hybrid search too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from co_cli import KnowledgeBase
+from tests.vault import Vault
+
+TOPICS = "tides clocks bells harbours letters invoices gulls varnish radios ladders".split()
+
+
+def short_notes(vault: Vault) -> None:
+    for number in range(60):
+        topic = TOPICS[number % len(TOPICS)]
+        vault.write(f"memories/n{number}.md", f"Serial numbers of {topic} are written in the day book, entry {number}.")
+
+
+def long_note(vault: Vault, code: str) -> None:
+    words = " ".join(f"{TOPICS[place % len(TOPICS)]} minute{place % 37}" for place in range(300))
+    vault.write(f"memories/minutes-{code.lower()}.md", f"---\ntitle: Minutes\n---\n{words} {code} {words}\n")
+
+
+def test_a_rare_word_in_a_long_note_comes_first(kb: KnowledgeBase, vault: Vault) -> None:
+    short_notes(vault)
+    codes = ["INC20410", "ERR4705QX", "TK99812"]
+    for code in codes:
+        long_note(vault, code)
+    kb.sync()
+
+    for code in codes:
+        assert kb.search(code, limit=3).hits[0].ref == f"memory:minutes-{code.lower()}"
+
+
+def test_another_vault_in_the_same_file_does_not_hide_it(
+    kb: KnowledgeBase, vault: Vault, data_dir: Path, tmp_path: Path
+) -> None:
+    vault.write("memories/one.md", "The word zanzibarian stands here only.")
+    short_notes(vault)
+    kb.sync()
+    other = tmp_path / "other"
+    other.mkdir()
+    neighbour = Vault(other)
+    for number in range(150):
+        neighbour.write(f"memories/o{number}.md", f"Quite other things about {number}. " * 30)
+    with KnowledgeBase.open(other, data_dir) as second:
+        second.sync()
+
+    assert kb.search("zanzibarian", limit=1).hits[0].ref == "memory:one"
+
+
+def test_words_count_in_a_vault_of_two_notes(kb: KnowledgeBase, vault: Vault) -> None:
+    vault.write("memories/a.md", "The pager rota hangs in the loft.")
+    vault.write("memories/b.md", "Soup is on Thursdays.")
+    kb.sync()
+
+    hit = kb.search("pager rota loft").hits[0]
+    assert hit.ref == "memory:a"
+    assert hit.signals["words"] > 0.9
+
+
+def test_a_rebuild_between_does_not_mix_notes_up(kb: KnowledgeBase, vault: Vault, data_dir: Path) -> None:
+    """Everything that one search reads is of one moment."""
+    vault.write("memories/a.md", "The safe code is 1234.")
+    vault.write("memories/b.md", "Oaks stand by the harbour.")
+    kb.sync()
+    vault.delete("memories/a.md")
+    with kb.index.snapshot():
+        matches = kb.index.search("oaks harbour")
+        with KnowledgeBase.open(vault.root, data_dir) as other:
+            other.rebuild()
+        found = kb.index.passages([match.passage_id for match in matches])
+
+    assert [passage.ref for passage in found] == ["memory:b"]
