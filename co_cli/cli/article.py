@@ -17,7 +17,8 @@ def add_article(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-t", "--tag", action="append", metavar="TAG", help="a tag, for standard input (repeatable)")
     parser.add_argument("--category", help="a category, for standard input")
     parser.epilog = (
-        "Files are copied byte for byte; a folder keeps its subfolders. What is there already is not added twice.\n\n"
+        "Files are copied byte for byte; a folder keeps its subfolders.\n"
+        "What is there already is not added twice.\n\n"
         "examples:\n  co article add design.md notes/\n  curl -s example.org/a.md | co article add - --title 'A page'\n"
     )
     parser.set_defaults(run=article)

@@ -24,7 +24,8 @@ def add_eval(parser: argparse.ArgumentParser) -> None:
         "--backend", choices=("grep", "fts5", "hybrid"), action="append", help="which to compare (repeatable)"
     )
     parser.epilog = (
-        'A line of --questions is {"question": "who decides?", "answers": ["memory:slug"], "kind": "any label"}.\n\n'
+        "A line of --questions is\n"
+        '  {"question": "who decides?", "answers": ["memory:slug"], "kind": "any label"}\n\n'
         "examples:\n  co eval\n  co eval --questions my-questions.jsonl --backend fts5 --backend hybrid\n"
         "  co eval sets/scifact sets/cosqa\n"
     )

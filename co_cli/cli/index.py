@@ -10,7 +10,7 @@ from co_cli.values import Status, SyncReport
 
 
 def add_sync(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = "Search does this by itself; run it to see what changed and which files could not be read.\n"
+    parser.epilog = "Search does this by itself; run it to see what changed,\nand which files could not be read.\n"
     parser.set_defaults(run=sync)
 
 
@@ -24,8 +24,9 @@ def sync(options: argparse.Namespace) -> int:
 
 def add_rebuild(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
-        "search.db is derived: this reads every file of the vault into a new one and swaps it in when it is complete.\n"
-        "Other vaults in the same search.db come back when they are next used.\n"
+        "search.db is derived: this reads every file of the vault into a new one\n"
+        "and swaps it in when it is complete. Other vaults in the same search.db\n"
+        "come back when they are next used.\n"
     )
     parser.set_defaults(run=rebuild)
 
@@ -71,8 +72,9 @@ def status(options: argparse.Namespace) -> int:
 def add_reembed(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fresh", action="store_true", help="do not take vectors from the cache")
     parser.epilog = (
-        "A new provider or model is noticed by itself, and its vectors are built behind the old ones, which answer\n"
-        "until the new ones are complete. This does it now and to the end.\n\n"
+        "A new provider or model is noticed by itself, and its vectors are built\n"
+        "behind the old ones, which answer until the new ones are complete.\n"
+        "This does it now and to the end.\n\n"
         "example:\n  CO_KNOWLEDGE_EMBEDDING_PROVIDER=minilm co reembed\n"
     )
     parser.set_defaults(run=reembed)

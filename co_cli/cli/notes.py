@@ -165,7 +165,8 @@ def add_edit(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--body", metavar="TEXT", help="a new text; - reads standard input")
     parser.epilog = (
-        "Without options your editor opens ($VISUAL or $EDITOR). With them only those lines of the file change.\n\n"
+        "Without options your editor opens ($VISUAL or $EDITOR).\n"
+        "With them only those lines of the file change.\n\n"
         "examples:\n  co edit memory:blue-pool-first\n  co edit blue-pool-first --set importance=0.9 --tag deploy\n"
     )
     parser.set_defaults(run=edit)

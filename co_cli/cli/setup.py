@@ -26,8 +26,9 @@ TOUR = (
 def add_init(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", nargs="?", help="the project (default: this folder)")
     parser.epilog = (
-        f"Makes {PROJECT_FOLDER}/knowledge/ with memories/ and articles/ in the project, or the vault of --vault.\n"
-        "Running it again changes nothing. Commit the folder if the notes belong to the team.\n"
+        f"Makes {PROJECT_FOLDER}/knowledge/ with memories/ and articles/ in the project,\n"
+        "or the vault that --vault names. Running it again changes nothing.\n"
+        "Commit the folder if the notes belong to the team.\n"
     )
     parser.set_defaults(run=init)
 
@@ -101,7 +102,9 @@ def demo(options: argparse.Namespace) -> int:
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", help="only this setting's value")
-    parser.epilog = "Order: flag > environment > project .co-cli/settings.toml > your settings.toml > default.\n"
+    parser.epilog = (
+        "Order: flag > environment > the project's .co-cli/settings.toml\n> your own settings.toml > default.\n"
+    )
     parser.set_defaults(run=settings)
 
 
