@@ -138,9 +138,10 @@ def coverage(connection: apsw.Connection, query: WordQuery, matches: list[WordMa
     Either by bm25, beside that of a typical passage with every word once, or by the words themselves, which a long
     passage has as well as a short one.
     """
-    weights = {piece: _weight(connection, word) for piece, word in query.wanted}
-    total = sum(weights.values())
-    if not matches or total <= 0:
+    rarity = {piece: _rarity(connection, word) for piece, word in query.wanted}
+    typical = sum(max(math.log(rare), 1e-6) for rare in rarity.values())  # as FTS5's bm25 has it
+    weights = {piece: math.log(1 + rare) for piece, rare in rarity.items()}  # above zero in a vault of two notes too
+    if not matches or not weights:
         return 1.0
     best = matches[:MOST_COVERED]
     ids = f"[{','.join(str(match.passage_id) for match in best)}]"
@@ -148,16 +149,16 @@ def coverage(connection: apsw.Connection, query: WordQuery, matches: list[WordMa
     for piece, weight in list(weights.items())[:MOST_TERMS_COVERED]:
         for (passage,) in fetch(connection, HAVING, {"match": piece, "ids": ids}):
             having[passage] += weight
-    return min(1.0, max(-best[0].rank, *having.values()) / total)
+    return min(1.0, max(-best[0].rank / typical, max(having.values()) / sum(weights.values())))
 
 
-def _weight(connection: apsw.Connection, word: str) -> float:
-    """The inverse frequency of a word; of several tokens, that of the rarest."""
+def _rarity(connection: apsw.Connection, word: str) -> float:
+    """How many passages lack a word, for each that has it; of several tokens, the rarest counts."""
     found: Any = _tokenizer(connection)(word.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_QUERY, None)
     tokens = [token for _, _, token, *_ in found]
     counts = [connection.execute(DOCUMENT_COUNT, {"term": token}).get or 0 for token in tokens]
     having, total = min(counts, default=0), connection.execute(PASSAGE_COUNT).get or 0
-    return math.log(1 + (total - having + 0.5) / (having + 0.5))  # above zero also in a vault of two notes
+    return (max(total - having, 0) + 0.5) / (having + 0.5)
 
 
 def _tokenizer(connection: apsw.Connection) -> apsw.FTS5Tokenizer:
