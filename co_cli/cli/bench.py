@@ -24,7 +24,7 @@ class Bench(NamedTuple):
 def add_bench(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", choices=tuple(BENCHES), metavar="NAME", help=", ".join(BENCHES))
     parser.add_argument("--notes", type=int, metavar="N", help="how many notes to generate (default 10,000)")
-    listing = "\n".join(f"  {name:<8}{bench.summary}" for name, bench in BENCHES.items())
+    listing = "\n".join(f"  {name:<10}{bench.summary}" for name, bench in BENCHES.items())
     parser.epilog = f"{listing}\n\nWorks in a temporary folder and removes it; your notes are not touched.\n"
     parser.set_defaults(run=run)
 
@@ -56,9 +56,16 @@ def _cold(options: argparse.Namespace) -> list[BenchRow]:
     return bench_cold(_positive("--notes", options.notes, NOTES), ProgressBar("indexing"))
 
 
+def _remember(options: argparse.Namespace) -> list[BenchRow]:
+    from co_cli.benchmarks.remember import bench_remember
+
+    return bench_remember(_positive("--notes", options.notes, NOTES), ProgressBar("indexing"))
+
+
 BENCHES = {
     "sync": Bench("the first sync, one without changes and one after ten edits", _sync),
     "embed": Bench("the first sync beside embedding the same texts with a plain loop", _embed),
+    "remember": Bench("one save in a vault of many notes beside writing the file alone", _remember),
     "cold": Bench("one search in a fresh process beside a bare Python start", _cold),
 }
 

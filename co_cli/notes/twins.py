@@ -49,9 +49,8 @@ def likeness(one: str, other: str, at_least: float = 0.0) -> float:
     left, right = words_of(one), words_of(other)
     if left == right:
         return 1.0
-    if _facts(left) != _facts(right):
-        return 0.0
-    return fuzz.ratio(" ".join(left), " ".join(right), score_cutoff=100 * at_least) / 100
+    alike = fuzz.ratio(" ".join(left), " ".join(right), score_cutoff=100 * at_least) / 100
+    return alike if alike and _facts(left) == _facts(right) else 0.0
 
 
 def says_all_of(one: str, other: str) -> bool:

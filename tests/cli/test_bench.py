@@ -103,3 +103,12 @@ def test_interleaved_runs_every_task_once_a_round_and_prepares_outside_the_clock
 @pytest.mark.parametrize(("ratio", "goal", "kept"), [(1.2, 1.5, True), (1.6, 1.5, False), (1.2, None, None)])
 def test_a_row_knows_whether_its_goal_is_kept(ratio: float, goal: float | None, kept: bool | None) -> None:
     assert BenchRow("x", 1.0, "ms", ratio, goal).kept is kept
+
+
+def test_remember_is_measured_beside_writing_the_file_alone(co: Co) -> None:
+    ran = co("bench", "remember", "--notes", "30", "--json")
+
+    rows = ran.json["rows"]
+    assert ran.code == 0
+    assert [row["unit"] for row in rows] == ["ms", "ms"]
+    assert rows[1]["ratio"] > 1
