@@ -87,7 +87,9 @@ def remember_vectors(
 
 def evict(connection: apsw.Connection, largest: int | None = None) -> None:
     """Forget what was used least recently, until no more than `largest` entries are left."""
-    connection.execute(EVICT, {"largest": LARGEST if largest is None else largest})
+    largest = LARGEST if largest is None else largest
+    if (connection.execute("select max(rowid) from embedding_cache").get or 0) > largest:  # else nothing to count
+        connection.execute(EVICT, {"largest": largest})
 
 
 def cache_state(connection: apsw.Connection) -> CacheState:

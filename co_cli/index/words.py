@@ -8,7 +8,7 @@ import apsw
 
 from co_cli.index.connection import fetch
 from co_cli.index.filters import conditions
-from co_cli.index.match import WordQuery
+from co_cli.index.match import WordQuery, is_stop_word
 from co_cli.record import Record
 from co_cli.values import Filters
 
@@ -120,14 +120,14 @@ def mark_words(connection: apsw.Connection, query: WordQuery, passage_ids: list[
 
 
 def rarest_words(connection: apsw.Connection, text: str, limit: int) -> list[str]:
-    """The words of a text that occur in the fewest passages, but in some."""
+    """The words of a text that occur in the fewest passages, but in some. Stop words are not even counted."""
     tokenizer = _tokenizer(connection)
     raw = text.encode("utf-8", "replace")
     counts: dict[str, int] = {}
     found: Any = tokenizer(raw, apsw.FTS5_TOKENIZE_DOCUMENT, None)
     for start, end, *tokens in found:
         word = raw[start:end].decode("utf-8", "replace")
-        if word not in counts and len(counts) < MOST_COUNTED:
+        if word not in counts and len(counts) < MOST_COUNTED and not is_stop_word(word):
             counts[word] = connection.execute(DOCUMENT_COUNT, {"term": tokens[0]}).get or 0
     return sorted((word for word, count in counts.items() if count), key=lambda word: counts[word])[:limit]
 

@@ -22,7 +22,7 @@ from co_cli.typed import whole
 from co_cli.values import Filters, Saved, Source
 
 CANDIDATES = 20
-TELLING_WORDS = 6
+TELLING_WORDS = 4
 LONGEST_TITLE = 80
 OURS = ("title", "kind", "tags", "category", "provenance")
 """Fields that a draft has its own way of saying."""
