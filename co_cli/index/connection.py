@@ -116,7 +116,7 @@ class Database:
         except apsw.ExtensionLoadingError:
             self.extension = None  # there, but not for this machine: do without, as where there is none
             return self._open()
-        except apsw.CantOpenError:
+        except (apsw.CantOpenError, apsw.IOError):
             connection = None  # perhaps in the middle of a swap: the lock will tell
         except (apsw.BusyError, *NO_PLACE) as error:
             raise clear(self.path, error) from error
