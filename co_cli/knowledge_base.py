@@ -108,7 +108,8 @@ class KnowledgeBase:
         if chosen != "grep":
             try:
                 embedders = self.embedders if chosen == "hybrid" else None
-                finding = search_index(self.index, embedders, query, filters, limit, self._weights())
+                with self.index.snapshot():  # everything one search reads is of one moment
+                    finding = search_index(self.index, embedders, query, filters, limit, self._weights())
                 return answer(query, finding, started)
             except IndexUnavailableError as error:
                 reason = error

@@ -45,19 +45,7 @@ def search_index(
     limit: int,
     weights: Weights | None,
 ) -> Finding:
-    """By words, and with embedders by words and meaning; everything read is of one moment."""
-    with index.snapshot():
-        return _search(index, embedders, query, filters, limit, weights)
-
-
-def _search(
-    index: KnowledgeIndex,
-    embedders: Embedders | None,
-    query: str,
-    filters: Filters,
-    limit: int,
-    weights: Weights | None,
-) -> Finding:
+    """By words, and with embedders by words and meaning. Wants to be asked inside a snapshot."""
     words = read_query(query)
     counts = index.counts()
     degraded = [] if counts.synced_at is not None else ["this vault was never synced: run `co sync`"]
