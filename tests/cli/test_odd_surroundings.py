@@ -1,0 +1,110 @@
+"""Odd locales, outputs, homes, refs and libraries: the right answer, or one clear line."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from co_cli.errors import SettingsError
+from co_cli.index.connection import Database
+from co_cli.settings import load_settings
+from tests.command import Co
+from tests.vault import Vault
+
+
+def run(vault: Vault, data_dir: Path, *arguments: str, **changes: str) -> subprocess.CompletedProcess[bytes]:
+    environment = {**os.environ, "CO_VAULT": str(vault.root), "CO_DATA_DIR": str(data_dir), **changes}
+    command = [sys.executable, "-m", "co_cli", *arguments]
+    return subprocess.run(command, env=environment, capture_output=True, check=False)
+
+
+def test_text_survives_a_locale_that_is_not_utf8(vault: Vault, data_dir: Path) -> None:
+    changes = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    assert run(vault, data_dir, "remember", "Straße nach Köln 部署", "--title", "Weg", **changes).returncode == 0
+
+    assert "Straße nach Köln 部署" in vault.read("memories/weg.md")
+
+
+def test_json_is_right_where_the_output_is_not_utf8(vault: Vault, data_dir: Path) -> None:
+    vault.write("memories/zh.md", "部署在星期二。")
+    ran = run(vault, data_dir, "show", "zh", "--json", PYTHONIOENCODING="ascii")
+
+    assert json.loads(ran.stdout)["body"] == "部署在星期二。"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
+def test_a_full_disk_behind_the_output_is_one_line(vault: Vault, data_dir: Path) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    environment = {**os.environ, "CO_VAULT": str(vault.root), "CO_DATA_DIR": str(data_dir)}
+    with open("/dev/full", "w") as full:
+        ran = subprocess.run(
+            [sys.executable, "-m", "co_cli", "list"], env=environment, stdout=full, stderr=subprocess.PIPE, check=False
+        )
+
+    assert ran.returncode == 3
+    assert b"Traceback" not in ran.stderr
+
+
+def test_without_a_home_nothing_is_made_in_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # as for a user whom the system does not know
+
+    with pytest.raises(SettingsError, match="set HOME"):
+        load_settings(environ={}, start=str(tmp_path))
+
+
+def test_forget_and_restore_touch_all_or_none(co: Co, vault: Vault) -> None:
+    vault.write("memories/a.md", "First.")
+    vault.write("memories/b.md", "Second.")
+    assert co("forget", "a", "a").code == 0
+    assert co("restore", "a", "nope").code == 2
+    assert not vault.path("memories/a.md").exists()
+    assert co("forget", "b", "nope").code == 2
+    assert vault.path("memories/b.md").exists()
+
+
+@pytest.mark.parametrize("ref", ["article:plan#L3-4", "plan#L3-4", "articles/plan.md#L3-4"])
+def test_lines_count_however_the_note_is_named(co: Co, vault: Vault, ref: str) -> None:
+    vault.write("articles/plan.md", "one\ntwo\nthree\nfour\nfive\n")
+
+    assert co("show", ref).out.splitlines()[-2:] == ["three", "four"]
+    assert co("show", ref, "--json").json["body"] == "three\nfour"
+
+
+@pytest.mark.parametrize("lines", ["#L99", "#L4-3", "#L0"])
+def test_impossible_lines_are_refused(co: Co, vault: Vault, lines: str) -> None:
+    vault.write("articles/plan.md", "one\ntwo\nthree\nfour\nfive\n")
+    ran = co("show", f"article:plan{lines}")
+
+    assert ran.code == 2
+    assert "lines 1 to 5" in ran.err
+
+
+def test_a_set_in_beirs_own_form_is_read_and_a_broken_line_is_named(co: Co, tmp_path: Path) -> None:
+    folder = tmp_path / "set"
+    (folder / "qrels").mkdir(parents=True)
+    (folder / "corpus.jsonl").write_text('{"_id": "d1", "title": "Oaks", "text": "Oaks live long."}\n')
+    (folder / "queries.jsonl").write_text('{"_id": "q1", "text": "how old do oaks get"}\n')
+    grades = folder / "qrels" / "test.tsv"
+    grades.write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")
+    assert co("eval", str(folder), "--json").json[0]["recall5"] == 1
+
+    grades.write_text("q1\td1\n")
+    ran = co("eval", str(folder))
+    assert ran.code == 2
+    assert "test.tsv:1" in ran.err
+
+
+def test_a_vector_library_that_does_not_load_is_done_without(tmp_path: Path) -> None:
+    broken = tmp_path / "vec0"
+    broken.with_suffix(".so").write_bytes(b"not for this machine")
+    database = Database(str(tmp_path / "data" / "search.db"), str(broken))
+    with database.writing() as connection:
+        connection.execute("insert into vaults (root) values ('/a')")
+
+    assert database.extension is None
+    database.close()
