@@ -20,8 +20,8 @@ from co_cli.cli.opening import (
 )
 from co_cli.cli.terminal import Screen, age, count_of, printable
 from co_cli.errors import InvalidInputError, KnowledgeError
+from co_cli.notes.excerpt import excerpt
 from co_cli.notes.moments import moment_text
-from co_cli.notes.note import Note
 from co_cli.notes.refs import lines_of
 from co_cli.service.resolving import resolve_trashed
 from co_cli.values import NoteSummary, Saved
@@ -115,7 +115,7 @@ def show(options: argparse.Namespace) -> int:
             shown = [
                 {
                     **note._asdict(),
-                    "body": "\n".join(_lines(ref, note)) if lines_of(ref) else note.body,
+                    "body": "\n".join(excerpt(ref, note)) if lines_of(ref) else note.body,
                     "path": kb.store.absolute(note.path),
                     "created": moment_text(note.created) if note.created is not None else None,
                     "updated": moment_text(note.updated) if note.updated is not None else None,
@@ -138,21 +138,9 @@ def show(options: argparse.Namespace) -> int:
                 screen.paint(" · ".join(part for part in (*about, kb.store.absolute(note.path)) if part), "dim")
             )
             screen.line()
-            for line in _lines(ref, note):
+            for line in excerpt(ref, note):
                 screen.line(printable(line))
     return 0
-
-
-def _lines(ref: str, note: Note) -> list[str]:
-    """The lines of the body that the ref points at: all of them, if it names none."""
-    lines, wanted = note.body.rstrip("\n").split("\n"), lines_of(ref)
-    if wanted is None:
-        return lines
-    last = note.body_line + len(lines) - 1
-    if not 1 <= wanted[0] <= min(wanted[1], last):
-        raise InvalidInputError(f"{ref}: the text of this note is on the lines {note.body_line} to {last}")
-    first = max(wanted[0] - note.body_line, 0)
-    return lines[first : max(wanted[1] - note.body_line + 1, first + 1)]
 
 
 def add_edit(parser: argparse.ArgumentParser) -> None:

@@ -13,7 +13,9 @@ FLOORS = (
     ("index", "embedding"),
     ("retrieval",),
     ("service", "knowledge_base", "benchmarks", "evaluation"),
-    ("cli", "__main__"),
+    ("tools",),
+    ("agent",),
+    ("chat", "mcp", "mcp_server", "cli", "__main__"),
 )
 FLOOR_OF = {f"co_cli.{name}": number for number, names in enumerate(FLOORS) for name in names}
 

@@ -1,0 +1,57 @@
+"""An index that keeps up with its files in a process that lives long.
+
+A search should see a file saved in an editor a moment ago, and must not wait for ten thousand new ones. So a sync runs
+in a thread of its own, at most every few seconds, and whoever asks waits as long as they can afford.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from co_cli.errors import IndexUnavailableError, KnowledgeError
+from co_cli.knowledge_base import KnowledgeBase
+
+EVERY = 2.0
+"""Seconds after a sync in which its answer is fresh enough. A walk of 100,000 files takes a quarter of that."""
+EMBEDDING = 10.0
+"""Seconds that one sync may spend with a slow embedding provider; the next one goes on from there."""
+BEHIND = "files changed and are still being indexed: the newest ones may be missing"
+
+
+class Freshener:
+    """Syncs a knowledge base in the background. Safe to share between threads; one a knowledge base is enough."""
+
+    def __init__(self, kb: KnowledgeBase, every: float = EVERY, clock: Callable[[], float] = time.monotonic) -> None:
+        self._kb, self._every, self._clock = kb, every, clock
+        self._lock = threading.Lock()
+        self._running: threading.Event | None = None
+        self._synced_at: float | None = None
+        self._problem: BaseException | None = None
+
+    def ensure(self, seconds: float) -> list[str]:
+        """Wait for a fresh index, no longer than this. What is not fresh then, in words; nothing if it is."""
+        with self._lock:
+            done = self._running
+            if done is None and (self._synced_at is None or self._clock() - self._synced_at >= self._every):
+                done = self._running = threading.Event()
+                threading.Thread(target=self._sync, args=(done,), name="co-sync", daemon=True).start()
+        if done is not None and not done.wait(seconds):
+            return [BEHIND]
+        problem = self._problem
+        if problem is None or isinstance(problem, IndexUnavailableError):
+            return []  # a search meets that error itself, answers from the files and says so
+        if isinstance(problem, KnowledgeError):
+            return [str(problem)]
+        raise problem
+
+    def _sync(self, done: threading.Event) -> None:
+        problem: BaseException | None = None
+        try:
+            self._kb.sync(seconds=EMBEDDING)
+        except BaseException as error:  # raised again by whoever waits for this sync
+            problem = error
+        with self._lock:
+            self._problem, self._synced_at, self._running = problem, self._clock(), None
+        done.set()

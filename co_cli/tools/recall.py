@@ -1,0 +1,188 @@
+"""Tools that look for notes: by query, whole or as a scan, with an answer that says how far it can be trusted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from co_cli.errors import KnowledgeError
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.notes.excerpt import excerpt
+from co_cli.tools import schemas
+from co_cli.tools.budget import estimate_tokens, within
+from co_cli.tools.fencing import fence_note
+from co_cli.tools.tool import Tool, ToolResult
+from co_cli.values import Hit, SearchResult
+
+SHORT = 150
+"""Tokens up to which a memory is given whole; of a longer one the part that matched, and its ref to open."""
+LEAST = 40
+"""Tokens that are worth showing of a note; with less room than this it is named as cut."""
+
+RECALL_MEMORY = Tool(
+    "recall_memory",
+    "Recall memories",
+    "Look up what was remembered earlier about the user, their preferences, decisions, corrections, people, projects "
+    "and how things are done here. Use it before answering anything that may depend on that, and before saving "
+    "something that may be known already. Not for general knowledge, and not for long documents: recall_article "
+    "finds those. The answer says `found`, `absent` (everything was searched and nothing is there: do not ask again "
+    "in other words) or `inconclusive` (something was missing).",
+    schemas.arguments(
+        "query", query=schemas.QUERY, tags=schemas.TAGS, category=schemas.CATEGORY, limit=schemas.limit(5)
+    ),
+    schemas.FOUND,
+    read_only=True,
+    idempotent=True,
+)
+RECALL_ARTICLE = Tool(
+    "recall_article",
+    "Recall articles",
+    "Find passages in the longer documents of the vault: guides, reference pages, meeting notes, saved web pages. "
+    "Gives the matching part of each with a ref to its lines; open one with read_note. For short facts and "
+    "preferences use recall_memory.",
+    schemas.arguments(
+        "query", query=schemas.QUERY, tags=schemas.TAGS, category=schemas.CATEGORY, limit=schemas.limit(5)
+    ),
+    schemas.FOUND,
+    read_only=True,
+    idempotent=True,
+)
+SEARCH_KNOWLEDGE = Tool(
+    "search_knowledge",
+    "Search everything",
+    "Search memories and articles together. With detail=scan (the default) it gives title, score, a snippet and what "
+    "the whole would cost in tokens: scan first, then open the one or two that matter with read_note. detail=full "
+    "gives whole passages at once, for a narrow question with a small limit.",
+    schemas.arguments(
+        "query",
+        query=schemas.QUERY,
+        sources=schemas.texts("Only these kinds of notes.", "memory", "article"),
+        tags=schemas.TAGS,
+        category=schemas.CATEGORY,
+        detail={"type": "string", "enum": ["scan", "full"], "default": "scan", "description": "How much of each hit."},
+        limit=schemas.limit(8),
+    ),
+    schemas.FOUND,
+    read_only=True,
+    idempotent=True,
+)
+
+
+class Shown:
+    """One hit on its way to a model: what of it is shown, and what all of it would cost."""
+
+    def __init__(self, kb: KnowledgeBase, hit: Hit, most: int) -> None:
+        self.hit, self.provenance = hit, "unknown"
+        try:
+            note = kb.note(hit.ref)
+        except KnowledgeError:
+            text = hit.snippet  # the file went away, or changed its lines, since it was indexed
+        else:
+            text, self.provenance = "\n".join(excerpt_or_all(hit.ref, note)).strip(), note.provenance
+        self.tokens = estimate_tokens(text)
+        self.text = text if self.tokens <= most else hit.snippet
+        self.whole = self.tokens <= most
+
+    def trimmed(self, tokens: int) -> None:
+        cut, left = within(self.text, tokens)
+        if left:
+            self.text, self.whole = f"{cut} …", False
+
+    def fenced(self) -> str:
+        more = None if self.whole else f"a part; read_note opens all of it, about {self.tokens} tokens"
+        return fence_note(
+            self.hit.ref,
+            self.hit.title,
+            self.provenance,
+            self.text,
+            created=self.hit.created[:10],
+            tags=" ".join(self.hit.tags),
+            score=f"{self.hit.score:.2f}",
+            shown=more,
+        )
+
+    def data(self) -> dict[str, Any]:
+        hit = self.hit
+        return {
+            "ref": hit.ref,
+            "title": hit.title,
+            "source": hit.source,
+            "score": hit.score,
+            "signals": dict(hit.signals),
+            "text": self.text,
+            "whole": self.whole,
+            "tokens": self.tokens,
+            "tags": list(hit.tags),
+            "created": hit.created,
+            "provenance": self.provenance,
+        }
+
+
+def excerpt_or_all(ref: str, note: Any) -> list[str]:
+    """The lines a hit stands on; all of them if the note got shorter since."""
+    try:
+        return excerpt(ref, note)
+    except KnowledgeError:
+        return note.body.split("\n")
+
+
+def recall_memory(kb: KnowledgeBase, values: dict[str, Any], budget: int, behind: list[str]) -> ToolResult:
+    return _recall(kb, {**values, "sources": ["memory"]}, values.get("limit", 5), SHORT, budget, behind)
+
+
+def recall_article(kb: KnowledgeBase, values: dict[str, Any], budget: int, behind: list[str]) -> ToolResult:
+    return _recall(kb, {**values, "sources": ["article"]}, values.get("limit", 5), SHORT, budget, behind)
+
+
+def search_knowledge(kb: KnowledgeBase, values: dict[str, Any], budget: int, behind: list[str]) -> ToolResult:
+    most = budget if values.get("detail") == "full" else 0
+    return _recall(kb, values, values.get("limit", 8), most, budget, behind)
+
+
+def _recall(
+    kb: KnowledgeBase, values: dict[str, Any], limit: int, most: int, budget: int, behind: list[str]
+) -> ToolResult:
+    found = kb.search(
+        values["query"],
+        limit=limit,
+        sources=values.get("sources"),
+        tags=values.get("tags"),
+        category=values.get("category"),
+    )
+    degraded = [*behind, *found.degraded]
+    state = "inconclusive" if not found.hits and degraded else found.state
+    shown: list[Shown] = []
+    cut: list[str] = []
+    left = budget
+    for hit in found.hits:
+        if left < LEAST:
+            cut.append(hit.ref)
+            continue
+        one = Shown(kb, hit, most)
+        one.trimmed(left)
+        left -= estimate_tokens(one.fenced())
+        shown.append(one)
+    lines = [_headline(found, state, degraded), *(one.fenced() for one in shown)]
+    if cut:
+        lines.append(f"Found too, left out to keep this short: {', '.join(cut)}. read_note opens them.")
+    data: dict[str, Any] = {
+        "state": state,
+        "searched": dict(found.searched._asdict()),
+        "degraded": degraded,
+        "hits": [one.data() for one in shown],
+        "cut": cut,
+    }
+    return ToolResult("\n".join(lines), data)
+
+
+def _headline(found: SearchResult, state: str, degraded: list[str]) -> str:
+    searched = found.searched
+    fresh = f", index fresh as of {searched.fresh_as_of}" if searched.fresh_as_of else ""
+    scope = f"{searched.notes} {'note' if searched.notes == 1 else 'notes'} searched{fresh}"
+    missing = f" But: {'; '.join(degraded)}." if degraded else ""
+    match state:
+        case "found":
+            return f"found: {len(found.hits)} of {scope}.{missing}"
+        case "absent":
+            return f"absent: nothing here says that. All of {scope}."
+        case _:
+            return f"inconclusive: nothing found, but not everything could be asked ({scope}).{missing}"

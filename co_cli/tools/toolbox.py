@@ -1,0 +1,80 @@
+"""All the tools, and one door to call them by name: arguments read, index fresh, answer bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from co_cli.errors import InvalidInputError
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.service.freshness import Freshener
+from co_cli.tools import opening, recall, writing
+from co_cli.tools.arguments import read_arguments
+from co_cli.tools.tool import Tool, ToolResult
+
+TOOLS: tuple[Tool, ...] = (
+    recall.RECALL_MEMORY,
+    writing.SAVE_MEMORY,
+    writing.UPDATE_MEMORY,
+    writing.FORGET_MEMORY,
+    opening.LIST_MEMORIES,
+    recall.RECALL_ARTICLE,
+    writing.SAVE_ARTICLE,
+    opening.READ_NOTE,
+    recall.SEARCH_KNOWLEDGE,
+)
+READING = {
+    "recall_memory": recall.recall_memory,
+    "recall_article": recall.recall_article,
+    "search_knowledge": recall.search_knowledge,
+    "read_note": opening.read_note,
+    "list_memories": opening.list_memories,
+}
+SAVING = {"save_memory": writing.save_memory, "save_article": writing.save_article}
+CHANGING = {"update_memory": writing.update_memory, "forget_memory": writing.forget_memory}
+
+RESULT_TOKENS = 2_000
+PATIENCE = 5.0
+"""Seconds a call waits for changed files to be indexed; it answers from what there is after that, and says so."""
+
+
+class Toolbox:
+    """The tools of one vault. Synchronous; calls may run in parallel threads."""
+
+    def __init__(
+        self,
+        kb: KnowledgeBase,
+        *,
+        names: Sequence[str] | None = None,
+        read_only: bool = False,
+        result_tokens: int = RESULT_TOKENS,
+        provenance: str = "agent",
+        patience: float = PATIENCE,
+    ) -> None:
+        unknown = [name for name in names or () if name not in {tool.name for tool in TOOLS}]
+        if unknown:
+            known = ", ".join(tool.name for tool in TOOLS)
+            raise InvalidInputError(f"there is no tool {', '.join(unknown)}; the tools are {known}")
+        self.kb, self.result_tokens, self.provenance, self.patience = kb, result_tokens, provenance, patience
+        self.tools = tuple(
+            tool for tool in TOOLS if (names is None or tool.name in names) and (tool.read_only or not read_only)
+        )
+        self.freshener = Freshener(kb)
+
+    def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
+        """Run one tool. A KnowledgeError says what was wrong and what would be right."""
+        tool = next((tool for tool in self.tools if tool.name == name), None)
+        if tool is None:
+            raise InvalidInputError(
+                f"there is no tool {name!r} here; there are {', '.join(t.name for t in self.tools)}"
+            )
+        values, ignored = read_arguments(name, tool.parameters, arguments)
+        behind = self.freshener.ensure(self.patience)
+        if name in READING:
+            result = READING[name](self.kb, values, self.result_tokens, behind)
+        elif name in SAVING:
+            result = SAVING[name](self.kb, values, self.provenance)
+        else:
+            result = CHANGING[name](self.kb, values)
+        told = f"\n(Not arguments of {name}, ignored: {', '.join(ignored)}.)" if ignored else ""
+        return ToolResult(result.text + told, {**result.data, "ignored": ignored})

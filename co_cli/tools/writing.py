@@ -1,0 +1,176 @@
+"""Tools that write, each with a receipt: the file was read again and a search finds it, or the receipt says so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from co_cli.errors import IndexUnavailableError, InvalidInputError
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.notes.refs import without_lines
+from co_cli.notes.twins import says_all_of
+from co_cli.tools import schemas
+from co_cli.tools.fencing import one_line
+from co_cli.tools.opening import plain_ref
+from co_cli.tools.tool import Tool, ToolResult
+from co_cli.values import Saved, Source
+
+TELLING_WORDS = 6
+CLOSE_ENOUGH = 20
+"""Hits among which a note must be when it is searched for by its rarest words."""
+
+NEW_TAGS = schemas.texts("A few short words to find it by, such as a project or a topic.")
+NEW_CATEGORY = schemas.text("What it is: preference, fact, decision, correction, procedure, ...")
+NEW_TITLE = schemas.text("A title of a few words that says what it states. Without one the first sentence is taken.")
+IMPORTANCE = schemas.number("How much it matters, from 0 to 1. Leave it out unless you know.", 0, 1)
+
+SAVE_MEMORY = Tool(
+    "save_memory",
+    "Save a memory",
+    "Remember one thing for later conversations: a preference, a decision, a correction, a fact about the user or "
+    "their work. Use it when the user asks you to remember, corrects you, or says something that will matter again. "
+    "One thing a memory, in full sentences that make sense without this conversation (names instead of pronouns, "
+    "dates instead of `yesterday`). Not for secrets, small talk, or what can be looked up. If nearly the same is "
+    "known already, it joins that note and the answer says which. For a longer document use save_article, to correct "
+    "a note update_memory.",
+    schemas.arguments(
+        "content",
+        content=schemas.text("What to remember, as it should be read later. Markdown."),
+        title=NEW_TITLE,
+        tags=NEW_TAGS,
+        category=NEW_CATEGORY,
+        importance=IMPORTANCE,
+    ),
+    schemas.RECEIPT,
+    idempotent=True,
+)
+SAVE_ARTICLE = Tool(
+    "save_article",
+    "Save an article",
+    "Keep a longer document: a summary, a guide, a report, the text of a page worth keeping. It is found by its "
+    "sections. For a single fact or preference use save_memory.",
+    schemas.arguments(
+        "content",
+        "title",
+        content=schemas.text("The document, in Markdown with headings."),
+        title=schemas.text("Its title."),
+        tags=NEW_TAGS,
+        category=NEW_CATEGORY,
+        source_url=schemas.text("Where it comes from, if it has an address."),
+    ),
+    schemas.RECEIPT,
+    idempotent=True,
+)
+UPDATE_MEMORY = Tool(
+    "update_memory",
+    "Update a memory",
+    "Change a note that is no longer right: give its ref and only what changes. `content` takes the place of the "
+    "whole text, so read the note first; `tags` take the place of all its tags. Every other line of the file stays "
+    "as it is. To add a new fact use save_memory instead.",
+    schemas.arguments(
+        "ref",
+        ref=schemas.REF,
+        content=schemas.text("The new text, whole. Markdown."),
+        title=schemas.text("A new title."),
+        tags={**schemas.texts("All its tags from now on; an empty list takes them away."), "x-empty": True},
+        category=schemas.text("A new category."),
+        importance=IMPORTANCE,
+    ),
+    schemas.RECEIPT,
+    destructive=True,
+    idempotent=True,
+)
+FORGET_MEMORY = Tool(
+    "forget_memory",
+    "Forget a memory",
+    "Take away a note that is wrong or that the user wants forgotten. The file moves to the vault's trash, and a "
+    "person can bring it back with `co restore`. To correct a note use update_memory instead.",
+    schemas.arguments("ref", ref=schemas.REF),
+    schemas.FORGOTTEN,
+    destructive=True,
+)
+
+
+def save_memory(kb: KnowledgeBase, values: dict[str, Any], provenance: str) -> ToolResult:
+    return _save(kb, values, provenance, "memory", ("importance",))
+
+
+def save_article(kb: KnowledgeBase, values: dict[str, Any], provenance: str) -> ToolResult:
+    return _save(kb, values, provenance, "article", ("source_url",))
+
+
+def _save(
+    kb: KnowledgeBase, values: dict[str, Any], provenance: str, source: Source, extra: tuple[str, ...]
+) -> ToolResult:
+    content = values["content"]
+    saved = kb.remember(
+        content,
+        title=values.get("title"),
+        tags=values.get("tags"),
+        category=values.get("category"),
+        provenance=provenance,
+        source=source,
+        fields={name: values[name] for name in extra if name in values},
+    )
+    return receipt(kb, saved, content)
+
+
+def update_memory(kb: KnowledgeBase, values: dict[str, Any]) -> ToolResult:
+    ref = plain_ref(values["ref"])
+    if len(values) == 1:
+        raise InvalidInputError(f"update_memory: say what changes of {ref}: content, title, tags, category, importance")
+    fields = {"importance": values["importance"]} if "importance" in values else None
+    saved = kb.update(
+        without_lines(ref),
+        values.get("content"),
+        title=values.get("title"),
+        tags=values.get("tags"),
+        category=values.get("category"),
+        fields=fields,
+    )
+    return receipt(kb, saved, values.get("content"))
+
+
+def forget_memory(kb: KnowledgeBase, values: dict[str, Any]) -> ToolResult:
+    gone = kb.forget(without_lines(plain_ref(values["ref"])))
+    text = f"forgotten {gone.ref}: it is in the vault's trash, and `co restore {gone.ref}` brings it back."
+    return ToolResult(text, {"ref": gone.ref, "path": gone.path, "trash": gone.trash})
+
+
+def receipt(kb: KnowledgeBase, saved: Saved, content: str | None) -> ToolResult:
+    """Read the file again and search for it, so that `saved` is a finding and not a hope."""
+    note = kb.note(saved.ref)
+    read_back = content is None or says_all_of(note.body, content)
+    found_again = _found_again(kb, note.ref, note.source, note.body, note.title)
+    told = f"{saved.outcome} {saved.ref} ({one_line(note.title)})"
+    if saved.outcome == "duplicate":
+        told = f"known already, nothing written: {saved.ref} ({one_line(note.title)})"
+    proofs = [
+        "read back from its file" if read_back else "BUT the file does not hold this text: somebody changed it since",
+        "found again by search"
+        if found_again
+        else "not found by search yet: it has no words to find it by, or the "
+        "index cannot be used (`co doctor` says which)",
+    ]
+    detail = f" {one_line(saved.detail)}." if saved.detail else ""
+    data: dict[str, Any] = {
+        "ref": saved.ref,
+        "title": note.title,
+        "path": note.path,
+        "outcome": saved.outcome,
+        "detail": saved.detail,
+        "read_back": read_back,
+        "found_again": found_again,
+    }
+    return ToolResult(f"{told}: {'; '.join(proofs)}.{detail}", data)
+
+
+def _found_again(kb: KnowledgeBase, ref: str, source: str, body: str, title: str) -> bool:
+    try:
+        telling = kb.index.rarest(body, TELLING_WORDS) or [title]
+    except IndexUnavailableError:
+        telling = [title]  # the search below answers from the files
+    query = " ".join(telling).replace('"', " ").replace("-", " ").strip()
+    if not query:
+        return False
+    hits = kb.search(query, limit=CLOSE_ENOUGH, sources=[source], backend="fts5").hits
+    return any(without_lines(hit.ref) == ref for hit in hits)

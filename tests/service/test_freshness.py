@@ -1,0 +1,73 @@
+"""An index that keeps up with its files in the background."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.service.freshness import BEHIND, Freshener
+from tests.vault import Vault
+
+
+class SlowlySynced:
+    """A knowledge base whose sync waits until the test lets it go on."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.kb, self.go, self.syncs = kb, threading.Event(), 0
+
+    def sync(self, seconds: float | None = None) -> object:
+        self.syncs += 1
+        assert self.go.wait(10)
+        return self.kb.sync(seconds=seconds)
+
+
+def test_who_waits_gets_a_fresh_index(vault: Vault, kb: KnowledgeBase) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+
+    assert Freshener(kb).ensure(10) == []
+    assert kb.search("oaks").hits
+
+
+def test_who_cannot_wait_is_told_what_may_be_missing_and_the_sync_goes_on(vault: Vault, kb: KnowledgeBase) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    slow = SlowlySynced(kb)
+    freshener = Freshener(slow)  # type: ignore[arg-type]
+
+    assert freshener.ensure(0.01) == [BEHIND]
+    slow.go.set()
+    assert freshener.ensure(10) == []
+    assert kb.search("oaks").hits
+    assert slow.syncs == 1
+
+
+def test_a_sync_is_not_repeated_within_a_moment(kb: KnowledgeBase) -> None:
+    now = [100.0]
+    slow = SlowlySynced(kb)
+    slow.go.set()
+    freshener = Freshener(slow, every=2, clock=lambda: now[0])  # type: ignore[arg-type]
+
+    for later in (0, 1.9, 0.2):
+        now[0] += later
+        freshener.ensure(10)
+
+    assert slow.syncs == 2
+
+
+def test_a_vault_that_went_away_is_said_to_whoever_asks(vault: Vault, kb: KnowledgeBase) -> None:
+    vault.root.rename(vault.root.with_name("elsewhere"))
+
+    problems = Freshener(kb).ensure(10)
+
+    assert problems
+    assert "vault" in problems[0]
+
+
+def test_an_unexpected_error_reaches_whoever_waits(kb: KnowledgeBase) -> None:
+    class Broken:
+        def sync(self, seconds: float | None = None) -> None:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        Freshener(Broken()).ensure(10)  # type: ignore[arg-type]

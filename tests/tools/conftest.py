@@ -1,0 +1,13 @@
+"""A toolbox over the test's vault."""
+
+from __future__ import annotations
+
+import pytest
+
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.tools import Toolbox
+
+
+@pytest.fixture
+def toolbox(kb: KnowledgeBase) -> Toolbox:
+    return Toolbox(kb)

@@ -1,0 +1,177 @@
+"""Tools that find, open and list notes."""
+
+from __future__ import annotations
+
+import json
+
+import apsw
+import pytest
+
+from co_cli.errors import InvalidInputError, UnknownRefError
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.service.freshness import BEHIND
+from co_cli.tools import TOOLS, Toolbox
+from co_cli.tools.budget import estimate_tokens
+from tests.vault import Vault
+
+BLUE = "---\ntitle: Blue first\ntags: [deploy]\nprovenance: user\ncreated: 2026-01-02\n---\nBlue takes traffic first.\n"
+
+
+def test_a_memory_is_recalled_whole_with_its_ref_and_who_said_it(vault: Vault, toolbox: Toolbox) -> None:
+    vault.write("memories/blue.md", BLUE)
+
+    result = toolbox.call("recall_memory", {"query": "which pool takes traffic"})
+
+    assert result.text.startswith("found: 1 of 1 note searched, index fresh as of ")
+    assert '<note ref="memory:blue" title="Blue first" provenance="user" created="2026-01-02"' in result.text
+    assert "\nBlue takes traffic first.\n</note>" in result.text
+    assert result.data["hits"][0]["whole"] is True
+
+
+def test_nothing_found_in_a_vault_that_was_searched_whole_is_absent(vault: Vault, kb: KnowledgeBase) -> None:
+    vault.write("memories/blue.md", BLUE)
+
+    result = Toolbox(kb).call("recall_memory", {"query": '"quarterly revenue"'})
+
+    assert result.data["state"] == "absent"
+    assert result.text.startswith("absent: nothing here says that. All of 1 note searched, index fresh as of ")
+
+
+def test_nothing_found_while_files_are_still_being_indexed_is_inconclusive(vault: Vault, kb: KnowledgeBase) -> None:
+    kb.sync()
+    vault.write("memories/blue.md", BLUE)
+    other = apsw.Connection(kb.database.path)
+    other.execute("begin immediate")  # another process is writing: the sync has to wait for it
+
+    result = Toolbox(kb, patience=0.05).call("recall_memory", {"query": "traffic"})
+    other.execute("rollback")
+
+    assert result.data["state"] == "inconclusive"
+    assert result.text.startswith("inconclusive: nothing found, but not everything could be asked (0 notes searched")
+    assert BEHIND in result.text
+
+
+def test_a_file_saved_in_an_editor_is_found_by_the_next_call(vault: Vault, toolbox: Toolbox) -> None:
+    toolbox.freshener._every = 0
+    toolbox.call("list_memories")
+    vault.write("memories/blue.md", BLUE)
+
+    assert toolbox.call("recall_memory", {"query": "traffic"}).data["hits"][0]["ref"] == "memory:blue"
+
+
+def test_memories_and_articles_are_asked_for_apart(vault: Vault, toolbox: Toolbox) -> None:
+    vault.write("memories/blue.md", BLUE)
+    vault.write("articles/guide.md", "# Traffic guide\n\nHow traffic moves between pools.\n")
+
+    assert [hit["source"] for hit in toolbox.call("recall_memory", {"query": "traffic"}).data["hits"]] == ["memory"]
+    assert [hit["source"] for hit in toolbox.call("recall_article", {"query": "traffic"}).data["hits"]] == ["article"]
+    both = toolbox.call("search_knowledge", {"query": "traffic"}).data["hits"]
+    assert {hit["source"] for hit in both} == {"memory", "article"}
+
+
+def test_a_scan_gives_snippets_and_says_what_the_whole_would_cost(vault: Vault, toolbox: Toolbox) -> None:
+    body = "Traffic moves slowly. " * 100
+    vault.write("articles/guide.md", f"# Traffic guide\n\n{body}\n")
+
+    scan = toolbox.call("search_knowledge", {"query": "traffic", "limit": 1})
+    full = toolbox.call("search_knowledge", {"query": "traffic", "limit": 1, "detail": "full"})
+
+    hit = scan.data["hits"][0]
+    assert hit["whole"] is False
+    assert len(hit["text"]) < 400 < hit["tokens"]
+    assert f"about {hit['tokens']} tokens" in scan.text
+    assert full.data["hits"][0]["whole"] is True
+    assert estimate_tokens(full.text) > hit["tokens"]
+
+
+@pytest.mark.parametrize("detail", ["scan", "full"])
+def test_an_answer_keeps_to_its_budget_and_names_what_it_cut(vault: Vault, kb: KnowledgeBase, detail: str) -> None:
+    for number in range(30):
+        vault.write(f"memories/m{number}.md", f"Traffic rule {number}. " + f"Pool {number} is drained slowly. " * 20)
+
+    result = Toolbox(kb, result_tokens=500).call(
+        "search_knowledge", {"query": "traffic pool", "limit": 30, "detail": detail}
+    )
+
+    refs = [hit["ref"] for hit in result.data["hits"]] + result.data["cut"]
+    assert len(set(refs)) == 30
+    assert result.data["cut"]
+    assert all(ref in result.text for ref in refs)
+    shown = result.text[: result.text.index("Found too")]
+    assert estimate_tokens(shown) < 700
+
+
+def test_an_article_is_opened_at_the_lines_of_its_ref(vault: Vault, toolbox: Toolbox) -> None:
+    vault.write("articles/guide.md", "# Guide\n\nOne.\n\n## Second\n\nTwo zebras.\n")
+
+    hit = toolbox.call("recall_article", {"query": "zebras"}).data["hits"][0]
+    opened = toolbox.call("read_note", {"ref": hit["ref"]})
+
+    assert hit["ref"].startswith("article:guide#L")
+    assert "Two zebras." in opened.data["text"]
+    assert "One." not in opened.data["text"]
+
+
+def test_a_long_note_comes_in_parts_that_add_up(vault: Vault, kb: KnowledgeBase) -> None:
+    lines = [f"Line {number} of the long article." for number in range(200)]
+    vault.write("articles/long.md", "---\ntitle: Long\n---\n" + "\n".join(lines) + "\n")
+    toolbox = Toolbox(kb, result_tokens=300)
+
+    read, ref = "", "article:long"
+    while ref:
+        part = toolbox.call("read_note", {"ref": ref})
+        assert estimate_tokens(part.data["text"]) <= 300
+        read += part.data["text"] + "\n"
+        ref = part.data["rest"]
+        assert ref is None or ref in part.text
+
+    assert read.split() == "\n".join(lines).split()
+
+
+def test_a_note_is_opened_by_the_address_of_its_resource_too(vault: Vault, toolbox: Toolbox) -> None:
+    vault.write("memories/blue.md", BLUE)
+
+    assert toolbox.call("read_note", {"uri": "co://memory/blue"}).data["title"] == "Blue first"
+
+
+def test_an_unknown_ref_names_the_closest_ones(vault: Vault, toolbox: Toolbox) -> None:
+    vault.write("memories/blue-pool.md", BLUE)
+
+    with pytest.raises(UnknownRefError, match="did you mean memory:blue-pool"):
+        toolbox.call("read_note", {"ref": "memory:blue-pol"})
+
+
+def test_a_list_is_newest_first_and_says_how_many_there_are(vault: Vault, toolbox: Toolbox) -> None:
+    for day in range(1, 6):
+        vault.write(f"memories/m{day}.md", f"---\ntitle: Day {day}\ncreated: 2026-01-0{day}\n---\nx{day}\n")
+
+    result = toolbox.call("list_memories", {"limit": 2})
+
+    assert [note["title"] for note in result.data["notes"]] == ["Day 5", "Day 4"]
+    assert result.text.startswith("2 of 5 memories, newest first; there are more.")
+
+
+def test_frontmatter_of_any_kind_is_plain_json_in_the_data(vault: Vault, toolbox: Toolbox) -> None:
+    vault.write("memories/odd.md", "---\nwhen: 2026-01-02\nnested: {a: [1, .inf, 2026-01-03]}\n1: x\n---\nOdd.\n")
+
+    data = toolbox.call("read_note", {"ref": "memory:odd"}).data
+
+    assert json.loads(json.dumps(data, allow_nan=False))["fields"]["nested"] == {"a": [1, ".inf", "2026-01-03"]}
+
+
+def test_only_the_tools_asked_for_are_in_the_box(kb: KnowledgeBase) -> None:
+    assert [tool.name for tool in Toolbox(kb, names=["read_note"]).tools] == ["read_note"]
+    assert all(tool.read_only for tool in Toolbox(kb, read_only=True).tools)
+    with pytest.raises(InvalidInputError, match="there is no tool nope"):
+        Toolbox(kb, names=["nope"])
+    with pytest.raises(InvalidInputError, match="there is no tool 'save_memory' here"):
+        Toolbox(kb, read_only=True).call("save_memory", {"content": "x"})
+
+
+def test_every_tool_says_what_it_is_for_and_when_to_use_another(kb: KnowledgeBase) -> None:
+    names = {tool.name for tool in TOOLS}
+    for tool in TOOLS:
+        assert len(tool.description) > 80, tool.name
+        assert any(other in tool.description for other in names - {tool.name}), tool.name
+        for argument in tool.parameters["properties"].values():
+            assert argument["description"]
