@@ -91,7 +91,7 @@ class SyncReport(Record):
     skipped: list[tuple[str, str]]
     """Files that are not indexed, each with the reason."""
     problems: list[tuple[str, str]]
-    """Notes that are indexed by their body only, each with what is wrong in it."""
+    """Notes that are indexed all the same, each with what is wrong in it."""
 
     @property
     def touched(self) -> int:

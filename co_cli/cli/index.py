@@ -164,5 +164,5 @@ def _list_troubles(screen: Screen, skipped: list[tuple[str, str]], problems: lis
         screen.line(f"{screen.paint('skipped', 'yellow')}  {printable(path)}: {printable(reason)}")
     for path, problem in problems:
         screen.line(
-            f"{screen.paint('problem', 'yellow')}  {printable(path)}: {printable(problem)} (indexed by its body)"
+            f"{screen.paint('problem', 'yellow')}  {printable(path)}: {printable(problem)} (indexed all the same)"
         )

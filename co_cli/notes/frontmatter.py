@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 from co_cli.notes.plain_yaml import read_plain, resolve_scalar
 
 BLOCK = re.compile(r"\ufeff?(?:[ \t]*\r?\n)*---[ \t]*(?:\r?\n)(.*?)^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.S | re.M)
+UNCLOSED = re.compile(r"\ufeff?(?:[ \t]*\r?\n)*(---)[ \t]*\r?\n[A-Za-z_][\w-]*:(?:[ \t]|\r?\n)")
+NEVER_CLOSED = "frontmatter that never ends; put a line `---` after its last field"
 MOST_VALUES = 100_000
 DEEPEST = 50
 
@@ -27,23 +29,44 @@ class Frontmatter(NamedTuple):
     """Offset of the first character after the closing line."""
     problem: str | None = None
     problem_line: int = 0
+    remark: str | None = None
+    """What is odd, with its line, although everything could be read."""
 
 
 def read_frontmatter(text: str) -> Frontmatter:
     block = BLOCK.match(text)
     if block is None:
         start = 1 if text.startswith("\ufeff") else 0
-        return Frontmatter({}, start, start, start)
+        return Frontmatter({}, start, start, start, remark=_never_closed(text))
     start, end = block.span(1)
     first_line = text.count("\n", 0, start) + 1
     metadata = read_plain(block[1])
-    problem, line = None, 0
+    problem, line, remark = None, 0, None
     if metadata is None:
         metadata, problem, line = _read_yaml(block[1])
         if problem:
             line += first_line
             metadata = _salvage(block[1])
-    return Frontmatter(metadata, start, end, block.end(), problem, line)
+        else:
+            remark = _twice(block[1], first_line)
+    return Frontmatter(metadata, start, end, block.end(), problem, line, remark)
+
+
+def _never_closed(text: str) -> str | None:
+    opened = UNCLOSED.match(text)
+    return f"line {text.count(chr(10), 0, opened.start(1)) + 1}: {NEVER_CLOSED}" if opened else None
+
+
+def _twice(block: str, first_line: int) -> str | None:
+    """The first key that stands twice: YAML takes the last one, and people do not know that."""
+    seen: set[str] = set()
+    for number, line in enumerate(block.splitlines(), first_line):
+        key = re.match(r"([A-Za-z_][\w-]*):(?:\s|$)", line, re.ASCII)
+        if key and key[1] in seen:
+            return f"line {number}: `{key[1]}` stands twice; the last one counts"
+        if key:
+            seen.add(key[1])
+    return None
 
 
 def _read_yaml(block: str) -> tuple[dict[str, object], str | None, int]:

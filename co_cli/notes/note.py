@@ -63,6 +63,7 @@ def read_note(path: str, data: bytes) -> Note:
     metadata = front.metadata
     if front.problem:
         problem = f"line {front.problem_line}: {front.problem}"
+    problem = problem or front.remark or _no_date(text, metadata)
     source = source_of(path, metadata)
     return Note(
         path=path,
@@ -148,6 +149,17 @@ def _line(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return " ".join(CONTROL.sub(" ", str(value)).split())
+
+
+def _no_date(text: str, metadata: dict[str, object]) -> str | None:
+    """A date that cannot be read is a date that filters and recency do not see."""
+    for key in ("created", "updated"):
+        value = metadata.get(key)
+        if value not in (None, "") and read_moment(value) is None:
+            found = re.search(rf"^{key}:", text, re.M)
+            line = text.count("\n", 0, found.start()) + 1 if found else 1
+            return f"line {line}: {key} is a date such as 2026-03-01, not {_line(value)[:40]!r}"
+    return None
 
 
 def _first_moment(metadata: dict[str, object], *keys: str) -> float | None:

@@ -80,17 +80,30 @@ class NoteStore:
         """Move a note to the vault's trash. Returns its path there."""
         source = self.absolute(path)
         with _reporting("move", path):
-            for number in range(MOST_NAMESAKES):
-                stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()) + (f"-{number}" if number else "")
-                kept = f"{TRASH}/{stamp}/{path}"
-                target = self.absolute(kept)
-                if os.path.lexists(target):
-                    continue
-                os.makedirs(os.path.dirname(target), exist_ok=True)
-                os.rename(source, target)
-                sync_folder(os.path.dirname(target))
-                sync_folder(os.path.dirname(source))
+            kept, target = self._room_in_trash(path)
+            os.rename(source, target)
+            sync_folder(os.path.dirname(target))
+            sync_folder(os.path.dirname(source))
+        return kept
+
+    def keep_copy(self, path: str) -> str:
+        """Put a copy of a note into the trash, before it is written over. Returns its path there."""
+        data = self.read(path)
+        with _reporting("copy", path):
+            kept, target = self._room_in_trash(path)
+            if create_exclusively(target, data):
                 return kept
+        raise NoteConflictError(f"another copy of {path} came into the trash this moment; try again")
+
+    def _room_in_trash(self, path: str) -> tuple[str, str]:
+        """A free path in the trash, and where that is on disk; its folder is made."""
+        for number in range(MOST_NAMESAKES):
+            stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()) + (f"-{number}" if number else "")
+            kept = f"{TRASH}/{stamp}/{path}"
+            target = self.absolute(kept)
+            if not os.path.lexists(target):
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+                return kept, target
         raise NoteConflictError(f"the trash holds too many copies of {path}; empty {TRASH}/")
 
     def trashed(self) -> list[tuple[str, str]]:

@@ -20,6 +20,25 @@ SAFE_LINE = re.compile(r"[^\W_](?:[\w ./()+@%,;'\"!?&*=-]|:(?=[^ ])|(?<! )#)*(?<
 """What YAML reads back unquoted: in a list, and alone on a line, where commas and quotes mean nothing."""
 
 
+IN_PLAIN_WORDS = (
+    ("while scanning a quoted scalar", "a quote that is not closed"),
+    ("mapping values are not allowed", "a second `: ` in one line; put the value in quotes"),
+    ("while scanning a simple key", "a line that is not `key: value`"),
+    ("could not find expected ':'", "a line that is not `key: value`"),
+    ("undefined alias", "a value that starts with `*`; put it in quotes"),
+    ("while scanning an alias", "a value that starts with `*`; put it in quotes"),
+    ("while scanning an anchor", "a value that starts with `&`; put it in quotes"),
+    ("cannot start any token", "a value that starts with a character YAML keeps for itself; put it in quotes"),
+    ("while parsing a flow sequence", "a list that is not closed with `]`"),
+    ("while parsing a flow mapping", "a mapping that is not closed with `}`"),
+    ("could not determine a constructor", "a value with a `!tag`; only plain values are read"),
+    ("control characters are not allowed", "a control character; take it out"),
+    ("did not find expected key", "a line that is not `key: value`, or is indented in another way"),
+    ("did not find expected <document start>", "a line that is not `key: value`"),
+)
+"""What a YAML library says, and what a person should read instead."""
+
+
 class NoteLoader(Loader):
     """A safe loader that leaves plain scalars to us instead of guessing in YAML 1.1's ways."""
 
@@ -48,7 +67,12 @@ def describe(error: BaseException) -> tuple[str, int]:
     """What is wrong in words, and on which line of the block (from 0)."""
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     problem = getattr(error, "problem", None) or str(error) or type(error).__name__
-    return " ".join(str(problem).split()), mark.line if mark else 0
+    said = " ".join(str(problem).split())
+    context = str(getattr(error, "context", None) or "")
+    plain = next((words for theirs, words in IN_PLAIN_WORDS if theirs in said or theirs in context), said)
+    if "not closed" in plain:
+        mark = getattr(error, "context_mark", None) or mark  # where it was opened
+    return plain, mark.line if mark else 0
 
 
 def render_value(value: object, safe: re.Pattern[str] = SAFE_LINE) -> str:

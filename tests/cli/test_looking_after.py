@@ -42,8 +42,8 @@ def test_sync_reports_what_it_could_not_read_with_file_and_line(co: Co, vault: V
 
     out = co("sync").out
 
-    assert "problem  memories/broken.md: line 4: " in out
-    assert "problem  memories/latin.md: line 1: not valid UTF-8; save it as UTF-8 (indexed by its body)\n" in out
+    assert "problem  memories/broken.md: line 3: a list that is not closed with `]` (indexed all the same)" in out
+    assert "problem  memories/latin.md: line 1: not valid UTF-8; save it as UTF-8 (indexed all the same)\n" in out
     assert "skipped  memories/binary.md: not a text file\n" in out
     assert "skipped  memories/link.md: symbolic link, not followed\n" in out
     for word in ("zebras", "giraffes"):

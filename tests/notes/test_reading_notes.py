@@ -29,9 +29,7 @@ def note_of(text: str | bytes, path: str = "memories/a-note.md") -> Note:
         pytest.param("---\ntitle: T\n---", "T", "", id="nothing behind the closing mark"),
         pytest.param("---\n---\nB", "A note", "B", id="empty frontmatter"),
         pytest.param("---\n# only a comment\n---\nB", "A note", "B", id="only a comment"),
-        pytest.param("---\ntitle: one\ntitle: T\n---\nB", "T", "B", id="a doubled key: the last counts"),
         pytest.param("---\ntitle: T\n---\na\n---\nb: c\n---\n", "T", "a\n---\nb: c\n---\n", id="rules in the body"),
-        pytest.param("---\ntitle: T\n\nnever closed\n", "A note", "---\ntitle: T\n\nnever closed\n", id="never closed"),
         pytest.param("Intro\n\n---\n\nMore\n", "A note", "Intro\n\n---\n\nMore\n", id="a rule and no frontmatter"),
         pytest.param("# A heading\nB", "A heading", "# A heading\nB", id="title from the heading"),
         pytest.param("```\n# not this\n```\n# This\n", "This", "```\n# not this\n```\n# This\n", id="heading in code"),
@@ -51,10 +49,11 @@ def test_every_shape_of_file_gives_title_and_body(text: str, title: str, body: s
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("---\ntitle: T\na: [1\n---\nBody.", "line "),
-        ("---\ntitle: Deploys: blue first\n---\nBody.", "line 2: "),
-        ("---\nok: 1\nx: *nowhere\n---\nBody.", "line 3: "),
-        ("---\na: @b\n---\nBody.", "line 2: "),
+        ("---\ntitle: T\na: [1\n---\nBody.", "line 3: a list that is not closed with `]`"),
+        ("---\ntitle: T\na: 'one\n---\nBody.", "line 3: a quote that is not closed"),
+        ("---\ntitle: Deploys: blue first\n---\nBody.", "line 2: a second `: ` in one line; put the value in quotes"),
+        ("---\nok: 1\nx: *nowhere\n---\nBody.", "line 3: a value that starts with `*`; put it in quotes"),
+        ("---\na: @b\n---\nBody.", "line 2: a value that starts with a character YAML keeps for itself"),
         ("---\n- a\n- b\n---\nBody.", "line 2: the frontmatter is not a list of `key: value` lines"),
         ("---\nx: !!python/object/apply:os.system [ls]\n---\nBody.", "line 2: "),
         ("---\nx: !!python/name:os.system\n---\nBody.", "line 2: "),
@@ -220,3 +219,26 @@ def test_the_body_knows_on_which_line_it_starts() -> None:
 )
 def test_a_note_is_what_it_says_it_is_else_what_its_folder_says(path: str, kind: str, source: str) -> None:
     assert note_of(f"---\nkind: {kind}\n---\n", path).source == source
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("---\ntitle: T\ntags: [a]\ntags: [b]\n---\nBody.", "line 4: `tags` stands twice; the last one counts"),
+        ("---\ntitle: T\n\nBody.", "line 1: frontmatter that never ends; put a line `---` after its last field"),
+        ("---\ntitle: T\ncreated: 2026-13-45\n---\n", "line 3: created is a date such as 2026-03-01, not '2026-13-45'"),
+        ("---\nupdated: soon\n---\n", "line 2: updated is a date such as 2026-03-01, not 'soon'"),
+    ],
+)
+def test_what_can_be_read_but_not_as_it_was_meant_is_reported(text: str, problem: str) -> None:
+    assert note_of(text).problem == problem
+
+
+def test_a_doubled_key_counts_as_its_last_and_an_open_end_leaves_all_of_the_text() -> None:
+    assert note_of("---\ntitle: one\ntitle: T\n---\nB").title == "T"
+    assert note_of("---\ntitle: T\n\nnever closed\n").body == "---\ntitle: T\n\nnever closed\n"
+
+
+@pytest.mark.parametrize("text", ["---\n\nA rule, not frontmatter.\n", "---\nA rule: no.\n", "Body.\n---\nkey: x\n"])
+def test_a_rule_at_the_top_is_no_frontmatter(text: str) -> None:
+    assert note_of(text).problem is None
