@@ -26,6 +26,9 @@ def add_article(parser: argparse.ArgumentParser) -> None:
 
 def article(options: argparse.Namespace) -> int:
     files = [path for path in options.path if path != "-"]
+    given = [f"--{name}" for name in ("title", "tag", "category") if getattr(options, name)]
+    if files and given:
+        raise InvalidInputError(f"{', '.join(given)} go with standard input (-); {files[0]} is copied as it is")
     with open_knowledge_base(options) as kb:
         sync_first(kb)
         bar = ProgressBar("adding")

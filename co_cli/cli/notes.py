@@ -75,7 +75,15 @@ def add_list(parser: argparse.ArgumentParser) -> None:
 def list_notes(options: argparse.Namespace) -> int:
     with open_knowledge_base(options) as kb:
         if options.trash:
-            return _list_trash(options, kb.store.trashed())
+            given = ("source", "tag", "category", "since", "until", "where", "any_tag")
+            ignored = [
+                "source" if name == "source" else f"--{name.replace('_', '-')}"
+                for name in given
+                if getattr(options, name)
+            ]
+            if ignored:
+                raise InvalidInputError(f"--trash lists everything that was forgotten; leave out {', '.join(ignored)}")
+            return _list_trash(options, kb.store.trashed()[: options.limit])
         if not options.no_sync:
             sync_first(kb)
         notes = kb.notes(

@@ -38,6 +38,8 @@ def complaint(ran: Ran, code: int = 2) -> str:
         (["search", "x", "--backend", "google"], "google"),
         (["search", "x", "--source", "book"], "book"),
         (["list", "books"], "books"),
+        (["list", "--trash", "--tag", "x"], "--trash lists everything that was forgotten; leave out --tag"),
+        (["article", "add", "a.md", "--title", "T"], "--title go with standard input (-); a.md is copied as it is"),
         (["remember", ""], "nothing to remember"),
         (["remember"], "nothing to remember"),
         (["remember", "x", "--importance", "7"], "between 0 and 1"),
@@ -150,7 +152,7 @@ def test_a_note_in_utf_16_is_not_mangled_by_an_edit(co: Co, vault: Vault) -> Non
 def test_broken_frontmatter_is_not_edited_and_the_line_is_said(co: Co, vault: Vault) -> None:
     file = vault.write("memories/oak.md", "---\ntitle: T\nx: [1\n---\nBody.")
 
-    assert "memories/oak.md:4: " in complaint(co("edit", "oak", "--tag", "x"))
+    assert "memories/oak.md:3: " in complaint(co("edit", "oak", "--tag", "x"))
     assert file.read_text() == "---\ntitle: T\nx: [1\n---\nBody."
 
 
