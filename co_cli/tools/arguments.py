@@ -115,7 +115,7 @@ def _texts(tool: str, name: str, schema: Schema, value: Any) -> list[str] | None
             text = _choice(tool, name, schema["items"]["enum"], text) or ""
         if text and text not in texts:
             texts.append(text)
-    return texts if texts or schema.get("x-empty") else None
+    return texts if texts or "minItems" in schema else None
 
 
 def _list_in(text: str) -> list[object]:

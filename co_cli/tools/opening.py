@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import unquote
 
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.excerpt import excerpt
@@ -127,7 +128,7 @@ def plain_ref(ref: str) -> str:
     ref = ref.strip().strip("`<>[]\"'")
     if ref.startswith("co://"):
         source, _, name = ref.removeprefix("co://").partition("/")
-        return f"{source}:{name}"
+        return f"{source}:{unquote(name)}"
     return ref
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from co_cli.errors import InvalidInputError
+from co_cli.errors import InvalidInputError, UnknownRefError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.freshness import Freshener
 from co_cli.tools import opening, recall, writing
@@ -69,12 +69,19 @@ class Toolbox:
                 f"there is no tool {name!r} here; there are {', '.join(t.name for t in self.tools)}"
             )
         values, ignored = read_arguments(name, tool.parameters, arguments)
-        behind = self.freshener.ensure(self.patience)
-        if name in READING:
-            result = READING[name](self.kb, values, self.result_tokens, behind)
-        elif name in SAVING:
-            result = SAVING[name](self.kb, values, self.provenance)
-        else:
-            result = CHANGING[name](self.kb, values)
+        try:
+            result = self._run(name, values)
+        except UnknownRefError as error:
+            if error.closest:
+                raise
+            raise InvalidInputError(f"no note {error.ref!r}: search_knowledge and list_memories give refs") from None
         told = f"\n(Not arguments of {name}, ignored: {', '.join(ignored)}.)" if ignored else ""
         return ToolResult(result.text + told, {**result.data, "ignored": ignored})
+
+    def _run(self, name: str, values: dict[str, Any]) -> ToolResult:
+        behind = self.freshener.ensure(self.patience)
+        if name in READING:
+            return READING[name](self.kb, values, self.result_tokens, behind)
+        if name in SAVING:
+            return SAVING[name](self.kb, values, self.provenance)
+        return CHANGING[name](self.kb, values)

@@ -12,9 +12,11 @@ from co_cli.tools import schemas
 from co_cli.tools.fencing import one_line
 from co_cli.tools.opening import plain_ref
 from co_cli.tools.tool import Tool, ToolResult
+from co_cli.typed import whole
 from co_cli.values import Saved, Source
 
 TELLING_WORDS = 6
+LONGEST_TITLE = 120
 CLOSE_ENOUGH = 20
 """Hits among which a note must be when it is searched for by its rarest words."""
 
@@ -71,7 +73,7 @@ UPDATE_MEMORY = Tool(
         ref=schemas.REF,
         content=schemas.text("The new text, whole. Markdown."),
         title=schemas.text("A new title."),
-        tags={**schemas.texts("All its tags from now on; an empty list takes them away."), "x-empty": True},
+        tags={**schemas.texts("All its tags from now on; an empty list takes them away."), "minItems": 0},
         category=schemas.text("A new category."),
         importance=IMPORTANCE,
     ),
@@ -139,11 +141,12 @@ def forget_memory(kb: KnowledgeBase, values: dict[str, Any]) -> ToolResult:
 def receipt(kb: KnowledgeBase, saved: Saved, content: str | None) -> ToolResult:
     """Read the file again and search for it, so that `saved` is a finding and not a hope."""
     note = kb.note(saved.ref)
-    read_back = content is None or says_all_of(note.body, content)
+    read_back = content is None or says_all_of(note.body, whole(content))
     found_again = _found_again(kb, note.ref, note.source, note.body, note.title)
-    told = f"{saved.outcome} {saved.ref} ({one_line(note.title)})"
+    title = one_line(note.title)[:LONGEST_TITLE]
+    told = f"{saved.outcome} {saved.ref} ({title})"
     if saved.outcome == "duplicate":
-        told = f"known already, nothing written: {saved.ref} ({one_line(note.title)})"
+        told = f"known already, nothing written: {saved.ref} ({title})"
     proofs = [
         "read back from its file" if read_back else "BUT the file does not hold this text: somebody changed it since",
         "found again by search"

@@ -100,7 +100,8 @@ def test_the_console_examples_of_a_page_run(page: Path, co: Co, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
-def test_the_python_examples_of_a_page_run(page: Path, home: Path) -> None:
+def test_the_python_examples_of_a_page_run(page: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OLLAMA_BASE_URL", "http://127.0.0.1:9/v1")  # an agent is made, and never asked
     (home / "notes").mkdir()
     for block in blocks(page, "python"):
         ran = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True, check=False, cwd=home)

@@ -131,7 +131,10 @@ def test_a_long_note_comes_in_parts_that_add_up(vault: Vault, kb: KnowledgeBase)
 def test_a_note_is_opened_by_the_address_of_its_resource_too(vault: Vault, toolbox: Toolbox) -> None:
     vault.write("memories/blue.md", BLUE)
 
+    vault.write("articles/guides/über uns.md", "About us.")
+
     assert toolbox.call("read_note", {"uri": "co://memory/blue"}).data["title"] == "Blue first"
+    assert toolbox.call("read_note", {"ref": "co://article/guides/%C3%BCber%20uns"}).data["text"] == "About us."
 
 
 def test_an_unknown_ref_names_the_closest_ones(vault: Vault, toolbox: Toolbox) -> None:
@@ -139,6 +142,11 @@ def test_an_unknown_ref_names_the_closest_ones(vault: Vault, toolbox: Toolbox) -
 
     with pytest.raises(UnknownRefError, match="did you mean memory:blue-pool"):
         toolbox.call("read_note", {"ref": "memory:blue-pol"})
+
+
+def test_a_ref_unlike_any_other_names_the_tools_that_give_refs(toolbox: Toolbox) -> None:
+    with pytest.raises(InvalidInputError, match="search_knowledge and list_memories give refs"):
+        toolbox.call("read_note", {"ref": "memory:zzz"})
 
 
 def test_a_list_is_newest_first_and_says_how_many_there_are(vault: Vault, toolbox: Toolbox) -> None:

@@ -40,6 +40,13 @@ def test_a_save_that_nobody_can_find_is_not_called_found(vault: Vault, kb: Knowl
     assert result.data["read_back"] is True
 
 
+def test_half_a_character_and_an_endless_title_do_no_harm(toolbox: Toolbox) -> None:
+    result = toolbox.call("save_memory", {"content": "Half \ud800 of an emoji.", "title": "long " * 20_000})
+
+    assert result.data["read_back"]
+    assert len(result.text) < 1_000
+
+
 def test_a_near_duplicate_says_which_note_it_joined(toolbox: Toolbox) -> None:
     first = toolbox.call("save_memory", {"content": "The staging database is refreshed every Monday at six."})
 

@@ -1,0 +1,83 @@
+"""From what somebody asked for (a vault, a knowledge base, nothing) to a toolbox, when it is first used."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+
+from pydantic_ai.exceptions import UserError
+
+from co_cli.agent.deps import CoDeps, PathLike, open_once
+from co_cli.errors import KnowledgeError
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.tools import TOOLS, Tool, Toolbox
+
+MOST_TOOLBOXES = 64
+"""Kept for runs that bring knowledge bases of their own; what was used least recently goes, and is made anew."""
+
+
+class Access:
+    """A vault that is opened when a tool or a run needs it. Safe to share between threads."""
+
+    def __init__(
+        self,
+        vault: PathLike | None = None,
+        data_dir: PathLike | None = None,
+        knowledge_base: KnowledgeBase | None = None,
+        tools: Sequence[str] | None = None,
+        read_only: bool = False,
+        result_tokens: int = 2_000,
+    ) -> None:
+        if knowledge_base is not None and (vault is not None or data_dir is not None):
+            raise UserError("give a knowledge_base or a vault with its data_dir, not both")
+        self.tools = allowed_tools(tools, read_only)
+        self._place, self._given = (vault, data_dir), knowledge_base
+        self._opened: tuple[int, KnowledgeBase] | None = None
+        """By which process, and what: it stays the same vault when the program changes its folder."""
+        self._result_tokens = result_tokens
+        self._toolboxes: OrderedDict[KnowledgeBase, Toolbox] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def toolbox(self, deps: object) -> Toolbox:
+        """The toolbox of the vault that was named, else of the one in the run's CoDeps, else of the settings' own."""
+        kb = self._knowledge_base(deps)
+        with self._lock:
+            if kb not in self._toolboxes:
+                names = [tool.name for tool in self.tools]
+                self._toolboxes[kb] = Toolbox(kb, names=names, result_tokens=self._result_tokens)
+            self._toolboxes.move_to_end(kb)
+            if len(self._toolboxes) > MOST_TOOLBOXES:
+                self._toolboxes.popitem(last=False)
+            return self._toolboxes[kb]
+
+    def clock(self, deps: object) -> Callable[[], float]:
+        return deps.clock if isinstance(deps, CoDeps) else time.time
+
+    def _knowledge_base(self, deps: object) -> KnowledgeBase:
+        if self._given is not None:
+            return self._given
+        if isinstance(deps, CoDeps) and self._place == (None, None):
+            return deps.knowledge_base
+        opened = self._opened
+        if opened is not None and opened[0] == os.getpid():
+            return opened[1]
+        try:
+            kb = open_once(*self._place)
+        except KnowledgeError as error:
+            raise UserError(f"the knowledge base cannot be opened: {error}") from error
+        self._opened = (os.getpid(), kb)
+        return kb
+
+
+def allowed_tools(names: Sequence[str] | None, read_only: bool) -> tuple[Tool, ...]:
+    """Those of all tools that an agent gets; a name that no tool has is a mistake of whoever wrote it."""
+    if isinstance(names, str):
+        names = [names]
+    known = {tool.name for tool in TOOLS}
+    unknown = [name for name in names or () if name not in known]
+    if unknown:
+        raise UserError(f"there is no tool {', '.join(unknown)}; the tools are {', '.join(sorted(known))}")
+    return tuple(tool for tool in TOOLS if (names is None or tool.name in names) and (tool.read_only or not read_only))

@@ -1,0 +1,55 @@
+"""Anthropic's memory tool for a pydantic-ai agent, kept in a vault.
+
+With `NativeTool(MemoryTool())` Claude uses the tool it was trained on; any other model sees an ordinary function tool.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic_ai import RunContext, Tool
+from pydantic_ai.exceptions import UserError
+
+from co_cli.agent.deps import CoDeps, PathLike, open_once
+from co_cli.errors import KnowledgeError
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.service.memory_protocol import DESCRIPTION, PARAMETERS, MemoryToolProtocol
+
+NAME = "memory"
+"""What pydantic-ai's `MemoryTool` expects the function tool to be called."""
+
+
+def memory_tool(
+    vault: PathLike | None = None,
+    *,
+    data_dir: PathLike | None = None,
+    knowledge_base: KnowledgeBase | None = None,
+    overwrite: bool = False,
+) -> Tool[Any]:
+    """The `memory` tool over a vault or a knowledge base; without either, the one in the run's CoDeps or the usual one.
+
+    The vault is opened by the first call. `overwrite`: `create` of a file that exists puts the old one into the trash
+    instead of refusing, which is what the protocol says.
+    """
+    require_one(vault, data_dir, knowledge_base)
+
+    def memory(ctx: RunContext[Any], **command: Any) -> str:
+        given = knowledge_base
+        if given is None and vault is None and data_dir is None and isinstance(ctx.deps, CoDeps):
+            given = ctx.deps.knowledge_base
+        return MemoryToolProtocol(given or opened(vault, data_dir), overwrite=overwrite).call(command)
+
+    return Tool.from_schema(memory, NAME, DESCRIPTION, PARAMETERS, takes_ctx=True)
+
+
+def require_one(vault: PathLike | None, data_dir: PathLike | None, knowledge_base: KnowledgeBase | None) -> None:
+    if knowledge_base is not None and (vault is not None or data_dir is not None):
+        raise UserError("give a knowledge_base or a vault with its data_dir, not both")
+
+
+def opened(vault: PathLike | None, data_dir: PathLike | None) -> KnowledgeBase:
+    """Open a vault; a mistake in its place is one of whoever wrote the agent, not of the model."""
+    try:
+        return open_once(vault, data_dir)
+    except KnowledgeError as error:
+        raise UserError(f"the knowledge base cannot be opened: {error}") from error

@@ -1,0 +1,179 @@
+"""Knowledge: the capability that gives any pydantic-ai agent a memory.
+
+Tools to recall and to save, static instructions when to use which, and, before a run, the notes that belong beside the
+prompt. Constructing it touches nothing; the vault is opened by the first run or the first call.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import cached_property
+from typing import Any, cast
+
+import anyio
+import anyio.to_thread
+from pydantic_ai import FunctionToolset, RunContext
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.exceptions import UserError
+from pydantic_ai.run import AgentRunResult
+
+from co_cli.agent.access import Access
+from co_cli.agent.deps import PathLike
+from co_cli.agent.guidance import instructions
+from co_cli.agent.injection import inject, seen_refs, user_text
+from co_cli.agent.toolset import toolset_of
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.service.context import Context, ContextNote, always_there, matching
+
+FRESH_SECONDS = 0.3
+"""How long a run waits for changed files to be indexed before it looks for context; the rest is indexed meanwhile."""
+CONTEXT_SECONDS = 2.0
+"""How long it waits for context altogether, as with an embedding server that does not answer; then it goes without."""
+
+
+@dataclass
+class Knowledge(AbstractCapability[Any]):
+    """A memory and a library in Markdown files: `Agent("ollama:qwen3", capabilities=[Knowledge()])`.
+
+    Works with any dependencies. If the run's are `CoDeps` and neither `vault` nor `knowledge_base` is given, their
+    knowledge base is used.
+    """
+
+    vault: PathLike | None = None
+    """The folder of notes; without one the project's or the user's own, as `co` finds it."""
+    _: KW_ONLY
+    data_dir: PathLike | None = None
+    """Where search.db lives, if not in the user's data folder."""
+    knowledge_base: KnowledgeBase | None = None
+    """One that is open already; whoever opened it closes it."""
+    tools: Sequence[str] | None = None
+    """The names of the tools that the agent gets; None: all."""
+    read_only: bool = False
+    """Leave out the tools that write."""
+    approve_forget: bool = False
+    """Pause for approval before a note is forgotten. The agent's output type must include `DeferredToolRequests`, or a
+    handler must be attached."""
+    context: bool = True
+    """Add the notes that belong beside the prompt to the user's turn, before the model is asked."""
+    context_tokens: int = 1_000
+    """How much of them, at most."""
+    result_tokens: int = 2_000
+    """How long the answer of a tool may be."""
+    id: str | None = "knowledge"
+    report: dict[str, Any] = field(default_factory=dict[str, Any], init=False, repr=False, compare=False)
+    """What this run was given: `injected`, `cut`, `budget`, `degraded`. Also in the run's metadata, under `id`."""
+
+    @classmethod
+    def get_serialization_name(cls) -> str | None:
+        return "Knowledge"
+
+    @classmethod
+    def from_spec(
+        cls,
+        vault: str | None = None,
+        *,
+        data_dir: str | None = None,
+        tools: list[str] | None = None,
+        read_only: bool = False,
+        approve_forget: bool = False,
+        context: bool = True,
+        context_tokens: int = 1_000,
+        result_tokens: int = 2_000,
+        id: str = "knowledge",
+        description: str | None = None,
+        defer_loading: bool = False,
+    ) -> Knowledge:
+        """From an agent's spec file: everything but an open knowledge base can stand in one."""
+        return cls(
+            vault,
+            data_dir=data_dir,
+            tools=tools,
+            read_only=read_only,
+            approve_forget=approve_forget,
+            context=context,
+            context_tokens=context_tokens,
+            result_tokens=result_tokens,
+            id=id,
+            description=description,
+            defer_loading=defer_loading,
+        )
+
+    @classmethod
+    def combine(cls, capabilities: Sequence[AbstractCapability[Any]]) -> AbstractCapability[Any]:
+        """One vault stated twice: what either forbids stays forbidden. Two vaults need two ids."""
+        stated = cast("Sequence[Knowledge]", capabilities)
+        places = {os.path.abspath(one.vault) for one in stated if one.vault is not None}
+        bases = {id(one.knowledge_base) for one in stated if one.knowledge_base is not None}
+        if len(places) + len(bases) > 1:
+            raise UserError(
+                f"two Knowledge capabilities with the id {stated[-1].id!r} name different vaults: give each its own, "
+                "and one of them other tool names with .prefix_tools(...)"
+            )
+        return replace(
+            cast("Knowledge", super().combine(capabilities)),
+            read_only=any(one.read_only for one in stated),
+            approve_forget=any(one.approve_forget for one in stated),
+            context=all(one.context for one in stated),
+        )
+
+    @cached_property
+    def access(self) -> Access:
+        """The way to the vault; nothing is opened yet."""
+        return Access(self.vault, self.data_dir, self.knowledge_base, self.tools, self.read_only, self.result_tokens)
+
+    @cached_property
+    def toolset(self) -> FunctionToolset[Any]:
+        return toolset_of(self.access, self.approve_forget, self.id)
+
+    def get_toolset(self) -> FunctionToolset[Any]:
+        return self.toolset
+
+    def get_instructions(self) -> str:
+        return instructions([tool.name for tool in self.access.tools], self.context)
+
+    async def for_run(self, ctx: RunContext[Any]) -> Knowledge:
+        """The same vault and tools, with a report of its own."""
+        mine = copy.copy(self)
+        mine.report = {}
+        return mine
+
+    async def before_run(self, ctx: RunContext[Any]) -> None:
+        """Find the notes that belong beside the prompt and queue them behind it, as data."""
+        text = user_text(ctx.prompt, ctx.messages)
+        if not self.context or text is None:
+            return
+        seen = seen_refs(ctx.messages)
+        notes: list[ContextNote] = []
+        degraded: list[str] = []
+        with anyio.move_on_after(CONTEXT_SECONDS) as patience:
+            for step in (self._always, self._matching):
+                found = await anyio.to_thread.run_sync(step, ctx.deps, text, seen, abandon_on_cancel=True)
+                notes += found.notes
+                degraded += found.degraded
+                seen |= {note.ref for note in found.notes}
+        if patience.cancelled_caught:
+            degraded.append(f"not everything was asked: finding notes took longer than {CONTEXT_SECONDS:g} s")
+        part, report = inject(notes, self.context_tokens)
+        self.report = {**report, "degraded": degraded}
+        if part is not None:
+            ctx.enqueue(part)
+
+    async def after_run(self, ctx: RunContext[Any], *, result: AgentRunResult[Any]) -> AgentRunResult[Any]:
+        """Say in the run's metadata what was added and what was cut."""
+        # there is no public way to add to it; without this one the report still stands in the part's own metadata
+        state: Any = getattr(result, "_state", None)
+        if self.report and state is not None:
+            state.metadata = {**(result.metadata or {}), self.id or "knowledge": self.report}
+        return result
+
+    def _always(self, deps: object, text: str, seen: set[str]) -> Context:
+        toolbox = self.access.toolbox(deps)
+        behind = toolbox.freshener.ensure(FRESH_SECONDS)
+        found = always_there(toolbox.kb, seen, self.access.clock(deps)())
+        return Context(found.notes, [*behind, *found.degraded])
+
+    def _matching(self, deps: object, text: str, seen: set[str]) -> Context:
+        return matching(self.access.toolbox(deps).kb, text, seen, self.access.clock(deps)())

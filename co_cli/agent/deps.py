@@ -1,0 +1,51 @@
+"""CoDeps: what tools of your own need to work with a vault, and knowledge bases that are opened once a process."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.settings import Settings, load_settings
+
+PathLike = str | os.PathLike[str]
+
+_open: dict[tuple[object, ...], KnowledgeBase] = {}
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True)
+class CoDeps:
+    """Dependencies for an agent whose own tools work with a vault. `Knowledge` uses the same knowledge base, if it is
+    not told of another, so that each run can have the vault of the person it is for."""
+
+    knowledge_base: KnowledgeBase
+    clock: Callable[[], float] = time.time
+    """Seconds since 1970: a test gives its own."""
+
+    @classmethod
+    def open(cls, vault: PathLike | None = None, data_dir: PathLike | None = None) -> CoDeps:
+        """The vault that these arguments, settings and the current folder point at, open until the process ends.
+
+        For vaults that come and go, give a `KnowledgeBase` that you close yourself.
+        """
+        return cls(open_once(vault, data_dir))
+
+    @property
+    def settings(self) -> Settings:
+        return self.knowledge_base.settings
+
+
+def open_once(vault: PathLike | None = None, data_dir: PathLike | None = None) -> KnowledgeBase:
+    """The knowledge base of these settings: one for everybody in this process, never its parent's."""
+    flags = {"vault": vault and os.fspath(vault), "data_dir": data_dir and os.fspath(data_dir)}
+    settings = load_settings(flags)
+    values = {name: value for name, value in settings._asdict().items() if name != "origins"}
+    key = (os.getpid(), *values.values())
+    with _lock:
+        if key not in _open:
+            _open[key] = KnowledgeBase.open(settings=settings)
+        return _open[key]

@@ -1,0 +1,81 @@
+"""The agent tools as a pydantic-ai toolset: for an agent that wants the tools and nothing else.
+
+Arguments are read by the tools themselves, which forgive what models really send; a mistake that a model can mend comes
+back as a retry with the cure, and a thing that is broken as a failed call, so that neither ends a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic_ai import FunctionToolset, RunContext, Tool, ToolReturn
+from pydantic_ai.exceptions import ModelRetry, ToolFailed
+from pydantic_core import SchemaValidator, core_schema
+
+from co_cli.agent.access import Access
+from co_cli.agent.deps import PathLike
+from co_cli.errors import KnowledgeError, SettingsError, VaultError
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.tools import Tool as AgentTool
+
+MAX_RETRIES = 3
+"""Times in a row that a model may get a call wrong before it is told to go on without."""
+
+
+def knowledge_toolset(
+    vault: PathLike | None = None,
+    *,
+    data_dir: PathLike | None = None,
+    knowledge_base: KnowledgeBase | None = None,
+    tools: Sequence[str] | None = None,
+    read_only: bool = False,
+    approve_forget: bool = False,
+    result_tokens: int = 2_000,
+    id: str | None = "knowledge",
+) -> FunctionToolset[Any]:
+    """The tools of a vault, for `Agent(toolsets=[...])`. The vault is opened by the first call.
+
+    `tools` names the ones wanted, `read_only` leaves out those that write. With `approve_forget` the run pauses before
+    a note is forgotten: its output type must then include `DeferredToolRequests`, or a handler must be attached.
+    """
+    return toolset_of(Access(vault, data_dir, knowledge_base, tools, read_only, result_tokens), approve_forget, id)
+
+
+def toolset_of(access: Access, approve_forget: bool, id: str | None) -> FunctionToolset[Any]:
+    made = [_tool(access, tool, approve_forget and tool.name == "forget_memory") for tool in access.tools]
+    return FunctionToolset(made, max_retries=MAX_RETRIES, id=id)
+
+
+def _tool(access: Access, tool: AgentTool, requires_approval: bool) -> Tool[Any]:
+    def call(ctx: RunContext[Any], **arguments: Any) -> ToolReturn:
+        """Synchronous, so that pydantic-ai runs it in a thread: parallel calls do not wait for each other."""
+        toolbox = access.toolbox(ctx.deps)
+        try:
+            result = toolbox.call(tool.name, arguments)
+        except KnowledgeError as error:
+            if _a_model_can_mend(error) and not ctx.last_attempt:
+                raise ModelRetry(str(error)) from error
+            raise ToolFailed(str(error)) from error
+        return ToolReturn(result.text, metadata=result.data)
+
+    made = Tool[Any].from_schema(call, tool.name, tool.description, tool.parameters, takes_ctx=True)
+    made.function_schema.validator = ARGUMENTS
+    made.requires_approval = requires_approval
+    made.metadata = {"title": tool.title, "read_only": tool.read_only, "destructive": tool.destructive}
+    return made
+
+
+def _a_model_can_mend(error: KnowledgeError) -> bool:
+    return error.exit_code == 2 and not isinstance(error, SettingsError | VaultError)
+
+
+def _object(value: Any) -> Any:
+    """`null` and an empty text mean no arguments; anything else that is no object is refused with a retry."""
+    return {} if value is None or value == "" else value
+
+
+ARGUMENTS = SchemaValidator(
+    core_schema.no_info_before_validator_function(_object, core_schema.dict_schema(core_schema.str_schema()))
+)
+"""Any JSON object: what is in it is read by the tools, which say what would be right."""

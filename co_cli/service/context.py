@@ -1,0 +1,254 @@
+"""Which notes belong beside a prompt before anybody asks for them, and why.
+
+Notes marked `loading: always`; notes marked `loading: contextual` that have to do with the prompt; and memories that
+nobody marked, when the evidence is strong. Evidence is absolute: how far the cosine stands above what unrelated texts
+reach in this space, plus the share of the sentence's words that the passage has, rare words counting more. It is never
+a score of a ranking, because the best of a bad lot scores well there. Pure choice: nothing is written, cut or fenced.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from statistics import median
+from typing import Literal, NamedTuple
+
+from co_cli.embedding.space import Embedder, Vector
+from co_cli.errors import EmbeddingError, KnowledgeError, SettingsError
+from co_cli.index.match import WordQuery, read_query
+from co_cli.index.vectors import StoredSpace
+from co_cli.index.words import WordMatch
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.notes.excerpt import excerpt
+from co_cli.notes.moments import read_moment
+from co_cli.notes.note import Note
+from co_cli.notes.refs import without_lines
+from co_cli.values import Filters
+
+Why = Literal["always", "contextual", "recalled"]
+
+STRONG = 0.8
+"""Evidence for a memory that nobody marked. In the sample vault none of 80 everyday prompts reaches it, and most
+questions that use a memory's words do; at 0.7 one prompt in forty does."""
+RELATED = 0.55
+"""Evidence for a note whose author marked it `contextual`: 3 of the 80 prompts bring one of four such notes along."""
+MOST_RECALLED, MOST_CONTEXTUAL, MOST_ALWAYS = 2, 3, 50
+LEAST_WORDS, LEAST_OF_MANY = 2, 3
+"""Telling words of a sentence, and of one that is the smaller part of a prompt: a greeting or `I have five minutes`
+shares its words with too many notes, and a single word such as `continue` anyway."""
+MOST_SENTENCES = 8
+LONGEST_SENTENCE = 500
+CANDIDATES = 8
+NEIGHBOURS = 50
+"""Of which the median stands for noise where nobody measured the space's own."""
+MARKS = ("always", "contextual")
+OWN_WORDS = ("user", "agent")
+"""Who must have said a memory that comes unasked: what a web page or an import says waits until it is recalled."""
+SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|(?<=[\u3002\uff01\uff1f])|\n+")
+QUERY_SIGNS = str.maketrans({'"': " ", "-": " "})
+"""They ask a search for phrases and against words, which a prompt does not mean."""
+
+
+class ContextNote(NamedTuple):
+    """A note, or the part of an article, that belongs beside the prompt."""
+
+    ref: str
+    title: str
+    provenance: str
+    text: str
+    why: Why
+    evidence: float | None
+    """How strongly it has to do with the prompt; None for one that is always there."""
+
+
+class Context(NamedTuple):
+    """The notes for one prompt, most important first, and what could not be asked."""
+
+    notes: list[ContextNote]
+    degraded: list[str]
+
+
+class Asked(NamedTuple):
+    """One sentence of the prompt, ready to be compared."""
+
+    words: WordQuery
+    vector: Vector | None
+
+
+class Comparing(NamedTuple):
+    """The prompt's sentences, and the space in which they can be compared by meaning, if there is one."""
+
+    asked: list[Asked]
+    active: StoredSpace | None
+    embedder: Embedder | None
+
+
+def always_there(kb: KnowledgeBase, seen: Collection[str], now: float) -> Context:
+    """Notes marked `loading: always` that were not `seen` in the conversation: by importance, then newest first."""
+    try:
+        rows = kb.index.docs(Filters(fields=(("loading", "always"),)), MOST_ALWAYS)
+    except KnowledgeError as error:
+        return Context([], [f"no notes were added: {error}"])
+    notes = [note for row in rows if row.ref not in seen and (note := _open(kb, row.ref, now))]
+    notes.sort(key=_importance, reverse=True)
+    return Context([_context_note(note.ref, note, "always", None) for note in notes], [])
+
+
+def matching(kb: KnowledgeBase, prompt: str, seen: Collection[str], now: float) -> Context:
+    """Notes that have to do with the prompt and were not `seen`. As slow as the embedder, which may fail."""
+    sentences = _sentences(prompt)
+    if not sentences:
+        return Context([], [])
+    try:
+        active, embedder, degraded = _space(kb)
+        asked, problem = _asked(sentences, embedder)  # before the snapshot: it may take its time
+        degraded += [problem] if problem else []
+        with kb.index.snapshot():  # one moment: a passage found is a passage that can be opened
+            return Context(_matched(kb, Comparing(asked, active, embedder), seen, now), degraded)
+    except KnowledgeError as error:
+        return Context([], [f"nothing was recalled: {error}"])
+
+
+def _matched(kb: KnowledgeBase, comparing: Comparing, seen: Collection[str], now: float) -> list[ContextNote]:
+    if comparing.active is not None and kb.index.spaces().active != comparing.active:
+        comparing = comparing._replace(active=None)  # another space took over meanwhile: words must do
+    found: list[ContextNote] = []
+    contextual = Filters(fields=(("loading", "contextual"),))
+    if kb.index.docs(contextual, 1):
+        evidence = _evidence(kb, comparing, contextual)
+        found += _chosen(kb, evidence, RELATED, MOST_CONTEXTUAL, "contextual", seen, now)
+    seen = {*seen, *(without_lines(note.ref) for note in found)}
+    evidence = _evidence(kb, comparing, Filters(sources=("memory",)))
+    return [*found, *_chosen(kb, evidence, STRONG, MOST_RECALLED, "recalled", seen, now)]
+
+
+def _chosen(
+    kb: KnowledgeBase,
+    evidence: dict[int, float],
+    least: float,
+    most: int,
+    why: Why,
+    seen: Collection[str],
+    now: float,
+) -> list[ContextNote]:
+    """The notes with the strongest evidence, each once, opened from its file."""
+    enough = [passage for passage, strength in evidence.items() if strength >= least]
+    enough.sort(key=lambda passage: -evidence[passage])
+    chosen: dict[str, ContextNote] = {}
+    for passage in kb.index.passages(enough):
+        if len(chosen) == most:
+            break
+        if passage.ref in seen or passage.ref in chosen:
+            continue
+        note = _open(kb, passage.ref, now)
+        if note is None or (why == "recalled" and not _may_come_unasked(note)):
+            continue
+        article = passage.source != "memory"
+        ref = f"{passage.ref}#L{passage.first_line}-{passage.last_line}" if article else passage.ref
+        chosen[passage.ref] = _context_note(ref, note, why, round(evidence[passage.id], 3))
+    return list(chosen.values())
+
+
+def _evidence(kb: KnowledgeBase, comparing: Comparing, filters: Filters) -> dict[int, float]:
+    """Each passage that may have to do with the prompt, with the evidence of the sentence that it fits best."""
+    strongest: dict[int, float] = {}
+    active, embedder = comparing.active, comparing.embedder
+    for words, vector in comparing.asked:
+        matches = kb.index.search(words, filters, CANDIDATES, relaxed=True)
+        cosines: dict[int, float] = {}
+        noise = 1.0
+        if active is not None and embedder is not None and vector is not None:
+            noise = embedder.space.noise
+            near = kb.index.nearest(active, vector, filters, CANDIDATES if noise > -1 else NEIGHBOURS)
+            if noise <= -1:
+                noise = median([neighbour.cosine for neighbour in near]) if near else 1.0
+            cosines = {neighbour.passage_id: neighbour.cosine for neighbour in near[:CANDIDATES]}
+            missing = [match.passage_id for match in matches if match.passage_id not in cosines]
+            cosines.update(kb.index.cosines(active, vector, missing))
+        for passage in dict.fromkeys([*(match.passage_id for match in matches), *cosines]):
+            above = max(0.0, cosines.get(passage, noise) - noise) / (1 - noise) if noise < 1 else 0.0
+            shared = kb.index.coverage(words, [WordMatch(passage, doc_id=0, rank=0.0, all_terms=False)])
+            strongest[passage] = max(strongest.get(passage, 0.0), above + shared)
+    return strongest
+
+
+def _space(kb: KnowledgeBase) -> tuple[StoredSpace | None, Embedder | None, list[str]]:
+    """The space that answers by meaning, and its embedder; without either, words must do."""
+    if kb.settings.search_backend != "hybrid" or kb.embedders.space is None:
+        return None, None, []
+    active = kb.index.spaces().active
+    embedder = kb.embedders.of(active.space) if active else None
+    if embedder is None:
+        return None, None, ["compared by words: no vectors can be asked"]
+    return active, embedder, []
+
+
+def _asked(sentences: list[str], embedder: Embedder | None) -> tuple[list[Asked], str | None]:
+    queries = [(sentence, read_query(sentence.translate(QUERY_SIGNS))) for sentence in sentences]
+    half = sum(len(words.wanted) for _, words in queries) / 2
+    telling = [
+        (sentence, words)
+        for sentence, words in queries
+        if len(words.wanted) >= (LEAST_WORDS if len(words.wanted) >= half else LEAST_OF_MANY)
+    ]
+    vectors: list[Vector | None] = [None] * len(telling)
+    problem = None
+    if embedder is not None and telling:
+        try:
+            vectors = embedder.embed([sentence for sentence, _ in telling], "query")
+        except (EmbeddingError, SettingsError) as error:
+            problem = f"compared by words: {error}"
+    return [Asked(words, vector) for (_, words), vector in zip(telling, vectors, strict=True)], problem
+
+
+def _sentences(prompt: str) -> list[str]:
+    """Each is compared by itself: a question between a greeting and a thank-you is still that question.
+
+    Of a long prompt the beginning and the end, where people say what they want.
+    """
+    parts = [part.strip()[:LONGEST_SENTENCE] for part in _split(prompt) if part and part.strip()]
+    if len(parts) > MOST_SENTENCES:
+        half = MOST_SENTENCES // 2
+        parts = [*parts[:half], *parts[-half:]]
+    return list(dict.fromkeys(parts))
+
+
+def _split(prompt: str) -> Iterable[str]:
+    edge = MOST_SENTENCES * LONGEST_SENTENCE
+    if len(prompt) > 2 * edge:  # megabytes that somebody pasted are not taken apart
+        prompt = f"{prompt[:edge]}\n{prompt[-edge:]}"
+    return SENTENCE_END.split(prompt)
+
+
+def _open(kb: KnowledgeBase, ref: str, now: float) -> Note | None:
+    """The note as its file says it now; None if it is gone or no longer holds."""
+    try:
+        note = kb.note(ref)
+    except KnowledgeError:
+        return None  # forgotten, or unreadable, since it was indexed: there is nothing to add
+    return note if _holds(note, now) else None
+
+
+def _holds(note: Note, now: float) -> bool:
+    since, until = read_moment(note.metadata.get("valid_from")), read_moment(note.metadata.get("valid_until"))
+    if until is not None and until % 86_400 == 0:
+        until += 86_400  # a date includes its day
+    superseded = bool(note.metadata.get("superseded_by"))
+    return not superseded and (since is None or since <= now) and (until is None or now < until)
+
+
+def _may_come_unasked(note: Note) -> bool:
+    return note.provenance.casefold() in OWN_WORDS and note.metadata.get("loading") not in MARKS
+
+
+def _importance(note: Note) -> float:
+    value = note.metadata.get("importance")
+    return float(value) if isinstance(value, int | float) else 0.5
+
+
+def _context_note(ref: str, note: Note, why: Why, evidence: float | None) -> ContextNote:
+    try:
+        lines = excerpt(ref, note)
+    except KnowledgeError:
+        lines = note.body.split("\n")  # shorter than when it was indexed
+    return ContextNote(ref, note.title, note.provenance, "\n".join(lines).strip(), why, evidence)

@@ -1,0 +1,268 @@
+"""Knowledge as pydantic-ai knows a capability: lazy, from a spec, combined, with anybody's dependencies."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ImportString, TypeAdapter
+from pydantic_ai import Agent, RunContext
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.exceptions import UserError
+from pydantic_ai.models.test import TestModel
+
+from co_cli.agent import CoDeps, Knowledge, agent, knowledge_toolset
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.tools import TOOLS
+from tests.agent.scripted import Script, Turn, returned
+from tests.vault import Vault
+
+combines = pytest.mark.skipif(
+    not hasattr(AbstractCapability, "combine"), reason="this pydantic-ai does not combine capabilities of one id yet"
+)
+
+
+def tools_of(script: Script) -> list[str]:
+    return [tool.name for tool in script.infos[-1].function_tools]
+
+
+def test_constructing_touches_nothing(home: Path, tmp_path: Path) -> None:
+    Agent(Script().model, capabilities=[Knowledge(tmp_path / "nowhere"), Knowledge(id="own")])
+
+    assert list(home.rglob("*")) == []
+
+
+def test_importing_the_door_imports_no_agent_library_and_the_ready_agent_opens_no_vault(home: Path) -> None:
+    code = """
+import sys, co_cli.agent
+assert "pydantic_ai" not in sys.modules
+from co_cli.agent import CoDeps
+assert "pydantic_ai" not in sys.modules
+from co_cli.agent import Knowledge, agent, knowledge_toolset
+assert agent.name == "co"
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=home)
+
+    assert list(home.rglob("*")) == []
+
+
+def test_a_vault_is_opened_once_a_process(vault: Vault, data_dir: Path) -> None:
+    first = Knowledge(vault.root, data_dir=data_dir)
+    second = Knowledge(str(vault.root), data_dir=str(data_dir))
+
+    kb = first.access.toolbox(None).kb
+
+    assert second.access.toolbox(None).kb is kb
+    assert CoDeps.open(vault.root, data_dir).knowledge_base is kb
+    kb.close()
+
+
+def test_it_stays_the_same_vault_when_the_program_changes_its_folder(
+    home: Path, tmp_path: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Vault(home / "notes").write("memories/oak.md", "Oaks live long.")
+    elsewhere = tmp_path / "elsewhere"
+    Vault(elsewhere / "notes").write("memories/elm.md", "Elms live long.")
+    recall: Turn = [("recall_memory", {"query": "which live long"})]
+    script = Script(recall, "Oaks.", recall, "Oaks.")
+    agent = Agent(script.model, capabilities=[Knowledge("notes", data_dir=data_dir)])
+
+    first = agent.run_sync("Which trees live long?")
+    monkeypatch.chdir(elsewhere)
+    second = agent.run_sync("Which trees live long?")
+
+    for result in (first, second):
+        assert returned(result.all_messages(), "recall_memory")[0]["hits"][0]["ref"] == "memory:oak"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "problem"),
+    [
+        ("CO_VAULT", "/nowhere/at/all", "/nowhere/at/all"),
+        ("CO_KNOWLEDGE_SEARCH_BACKEND", "telepathy", "search_backend is one of grep, fts5, hybrid"),
+    ],
+)
+def test_wrong_settings_are_a_clear_error_at_first_use(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, problem: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with_context = Agent(Script("Well.").model, capabilities=[Knowledge()])
+    with_tools = Agent(Script([("recall_memory", {"query": "oaks"})]).model, toolsets=[knowledge_toolset()])
+
+    for wrong in (with_context, with_tools):
+        with pytest.raises(UserError, match="the knowledge base cannot be opened") as error:
+            wrong.run_sync("Hello!")
+        assert problem in str(error.value)
+
+
+def test_mistakes_in_its_own_arguments_are_told_at_once(kb: KnowledgeBase) -> None:
+    with pytest.raises(UserError, match="there is no tool recall; the tools are"):
+        Agent(Script().model, capabilities=[Knowledge(tools=["recall"])])
+    with pytest.raises(UserError, match="not both"):
+        knowledge_toolset("notes", knowledge_base=kb)
+
+
+@pytest.mark.parametrize("written", ["yaml", "json"])
+def test_an_agent_comes_from_a_spec_file(vault: Vault, data_dir: Path, tmp_path: Path, written: str) -> None:
+    vault.write("memories/oak.md", "---\nloading: always\n---\nOaks live long.")
+    told = {"vault": str(vault.root), "data_dir": str(data_dir), "read_only": True, "context_tokens": 300}
+    spec = {"instructions": "Be brief.", "capabilities": [{"Knowledge": told}]}
+    file = tmp_path / f"agent.{written}"
+    file.write_text(json.dumps(spec))  # JSON is YAML too
+    script = Script([("recall_memory", {"query": "oaks"})], "Long.")
+
+    made = Agent.from_file(file, custom_capability_types=[Knowledge], model=script.model)
+    result = made.run_sync("How old do oaks get?")
+
+    assert returned(result.all_messages(), "recall_memory")[0]["hits"][0]["ref"] == "memory:oak"
+    assert "save_memory" not in tools_of(script)
+    assert result.metadata is not None
+    assert result.metadata["knowledge"]["budget"] == 300
+
+
+def test_a_spec_may_name_it_alone_or_with_its_vault(vault: Vault) -> None:
+    bare = Agent.from_spec({"capabilities": ["Knowledge"]}, custom_capability_types=[Knowledge], model="test")
+    placed = Agent.from_spec(
+        {"capabilities": [{"Knowledge": str(vault.root)}]}, custom_capability_types=[Knowledge], model="test"
+    )
+
+    found: list[Any] = []
+    for made in (bare, placed):
+        made.root_capability.apply(lambda one: found.append(one) if isinstance(one, Knowledge) else None)
+    assert [one.vault for one in found] == [None, str(vault.root)]
+    assert Knowledge.get_serialization_name() == "Knowledge"
+
+
+@combines
+def test_two_of_one_id_become_one_and_what_either_forbids_stays_forbidden(kb: KnowledgeBase, vault: Vault) -> None:
+    vault.write("memories/oak.md", "---\nloading: always\n---\nOaks live long.")
+    script = Script("Well.")
+    given = [
+        Knowledge(knowledge_base=kb, read_only=True, tools=["recall_memory", "save_memory"]),
+        Knowledge(approve_forget=True, context_tokens=500),
+    ]
+
+    result = Agent(script.model, capabilities=given).run_sync("Hello!")
+
+    assert tools_of(script) == ["recall_memory"]
+    assert script.told.count("Oaks live long") == 1
+    assert result.metadata is not None
+    assert result.metadata["knowledge"]["budget"] == 500
+
+
+@combines
+def test_two_vaults_under_one_id_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="name different vaults"):
+        Agent(Script("Well.").model, capabilities=[Knowledge(tmp_path / "a"), Knowledge(tmp_path / "b")]).run_sync("Hi")
+
+
+def test_two_vaults_under_two_ids_stand_side_by_side(tmp_path: Path, data_dir: Path) -> None:
+    mine, team = Vault(tmp_path / "mine"), Vault(tmp_path / "team")
+    mine.write("memories/oak.md", "Oaks live long.")
+    team.write("memories/elm.md", "Elms live shorter.")
+    script = Script([("recall_memory", {"query": "oaks"}), ("team_recall_memory", {"query": "elms"})], "Both.")
+    given = [
+        Knowledge(mine.root, data_dir=data_dir),
+        Knowledge(team.root, data_dir=data_dir, id="team", context=False).prefix_tools("team"),
+    ]
+
+    result = Agent(script.model, capabilities=given).run_sync("Oaks? Elms?")
+
+    assert returned(result.all_messages(), "recall_memory")[0]["hits"][0]["ref"] == "memory:oak"
+    assert returned(result.all_messages(), "team_recall_memory")[0]["hits"][0]["ref"] == "memory:elm"
+
+
+def test_it_gives_the_tools_that_were_asked_for_and_speaks_of_no_others(kb: KnowledgeBase) -> None:
+    script = Script("Well.", "Well.", "Well.")
+
+    Agent(script.model, capabilities=[Knowledge(knowledge_base=kb)]).run_sync("Hello!")
+    assert tools_of(script) == [tool.name for tool in TOOLS]
+    assert "save_memory" in script.instructions
+
+    Agent(script.model, capabilities=[Knowledge(knowledge_base=kb, read_only=True)]).run_sync("Hello!")
+    assert not {"save_memory", "save_article", "update_memory", "forget_memory"} & set(tools_of(script))
+    assert "save_memory" not in script.instructions
+
+    Agent(script.model, capabilities=[Knowledge(knowledge_base=kb, tools=["read_note"])]).run_sync("Hello!")
+    assert tools_of(script) == ["read_note"]
+    assert "recall_memory" not in script.instructions
+
+
+def test_instructions_stay_the_same_so_that_a_prompt_cache_holds(knowledge: Knowledge, vault: Vault) -> None:
+    script = Script([("save_memory", {"content": "Oaks live long."})], "Saved.", "Long.")
+    agent = Agent(script.model, capabilities=[knowledge])
+
+    first = agent.run_sync("Remember that oaks live long.")
+    agent.run_sync("How long do oaks live?", message_history=first.all_messages())
+
+    told = {message.instructions for request in script.requests for message in request if message.kind == "request"}
+    assert len(told) == 1
+
+
+def test_every_tool_has_a_schema_that_the_test_model_can_fill(knowledge: Knowledge) -> None:
+    agent = Agent(TestModel(), capabilities=[knowledge])
+
+    result = agent.run_sync("Try everything.")
+
+    called = {
+        part.tool_name for message in result.all_messages() for part in message.parts if part.part_kind == "tool-call"
+    }
+    assert called == {tool.name for tool in TOOLS}
+
+
+@dataclass
+class Harbour:
+    """Somebody's dependencies, which know nothing of ours."""
+
+    name: str
+
+
+def test_it_works_with_anybodys_dependencies(knowledge: Knowledge) -> None:
+    script = Script([("harbour_name", {}), ("save_memory", {"content": "Lannick has a bakery."})], "Done.")
+    agent = Agent(script.model, deps_type=Harbour, capabilities=[knowledge], toolsets=[])
+
+    @agent.tool
+    def harbour_name(ctx: RunContext[Harbour]) -> str:
+        return ctx.deps.name
+
+    result = agent.run_sync("Go.", deps=Harbour("Lannick"))
+
+    assert "Lannick" in script.told
+    assert returned(result.all_messages(), "save_memory")[0]["outcome"] == "created"
+
+
+def test_own_tools_share_the_knowledge_base_of_their_dependencies(kb: KnowledgeBase, vault: Vault) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    script = Script([("count_notes", {}), ("recall_memory", {"query": "oaks"})], "One.")
+    agent = Agent(script.model, deps_type=CoDeps, capabilities=[Knowledge()])
+
+    @agent.tool
+    def count_notes(ctx: RunContext[CoDeps]) -> str:
+        assert ctx.deps.settings.vault == str(vault.root)
+        return f"{len(ctx.deps.knowledge_base.notes())} at {ctx.deps.clock():.0f}"
+
+    result = agent.run_sync("How many notes?", deps=CoDeps(kb, clock=lambda: 1.0))
+
+    assert "1 at 1" in script.told
+    assert returned(result.all_messages(), "recall_memory")[0]["hits"][0]["ref"] == "memory:oak"
+
+
+def test_the_ready_agent_is_found_as_clai_looks_for_it(
+    vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CO_VAULT", str(vault.root))
+    monkeypatch.setenv("CO_DATA_DIR", str(data_dir))
+    vault.write("memories/oak.md", "Oaks live long.")
+    script = Script([("recall_memory", {"query": "oaks"})], "Long.")
+
+    found = TypeAdapter(ImportString[Any]).validate_python("co_cli.agent:agent")
+    assert found is agent
+    assert found.model is None
+    result = found.run_sync("How old do oaks get?", model=script.model)
+
+    assert returned(result.all_messages(), "recall_memory")[0]["hits"][0]["ref"] == "memory:oak"

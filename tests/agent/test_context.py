@@ -1,0 +1,332 @@
+"""Notes that belong beside a prompt are added to the user's turn: as data, once, within a budget."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic_ai import Agent, ModelMessagesTypeAdapter
+from pydantic_ai.messages import (
+    BinaryContent,
+    ImageUrl,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextContent,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+
+from co_cli.agent import CoDeps, Knowledge, capability
+from co_cli.agent.injection import KEY
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.settings import load_settings
+from tests.agent.scripted import Script, part_text
+from tests.embedding.loopback import OllamaServer
+from tests.vault import Vault
+
+ALWAYS = "---\ntitle: Tone\nloading: always\n---\nSpeak plainly to the harbour masters."
+CONTEXTUAL = "---\ntitle: Apologies\nloading: contextual\n---\nWhen a harbour master is upset, open with an apology."
+UNMARKED = "The spare key of the Lannick harbour hangs in the bakery."
+
+
+@pytest.fixture(autouse=True)
+def notes(vault: Vault) -> None:
+    vault.write("memories/tone.md", ALWAYS)
+    vault.write("memories/apologies.md", CONTEXTUAL)
+    vault.write("memories/lannick-key.md", UNMARKED)
+    vault.write("memories/soup.md", "On Thursdays there is soup at noon.")
+
+
+def injected(metadata: dict[str, Any] | None) -> list[tuple[str, str]]:
+    assert metadata is not None
+    return [(note["ref"], note["why"]) for note in metadata["knowledge"]["injected"]]
+
+
+def refs(metadata: dict[str, Any] | None) -> list[str]:
+    return [ref for ref, _ in injected(metadata)]
+
+
+def context_of(messages: list[ModelMessage]) -> list[TextContent]:
+    """Every piece of the conversation that was added unasked."""
+    prompts = [part for message in messages for part in message.parts if isinstance(part, UserPromptPart)]
+    pieces = [piece for prompt in prompts if not isinstance(prompt.content, str) for piece in prompt.content]
+    return [piece for piece in pieces if isinstance(piece, TextContent) and KEY in (piece.metadata or {})]
+
+
+def test_notes_that_belong_beside_the_prompt_come_with_their_reason(knowledge: Knowledge) -> None:
+    script = Script("In the bakery.")
+
+    result = Agent(script.model, capabilities=[knowledge]).run_sync("Where does the spare key of Lannick hang?")
+
+    assert injected(result.metadata) == [("memory:tone", "always"), ("memory:lannick-key", "recalled")]
+    assert '<note ref="memory:lannick-key" title="Lannick key" provenance="user" why="recalled">' in script.told
+    assert UNMARKED in script.told
+    assert result.metadata is not None
+    assert result.metadata["knowledge"]["degraded"] == []
+
+
+def test_a_contextual_note_comes_when_it_has_to_do_with_the_prompt(knowledge: Knowledge) -> None:
+    script = Script("Sorry!", "Hello!")
+    agent = Agent(script.model, capabilities=[knowledge])
+
+    upset = agent.run_sync("The harbour master is upset. Write to him.")
+    assert ("memory:apologies", "contextual") in injected(upset.metadata)
+
+    assert refs(agent.run_sync("Write a haiku about autumn.").metadata) == ["memory:tone"]
+
+
+def test_context_stands_behind_the_prompt_in_the_same_turn_however_the_agent_is_run(knowledge: Knowledge) -> None:
+    script = Script(*["Plainly."] * 4)
+    agent = Agent(script.model, capabilities=[knowledge])
+
+    async def every_way() -> None:
+        await agent.run("How do I speak?")
+        async with agent.run_stream("How do I speak?") as streamed:
+            assert await streamed.get_output() == "Plainly. "
+        assert refs(streamed.metadata) == ["memory:tone"]
+        async with agent.iter("How do I speak?") as run:
+            async for _ in run:
+                pass
+        assert run.result is not None
+        assert refs(run.result.metadata) == ["memory:tone"]
+
+    asyncio.run(every_way())
+    agent.run_sync("How do I speak?")
+
+    assert len(script.requests) == 4
+    for request in script.requests:
+        (turn,) = request  # what the model gets is one turn: the prompt, then the notes
+        question, context = turn.parts
+        assert isinstance(turn, ModelRequest)
+        assert part_text(question) == "How do I speak?"
+        assert part_text(context).startswith("<knowledge>\n")
+        assert part_text(context).endswith("\n</knowledge>")
+        assert "harbour masters" not in (turn.instructions or "")
+
+
+def test_a_note_is_added_once_a_conversation(knowledge: Knowledge) -> None:
+    script = Script("In the bakery.", "Still there.", "There.", "Anew.")
+    agent = Agent(script.model, capabilities=[knowledge])
+
+    first = agent.run_sync("Where does the spare key of Lannick hang?")
+    second = agent.run_sync("Where does the spare key of Lannick hang?", message_history=first.all_messages())
+    assert refs(second.metadata) == []
+    assert script.everything.count(UNMARKED) == 1
+
+    stored = ModelMessagesTypeAdapter.validate_json(second.all_messages_json())
+    third = agent.run_sync("The spare key of Lannick hangs where?", message_history=stored)
+    assert refs(third.metadata) == []
+
+    other = agent.run_sync("Where does the spare key of Lannick hang?")
+    assert refs(other.metadata) == ["memory:tone", "memory:lannick-key"]
+
+
+def test_a_note_that_a_tool_showed_or_took_is_not_added_again(knowledge: Knowledge) -> None:
+    script = Script(
+        [("read_note", {"ref": "memory:lannick-key"}), ("save_memory", {"content": "The bell of Tresk is bronze."})],
+        "In the bakery.",
+        "In the bakery; bronze.",
+    )
+    agent = Agent(script.model, capabilities=[knowledge])
+
+    first = agent.run_sync("Hello!")
+    stored = ModelMessagesTypeAdapter.validate_json(first.all_messages_json())
+    assert stored == first.all_messages()
+    prompt = "Where does the spare key of Lannick hang? The bell of Tresk is bronze?"
+    second = agent.run_sync(prompt, message_history=stored)
+
+    assert refs(second.metadata) == []
+
+
+def test_runs_at_the_same_time_keep_their_reports_apart(knowledge: Knowledge, vault: Vault) -> None:
+    towns = ["Alba", "Bruges", "Cadiz", "Delft", "Evora", "Fermo", "Ghent", "Huesca"]
+    for town in towns:
+        vault.write(f"memories/{town.lower()}.md", f"The ferry to {town} leaves from pier {len(town)}.")
+    script = Script(*["Well."] * len(towns))
+    agent = Agent(script.model, capabilities=[knowledge])
+
+    async def all_at_once() -> list[list[str]]:
+        runs = await asyncio.gather(*(agent.run(f"Where does the ferry to {town} leave?") for town in towns))
+        return [refs(run.metadata) for run in runs]
+
+    told = asyncio.run(all_at_once())
+
+    assert [found[1] for found in told] == [f"memory:{town.lower()}" for town in towns]
+
+
+def test_a_history_that_lost_its_metadata_is_still_recognised(knowledge: Knowledge) -> None:
+    script = Script("Plainly.", "Plainly.")
+    agent = Agent(script.model, capabilities=[knowledge])
+    first = agent.run_sync("How do I speak?").all_messages()
+    bare: list[ModelMessage] = [
+        ModelRequest([UserPromptPart(part_text(part)) for part in message.parts])
+        if isinstance(message, ModelRequest)
+        else message
+        for message in first
+    ]
+
+    assert refs(agent.run_sync("How do I speak?", message_history=bare).metadata) == []
+
+
+@pytest.mark.parametrize("metadata", [None, 5, [], {}, {"hits": 5}, {"hits": [5, {}, {"whole": True}]}, {KEY: 5}])
+def test_a_history_with_odd_metadata_harms_nobody(knowledge: Knowledge, metadata: Any) -> None:
+    call = ToolCallPart("recall_memory", {"query": "oaks"}, tool_call_id="one")
+    history = [
+        ModelRequest([UserPromptPart([TextContent("<knowledge>\nOaks?", metadata=metadata)])]),
+        ModelResponse([call]),
+        ModelRequest([ToolReturnPart("recall_memory", "absent", tool_call_id="one", metadata=metadata)]),
+        ModelResponse([TextPart("None.")]),
+    ]
+
+    result = Agent(Script("Well.").model, capabilities=[knowledge]).run_sync("Hello!", message_history=history)
+
+    assert refs(result.metadata) == ["memory:tone"]
+
+
+def test_what_does_not_fit_the_budget_is_cut_and_named(vault: Vault, kb: KnowledgeBase) -> None:
+    sentence = "A harbour master likes a plain word more than a long one. "
+    vault.write("memories/long.md", f"---\ntitle: Long\nloading: always\nimportance: 1\n---\n{sentence * 60}")
+    script = Script("Well.")
+
+    result = Agent(script.model, capabilities=[Knowledge(knowledge_base=kb, context_tokens=200)]).run_sync("Hello!")
+
+    assert result.metadata is not None
+    report = result.metadata["knowledge"]
+    assert refs(result.metadata) == ["memory:long"]
+    assert [note["ref"] for note in report["cut"]] == ["memory:long", "memory:tone"]
+    assert report["cut"][0]["tokens"] > 500
+    (context,) = context_of(result.all_messages())
+    assert len(context.content) <= 200 * 4
+    assert "read_note opens all of it" in context.content
+    assert context.metadata[KEY]["cut"] == report["cut"]
+
+
+def test_a_budget_that_holds_nothing_adds_nothing(kb: KnowledgeBase) -> None:
+    script = Script("Well.")
+
+    result = Agent(script.model, capabilities=[Knowledge(knowledge_base=kb, context_tokens=10)]).run_sync("Hello!")
+
+    assert refs(result.metadata) == []
+    assert script.told == "Hello!"
+
+
+def test_without_context_nothing_is_added(kb: KnowledgeBase) -> None:
+    script = Script("Well.")
+
+    result = Agent(script.model, capabilities=[Knowledge(knowledge_base=kb, context=False)]).run_sync("Hello!")
+
+    assert script.told == "Hello!"
+    assert result.metadata is None
+
+
+def test_the_metadata_of_whoever_runs_it_stays(knowledge: Knowledge) -> None:
+    mine = {"tenant": "lannick"}
+    script = Script("Well.")
+
+    result = Agent(script.model, capabilities=[knowledge], metadata=mine).run_sync("Hello!")
+
+    assert result.metadata is not None
+    assert set(result.metadata) == {"tenant", "knowledge"}
+    assert mine == {"tenant": "lannick"}
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "",
+        [],
+        ["Where does the spare key of Lannick hang?", ImageUrl("http://127.0.0.1/key.png")],
+        [BinaryContent(b"\x89PNG", media_type="image/png")],
+        ["Where does the spare", TextContent("key of Lannick hang?")],
+        "key \ud800 \0 of Lannick",
+        '"Lannick" -key AND (OR NOT',
+        "Where does the spare key of Lannick hang? " + "log line\n" * 400_000,
+    ],
+    ids=["empty", "no parts", "with an image", "an image alone", "parts", "broken text", "query signs", "huge"],
+)
+def test_any_prompt_gets_its_context(knowledge: Knowledge, prompt: Any) -> None:
+    script = Script("Well.")
+
+    result = Agent(script.model, capabilities=[knowledge]).run_sync(prompt)
+
+    assert refs(result.metadata)[0] == "memory:tone"
+    if "spare" in str(prompt) and "TextContent" not in str(prompt):
+        assert "memory:lannick-key" in refs(result.metadata)
+
+
+def test_a_turn_that_arrives_as_history_gets_its_context(knowledge: Knowledge) -> None:
+    script = Script("In the bakery.")
+    turn = ModelRequest([UserPromptPart("Where does the spare key of Lannick hang?")])
+
+    result = Agent(script.model, capabilities=[knowledge]).run_sync(message_history=[turn])
+
+    assert refs(result.metadata) == ["memory:tone", "memory:lannick-key"]
+
+
+def test_a_run_without_a_users_turn_adds_nothing(knowledge: Knowledge) -> None:
+    script = Script("I go on.")
+
+    result = Agent(script.model, capabilities=[knowledge], instructions="Go on.").run_sync()
+
+    assert result.metadata is None
+    assert context_of(result.all_messages()) == []
+
+
+def test_what_no_longer_holds_or_came_from_elsewhere_does_not_come_unasked(kb: KnowledgeBase, vault: Vault) -> None:
+    body = "The spare key of the Lannick harbour hangs in the chapel."
+    vault.write("memories/a.md", f"---\nsuperseded_by: memory:lannick-key\n---\n{body}")
+    vault.write("memories/b.md", f"---\nvalid_until: 2026-03-01\n---\n{body} Once.")
+    vault.write("memories/c.md", f"---\nvalid_from: 2026-06-01\n---\n{body} Soon.")
+    vault.write("memories/d.md", f"---\nprovenance: web\n---\n{body} They say.")
+    script = Script("In the bakery.")
+    agent = Agent(script.model, capabilities=[Knowledge()], deps_type=CoDeps)
+    on_the_second_of_march = CoDeps(kb, clock=lambda: 1772409600.0)
+
+    result = agent.run_sync("Where does the spare key of the Lannick harbour hang?", deps=on_the_second_of_march)
+
+    assert refs(result.metadata) == ["memory:tone", "memory:lannick-key"]
+
+
+@pytest.mark.parametrize("fault", ["slow", "503"])
+def test_an_embedding_server_that_does_not_answer_costs_neither_the_run_nor_what_is_always_there(
+    vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    server = OllamaServer()
+    flags = {"vault": vault.root, "data_dir": data_dir, "embedding_provider": "ollama", "embedding_host": server.url}
+    with KnowledgeBase.open(settings=load_settings(flags)) as kb:
+        kb.sync()
+        server.faults = [fault] * 5
+        monkeypatch.setattr(capability, "CONTEXT_SECONDS", 1.0 if fault == "slow" else 30.0)
+        agent = Agent(Script("Well.").model, capabilities=[Knowledge(knowledge_base=kb)])
+        result = agent.run_sync("Where does the spare key of the Lannick harbour hang?")
+        server.close()  # lets a held answer go
+
+    by_words = ["memory:lannick-key"] if fault == "503" else []
+    assert refs(result.metadata) == ["memory:tone", *by_words]
+    assert result.metadata is not None
+    (degraded,) = result.metadata["knowledge"]["degraded"]
+    assert ("took longer" if fault == "slow" else "compared by words") in degraded
+
+
+def test_files_that_wait_to_be_indexed_do_not_hold_up_the_answer(
+    knowledge: Knowledge, kb: KnowledgeBase, vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(capability, "FRESH_SECONDS", 0.05)
+    script = Script("Well.", "Well.")
+    agent = Agent(script.model, capabilities=[knowledge])
+    kb.sync()
+    vault.write("memories/new.md", "---\nloading: always\n---\nBe brief.")
+
+    with kb.database.writing():  # as another process would that writes for long
+        early = agent.run_sync("Hello!")
+    assert refs(early.metadata) == ["memory:tone"]
+    assert early.metadata is not None
+    assert "still being indexed" in early.metadata["knowledge"]["degraded"][0]
+
+    knowledge.access.toolbox(None).freshener.ensure(30)
+    assert set(refs(agent.run_sync("Hello!").metadata)) == {"memory:new", "memory:tone"}

@@ -1,0 +1,215 @@
+"""Whole conversations with a scripted model: it saves, recalls, updates, forgets, and gets things wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic_ai import Agent
+from pydantic_ai.messages import ModelMessage
+from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
+
+from co_cli.agent import Knowledge, knowledge_toolset
+from co_cli.knowledge_base import KnowledgeBase
+from tests.agent.scripted import Script, Turn, returned
+from tests.vault import Vault
+
+
+def test_a_memory_is_saved_recalled_updated_forgotten_and_can_be_restored(
+    knowledge: Knowledge, kb: KnowledgeBase, vault: Vault
+) -> None:
+    def with_ref(tool: str, **arguments: str) -> Turn:
+        return lambda messages: [(tool, {"ref": returned(messages, "save_memory")[0]["ref"], **arguments})]
+
+    script = Script(
+        [("save_memory", {"content": "Deploys go to the blue pool first.", "tags": ["deploy"]})],
+        "Saved.",
+        [("recall_memory", {"query": "which pool do deploys go to"})],
+        with_ref("update_memory", content="Deploys go to the green pool first."),
+        with_ref("read_note"),
+        "It is green now.",
+        with_ref("forget_memory"),
+        [("recall_memory", {"query": "which pool do deploys go to"})],
+        "Forgotten.",
+    )
+    agent = Agent(script.model, capabilities=[knowledge])
+
+    saved = agent.run_sync("Remember that deploys go to the blue pool first.")
+    (receipt,) = returned(saved.all_messages(), "save_memory")
+    assert receipt["outcome"] == "created"
+    assert receipt["read_back"]
+    assert receipt["found_again"]
+    assert "provenance: agent" in vault.read(receipt["path"])
+
+    changed = agent.run_sync("No, green.", message_history=saved.all_messages())
+    (found,) = returned(changed.all_messages(), "recall_memory")
+    assert found["state"] == "found"
+    assert [hit["ref"] for hit in found["hits"]] == [receipt["ref"]]
+    (opened,) = returned(changed.all_messages(), "read_note")
+    assert opened["text"] == "Deploys go to the green pool first."
+    assert "green pool" in vault.read(receipt["path"])
+
+    gone = agent.run_sync("Forget it.", message_history=changed.all_messages())
+    assert returned(gone.all_messages(), "recall_memory")[-1]["state"] == "absent"
+    assert vault.notes() == []
+
+    assert kb.restore(receipt["ref"]).outcome == "restored"
+    assert "green pool" in vault.read(receipt["path"])
+
+
+def test_twenty_saves_and_recalls_in_one_response_run_in_parallel(
+    knowledge: Knowledge, kb: KnowledgeBase, vault: Vault
+) -> None:
+    towns = ["Alba", "Bruge", "Cadiz", "Delft", "Evora", "Fermo", "Ghent", "Huesca", "Ivrea", "Jaca"]
+    saves = [
+        ("save_memory", {"content": f"The key of {town} hangs behind door {at}."}) for at, town in enumerate(towns)
+    ]
+    recalls = [("recall_memory", {"query": f"where is the key of {town}"}) for town in towns]
+    script = Script([*saves, *recalls], recalls, "All done.")
+
+    result = Agent(script.model, capabilities=[knowledge]).run_sync("Do it all at once.")
+
+    receipts = returned(result.all_messages(), "save_memory")
+    assert [receipt["outcome"] for receipt in receipts] == ["created"] * 10
+    assert len(vault.notes()) == 10
+    answers = returned(result.all_messages(), "recall_memory")
+    assert len(answers) == 20
+    assert [answer["hits"][0]["ref"] for answer in answers[10:]] == [receipt["ref"] for receipt in receipts]
+
+
+def test_arguments_as_models_really_send_them_are_understood(knowledge: Knowledge, vault: Vault) -> None:
+    script = Script(
+        [("save_memory", {"text": "Oaks live for a thousand years.", "tag": "trees, parks", "importance": "0.8"})],
+        [
+            ("recall_memory", {"q": "how old do oaks get", "limit": "5", "tags": None, "category": None}),
+            ("recall_memory", '{"query": "oaks", "tags": "trees", "limit": null}'),
+            ("search_knowledge", {"query": "oaks", "sources": "memories", "detail": "FULL"}),
+            ("list_memories", "null"),
+        ],
+        "Thank you.",
+    )
+
+    result = Agent(script.model, capabilities=[knowledge]).run_sync("Oaks?")
+
+    (receipt,) = returned(result.all_messages(), "save_memory")
+    assert "tags: [trees, parks]" in vault.read(receipt["path"])
+    first, second = returned(result.all_messages(), "recall_memory")
+    assert first["hits"][0]["ref"] == second["hits"][0]["ref"] == receipt["ref"]
+    assert returned(result.all_messages(), "search_knowledge")[0]["hits"][0]["whole"]
+    assert returned(result.all_messages(), "list_memories")[0]["notes"][0]["ref"] == receipt["ref"]
+
+
+def test_an_unknown_ref_comes_back_with_the_closest_ones_and_the_model_mends_it(
+    knowledge: Knowledge, vault: Vault
+) -> None:
+    vault.write("memories/blue-pool.md", "Blue takes traffic first.")
+    script = Script(
+        [("read_note", {"ref": "memory:blue-pol"})],
+        [("read_note", {"ref": "memory:blue-pool"})],
+        "Blue first.",
+    )
+
+    result = Agent(script.model, capabilities=[knowledge]).run_sync("What about the pool?")
+
+    retry = "\n".join(str(part) for part in script.requests[1][-1].parts)
+    assert "memory:blue-pol" in retry
+    assert "did you mean memory:blue-pool" in retry
+    assert "RetryPromptPart" in retry or "outcome='retried'" in retry
+    (opened,) = returned(result.all_messages(), "read_note")[-1:]
+    assert opened["text"] == "Blue takes traffic first."
+    assert result.output == "Blue first."
+
+
+@pytest.mark.parametrize(
+    ("arguments", "cure"),
+    [
+        ({}, "recall_memory needs query"),
+        ({"query": {"text": "oaks"}}, "query is a text"),
+        ({"query": "oaks", "limit": "many"}, "limit is a number from 1 to"),
+        ("[1, 2]", "dict_type"),
+        ("{not json", "JSON"),
+    ],
+)
+def test_wrong_arguments_come_back_with_what_would_be_right(
+    knowledge: Knowledge, arguments: dict[str, Any] | str, cure: str
+) -> None:
+    script = Script([("recall_memory", arguments)], [("recall_memory", {"query": "oaks"})], "None known.")
+
+    result = Agent(script.model, capabilities=[knowledge]).run_sync("Oaks?")
+
+    retry = "\n".join(str(part) for part in script.requests[1][-1].parts)
+    assert cure in retry
+    assert "RetryPromptPart" in retry or "outcome='retried'" in retry
+    assert returned(result.all_messages(), "recall_memory")[-1]["state"] == "absent"
+
+
+def test_a_model_that_never_gets_it_right_does_not_end_the_run(knowledge: Knowledge) -> None:
+    wrong: list[Turn] = [[("read_note", {"ref": f"memory:nothing-{at}"})] for at in range(5)]
+    script = Script(*wrong, "I could not find it.")
+
+    result = Agent(script.model, capabilities=[knowledge]).run_sync("Read me the note.")
+
+    assert result.output == "I could not find it."
+    assert "no note 'memory:nothing-4'" in script.told
+
+
+def test_something_broken_is_told_and_the_run_goes_on(knowledge: Knowledge, vault: Vault) -> None:
+    vault.path("memories").rmdir()
+    vault.write("memories", "a file where a folder should be")
+    script = Script([("save_memory", {"content": "Oaks live long."})], "I could not save it.")
+
+    result = Agent(script.model, capabilities=[knowledge]).run_sync("Remember oaks.")
+
+    assert result.output == "I could not save it."
+    assert "memories" in script.told
+    assert script.requests[-1][-1].parts[0].outcome == "failed"
+
+
+def test_forgetting_waits_for_approval_only_when_that_was_asked_for(kb: KnowledgeBase, vault: Vault) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    vault.write("memories/elm.md", "Elms live shorter.")
+    turn: list[Turn] = [[("forget_memory", {"ref": "memory:oak"})], "Gone."]
+    script = Script(*turn)
+    approving = Knowledge(knowledge_base=kb, approve_forget=True)
+    agent = Agent(script.model, capabilities=[approving], output_type=[str, DeferredToolRequests])
+
+    asked = agent.run_sync("Forget the oak.")
+    assert isinstance(asked.output, DeferredToolRequests)
+    assert [call.tool_name for call in asked.output.approvals] == ["forget_memory"]
+    assert vault.notes() == ["memories/elm.md", "memories/oak.md"]
+
+    approvals = DeferredToolResults(approvals={asked.output.approvals[0].tool_call_id: True})
+    done = agent.run_sync(message_history=asked.all_messages(), deferred_tool_results=approvals)
+    assert done.output == "Gone."
+    assert vault.notes() == ["memories/elm.md"]
+
+    plain = Script([("forget_memory", {"ref": "memory:elm"})], "Gone.")
+    Agent(plain.model, capabilities=[Knowledge(knowledge_base=kb)]).run_sync("Forget the elm.")
+    assert vault.notes() == []
+
+
+def test_the_tools_alone_work_without_the_capability(kb: KnowledgeBase, vault: Vault) -> None:
+    vault.write("memories/oak.md", "---\nloading: always\n---\nOaks live long.")
+    script = Script([("recall_memory", {"query": "oaks"})], "Long.")
+
+    result = Agent(script.model, toolsets=[knowledge_toolset(knowledge_base=kb)]).run_sync("How old do oaks get?")
+
+    assert returned(result.all_messages(), "recall_memory")[0]["hits"][0]["ref"] == "memory:oak"
+    assert "Oaks live long" not in str(script.requests[0])
+    assert not script.instructions
+
+
+def test_a_file_saved_in_an_editor_is_recalled_by_the_next_call(
+    knowledge: Knowledge, vault: Vault, kb: KnowledgeBase
+) -> None:
+    def edited(messages: list[ModelMessage]) -> Turn:
+        vault.write("memories/elm.md", "The elm by the gate was felled in March.")
+        return [("recall_memory", {"query": "elm by the gate"})]
+
+    script = Script(edited, "In March.")
+    toolbox = knowledge.access.toolbox(None)
+    toolbox.freshener._every = 0.0  # every call asks the files again
+
+    result = Agent(script.model, capabilities=[knowledge]).run_sync("When was it felled?")
+
+    assert returned(result.all_messages(), "recall_memory")[0]["hits"][0]["ref"] == "memory:elm"

@@ -1,0 +1,111 @@
+"""What `co mcp --print-config` prints is what a client starts, from any folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, StdioServerParameters
+
+from co_cli.cli.mcp import HOST, PORT
+from co_cli.cli.parsing import make_parser
+from co_cli.mcp.clients import CLIENTS
+from tests.command import Co
+from tests.house.package import REPOSITORY
+from tests.mcp_server.talking import connected
+from tests.vault import Vault
+
+
+def server_in(config: dict[str, Any]) -> dict[str, Any]:
+    (servers,) = (config[key] for key in ("mcpServers", "servers") if key in config)
+    return servers["co"]
+
+
+def test_the_printed_command_serves_this_vault_from_any_folder(
+    co: Co, vault: Vault, data_dir: Path, tmp_path: Path
+) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    server = server_in(co("mcp", "--print-config", "claude-desktop", "--read-only").json)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    parameters = StdioServerParameters(**server, cwd=elsewhere, env={"HOME": str(elsewhere)})
+
+    with connected(lambda: Client(parameters)) as talk:
+        names = [tool.name for tool in talk.list_tools().tools]
+        found = talk.call_tool("recall_memory", {"query": "how old do oaks get"})
+
+    assert "save_memory" not in names
+    assert found.structured_content["hits"][0]["ref"] == "memory:oak"
+    assert (data_dir / "search.db").exists()
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_each_client_gets_its_own_format_with_the_vault_by_its_whole_path(co: Co, vault: Vault, client: str) -> None:
+    ran = co("mcp", "--print-config", client, "--json")
+    server = server_in(ran.json)
+
+    assert ran.code == 0
+    assert ("servers" in ran.json) == (client == "vscode")
+    assert server.get("type") == (None if client in ("claude-desktop", "cursor") else "stdio")
+    assert os.path.isabs(server["command"])
+    assert server["args"][-5:-2] == ["mcp", "--vault", str(vault.root)]
+    assert CLIENTS[client].place in ran.err
+
+
+def test_claude_code_gets_a_command_for_the_shell(co: Co, vault: Vault) -> None:
+    ran = co("mcp", "--print-config", "claude-code", "--tools", "recall_memory,read_note")
+
+    words = shlex.split(ran.out)
+    assert words[:7] == ["claude", "mcp", "add", "--scope", "user", "co", "--"]
+    assert words[7:10] == [sys.executable, "-m", "co_cli"]
+    assert words[-2:] == ["--tools", "recall_memory,read_note"]
+
+
+@pytest.mark.parametrize(
+    ("client", "secret"),
+    [("claude-code", "${CO_MCP_TOKEN}"), ("cursor", "${env:CO_MCP_TOKEN}"), ("vscode", "${input:co-token}")],
+)
+def test_over_http_the_token_is_named_and_never_written(
+    co: Co, client: str, secret: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CO_MCP_TOKEN", "a-token-that-only-tests-know")
+
+    ran = co("mcp", "--print-config", client, "--http", "--port", "9000", "--json")
+
+    server = server_in(ran.json)
+    assert (server["url"], server["headers"]) == ("http://127.0.0.1:9000/mcp", {"Authorization": f"Bearer {secret}"})
+    assert "only-tests-know" not in ran.out + ran.err
+    if client == "vscode":
+        assert ran.json["inputs"][0]["password"] is True
+        assert ran.json["inputs"][0]["id"] == "co-token"
+
+
+def test_the_command_for_http_leaves_the_token_to_the_shell(co: Co) -> None:
+    line = co("mcp", "--print-config", "claude-code", "--http", "--host", "::1").out.strip()
+
+    assert shlex.split(line)[-4:-2] == ["co", "http://[::1]:8765/mcp"]
+    assert line.endswith('--header "Authorization: Bearer $CO_MCP_TOKEN"')
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/guides/mcp.md"])
+def test_the_configurations_that_the_docs_show_are_ones_that_work(page: str) -> None:
+    file = REPOSITORY / page
+    if not file.exists():
+        pytest.skip("an installed package has no docs beside it")
+    shown = [json.loads(block) for block in re.findall(r"^```json\n(.*?)^```", file.read_text("utf-8"), re.M | re.S)]
+    servers = [server_in(block) for block in shown if "mcpServers" in block or "servers" in block]
+
+    assert servers
+    for server in servers:
+        if "url" in server:
+            assert server["url"] == f"http://{HOST}:{PORT}/mcp"
+            continue
+        assert Path(server["command"]).name == "co"
+        assert server["args"][0] == "mcp"
+        make_parser("mcp").parse_args(server["args"][1:])

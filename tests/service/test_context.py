@@ -1,0 +1,143 @@
+"""Which notes come unasked: few, for good reasons, and hardly ever for a prompt that is about something else."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from shutil import copytree
+
+import pytest
+
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.sample import sample_vault
+from co_cli.service.context import always_there, matching
+from co_cli.settings import load_settings
+from tests.service.everyday_prompts import HELD_OUT, TUNED_ON, with_chatter
+from tests.vault import Vault
+
+NOW = 1_790_000_000.0
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
+    folder = tmp_path_factory.mktemp("sample")
+    copytree(sample_vault(), folder / "vault")
+    with KnowledgeBase.open(folder / "vault", folder / "data") as kb:
+        kb.sync()
+        yield kb
+
+
+def reasons(kb: KnowledgeBase, prompt: str) -> dict[str, str]:
+    return {note.ref.partition("#")[0]: note.why for note in matching(kb, prompt, (), NOW).notes}
+
+
+@pytest.mark.parametrize(
+    "prompts",
+    [TUNED_ON, HELD_OUT, with_chatter(TUNED_ON), with_chatter(HELD_OUT)],
+    ids=["tuned on", "held out", "tuned on, with chatter", "held out, with chatter"],
+)
+def test_an_everyday_prompt_hardly_ever_brings_a_memory_along(sample: KnowledgeBase, prompts: list[str]) -> None:
+    brought = {prompt: reasons(sample, prompt) for prompt in prompts}
+
+    assert len(prompts) == 40
+    assert [prompt for prompt, why in brought.items() if "recalled" in why.values()] == []
+    assert len([prompt for prompt, why in brought.items() if "contextual" in why.values()]) <= 4
+
+
+def test_most_questions_in_a_memorys_own_words_bring_it_along(sample: KnowledgeBase) -> None:
+    lines = (Path(sample_vault()) / "questions.jsonl").read_text("utf-8").splitlines()
+    asked = [question for question in map(json.loads, lines) if question["kind"] == "words"]
+    asked = [question for question in asked if any(ref.startswith("memory:") for ref in question["answers"])]
+    always = {note.ref for note in always_there(sample, (), NOW).notes}
+
+    answered = [
+        question for question in asked if {*reasons(sample, question["question"]), *always} & set(question["answers"])
+    ]
+
+    assert len(asked) >= 35
+    assert len(answered) / len(asked) > 0.7
+
+
+def test_a_question_among_other_sentences_is_still_that_question(sample: KnowledgeBase) -> None:
+    question = "How do I restart plover without sending a warning twice?"
+    alone = reasons(sample, question)
+
+    assert "memory:drain-plover-before-restarting" in alone
+    assert reasons(sample, f"Good morning! I have five minutes. {question} Thanks a lot.") == alone
+    assert reasons(sample, f"{'Some log line that says nothing. ' * 400}\n{question}") == alone
+
+
+def test_what_is_always_there_comes_by_importance(kb: KnowledgeBase, vault: Vault) -> None:
+    for name, importance in (("small", 0.1), ("great", 0.9), ("plain", None)):
+        said = f"importance: {importance}\n" if importance else ""
+        vault.write(f"memories/{name}.md", f"---\nloading: always\n{said}---\nA {name} matter.")
+    kb.sync()
+
+    assert [note.title for note in always_there(kb, (), NOW).notes] == ["Great", "Plain", "Small"]
+    assert [note.title for note in always_there(kb, {"memory:great"}, NOW).notes] == ["Plain", "Small"]
+
+
+def test_of_a_marked_article_the_part_that_fits_comes_with_its_lines(kb: KnowledgeBase, vault: Vault) -> None:
+    sections = "\n\n".join(
+        f"## {name}\n\n{f'All about {name} and nothing else. ' * 40}" for name in ("oaks", "elms", "yews")
+    )
+    vault.write("articles/trees.md", f"---\nloading: contextual\n---\n# Trees\n\n{sections}\n")
+    kb.sync()
+
+    (note,) = matching(kb, "Tell me all about elms", (), NOW).notes
+
+    assert note.why == "contextual"
+    assert note.ref.startswith("article:trees#L")
+    assert "elms" in note.text
+    assert "yews" not in note.text
+
+
+def test_an_article_that_nobody_marked_does_not_come_unasked(kb: KnowledgeBase, vault: Vault) -> None:
+    vault.write("articles/oaks.md", "Oaks live for a thousand years.")
+    kb.sync()
+
+    assert matching(kb, "Do oaks live for a thousand years?", (), NOW).notes == []
+
+
+@pytest.mark.parametrize("choice", [{"search_backend": "fts5"}, {"embedding_provider": "none"}])
+def test_without_meaning_words_are_enough_evidence(vault: Vault, data_dir: Path, choice: dict[str, str]) -> None:
+    vault.write("memories/oaks.md", "Oaks live for a thousand years.")
+    vault.write("memories/soup.md", "On Thursdays there is soup.")
+    settings = load_settings({"vault": vault.root, "data_dir": data_dir, **choice})
+    with KnowledgeBase.open(settings=settings) as kb:
+        kb.sync()
+
+        assert reasons(kb, "Do oaks live for a thousand years?") == {"memory:oaks": "recalled"}
+        assert reasons(kb, "Is the soup a thousand degrees hot?") == {}
+
+
+def test_one_shared_word_is_no_evidence(kb: KnowledgeBase, vault: Vault) -> None:
+    vault.write("memories/next.md", "Continue.")
+    kb.sync()
+
+    assert reasons(kb, "continue") == {}
+
+
+def test_a_vault_that_cannot_be_searched_gives_nothing_and_says_so(
+    kb: KnowledgeBase, vault: Vault, data_dir: Path
+) -> None:
+    vault.write("memories/oak.md", "---\nloading: always\n---\nOaks live long.")
+    kb.close()
+    data_dir.mkdir(exist_ok=True)
+    (data_dir / "search.db").mkdir()
+
+    assert always_there(kb, (), NOW).notes == matching(kb, "Do oaks live long?", (), NOW).notes == []
+    assert "search.db" in always_there(kb, (), NOW).degraded[0]
+
+
+def test_looking_for_context_is_quick(sample: KnowledgeBase) -> None:
+    """As many sentences as are ever looked at, far below what a person notices before the first word."""
+    prompt = " ".join(TUNED_ON[:8])
+    matching(sample, prompt, (), NOW)
+
+    started = time.process_time()
+    matching(sample, prompt, (), NOW)
+
+    assert time.process_time() - started < 1.0
