@@ -1,74 +1,213 @@
-"""`co eval`: how well does search answer questions whose answers are known?"""
+"""`co eval`: how well does search answer questions whose answers are known, and is that better than something plain?"""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import tempfile
+from collections.abc import Generator, Sequence
+from typing import NamedTuple
 
+from co_cli.cli.eval_tables import show_comparisons, show_runs
 from co_cli.cli.opening import open_knowledge_base, print_json
 from co_cli.cli.terminal import ProgressBar, Screen
 from co_cli.errors import InvalidInputError
-from co_cli.evaluation.running import evaluate, evaluate_public
-from co_cli.evaluation.scoring import Scores
-from co_cli.evaluation.sets import read_questions
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.evaluation.methods import Method, default_methods, method
+from co_cli.evaluation.questions import read_questions, require_answers
+from co_cli.evaluation.running import Run, require_vectors, run_set, run_vault, set_name
+from co_cli.evaluation.saved_runs import MarksOf, is_saved, json_text, marks_of, ranking_text, read_marks, rows_of
+from co_cli.evaluation.sets import require_set
+from co_cli.knowledge_base import BACKENDS, KnowledgeBase
 from co_cli.sample import sample_vault
-from co_cli.settings import load_settings
+from co_cli.settings import Settings, load_settings
+
+EPILOG = """\
+Without a SET it asks the questions of the sample vault. A SET becomes notes in
+a temporary vault, is synced and searched as yours is, and is removed again.
+
+methods:
+  co           search as your settings have it
+  co:NAME      one of its backends: grep, fts5, hybrid
+  grep         notes by the share of the words they contain
+  fts5-all     bm25 of what has all the words
+  fts5-any     bm25 of what has any of the words
+  vectors      cosine alone
+  spec         all the words, 0.7 meaning and 0.3 words
+  rrf          reciprocal rank fusion of fts5-any and vectors, k = 60
+  simple       any word, bm25 and cosine normalised: the best simple hybrid
+
+A line of --questions is a question, the notes that answer it, and any label:
+  {"question": "who decides?", "answers": ["memory:slug"], "kind": "people"}
+Your vault is only read.
+
+examples:
+  co eval
+  co eval --questions my-questions.jsonl
+  co eval sets/scifact sets/cosqa --method co --method fts5-any
+  co eval sets/scifact --compare fts5-any co
+  co eval sets/scifact --run scifact.tsv
+  co eval sets/* --json > before.json       and then, after a change:
+  co eval sets/* --compare before.json co
+"""
+
+
+class Choice(NamedTuple):
+    """What to run: methods, and the two to compare if that is wanted."""
+
+    methods: list[Method]
+    compared: tuple[str, str] | None
 
 
 def add_eval(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("set", nargs="*", metavar="SET", help="folders in BEIR's layout (default: the sample vault)")
     parser.add_argument("--questions", metavar="FILE", help="JSON lines of question and answers, for your own vault")
+    parser.add_argument("--method", action="append", metavar="NAME", help="ask only with this one (repeatable)")
     parser.add_argument(
-        "--backend", choices=("grep", "fts5", "hybrid"), action="append", help="which to compare (repeatable)"
+        "--backend", choices=BACKENDS, action="append", metavar="NAME", help="the same as --method co:NAME"
     )
-    parser.epilog = (
-        "A line of --questions is\n"
-        '  {"question": "who decides?", "answers": ["memory:slug"], "kind": "any label"}\n\n'
-        "examples:\n  co eval\n  co eval --questions my-questions.jsonl --backend fts5 --backend hybrid\n"
-        "  co eval sets/scifact sets/cosqa\n"
+    parser.add_argument(
+        "--compare",
+        nargs=2,
+        metavar=("A", "B"),
+        help="is B better than A? methods, or files of --json (FILE.json:METHOD for another one than co)",
     )
+    parser.add_argument(
+        "--run", dest="ranking", metavar="FILE", help="write the first method's ranking: question, document, score"
+    )
+    parser.add_argument("--corpus", metavar="DIR", help="where corpus.jsonl is, for a SET of questions only")
+    parser.add_argument("--kinds", action="store_true", help="with several sets, too, show each kind of question")
+    parser.add_argument("--all-kinds", action="store_true", help="ask also the kinds that a set leaves out")
+    parser.epilog = EPILOG
     parser.set_defaults(run=evaluate_command)
 
 
 def evaluate_command(options: argparse.Namespace) -> int:
-    backends = options.backend or ["hybrid"]
-    rows: list[tuple[str, str, str, Scores]] = []
+    choice = _choice(options)
     settings = load_settings({"vault": options.vault, "data_dir": options.data_dir})
-    for folder in options.set:
-        if not os.path.exists(os.path.join(folder, "corpus.jsonl")):
-            raise InvalidInputError(f"{folder}: a set is a folder with corpus.jsonl, queries.jsonl and qrels.tsv")
-        for backend in backends:
-            bar = ProgressBar(os.path.basename(folder))
-            with tempfile.TemporaryDirectory(prefix="co-eval-") as work:
-                scores = evaluate_public(folder, work, settings, backend, bar)
-            bar.done()
-            rows.append((os.path.basename(os.path.normpath(folder)), backend, "all", scores))
-    if not options.set:
-        with tempfile.TemporaryDirectory(prefix="co-eval-") as work:
-            kb = open_knowledge_base(options) if options.questions else KnowledgeBase.open(sample_vault(), work)
-            with kb:
-                kb.sync(
-                    ProgressBar("indexing")
-                )  # to the end, however slow the provider: figures of half a space mislead
-                questions = read_questions(options.questions or os.path.join(sample_vault(), "questions.jsonl"))
-                for backend in backends:
-                    bar = ProgressBar("asking")
-                    for kind, scores in evaluate(kb, questions, backend, bar).items():
-                        rows.append(("your vault" if options.questions else "sample vault", backend, kind, scores))
-                    bar.done()
-    if options.json:
-        print_json(
-            [
-                {"set": name, "backend": backend, "kind": kind, **scores._asdict()}
-                for name, backend, kind, scores in rows
-            ]
-        )
+    runs: list[Run] = []
+    try:
+        if choice.methods:
+            _run(options, settings, choice.methods, runs)
+    except KeyboardInterrupt:
+        if runs and not options.json and not choice.compared:
+            show_runs(Screen(), runs, [], kinds=options.kinds)
+        raise
+    if options.ranking and runs:
+        _write(options.ranking, ranking_text(runs[0]))
+    if choice.compared:
+        from co_cli.evaluation.comparing import compare  # numpy takes a while, and only this needs it
+
+        first, second = (_marks(name, runs) for name in choice.compared)
+        comparisons = compare(first, second)
+        if options.json:
+            print_json([{**found._asdict(), "verdict": found.verdict} for found in comparisons])
+            return 0
+        show_comparisons(Screen(), choice.compared, comparisons)
         return 0
-    screen = Screen()
-    screen.line(f"{'set':<18}{'backend':<9}{'kind':<12}{'nDCG@10':>8}{'R@5':>8}{'R@10':>8}{'MRR@10':>8}{'asked':>7}")
-    for name, backend, kind, scores in rows:
-        figures = "".join(f"{value:>8.3f}" for value in scores[:4])
-        screen.line(f"{name:<18}{backend:<9}{kind:<12}{figures}{scores.questions:>7}")
+    if options.json:
+        print(json_text([row for run in runs for row in rows_of(run, settings)]))
+        return 0
+    left_out = [method.name for method in choice.methods if method.name not in {run.method for run in runs}]
+    show_runs(Screen(), runs, left_out, kinds=options.kinds or len(options.set) < 2)
     return 0
+
+
+def _choice(options: argparse.Namespace) -> Choice:
+    """Mistakes are told before the work begins."""
+    if options.set and options.questions:
+        raise InvalidInputError("a SET brings its own questions: leave out --questions, or the SET")
+    if options.corpus and not options.set:
+        raise InvalidInputError("--corpus is for a SET of questions that has no corpus of its own")
+    for folder in options.set:
+        require_set(folder, _corpus(folder, options.corpus))
+    names = [set_name(folder) for folder in options.set]
+    if len(set(names)) < len(names):
+        raise InvalidInputError("two of the sets have the same name; ask them one after the other")
+    named = [*(options.method or ()), *(f"co:{backend}" for backend in options.backend or ())]
+    compared: tuple[str, str] | None = None
+    if options.compare:
+        compared = (options.compare[0], options.compare[1])
+        if named:
+            raise InvalidInputError("--compare names its methods itself: leave out --method and --backend")
+        named = [name for name in compared if not is_saved(name)]
+        if not named and (options.set or options.questions):
+            raise InvalidInputError("both runs of --compare are files: there is nothing to ask of a set")
+    methods = [method(name) for name in dict.fromkeys(named)] if named or compared else default_methods()
+    if options.ranking:
+        if len(options.set) > 1:
+            raise InvalidInputError("--run is the ranking of one set: ask the others one after the other")
+        folder = os.path.dirname(os.path.abspath(options.ranking))
+        if not os.path.isdir(folder):
+            raise InvalidInputError(f"--run {options.ranking}: there is no folder {folder}")
+    return Choice(methods, compared)
+
+
+def _run(options: argparse.Namespace, settings: Settings, methods: Sequence[Method], runs: list[Run]) -> None:
+    """Set after set into `runs`: whoever stops the work has those that are finished."""
+    if not options.set:
+        runs += _runs_of_vault(options, methods)
+    for folder in options.set:
+        name, corpus = set_name(folder), _corpus(folder, options.corpus)
+        with _working_folder() as work, _bar(f"{name}: indexing") as indexing, _bar(f"{name}: asking") as asking:
+            runs += run_set(
+                folder,
+                work,
+                settings,
+                methods,
+                corpus=corpus,
+                every_kind=options.all_kinds,
+                indexing=indexing,
+                asking=asking,
+            )
+
+
+def _runs_of_vault(options: argparse.Namespace, methods: Sequence[Method]) -> list[Run]:
+    """Of your own vault, or of the sample vault with an index of its own."""
+    name = "your vault" if options.questions else "sample vault"
+    path = options.questions or os.path.join(sample_vault(), "questions.jsonl")
+    questions = read_questions(path)
+    with (
+        _working_folder() as work,
+        open_knowledge_base(options) if options.questions else KnowledgeBase.open(sample_vault(), work) as kb,
+    ):
+        with _bar("indexing") as indexing:
+            kb.sync(indexing)  # to the end, however slow the provider: figures of half a space mislead
+        require_vectors(kb)
+        require_answers(path, questions, list(kb.index.titles()))
+        with _bar("asking") as asking:
+            return run_vault(name, kb, questions, methods, asking)
+
+
+def _corpus(folder: str, corpus: str | None) -> str:
+    """A set's own, if it has one."""
+    return corpus if corpus and not os.path.exists(os.path.join(folder, "corpus.jsonl")) else folder
+
+
+def _marks(name: str, runs: Sequence[Run]) -> MarksOf:
+    found = read_marks(name) if is_saved(name) else marks_of(runs, name)
+    if not found:
+        raise InvalidInputError(f"{name} needs vectors, and the settings want words alone (embedding_provider)")
+    return found
+
+
+@contextlib.contextmanager
+def _bar(verb: str) -> Generator[ProgressBar]:
+    """Taken away however the work ends."""
+    bar = ProgressBar(verb)
+    try:
+        yield bar
+    finally:
+        bar.done()
+
+
+def _working_folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="co-eval-", ignore_cleanup_errors=True)
+
+
+def _write(path: str, text: str) -> None:
+    try:
+        with open(path, "w", encoding="utf-8") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise InvalidInputError(f"{path} cannot be written: {error.strerror}") from None

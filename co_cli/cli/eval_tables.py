@@ -1,0 +1,65 @@
+"""The tables of `co eval`: 80 columns wide, a block for each set and each kind of question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from co_cli.cli.terminal import Screen, printable
+from co_cli.evaluation.running import Run
+from co_cli.evaluation.scoring import Scores, mean_of_sets
+
+if TYPE_CHECKING:
+    from co_cli.evaluation.comparing import Comparison  # with numpy, which only a comparison needs
+
+NAME, METHOD, FIGURE = 26, 11, 7
+MEASURES = {"ndcg10": "nDCG@10", "recall5": "R@5", "recall10": "R@10", "mrr10": "MRR@10"}
+
+
+def show_runs(screen: Screen, runs: Sequence[Run], left_out: Sequence[str], kinds: bool) -> None:
+    heads = "".join(f"{name:>{FIGURE}}" for name in MEASURES.values())
+    screen.line(f"{'set':<{NAME}}{'method':<{METHOD}}{heads}{'ms':>7}{'p95 ms':>8}".rstrip())
+    sets = list(dict.fromkeys(run.set for run in runs))
+    methods = list(dict.fromkeys(run.method for run in runs))
+    scores = {(run.set, run.method): run.scores() for run in runs}
+    for name in sets:
+        for kind in scores[name, methods[0]] if kinds else ["all"]:
+            label = name if kind == "all" else f"  {kind}"
+            _show_block(screen, label, {method: scores[name, method][kind] for method in methods})
+    if len(sets) > 1:
+        means = {method: mean_of_sets([scores[name, method]["all"] for name in sets]) for method in methods}
+        _show_block(screen, f"mean of {len(sets)} sets", means)
+    for run in runs:
+        if run.degraded():
+            screen.line(f"{run.set}, {run.method}: {run.degraded()}")
+    if left_out:
+        screen.line(f"left out for want of vectors: {', '.join(left_out)}")
+
+
+def _show_block(screen: Screen, label: str, scores: dict[str, Scores]) -> None:
+    for place, (method, score) in enumerate(scores.items()):
+        asked = f" ({score.questions})"
+        name = _clipped(label, NAME - 1 - len(asked)) + asked if place == 0 else ""
+        figures = "".join(f"{value:>{FIGURE}.3f}" for value in score[:4])
+        times = f"{score.median_ms:>7.1f}{score.p95_ms:>8.1f}" if score.median_ms else ""
+        screen.line(f"{name:<{NAME}}{method:<{METHOD}}{figures}{times}")
+
+
+def show_comparisons(screen: Screen, names: tuple[str, str], comparisons: Sequence[Comparison]) -> None:
+    screen.line(f"A is {printable(names[0])}, B is {printable(names[1])}. The interval holds 95 of 100 differences.")
+    screen.line(f"{'set':<19}{'measure':<9}{'A':>7}{'B':>7}{'B - A':>9}{'interval':>18}  B is")
+    last = ""
+    for found in comparisons:
+        asked = f" ({found.questions})"
+        name = _clipped(found.set, 18 - len(asked)) + asked if found.set != last else ""
+        last = found.set
+        interval = f"{found.low:+.3f} to {found.high:+.3f}"
+        screen.line(
+            f"{name:<19}{MEASURES[found.measure]:<9}{found.first:>7.3f}{found.second:>7.3f}"
+            f"{found.difference:>+9.3f}{interval:>18}  {found.verdict}"
+        )
+
+
+def _clipped(text: str, width: int) -> str:
+    text = printable(text)
+    return text if len(text) <= width else text[: width - 1] + "…"
