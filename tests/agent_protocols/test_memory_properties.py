@@ -1,0 +1,205 @@
+"""Whatever is written, replaced and inserted, a file says what a plain model of it says."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.notes.frontmatter import read_frontmatter
+from co_cli.service.memory_protocol import MemoryToolProtocol
+
+TEXT = st.text(
+    st.one_of(st.sampled_from("ab-# \n"), st.characters(codec="utf-8", exclude_characters="\r\0")), max_size=40
+)
+"""What models write: few distinct letters, so that texts repeat; line ends; now and then anything at all."""
+NAMES = st.sampled_from(["a.txt", "b.md", "c", "d/e.xml", "d/f.md", "g/h/i"])
+
+
+def has_own_frontmatter(text: str) -> bool:
+    """Then the file says one line more than was written: who wrote it."""
+    front = read_frontmatter(text)
+    return front.body > front.start and not front.problem
+
+
+def replaced(text: str, old: str, new: str) -> str | None:
+    """The protocol's str_replace: one place, or nothing happens."""
+    return text.replace(old, new) if old and text.count(old) == 1 else None
+
+
+def inserted(text: str, line: int, block: str) -> str | None:
+    """The protocol's insert, by lines: after so many of them, or nothing happens."""
+    lines = text.split("\n")
+    ended = lines[-1] == ""
+    if ended:
+        lines.pop()
+    if line > len(lines):
+        return None
+    new = block.removesuffix("\n").split("\n")
+    at_the_end = line == len(lines)
+    return "\n".join([*lines[:line], *new, *lines[line:]]) + ("\n" if ended or at_the_end else "")
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryToolProtocol]:
+    root = tmp_path_factory.mktemp("properties")
+    (root / "vault").mkdir()
+    with KnowledgeBase.open(root / "vault", root / "data") as kb:
+        yield MemoryToolProtocol(kb, overwrite=True)
+
+
+def seen(memory: MemoryToolProtocol, path: str) -> str:
+    return memory.files.read(memory.files.locate(path.split("/")[2:]).path).text
+
+
+quick = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@quick
+@given(text=TEXT, old=TEXT, new=TEXT)
+def test_str_replace_does_what_replacing_in_a_string_does(
+    text: str, old: str, new: str, shared: MemoryToolProtocol
+) -> None:
+    shared.call({"command": "create", "path": "/memories/a.txt", "file_text": text})
+    text = seen(shared, "/memories/a.txt")
+
+    answer = shared.answer({"command": "str_replace", "path": "/memories/a.txt", "old_str": old, "new_str": new})
+
+    expected = replaced(text, old, new)
+    assert answer.refused == (expected is None)
+    if expected is None or not has_own_frontmatter(expected):
+        assert seen(shared, "/memories/a.txt") == (text if expected is None else expected)
+
+
+@quick
+@given(text=TEXT, line=st.integers(0, 8), block=TEXT)
+def test_insert_does_what_inserting_into_a_list_of_lines_does(
+    text: str, line: int, block: str, shared: MemoryToolProtocol
+) -> None:
+    shared.call({"command": "create", "path": "/memories/b.txt", "file_text": text})
+    text = seen(shared, "/memories/b.txt")
+
+    answer = shared.answer({"command": "insert", "path": "/memories/b.txt", "insert_line": line, "insert_text": block})
+
+    expected = inserted(text, line, block)
+    assert answer.refused == (expected is None)
+    if expected is None or not has_own_frontmatter(expected):
+        assert seen(shared, "/memories/b.txt") == (text if expected is None else expected)
+
+
+@quick
+@given(text=TEXT)
+def test_what_is_created_is_viewed_line_by_line(text: str, shared: MemoryToolProtocol) -> None:
+    shared.call({"command": "create", "path": "/memories/c.txt", "file_text": text})
+
+    answer = shared.call({"command": "view", "path": "/memories/c.txt"})
+
+    if not has_own_frontmatter(text):
+        lines = text.split("\n")[:-1] if text.endswith("\n") or not text else text.split("\n")
+        header = "Here's the content of /memories/c.txt with line numbers:\n"
+        assert answer == header + "\n".join(f"{number:>6}\t{line}" for number, line in enumerate(lines, 1))
+
+
+@quick
+@given(
+    command=st.fixed_dictionaries(
+        {"command": st.sampled_from(["view", "create", "str_replace", "insert", "delete", "rename", "?"])},
+        optional={
+            key: st.one_of(
+                st.none(), st.integers(), st.text(), st.lists(st.integers(), max_size=3), st.just("/memories/x/y.txt")
+            )
+            for key in (
+                "path",
+                "old_path",
+                "new_path",
+                "file_text",
+                "old_str",
+                "new_str",
+                "insert_line",
+                "insert_text",
+                "view_range",
+            )
+        },
+    )
+)
+def test_whatever_is_sent_is_answered_with_text(command: dict[str, Any], shared: MemoryToolProtocol) -> None:
+    answer = shared.call(command)
+
+    assert answer
+    answer.encode()
+
+
+class Files(RuleBasedStateMachine):
+    """A few files, each command on any of them, against a dictionary of what they should say."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        root = Path(self.folder.name)
+        (root / "vault").mkdir()
+        self.kb = KnowledgeBase.open(root / "vault", root / "data")
+        self.memory = MemoryToolProtocol(self.kb)
+        self.model: dict[str, str] = {}
+
+    def teardown(self) -> None:
+        self.kb.close()
+        self.folder.cleanup()
+
+    @initialize()
+    def start(self) -> None:
+        self.kb.sync()
+
+    @rule(name=NAMES, text=TEXT.filter(lambda text: not has_own_frontmatter(text)))
+    def create(self, name: str, text: str) -> None:
+        answer = self.memory.answer({"command": "create", "path": f"/memories/{name}", "file_text": text})
+        assert answer.refused == (name in self.model)
+        self.model.setdefault(name, text)
+
+    @precondition(lambda self: self.model)
+    @rule(data=st.data())
+    def edit(self, data: st.DataObject) -> None:
+        name = data.draw(st.sampled_from(sorted(self.model)))
+        text = self.model[name]
+        line, block = data.draw(st.integers(0, 4)), data.draw(TEXT)
+        expected = inserted(text, line, block)
+        if expected is not None and has_own_frontmatter(expected):
+            return
+        command = {"command": "insert", "path": f"/memories/{name}", "insert_line": line, "insert_text": block}
+        assert self.memory.answer(command).refused == (expected is None)
+        self.model[name] = text if expected is None else expected
+
+    @rule(name=NAMES)
+    def delete(self, name: str) -> None:
+        answer = self.memory.answer({"command": "delete", "path": f"/memories/{name}"})
+        assert answer.refused == (name not in self.model)
+        self.model.pop(name, None)
+
+    @rule(old=NAMES, new=NAMES)
+    def rename(self, old: str, new: str) -> None:
+        answer = self.memory.answer(
+            {"command": "rename", "old_path": f"/memories/{old}", "new_path": f"/memories/{new}"}
+        )
+        assert answer.refused == (old not in self.model or new in self.model)
+        if not answer.refused:
+            self.model[new] = self.model.pop(old)
+
+    @invariant()
+    def says_what_the_model_says(self) -> None:
+        for name, text in self.model.items():
+            assert seen(self.memory, f"/memories/{name}") == text
+
+    @invariant()
+    def the_index_knows_the_same_files(self) -> None:
+        paths = {row.path for row in self.kb.index.docs()}
+        assert paths == {f"memories/{name if name.endswith('.md') else name + '.md'}" for name in self.model}
+
+
+TestFiles = Files.TestCase
+TestFiles.settings = settings(max_examples=15, stateful_step_count=15, deadline=None)
