@@ -1,0 +1,44 @@
+"""Fixtures of chat tests: a vault with a few notes, a server on loopback that speaks a model's protocol, a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pydantic_ai import models
+
+from tests.chat_server import ChatServer
+from tests.vault import Vault
+
+BLUE = """\
+---
+title: Deploys go through the blue pool first
+created: 2026-11-14T09:12:00Z
+tags: [deploy]
+provenance: user
+---
+Blue takes traffic first; green follows after ten quiet minutes.
+"""
+
+
+@pytest.fixture(autouse=True)
+def no_real_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "ALLOW_MODEL_REQUESTS", False)
+
+
+@pytest.fixture
+def notes(vault: Vault) -> Vault:
+    """A vault that knows how deploys go."""
+    vault.write("memories/blue.md", BLUE)
+    vault.write("memories/tea.md", "---\ntags: [kitchen]\n---\nMara drinks green tea.")
+    return vault
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
+    """The model is a server of ours on loopback: the only one that may be asked."""
+    monkeypatch.setattr(models, "ALLOW_MODEL_REQUESTS", True)
+    monkeypatch.setenv("CO_MODEL", "ollama:qwen3")
+    with ChatServer() as server:
+        monkeypatch.setenv("OLLAMA_BASE_URL", server.url)
+        yield server

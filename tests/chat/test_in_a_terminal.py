@@ -1,0 +1,262 @@
+"""A chat as a person has it: in a real terminal, with a model that streams over HTTP."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.chat_server import HOLD, ChatServer, calls, fails, text
+from tests.command import Co
+from tests.vault import Vault
+
+pytest.importorskip("pexpect", reason="pexpect drives the terminal; there is none for Windows")
+from tests.chat.terminal import CTRL_C, CTRL_D, UP, Terminal
+
+pytestmark = pytest.mark.usefixtures("notes")
+
+
+def test_an_answer_is_shown_while_it_comes_with_what_tools_did_and_why(co: Co, server: ChatServer) -> None:
+    server.turns = [
+        calls(
+            ("recall_memory", {"query": "how do we deploy"}),
+            ("save_memory", {"content": "We deploy on Fridays."}),
+            before=["Let me look. "],
+        ),
+        text("They go **blue first**, ", HOLD, "says memory:blue."),
+    ]
+    with Terminal(co.folder) as chat:
+        chat.see("ollama:qwen3")
+        chat.prompt()
+        chat.type("How do we deploy?")
+        chat.see("Let me look.")
+        chat.see("They go")
+        chat.see("first")
+        assert '· recall_memory "how do we deploy" → ' in chat.drawn
+        assert '· save_memory "We deploy on Fridays." → created memory:we-deploy-on-fridays' in chat.drawn
+        assert "says memory:blue" not in chat.drawn  # the rest of the answer is still to come
+        server.release()
+        chat.see("memory:blue.")
+        chat.prompt()
+        chat.type("/why")
+        chat.see("words ")
+        chat.prompt()
+        assert "named in the answer" in " ".join(chat.drawn.split())
+        chat.press(CTRL_D)
+        assert chat.end() == 0
+        assert "\x1b[1mblue\x1b[0m" in chat.raw
+
+
+def test_ctrl_c_stops_the_answer_and_not_the_chat(co: Co, server: ChatServer) -> None:
+    server.turns = [text("First this, ", HOLD, "then that."), text("Short.")]
+    with Terminal(co.folder) as chat:
+        chat.prompt()
+        chat.type("Talk.")
+        chat.see("First this,")
+        chat.press(CTRL_C + CTRL_C)  # an impatient person
+        chat.see("stopped")
+        chat.prompt()
+        chat.type("Shorter.")
+        chat.see("Short.")
+        chat.prompt()
+        chat.press(CTRL_C)
+        chat.see("/quit or Ctrl-D ends the chat.")
+        chat.prompt()
+        chat.type("/quit")
+        assert chat.end() == 0
+
+    assert "First this," in server.said("assistant")  # what was said before stays in the conversation
+    assert server.said("user").endswith("Shorter.")
+
+
+def test_the_person_is_asked_before_a_note_is_forgotten(co: Co, server: ChatServer, vault: Vault) -> None:
+    forget = calls(("forget_memory", {"ref": "memory:tea"}))
+    server.turns = [forget, text("As you like."), forget, text("Gone."), text("One, ", HOLD, "two.")]
+    with Terminal(co.folder) as chat:
+        chat.prompt()
+        chat.type("Forget the tea.")
+        chat.see("Forget memory:tea (Tea)? [y/N] ")
+        chat.press("\r")
+        chat.see("not allowed")
+        chat.see("As you like.")
+        assert "memories/tea.md" in vault.notes()
+
+        chat.prompt()
+        chat.type("Really forget it.")
+        chat.see("? [y/N] ")
+        chat.press("y\r")
+        chat.see("/restore memory:tea brings it back")
+        chat.see("Gone.")
+        assert "memories/tea.md" not in vault.notes()
+
+        chat.prompt()
+        chat.type("/restore memory:tea")
+        chat.see("restored memory:tea")
+        chat.prompt()
+        chat.type("Count.")  # Ctrl-C still stops an answer after somebody else had the keyboard
+        chat.see("One,")
+        chat.press(CTRL_C)
+        chat.see("stopped")
+        chat.prompt()
+        chat.press(CTRL_D)
+        assert chat.end() == 0
+
+
+def test_trouble_with_the_model_is_one_line_and_the_chat_goes_on(co: Co, server: ChatServer) -> None:
+    server.turns = [fails(404), text("Here I am.")]
+    with Terminal(co.folder) as chat:
+        chat.prompt()
+        chat.type("Hello?")
+        chat.see("Ollama does not have qwen3: `ollama pull qwen3`")
+        chat.prompt()
+        chat.type("/model qwen9")
+        chat.see("ollama:qwen9 answers from now on")
+        chat.prompt()
+        chat.type("Hello?")
+        chat.see("Here I am.")
+        chat.prompt()
+        chat.press(CTRL_D)
+        assert chat.end() == 0
+    assert server.requests[-1]["model"] == "qwen9"
+
+
+def test_without_a_model_the_slash_commands_work(co: Co, vault: Vault) -> None:
+    with Terminal(co.folder) as chat:
+        chat.see("No model is configured.")
+        chat.prompt()
+        chat.type("/recall how are releases rolled out")
+        chat.see("memory:blue")
+        chat.prompt()
+        chat.type("/remember Paul bakes bread.")
+        chat.see("created memory:paul-bakes-bread")
+        chat.prompt()
+        chat.type("What does Paul bake?")
+        chat.see("no model is configured: `ollama pull qwen3`, then /model ollama:qwen3")
+        chat.prompt()
+        chat.press(CTRL_D)
+        assert chat.end() == 0
+    assert "Paul bakes bread." in vault.read("memories/paul-bakes-bread.md")
+
+
+def test_the_arrow_key_brings_back_what_was_typed_in_an_earlier_chat(co: Co, data_dir: Path) -> None:
+    with Terminal(co.folder) as chat:
+        chat.prompt()
+        chat.type("/notes kitchen")
+        chat.see("memory:tea")
+        chat.prompt()
+        chat.type(" /notes secret")
+        chat.see("No notes with #secret.")
+        chat.prompt()
+        chat.press(CTRL_D)
+        assert chat.end() == 0
+    kept = (data_dir / "chat-history").read_text()
+    assert "/notes kitchen" in kept
+    assert "secret" not in kept
+
+    with Terminal(co.folder) as chat:
+        chat.prompt()
+        chat.press(UP)
+        chat.see("kitchen")
+        chat.press("\r")
+        chat.see("memory:tea")
+        chat.prompt()
+        chat.press(CTRL_D)
+        assert chat.end() == 0
+
+
+def test_no_history_is_kept_if_the_person_does_not_want_it(co: Co, data_dir: Path) -> None:
+    for arguments, environ in ((["--no-history"], {}), ([], {"CO_CHAT_HISTORY": "off"})):
+        with Terminal(co.folder, *arguments, **environ) as chat:
+            chat.prompt()
+            chat.type("/notes kitchen")
+            chat.see("memory:tea")
+            chat.prompt()
+            chat.press(CTRL_D)
+            assert chat.end() == 0
+    assert not (data_dir / "chat-history").exists()
+
+
+def test_a_question_on_the_command_line_is_answered_on_the_terminal(co: Co, server: ChatServer) -> None:
+    server.turns = [text("# Deploys\n\nThey go **blue first** " + "and then green " * 20)]
+    with Terminal(co.folder, "how do we deploy?", columns=60) as chat:
+        assert chat.end() == 0
+        assert "\x1b[1;35mDeploys\x1b[0m" in chat.raw
+        lines = chat.drawn.replace("\r", "").splitlines()
+        assert 50 < max(map(len, lines)) <= 60
+
+
+@pytest.mark.parametrize("environ", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_a_terminal_without_colours_gets_none(co: Co, server: ChatServer, environ: dict[str, str]) -> None:
+    server.turns = [
+        calls(("recall_memory", {"query": "deploy"})),
+        text("# Blue\n\n```python\nx = 1\n```\n\n| a |\n|-|\n| b |"),
+    ]
+    with Terminal(co.folder, "how do we deploy?", **environ) as chat:
+        assert chat.end() == 0
+        assert "\x1b[" not in chat.raw.replace("\r\x1b[K", "")
+        assert ("\x1b" in chat.raw) is ("NO_COLOR" in environ)  # the status line is taken away where that is possible
+        assert "x = 1" in chat.raw
+
+
+def test_the_terminal_may_be_resized_in_the_middle_of_an_answer(co: Co, server: ChatServer) -> None:
+    words = [f"word{number:03} " for number in range(120)]
+    server.turns = [text(*words[:60], HOLD, *words[60:], "\n\nend")]
+    with Terminal(co.folder, columns=80) as chat:
+        chat.prompt()
+        chat.type("Talk.")
+        chat.see("word058")
+        before = len(chat.drawn)
+        chat.resize(20, 42)
+        server.release()
+        chat.see("end")
+        chat.prompt()
+        shown = [line for line in chat.drawn.splitlines() if "word" in line]
+        later = [line for line in chat.drawn[before:].splitlines() if "word" in line]
+        chat.press(CTRL_D)
+        assert chat.end() == 0
+
+    told = " ".join(shown).split()
+    assert [word for word in told if word.startswith("word")] == [word.strip() for word in words]  # each once, in order
+    assert max(map(len, shown[: -len(later)])) > 70
+    assert max(map(len, later[1:])) <= 42
+
+
+@pytest.fixture
+def tmux(tmp_path: Path) -> Iterator[list[str]]:
+    if not shutil.which("tmux"):
+        pytest.skip("tmux is not installed; it is the terminal whose scrollback can be read")
+    command = ["tmux", "-S", str(tmp_path / "tmux"), "-f", "/dev/null"]
+    yield command
+    subprocess.run([*command, "kill-server"], check=False, capture_output=True)
+
+
+def test_an_answer_taller_than_the_screen_stands_in_the_scrollback_once(
+    co: Co, server: ChatServer, tmux: list[str], tmp_path: Path
+) -> None:
+    parts = [f"## Part {number}\n\nSome **words** of it.\n\n- an item\n- another\n\n" for number in range(30)]
+    server.turns = [text(*parts[:15], HOLD, *parts[15:], "The end.")]
+
+    def run(*arguments: str) -> str:
+        return subprocess.run([*tmux, *arguments], check=True, capture_output=True, text=True).stdout
+
+    def wait_for(words: str) -> str:
+        until = time.monotonic() + 60
+        while words not in (seen := run("capture-pane", "-p", "-S", "-")):
+            assert time.monotonic() < until, seen
+            time.sleep(0.05)
+        return seen
+
+    run("new-session", "-d", "-x", "80", "-y", "24", f"{sys.executable} -m co_cli chat 'tell me all'; sleep 60")
+    wait_for("Part 14")
+    run("resize-window", "-x", "60", "-y", "15")
+    server.release()
+    seen = wait_for("The end.")
+
+    lines = [line.strip() for line in seen.splitlines()]
+    assert [line for line in lines if line.startswith("Part")] == [f"Part {number}" for number in range(30)]
+    assert lines.count("• an item") == lines.count("• another") == 30

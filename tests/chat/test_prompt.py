@@ -1,0 +1,120 @@
+"""What a person types: several lines in one question, completion, and a history that is theirs alone."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import DummyOutput
+
+from co_cli.chat.prompt import HISTORY, Prompt, Words, confirm, open_history
+
+ENTER, ALT_ENTER, CTRL_C, CTRL_D = "\r", "\x1b\r", "\x03", "\x04"
+WORDS = Words(
+    [("/recall", "search"), ("/remember", "save"), ("/forget", "away")],
+    lambda name: ["article:guide", "memory:blue-first", "memory:tea"] if name == "/forget" else [],
+)
+
+
+def typed(keys: str, data_dir: Path, keep: bool = True, lines: int = 1) -> list[str]:
+    """What the prompt gives back for these keys."""
+    with create_pipe_input() as keyboard:
+        prompt = Prompt(open_history(str(data_dir), keep), WORDS, input=keyboard, output=DummyOutput())
+        keyboard.send_text(keys)
+        return [prompt.line() for _ in range(lines)]
+
+
+@pytest.mark.parametrize(
+    ("keys", "line"),
+    [
+        ("hello" + ENTER, "hello"),
+        ("one" + ALT_ENTER + "two" + ENTER, "one\ntwo"),
+        ("one\\" + ENTER + "two" + ENTER, "one\ntwo"),
+        ("C:\\\\x" + ENTER, "C:\\\\x"),
+        ("oops" + CTRL_C + "better" + ENTER, "better"),
+    ],
+)
+def test_enter_sends_unless_the_line_goes_on(tmp_path: Path, keys: str, line: str) -> None:
+    assert typed(keys, tmp_path) == [line]
+
+
+def test_ctrl_c_on_an_empty_line_and_ctrl_d_are_told_apart(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        typed(CTRL_C, tmp_path)
+    with pytest.raises(EOFError):
+        typed(CTRL_D, tmp_path)
+
+
+def test_the_next_chat_remembers_the_lines_of_the_last(tmp_path: Path) -> None:
+    typed("first" + ENTER + "one\\" + ENTER + "two" + ENTER, tmp_path, lines=2)
+
+    assert list(open_history(str(tmp_path), keep=True).load_history_strings()) == ["one\ntwo", "first"]
+    assert stat.S_IMODE(os.stat(tmp_path / HISTORY).st_mode) == 0o600
+
+
+def test_a_history_that_others_could_read_is_closed_to_them(tmp_path: Path) -> None:
+    (tmp_path / HISTORY).write_text("")
+    (tmp_path / HISTORY).chmod(0o644)
+    typed("hello" + ENTER, tmp_path)
+
+    assert stat.S_IMODE(os.stat(tmp_path / HISTORY).st_mode) == 0o600
+
+
+def test_a_line_that_begins_with_a_space_is_not_kept(tmp_path: Path) -> None:
+    history = open_history(str(tmp_path), keep=True)
+    history.append_string("open")
+    history.append_string(" secret")
+
+    assert history.get_strings() == ["open"]
+    assert "secret" not in (tmp_path / HISTORY).read_text()
+    assert typed(" secret" + ENTER, tmp_path) == [" secret"]
+    assert "secret" not in (tmp_path / HISTORY).read_text()
+
+
+def test_without_history_nothing_is_written(tmp_path: Path) -> None:
+    assert typed("hello" + ENTER, tmp_path / "data", keep=False) == ["hello"]
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_folder_that_cannot_be_written_to_is_no_reason_not_to_talk(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("a file where the folder should be")
+
+    assert typed("hello" + ENTER, tmp_path / "data") == ["hello"]
+
+
+@pytest.mark.parametrize(
+    ("before", "words"),
+    [
+        ("/re", ["/recall", "/remember"]),
+        ("/forget mem", ["memory:blue-first", "memory:tea"]),
+        ("/forget bl", ["memory:blue-first"]),
+        ("/recall bl", []),
+        ("what is /re", []),
+    ],
+)
+def test_commands_and_refs_are_completed(before: str, words: list[str]) -> None:
+    found = WORDS.get_completions(Document(before), CompleteEvent(completion_requested=True))
+
+    assert [completion.text for completion in found] == words
+
+
+@pytest.mark.parametrize(
+    ("keys", "answer"), [("y" + ENTER, True), ("Yes" + ENTER, True), (ENTER, False), ("n" + ENTER, False)]
+)
+def test_only_a_yes_is_a_yes(keys: str, answer: bool) -> None:
+    with create_pipe_input() as keyboard:
+        keyboard.send_text(keys)
+        assert asyncio.run(confirm("Forget it?", input=keyboard, output=DummyOutput())) is answer
+
+
+@pytest.mark.parametrize("key", [CTRL_C, CTRL_D])
+def test_ctrl_c_and_ctrl_d_are_a_no(key: str) -> None:
+    with create_pipe_input() as keyboard:
+        keyboard.send_text(key)
+        assert asyncio.run(confirm("Forget it?", input=keyboard, output=DummyOutput())) is False
