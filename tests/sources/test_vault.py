@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from co_cli.errors import VaultError
-from co_cli.sources.vault import entries_of, entry_of, require_vault, scan_vault
+from co_cli.sources.vault import Scan, entries_of, path_of, require_vault, scan_vault
 from tests.vault import Vault
 
 
 def paths(vault: Vault, *exclude: str) -> list[str]:
     scan = scan_vault(str(vault.root), exclude)
-    found = [
-        entry_of(folder, name, state).path
-        for folder, listing in scan.listings.items()
-        for name, state in entries_of(listing).items()
-    ]
+    found = [path_of(folder, name) for folder, listing in scan.listings.items() for name in entries_of(listing)]
     assert scan.notes == len(found)
     return sorted(found)
 
@@ -123,6 +120,118 @@ def test_a_name_that_is_not_utf_8_survives_the_listing(vault: Vault) -> None:
         pytest.skip("this file system takes UTF-8 names only")
 
     assert paths(vault) == [os.fsdecode(b"memories/caf\xe9.md")]
+
+
+def test_a_folder_in_which_nothing_changed_has_the_very_listing_that_was_brought(vault: Vault) -> None:
+    for path in ("memories/a.md", "memories/b.md", "memories/deep/c.md", "memories/picture.png", "memories/.hidden.md"):
+        vault.write(path, "x")
+    before = scan_vault(str(vault.root)).listings
+
+    again = scan_vault(str(vault.root), (), before)
+
+    assert {folder: id(listing) for folder, listing in again.listings.items()} == {
+        folder: id(listing) for folder, listing in before.items()
+    }
+    assert again.notes == 3
+
+
+def test_what_is_no_note_comes_and_goes_without_changing_a_listing(vault: Vault) -> None:
+    for number in range(20):
+        vault.write(f"memories/{number}.md", "x")
+    before = scan_vault(str(vault.root)).listings
+
+    for number in range(20):
+        vault.write(f"memories/{number}.png", "x")
+    vault.path("memories/empty").mkdir()
+
+    assert scan_vault(str(vault.root), (), before).listings["memories"] is before["memories"]
+
+
+def became_a_folder(vault: Vault) -> None:
+    vault.delete("memories/7.md")
+    vault.write("memories/7.md/inside.md", "x")
+
+
+def became_a_link(vault: Vault) -> None:
+    vault.delete("memories/7.md")
+    vault.path("memories/7.md").symlink_to(vault.path("memories/8.md"))
+
+
+def other_file_became_a_folder(vault: Vault) -> None:
+    vault.delete("memories/other")
+    vault.write("memories/other/inside.md", "x")
+
+
+def renamed_in_place(vault: Vault) -> None:
+    vault.path("memories/7.md").rename(vault.path("memories/seven.md"))
+
+
+def renamed_to_no_note(vault: Vault) -> None:
+    vault.path("memories/7.md").rename(vault.path("memories/7.txt"))
+
+
+def hidden(vault: Vault) -> None:
+    vault.path("memories/7.md").rename(vault.path("memories/.7.md"))
+
+
+def many_of_every_kind(vault: Vault) -> None:
+    for number in range(30):
+        vault.write(f"memories/new-{number}.md", "x")
+        vault.write(f"memories/new-{number}.txt", "x")
+        vault.write(f"memories/sub-{number}/note.md", "x")
+    for number in range(0, 20, 3):
+        vault.delete(f"memories/{number}.md")
+
+
+def touched(vault: Vault) -> None:
+    os.utime(vault.path("memories/7.md"), ns=(1, 1))
+
+
+def now_excluded(vault: Vault) -> None:
+    vault.write(".coignore", "7.md\nsub\n")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        became_a_folder,
+        became_a_link,
+        other_file_became_a_folder,
+        renamed_in_place,
+        renamed_to_no_note,
+        hidden,
+        many_of_every_kind,
+        touched,
+        now_excluded,
+    ],
+)
+def test_what_is_brought_never_changes_what_is_seen(vault: Vault, change: Callable[[Vault], None]) -> None:
+    for number in range(20):
+        vault.write(f"memories/{number}.md", "x")
+    vault.write("memories/other", "x")
+    vault.write("memories/sub/note.md", "x")
+    before = scan_vault(str(vault.root)).listings
+
+    change(vault)
+    hinted, fresh = scan_vault(str(vault.root), (), before), scan_vault(str(vault.root))
+
+    def seen(scan: Scan) -> dict[str, dict[str, int]]:
+        return {folder: entries_of(listing) for folder, listing in scan.listings.items()}
+
+    assert seen(hinted) == seen(fresh)
+    assert seen(hinted) != {folder: entries_of(listing) for folder, listing in before.items()}
+    assert (hinted.notes, sorted(hinted.odd)) == (fresh.notes, sorted(fresh.odd))
+    assert scan_vault(str(vault.root), (), hinted.listings).listings == hinted.listings
+
+
+def test_an_exclusion_that_was_lifted_is_noticed(vault: Vault) -> None:
+    vault.write("memories/a.md", "x")
+    vault.write("memories/b.md", "x")
+    before = scan_vault(str(vault.root), ["b.md"]).listings
+
+    assert list(entries_of(scan_vault(str(vault.root), (), before).listings["memories"])) == list(
+        entries_of(scan_vault(str(vault.root)).listings["memories"])
+    )
 
 
 def test_a_vault_must_be_there_and_be_a_folder(tmp_path: Path) -> None:

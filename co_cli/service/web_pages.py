@@ -1,0 +1,270 @@
+"""Keep web pages as articles, and fetch them again: what is there already, what changed, and whose words win.
+
+A page is its address: `source_url`, in one spelling. `fetched_hash` is the text as it came, so that a person's own
+changes are seen and never overwritten unasked. A page that its server no longer has stays, and is reported. Nothing is
+written when nothing changed. What comes from the web says so: `provenance: web`, again with every new text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple
+
+from co_cli.errors import (
+    InvalidInputError,
+    KnowledgeError,
+    NoteConflictError,
+    NoteFileError,
+    PageGoneError,
+    PageRefusedError,
+)
+from co_cli.index.knowledge_index import KnowledgeIndex
+from co_cli.notes.editing import render_note
+from co_cli.notes.moments import moment_text
+from co_cli.notes.note import Note, NotTextError, read_note
+from co_cli.notes.refs import ref_of
+from co_cli.notes.store import NoteStore
+from co_cli.service.saving import change, clean_tags
+from co_cli.settings import Settings
+from co_cli.sources.extraction import Page, read_page
+from co_cli.sources.fetching import Fetched, Fetcher, Validators
+from co_cli.sources.fetching_addresses import Exceptions
+from co_cli.sources.fetching_exchange import Limits
+from co_cli.sources.fetching_url import PageUrl, read_url, without_credentials
+from co_cli.values import ON_CONFLICT
+
+PageOutcome = Literal["created", "updated", "unchanged", "skipped", "missing", "failed"]
+
+
+class PageReceipt(NamedTuple):
+    """What became of one page."""
+
+    url: str
+    outcome: PageOutcome
+    ref: str | None = None
+    path: str | None = None
+    title: str = ""
+    detail: str = ""
+    """Why it was skipped, is missing or failed; for an overwritten text, where the old one is."""
+    exit_code: int = 0
+    """What the command line ends with for it: 0, or as the error says."""
+
+
+class _Conflict(Exception):
+    """A text that would be lost."""
+
+
+def make_fetcher(settings: Settings) -> Fetcher:
+    from co_cli import __version__
+
+    return Fetcher(
+        Limits(bytes=settings.web_max_bytes, seconds=settings.web_seconds),
+        Exceptions.read(settings.web_allow, settings.origins["web_allow"]),
+        agent=f"co-cli/{__version__} (keeps single pages for a person's notes)",
+    )
+
+
+class WebPages:
+    """The pages of one vault."""
+
+    def __init__(self, store: NoteStore, index: KnowledgeIndex, fetcher: Fetcher, largest: int) -> None:
+        self.store, self.index, self.fetcher, self.largest = store, index, fetcher, largest
+
+    def add(self, address: str, on_conflict: str = "skip", tags: Sequence[str] | None = None) -> PageReceipt:
+        """Fetch a page and keep it. One that is here already is skipped, fetched again, or an error."""
+        _require(on_conflict)
+        try:
+            url = read_url(address)
+        except PageRefusedError as error:
+            return PageReceipt(_shown(address), "failed", detail=str(error), exit_code=error.exit_code)
+        known = self.find(url)
+        if known is None:
+            try:
+                fetched = self.fetcher.fetch(url)
+                page = self._page(fetched)
+                with self.store.lock():
+                    known = self.find(url)  # somebody may have added it meanwhile
+                    path = known or self._create(url, page, fetched, tags)
+            except KnowledgeError as error:
+                return _receipt_of(error, url)
+            if known is None:
+                self.index.embed_saved()
+                return self._receipt(url, "created", path, title=page.title)
+        return self._add_again(url, known, on_conflict)
+
+    def refresh(
+        self,
+        paths: Sequence[str],
+        on_conflict: str = "skip",
+        each: Callable[[PageReceipt], None] | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> list[PageReceipt]:
+        """Fetch these pages again, one after the other; each is written before the next is asked for."""
+        _require(on_conflict)
+        receipts: list[PageReceipt] = []
+        for path in paths:
+            receipts.append(self._refresh_path(path, on_conflict))
+            if each:
+                each(receipts[-1])
+            if progress:
+                progress(len(receipts), len(paths))
+        return receipts
+
+    def find(self, url: PageUrl) -> str | None:
+        """The path of the note that holds this page."""
+        for path, value in self.index.field_values("source_url").items():
+            if _same_page(value, url) and self._still_says(path, url):
+                return path
+        return None
+
+    def paths(self) -> list[str]:
+        """Every note that says where on the web it is from."""
+        return [path for path in self.index.field_values("source_url") if self.store.exists(path)]
+
+    def _add_again(self, url: PageUrl, path: str, on_conflict: str) -> PageReceipt:
+        note = read_note(path, self.store.read(path))
+        if on_conflict == "overwrite":
+            return self._refresh_one(url, note, on_conflict)
+        if on_conflict == "error":
+            raise NoteConflictError(f"{url} is kept already, as {note.ref}; `co refresh {note.ref}` fetches it again")
+        return self._receipt_for_note(note, str(url), "skipped", "kept already; `co refresh` fetches it again")
+
+    def _refresh_path(self, path: str, on_conflict: str) -> PageReceipt:
+        try:
+            note = read_note(path, self.store.read(path))
+        except (NoteFileError, NotTextError) as error:
+            return PageReceipt("", "failed", path=self.store.absolute(path), detail=f"{path}: {error}", exit_code=3)
+        try:
+            url = read_url(str(note.metadata.get("source_url")))
+        except PageRefusedError as error:
+            return self._receipt_for_note(note, "", "failed", f"{note.ref}: {error}", error.exit_code)
+        return self._refresh_one(url, note, on_conflict)
+
+    def _refresh_one(self, url: PageUrl, note: Note, on_conflict: str) -> PageReceipt:
+        overwrite = on_conflict == "overwrite"
+        try:
+            if not overwrite and not note.metadata.get("fetched_hash"):
+                raise _Conflict("its text did not come from the web by `co add`")
+            fetched = self.fetcher.fetch(url, None if overwrite else _validators(note))
+            if fetched is None:
+                return self._receipt_for_note(note, str(url), "unchanged")
+            return self._renew(url, note.path, self._page(fetched), fetched, overwrite)
+        except _Conflict as conflict:
+            why = f"{note.ref}: {conflict}; `--on-conflict overwrite` takes the page's, and puts a copy in the trash"
+            if on_conflict == "error":
+                raise NoteConflictError(why) from None
+            return self._receipt_for_note(note, str(url), "skipped", why)
+        except KnowledgeError as error:
+            return _receipt_of(error, url)._replace(ref=note.ref, path=self.store.absolute(note.path), title=note.title)
+
+    def _page(self, fetched: Fetched | None) -> Page:
+        if fetched is None:
+            raise PageRefusedError("the server says that nothing changed, though nothing was asked of it")
+        page = read_page(fetched)
+        size = len(page.text.encode("utf-8", "replace"))
+        if size > self.largest:
+            raise PageRefusedError(
+                f"{fetched.url}: {size:,} bytes of text; the limit is {self.largest:,} (the setting max_note_bytes)"
+            )
+        return page
+
+    def _create(self, url: PageUrl, page: Page, fetched: Fetched | None, tags: Sequence[str] | None) -> str:
+        now = moment_text(time.time())
+        metadata: dict[str, object] = {
+            "title": page.title,
+            "kind": "article",
+            "created": now,
+            "tags": clean_tags(tags),
+            "provenance": "web",
+            "source_url": str(url),
+            **_origin(page, fetched, now),
+        }
+        data = render_note(metadata, page.text).encode("utf-8", "replace")
+        path = self.store.create("articles", page.title, data, self.index.taken)
+        self.index.index_file(path, embed=False)
+        return path
+
+    def _renew(self, url: PageUrl, path: str, page: Page, fetched: Fetched, overwrite: bool) -> PageReceipt:
+        """Put the new text in place of the old, if there is a new one and the old one is not somebody's own."""
+        with self.store.lock():
+            data = self.store.read(path)
+            note = read_note(path, data)
+            if body_hash(page.text) == str(note.metadata.get("fetched_hash")) and not (overwrite and _edited(note)):
+                return self._receipt_for_note(note, str(url), "unchanged")
+            detail = ""
+            if _edited(note):
+                if not overwrite:
+                    raise _Conflict("its text was changed here, and at its origin too")
+                detail = f"the text that was here is in {self.store.keep_copy(path)}"
+            fields = {"provenance": "web", "source_url": str(url), **_origin(page, fetched, moment_text(time.time()))}
+            change(self.store, path, data, page.text, fields)
+            self.index.index_file(path, embed=False)
+        self.index.embed_saved()
+        return self._receipt(url, "updated", path, detail, note.title)
+
+    def _still_says(self, path: str, url: PageUrl) -> bool:
+        """The index proposes; only the file knows."""
+        try:
+            note = read_note(path, self.store.read(path)) if self.store.exists(path) else None
+        except NotTextError:
+            return False
+        return note is not None and _same_page(str(note.metadata.get("source_url")), url)
+
+    def _receipt(self, url: PageUrl, outcome: PageOutcome, path: str, detail: str = "", title: str = "") -> PageReceipt:
+        ref = self.index.ref_of(path) or ref_of(path, "article")
+        return PageReceipt(str(url), outcome, ref, self.store.absolute(path), title, detail)
+
+    def _receipt_for_note(
+        self, note: Note, url: str, outcome: PageOutcome, detail: str = "", exit_code: int = 0
+    ) -> PageReceipt:
+        return PageReceipt(url, outcome, note.ref, self.store.absolute(note.path), note.title, detail, exit_code)
+
+
+def body_hash(text: str) -> str:
+    """Of a text as it stands in a note, whatever its line ends."""
+    plain = text.replace("\r\n", "\n").strip()
+    return hashlib.blake2b(plain.encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+def _shown(address: str) -> str:
+    """For a receipt: nothing of an address that may hold a password."""
+    shown = without_credentials(address.strip())
+    return "" if "@" in shown else shown
+
+
+def _require(on_conflict: str) -> None:
+    if on_conflict not in ON_CONFLICT:
+        raise InvalidInputError(f"on_conflict is one of {', '.join(ON_CONFLICT)}, not {on_conflict!r}")
+
+
+def _origin(page: Page, fetched: Fetched | None, now: str) -> dict[str, object]:
+    """When and what was fetched; and by what the server knows it again, one of the two is enough."""
+    etag, last_modified = fetched.validators if fetched else Validators()
+    return {
+        "fetched": now,
+        "fetched_hash": body_hash(page.text),
+        "etag": etag or None,
+        "last_modified": None if etag else last_modified or None,
+    }
+
+
+def _validators(note: Note) -> Validators:
+    return Validators(*(str(note.metadata.get(name) or "") for name in ("etag", "last_modified")))
+
+
+def _edited(note: Note) -> bool:
+    return body_hash(note.body) != str(note.metadata.get("fetched_hash"))
+
+
+def _same_page(value: str, url: PageUrl) -> bool:
+    try:
+        return read_url(value) == url
+    except PageRefusedError:
+        return False
+
+
+def _receipt_of(error: KnowledgeError, url: PageUrl) -> PageReceipt:
+    outcome: PageOutcome = "missing" if isinstance(error, PageGoneError) else "failed"
+    return PageReceipt(str(url), outcome, detail=str(error), exit_code=error.exit_code)

@@ -1,0 +1,116 @@
+"""An element of a page into Markdown: markdownify, with fences that hold, and nothing that acts in a vault."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import lxml
+import lxml.html
+import markdownify
+
+from co_cli.notes.markdown import TAG
+
+lxml_html: Any = lxml.html
+lxml_etree: Any = vars(lxml)["etree"]  # compiled, and without types
+MarkdownConverter: Any = markdownify.MarkdownConverter
+
+LANGUAGE = re.compile(r"(?:^|(?<=[ -]))(?:language-|lang-|highlight-source-|highlight-|brush: ?)([A-Za-z0-9+#]+)")
+NO_LANGUAGE = ("text", "none", "plain", "plaintext", "default", "notranslate", "highlight", "source", "auto")
+RAW = re.compile(r"<(?=[A-Za-z/!?])")
+MARK = r"([ \t]*)(#{1,6}(?=\s)|~~~|\d{1,9}(?=[.)]\s)|[-+](?=\s)|>(?=\s|$))"
+LINE_MARK, LATER_LINE_MARK = re.compile("^" + MARK, re.M), re.compile(r"(?<=\n)" + MARK, re.M)
+BLOCKS = "p div section article ul ol li dl dd dt table pre blockquote br hr h1 h2 h3 h4 h5 h6".split()
+
+
+def render(element: Any) -> str:
+    """Markdown that ends with one line end; empty if the element holds nothing."""
+    lxml_etree.strip_tags(element, "span", "font")  # thousands of them in code, and nothing in Markdown
+    markup = lxml_html.tostring(element, encoding="unicode", method="html", with_tail=False)
+    text: str = _Converter(heading_style="ATX", bullets="-", bs4_options="lxml").convert(markup)
+    text = re.sub(r"[ \t]+$", "", text.replace("\xa0", " "), flags=re.M)
+    text = re.sub(r"\n{3,}", "\n\n", text).strip("\n")
+    return text + "\n" if text.strip() else ""
+
+
+def _language(pre: Any) -> str:
+    """Of a code block, as its author or a highlighter named it: on itself, inside it, or up to two levels above."""
+    around = [pre, *pre.find_all("code", limit=1), *list(pre.parents)[:2]]
+    if pre.get("lang"):
+        return _word(pre["lang"])
+    for element in around:
+        for found in LANGUAGE.finditer(" ".join(element.get("class") or ())):
+            if found[1].lower() not in NO_LANGUAGE:
+                return _word(found[1])
+    return ""
+
+
+def _word(text: str) -> str:
+    return re.sub(r"[^\w+#-]", "", text)[:20].lower()
+
+
+class _Converter(MarkdownConverter):
+    def escape(self, text: str, parent_tags: set[str]) -> str:
+        escaped: str = MarkdownConverter.escape(self, text.replace("\\", "\\\\"), parent_tags)
+        escaped = escaped.replace("`", "&#96;")  # a lone one would be half of a code span
+        escaped = RAW.sub(r"\\<", escaped).replace("[[", "[\\[")
+        return TAG.sub(lambda found: "\\" + found[0], escaped)
+
+    def process_text(self, el: Any, parent_tags: set[str] | None = None) -> str:
+        """What begins a line must not begin a heading, a list or a code block."""
+        text = str(MarkdownConverter.process_text(self, el, parent_tags))
+        if "_noformat" in (parent_tags or ()):
+            return text
+        before = el.previous_sibling
+        starts = before is None or before.name in BLOCKS
+        return (LINE_MARK if starts else LATER_LINE_MARK).sub(_escaped_mark, text)
+
+    def convert_pre(self, el: Any, text: str, parent_tags: set[str]) -> str:
+        """With a fence that does not stand in the code."""
+        if not text.strip():
+            return ""
+        mark = "~" if "```" in text else "`"
+        fence = mark * (1 + max([2, *(len(run) for run in re.findall(f"{mark}{{3,}}", text))]))
+        return f"\n\n{fence}{_language(el)}\n{_unframed(text)}\n{fence}\n\n"
+
+    def convert_td(self, el: Any, text: str, parent_tags: set[str]) -> str:
+        return str(MarkdownConverter.convert_td(self, _narrow(el), text.replace("|", "\\|"), parent_tags))
+
+    def convert_th(self, el: Any, text: str, parent_tags: set[str]) -> str:
+        return str(MarkdownConverter.convert_th(self, _narrow(el), text.replace("|", "\\|"), parent_tags))
+
+    def convert_a(self, el: Any, text: str, parent_tags: set[str]) -> str:
+        """A link that leads to another page; of any other only the words."""
+        href = str(el.get("href") or "")
+        if not re.match(r"(?:https?|mailto):", href, re.I):
+            return text
+        el["href"] = re.sub(r"[\s<>()]", lambda found: f"%{ord(found[0]):02X}", href)
+        el.attrs.pop("title", None)
+        return str(MarkdownConverter.convert_a(self, el, text, parent_tags))
+
+    def convert_img(self, el: Any, text: str, parent_tags: set[str]) -> str:
+        """By its description; a picture without one says nothing here."""
+        alt = " ".join(str(el.get("alt") or "").split())
+        source = str(el.get("src") or "")
+        if not alt or not re.match(r"https?:", source, re.I) or "_inline" in parent_tags or "a" in parent_tags:
+            return self.escape(alt, parent_tags)
+        source = re.sub(r"[\s<>()]", lambda found: f"%{ord(found[0]):02X}", source)
+        return f"![{self.escape(alt, parent_tags).replace(']', '')}]({source})"
+
+    def convert_input(self, el: Any, text: str, parent_tags: set[str]) -> str:
+        return "[x]" if el.has_attr("checked") else "[ ]"
+
+
+def _escaped_mark(found: re.Match[str]) -> str:
+    return f"{found[1]}{found[2]}\\" if found[2].isdigit() else f"{found[1]}\\{found[2]}"
+
+
+def _narrow(cell: Any) -> Any:
+    """Over some columns, but not over a thousand, which would be a thousand times the text."""
+    if len(str(cell.get("colspan") or "")) > 1:
+        cell["colspan"] = "9"
+    return cell
+
+
+def _unframed(code: str) -> str:
+    return re.sub(r"\A(?:[ \t]*\n)+|\s+\Z", "", code)

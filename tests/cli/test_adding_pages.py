@@ -1,0 +1,207 @@
+"""`co add` and `co refresh`, as a person or a program would use them."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.command import Co
+from tests.sources.web_server import Asked, WebServer, Wire, article
+from tests.vault import Vault
+
+OAKS = article("Oaks", "Oaks live for centuries and feed hundreds of kinds of insects.")
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[WebServer]:
+    """A server that the person listed as an exception."""
+    monkeypatch.setenv("CO_WEB_ALLOW", "127.0.0.1")
+    opened = WebServer()
+    yield opened
+    opened.close()
+
+
+def test_a_page_is_added_and_found(co: Co, vault: Vault, server: WebServer) -> None:
+    url = server.page("/oaks", OAKS)
+
+    ran = co("add", url, "--tag", "trees")
+
+    assert (ran.code, ran.out, ran.err) == (0, f"{url}  created article:oaks\n", "")
+    assert "tags: [trees]\nprovenance: web\n" in vault.read("articles/oaks.md")
+    assert "article:oaks" in co("search", "insects", "--no-sync").out
+    assert server.asked[0].headers["user-agent"].startswith("co-cli/")
+
+
+def test_by_default_a_page_inside_is_refused_on_one_line(
+    co: Co, vault: Vault, server: WebServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = server.page("/oaks", OAKS)
+    monkeypatch.delenv("CO_WEB_ALLOW")
+
+    ran = co("add", url)
+
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.count("\n") == 1
+    assert "this machine's own address; only public addresses are fetched (the setting web_allow" in ran.err
+    assert server.accepted == 0
+    assert vault.notes() == []
+
+
+def test_each_thing_is_told_and_the_worst_decides_the_exit_code(co: Co, server: WebServer) -> None:
+    good = server.page("/oaks", OAKS)
+    busy = server.page("/busy", "x", status="503 Busy")
+
+    ran = co("add", good, server.url + "/nowhere")
+    assert (ran.code, ran.err) == (1, f"missing: {server.url}/nowhere: there is no such page (404)\n")
+
+    ran = co("add", good, "ftp://example.org/x")
+    assert (ran.code, ran.out) == (2, f"{good}  skipped article:oaks: kept already; `co refresh` fetches it again\n")
+    assert ran.err == "failed: ftp://example.org/x: only http:// and https:// pages can be fetched\n"
+
+    ran = co("add", "ftp://example.org/x", busy)
+    assert ran.code == 3
+    assert "the server is busy (503)" in ran.err
+
+
+def test_json_is_one_list_for_pages_and_files(co: Co, vault: Vault, server: WebServer, tmp_path: Path) -> None:
+    url = server.page("/oaks", OAKS)
+    (tmp_path / "elms.md").write_text("Elms are gone.")
+    (tmp_path / "empty.md").write_text("")
+
+    ran = co("add", url, str(tmp_path / "elms.md"), str(tmp_path / "empty.md"), "--json")
+
+    assert ran.code == 0
+    assert [tuple(row.values()) for row in ran.json] == [
+        (f"{tmp_path}/elms.md", "created", "article:elms", str(vault.path("articles/elms.md")), "", ""),
+        (f"{tmp_path}/empty.md", "skipped", None, None, "", "the file is empty"),
+        (url, "created", "article:oaks", str(vault.path("articles/oaks.md")), "Oaks", ""),
+    ]
+    assert list(ran.json[0]) == ["origin", "outcome", "ref", "path", "title", "detail"]
+    assert co("add", str(tmp_path / "elms.md"), "--json").json[0]["outcome"] == "skipped"
+
+
+def test_a_folder_is_copied_as_article_add_does(co: Co, vault: Vault, tmp_path: Path) -> None:
+    (tmp_path / "notes" / "deep").mkdir(parents=True)
+    (tmp_path / "notes" / "a.md").write_text("Ash.")
+    (tmp_path / "notes" / "deep" / "b.txt").write_text("Birch.")
+
+    ran = co("add", str(tmp_path / "notes"))
+
+    assert ran.code == 0
+    assert vault.notes() == ["articles/a.md", "articles/deep/b.md"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("add",), "required"),
+        (("add", "-"), "co article add -"),
+        (("add", "nowhere.md"), "no such file"),
+        (("add", "file.md", "--tag", "x"), "--tag go with web pages"),
+        (("add", "file.md", "--on-conflict", "overwrite"), "--on-conflict go with web pages"),
+        (("add", "http://127.0.0.1:9/", "--on-conflict", "merge"), "invalid choice"),
+        (("refresh",), "or give --all"),
+        (("refresh", "article:x", "--all"), "--all alone"),
+        (("refresh", "article:nowhere"), "no note"),
+        (("refresh", "http://127.0.0.1:9/"), "is not kept here"),
+    ],
+)
+def test_a_mistake_is_one_line_and_nothing_is_fetched(
+    co: Co, vault: Vault, home: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    (home / "file.md").write_text("Text.")
+
+    ran = co(*arguments)
+
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert words in ran.err
+    assert vault.notes() == []
+
+
+def test_a_refresh_tells_what_became_of_each_page(co: Co, vault: Vault, server: WebServer) -> None:
+    for name in ("ash", "birch", "cedar"):
+        co("add", server.page(f"/{name}", article(name, f"The {name} is a tree of some size, as trees are.")))
+    server.page("/birch", article("birch", "The birch is a tree with white bark, as everybody knows."))
+    del server.routes["/cedar"]
+
+    ran = co("refresh", "--all")
+
+    assert ran.code == 1
+    assert ran.out == f"{server.url}/ash  unchanged article:ash\n{server.url}/birch  updated article:birch\n"
+    assert ran.err == f"missing: {server.url}/cedar: there is no such page (404)\n"
+    assert [row["outcome"] for row in co("refresh", "ash", "birch", "--json").json] == ["unchanged", "unchanged"]
+    assert "white bark" in vault.read("articles/birch.md")
+
+
+def test_a_text_that_was_changed_in_an_editor_needs_a_word_to_be_overwritten(
+    co: Co, vault: Vault, server: WebServer
+) -> None:
+    url = server.page("/oaks", OAKS)
+    co("add", url)
+    vault.write("articles/oaks.md", vault.read("articles/oaks.md") + "\nMy remark.\n")
+    server.page("/oaks", article("Oaks", "Oaks live for centuries, so they say in the new edition."))
+
+    assert "skipped article:oaks: article:oaks: its text was changed here" in co("refresh", "--all").out
+    assert co("refresh", "--all", "--on-conflict", "error").code == 2
+    assert "My remark." in vault.read("articles/oaks.md")
+
+    ran = co("refresh", "oaks", "--on-conflict", "overwrite")
+
+    assert ran.code == 0
+    assert "updated article:oaks: the text that was here is in .trash/" in ran.out
+    assert "My remark." not in vault.read("articles/oaks.md")
+
+
+def test_pages_are_known_also_where_searches_do_without_the_index(
+    co: Co, vault: Vault, server: WebServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CO_KNOWLEDGE_SEARCH_BACKEND", "grep")
+    url = server.page("/oaks", OAKS)
+    co("add", url)
+    vault.path("articles/oaks.md").rename(vault.path("articles/renamed.md"))
+
+    assert co("add", url, "--json").json[0]["ref"] == "article:renamed"
+    assert co("refresh", "--all", "--json").json[0]["outcome"] == "unchanged"
+
+
+def test_nothing_to_refresh_is_exit_code_1(co: Co) -> None:
+    ran = co("refresh", "--all")
+
+    assert (ran.code, ran.out) == (1, "No page was kept here yet: `co add URL` keeps one.\n")
+
+
+def test_escape_sequences_of_a_page_are_not_kept(co: Co, vault: Vault, server: WebServer) -> None:
+    url = server.page("/", article("Red \x1b[31m oaks", "Oaks \x1b]0;title\x07 live &#27;[2J long and die slowly."))
+
+    ran = co("add", url)
+
+    assert ran.code == 0
+    assert not set("\x1b\x07\x9b") & set(ran.out + vault.read("articles/red-31m-oaks.md"))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT to send there")
+def test_ctrl_c_keeps_what_was_done(co: Co, vault: Vault, server: WebServer, home: Path) -> None:
+    reached = threading.Event()
+
+    def hang(wire: Wire, _: Asked) -> None:
+        reached.set()
+        wire.recv(1)
+
+    server.routes["/hangs"] = hang
+    first = server.page("/oaks", OAKS)
+    command = [sys.executable, "-m", "co_cli", "add", first, server.url + "/hangs", server.url + "/never"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=home) as running:
+        assert reached.wait(30)
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=30)
+
+    assert (running.returncode, out) == (130, f"{first}  created article:oaks\n")
+    assert err == "co: stopped; what was done so far is kept\n"
+    assert vault.notes() == ["articles/oaks.md"]
+    assert [asked.target for asked in server.asked] == ["/oaks", "/hangs"]

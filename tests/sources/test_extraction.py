@@ -1,0 +1,362 @@
+"""What is kept of a page, and what of it is not. The pages are in tests/sources/pages, written for these tests."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from pathlib import Path
+
+import pytest
+
+from co_cli.errors import PageRefusedError
+from co_cli.notes.markdown import inline_tags, links
+from co_cli.sources.extraction import Page, read_page
+from co_cli.sources.extraction_encoding import decode_page
+from co_cli.sources.fetching import Fetched, Validators
+from co_cli.sources.fetching_url import read_url
+
+PAGES = Path(__file__).parent / "pages"
+URL = "https://site.example/docs/retries/"
+
+
+def read(body: str | bytes, media_type: str = "text/html", charset: str = "", url: str = URL) -> Page:
+    data = body.encode() if isinstance(body, str) else body
+    return read_page(Fetched(read_url(url), media_type, charset, data, Validators()))
+
+
+def read_file(name: str) -> Page:
+    return read((PAGES / f"{name}.html").read_bytes())
+
+
+KEPT = {
+    "documentation": (
+        "Retries",
+        [
+            "A job that fails is tried again",
+            "`max_retries`",
+            "## Backoff",
+            "```python\nfrom quayside import job\n\n@job(max_retries=5)",
+            "    if letter.stamped:\n        post(letter)\n```",
+            "| `backoff` | 2.0 | factor between two pauses |",
+            "[dead letters](https://site.example/docs/queues/#dead-letters)",
+            "the job's own value wins",
+        ],
+        ["cookies", "Pricing", "Installation guide", "All rights", "analytics", "¶"],
+    ),
+    "blog": (
+        "Why we moved the depot",
+        [
+            "eleven years",
+            "**forty-one lost days**",
+            "*Nobody.*",
+            "> If you can’t say",
+            "### What we measured",
+            "| 2024 | 17 | € 13,600 |",
+            "[lock seven](https://site.example/places/lock-seven)",
+            "![The timber yard in snow](https://site.example/img/yard.jpg)",
+        ],
+        ["Archive", "cheap watches", "Share on Social", "Counting ducks", "Hydrangea"],
+    ),
+    "lists": (
+        "Packing for a week on the water",
+        [
+            "Pack less",
+            "- Two woollen jumpers\n- Waterproofs:\n  - jacket with a hood\n",
+            "1. Check the oil and the water filter.\n2. Read",
+            "Bollard\n:   A short post",
+            "Everything else",
+        ],
+        ["Routes", "Windlass Pro"],
+    ),
+    "japanese": (
+        "潮見時計の手入れ",
+        ["潮見時計は年に一度", "## 必要な道具", "- 細い筆\n- 中性の石鹸", "油は一滴で足ります"],
+        ["お問い合わせ", "著作権"],
+    ),
+    "german": (
+        "Hochwasser: Schleuse sieben gesperrt",
+        ["Die Schleuse sieben", "Käthe Groß", "10 €", "„Wir öffnen", "Heu und Wasser"],
+        ["Politik", "Regenschirm", "Impressum", "|"],
+    ),
+    "russian": (
+        "Как читать морской барометр",
+        ["Барометр показывает", "## Чего не надо делать", "обманывает пружину"],
+        ["Форум", "Все права"],
+    ),
+    "answers": (
+        "How do I tie off to a ring alone?",
+        [
+            "I sail alone",
+            "```\nbow  ----o ring\n          \\\nstern -----> ?\n```",
+            "middle cleat",
+            "1. Come in slowly",
+            "2. Lead the line",
+            "Leave the engine ticking",
+        ],
+        ["Hot Network", "heron", "Sign up", "CC BY-SA"],
+    ),
+    "wiki": (
+        "Tidal lock (engineering)",
+        [
+            "A **tidal lock** is a [lock](https://site.example/wiki/Lock)",
+            "the tide.[1] Because",
+            "| First built | 1373, Vreeswijk |",
+            "## History\n",
+            "thirty boats",
+            "*making a level*",
+        ],
+        ["Donate", "[edit", "Privacy", "Random article", "Contents"],
+    ),
+    "short": ("Notice", ["swing bridge is closed on Tuesday", "visitor pontoon"], []),
+    "readme": (
+        "knots",
+        [
+            "[a bowline](https://harbour.example/mooring/knots/blob/main/docs/bowline.md)",
+            "[a hitch](https://harbour.example/mooring/hitches)",
+            "`rope|string`",
+            "```shell\npip install knots\nknots tie",
+            '    loop = rope.bowline()\n    assert loop.holds("boat")   # it does\n```',
+            "- [x] bowline\n- [ ] sheet bend",
+        ],
+        ["Enterprise", "Issues 12", "Terms"],
+    ),
+    # written after the first rules were; later rules were checked on them too
+    "news": (
+        "River tolls to double in April",
+        ["pay twice as much", "400 owners", "eighty thousand tonnes", "no joke"],
+        ["Sport", "Seal found", "Privacy", "12°"],
+    ),
+    "changelog": (
+        "Release notes",
+        [
+            "## 2.0.0",
+            "- **Breaking:** `turn()` takes degrees",
+            "```bash\nwindlass migrate --from 1 --to 2\nwindlass check\n```",
+            "[empty drums](https://site.example/issues/77)",
+            "- Faster.",
+        ],
+        ["Skip to content", "Blog", "hiring"],
+    ),
+    "forum": (
+        "Rusty bilge pump - Old Boats Forum",
+        ["bilge pump has seized", "Soak the shaft", "It was the capacitor"],
+        ["Register", "BoardWare", "|"],
+    ),
+    "arabic": ("كيف تقرأ خريطة بحرية", ["تبدأ قراءة", "## الأعماق", "- الأزرق: ماء ضحل"], ["المتجر", "جميع الحقوق"]),
+    "link_list": (
+        "Awesome canals",
+        ["curated list", "- [Narrow Boat](https://books.example/a) - the one", "French waterways", "## Maps"],
+        ["Sign in", "terms"],
+    ),
+    "reference": (
+        "anchor.drop()",
+        ["`anchor.drop(depth, scope=5)`", "*scope* times", "- **depth** – in metres", "ShortChainError", "Never drop"],
+        ["anchor.winch", "Next", "Sphinx", "¶"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_the_main_text_of_a_page_is_kept_and_what_frames_it_is_not(name: str) -> None:
+    title, kept, dropped = KEPT[name]
+
+    page = read_file(name)
+
+    assert page.title == title
+    assert [text for text in kept if text not in page.text] == []
+    assert [text for text in dropped if text in page.text] == []
+    assert page.text.endswith("\n")
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<title>T</title><main><p>A short post.</p></main>",
+        "<head><title>T</title><article><p>A short post.</p></article>",
+        "<title>T</title><section>A short</section> <p>post.</p>",
+        "<html><p>A short post.",
+        "A short post.",
+        "<body><p>A short post.</body><body class=x></body>",
+    ],
+)
+def test_a_page_that_leaves_out_what_may_be_left_out_is_read(markup: str) -> None:
+    assert " ".join(read(markup).text.split()) == "A short post."
+
+
+@pytest.mark.parametrize(
+    ("markup", "words"),
+    [
+        ((PAGES / "script_only.html").read_text(), "only scripts, which are not run"),
+        ("<html><body><p>Loading...</p><script>go()</script></body></html>", "only scripts, which are not run"),
+        ("<html><head><title>T</title></head><body> </body></html>", "no text in the page"),
+        ("", "no text in the page"),
+        ("<!-- nothing -->", "no text in the page"),
+        ("<html><body><nav><a href='/'>Home</a></nav></body></html>", "no text in the page"),
+    ],
+)
+def test_a_page_without_text_of_its_own_is_an_error_that_says_so(markup: str, words: str) -> None:
+    with pytest.raises(PageRefusedError, match=words):
+        read(markup)
+
+
+def test_a_page_brings_no_tags_no_links_between_notes_and_no_markup_into_the_vault() -> None:
+    page = read(
+        "<main><p>Vote for #oaks and [[secret-note]], &lt;script&gt;alert(1)&lt;/script&gt;</p><p># no heading</p>"
+        "<p>```</p><p>- no item</p><p>1. neither</p><p>a_b * c \\ d</p>"
+        "<p><a href='javascript:alert(1)'>click</a> <a href='data:text/html,x'>here</a> <a href='#top'>up</a></p>"
+        "<p><img src='data:image/png;base64,AAAA' alt='dot'> <img src='/x.png'></p>"
+        "<pre><code>#!/bin/sh\n```\nrm [[x]] #y</code></pre></main>"
+    )
+
+    assert inline_tags(page.text) == ()
+    assert links(page.text) == ()
+    assert "<script" not in page.text.replace("\\<script", "")
+    assert "javascript:" not in page.text
+    assert "data:" not in page.text
+    assert "click here up" in page.text
+    assert "~~~\n#!/bin/sh\n```\nrm [[x]] #y\n~~~" in page.text
+    assert "\\# no heading" in page.text
+    assert "\\- no item\n\n1\\. neither" in page.text
+
+
+def test_a_cell_stays_one_cell() -> None:
+    page = read(
+        "<main><table><tr><th>a | b</th><th>c</th></tr><tr><td><p>one</p></td><td><code>x|y</code><br>two</td></tr>"
+        "</table></main>"
+    )
+
+    assert page.text == "| a \\| b | c |\n| --- | --- |\n| one | `x\\|y` two |\n"
+
+
+def test_a_link_with_brackets_and_blanks_stays_one_link() -> None:
+    page = read("<main><p>See <a href='/wiki/Lock_(water) gate'>the [gate]</a> there.</p></main>")
+
+    assert "(https://site.example/wiki/Lock_%28water%29%20gate)" in page.text
+
+
+@pytest.mark.parametrize(
+    ("markup", "title"),
+    [
+        ("<title>A &amp; B\n  | Site</title><h1>A & B</h1><p>Text.</p>", "A & B"),
+        ("<title>Deep page | Site</title><h1>Site</h1><p>Text.</p>", "Site"),
+        ("<title>Deep page</title><h1>Something else</h1><p>Text.</p>", "Deep page"),
+        ("<meta property='og:title' content='Shared name'><title>x</title><p>Text.</p>", "Shared name"),
+        ("<h1>Only a <em>heading</em></h1><p>Text.</p>", "Only a heading"),
+        ("<p>Text.</p>", "retries"),
+        ("<title>" + "long " * 100 + "</title><p>Text.</p>", ("long " * 40).strip()),
+        ("<title>a\x1b[2Jb\x07</title><p>Text.</p>", "a [2Jb"),
+    ],
+)
+def test_the_title_is_the_heading_that_the_head_agrees_with_else_what_the_head_says(markup: str, title: str) -> None:
+    assert read(f"<html>{markup}</html>").title == title
+
+
+# -- encodings ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "declared", "text"),
+    [
+        ("Größe".encode(), "", "Größe"),
+        ("Größe".encode(), "iso-8859-1", "GrÃ¶ÃŸe"),  # the server's word counts, even when it is wrong
+        ("Größe".encode("latin-1"), "ISO-8859-1", "Größe"),
+        ("10 € „so“".encode("cp1252"), "iso-8859-1", "10 € „so“"),
+        ("Größe".encode("utf-8-sig"), "iso-8859-1", "Größe"),
+        ("Größe".encode("utf-16"), "", "Größe"),
+        (b"<meta charset='windows-1251'>" + "Дом".encode("cp1251"), "", "Дом"),
+        (b'<meta http-equiv=x content="text/html; charset=gb2312">' + "渡船".encode("gbk"), "", "渡船"),
+        (b"<?xml version='1.0' encoding='koi8-r'?>" + "Дом".encode("koi8-r"), "", "Дом"),
+        (b"<meta charset=utf-8>" + "Größe".encode("cp1252"), "utf-8", "Größe"),  # who says UTF-8 and is wrong
+        (b"Stra\xdfe", "no-such-thing", "Straße"),
+        (b"+AGE-", "utf-7", "+AGE-"),
+        (b"x\\u0041", "unicode_escape", "x\\u0041"),
+        (b"abc", "base64", "abc"),
+        (b"abc", "punycode", "abc"),
+    ],
+)
+def test_the_encoding_is_found(body: bytes, declared: str, text: str) -> None:
+    assert decode_page(body, declared).endswith(text)
+
+
+def test_an_encoding_that_nobody_names_is_guessed() -> None:
+    assert "Барометр показывает" in read_file("russian").text
+
+
+# -- Markdown and plain text ----------------------------------------------------------------------------------------
+
+
+def test_markdown_stays_as_it_is_except_for_what_would_mean_something_here() -> None:
+    page = read(
+        "---\ntitle: Their title\nprovenance: user\ntags: [trusted]\n---\n\n# Heading\r\n\r\n"
+        "See [docs](docs/a.md) #tag [[note]].\n\n```sh\ncat docs/a.md #tag [[note]]\n```\n",
+        "text/markdown",
+    )
+
+    assert page.title == "Their title"
+    assert page.text == (
+        "# Heading\n\nSee [docs](https://site.example/docs/retries/docs/a.md) \\#tag [\\[note]].\n\n"
+        "```sh\ncat docs/a.md #tag [[note]]\n```\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "media_type", "text"),
+    [
+        ("<p>raw</p>", "text/plain", "<p>raw</p>\n"),
+        ("Just words.", "", "Just words.\n"),
+        ("<!doctype html><p>Words on a page.</p>", "", "Words on a page.\n"),
+        ("<html xmlns='http://www.w3.org/1999/xhtml'><p>Words.</p></html>", "application/xhtml+xml", "Words.\n"),
+    ],
+)
+def test_the_type_says_how_a_page_is_read_and_without_one_its_beginning_does(
+    body: str, media_type: str, text: str
+) -> None:
+    assert read(body, media_type).text == text
+
+
+@pytest.mark.parametrize(
+    ("body", "media_type"), [(b"\x89PNG\0\0", ""), (b"a\0b", "text/plain"), (b" \n", "text/plain")]
+)
+def test_what_holds_no_text_is_refused(body: bytes, media_type: str) -> None:
+    with pytest.raises(PageRefusedError):
+        read(body, media_type)
+
+
+# -- hostile pages --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<div>" * 100_000 + "deep down",
+        "<table><tr><td>" * 5_000 + "deep down",
+        "<ul><li>" * 20_000 + "deep down",
+        "<b>" * 50_000 + "deep down",
+        "<main>" + "<p>word</p>" * 250_000,
+        "<p>" + "&amp;" * 200_000,
+        "<a href='" + "x" * 1_000_000 + "'>long</a>",
+        "<main><p>" + "word " * 400_000,
+        "<div class='" + "a-" * 500_000 + "'>text</div>",
+        "<" * 300_000,
+        "<main><table>" + "<tr><td colspan=1000>word</td></tr>" * 20_000,
+    ],
+    ids=[
+        "divs",
+        "tables",
+        "lists",
+        "bold",
+        "many",
+        "entities",
+        "link",
+        "one paragraph",
+        "classes",
+        "brackets",
+        "columns",
+    ],
+)
+def test_a_hostile_page_is_read_or_refused_and_soon(markup: str) -> None:
+    started = time.monotonic()
+    with contextlib.suppress(PageRefusedError):
+        assert len(read(markup).text) < 2 * len(markup)
+
+    assert time.monotonic() - started < 20

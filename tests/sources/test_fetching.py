@@ -1,0 +1,367 @@
+"""Fetching from a real server: what is asked, what is followed, what is read, and where it stops."""
+
+from __future__ import annotations
+
+import gzip
+import socket
+import threading
+import time
+import tracemalloc
+import zlib
+from pathlib import Path
+
+import pytest
+
+from co_cli.errors import PageError, PageGoneError, PageRefusedError
+from co_cli.sources.fetching import Fetched, Fetcher, Validators
+from co_cli.sources.fetching_addresses import Exceptions
+from co_cli.sources.fetching_exchange import Limits
+from co_cli.sources.fetching_url import read_url
+from tests.sources.web_server import Answer, Asked, Listener, Names, WebServer, Wire, endless, response
+
+LOOPBACK = Exceptions.read(["127.0.0.1"])
+QUICK = Limits(bytes=100_000, seconds=0.4)
+
+
+def fetch(url: str, limits: Limits | None = None, known: Validators | None = None) -> Fetched | None:
+    """As a person would who listed this machine as an exception."""
+    return Fetcher(limits, LOOPBACK).fetch(read_url(url), known)
+
+
+def refused(url: str, limits: Limits | None = None) -> str:
+    with pytest.raises(PageError) as caught:
+        fetch(url, limits)
+    assert str(caught.value).startswith(url)
+    return str(caught.value)
+
+
+# -- asking ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_page_is_fetched_with_what_the_server_says_of_it(server: WebServer) -> None:
+    url = server.page("/a?b=c", "<p>Oaks</p>", content_type='Text/HTML; Charset="ISO-8859-1"', etag='"v1"')
+
+    assert fetch(url) == Fetched(read_url(url), "text/html", "iso-8859-1", b"<p>Oaks</p>", Validators('"v1"', ""))
+
+
+def test_a_request_says_who_asks_and_carries_no_cookie_no_credential_and_no_referrer(
+    server: WebServer, home: Path
+) -> None:
+    (home / ".netrc").write_text("machine 127.0.0.1 login ines password secret")
+    server.page("/b", "Oaks")
+    server.routes["/a"] = response(status="302 Found", location="/b", set_cookie="id=7; Path=/")
+
+    fetch(server.url + "/a")
+
+    names = {"host", "user-agent", "accept", "accept-encoding", "connection"}
+    assert [set(asked.headers) for asked in server.asked] == [names, names]
+    assert server.asked[0].headers["host"] == f"127.0.0.1:{server.port}"
+    assert server.asked[0].headers["user-agent"].startswith("co-cli")
+
+
+def test_proxies_of_the_environment_are_ignored(
+    server: WebServer, listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, f"http://127.0.0.1:{listener.port}")
+
+    assert fetch(server.page("/", "Oaks"))
+    assert listener.accepted == 0
+
+
+def test_a_page_that_did_not_change_is_not_sent_again(server: WebServer) -> None:
+    def answer(wire: Wire, asked: Asked) -> None:
+        same = asked.headers.get("if-none-match") == '"v1"' or "if-modified-since" in asked.headers
+        wire.sendall(response(status="304 Not Modified", content_type="") if same else response(b"Oaks"))
+
+    server.routes["/"] = answer
+
+    assert fetch(server.url + "/", known=Validators('"v1"', "")) is None
+    assert fetch(server.url + "/", known=Validators("", "Sun, 15 Nov 2026 06:13:56 GMT")) is None
+    assert fetch(server.url + "/", known=Validators('"v0"', "")) is not None
+    assert fetch(server.url + "/", known=Validators('"v1"\r\nX: y', "")) is not None  # no header of its own making
+    assert "x" not in server.asked[-1].headers
+
+
+@pytest.mark.parametrize("status", ["404 Not Found", "410 Gone"])
+def test_a_page_that_is_not_there_is_gone(server: WebServer, status: str) -> None:
+    server.page("/", "sorry", status=status)
+
+    with pytest.raises(PageGoneError, match=status[:3]):
+        fetch(server.url + "/")
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "words"),
+    [
+        ("401 Unauthorized", {}, "wants a login"),
+        ("403 Forbidden", {}, "wants a login"),
+        ("429 Too Many Requests", {"retry_after": "120"}, "try again in 120 seconds"),
+        ("503 Service Unavailable", {"retry_after": "Mon"}, "try again later"),
+        ("500 Internal Server Error", {}, "answers 500"),
+        ("204 No Content", {"content_length": ""}, "answers 204"),
+        ("304 Not Modified", {"content_length": ""}, "answers 304"),
+        ("302 Found", {}, "without saying where to"),
+    ],
+)
+def test_an_answer_that_is_no_page_is_told_in_words(
+    server: WebServer, status: str, headers: dict[str, str], words: str
+) -> None:
+    server.routes["/"] = response(b"", status=status, **headers)
+
+    assert words in refused(server.url + "/")
+
+
+# -- redirects ------------------------------------------------------------------------------------------------------
+
+
+def test_five_redirects_are_followed_and_a_sixth_is_not(server: WebServer) -> None:
+    for number, status in enumerate(("301", "302", "303", "307", "308", "302")):
+        server.redirect(f"/{number + 1}", f"/{number}", status=f"{status} Moved")
+    server.page("/0", "Oaks")
+
+    found = fetch(server.url + "/5")
+
+    assert found is not None
+    assert (str(found.url), found.body) == (server.url + "/0", b"Oaks")
+    assert "redirects more than 5 times" in refused(server.url + "/6")
+
+
+def test_a_redirect_may_be_written_as_people_write_addresses(server: WebServer) -> None:
+    server.page("/gr%C3%BC%C3%9Fe%20an%20alle", "Oaks")
+    server.routes["/"] = response(status="302 Found").replace(b"\r\n", "\r\nLocation: /grüße an alle\r\n".encode(), 1)
+
+    assert fetch(server.url + "/") is not None
+
+
+def test_a_loop_of_redirects_ends(server: WebServer) -> None:
+    server.redirect("/a", "/b")
+    server.redirect("/b", "/a")
+
+    assert "redirects more than 5 times" in refused(server.url + "/a")
+    assert len(server.asked) == 6
+
+
+@pytest.mark.parametrize("target", ["file:///etc/passwd", "ftp://127.0.0.1/", "javascript:alert(1)", "gopher://a/"])
+def test_a_redirect_to_something_else_than_a_page_is_refused(server: WebServer, target: str) -> None:
+    server.redirect("/", target)
+
+    assert "only http:// and https://" in refused(server.url + "/")
+
+
+def test_a_redirect_with_a_password_is_refused_and_not_repeated(server: WebServer) -> None:
+    server.redirect("/", "http://ines:secret@example.org/")
+
+    assert "secret" not in refused(server.url + "/")
+
+
+# -- limits ---------------------------------------------------------------------------------------------------------
+
+
+def timed(url: str, limits: Limits) -> tuple[str, float]:
+    started = time.monotonic()
+    words = refused(url, limits)
+    return words, time.monotonic() - started
+
+
+def silence(wire: Wire, _: Asked) -> None:
+    wire.sendall(response(content_length="1000000000"))
+    wire.recv(1)  # until the other side hangs up
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        silence,
+        endless(response(content_length="90000"), b"x", 0.05),
+        endless(b"HTTP/1.1 200 OK\r\n", b"X-Drip: x\r\n", 0.05),
+        endless(b"", b"H", 0.05),
+    ],
+    ids=["silence", "a dripping body", "dripping headers", "a dripping first line"],
+)
+def test_a_server_that_drips_is_left_when_the_time_is_up(server: WebServer, answer: Answer) -> None:
+    server.routes["/"] = answer
+    limits = Limits(bytes=2_000_000_000, seconds=0.4)
+
+    words, took = timed(server.url + "/", limits)
+
+    assert "0.4 seconds" in words or "does not speak HTTP" in words
+    assert took < 3
+
+
+def test_time_runs_across_redirects(server: WebServer) -> None:
+    def slow(wire: Wire, asked: Asked) -> None:
+        time.sleep(0.15)
+        wire.sendall(response(status="302 Found", location="/" + asked.target.strip("/") + "x"))
+
+    server.routes = {f"/{'x' * length}": slow for length in range(20)}
+
+    words = refused(server.url + "/", Limits(seconds=0.4, redirects=15))
+
+    assert "0.4 seconds" in words
+
+
+def test_a_server_that_never_answers_is_left_when_the_time_is_up() -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(1)
+
+        words, took = timed(f"http://127.0.0.1:{silent.getsockname()[1]}/", QUICK)
+
+    assert "0.4 seconds" in words
+    assert took < 3
+
+
+def test_a_resolver_that_hangs_is_left_when_the_time_is_up() -> None:
+    released = threading.Event()
+
+    def hangs(host: str, port: int) -> list[str]:
+        released.wait(20)
+        return ["127.0.0.1"]
+
+    started = time.monotonic()
+    with pytest.raises(PageError, match=r"looking up pages\.example took longer than 0\.4 seconds"):
+        Fetcher(QUICK, LOOPBACK, hangs).fetch(read_url("http://pages.example/"))
+    released.set()
+
+    assert time.monotonic() - started < 3
+
+
+def test_an_endless_body_is_read_up_to_the_limit_and_no_further(server: WebServer) -> None:
+    sent: list[int] = []
+
+    def answer(wire: Wire, _: Asked) -> None:
+        wire.sendall(response(content_length="", transfer_encoding="chunked"))
+        piece = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
+        for _ in range(20_000):  # 1.3 GB
+            wire.sendall(piece)
+            sent.append(len(piece))
+
+    server.routes["/"] = answer
+
+    words = refused(server.url + "/", Limits(bytes=1_000_000, seconds=20))
+
+    assert "larger than 1,000,000 bytes" in words
+    assert sum(sent) < 20_000_000  # what the system's buffers hold
+
+
+def test_a_body_that_says_it_is_too_large_is_not_read(server: WebServer) -> None:
+    server.routes["/"] = response(b"<p>", content_length="1000000000")
+
+    assert "larger than 10,000,000 bytes" in refused(server.url + "/")
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+def test_a_bomb_costs_no_more_than_the_limit(server: WebServer, encoding: str) -> None:
+    squeeze = zlib.compressobj(9, zlib.DEFLATED, 31 if encoding == "gzip" else 15)
+    bomb = b"".join([*(squeeze.compress(bytes(1_000_000)) for _ in range(50)), squeeze.flush()])
+    url = server.page("/", bomb, content_encoding=encoding)
+
+    tracemalloc.start()
+    try:
+        words = refused(url, Limits(bytes=200_000, seconds=20))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert len(bomb) < 60_000
+    assert "larger than 200,000 bytes" in words
+    assert peak < 3_000_000
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        endless(b"HTTP/1.1 200 OK\r\n", b"X-Long: " + b"x" * 10_000 + b"\r\n"),
+        endless(b"HTTP/1.1 200 OK\r\nX-Long: ", b"x" * 10_000),
+        endless(b"", b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" * 100),
+        b"SSH-2.0-OpenSSH_9.2\r\n",
+        b"",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 500\r\n\r\nhello",
+    ],
+    ids=["many headers", "one long header", "endless hints", "ssh", "nothing", "two lengths", "bad chunk", "cut off"],
+)
+def test_a_server_that_does_not_keep_to_http_is_told_apart(server: WebServer, answer: Answer) -> None:
+    server.routes["/"] = answer
+
+    assert "does not speak HTTP as it should" in refused(server.url + "/", Limits(seconds=20))
+
+
+def test_nobody_there_is_told() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+
+    assert "no connection" in refused(f"http://127.0.0.1:{port}/")
+
+
+def test_an_unknown_name_is_told() -> None:
+    with pytest.raises(PageError, match=r"no host is called nowhere\.example"):
+        Fetcher(resolver=Names()).fetch(read_url("http://nowhere.example/"))
+
+
+# -- bodies ---------------------------------------------------------------------------------------------------------
+
+
+def raw_deflate(data: bytes) -> bytes:
+    squeeze = zlib.compressobj(wbits=-15)
+    return squeeze.compress(data) + squeeze.flush()
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [
+        ("identity", b"Oaks live long."),
+        ("gzip", gzip.compress(b"Oaks live long.")),
+        ("x-gzip", gzip.compress(b"Oaks live long.")),
+        ("gzip", gzip.compress(b"Oaks ") + gzip.compress(b"live long.") + bytes(100)),
+        ("deflate", zlib.compress(b"Oaks live long.")),
+        ("deflate", raw_deflate(b"Oaks live long.")),
+    ],
+    ids=["plain", "gzip", "x-gzip", "two members and padding", "zlib", "raw deflate"],
+)
+def test_a_compressed_page_is_read(server: WebServer, encoding: str, body: bytes) -> None:
+    found = fetch(server.page("/", body, content_encoding=encoding))
+
+    assert found is not None
+    assert found.body == b"Oaks live long."
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body", "words"),
+    [
+        ("br", b"xx", "compressed as 'br'"),
+        ("gzip, gzip", b"xx", "compressed as"),
+        ("gzip", b"no gzip at all", "compression is broken"),
+        ("gzip", gzip.compress(b"Oaks live long." * 99)[:-30], "broke off in the middle"),
+    ],
+    ids=["brotli", "twice", "no gzip", "cut off"],
+)
+def test_a_compression_that_cannot_be_read_is_told(server: WebServer, encoding: str, body: bytes, words: str) -> None:
+    assert words in refused(server.page("/", body, content_encoding=encoding))
+
+
+@pytest.mark.parametrize(
+    "media_type", ["image/png", "application/json", "application/octet-stream", "video/mp4", "text/css", "x\x1b[2J"]
+)
+def test_what_is_no_page_is_not_read(server: WebServer, media_type: str) -> None:
+    url = server.page("/", b"data", content_type=media_type)
+
+    if "\x1b" in media_type:
+        assert "\x1b" not in refused(url)
+    else:
+        with pytest.raises(PageRefusedError, match="not a web page"):
+            fetch(url)
+
+
+def test_a_pdf_is_refused_with_what_to_do(server: WebServer) -> None:
+    assert "pdftotext" in refused(server.page("/a.pdf", b"%PDF-1.7", content_type="application/pdf"))
+
+
+def test_a_type_that_is_not_given_is_left_to_the_reader(server: WebServer) -> None:
+    found = fetch(server.page("/", "Oaks", content_type=""))
+
+    assert found is not None
+    assert found.media_type == ""

@@ -1,0 +1,263 @@
+"""No page is fetched from inside: not by a name, an odd spelling, a redirect or an answer of DNS that changes.
+
+A listener stands where each of them would lead, and an ear hears every connection that this process makes.
+"""
+
+from __future__ import annotations
+
+import ssl
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+
+import pytest
+
+from co_cli.errors import PageError, PageRefusedError
+from co_cli.sources.fetching import Fetcher, system_resolver
+from co_cli.sources.fetching_addresses import Exceptions
+from co_cli.sources.fetching_exchange import Limits
+from co_cli.sources.fetching_url import read_url
+from tests.sources.web_server import Listener, Names, WebServer, Wire
+
+SERVER_ONLY = Exceptions.read(["127.0.0.1"])
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "127.0.0.1",
+        "127.0.0.1.",
+        "127.1",
+        "2130706433",
+        "0x7f000001",
+        "0x7f.0.0.1",
+        "017700000001",
+        "0177.0.0.1",
+        "１２７.0.0.1",
+        "①②⑦.0.0.1",
+        "0.0.0.0",
+        "0",
+        "[::1]",
+        "[0:0:0:0:0:0:0:1]",
+        "[::]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:7f00:1]",
+        "[::127.0.0.1]",
+        "[64:ff9b::7f00:1]",
+        "[2002:7f00:1::]",
+        "localhost",
+        "LOCALHOST",
+    ],
+)
+def test_no_spelling_of_this_machine_is_asked(host: str, listener: Listener, connections: list[str]) -> None:
+    with pytest.raises(PageRefusedError, match="only public addresses are fetched"):
+        Fetcher().fetch(read_url(f"http://{host}:{listener.port}/"))
+
+    assert connections == []
+    assert listener.accepted == 0
+
+
+INSIDE = ["127.0.0.1", "10.0.0.1", "169.254.169.254", "fd00:ec2::254", "192.168.1.1", "224.0.0.1", "0.0.0.0", "fe80::1"]
+
+
+@pytest.mark.parametrize("address", INSIDE)
+def test_no_name_leads_inside(address: str, listener: Listener, connections: list[str]) -> None:
+    names = Names(innocent_example=[[address]])
+
+    with pytest.raises(PageRefusedError, match="innocent.example is " + address.replace(".", r"\.")):
+        Fetcher(resolver=names).fetch(read_url(f"http://innocent.example:{listener.port}/"))
+
+    assert connections == []
+    assert listener.accepted == 0
+
+
+def test_one_address_inside_condemns_a_name_that_has_others(listener: Listener, connections: list[str]) -> None:
+    names = Names(innocent_example=[["93.184.215.14", "2606:4700::1111", "127.0.0.1"]])
+
+    with pytest.raises(PageRefusedError, match="this machine's own address"):
+        Fetcher(resolver=names).fetch(read_url(f"http://innocent.example:{listener.port}/"))
+
+    assert connections == []
+
+
+@pytest.mark.parametrize("hops", [1, 3])
+@pytest.mark.parametrize(
+    "target", ["http://inside.example:{port}/", "http://[::1]:{port}/", "//127.2:{port}/", "http://0x7f000002:{port}/x"]
+)
+def test_no_redirect_leads_inside(server: WebServer, connections: list[str], target: str, hops: int) -> None:
+    with _second() as listener:
+        for hop in range(hops):
+            server.redirect(f"/{hop + 1}", f"/{hop}" if hop else target.format(port=listener.port))
+        names = Names(inside_example=[["127.0.0.2"]])
+
+        with pytest.raises(PageRefusedError, match=r"leads to .*: .*only public addresses are fetched"):
+            Fetcher(exceptions=SERVER_ONLY, resolver=names).fetch(read_url(f"{server.url}/{hops}"))
+
+        assert len(server.asked) == hops
+        assert set(connections) == {"127.0.0.1"}
+        assert listener.accepted == 0
+
+
+def test_an_answer_of_dns_that_changes_after_the_check_changes_nothing(connections: list[str]) -> None:
+    with _second() as inside:
+        server = WebServer(port=inside.port)
+        server.page("/", "Oaks")
+        names = Names(changing_example=[["127.0.0.1"], ["127.0.0.2"]])
+        fetcher = Fetcher(exceptions=SERVER_ONLY, resolver=names)
+        url = read_url(f"http://changing.example:{inside.port}/")
+
+        found = fetcher.fetch(url)
+        assert found is not None
+        assert found.body == b"Oaks"
+        assert server.asked[0].headers["host"] == f"changing.example:{inside.port}"
+        assert names.questions == ["changing.example"]
+
+        with pytest.raises(PageRefusedError, match=r"127\.0\.0\.2"):
+            fetcher.fetch(url)
+        server.close()
+
+        assert connections == ["127.0.0.1"]
+        assert inside.accepted == 0
+
+
+def test_an_answer_of_dns_that_changes_between_redirects_is_checked_again(
+    server: WebServer, connections: list[str]
+) -> None:
+    names = Names(changing_example=[["127.0.0.1"], ["127.0.0.2"]])
+    server.redirect("/", "/again")
+
+    with pytest.raises(PageRefusedError, match=r"leads to .*127\.0\.0\.2"):
+        Fetcher(exceptions=SERVER_ONLY, resolver=names).fetch(read_url(f"http://changing.example:{server.port}/"))
+
+    assert connections == ["127.0.0.1"]
+
+
+def test_the_next_address_of_a_name_is_tried_when_one_does_not_answer(server: WebServer) -> None:
+    server.page("/", "Oaks")
+    names = Names(two_example=[["127.0.0.3", "127.0.0.1"]])
+    fetcher = Fetcher(exceptions=Exceptions.read(["127.0.0.0/8"]), resolver=names)
+
+    assert fetcher.fetch(read_url(f"http://two.example:{server.port}/")) is not None
+
+
+def test_an_exception_lets_a_name_inside_be_asked(server: WebServer) -> None:
+    server.page("/", "Oaks")
+    url = read_url(f"http://wiki.example:{server.port}/")
+    names = Names(wiki_example=[["127.0.0.1"]])
+
+    assert Fetcher(exceptions=Exceptions.read(["wiki.example"]), resolver=names).fetch(url) is not None
+    with pytest.raises(PageRefusedError):
+        Fetcher(exceptions=Exceptions.read(["docs.example"]), resolver=names).fetch(url)
+
+
+def test_the_system_s_resolver_gives_addresses() -> None:
+    assert set(system_resolver("localhost", 80)) & {"127.0.0.1", "::1"}
+
+
+# -- TLS ------------------------------------------------------------------------------------------------------------
+
+
+class SecureServer(WebServer):
+    """Speaks TLS, and remembers the name it was called by."""
+
+    def __init__(self, context: ssl.SSLContext) -> None:
+        self.context, self.called = context, list[str | None]()
+        context.sni_callback = lambda _, name, __: self.called.append(name)
+        super().__init__()
+
+    def answer(self, wire: Wire) -> None:
+        with self.context.wrap_socket(wire, server_side=True) as secure:
+            super().answer(secure)
+
+
+@pytest.fixture
+def secure(tmp_path: Path) -> Iterator[tuple[SecureServer, ssl.SSLContext]]:
+    """A server with a certificate for pages.example, and a client's context that knows who signed it."""
+    file = tmp_path / "pages.pem"
+    file.write_bytes(_certificate("pages.example"))
+    ours = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    ours.load_cert_chain(file)
+    server = SecureServer(ours)
+    yield server, ssl.create_default_context(cafile=str(file))
+    server.close()
+
+
+def test_the_certificate_is_that_of_the_name_though_the_address_is_pinned(
+    secure: tuple[SecureServer, ssl.SSLContext],
+) -> None:
+    server, trusting = secure
+    server.page("/", "Oaks")
+    names = Names(pages_example=[["127.0.0.1"]], other_example=[["127.0.0.1"]])
+    fetcher = Fetcher(exceptions=SERVER_ONLY, resolver=names, tls=trusting)
+
+    found = fetcher.fetch(read_url(f"https://pages.example:{server.port}/"))
+    with pytest.raises(PageError, match="certificate is not accepted"):
+        fetcher.fetch(read_url(f"https://other.example:{server.port}/"))
+
+    assert found is not None
+    assert found.body == b"Oaks"
+    assert server.called == ["pages.example", "other.example"]
+    assert len(server.asked) == 1
+
+
+def test_a_certificate_that_nobody_vouches_for_is_not_accepted(secure: tuple[SecureServer, ssl.SSLContext]) -> None:
+    server, _ = secure
+    names = Names(pages_example=[["127.0.0.1"]])
+
+    with pytest.raises(PageError, match="certificate is not accepted"):
+        Fetcher(exceptions=SERVER_ONLY, resolver=names).fetch(read_url(f"https://pages.example:{server.port}/"))
+
+    assert server.asked == []
+
+
+def test_a_server_that_stops_in_the_handshake_is_left_when_the_time_is_up() -> None:
+    hangs = Listener()
+    held = threading.Event()
+    hangs.answer = lambda _: held.wait(20)  # type: ignore[method-assign, return-value]
+
+    with pytest.raises(PageError, match=r"0\.4 seconds"):
+        Fetcher(Limits(seconds=0.4), SERVER_ONLY).fetch(read_url(f"https://127.0.0.1:{hangs.port}/"))
+    held.set()
+    hangs.close()
+
+
+def _second() -> _Closing:
+    try:
+        return _Closing("127.0.0.2")
+    except OSError:
+        pytest.skip("this system has only one loopback address")
+
+
+class _Closing(Listener):
+    def __enter__(self) -> _Closing:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _certificate(name: str) -> bytes:
+    x509 = pytest.importorskip("cryptography.x509", reason="needs something to make certificates with")
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    who = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(who)
+        .issuer_name(who)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=2))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name), x509.IPAddress(ip_address("10.0.0.1"))]), False)
+        .sign(key, hashes.SHA256())
+    )
+    secret = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    return made.public_bytes(serialization.Encoding.PEM) + secret
