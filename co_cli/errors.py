@@ -74,3 +74,21 @@ class ModelMissingError(EmbeddingError):
 
 class WrongDimensionsError(EmbeddingError):
     """The model answered with vectors of another length, or with no usable numbers."""
+
+
+class PageError(KnowledgeError):
+    """A web page that could not be fetched: the network, the server or the page itself is in the way."""
+
+    exit_code = 3
+
+
+class PageRefusedError(PageError):
+    """A web address or an answer that is not accepted: its scheme, host, type or size."""
+
+    exit_code = 2
+
+
+class PageGoneError(PageError):
+    """The server says that there is no such page (404, 410)."""
+
+    exit_code = 1

@@ -15,6 +15,7 @@ from co_cli.index.connection import Database
 from co_cli.index.extension import vector_extension
 from co_cli.index.knowledge_index import KnowledgeIndex
 from co_cli.retrieval.fuse import Weights
+from co_cli.retrieval.profiles import profile_named, read_weights
 from co_cli.service.searching import answer, search_files, search_index
 from co_cli.settings import Settings, load_settings
 from co_cli.sources.vault import require_vault
@@ -23,15 +24,19 @@ from co_cli.values import SOURCES, Filters, Forgotten, NoteSummary, Saved, Searc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
     from typing import Self
 
     from co_cli.index.meaning import Embedded
     from co_cli.notes.note import Note
     from co_cli.notes.store import NoteStore
+    from co_cli.retrieval.profiles import Profile
     from co_cli.service.checkup import Finding
+    from co_cli.service.explaining import Explanation
     from co_cli.service.importing import Imported
+    from co_cli.service.web_pages import PageReceipt, WebPages
+    from co_cli.sources.fetching import Fetcher
 
     Progress = Callable[[int, int], None]
 
@@ -95,21 +100,24 @@ class KnowledgeBase:
         *,
         any_tag: bool = False,
         fields: dict[str, str] | None = None,
+        profile: str | None = None,
+        weights: Mapping[str, float] | None = None,
     ) -> SearchResult:
-        """Look for notes. Sees files changed since the last `sync` only after the next one."""
+        """Look for notes. Sees files changed since the last `sync` only after the next one.
+
+        `profile` names a way to rank (`default`, `exact`, `meaning`, `spec`); `weights` are those of `words` and
+        `meaning` for this query.
+        """
         started = time.perf_counter()
-        if not 1 <= limit <= LARGEST_LIMIT:
-            raise InvalidInputError(f"limit is between 1 and {LARGEST_LIMIT}, not {limit}")
-        chosen = backend or self.settings.search_backend
-        if chosen not in BACKENDS:
-            raise InvalidInputError(f"the backend is one of {', '.join(BACKENDS)}, not {chosen!r}")
+        chosen = self._backend(backend, limit)
         filters = self._filters(sources, tags, any_tag, category, since, until, fields)
+        way, balance = self._way(profile, weights)
         reason: IndexUnavailableError | None = None
         if chosen != "grep":
             try:
                 embedders = self.embedders if chosen == "hybrid" else None
                 with self.index.snapshot():  # everything one search reads is of one moment
-                    finding = search_index(self.index, embedders, query, filters, limit, self._weights())
+                    finding = search_index(self.index, embedders, query, filters, limit, balance, way)
                 return answer(query, finding, started)
             except IndexUnavailableError as error:
                 reason = error
@@ -117,6 +125,49 @@ class KnowledgeBase:
             self.root, query, filters, limit, self.settings.exclude, self.settings.max_note_bytes, reason
         )
         return answer(query, found, started)
+
+    def why(
+        self,
+        query: str,
+        ref: str,
+        limit: int = 10,
+        sources: Sequence[str] | None = None,
+        tags: Sequence[str] | None = None,
+        category: str | None = None,
+        since: str | float | None = None,
+        until: str | float | None = None,
+        backend: str | None = None,
+        *,
+        any_tag: bool = False,
+        fields: dict[str, str] | None = None,
+        profile: str | None = None,
+        weights: Mapping[str, float] | None = None,
+    ) -> Explanation:
+        """Why a note is where it is in the answer to a query, or why it is not in it."""
+        from co_cli.service.explaining import explain
+
+        chosen = self._backend(backend, limit)
+        if chosen == "grep":
+            raise InvalidInputError("grep finds what has the words as they stand; ask why of fts5 or hybrid")
+        filters = self._filters(sources, tags, any_tag, category, since, until, fields)
+        way, balance = self._way(profile, weights)
+        note = self.note(ref)
+        embedders = self.embedders if chosen == "hybrid" else None
+        with self.index.snapshot():
+            return explain(self.index, embedders, query, note.ref, note.title, filters, limit, balance, way)
+
+    def _backend(self, backend: str | None, limit: int) -> str:
+        if not 1 <= limit <= LARGEST_LIMIT:
+            raise InvalidInputError(f"limit is between 1 and {LARGEST_LIMIT}, not {limit}")
+        chosen = backend or self.settings.search_backend
+        if chosen not in BACKENDS:
+            raise InvalidInputError(f"the backend is one of {', '.join(BACKENDS)}, not {chosen!r}")
+        return chosen
+
+    def _way(self, profile: str | None, weights: Mapping[str, float] | None) -> tuple[Profile, Weights | None]:
+        """The profile, and how it weighs words and meaning; None leaves that to the space."""
+        way = profile_named(profile or self.settings.profile)
+        return way, read_weights(weights) or way.weights or self._weights()
 
     # -- files into the index ---------------------------------------------------------------------------------------
 
@@ -168,6 +219,32 @@ class KnowledgeBase:
 
         wanted = [paths] if isinstance(paths, str) else [os.fspath(path) for path in paths]
         return import_files(self.store, self.index, wanted, self.settings.max_note_bytes, progress)
+
+    def add_page(
+        self,
+        url: str,
+        on_conflict: str = "skip",
+        *,
+        tags: Sequence[str] | None = None,
+        fetcher: Fetcher | None = None,
+    ) -> PageReceipt:
+        """Fetch a web page and keep it as an article. One that is kept already is skipped, overwritten or an error."""
+        return self._web_pages(fetcher).add(url, on_conflict, tags)
+
+    def refresh(
+        self,
+        refs: Sequence[str] | None = None,
+        on_conflict: str = "skip",
+        *,
+        each: Callable[[PageReceipt], None] | None = None,
+        progress: Progress | None = None,
+        fetcher: Fetcher | None = None,
+    ) -> list[PageReceipt]:
+        """Fetch web pages again: these (refs or addresses), or all that are kept. `each` hears of every one at once."""
+        pages = self._web_pages(fetcher)
+        refs = [refs] if isinstance(refs, str) else refs
+        paths = pages.paths() if refs is None else list(dict.fromkeys(self._page_path(pages, ref) for ref in refs))
+        return pages.refresh(paths, on_conflict, each, progress)
 
     def update(
         self,
@@ -309,6 +386,25 @@ class KnowledgeBase:
         from co_cli.notes.store import NoteStore
 
         return NoteStore(self.root)
+
+    def _web_pages(self, fetcher: Fetcher | None) -> WebPages:
+        from co_cli.service.web_pages import WebPages, make_fetcher
+
+        return WebPages(self.store, self.index, fetcher or make_fetcher(self.settings), self.settings.max_note_bytes)
+
+    def _page_path(self, pages: WebPages, ref: str) -> str:
+        from co_cli.sources.fetching_url import looks_like_url, read_url
+
+        if looks_like_url(ref):
+            url = read_url(ref)
+            path = pages.find(url)
+            if path is None:
+                raise InvalidInputError(f"{url} is not kept here: `co add {url}` fetches it")
+            return path
+        note = self.note(ref)
+        if not note.metadata.get("source_url"):
+            raise InvalidInputError(f"{note.ref} has no source_url: there is nothing to fetch")
+        return note.path
 
     def _working_index(self) -> KnowledgeIndex | None:
         """The index, or None when it cannot be opened: notes are written and read all the same."""

@@ -1,8 +1,8 @@
 """Settings: flag > environment > project file > user file > default, each value with where it came from.
 
 A project's file is checked in, and a clone must be safe to open: it may not point outside the project, redirect a
-provider's address, move the data folder or choose a provider that sends notes elsewhere. Unknown names, malformed
-values and such attempts are refused with file and line.
+provider's address, move the data folder, name the model of a chat or choose a provider that sends notes elsewhere.
+Unknown names, malformed values and such attempts are refused with file and line.
 """
 
 from __future__ import annotations
@@ -51,6 +51,14 @@ SETTINGS: tuple[Setting, ...] = (
         "hybrid",
         "how to search: substrings from files, words, or words and meaning",
         choices=("grep", "fts5", "hybrid"),
+    ),
+    Setting(
+        "profile",
+        "CO_KNOWLEDGE_PROFILE",
+        "choice",
+        "default",
+        "how a hybrid search ranks: default, exact (words alone), meaning (vectors alone), spec (the plain formula)",
+        choices=("default", "exact", "meaning", "spec"),
     ),
     Setting(
         "embedding_provider",
@@ -106,6 +114,33 @@ SETTINGS: tuple[Setting, ...] = (
         (),
         "patterns of files and folders not to index, as in .gitignore (comma-separated in the environment)",
     ),
+    Setting(
+        "model",
+        "CO_MODEL",
+        "text",
+        None,
+        "the model that answers in `co chat`, as provider:name; a bare name is one of Ollama's",
+        project_may=False,
+    ),
+    Setting(
+        "chat_history",
+        "CO_CHAT_HISTORY",
+        "choice",
+        "on",
+        "keep what you type in `co chat` for the arrow keys: on or off",
+        choices=("on", "off"),
+        project_choices=("off",),
+    ),
+    Setting(
+        "web_allow",
+        "CO_WEB_ALLOW",
+        "list",
+        (),
+        "hosts, addresses and networks inside that pages may be fetched from all the same",
+        project_may=False,
+    ),
+    Setting("web_max_bytes", "CO_WEB_MAX_BYTES", "bytes", 10_000_000, "how large a web page may be", project_may=False),
+    Setting("web_seconds", "CO_WEB_SECONDS", "number", 30.0, "how long a web page may take", project_may=False),
 )
 BY_NAME = {setting.name: setting for setting in SETTINGS}
 
@@ -116,6 +151,7 @@ class Settings(Record):
     vault: str
     data_dir: str
     search_backend: Backend
+    profile: str
     embedding_provider: str
     embedding_model: str | None
     embedding_host: str | None
@@ -124,6 +160,11 @@ class Settings(Record):
     duplicate_threshold: float
     max_note_bytes: int
     exclude: tuple[str, ...]
+    model: str | None
+    chat_history: Literal["on", "off"]
+    web_allow: tuple[str, ...]
+    web_max_bytes: int
+    web_seconds: float
     origins: dict[str, str]
 
 
@@ -235,6 +276,8 @@ def _number(setting: Setting, raw: object, origin: str) -> float | int:
         raise SettingsError(f"{origin}: {setting.name} is a number, not {raw!r}") from None
     if setting.kind == "share" and not 0 <= number <= 1:
         raise SettingsError(f"{origin}: {setting.name} is between 0 and 1, not {number:g}")
+    if setting.kind == "number" and not 0 < number < 1e6:
+        raise SettingsError(f"{origin}: {setting.name} is above 0 and below 1,000,000, not {number:g}")
     if setting.kind == "bytes" and number < 1:
         raise SettingsError(f"{origin}: {setting.name} is at least 1, not {number}")
     return number

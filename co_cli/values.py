@@ -12,10 +12,17 @@ if TYPE_CHECKING:
     Backend = Literal["grep", "fts5", "hybrid"]
     State = Literal["found", "absent", "inconclusive"]
     Outcome = Literal["created", "updated", "unchanged", "duplicate", "restored"]
+    OnConflict = Literal["skip", "overwrite", "error"]
 else:
-    Source = Backend = State = Outcome = str
+    Source = Backend = State = Outcome = OnConflict = str
 
 SOURCES: tuple[Source, ...] = ("memory", "article")
+ON_CONFLICT: tuple[OnConflict, ...] = ("skip", "overwrite", "error")
+"""What becomes of a thing that is added although it is here already."""
+
+
+NEAREST = 3
+"""Hits of an absent answer that are shown although they share no word with the question."""
 
 
 class Passage(Record):
@@ -69,7 +76,10 @@ class Searched(Record):
 
 
 class SearchResult(Record):
-    """What a search says: found, absent (everything was searched), or inconclusive (something was missing)."""
+    """What a search says: found, absent (everything was searched), or inconclusive (something was missing).
+
+    An absent answer may have hits: the nearest there are, though nothing says that they have to do with the question.
+    """
 
     query: str
     state: State
@@ -78,6 +88,16 @@ class SearchResult(Record):
     searched: Searched
     hits: list[Hit]
     took_ms: float
+    confidence: float | None = None
+    """How sure it is that something here has to do with the question, 0 to 1; None if that was not asked, as by words
+    alone or in a space that nobody measured."""
+
+
+def worth_showing(found: SearchResult) -> list[Hit]:
+    """The hits, but of an absent answer only those that have a word of the question, and the few nearest."""
+    if found.state == "found":
+        return found.hits
+    return [hit for place, hit in enumerate(found.hits) if place < NEAREST or hit.signals.get("words")]
 
 
 class SyncReport(Record):

@@ -61,6 +61,7 @@ VALUES = {
     "vault": ("notes", None),
     "data_dir": ("data", None),
     "search_backend": ("fts5", "fts5"),
+    "profile": ("meaning", "meaning"),
     "embedding_provider": ("ollama", "ollama"),
     "embedding_model": ("embeddinggemma", "embeddinggemma"),
     "embedding_host": ("http://127.0.0.1:1", "http://127.0.0.1:1"),
@@ -69,6 +70,11 @@ VALUES = {
     "duplicate_threshold": ("0.8", 0.8),
     "max_note_bytes": ("1000", 1000),
     "exclude": ("drafts/, *.tmp.md,", ("drafts/", "*.tmp.md")),
+    "model": ("ollama:qwen3", "ollama:qwen3"),
+    "chat_history": ("off", "off"),
+    "web_allow": ("wiki.example.org, 10.1.0.0/16", ("wiki.example.org", "10.1.0.0/16")),
+    "web_max_bytes": ("5000", 5000),
+    "web_seconds": ("2.5", 2.5),
 }
 
 
@@ -122,6 +128,11 @@ def test_a_path_in_a_file_is_read_from_where_the_file_belongs(places: Places) ->
         'embedding_provider = "openai"',
         'embedding_provider = ["openai"]',
         "embedding_provider = {a = 1}",
+        'model = "openai:gpt-5"',
+        'model = "ollama:qwen3"',
+        'chat_history = "on"',
+        'web_allow = ["127.0.0.1"]',
+        "web_max_bytes = 5",
     ],
 )
 def test_a_checked_in_file_cannot_make_a_clone_unsafe_to_open(places: Places, tmp_path: Path, line: str) -> None:

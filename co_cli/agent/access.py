@@ -31,8 +31,7 @@ class Access:
         read_only: bool = False,
         result_tokens: int = 2_000,
     ) -> None:
-        if knowledge_base is not None and (vault is not None or data_dir is not None):
-            raise UserError("give a knowledge_base or a vault with its data_dir, not both")
+        require_one(vault, data_dir, knowledge_base)
         self.tools = allowed_tools(tools, read_only)
         self._place, self._given = (vault, data_dir), knowledge_base
         self._opened: tuple[int, KnowledgeBase] | None = None
@@ -61,15 +60,25 @@ class Access:
             return self._given
         if isinstance(deps, CoDeps) and self._place == (None, None):
             return deps.knowledge_base
-        opened = self._opened
-        if opened is not None and opened[0] == os.getpid():
-            return opened[1]
-        try:
-            kb = open_once(*self._place)
-        except KnowledgeError as error:
-            raise UserError(f"the knowledge base cannot be opened: {error}") from error
+        known = self._opened
+        if known is not None and known[0] == os.getpid():
+            return known[1]
+        kb = opened(*self._place)
         self._opened = (os.getpid(), kb)
         return kb
+
+
+def require_one(vault: PathLike | None, data_dir: PathLike | None, knowledge_base: KnowledgeBase | None) -> None:
+    if knowledge_base is not None and (vault is not None or data_dir is not None):
+        raise UserError("give a knowledge_base or a vault with its data_dir, not both")
+
+
+def opened(vault: PathLike | None, data_dir: PathLike | None) -> KnowledgeBase:
+    """Open a vault; a mistake in its place is one of whoever wrote the agent, not of the model."""
+    try:
+        return open_once(vault, data_dir)
+    except KnowledgeError as error:
+        raise UserError(f"the knowledge base cannot be opened: {error}") from error
 
 
 def allowed_tools(names: Sequence[str] | None, read_only: bool) -> tuple[Tool, ...]:

@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from pydantic_ai import RunContext, Tool
-from pydantic_ai.exceptions import UserError
 
-from co_cli.agent.deps import CoDeps, PathLike, open_once
-from co_cli.errors import KnowledgeError
+from co_cli.agent.access import opened, require_one
+from co_cli.agent.deps import CoDeps, PathLike
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.memory_protocol import DESCRIPTION, PARAMETERS, MemoryToolProtocol
 
@@ -33,23 +32,10 @@ def memory_tool(
     """
     require_one(vault, data_dir, knowledge_base)
 
-    def memory(ctx: RunContext[Any], **command: Any) -> str:
+    def memory(ctx: RunContext[Any], /, **command: Any) -> str:  # a model may send a `ctx` of its own
         given = knowledge_base
         if given is None and vault is None and data_dir is None and isinstance(ctx.deps, CoDeps):
             given = ctx.deps.knowledge_base
         return MemoryToolProtocol(given or opened(vault, data_dir), overwrite=overwrite).call(command)
 
     return Tool.from_schema(memory, NAME, DESCRIPTION, PARAMETERS, takes_ctx=True)
-
-
-def require_one(vault: PathLike | None, data_dir: PathLike | None, knowledge_base: KnowledgeBase | None) -> None:
-    if knowledge_base is not None and (vault is not None or data_dir is not None):
-        raise UserError("give a knowledge_base or a vault with its data_dir, not both")
-
-
-def opened(vault: PathLike | None, data_dir: PathLike | None) -> KnowledgeBase:
-    """Open a vault; a mistake in its place is one of whoever wrote the agent, not of the model."""
-    try:
-        return open_once(vault, data_dir)
-    except KnowledgeError as error:
-        raise UserError(f"the knowledge base cannot be opened: {error}") from error

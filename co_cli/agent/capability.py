@@ -26,7 +26,9 @@ from co_cli.agent.guidance import instructions
 from co_cli.agent.injection import inject, seen_refs, user_text
 from co_cli.agent.toolset import toolset_of
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.notes.refs import without_lines
 from co_cli.service.context import Context, ContextNote, always_there, matching
+from co_cli.tools.fencing import one_line
 
 FRESH_SECONDS = 0.3
 """How long a run waits for changed files to be indexed before it looks for context; the rest is indexed meanwhile."""
@@ -106,10 +108,11 @@ class Knowledge(AbstractCapability[Any]):
         """One vault stated twice: what either forbids stays forbidden. Two vaults need two ids."""
         stated = cast("Sequence[Knowledge]", capabilities)
         places = {os.path.abspath(one.vault) for one in stated if one.vault is not None}
+        data_dirs = {os.path.abspath(one.data_dir) for one in stated if one.data_dir is not None}
         bases = {id(one.knowledge_base) for one in stated if one.knowledge_base is not None}
-        if len(places) + len(bases) > 1:
+        if len(places) + len(bases) > 1 or len(data_dirs) > 1:
             raise UserError(
-                f"two Knowledge capabilities with the id {stated[-1].id!r} name different vaults: give each its own, "
+                f"two Knowledge capabilities with the id {stated[-1].id!r} name different vaults or data folders: give each its own, "
                 "and one of them other tool names with .prefix_tools(...)"
             )
         return replace(
@@ -117,6 +120,9 @@ class Knowledge(AbstractCapability[Any]):
             read_only=any(one.read_only for one in stated),
             approve_forget=any(one.approve_forget for one in stated),
             context=all(one.context for one in stated),
+            tools=_allowed_by_all(stated),
+            context_tokens=min(one.context_tokens for one in stated),
+            result_tokens=min(one.result_tokens for one in stated),
         )
 
     @cached_property
@@ -151,9 +157,10 @@ class Knowledge(AbstractCapability[Any]):
         with anyio.move_on_after(CONTEXT_SECONDS) as patience:
             for step in (self._always, self._matching):
                 found = await anyio.to_thread.run_sync(step, ctx.deps, text, seen, abandon_on_cancel=True)
-                notes += found.notes
+                # the text names a note of an odd name as a fence can, which is not as the index does
+                notes += [note for note in found.notes if one_line(without_lines(note.ref)) not in seen]
                 degraded += found.degraded
-                seen |= {note.ref for note in found.notes}
+                seen |= {without_lines(note.ref) for note in found.notes}
         if patience.cancelled_caught:
             degraded.append(f"not everything was asked: finding notes took longer than {CONTEXT_SECONDS:g} s")
         part, report = inject(notes, self.context_tokens)
@@ -177,3 +184,8 @@ class Knowledge(AbstractCapability[Any]):
 
     def _matching(self, deps: object, text: str, seen: set[str]) -> Context:
         return matching(self.access.toolbox(deps).kb, text, seen, self.access.clock(deps)())
+
+
+def _allowed_by_all(stated: Sequence[Knowledge]) -> Sequence[str] | None:
+    named = [[one.tools] if isinstance(one.tools, str) else one.tools for one in stated if one.tools is not None]
+    return [name for name in named[-1] if all(name in others for others in named)] if named else None

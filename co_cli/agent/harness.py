@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import anyio.to_thread
-from pydantic_ai import ModelRetry
 
-from co_cli.agent.anthropic_memory import opened, require_one
+from co_cli.agent.access import opened, require_one
 from co_cli.agent.deps import PathLike
+from co_cli.agent.toolset import told_to_a_model
 from co_cli.errors import KnowledgeError, NoteConflictError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.scoped_memory import Changed, Operation, OperationReusedError, ScopedMemory
@@ -94,7 +94,7 @@ class VaultMemoryStore:
         return harness.MemorySearchResult(matches=matches, scanned=found.scanned, truncated=found.truncated)
 
     async def _in_thread(self, ask: Callable[[ScopedMemory], Answer]) -> Answer:
-        """Our core is synchronous. What a model can mend goes back to it; the rest in the harness's own errors."""
+        """Our core is synchronous. What a model can mend goes back to it; conflicts are the harness's own errors."""
 
         def run() -> Answer:
             kb = self._given or opened(*self._place)
@@ -110,7 +110,7 @@ class VaultMemoryStore:
         except NoteConflictError as error:
             raise harness.MemoryConflictError(str(error)) from error
         except KnowledgeError as error:
-            raise ModelRetry(str(error)) from error
+            raise told_to_a_model(error) from error
 
 
 def _operation(operation: Any) -> Operation:

@@ -48,15 +48,13 @@ def toolset_of(access: Access, approve_forget: bool, id: str | None) -> Function
 
 
 def _tool(access: Access, tool: AgentTool, requires_approval: bool) -> Tool[Any]:
-    def call(ctx: RunContext[Any], **arguments: Any) -> ToolReturn:
+    def call(ctx: RunContext[Any], /, **arguments: Any) -> ToolReturn:  # a model may send a `ctx` of its own
         """Synchronous, so that pydantic-ai runs it in a thread: parallel calls do not wait for each other."""
         toolbox = access.toolbox(ctx.deps)
         try:
             result = toolbox.call(tool.name, arguments)
         except KnowledgeError as error:
-            if _a_model_can_mend(error) and not ctx.last_attempt:
-                raise ModelRetry(str(error)) from error
-            raise ToolFailed(str(error)) from error
+            raise told_to_a_model(error, ctx.last_attempt) from error
         return ToolReturn(result.text, metadata=result.data)
 
     made = Tool[Any].from_schema(call, tool.name, tool.description, tool.parameters, takes_ctx=True)
@@ -66,8 +64,10 @@ def _tool(access: Access, tool: AgentTool, requires_approval: bool) -> Tool[Any]
     return made
 
 
-def _a_model_can_mend(error: KnowledgeError) -> bool:
-    return error.exit_code == 2 and not isinstance(error, SettingsError | VaultError)
+def told_to_a_model(error: KnowledgeError, last_attempt: bool = False) -> ModelRetry | ToolFailed:
+    """A mistake that a model can mend is worth another try; a thing that is broken is not."""
+    can_mend = error.exit_code == 2 and not isinstance(error, SettingsError | VaultError)
+    return ModelRetry(str(error)) if can_mend and not last_attempt else ToolFailed(str(error))
 
 
 def _object(value: Any) -> Any:

@@ -212,11 +212,17 @@ def _arguments(part: ToolCallPart) -> dict[str, Any]:
 
 def _answer(call: ToolCall, part: Any) -> None:
     call.outcome = getattr(part, "outcome", None) or "retried"
-    content = part.content
-    call.text = content if isinstance(content, str) else str(content)
+    content: object = part.content
+    call.text = content if isinstance(content, str) else _told(content)
     metadata = getattr(part, "metadata", None)
     if isinstance(metadata, dict):
         call.data = cast("dict[str, Any]", metadata)
+
+
+def _told(content: object) -> str:
+    """What came back and is no text: a list of what is wrong with the arguments, each with more than a person needs."""
+    items = cast("list[dict[str, Any]]", content) if isinstance(content, list) else []
+    return "; ".join(str(item.get("msg", item)) for item in items) or str(content)
 
 
 def _report(run: Any, new: list[ModelMessage]) -> dict[str, Any]:

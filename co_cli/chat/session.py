@@ -16,12 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 from co_cli.chat.commands import COMMANDS, is_command, run_command, words_for
 from co_cli.chat.models import HOW_TO_GET_ONE, UnusableModelError
-from co_cli.chat.turn import Thinking, ToolCall, Turn
+from co_cli.chat.turn import Thinking, ToolCall, Turn, asked
 from co_cli.chat.view import View
 from co_cli.cli.terminal import Screen, count_of, printable
 from co_cli.errors import KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.freshness import Freshener
+from co_cli.tools import TOOLS
+from co_cli.tools.arguments import read_arguments
+from co_cli.tools.opening import plain_ref
 
 if TYPE_CHECKING:
     from co_cli.chat.conversation import Conversation
@@ -63,7 +66,7 @@ class Session:
         from co_cli.chat.prompt import confirm
 
         self.view.clear()
-        return await confirm(f"{_about(self.kb, call)}?")
+        return await confirm(f"{about(self.kb, call)}?")
 
     def close(self) -> None:
         self._runner.close()
@@ -202,13 +205,13 @@ def _complain(problem: str) -> None:
     Screen().wrapped(" ".join(problem.split()), style="red")
 
 
-def _about(kb: KnowledgeBase, call: ToolCall) -> str:
-    """`Forget memory:blue-first (Blue takes traffic first)`."""
-    ref = str(next((call.arguments[name] for name in ("ref", "id", "slug") if call.arguments.get(name)), ""))
+def about(kb: KnowledgeBase, call: ToolCall) -> str:
+    """`Forget memory:blue-first (Blue takes traffic first)`: the note that the tool itself would take them to mean."""
+    schema = next(tool.parameters for tool in TOOLS if tool.name == call.name)
     try:
-        note = kb.note(ref)
+        note = kb.note(plain_ref(read_arguments(call.name, schema, call.arguments).values["ref"]))
     except KnowledgeError:
-        return f"{call.name} {ref}"
+        return asked(call)  # the tool says what is wrong with it, if it is allowed to
     return f"Forget {note.ref} ({note.title})" if call.name == "forget_memory" else f"{call.name} {note.ref}"
 
 

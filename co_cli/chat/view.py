@@ -117,7 +117,7 @@ class PlainView:
                 print(printable(f"· {beside(refs)}"), file=sys.stderr)
             case CallEnded(call):
                 self._end_line()
-                print("".join(span.text for span in _call_line(call)), file=sys.stderr)
+                print(printable("".join(span.text for span in _call_line(call))), file=sys.stderr)
             case _:
                 pass
 
@@ -151,4 +151,4 @@ def _call_line(call: ToolCall) -> tuple[Span, ...]:
     """`· recall_memory "deploy" → 3 notes, memory:blue-pool-first`"""
     wrote = call.outcome == "success" and ("outcome" in call.data or "trash" in call.data)
     said = styled(answered(call), "good" if wrote else "dim")
-    return styled(printable(f"· {asked(call)} → "), "dim"), said
+    return styled(f"· {asked(call)} → ", "dim"), said

@@ -8,7 +8,6 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from importlib import import_module
 
 from co_cli.cli.terminal import printable
 from co_cli.errors import KnowledgeError
@@ -17,7 +16,7 @@ from co_cli.record import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import NoReturn
+    from typing import Any, NoReturn
 
 
 class Command(Record):
@@ -31,6 +30,7 @@ class Command(Record):
 COMMANDS = {
     "search": Command("search", "search all notes", "Find"),
     "recall": Command("search", "search memories and show them whole", "Find"),
+    "why": Command("why", "say why a note was found, or was not", "Find"),
     "list": Command("notes", "list notes, newest first", "Find"),
     "show": Command("notes", "show one note", "Find"),
     "remember": Command("notes", "save a memory", "Write"),
@@ -38,9 +38,13 @@ COMMANDS = {
     "forget": Command("notes", "move a note to the trash", "Write"),
     "restore": Command("notes", "bring a forgotten note back", "Write"),
     "article": Command("article", "add articles from files, folders or standard input", "Write"),
+    "add": Command("sources", "keep web pages, files and folders as articles", "Write"),
+    "refresh": Command("sources", "fetch web pages again that were kept", "Write"),
+    "chat": Command("chat", "talk with a model that has your notes", "Talk"),
     "init": Command("setup", "make a vault here", "Set up"),
     "demo": Command("setup", "search the sample vault", "Set up"),
     "settings": Command("setup", "show every setting and where it came from", "Set up"),
+    "mcp": Command("mcp", "serve the vault to MCP clients such as Claude Code", "Set up"),
     "completion": Command("completion", "print shell completion for bash, zsh or fish", "Set up"),
     "sync": Command("index", "bring the index up to the files", "Look after"),
     "rebuild": Command("index", "make the index anew from the files", "Look after"),
@@ -57,7 +61,7 @@ PLAIN = ("search", "recall")
 
 def run() -> NoReturn:
     """The `co` command: `main`, and out, without taking the interpreter apart, which costs half a Python start."""
-    code = main()
+    code = main(last=True)
     try:
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
@@ -68,10 +72,11 @@ def run() -> NoReturn:
         os._exit(code)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, last: bool = False) -> int:
+    """One command. `last` says that the process ends with it."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        return _run(arguments)
+        return _run(arguments, last)
     except KnowledgeError as error:
         return _complain(str(error), error.exit_code)
     except BrokenPipeError:
@@ -87,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain("stopped; what was done so far is kept", 130)
 
 
-def _run(arguments: list[str]) -> int:
+def _run(arguments: list[str], last: bool = False) -> int:
     place = command_place(arguments)
     if place is None:
         from co_cli.cli.parsing import main_parser
@@ -106,11 +111,15 @@ def _run(arguments: list[str]) -> int:
         return _run([*arguments[place + 1 :][:1], "--help"])
     if name not in COMMANDS:
         return _complain(_unknown_command(name), 2)
-    module = import_module(f"co_cli.cli.{COMMANDS[name].module}")
     rest = [*arguments[:place], *arguments[place + 1 :]]
-    if name in PLAIN and rest and not any(argument.startswith("-") for argument in rest):
+    quick = name in PLAIN and rest and not any(argument.startswith("-") for argument in rest)
+    if quick:
         gc.disable()  # it ends before garbage matters
+        _import_apsw_alone()
+    module = _import(f"co_cli.cli.{COMMANDS[name].module}")
+    if quick:
         options = module.PlainQuery(getattr(module, name), rest)
+        options.last = last
     else:
         from co_cli.cli.parsing import make_parser
 
@@ -123,6 +132,28 @@ def _run(arguments: list[str]) -> int:
     code: int = options.run(options)
     sys.stdout.flush()
     return code
+
+
+def _import(name: str) -> Any:
+    """As importlib would, which imports warnings."""
+    __import__(name)
+    return sys.modules[name]
+
+
+def _import_apsw_alone() -> None:
+    """Without `collections`, of which it wants one abstract class: that module costs more than apsw itself.
+
+    Only where no other thread could meet what stands in for it.
+    """
+    if "collections" in sys.modules:
+        return
+    import _collections_abc
+
+    sys.modules["collections"] = sys.modules["collections.abc"] = _collections_abc
+    try:
+        __import__("apsw")
+    finally:
+        del sys.modules["collections"], sys.modules["collections.abc"]
 
 
 def command_place(arguments: list[str]) -> int | None:

@@ -62,11 +62,25 @@ def _remember(options: argparse.Namespace) -> list[BenchRow]:
     return bench_remember(_positive("--notes", options.notes, NOTES), ProgressBar("indexing"))
 
 
+def _search(options: argparse.Namespace) -> list[BenchRow]:
+    from co_cli.benchmarks.search import bench_search
+
+    return bench_search(_positive("--notes", options.notes, NOTES), ProgressBar("indexing"))
+
+
+def _mcp(options: argparse.Namespace) -> list[BenchRow]:
+    from co_cli.benchmarks.mcp import bench_mcp
+
+    return bench_mcp(_positive("--notes", options.notes, NOTES), ProgressBar("indexing"))
+
+
 BENCHES = {
     "sync": Bench("the first sync, one without changes and one after ten edits", _sync),
     "embed": Bench("the first sync beside embedding the same texts with a plain loop", _embed),
     "remember": Bench("one save in a vault of many notes beside writing the file alone", _remember),
+    "search": Bench("one search in a process that stays, beside a simple hybrid", _search),
     "cold": Bench("one search in a fresh process beside a bare Python start", _cold),
+    "mcp": Bench("the start of the MCP server beside importing its SDK", _mcp),
 }
 
 

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Generator, Sequence
 from typing import NamedTuple
 
-from co_cli.cli.eval_tables import show_comparisons, show_runs
+from co_cli.cli.eval_tables import show_comparisons, show_crossed, show_runs
 from co_cli.cli.opening import open_knowledge_base, print_json
 from co_cli.cli.terminal import ProgressBar, Screen
 from co_cli.errors import InvalidInputError
@@ -47,6 +47,7 @@ examples:
   co eval sets/scifact sets/cosqa --method co --method fts5-any
   co eval sets/scifact --compare fts5-any co
   co eval sets/scifact --run scifact.tsv
+  co eval sets/locomo_obs --absent
   co eval sets/* --json > before.json       and then, after a change:
   co eval sets/* --compare before.json co
 """
@@ -75,6 +76,9 @@ def add_eval(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--run", dest="ranking", metavar="FILE", help="write the first method's ranking: question, document, score"
     )
+    parser.add_argument(
+        "--absent", action="store_true", help="ask each group's questions of another group's vault: is that noticed?"
+    )
     parser.add_argument("--corpus", metavar="DIR", help="where corpus.jsonl is, for a SET of questions only")
     parser.add_argument("--kinds", action="store_true", help="with several sets, too, show each kind of question")
     parser.add_argument("--all-kinds", action="store_true", help="ask also the kinds that a set leaves out")
@@ -85,6 +89,8 @@ def add_eval(parser: argparse.ArgumentParser) -> None:
 def evaluate_command(options: argparse.Namespace) -> int:
     choice = _choice(options)
     settings = load_settings({"vault": options.vault, "data_dir": options.data_dir})
+    if options.absent:
+        return _absent(options, settings)
     runs: list[Run] = []
     try:
         if choice.methods:
@@ -160,6 +166,23 @@ def _run(options: argparse.Namespace, settings: Settings, methods: Sequence[Meth
                 indexing=indexing,
                 asking=asking,
             )
+
+
+def _absent(options: argparse.Namespace, settings: Settings) -> int:
+    from co_cli.evaluation.crossing import Crossed, cross
+
+    if not options.set:
+        raise InvalidInputError("--absent needs a SET with groups: each is asked what only another one can answer")
+    found: list[Crossed] = []
+    for folder in options.set:
+        name, corpus = set_name(folder), _corpus(folder, options.corpus)
+        with _working_folder() as work, _bar(f"{name}: indexing") as indexing, _bar(f"{name}: asking") as asking:
+            found.append(cross(folder, work, settings, corpus, indexing, asking))
+    if options.json:
+        print_json([crossed._asdict() for crossed in found])
+    else:
+        show_crossed(Screen(), found)
+    return 0
 
 
 def _runs_of_vault(options: argparse.Namespace, methods: Sequence[Method]) -> list[Run]:

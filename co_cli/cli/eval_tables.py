@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from co_cli.cli.terminal import Screen, printable
+from co_cli.evaluation.crossing import Crossed
 from co_cli.evaluation.running import Run
 from co_cli.evaluation.scoring import Scores, mean_of_sets
 
@@ -58,6 +59,21 @@ def show_comparisons(screen: Screen, names: tuple[str, str], comparisons: Sequen
             f"{name:<19}{MEASURES[found.measure]:<9}{found.first:>7.3f}{found.second:>7.3f}"
             f"{found.difference:>+9.3f}{interval:>18}  {found.verdict}"
         )
+
+
+def show_crossed(screen: Screen, found: Sequence[Crossed]) -> None:
+    screen.line(
+        screen.paint(f"{'set':<20} {'asked':>6} {'AUROC':>7} {'absent, wrongly':>16} {'absent, rightly':>16}", "bold")
+    )
+    for crossed in found:
+        name = _clipped(crossed.set, 20)
+        rates = f"{crossed.absent_at_home:>16.1%} {crossed.absent_elsewhere:>16.1%}"
+        screen.line(f"{name:<20} {2 * crossed.questions:>6} {crossed.auroc:>7.3f} {rates}")
+    screen.wrapped(
+        "AUROC: the chance that a question with an answer here gets more confidence than one without. Wrongly: told "
+        "absent although the answer is there. Rightly: told absent where no answer is.",
+        style="dim",
+    )
 
 
 def _clipped(text: str, width: int) -> str:

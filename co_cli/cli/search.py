@@ -8,7 +8,7 @@ from co_cli.cli.opening import add_filters, fields_of, open_knowledge_base, prin
 from co_cli.cli.terminal import Screen, age, count_of
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.values import Hit, SearchResult
+from co_cli.values import Hit, SearchResult, worth_showing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +18,18 @@ if TYPE_CHECKING:
 
     Options = Any  # argparse.Namespace, or PlainQuery in its place
 
+STRONGEST, TOLD = 2, 0.005
+"""Parts of a score that are shown unless all are asked for, and the least worth a word."""
+SIGNALS = {
+    "words": "bm25 beside the best, as far as words cover the question",
+    "meaning": "the cosine of its vector, beside those of the others",
+    "related": "words of the question, or words like them, anywhere in it",
+    "sentence": "the same within one sentence",
+    "order": "words of the question close together, in the same order",
+    "title": "words of the question in the title or in a heading",
+    "named": "names and numbers of the question, as they were typed",
+    "context": "what only the note's context has",
+}
 SYNTAX = """\
 words:     all of them first, any of them if that finds too little
 "a phrase" must stand as it is        -word  must not occur
@@ -47,9 +59,11 @@ def add_recall(parser: argparse.ArgumentParser) -> None:
 class PlainQuery:
     """The options of a query that names none: what argparse would say, without importing it."""
 
-    vault = data_dir = source = tag = category = since = until = where = backend = None
-    any_tag = no_sync = json = False
+    vault = data_dir = source = tag = category = since = until = where = backend = profile = None
+    any_tag = no_sync = json = explain = False
     limit = 10
+    last = False
+    """Does the process end with this query?"""
 
     def __init__(self, run: Callable[[PlainQuery], int], query: list[str]) -> None:
         self.run, self.query = run, query
@@ -68,6 +82,10 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         "-n", "--limit", type=int, default=PlainQuery.limit, metavar="N", help="at most so many (default 10)"
     )
     parser.add_argument("--backend", choices=("grep", "fts5", "hybrid"), help="how to search (setting search_backend)")
+    parser.add_argument(
+        "--profile", choices=("default", "exact", "meaning", "spec"), help="how to rank (setting profile)"
+    )
+    parser.add_argument("--explain", action="store_true", help="show every part of each score, and what it means")
     parser.add_argument("--no-sync", action="store_true", help="do not look for changed files first")
     add_filters(parser)
 
@@ -87,13 +105,16 @@ def _answer(options: Options, sources: list[str] | None, whole: bool) -> int:
             since=options.since,
             until=options.until,
             backend=options.backend,
+            profile=options.profile,
             fields=fields_of(options),
         )
         if options.json:
             print_json(as_object(found))
         else:
-            show_result(found, kb if whole else None)
-    return 0 if found.hits else 1
+            show_result(found, kb if whole else None, explain=options.explain)
+        if isinstance(options, PlainQuery) and options.last:
+            kb.database.leave()
+    return 0 if found.state == "found" else 1
 
 
 def query_of(words: list[str]) -> str:
@@ -108,10 +129,16 @@ def as_object(found: SearchResult) -> dict[str, object]:
     return {**found._asdict(), "searched": found.searched._asdict(), "hits": hits}
 
 
-def show_result(found: SearchResult, whole_from: KnowledgeBase | None = None, now: float | None = None) -> None:
+def show_result(
+    found: SearchResult, whole_from: KnowledgeBase | None = None, now: float | None = None, explain: bool = False
+) -> None:
     """Hits for a person; with a knowledge base, each note whole."""
     screen, now = Screen(), time.time() if now is None else now
-    for number, hit in enumerate(found.hits):
+    if found.state != "found":
+        screen.wrapped(nothing_found(found))
+        if found.hits:
+            screen.line()
+    for number, hit in enumerate(worth_showing(found)):
         if number:
             screen.line()
         screen.titled(hit.title, hit.ref)
@@ -123,9 +150,9 @@ def show_result(found: SearchResult, whole_from: KnowledgeBase | None = None, no
         else:
             for line in body.strip().splitlines():
                 screen.wrapped(line, "  ") if line else screen.line()
-        screen.wrapped(_about(hit, now), "  ", style="dim")
-    if not found.hits:
-        screen.line(nothing_found(found))
+        screen.wrapped(_about(hit, now, explain), "  ", style="dim")
+    if explain and found.hits:
+        _explain(screen, found)
     for reason in found.degraded:
         screen.wrapped(f"note: {reason}", style="yellow")
 
@@ -135,6 +162,8 @@ def nothing_found(found: SearchResult) -> str:
     if found.state == "inconclusive":
         return f"Nothing found, but not everything could be asked ({searched})."
     fresh = f", index fresh as of {found.searched.fresh_as_of}" if found.searched.fresh_as_of else ""
+    if found.hits:
+        return f"Nothing here clearly has to do with that: {searched}{fresh}. The nearest:"
     return f"Nothing found: {searched}{fresh}."
 
 
@@ -145,7 +174,22 @@ def _whole(hit: Hit, kb: KnowledgeBase) -> str | None:
         return None  # gone since it was indexed: the snippet is what is left
 
 
-def _about(hit: Hit, now: float) -> str:
+def _about(hit: Hit, now: float, explain: bool) -> str:
     tags = " ".join(f"#{tag}" for tag in hit.tags)
-    reasons = " ".join(f"{name} {value:.2f}" for name, value in hit.signals.items())
-    return " · ".join(part for part in (tags, age(hit.created, now), f"{hit.score:.2f} ({reasons})") if part)
+    parts = sorted(hit.signals.items(), key=lambda part: -part[1])
+    if explain:
+        score = f"{hit.score:.4f} = " + " + ".join(f"{name} {value:.4f}" for name, value in parts)
+    else:
+        told = [part for part in parts if part[1] >= TOLD][:STRONGEST] or parts[:1]
+        score = f"{hit.score:.2f} ({', '.join(f'{name} {value:.2f}' for name, value in told)})"
+    return " · ".join(part for part in (tags, age(hit.created, now), score) if part)
+
+
+def _explain(screen: Screen, found: SearchResult) -> None:
+    """What the parts of these scores mean, and how sure the answer is."""
+    screen.line()
+    for name, meaning in SIGNALS.items():
+        if any(name in hit.signals for hit in found.hits):
+            screen.wrapped(f"{name:<9} {meaning}", style="dim")
+    if found.confidence is not None:
+        screen.wrapped(f"confidence {found.confidence:.2f} that something here has to do with it", style="dim")

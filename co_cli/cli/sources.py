@@ -20,6 +20,7 @@ Row = dict[str, Any]
 """What became of one thing, as JSON prints it."""
 INDEXED = "fts5"
 """Which pages are here is for the index to say, also where searches do without it."""
+TEXTS = (".md", ".markdown", ".txt")
 TROUBLE = ("missing", "failed")
 
 
@@ -96,10 +97,19 @@ def _refuse_what_is_ignored(options: argparse.Namespace, urls: list[str], paths:
         raise InvalidInputError("standard input is for `co article add -`; this takes addresses, files and folders")
     given = [f"--{name.replace('_', '-')}" for name in ("tag", "on_conflict") if getattr(options, name)]
     if paths and given:
-        raise InvalidInputError(f"{', '.join(given)} go with web pages; {paths[0]} is copied as it is")
+        raise InvalidInputError(f"{' and '.join(given)}: only for web pages; {paths[0]} is copied as it is")
     for path in paths:
         if not os.path.exists(path):  # before anything is fetched
-            raise InvalidInputError(f"{path}: there is no such file or folder")
+            raise InvalidInputError(_not_there(path))
+
+
+def _not_there(path: str) -> str:
+    if not path.strip():
+        return "an address, a file or a folder is missing: the name is empty"
+    host = path.partition("/")[0]
+    ending = os.path.splitext(host)[1]
+    page = ending and ending.lower() not in TEXTS and not path.startswith((".", "~"))
+    return f"{path}: there is no such file or folder" + (f"; a web page is https://{path}" if page else "")
 
 
 class Said:

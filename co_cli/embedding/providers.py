@@ -23,9 +23,9 @@ def open_embedder(
     if space is None:
         return None
     if space.provider == "static":
-        from co_cli.embedding.static import StaticEmbedder
+        from co_cli.embedding.static import shared_embedder
 
-        return StaticEmbedder()
+        return shared_embedder()
     if space.provider == "minilm":
         from co_cli.embedding.minilm import MiniLMEmbedder
 

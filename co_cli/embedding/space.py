@@ -34,6 +34,10 @@ class VectorSpace(Record):
     noise: float = -1.0
     """The cosine that unrelated texts easily reach: a passage that shares no word must be nearer than that."""
 
+    certainty: tuple[float, float, float] | None = None
+    """What the nearest cosine and the share of the question's words say about whether anything is there, and what the
+    sum starts from: a logistic, see retrieval/abstain.py. None: nobody measured it."""
+
     @property
     def key(self) -> str:
         return f"{self.provider}:{self.model}:{self.dimensions}:{self.prompts}"

@@ -50,6 +50,16 @@ class StaticEmbedder:
         return self._cold
 
 
+def shared_embedder() -> StaticEmbedder:
+    """The one of this process: its file is opened and its words are split once."""
+    if not _shared:
+        _shared.append(StaticEmbedder())
+    return _shared[0]
+
+
+_shared: list[StaticEmbedder] = []
+
+
 def _batch_model() -> BatchStaticModel | None:
     try:
         from co_cli.embedding.static_batch import BatchStaticModel

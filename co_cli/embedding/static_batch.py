@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from co_cli.embedding.space import Vector
-from co_cli.embedding.static_file import FILE, map_file
+from co_cli.embedding.static_file import FILE, ModelFile
 from co_cli.embedding.static_vocabulary import IndexedVocabulary
 from co_cli.embedding.static_words import pieces, words
 
@@ -39,14 +39,14 @@ class BatchStaticModel:
     """The embedded model for those who stay."""
 
     def __init__(self, path: str = FILE) -> None:
-        mapped, layout = map_file(path)
-        data = np.frombuffer(mapped, dtype=np.uint8)
-        vocabulary = mapped[layout.vocabulary_at : layout.scales_at]
+        file = ModelFile(path)
+        layout = file.layout
+        data = np.frombuffer(file.mapped(), dtype=np.uint8)
         self._power = layout.power
         self._dimensions = layout.dimensions
         self._scales = data[layout.scales_at : layout.table_at].view("<f2").astype(np.float32)
         self._table: NDArray[np.int8] = data[layout.table_at :].view(np.int8).reshape(layout.rows, -1)
-        self._rows_of = _PiecesOfWord(IndexedVocabulary(vocabulary))
+        self._rows_of = _PiecesOfWord(IndexedVocabulary(file.vocabulary()))
 
     def embed(self, texts: Sequence[str]) -> list[Vector | None]:
         vectors: list[Vector | None] = []

@@ -10,9 +10,9 @@ vocabulary (one token a line), a float16 scale for each row, int8 rows. A row's 
 
 from __future__ import annotations
 
-import mmap
 import os
 import struct
+from _thread import allocate_lock
 
 from co_cli.embedding.space import VectorSpace
 from co_cli.errors import EmbeddingError
@@ -20,7 +20,11 @@ from co_cli.errors import EmbeddingError
 NAME = "co-static-256"
 REVISION = "83172e9b"
 FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "model", f"{NAME}.bin")
-SPACE = VectorSpace("static", f"{NAME}@{REVISION}", 256, vector_weight=0.4, noise=0.14)
+SPACE = VectorSpace("static", f"{NAME}@{REVISION}", 256, vector_weight=0.4, noise=0.14, certainty=(21.6, 3.9, -11.6))
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import mmap
 
 MAGIC = b"SEM2"
 SIZES = struct.Struct("<II")
@@ -40,27 +44,48 @@ class Layout:
         self.table_at = self.scales_at + 2 * self.rows
 
 
-def map_file(path: str = FILE) -> tuple[mmap.mmap, Layout]:
-    """The file, memory-mapped, and where its parts lie. Raises EmbeddingError if it cannot be used."""
-    try:
-        with open(path, "rb") as file:
-            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except (OSError, ValueError) as error:  # ValueError: it is empty
-        raise _unusable(path, str(error)) from error
-    if data[: len(MAGIC)] != MAGIC:
-        raise _unusable(path, "it does not begin with SEM2")
-    try:
-        header_size, vocabulary_size = SIZES.unpack_from(data, len(MAGIC))
-        header_at = len(MAGIC) + SIZES.size
-        header = _flat_numbers(data[header_at : header_at + header_size].decode())
-        layout = Layout(header, header_at + header_size, vocabulary_size)
-    except (KeyError, ValueError, struct.error) as error:
-        raise _unusable(path, "its header cannot be read") from error
-    if layout.table_at + layout.rows * layout.dimensions != len(data):
-        raise _unusable(path, "its size is not what its header says")
-    if layout.dimensions != SPACE.dimensions or header.get("bigrams") or header.get("hidden"):
-        raise _unusable(path, "this version cannot compute a model of its shape")
-    return data, layout
+class ModelFile:
+    """The file, open, and where its parts lie: for those who need a few rows. Raises EmbeddingError if it is no use."""
+
+    def __init__(self, path: str = FILE) -> None:
+        self._handle = -1
+        try:
+            self._handle = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+            size = os.fstat(self._handle).st_size
+        except OSError as error:
+            raise _unusable(path, str(error)) from error
+        self._lock = allocate_lock()
+        if self.read(0, len(MAGIC)) != MAGIC:
+            raise _unusable(path, "it does not begin with SEM2")
+        try:
+            header_size, vocabulary_size = SIZES.unpack(self.read(len(MAGIC), SIZES.size))
+            header_at = len(MAGIC) + SIZES.size
+            header = _flat_numbers(self.read(header_at, header_size).decode())
+            self.layout = layout = Layout(header, header_at + header_size, vocabulary_size)
+        except (KeyError, ValueError, struct.error) as error:
+            raise _unusable(path, "its header cannot be read") from error
+        if layout.table_at + layout.rows * layout.dimensions != size:
+            raise _unusable(path, "its size is not what its header says")
+        if layout.dimensions != SPACE.dimensions or header.get("bigrams") or header.get("hidden"):
+            raise _unusable(path, "this version cannot compute a model of its shape")
+
+    def read(self, at: int, size: int) -> bytes:
+        with self._lock:  # threads share the place in the file
+            os.lseek(self._handle, at, os.SEEK_SET)
+            return os.read(self._handle, size)
+
+    def vocabulary(self) -> bytes:
+        return self.read(self.layout.vocabulary_at, self.layout.scales_at - self.layout.vocabulary_at)
+
+    def mapped(self) -> mmap.mmap:
+        """All of it in memory, as far as it is looked at: for those who need many rows."""
+        import mmap  # a cold query does without
+
+        return mmap.mmap(self._handle, 0, access=mmap.ACCESS_READ)
+
+    def __del__(self) -> None:
+        if self._handle >= 0:
+            os.close(self._handle)
 
 
 def _flat_numbers(header: str) -> dict[str, float]:

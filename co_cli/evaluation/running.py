@@ -148,6 +148,11 @@ def _grow(
         yield ids, stage
 
 
+def write_vault(vault: str, documents: Sequence[Document]) -> dict[str, str]:
+    """All of these documents as notes. Returns their refs and ids."""
+    return {_write(vault, number, document, True): document.id for number, document in enumerate(documents)}
+
+
 def _write(vault: str, number: int, document: Document, with_following: bool) -> str:
     """As a person would keep it: a short text as a memory, a long one as an article. Returns its ref."""
     source = "memory" if len(document.text) <= LONGEST else "article"

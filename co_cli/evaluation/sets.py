@@ -20,10 +20,12 @@ from co_cli.evaluation.questions import Question, json_lines, text_lines
 from co_cli.notes.editing import render_note
 from co_cli.service.saving import title_from
 
-CONTEXT_FIELD = ""
-"""The frontmatter key that holds what stood around a text. None has that meaning yet, so it is not written."""
+CONTEXT_FIELD = "context"
+"""The frontmatter key that holds what stood around a text."""
 
 SPOKEN_DATE = re.compile(r"(\d{1,2}:\d\d [ap]m) on (\d{1,2} \w+),? (\d{4})$")
+TURN = "\n\n"
+"""Between two neighbours."""
 ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 
@@ -134,7 +136,7 @@ def created(date: str) -> str | None:
 
 
 def _beside_each_other(documents: list[Document]) -> list[Document]:
-    """With what was said just before and after in the same session; without sessions there are no neighbours."""
+    """With the two texts before and the one after in the same session; without sessions there are no neighbours."""
     found = list(documents)
     last: dict[tuple[str, str], int] = {}
     for place, document in enumerate(documents):
@@ -142,8 +144,9 @@ def _beside_each_other(documents: list[Document]) -> list[Document]:
             continue
         key = (document.group, document.session)
         if key in last:
-            before = documents[last[key]]
-            found[place] = found[place]._replace(previous=_said(before))
+            before = found[last[key]]
+            earlier = before.previous.rpartition(TURN)[2]
+            found[place] = found[place]._replace(previous=TURN.join(text for text in (earlier, _said(before)) if text))
             found[last[key]] = found[last[key]]._replace(following=_said(document))
         last[key] = place
     return found

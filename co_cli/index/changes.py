@@ -1,28 +1,26 @@
 """Compare the listings of the last sync with those of now: which files to look at, and which are gone. Pure.
 
-A file that was written as recently as it was looked at may change again without its size and time showing it, so it
-is stored without its inode and never equals what a scan sees: it is read again next time, as git does.
+A file that was written as recently as it was looked at may change again without its size and time showing it, so its
+number is stored inverted and never equals what a scan sees: it is read again next time, as git does.
 """
 
 from __future__ import annotations
 
 from co_cli.record import Record
-from co_cli.sources.vault import Entry, State, entries_of, entry_of, pack_listing
+from co_cli.sources.vault import entries_of, path_of, place_of, with_numbers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-UNSURE = -1
-"""In place of the inode of a file that must be looked at again."""
-RACY_NS = 2_000_000_000
+RACY_SECONDS = 2.0
 """The coarsest clock of a file system in use (FAT)."""
 
 
 class Changes(Record):
     """What a sync has to do."""
 
-    look: list[Entry]
+    look: list[str]
     gone: list[str]
     folders: list[str]
     """Folders whose stored listing is out of date."""
@@ -38,7 +36,7 @@ def compare(
     stored: dict[str, bytes], seen: dict[str, bytes], unlisted: Sequence[str] = (), unread: Sequence[str] = ()
 ) -> Changes:
     """`unread` are folders that could not be listed: nothing is known to have changed in them."""
-    look: list[Entry] = []
+    look: list[str] = []
     gone: list[str] = []
     folders: list[str] = []
     for folder in stored.keys() | seen.keys():
@@ -47,10 +45,9 @@ def compare(
             continue
         folders.append(folder)
         old, new = entries_of(before), entries_of(now)
-        look += [entry_of(folder, name, state) for name, state in new.items() if old.get(name) != state]
-        prefix = f"{folder}/" if folder else ""
-        gone += [prefix + name for name in old.keys() - new.keys()]
-    loose = [path for path in unlisted if not _below(_split(path)[0], unread)]
+        look += [path_of(folder, name) for name, number in new.items() if old.get(name) != number]
+        gone += [path_of(folder, name) for name in old.keys() - new.keys()]
+    loose = [path for path in unlisted if not _below(place_of(path)[0], unread)]
     gone += missing(loose, seen)
     look.sort()
     return Changes(look, sorted(set(gone)), folders, loose)
@@ -58,10 +55,10 @@ def compare(
 
 def missing(paths: Sequence[str], listings: dict[str, bytes]) -> list[str]:
     """Those of these paths that the listings do not have."""
-    names: dict[str, dict[str, State]] = {}
+    names: dict[str, dict[str, int]] = {}
     found: list[str] = []
     for path in paths:
-        folder, name = _split(path)
+        folder, name = place_of(path)
         if folder not in names:
             names[folder] = entries_of(listings.get(folder, b""))
         if name not in names[folder]:
@@ -69,15 +66,12 @@ def missing(paths: Sequence[str], listings: dict[str, bytes]) -> list[str]:
     return found
 
 
-def settled(folder: str, listing: bytes, unread: set[str], now_ns: int) -> bytes:
+def settled(listing: bytes, unsure: Sequence[str]) -> bytes:
     """The listing to store: files too young to be trusted, and those that could not be read, are marked."""
-    prefix = f"{folder}/" if folder else ""
-
-    def marked(name: str, state: State) -> State:
-        racy = abs(now_ns - state.mtime_ns) < RACY_NS
-        return state._replace(inode=UNSURE) if racy or prefix + name in unread else state
-
-    return pack_listing({name: marked(name, state) for name, state in entries_of(listing).items()})
+    if not unsure:
+        return listing
+    numbers = entries_of(listing)
+    return with_numbers(listing, {name: ~numbers[name] for name in unsure if name in numbers})
 
 
 def waiting_files(stored: dict[str, bytes], seen: dict[str, bytes], unlisted: Sequence[str]) -> int:
@@ -88,19 +82,9 @@ def waiting_files(stored: dict[str, bytes], seen: dict[str, bytes], unlisted: Se
     for folder in stored.keys() | seen.keys():
         old, new = entries_of(stored.get(folder, b"")), entries_of(seen.get(folder, b""))
         count += len(old.keys() - new.keys())
-        for name, state in new.items():
-            before = old.get(name)
-            if before is not None and before.inode == UNSURE:
-                before = before._replace(inode=state.inode)
-            count += before != state
+        count += sum(old.get(name) not in (number, ~number) for name, number in new.items())
     return count
 
 
 def _below(folder: str, tops: Sequence[str]) -> bool:
     return any(folder == top or folder.startswith(f"{top}/") for top in tops)
-
-
-def _split(path: str) -> tuple[str, str]:
-    """The folder a path is in, and its name there."""
-    folder, _, name = path.rpartition("/")
-    return folder, name

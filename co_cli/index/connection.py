@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-DERIVATION = 3
+DERIVATION = 4
 """Raise it when the same files would give other rows: passages cut elsewhere, other text embedded, other listings."""
 APPLICATION = 0x636F6B62
 """Tells our file from somebody else's (`cokb`)."""
@@ -41,6 +41,10 @@ MOST_IDLE = 8
 WRONG_FILE = (apsw.NotADBError, apsw.CorruptError)
 NO_PLACE = (apsw.CantOpenError, apsw.PermissionsError, apsw.ReadOnlyError, apsw.IOError, apsw.FullError, OSError)
 HAS_VEC0 = "select 1 from sqlite_master where sql like 'create virtual table % using vec0%' limit 1"
+
+
+_left: list[apsw.Connection] = []
+"""Connections that nobody closes: the process is about to end."""
 
 
 class FileConnection(apsw.Connection):
@@ -63,12 +67,26 @@ class Database:
         self._idle: list[FileConnection] = []
         self._pool = allocate_lock()
         self._inode = 0
+        self.wrote = False
+        """Was there a transaction that could write?"""
 
     def close(self) -> None:
         with self._pool:
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
+
+    def leave(self) -> None:
+        """Instead of `close`, right before the process ends: if it only read, the system puts away what it used.
+
+        Closing takes the files of the log away, and the next search makes them again: together a tenth of a search.
+        """
+        if self.wrote:
+            self.close()
+            return
+        with self._pool:
+            idle, self._idle = self._idle, []
+        _left.extend(idle)
 
     def reading(self) -> Reading:
         """A connection in one read transaction: everything it reads is of one moment."""
@@ -181,7 +199,7 @@ class Writing(Reading):
         except BaseException:
             self.database.writer.release()
             raise
-        self.held = True
+        self.held = self.database.wrote = True
         return connection
 
     def __exit__(

@@ -14,7 +14,7 @@ from co_cli.index.filters import fold
 from co_cli.index.match import is_stop_word, read_query
 from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.sources.passages import passages_of
-from co_cli.sources.vault import entries_of, entry_of, scan_vault
+from co_cli.sources.vault import entries_of, path_of, scan_vault
 from co_cli.values import Filters, Passage
 
 
@@ -30,13 +30,13 @@ class GrepMatch(NamedTuple):
 def read_vault(root: str, exclude: Sequence[str], limit: int) -> Iterator[tuple[Note, float]]:
     """Every note of the vault with its mtime; files that cannot be read are left out."""
     for folder, listing in sorted(scan_vault(root, exclude).listings.items()):
-        for name, state in entries_of(listing).items():
-            entry = entry_of(folder, name, state)
-            if entry.size > limit:
-                continue
+        for name in entries_of(listing):
+            path = path_of(folder, name)
             try:
-                with open(os.path.join(root, entry.path), "rb") as stream:
-                    yield read_note(entry.path, stream.read()), entry.mtime_ns / 1e9
+                with open(os.path.join(root, path), "rb") as stream:
+                    state = os.fstat(stream.fileno())
+                    if state.st_size <= limit:
+                        yield read_note(path, stream.read()), state.st_mtime
             except (OSError, NotTextError):
                 continue  # `co sync` and `co doctor` report these; here they only have nothing to say
 

@@ -22,7 +22,7 @@ select passages.id, docs.source from passages join docs on docs.id = passages.do
 """
 WAITS = "select space_id, passage_id from waiting where vault_id = :vault"
 ROWIDS = "select rowid from {table} where part = :part"
-TEXT_OF = "select title, heading, body, tags, aliases from passages where id = :id"
+TEXT_OF = "select title, heading, body, tags, aliases, context from passages where id = :id"
 CHECK_WORDS = "insert into docs_fts (docs_fts, rank) values ('integrity-check', 1)"
 
 

@@ -9,16 +9,15 @@ from __future__ import annotations
 import os
 import time
 
-from co_cli.index.changes import compare, waiting_files
 from co_cli.index.connection import Database, fetch
 from co_cli.index.filters import conditions
 from co_cli.index.match import WordQuery, read_query
 from co_cli.index.spaces import SpaceState, any_waiting, space_state, waiting_by_space
 from co_cli.index.vault_database import VaultDatabase, VaultSnapshot
 from co_cli.index.vectors import Neighbour, StoredSpace, cosines, ids_text, nearest, prefer_resident
-from co_cli.index.words import WordMatch, coverage, find_words, mark_words, rarest_words
+from co_cli.index.words import SharedWords, WordMatch, coverage, find_words, mark_words, rarest_words, shared_words
 from co_cli.record import Record
-from co_cli.sources.vault import Entry, scan_vault
+from co_cli.sources.vault import scan_vault
 from co_cli.typed import whole
 from co_cli.values import Filters, SyncReport
 
@@ -30,9 +29,12 @@ if TYPE_CHECKING:
     from co_cli.embedding.embedders import Embedders
     from co_cli.embedding.space import Vector
     from co_cli.index.cache import CacheState
+    from co_cli.index.lexicon import PassageWords, Word, WordFacts
+    from co_cli.index.likely import Likely
     from co_cli.index.meaning import Embedded
     from co_cli.index.resident import ResidentVectors
     from co_cli.index.sync import Progress
+    from co_cli.sources.vault import Scan
 
 SAVE_SECONDS = 5.0
 """How long a save may wait for a slow embedder; the note is written and found by words before that."""
@@ -54,6 +56,10 @@ where passages.id in (select value from json_each(:ids))
 """
 
 PASSAGE_COUNTS = "select id, passages from docs where id in (select value from json_each(:ids))"
+PASSAGES_OF = """
+select passages.id from docs join passages on passages.doc_id = docs.id
+where docs.vault_id = :vault and docs.ref = :ref order by passages.id
+"""
 DOCS_OF = "select id, doc_id from passages where id in (select value from json_each(:ids))"
 
 LIST_DOCS = f"""
@@ -69,6 +75,12 @@ ALL_HASHES = """
 select files.path, coalesce(docs.hash, '')
 from knowledge_files as files left join docs on docs.vault_id = files.vault_id and docs.path = files.path
 where files.vault_id = :vault and files.skipped is null
+"""
+FIELD_VALUES = """
+select docs.path, cast(field.value as text)
+from docs, json_each(docs.frontmatter) as field
+where docs.vault_id = :vault and field.key = :name and field.type = 'text'
+order by docs.path
 """
 EXACT_TWINS = """
 select path from docs where vault_id = :vault and source = :source and fingerprint = :fingerprint limit 5
@@ -150,23 +162,33 @@ class KnowledgeIndex:
         `seconds` bounds the time spent on building a space that is slow to embed; the next sync goes on with it.
         """
         started = time.time()
-        scan = scan_vault(self.root, self._exclude)
         with self.rows.reading() as (connection, vault):
             stored: dict[str, bytes] = dict(connection.execute(LISTINGS, {"vault": vault}))
             unlisted = [path for (path,) in connection.execute(UNLISTED, {"vault": vault})]
             synced_at, notes, _ = connection.execute(COUNTS, {"vault": vault}).get or (None, 0, 0)
-        changes = compare(stored, scan.listings, unlisted, scan.unread)
-        if changes.none and synced_at is not None:
+        scan = scan_vault(self.root, self._exclude, stored)
+        same = stored == scan.listings and not unlisted and synced_at is not None
+        report = None if same else self._catch_up(scan, stored, unlisted, synced_at is not None, progress)
+        if report is None:
             skipped, problems = self.rows.reported()
             report = SyncReport([], [], [], [], notes, sorted([*skipped, *scan.odd]), problems)
-        else:
-            from co_cli.index.sync import sync_files  # parsing and writing: a search of a fresh vault needs neither
-
-            report = sync_files(self.rows, scan, changes, self._limit, progress)
         self.fresh_as_of = started
         self.unread = [path for path, reason in report.skipped if "cannot be read" in reason]
         self.embed(progress, seconds)
         return report
+
+    def _catch_up(
+        self, scan: Scan, stored: dict[str, bytes], unlisted: list[str], synced: bool, progress: Progress | None
+    ) -> SyncReport | None:
+        """Index what changed; None if it turns out that nothing did."""
+        # comparing, parsing and writing: a search of a vault in which nothing changed needs none of it
+        from co_cli.index.changes import compare
+        from co_cli.index.sync import sync_files
+
+        changes = compare(stored, scan.listings, unlisted, scan.unread)
+        if changes.none and synced:
+            return None
+        return sync_files(self.rows, scan, changes, self._limit, progress)
 
     def index_file(self, path: str, embed: bool = True) -> None:
         """Index one file now, whatever the listings say. One that cannot be read is left to the next sync."""
@@ -174,15 +196,13 @@ class KnowledgeIndex:
         from co_cli.index.sync import Unreadable, read_file
 
         try:
-            state = os.stat(os.path.join(self.root, path))
-            file = read_file(self.root, Entry(path, state.st_size, state.st_mtime_ns), self._limit, None)
-        except (OSError, Unreadable):
+            file = read_file(self.root, path, self._limit, None)
+        except Unreadable:
             return
-        if file is not None:
-            with self.rows.writing() as (connection, vault):
-                put_file(connection, vault, file)
-            if embed:
-                self.embed_saved()
+        with self.rows.writing() as (connection, vault):
+            put_file(connection, vault, file)
+        if embed:
+            self.embed_saved()
 
     def remove_stale(self, paths: Sequence[str]) -> list[str]:
         """Forget those of these files that are no longer there. Returns the notes that were forgotten."""
@@ -248,16 +268,24 @@ class KnowledgeIndex:
             return find_words(connection, vault, parsed, text, filters or Filters(), limit, relaxed)
 
     def nearest(
-        self, space: StoredSpace, query: Vector, filters: Filters | None = None, limit: int = 100
+        self,
+        space: StoredSpace,
+        query: Vector,
+        filters: Filters | None = None,
+        limit: int = 100,
+        at_least: float = -1.0,
     ) -> list[Neighbour]:
-        """Passages nearest to a query's vector, best first."""
+        """Passages nearest to a query's vector, best first.
+
+        `at_least` is a cosine that `limit` of them are known to reach: it changes nothing but the time.
+        """
         self._searches += 1
         if self._resident is None and prefer_resident(self._searches):
             from co_cli.index.resident import ResidentVectors
 
             self._resident = ResidentVectors()
         with self.rows.reading() as (connection, vault):
-            return nearest(connection, space, vault, query, filters or Filters(), limit, self._resident)
+            return nearest(connection, space, vault, query, filters or Filters(), limit, self._resident, at_least)
 
     def coverage(self, query: WordQuery, matches: list[WordMatch]) -> float:
         """How much of what was asked for the best of these matches have, 0 to 1."""
@@ -268,6 +296,20 @@ class KnowledgeIndex:
         """The exact cosine of each of these passages that has a vector."""
         with self.rows.reading() as (connection, _):
             return cosines(connection, space, query, passage_ids)
+
+    def facts(self, words: Sequence[str]) -> dict[str, WordFacts]:
+        """What is known of the words of a question: stem, rarity, and their code in the embedded model."""
+        from co_cli.index.lexicon import facts_of  # grep and a search by words alone do without
+
+        with self.rows.reading() as (connection, _):
+            return facts_of(connection, words)
+
+    def words_of(self, passage_ids: Sequence[int]) -> tuple[dict[int, PassageWords], dict[str, Word]]:
+        """These passages word by word, and what is known of each word in them."""
+        from co_cli.index.lexicon import words_of_passages
+
+        with self.rows.reading() as (connection, _):
+            return words_of_passages(connection, ids_text(passage_ids))
 
     def spaces(self) -> SpaceState:
         """Which space answers, and which one is being built."""
@@ -307,6 +349,15 @@ class KnowledgeIndex:
         with self.rows.reading() as (connection, _):
             return dict(fetch(connection, PASSAGE_COUNTS, {"ids": ids_text(doc_ids)}))
 
+    def passages_of(self, ref: str) -> list[int]:
+        """The passages of a note."""
+        return [int(number) for (number,) in self._select(PASSAGES_OF, ref=ref)]
+
+    def shared_words(self, query: WordQuery, passage_ids: Sequence[int]) -> SharedWords:
+        """What these passages have of a query, and what they lack."""
+        with self.rows.reading() as (connection, _):
+            return shared_words(connection, query, ids_text(passage_ids))
+
     def counts(self) -> Counts:
         with self.rows.reading() as (connection, vault):
             rows = fetch(connection, COUNTS, {"vault": vault})
@@ -321,10 +372,12 @@ class KnowledgeIndex:
 
     def waiting(self) -> int:
         """How many files changed, came or went since the last sync."""
-        scan = scan_vault(self.root, self._exclude)
+        from co_cli.index.changes import waiting_files
+
         with self.rows.reading() as (connection, vault):
             stored: dict[str, bytes] = dict(connection.execute(LISTINGS, {"vault": vault}))
             unlisted = [path for (path,) in connection.execute(UNLISTED, {"vault": vault})]
+        scan = scan_vault(self.root, self._exclude, stored)
         return waiting_files(stored, scan.listings, unlisted)
 
     def hashes(self) -> dict[str, str]:
@@ -360,8 +413,20 @@ class KnowledgeIndex:
         """Is this path, or one that some file system holds for the same, a note already?"""
         return bool(self.paths_like(path))
 
+    def field_values(self, name: str) -> dict[str, str]:
+        """Every note whose frontmatter has this field as a text, and what it says there."""
+        rows: Any = self._select(FIELD_VALUES, name=name)
+        return dict(rows)
+
     def exact_twins(self, source: str, fingerprint: str) -> list[str]:
         return [path for (path,) in self._select(EXACT_TWINS, source=source, fingerprint=fingerprint)]
+
+    def likely(self, source: str, text: str, limit: int) -> list[Likely] | None:
+        """Passages that may say the same as a text; None if nothing in it is rare enough to tell."""
+        from co_cli.index.likely import find_likely  # only who saves asks
+
+        with self.rows.reading() as (connection, vault):
+            return find_likely(connection, vault, source, text, limit)
 
     def rarest(self, text: str, limit: int) -> list[str]:
         """Those words of a text that the fewest passages have: enough to find a near twin among 100,000 notes."""

@@ -16,6 +16,7 @@ from co_cli.embedding.patience import OutOfTimeError, embed_within
 from co_cli.embedding.space import Embedder, Vector, VectorSpace
 from co_cli.errors import EmbeddingError
 from co_cli.index.cache import evict, look_up, remember_vectors, text_hash
+from co_cli.index.lexicon import learn_words
 from co_cli.index.spaces import SpaceState, space_state
 from co_cli.index.vault_database import VaultDatabase
 from co_cli.index.vectors import (
@@ -47,7 +48,8 @@ FORGET_WAITING = "delete from waiting where vault_id = :vault and space_id = :sp
 COUNT_WAITING = "select count(*) from waiting where vault_id = :vault and space_id = :space"
 WAITING = """
 select waiting.passage_id, docs.path, docs.hash, passages.first_line, docs.source,
-    passages.title, passages.heading, passages.body, passages.tags, passages.aliases
+    passages.title, passages.heading, passages.body, passages.tags, passages.aliases,
+    passages.context
 from waiting join passages on passages.id = waiting.passage_id join docs on docs.id = passages.doc_id
 where waiting.vault_id = :vault and waiting.space_id = :space
 order by waiting.passage_id limit :limit
@@ -132,6 +134,7 @@ def embed_waiting(
             fresh = [(hashes[place], vectors[place]) for place in missing if place in vectors]
             remember_vectors(connection, space.id, fresh, [hashes[place] for place in cached])
             evict(connection)
+            learn_words(connection, texts)
             touch_vectors(connection, vault)
         done += len(vectors)
         if problem:
@@ -166,9 +169,12 @@ def swap_space(database: VaultDatabase, space: StoredSpace) -> bool:
     return True
 
 
-def embedding_text(title: str, heading: str, body: str, tags: str, aliases: str) -> str:
-    """What is embedded of a passage: its words and what its note says about itself. The first line is the title."""
-    return "\n".join(part for part in (title, heading, body, tags, aliases) if part)
+def embedding_text(title: str, heading: str, body: str, tags: str, aliases: str, context: str = "") -> str:
+    """What is embedded of a passage: its words and what its note says about itself. The first line is the title.
+
+    Of the context no more than the passage is long, and its end rather than its beginning: it must not outweigh it.
+    """
+    return "\n".join(part for part in (title, heading, body, tags, aliases, context[-len(body) :]) if part)
 
 
 def _abandon(connection: apsw.Connection, vault: int, space_id: int) -> None:

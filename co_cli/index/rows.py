@@ -24,13 +24,13 @@ values (:vault, :source, :path, :path_key, :ref, :title, :description, :hash, :f
 """
 
 PUT_PASSAGE = """
-insert into passages (doc_id, first_line, last_line, title, heading, body, tags, aliases, grams)
-values (:doc, :first_line, :last_line, :title, :heading, :body, :tags, :aliases, :grams)
+insert into passages (doc_id, first_line, last_line, title, heading, body, tags, aliases, grams, context)
+values (:doc, :first_line, :last_line, :title, :heading, :body, :tags, :aliases, :grams, :context)
 """
 
 PUT_WORDS = """
-insert into docs_fts (rowid, title, heading, body, tags, aliases, grams)
-values (:id, :title, :heading, :body, :tags, :aliases, :grams)
+insert into docs_fts (rowid, title, heading, body, tags, aliases, grams, context)
+values (:id, :title, :heading, :body, :tags, :aliases, :grams, :context)
 """
 
 COUNT = "update vaults set notes = notes + :notes, passages = passages + :passages where id = :vault"
@@ -123,6 +123,7 @@ def _put_note(connection: apsw.Connection, vault_id: int, file: IndexedFile, not
     )
     doc = connection.last_insert_rowid()
     tags, aliases = " ".join(note.tags), note.also_known_as
+    context = storable(note.context)
     written: list[int] = []
     for passage in file.passages:
         row: dict[str, apsw.SQLiteValue] = {
@@ -134,6 +135,7 @@ def _put_note(connection: apsw.Connection, vault_id: int, file: IndexedFile, not
             "body": storable(passage.text),
             "tags": storable(tags),
             "aliases": storable(aliases),
+            "context": context,
             "grams": storable(grams(f"{note.title}\n{passage.heading}\n{passage.text}\n{tags}\n{aliases}")),
         }
         connection.execute(PUT_PASSAGE, row)

@@ -101,7 +101,7 @@ create index docs_by_created on docs (vault_id, source, created);
 create index docs_by_fingerprint on docs (vault_id, fingerprint);
 create index docs_by_path_key on docs (vault_id, path_key);
 
--- The unit that is searched. The columns from `title` to `grams` are what docs_fts indexes.
+-- The unit that is searched. The columns from `title` to `context` are what docs_fts indexes.
 create table passages (
     id integer primary key,
     doc_id integer not null references docs (id),
@@ -112,7 +112,8 @@ create table passages (
     body text not null,
     tags text not null,
     aliases text not null,
-    grams text not null                  -- overlapping pairs of letters of scripts that are written without spaces
+    grams text not null,                 -- overlapping pairs of letters of scripts that are written without spaces
+    context text not null                -- what stood around it; searched and embedded, never shown
 ) strict;
 
 create index passages_by_doc on passages (doc_id);
@@ -120,9 +121,16 @@ create index passages_by_doc on passages (doc_id);
 -- Written by hand in the transaction that writes `passages`: triggers cost 2.4 times as much.
 -- Marks are letters here (categories Mn, Mc), or unicode61 would break Hindi and Thai words apart.
 create virtual table docs_fts using fts5 (
-    title, heading, body, tags, aliases, grams,
+    title, heading, body, tags, aliases, grams, context,
     content = 'passages', content_rowid = 'id',
     tokenize = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
 );
+
+-- Every word of every passage, for all vaults, with what a rerank compares words by.
+create table lexicon (
+    word text not null primary key,      -- in lower case
+    stem text not null,                  -- as docs_fts has it
+    code blob not null                   -- its direction in the embedded model, 1,024 bits; empty: it has none
+) strict, without rowid;
 
 create virtual table docs_terms using fts5vocab (docs_fts, row);

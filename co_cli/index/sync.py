@@ -11,16 +11,20 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 
-from co_cli.index.changes import Changes, settled
+from co_cli.index.changes import RACY_SECONDS, Changes, settled
 from co_cli.index.rows import PUT_UNLISTED, IndexedFile, drop_file, put_file
 from co_cli.index.vault_database import VaultDatabase
 from co_cli.notes.note import NotTextError, read_note
 from co_cli.notes.store import content_hash
 from co_cli.sources.passages import passages_of
-from co_cli.sources.vault import Entry, Scan, is_note
+from co_cli.sources.vault import Scan, is_note, place_of
 from co_cli.values import SyncReport
 
 BATCH = 500
+MANY = 1_000
+"""After so many files the words are merged: twenty segments make each word three times as slow to find as one."""
+MERGED_PAGES = 1_000
+"""At a time: others who write must not wait for all of it."""
 Progress = Callable[[int, int], None]
 """Called with how many files are done, and of how many."""
 
@@ -40,6 +44,7 @@ RETIME = """
 update docs set mtime = :mtime, created = case when created = mtime then :mtime else created end
 where vault_id = :vault and path = :path and mtime <> :mtime
 """
+MERGE_WORDS = "insert into docs_fts (docs_fts, rank) values ('merge', :pages)"
 TOUCH = "update vaults set synced_at = :now where id = :vault"
 
 
@@ -62,31 +67,35 @@ def sync_files(
     changed: list[str] = []
     moved: list[tuple[str, str]] = []
     unread: dict[str, str] = {}
-    same: list[Entry] = []
+    same: list[IndexedFile] = []
+    unsure: set[str] = set()
     put: list[str] = []
     done = 0
     for batch in _batches(changes.look):
-        known = _known(database, [entry.path for entry in batch])
+        known = _known(database, batch)
         files: list[IndexedFile] = []
-        for entry in batch:
+        for path in batch:
+            before = known.get(path)
             try:
-                before = known.get(entry.path)
-                file = read_file(database.root, entry, limit, before[0] if before else None)
+                file = read_file(database.root, path, limit, before[0] if before else None)
             except Unreadable as error:
-                unread[entry.path] = str(error)
+                unread[path] = str(error)
+                unsure.add(path)
                 continue
-            if file is None:
-                same.append(entry)
+            if abs(now_ns / 1e9 - file.mtime) < RACY_SECONDS:
+                unsure.add(path)
+            if before and file.hash == before[0]:
+                same.append(file)
                 continue
             files.append(file)
             if file.note is None:
                 continue
             if before and before[1] is None:
-                changed.append(entry.path)
+                changed.append(path)
             elif twins.get(file.hash):
-                moved.append((twins[file.hash].pop(), entry.path))
+                moved.append((twins[file.hash].pop(), path))
             else:
-                added.append(entry.path)
+                added.append(path)
         if files:
             with database.writing() as (connection, vault):
                 for file in files:
@@ -96,7 +105,9 @@ def sync_files(
         if progress:
             progress(done, len(changes.look))
 
-    removed = _finish(database, scan, changes, same, put, set(unread), now_ns)
+    removed = _finish(database, scan, changes, same, put, unsure, now_ns)
+    if len(put) >= MANY:
+        merge_words(database)
     left = {old for old, _ in moved}
     skipped, problems = database.reported()
     skipped += [*unread.items(), *scan.odd]
@@ -111,42 +122,46 @@ def sync_files(
     )
 
 
-def read_file(root: str, entry: Entry, limit: int, known_hash: str | None) -> IndexedFile | None:
-    """The file as it goes into the index; None if it holds what is known already."""
-    mtime = entry.mtime_ns / 1e9
-    if not _storable(entry.path):
+def read_file(root: str, path: str, limit: int, known_hash: str | None) -> IndexedFile:
+    """The file as it goes into the index; taken apart only if it does not hold what is known already."""
+    if not _storable(path):
         raise Unreadable("the file name is not valid UTF-8; rename it")
-    if entry.size > limit:
-        reason = f"{entry.size:,} bytes; the limit is {limit:,} (setting max_note_bytes)"
-        token = f"large:{entry.size}:{entry.mtime_ns}"
-        return None if token == known_hash else IndexedFile(entry.path, token, mtime, None, [], reason)
     try:
-        with open(os.path.join(root, entry.path), "rb") as stream:
-            data = stream.read(limit + 1)
+        with open(os.path.join(root, path), "rb") as stream:
+            state = os.fstat(stream.fileno())
+            data = stream.read(limit + 1) if state.st_size <= limit else b""
     except OSError as error:
         raise Unreadable(f"cannot be read: {error.strerror}") from None
+    mtime = state.st_mtime_ns / 1e9
+    if state.st_size > limit:
+        reason = f"{state.st_size:,} bytes; the limit is {limit:,} (setting max_note_bytes)"
+        return IndexedFile(path, f"large:{state.st_size}:{state.st_mtime_ns}", mtime, None, [], reason)
     file_hash = content_hash(data)
     if file_hash == known_hash:
-        return None
+        return IndexedFile(path, file_hash, mtime, None, [])
     try:
-        note = read_note(entry.path, data)
+        note = read_note(path, data)
     except NotTextError as error:
-        return IndexedFile(entry.path, file_hash, mtime, None, [], str(error))
-    return IndexedFile(entry.path, file_hash, mtime, note, passages_of(note))
+        return IndexedFile(path, file_hash, mtime, None, [], str(error))
+    return IndexedFile(path, file_hash, mtime, note, passages_of(note))
 
 
 def _finish(
     database: VaultDatabase,
     scan: Scan,
     changes: Changes,
-    same: list[Entry],
+    same: list[IndexedFile],
     put: list[str],
-    unread: set[str],
+    unsure: set[str],
     now_ns: int,
 ) -> list[str]:
     """Forget what is gone and store the listings, in one transaction. Returns the notes that were forgotten."""
     removed: list[str] = []
     back: set[str] = set()
+    young: dict[str, list[str]] = {}
+    for path in unsure:
+        folder, name = place_of(path)
+        young.setdefault(folder, []).append(name)
     with database.writing() as (connection, vault):
         for path in filter(_storable, changes.gone):
             if is_note(database.root, path, scan.excluded):
@@ -154,8 +169,8 @@ def _finish(
                 connection.execute(PUT_UNLISTED, {"vault": vault, "path": path})
             elif drop_file(connection, vault, path):
                 removed.append(path)
-        for entry in same:
-            connection.execute(RETIME, {"vault": vault, "path": entry.path, "mtime": entry.mtime_ns / 1e9})
+        for file in same:
+            connection.execute(RETIME, {"vault": vault, "path": file.path, "mtime": file.mtime})
         listed = json.dumps([path for path in (*changes.unlisted, *put) if path not in back])
         connection.execute(NOW_LISTED, {"vault": vault, "paths": listed})
         for folder in changes.folders:
@@ -166,9 +181,21 @@ def _finish(
             if listing is None:
                 connection.execute(DROP_LISTING, values)
             else:
-                connection.execute(PUT_LISTING, {**values, "listing": settled(folder, listing, unread, now_ns)})
+                connection.execute(PUT_LISTING, {**values, "listing": settled(listing, young.get(folder, ()))})
         connection.execute(TOUCH, {"vault": vault, "now": now_ns / 1e9})
     return removed
+
+
+def merge_words(database: VaultDatabase) -> None:
+    """Bring the segments that a large sync leaves behind together, a few pages a transaction."""
+    pages = -MERGED_PAGES  # a negative number once: all segments, however different in size
+    while True:
+        with database.writing() as (connection, _):
+            before = connection.total_changes()
+            connection.execute(MERGE_WORDS, {"pages": pages})
+            if connection.total_changes() - before < 2:  # as FTS5 says that nothing is left to merge
+                return
+        pages = MERGED_PAGES
 
 
 def _known(database: VaultDatabase, paths: Iterable[str]) -> dict[str, tuple[str, str | None]]:
@@ -180,9 +207,9 @@ def _known(database: VaultDatabase, paths: Iterable[str]) -> dict[str, tuple[str
         return {path: (file_hash, skipped) for path, file_hash, skipped in rows}
 
 
-def _batches(entries: list[Entry]) -> Iterator[list[Entry]]:
-    for start in range(0, len(entries), BATCH):
-        yield entries[start : start + BATCH]
+def _batches(paths: list[str]) -> Iterator[list[str]]:
+    for start in range(0, len(paths), BATCH):
+        yield paths[start : start + BATCH]
 
 
 def _storable(path: str) -> bool:

@@ -16,9 +16,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# the numbers weigh title, heading, body, tags, aliases, grams
+# the numbers weigh title, heading, body, tags, aliases, grams, context
 RANKED = """
-select rowid, bm25(docs_fts, 3.0, 2.0, 1.0, 2.0, 3.0, 1.0) as rank
+select rowid, bm25(docs_fts, 3.0, 2.0, 1.0, 2.0, 3.0, 1.0, 0.3) as rank
 from docs_fts where docs_fts match :match order by rank limit :limit
 """
 # the order of this join matters: the planner would start from every note of the vault
@@ -29,7 +29,7 @@ cross join passages on passages.id = wanted.value cross join docs on docs.id = p
 where docs.vault_id = :vault
 """
 FIND_WORDS = """
-select passages.id, passages.doc_id, bm25(docs_fts, 3.0, 2.0, 1.0, 2.0, 3.0, 1.0) as rank
+select passages.id, passages.doc_id, bm25(docs_fts, 3.0, 2.0, 1.0, 2.0, 3.0, 1.0, 0.3) as rank
 from docs_fts join passages on passages.id = docs_fts.rowid join docs on docs.id = passages.doc_id
 where docs_fts match :match and {filters}
 order by rank limit :limit
@@ -42,17 +42,20 @@ where {filters} and (instr(passages.body, :literal) or instr(passages.title, :li
 order by docs.created desc limit :limit
 """
 
+# FTS5 looks for each of these rows anew, which costs as much as running through a thousand matches: `+` forbids it
 MARK_WORDS = """
 select rowid, snippet(docs_fts, 2, char(2), char(3), '…', 40)
-from docs_fts where docs_fts match :match and rowid in (select value from json_each(:ids))
+from docs_fts where docs_fts match :match and +rowid in (select value from json_each(:ids)) and length(body) <= :longest
 """
+LONGEST_MARKED = 20_000
+"""Letters: what FTS5 needs for a snippet grows with the square of how often a word stands there, to minutes."""
 
 MOST_OF_A_NOTE = 5
 CATEGORIES = "L* N* Co Mn Mc"
 MOST_COUNTED = 200
 MOST_COVERED, MOST_TERMS_COVERED = 5, 16
 """Passages and words that are looked at to see how much of a question words can answer."""
-HAVING = "select rowid from docs_fts where docs_fts match :match and rowid in (select value from json_each(:ids))"
+HAVING = "select rowid from docs_fts where docs_fts match :match and +rowid in (select value from json_each(:ids))"
 PASSAGE_COUNT = "select sum(passages) from vaults"
 DOCUMENT_COUNT = "select doc from docs_terms where term = :term"
 
@@ -103,12 +106,16 @@ def _find_unfiltered(connection: apsw.Connection, vault_id: int, match: str, lim
     None if other vaults hold so many of them that this does not tell.
     """
     ranked = fetch(connection, RANKED, {"match": match, "limit": 2 * limit})
-    ids = f"[{','.join(str(row[0]) for row in ranked)}]"
-    docs = dict(fetch(connection, OF_VAULT, {"ids": ids, "vault": vault_id}))
-    matches = [WordMatch(passage, docs[passage], rank, False) for passage, rank in ranked if passage in docs]
-    found = _varied(matches, limit)
-    enough = len(found) == limit and _of_many_notes(found, limit)
-    return found if enough or len(ranked) < 2 * limit else None
+    matches: list[WordMatch] = []
+    found: list[WordMatch] = []
+    for half in (ranked[:limit], ranked[limit:]):  # mostly the first one is enough
+        ids = f"[{','.join(str(row[0]) for row in half)}]"
+        docs = dict(fetch(connection, OF_VAULT, {"ids": ids, "vault": vault_id}))
+        matches += [WordMatch(passage, docs[passage], rank, False) for passage, rank in half if passage in docs]
+        found = _varied(matches, limit)
+        if len(found) == limit and _of_many_notes(found, limit):
+            return found
+    return found if len(ranked) < 2 * limit else None
 
 
 def mark_words(connection: apsw.Connection, query: WordQuery, passage_ids: list[int]) -> dict[int, str]:
@@ -116,20 +123,29 @@ def mark_words(connection: apsw.Connection, query: WordQuery, passage_ids: list[
     if query.empty or not passage_ids:
         return {}
     ids = "[" + ",".join(map(str, passage_ids)) + "]"
-    return dict(connection.execute(MARK_WORDS, {"match": query.any_term(), "ids": ids}))
+    return dict(connection.execute(MARK_WORDS, {"match": query.any_term(), "ids": ids, "longest": LONGEST_MARKED}))
 
 
 def rarest_words(connection: apsw.Connection, text: str, limit: int) -> list[str]:
     """The words of a text that occur in the fewest passages, but in some. Stop words are not even counted."""
-    tokenizer = _tokenizer(connection)
-    raw = text.encode("utf-8", "replace")
     counts: dict[str, int] = {}
-    found: Any = tokenizer(raw, apsw.FTS5_TOKENIZE_DOCUMENT, None)
-    for start, end, *tokens in found:
-        word = raw[start:end].decode("utf-8", "replace")
-        if word not in counts and len(counts) < MOST_COUNTED and not is_stop_word(word):
-            counts[word] = connection.execute(DOCUMENT_COUNT, {"term": tokens[0]}).get or 0
+    for word, token in telling_words(connection, text, MOST_COUNTED).items():
+        counts[word] = connection.execute(DOCUMENT_COUNT, {"term": token}).get or 0
     return sorted((word for word, count in counts.items() if count), key=lambda word: counts[word])[:limit]
+
+
+def telling_words(connection: apsw.Connection, text: str, limit: int) -> dict[str, str]:
+    """The first words of a text that are no stop words, each with its token."""
+    raw = text.encode("utf-8", "replace")
+    words: dict[str, str] = {}
+    found: Any = _tokenizer(connection)(raw, apsw.FTS5_TOKENIZE_DOCUMENT, None)
+    for start, end, token, *_ in found:
+        word = raw[start:end].decode("utf-8", "replace")
+        if word not in words and not is_stop_word(word):
+            words[word] = token
+            if len(words) == limit:
+                break
+    return words
 
 
 def coverage(connection: apsw.Connection, query: WordQuery, matches: list[WordMatch]) -> float:
@@ -138,9 +154,9 @@ def coverage(connection: apsw.Connection, query: WordQuery, matches: list[WordMa
     Either by bm25, beside that of a typical passage with every word once, or by the words themselves, which a long
     passage has as well as a short one.
     """
-    rarity = {piece: _rarity(connection, word) for piece, word in query.wanted}
-    typical = sum(max(math.log(rare), 1e-6) for rare in rarity.values())  # as FTS5's bm25 has it
-    weights = {piece: math.log(1 + rare) for piece, rare in rarity.items()}  # above zero in a vault of two notes too
+    rare = {piece: rarity(connection, word) for piece, word in query.wanted}
+    typical = sum(max(math.log(odds), 1e-6) for odds in rare.values())  # as FTS5's bm25 has it
+    weights = {piece: math.log(1 + odds) for piece, odds in rare.items()}  # above zero in a vault of two notes too
     if not matches or not weights:
         return 1.0
     best = matches[:MOST_COVERED]
@@ -152,7 +168,7 @@ def coverage(connection: apsw.Connection, query: WordQuery, matches: list[WordMa
     return min(1.0, max(-best[0].rank / typical, max(having.values()) / sum(weights.values())))
 
 
-def _rarity(connection: apsw.Connection, word: str) -> float:
+def rarity(connection: apsw.Connection, word: str) -> float:
     """How many passages lack a word, for each that has it; of several tokens, the rarest counts."""
     found: Any = _tokenizer(connection)(word.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_QUERY, None)
     tokens = [token for _, _, token, *_ in found]
@@ -194,3 +210,26 @@ def _varied(matches: list[WordMatch], limit: int) -> list[WordMatch]:
         if taken[match.doc_id] <= MOST_OF_A_NOTE:
             found.append(match)
     return found[:limit]
+
+
+class SharedWords(Record):
+    """What some passages have of a query. Phrases stand in quotes."""
+
+    has: list[str]
+    lacks: list[str]
+    refused: list[str]
+    """Words that the query excludes, and that they have."""
+
+
+def shared_words(connection: apsw.Connection, query: WordQuery, ids: str) -> SharedWords:
+    """Which of the wanted words and phrases these passages have, which they lack, and what they should not have."""
+
+    def there(piece: str) -> bool:
+        return bool(fetch(connection, HAVING, {"match": piece, "ids": ids}))
+
+    phrases = [(piece, f'"{" ".join(words)}"') for piece, words in zip(query.phrases, query.quoted, strict=False)]
+    wanted = [(word, there(piece)) for piece, word in (*phrases, *query.wanted)]
+    refused = [piece.strip('"') for piece in query.excluded if there(piece)]
+    return SharedWords(
+        [word for word, found in wanted if found], [word for word, found in wanted if not found], refused
+    )

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import anyio
 from mcp.server.stdio import stdio_server
 
+from co_cli.mcp.mending import Mended
 from co_cli.mcp.server import McpDoor
 
 GRACE = 5.0
@@ -38,7 +39,7 @@ async def _serve(door: McpDoor, ready: Callable[[], None]) -> None:
                 await tasks.start(_leave_when_asked, door)
             async with stdio_server() as (reading, writing):
                 ready()
-                await door.server.run(reading, writing, door.server.create_initialization_options())
+                await door.server.run(Mended(reading), writing, door.server.create_initialization_options())
             tasks.cancel_scope.cancel()
     except* OSError as lost:  # the client closed our output: it is gone, and what was begun has been finished
         logging.getLogger(__name__).debug("the client is gone: %r", lost)

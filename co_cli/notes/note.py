@@ -48,6 +48,11 @@ class Note(NamedTuple):
         return " · ".join(part for part in (*self.aliases, self.description) if part)
 
     @property
+    def context(self) -> str:
+        """What stood around the note where it comes from: searched with it, and never shown."""
+        return "\n".join(_texts(self.metadata.get("context")))
+
+    @property
     def provenance(self) -> str:
         return _line(self.metadata.get("provenance")) or "user"
 

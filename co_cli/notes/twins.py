@@ -44,9 +44,13 @@ def likeness(one: str, other: str, at_least: float = 0.0) -> float:
 
     Nothing is alike that differs in a number, a day, a sign or a negation: that is a new fact, not a new wording.
     """
+    return likeness_of_words(words_of(one), words_of(other), at_least)
+
+
+def likeness_of_words(left: list[str], right: list[str], at_least: float = 0.0) -> float:
+    """`likeness`, for those who have the words of a text already."""
     from rapidfuzz import fuzz  # slow to import, and a sync needs only fingerprints
 
-    left, right = words_of(one), words_of(other)
     if left == right:
         return 1.0
     alike = fuzz.ratio(" ".join(left), " ".join(right), score_cutoff=100 * at_least) / 100
@@ -65,10 +69,9 @@ def keeps_all_of(new: str, old: str) -> bool:
     return all(part.rstrip(".,;:!?") in parts for part in old.split())
 
 
-def has_paragraph(body: str, text: str) -> bool:
-    """Is one of the paragraphs the same text?"""
-    wanted = words_of(text)
-    return any(words_of(paragraph) == wanted for paragraph in re.split(r"\n\s*\n", body))
+def has_paragraph(body: str, words: list[str]) -> bool:
+    """Are these the words of one of the paragraphs?"""
+    return any(words_of(paragraph) == words for paragraph in re.split(r"\n\s*\n", body))
 
 
 def _facts(words: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Ranked word matches into scores: each signal 0 to 1, and one hit a note. Pure."""
+"""Fuse: what words and meaning propose into one score for each candidate. Pure."""
 
 from __future__ import annotations
 
@@ -15,12 +15,16 @@ CROWD = 0.05
 
 
 class Scored(Record):
-    """A candidate with its score and the signals that make it up."""
+    """A candidate with its score and the parts that add up to it."""
 
     passage_id: int
     doc_id: int
     score: float
     signals: dict[str, float]
+    words: float = 0.0
+    """bm25 over the best bm25, as far as words are trusted: 0 to 1."""
+    meaning: float = 0.0
+    """The cosine beside those of the other candidates: 0 to 1."""
 
 
 def score_words(matches: list[WordMatch]) -> list[Scored]:
@@ -34,7 +38,7 @@ def score_words(matches: list[WordMatch]) -> list[Scored]:
         words = min(words, ceiling)
         if match.all_terms:
             ceiling = min(ceiling, words)
-        scored.append(Scored(match.passage_id, match.doc_id, words, {"words": words}))
+        scored.append(Scored(match.passage_id, match.doc_id, words, {"words": words}, words))
     return scored
 
 
@@ -75,16 +79,6 @@ def fuse(
         word = by_words.get(passage, 0.0)
         meaning = (cosines[passage] - low) / spread if passage in cosines and high > low else float(passage in cosines)
         meaning = max(0.0, meaning - CROWD * log((sizes or {}).get(doc, 1)))
-        score = (weights.meaning * meaning + weights.words * word) / total
-        scored.append(Scored(passage, doc, score, {"words": word, "meaning": meaning}))
+        parts = {"words": weights.words * word / total, "meaning": weights.meaning * meaning / total}
+        scored.append(Scored(passage, doc, parts["words"] + parts["meaning"], parts, word, meaning))
     return sorted(scored, key=lambda candidate: (-candidate.score, candidate.passage_id))
-
-
-def one_a_note(scored: list[Scored], limit: int) -> list[Scored]:
-    """The best passage of each note, in order."""
-    seen: dict[int, Scored] = {}
-    for candidate in scored:
-        seen.setdefault(candidate.doc_id, candidate)
-        if len(seen) == limit:
-            break
-    return list(seen.values())

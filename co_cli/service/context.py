@@ -86,12 +86,14 @@ class Comparing(NamedTuple):
 def always_there(kb: KnowledgeBase, seen: Collection[str], now: float) -> Context:
     """Notes marked `loading: always` that were not `seen` in the conversation: by importance, then newest first."""
     try:
-        rows = kb.index.docs(Filters(fields=(("loading", "always"),)), MOST_ALWAYS)
+        rows = kb.index.docs(Filters(fields=(("loading", "always"),)), MOST_ALWAYS + 1)
     except KnowledgeError as error:
         return Context([], [f"no notes were added: {error}"])
-    notes = [note for row in rows if row.ref not in seen and (note := _open(kb, row.ref, now))]
+    notes = [note for row in rows[:MOST_ALWAYS] if row.ref not in seen and (note := _open(kb, row.ref, now))]
     notes.sort(key=_importance, reverse=True)
-    return Context([_context_note(note.ref, note, "always", None) for note in notes], [])
+    missing = [f"more than {MOST_ALWAYS} notes are `loading: always`: older ones were left out"]
+    chosen = [_context_note(note.ref, note, "always", None) for note in notes]
+    return Context(chosen, missing if len(rows) > MOST_ALWAYS else [])
 
 
 def matching(kb: KnowledgeBase, prompt: str, seen: Collection[str], now: float) -> Context:

@@ -35,8 +35,9 @@ class Freshener:
         with self._lock:
             done = self._running
             if done is None and (self._synced_at is None or self._clock() - self._synced_at >= self._every):
-                done = self._running = threading.Event()
+                done = threading.Event()
                 threading.Thread(target=self._sync, args=(done,), name="co-sync", daemon=True).start()
+                self._running = done  # only once it runs: nobody would wait for a thread that could not start
         if done is not None and not done.wait(seconds):
             return [BEHIND]
         problem = self._problem

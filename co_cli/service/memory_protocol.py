@@ -56,6 +56,8 @@ MOST_CHARACTERS = 40_000
 """Characters of one view; the answer says which range to ask for next."""
 AROUND = 2
 LONGEST_SNIPPET = 40
+MOST_NUMBERS = 50
+"""Lines that are named when a text to replace stands on many of them."""
 
 
 class Answer(NamedTuple):
@@ -156,10 +158,9 @@ class MemoryToolProtocol:
             if not places:
                 raise Refusal(f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}.")
             if len(places) > 1:
-                numbers = dict.fromkeys(file.text.count("\n", 0, place) + 1 for place in places)
                 raise Refusal(
                     f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: "
-                    f"{', '.join(map(str, numbers))}. Please ensure it is unique"
+                    f"{_line_numbers(file.text, places)}. Please ensure it is unique"
                 )
             text = file.text[: places[0]] + new + file.text[places[0] + len(old) :]
             _require_lines(path, text)
@@ -302,6 +303,18 @@ def _occurrences(text: str, wanted: str) -> list[int]:
         found.append(place)
         place = text.find(wanted, place + len(wanted))
     return found
+
+
+def _line_numbers(text: str, places: list[int]) -> str:
+    """The lines on which these places are, counted once from the beginning; of a great many the first."""
+    numbers: list[int] = []
+    line, counted = 1, 0
+    for place in places:
+        line, counted = line + text.count("\n", counted, place), place
+        if numbers[-1:] != [line]:
+            numbers.append(line)
+    more = f" and {len(numbers) - MOST_NUMBERS:,} more" if len(numbers) > MOST_NUMBERS else ""
+    return ", ".join(map(str, numbers[:MOST_NUMBERS])) + more
 
 
 def _view_range(given: object, count: int) -> tuple[int, int]:

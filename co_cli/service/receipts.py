@@ -40,6 +40,8 @@ class Receipts:
                 return Receipt(*json.load(stream))
         except FileNotFoundError:
             return None
+        except (ValueError, TypeError):  # damaged: the version that a caller names still guards the file
+            return None
 
     def put(self, operation: str, receipt: Receipt) -> None:
         file, data = self._file(operation), json.dumps(receipt).encode()

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from typing import cast
 
 from co_cli.errors import FrontmatterError, InvalidInputError
-from co_cli.index.knowledge_index import KnowledgeIndex
+from co_cli.index.knowledge_index import KnowledgeIndex, StoredPassage
+from co_cli.index.likely import Likely
 from co_cli.index.match import read_query
 from co_cli.notes.editing import add_paragraph, render_note, set_body, set_fields
 from co_cli.notes.frontmatter import read_frontmatter
@@ -17,7 +18,14 @@ from co_cli.notes.moments import moment_text, read_moment
 from co_cli.notes.note import UTF_16, Note, NotTextError, read_note
 from co_cli.notes.refs import FOLDERS, ref_of
 from co_cli.notes.store import NoteStore
-from co_cli.notes.twins import fingerprint, has_paragraph, keeps_all_of, likeness, says_all_of
+from co_cli.notes.twins import (
+    fingerprint,
+    has_paragraph,
+    keeps_all_of,
+    likeness_of_words,
+    says_all_of,
+    words_of,
+)
 from co_cli.typed import whole
 from co_cli.values import Filters, Saved, Source
 
@@ -83,7 +91,10 @@ def save(store: NoteStore, index: KnowledgeIndex | None, draft: Draft, threshold
 
 
 def _save_locked(store: NoteStore, index: KnowledgeIndex | None, draft: Draft, threshold: float) -> Saved:
-    twin = _find_twin(store, index, draft, threshold) if index else None
+    twin = None
+    if index:
+        with index.snapshot():  # one transaction instead of one for each question
+            twin = _find_twin(store, index, draft, threshold)
     if twin is not None:
         with contextlib.suppress(FrontmatterError):  # what cannot be edited safely is left alone
             saved = _join(store, draft, *twin)
@@ -104,21 +115,31 @@ def _find_twin(store: NoteStore, index: KnowledgeIndex, draft: Draft, threshold:
             return found
     if draft.source != "memory" or threshold >= 1:
         return None
-    telling = index.rarest(draft.content, TELLING_WORDS)
-    if not telling:
-        return None
-    query = read_query(" ".join(telling))
-    matches = index.search(query._replace(phrases=(), excluded=()), Filters(sources=("memory",)), CANDIDATES)
+    wanted = words_of(draft.content)
 
     def alike_to(body: str) -> float:
-        return 1.0 if has_paragraph(body, draft.content) else likeness(body, draft.content, threshold)
+        alike = likeness_of_words(words_of(body), wanted, threshold)
+        return 1.0 if alike < 1 and "\n" in body and has_paragraph(body, wanted) else alike
 
-    passages = index.passages([match.passage_id for match in matches])
-    alike, path = max(((alike_to(passage.body), passage.path) for passage in passages), default=(0.0, ""))
+    likely = _likely(index, draft.content)
+    alike, path = max(((alike_to(passage.body), passage.path) for passage in likely), default=(0.0, ""))
     found = _open(store, path) if alike >= threshold else None
     if found is None:
         return None
     return found if alike_to(found[0].body) >= threshold else None  # as it is now: the index may be older
+
+
+def _likely(index: KnowledgeIndex, content: str) -> Sequence[Likely | StoredPassage]:
+    """The memories among which one that says nearly the same would be."""
+    found = index.likely("memory", content, CANDIDATES)
+    if found is not None:
+        return found
+    telling = index.rarest(content, TELLING_WORDS)
+    if not telling:
+        return []
+    query = read_query(" ".join(telling))._replace(phrases=(), excluded=())
+    matches = index.search(query, Filters(sources=("memory",)), CANDIDATES)
+    return index.passages([match.passage_id for match in matches])
 
 
 def _open(store: NoteStore, path: str) -> tuple[Note, bytes] | None:

@@ -7,7 +7,9 @@ ASCII namespace cannot spell gets an alias that leads back to its file.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
 import re
 import unicodedata
 from typing import NamedTuple
@@ -157,7 +159,7 @@ class ScopedMemory:
                 break
             snippet = whole(hit.snippet)[:left]
             left -= len(snippet)
-            cut = cut or len(snippet) < len(hit.snippet) or self._longer(path, longest)
+            cut = cut or len(snippet) < len(hit.snippet) or self._longer(path, hit.path, longest)
             matches.append(Match(path, snippet, hit.score))
         scanned = sum(1 for path in self.paths(prefix, most_files) if "/" not in path.removeprefix(prefix))
         return Matches(matches, scanned, cut)
@@ -243,7 +245,11 @@ class ScopedMemory:
         if operation is not None:
             self._receipts.put(operation.id, receipt)
 
-    def _longer(self, path: str, longest: int) -> bool:
+    def _longer(self, path: str, absolute: str, longest: int) -> bool:
+        """Has it more characters than this? One that has no more bytes need not be looked for and read."""
+        with contextlib.suppress(OSError):
+            if os.path.getsize(absolute) <= longest:
+                return False
         stored = self.read(path, longest)
         return stored is not None and stored.truncated
 

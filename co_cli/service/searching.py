@@ -6,13 +6,27 @@ import time
 
 from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.space import Vector, VectorSpace
+from co_cli.embedding.word_codes import cosine_table
 from co_cli.errors import EmbeddingError, IndexUnavailableError, SettingsError
 from co_cli.index.knowledge_index import Counts, KnowledgeIndex
 from co_cli.index.match import WordQuery, read_query
+from co_cli.index.spaceless import runs
 from co_cli.index.vectors import StoredSpace
-from co_cli.retrieval.fuse import Scored, Weights, fuse, one_a_note, score_words
+from co_cli.retrieval.abstain import ABSENT, confidence
+from co_cli.retrieval.diversify import one_a_note
+from co_cli.retrieval.evidence import likeness, measure
+from co_cli.retrieval.fuse import Scored, Weights, fuse, score_words
+from co_cli.retrieval.profiles import DEFAULT_PROFILE, Profile
+from co_cli.retrieval.question import understand
+from co_cli.retrieval.rerank import RERANKED, how_telling, rerank
 from co_cli.retrieval.snippets import around, from_marked
+from co_cli.retrieval.trace import Trace
 from co_cli.values import Filters, Hit, Searched, SearchResult, State
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from co_cli.retrieval.evidence import Evidence
+    from co_cli.retrieval.question import Term
 
 BY_WORDS, BY_MEANING = 100, 50
 """Passages that words and meaning propose for a hybrid search. 40 to 100 neighbours give the same figures in `co eval`,
@@ -26,15 +40,22 @@ OVERFETCH = 5
 class Finding:
     """What a backend brought back, before it becomes an answer."""
 
-    def __init__(self, backend: str, hits: list[Hit], searched: Searched, degraded: list[str]) -> None:
+    def __init__(
+        self, backend: str, hits: list[Hit], searched: Searched, degraded: list[str], trace: Trace | None = None
+    ) -> None:
         self.backend, self.hits, self.searched, self.degraded = backend, hits, searched, degraded
+        self.trace = trace
+        """What each step made of it; None if words alone or the files answered."""
 
 
 def answer(query: str, finding: Finding, started: float) -> SearchResult:
     """Found, absent, or inconclusive: an agent must know whether everything was searched."""
-    state: State = "found" if finding.hits else "inconclusive" if finding.degraded else "absent"
+    sure = finding.trace.confidence if finding.trace else None
+    there = finding.hits and (sure is None or sure >= ABSENT)
+    state: State = "found" if there else "inconclusive" if finding.degraded else "absent"
     took = round((time.perf_counter() - started) * 1000, 1)
-    return SearchResult(query, state, finding.degraded, finding.backend, finding.searched, finding.hits, took)
+    rounded = None if sure is None else round(sure, 4)
+    return SearchResult(query, state, finding.degraded, finding.backend, finding.searched, finding.hits, took, rounded)
 
 
 def search_index(
@@ -44,23 +65,24 @@ def search_index(
     filters: Filters,
     limit: int,
     weights: Weights | None,
+    profile: Profile = DEFAULT_PROFILE,
 ) -> Finding:
     """By words, and with embedders by words and meaning. Wants to be asked inside a snapshot."""
     words = read_query(query)
     counts = index.counts()
     degraded = [] if counts.synced_at is not None else ["this vault was never synced: run `co sync`"]
-    backend, scored = "fts5", None
+    backend, trace = "fts5", None
     if embedders is not None:
         backend = "hybrid"
-        scored, problem = _by_meaning(index, embedders, words, query, filters, limit, weights)
-        degraded += [problem] if problem else []
-    if scored is None:
-        scored = score_words(index.search(query, filters, limit * OVERFETCH))
-    chosen = one_a_note(scored, limit)
+        if profile.meaning:
+            trace, problem = _by_meaning(index, embedders, words, query, filters, limit, weights, profile)
+            degraded += [problem] if problem else []
+    ranked = trace.ranked if trace else score_words(index.search(query, filters, limit * OVERFETCH))
+    chosen = one_a_note(ranked, limit)
     hits = _hits(index, words, query, chosen)
     if index.unread and not hits:
         degraded.append(f"could not be read, and may say it: {', '.join(index.unread[:3])}")
-    return Finding(backend, hits, _searched(index, counts), degraded)
+    return Finding(backend, hits, _searched(index, counts), degraded, trace)
 
 
 def _by_meaning(
@@ -71,8 +93,9 @@ def _by_meaning(
     filters: Filters,
     limit: int,
     weights: Weights | None,
-) -> tuple[list[Scored] | None, str | None]:
-    """Scored candidates of both kinds, or None and what was missing for that, if anything was."""
+    profile: Profile,
+) -> tuple[Trace | None, str | None]:
+    """Candidates of both kinds, ranked; or None and what was missing for that, if anything was."""
     if words.phrases or words.excluded or words.empty:
         return None, None  # the query says itself which words must stand and which must not
     if embedders.space is None:
@@ -83,19 +106,37 @@ def _by_meaning(
     vector, problem = _query_vector(embedders, active.space, query)
     if vector is None:
         return None, problem
-    matches = index.search(words, filters, max(BY_WORDS, limit * OVERFETCH), relaxed=True)
+    matches = index.search(words, filters, max(BY_WORDS, limit * OVERFETCH), relaxed=not profile.every_term)
+    if profile.every_term:
+        matches = [match for match in matches if match.all_terms]
     near = index.nearest(active, vector, filters, max(BY_MEANING, limit * OVERFETCH))
     if not near and _id(index.spaces().active) != active.id:
         # another space took over since it was asked for: its vectors are the ones that are there
-        return _by_meaning(index, embedders, words, query, filters, limit, weights)
+        return _by_meaning(index, embedders, words, query, filters, limit, weights, profile)
     docs = {match.passage_id: match.doc_id for match in matches}
     cosines = {neighbour.passage_id: neighbour.cosine for neighbour in near}
     cosines.update(index.cosines(active, vector, [passage for passage in docs if passage not in cosines]))
     docs.update(index.docs_of([passage for passage in cosines if passage not in docs]))
     space = (embedders.of(active.space) or active).space  # with today's weight and noise, not those it was stored with
     weights = weights or Weights(space.vector_weight, 1 - space.vector_weight)
-    sizes = index.passage_counts(list(set(docs.values())))
-    return fuse(matches, index.coverage(words, matches), cosines, docs, weights, space.noise, sizes), None
+    sizes = index.passage_counts(list(set(docs.values()))) if profile.crowd else {}
+    trust = index.coverage(words, matches) if profile.trust else 1.0
+    fused = fuse(matches, trust, cosines, docs, weights, space.noise if profile.noise else -1.0, sizes)
+    terms: list[Term] = []
+    evidence: dict[int, Evidence] = {}
+    ranked, telling = fused, 0.0
+    # who wants one of them alone gets that alone; and without spaces there are no words to compare
+    if profile.rerank and fused and weights.meaning and weights.words and not runs(query):
+        terms = understand(query, words.words, index.facts(words.words))
+        passages, known = index.words_of([candidate.passage_id for candidate in fused[:RERANKED]])
+        evidence = measure(terms, passages, likeness(terms, known, cosine_table()))
+        telling = how_telling(trust, terms, index.counts().passages)
+        ranked = rerank(fused, evidence, weights, telling)
+    near_ids = [neighbour.passage_id for neighbour in near]
+    trace = Trace(profile, matches, cosines, near_ids, trust, weights, fused, terms, evidence, ranked, telling)
+    return trace._replace(
+        confidence=confidence(trace, space, index.counts().passages) if profile.abstain else None
+    ), None
 
 
 def _id(space: StoredSpace | None) -> int | None:

@@ -24,7 +24,7 @@ HARDLY_ANYTHING = 40
 """Letters: less than this, on a page that has scripts, is what such a page shows until its scripts have run."""
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 """What a terminal would obey; tabs and line ends stay."""
-MARKUP = re.compile(r"\s*(?:<!--.*?-->\s*)*<(?:!doctype|html|head|body|\?xml)\b", re.I | re.S)
+MARKUP = re.compile(r"\s*(?:<!--(?:(?!-->).)*+-->\s*)*+<(?:!doctype|html|head|body|\?xml)\b", re.I | re.S)
 
 
 class Page(NamedTuple):

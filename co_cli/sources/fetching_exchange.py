@@ -105,12 +105,15 @@ class Decoder:
     def __init__(self, encoding: str, limits: Limits) -> None:
         if encoding not in ENCODINGS:
             raise PageRefusedError(f"it is compressed as {encoding!r}, though gzip was asked for")
-        self._limits, self._done = limits, 0
+        self._limits, self._done, self._fed = limits, 0, 0
         self._zipped = encoding not in ("", "identity")
         self._may_be_raw = encoding == "deflate"
         self._inflate = zlib.decompressobj(47)  # with the header of zlib or gzip
 
     def feed(self, data: bytes) -> bytes:
+        self._fed += len(data)
+        if self._fed > self._limits.bytes + RECEIVE:  # what stands for nothing (padding, empty parts) is not endless
+            raise too_large(self._limits)
         if not self._zipped:
             self._count(len(data))
             return data

@@ -1,20 +1,22 @@
 """A vault's folder into listings: which notes lie where, and enough of their state to see a change without reading.
 
-A listing is one folder's names with their sizes, mtimes and inodes, as bytes. Two are compared whole, so a vault
-in which nothing changed costs one walk. Hidden names and excluded ones are left out; links are never followed.
+A listing is one folder's names with a number for each that stands for size, mtime and inode, as bytes. Two are compared
+whole, so a vault in which nothing changed costs one walk. Whoever has the listings of an earlier walk brings them: what
+was a note then needs no second look at its name. Hidden names and excluded ones are left out; links are never followed.
 """
 
 from __future__ import annotations
 
 import os
 import struct
+from itertools import chain, repeat
 
 from co_cli.errors import VaultError
 from co_cli.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     Excluded = Callable[[str, bool], bool]
     """Is this path (inside the vault) excluded; the flag says whether it is a folder."""
@@ -25,19 +27,11 @@ IGNORE_FILE = ".coignore"
 UNREAD_FOLDER = "folder cannot be read: "
 
 
-class State(Record):
-    """Enough of a file to see that it changed."""
-
-    size: int
-    mtime_ns: int
-    inode: int
-
-
 class Scan(Record):
     """What one walk saw."""
 
     listings: dict[str, bytes]
-    """Folder (inside the vault, "" for its root) to its listing."""
+    """Folder (inside the vault, "" for its root) to its listing: the very one that was brought, if nothing changed."""
     odd: list[tuple[str, str]]
     """Entries that look like notes and cannot be, and folders that cannot be read: (path, reason)."""
     notes: int
@@ -49,14 +43,6 @@ class Scan(Record):
         return [path for path, reason in self.odd if reason.startswith(UNREAD_FOLDER)]
 
 
-class Entry(Record):
-    """One file of a listing."""
-
-    path: str
-    size: int
-    mtime_ns: int
-
-
 def require_vault(root: str) -> str:
     """The real path of a vault that is there, or a VaultError with the cure."""
     if not os.path.exists(root):
@@ -66,18 +52,17 @@ def require_vault(root: str) -> str:
     return os.path.realpath(root)
 
 
-def scan_vault(root: str, exclude: Sequence[str] = ()) -> Scan:
-    excluded = _excluder(root, exclude)
+def scan_vault(root: str, exclude: Sequence[str] = (), known: Mapping[str, bytes] | None = None) -> Scan:
+    """Walk the vault. `known` are the listings of an earlier walk, which make this one cheaper and change nothing."""
+    walk = Walk(root, _excluder(root, exclude))
     listings: dict[str, bytes] = {}
-    odd: list[tuple[str, str]] = []
     count = 0
-    waiting = [""]
-    while waiting:
-        folder = waiting.pop()
+    while walk.waiting:
+        folder = walk.waiting.pop()
         try:
             handle = _open_folder(os.path.join(root, folder))
             try:
-                names, states = _list_folder(handle, folder, excluded, waiting, odd)
+                listing = walk.list_folder(handle, folder, known.get(folder, b"") if known else b"")
             finally:
                 if isinstance(handle, int):
                     os.close(handle)
@@ -85,12 +70,13 @@ def scan_vault(root: str, exclude: Sequence[str] = ()) -> Scan:
             if not folder:
                 raise VaultError(f"the vault {root} cannot be read: {error.strerror}; check its permissions") from None
             if not isinstance(error, FileNotFoundError):  # removed while we walked
-                odd.append((folder, UNREAD_FOLDER + str(error.strerror)))
+                walk.odd.append((folder, UNREAD_FOLDER + str(error.strerror)))
             continue
-        if names:
-            count += len(names)
-            listings[folder] = _pack(names, states)
-    return Scan(listings, odd, count, excluded)
+        notes, _ = HEAD.unpack_from(listing)
+        if notes:
+            count += notes
+            listings[folder] = listing
+    return Scan(listings, walk.odd, count, walk.excluded)
 
 
 def _open_folder(path: str) -> int | str:
@@ -98,66 +84,136 @@ def _open_folder(path: str) -> int | str:
     return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW) if os.scandir in os.supports_fd else path
 
 
-def _list_folder(
-    handle: int | str, folder: str, excluded: Excluded | None, waiting: list[str], odd: list[tuple[str, str]]
-) -> tuple[list[str], list[int]]:
-    """The notes of one folder: their names, and size, mtime and inode of each in a row. Its folders join `waiting`."""
-    names: list[str] = []
-    states: list[int] = []
-    prefix = f"{folder}/" if folder else ""
-    with os.scandir(handle) as entries:  # pyright: ignore[reportUnknownVariableType, reportCallIssue, reportArgumentType]
-        entry: os.DirEntry[str]
-        for entry in entries:
-            name = entry.name
-            if name[0] == ".":
-                continue
-            if name.endswith(ENDING) or name.endswith(RARE_ENDINGS):
-                if excluded and excluded(prefix + name, False):
-                    continue
-                if entry.is_file(follow_symlinks=False):
+class Walk:
+    """One walk: which folders wait, and what looked like a note and cannot be."""
+
+    def __init__(self, root: str, excluded: Excluded | None) -> None:
+        self.root, self.excluded = root, excluded
+        self.waiting = [""]
+        self.odd: list[tuple[str, str]] = []
+
+    def list_folder(self, handle: int | str, folder: str, known: bytes) -> bytes:
+        """The listing of one folder, or `known` itself if that is what it says. Its folders join those that wait."""
+        names: list[str] = []
+        numbers: list[int] = []
+        others: list[int] = []
+        prefix = f"{folder}/" if folder else ""
+        # exclusions may have changed since: then every name is looked at
+        hints = b"" if self.excluded else _hints(known)
+        with os.scandir(handle) as entries:  # pyright: ignore[reportUnknownVariableType, reportCallIssue, reportArgumentType]
+            entry: os.DirEntry[str]
+            for was_note, entry in zip(chain(hints, repeat(0)), entries, strict=False):
+                if was_note or self._is_note(entry, prefix):
                     try:
                         state = entry.stat(follow_symlinks=False)
                     except FileNotFoundError:
                         continue  # removed while we walked
-                    names.append(name)
-                    states += (state.st_size, state.st_mtime_ns, state.st_ino)
-                    continue
-                if not entry.is_dir(follow_symlinks=False):
-                    kind = "symbolic link, not followed" if entry.is_symlink() else "not a regular file"
-                    odd.append((prefix + name, kind))
-                    continue
-            if entry.is_dir(follow_symlinks=False) and not (excluded and excluded(prefix + name, True)):
-                waiting.append(prefix + name)
-    return names, states
+                    names.append(entry.name)
+                    numbers.append(hash((state.st_size, state.st_mtime_ns, state.st_ino)))
+                else:
+                    others.append(len(names) + len(others))
+        listing = _pack(names, numbers, others)
+        if not hints or _same(listing, known):
+            return known if hints else listing
+        return self._verified(handle, prefix, known, names, numbers, others)
+
+    def _verified(
+        self, handle: int | str, prefix: str, known: bytes, names: list[str], numbers: list[int], others: list[int]
+    ) -> bytes:
+        """The listing of a folder that changed: what is not as the note at its place was may be anything."""
+        before = entries_of(known)
+        if list(before) == names:  # nothing came and nothing went
+            pairs = zip(names, before.values(), numbers, strict=True)
+            doubtful = {name for name, number, now in pairs if number != now}
+        else:
+            doubtful = {name for name, number in zip(names, numbers, strict=True) if before.get(name) != number}
+        with os.scandir(handle) as entries:  # pyright: ignore[reportUnknownVariableType, reportCallIssue, reportArgumentType]
+            looked: list[os.DirEntry[str]] = [entry for entry in entries if entry.name in doubtful]
+        wrong = {entry.name for entry in looked if not self._is_note(entry, prefix)}
+        if not wrong:
+            return _pack(names, numbers, others)
+        places = [place for place, note in enumerate(_mask(len(names), others)) if note]
+        others += [place for place, name in zip(places, names, strict=True) if name in wrong]
+        numbers = [number for name, number in zip(names, numbers, strict=True) if name not in wrong]
+        listing = _pack([name for name in names if name not in wrong], numbers, others)
+        return known if _same(listing, known) else listing
+
+    def _is_note(self, entry: os.DirEntry[str], prefix: str) -> bool:
+        """Is it one? What is a folder instead joins those that wait; what only looks like a note is odd."""
+        name = entry.name
+        if name[0] == ".":
+            return False
+        if name.endswith(ENDING) or name.endswith(RARE_ENDINGS):
+            if self.excluded and self.excluded(prefix + name, False):
+                return False
+            if entry.is_file(follow_symlinks=False):
+                return True
+            if not entry.is_dir(follow_symlinks=False):
+                kind = "symbolic link, not followed" if entry.is_symlink() else "not a regular file"
+                self.odd.append((prefix + name, kind))
+                return False
+        if entry.is_dir(follow_symlinks=False) and not (self.excluded and self.excluded(prefix + name, True)):
+            self.waiting.append(prefix + name)
+        return False
 
 
-def _pack(names: list[str], states: list[int]) -> bytes:
-    """How many, the numbers, the names: far cheaper than a text of them."""
-    try:
-        numbers = struct.pack(f"q{len(states)}q", len(names), *states)
-    except struct.error:  # inodes of some network file systems use all 64 bits
-        signed = [(number + (1 << 63)) % (1 << 64) - (1 << 63) for number in states]
-        numbers = struct.pack(f"q{len(signed)}q", len(names), *signed)
-    return numbers + "\0".join(names).encode("utf-8", "surrogateescape")
+HEAD = struct.Struct("=qq")
+"""How a listing begins: how many notes, how many entries. A byte for each entry follows in the folder's order, 1 for a
+note and 0 for anything else; then the numbers of the notes, and their names."""
 
 
-def pack_listing(entries: dict[str, State]) -> bytes:
-    """The listing that `entries_of` reads back."""
-    return _pack(list(entries), [number for state in entries.values() for number in state])
+def _pack(names: list[str], numbers: list[int], others: list[int]) -> bytes:
+    mask = _mask(len(names), others)
+    packed = struct.pack(f"={len(numbers)}q", *numbers)
+    return b"".join(
+        (HEAD.pack(len(names), len(mask)), mask, packed, "\0".join(names).encode("utf-8", "surrogateescape"))
+    )
 
 
-def entries_of(listing: bytes) -> dict[str, State]:
-    """Name to state."""
+def _mask(notes: int, others: list[int]) -> bytes:
+    """`others` are the places of what is no note."""
+    mask = bytearray(b"\1") * (notes + len(others))
+    for place in others:
+        mask[place] = 0
+    return bytes(mask)
+
+
+def _hints(listing: bytes) -> bytes:
+    """The bytes that say what each entry was."""
+    return listing[HEAD.size : HEAD.size + HEAD.unpack_from(listing)[1]] if listing else b""
+
+
+def _same(one: bytes, other: bytes) -> bool:
+    """Do they list the same notes in the same state? What else lies in the folder does not count."""
+    return one == other or one[HEAD.size + len(_hints(one)) :] == other[HEAD.size + len(_hints(other)) :]
+
+
+def entries_of(listing: bytes) -> dict[str, int]:
+    """Name to the number that stands for its state."""
     if not listing:
         return {}
-    (count,) = struct.unpack_from("q", listing)
-    numbers = struct.unpack_from(f"{3 * count}q", listing, 8)
-    names = listing[8 + 24 * count :].decode("utf-8", "surrogateescape").split("\0")
-    return dict(zip(names, map(State, numbers[::3], numbers[1::3], numbers[2::3]), strict=True))
+    notes, entries = HEAD.unpack_from(listing)
+    at = HEAD.size + entries
+    names = listing[at + 8 * notes :].decode("utf-8", "surrogateescape").split("\0")
+    return dict(zip(names, struct.unpack_from(f"={notes}q", listing, at), strict=True))
 
 
-def entry_of(folder: str, name: str, state: State) -> Entry:
-    return Entry(f"{folder}/{name}" if folder else name, state.size, state.mtime_ns)
+def with_numbers(listing: bytes, numbers: dict[str, int]) -> bytes:
+    """The listing with other numbers for some of its names."""
+    before = entries_of(listing)
+    at = HEAD.size + HEAD.unpack_from(listing)[1]
+    packed = struct.pack(f"={len(before)}q", *{**before, **numbers}.values())
+    return listing[:at] + packed + listing[at + len(packed) :]
+
+
+def path_of(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name
+
+
+def place_of(path: str) -> tuple[str, str]:
+    """The folder that a path is in, and its name there."""
+    folder, _, name = path.rpartition("/")
+    return folder, name
 
 
 def is_note(root: str, path: str, excluded: Excluded | None) -> bool:

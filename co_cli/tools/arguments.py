@@ -24,6 +24,8 @@ ALIASES = {
     "category": ("kind", "type"),
     "source_url": ("url", "link"),
 }
+NOTHING = ("null", "none", "undefined")
+"""What models write for an argument that they do not mean to give."""
 PLURALS = {"memories": "memory", "articles": "article"}
 
 
@@ -41,10 +43,11 @@ def read_arguments(tool: str, schema: Schema, raw: Mapping[str, Any] | None) -> 
     named = {_plain(str(name)): value for name, value in (raw or {}).items()}
     for name, value in named.items():
         target = name if name in properties else _alias(name, properties, named)
-        if target is None:
+        if target is None or target in values:
             ignored.append(name)
-        elif value is not None and target not in values:
-            read = _read(tool, target, properties[target], value)
+        elif value is not None:
+            required = target in schema.get("required", ())
+            read = None if _nothing(value) and not required else _read(tool, target, properties[target], value)
             if read is not None:
                 values[target] = read
     missing = [name for name in schema.get("required", ()) if name not in values]
@@ -52,6 +55,10 @@ def read_arguments(tool: str, schema: Schema, raw: Mapping[str, Any] | None) -> 
         wanted = "; ".join(f"{name}: {properties[name]['description']}" for name in missing)
         raise InvalidInputError(f"{tool} needs {' and '.join(missing)} ({wanted})")
     return Arguments(values, ignored)
+
+
+def _nothing(value: object) -> bool:
+    return isinstance(value, str) and value.strip().lower() in NOTHING
 
 
 def _plain(name: str) -> str:
@@ -108,14 +115,15 @@ def _texts(tool: str, name: str, schema: Schema, value: Any) -> list[str] | None
     for part in cast("list[Any]", value):
         if isinstance(part, bool | dict | list):
             raise InvalidInputError(f"{tool}: {name} is a list of texts; {_shown(part)} is none")
-        text = "" if part is None else str(part).strip()
+        text = "" if part is None or _nothing(part) else str(part).strip()
         if text and "enum" in schema["items"]:
             if text.lower() in ("all", "any", "*"):
                 return None
             text = _choice(tool, name, schema["items"]["enum"], text) or ""
         if text and text not in texts:
             texts.append(text)
-    return texts if texts or "minItems" in schema else None
+    emptied = "minItems" in schema and not value  # not `""` or `[null]`, which say nothing: tags would be lost
+    return texts if texts or emptied else None
 
 
 def _list_in(text: str) -> list[object]:
@@ -135,7 +143,7 @@ def _list_in(text: str) -> list[object]:
 def _number(tool: str, name: str, schema: Schema, value: Any) -> int | float | None:
     low, high = schema["minimum"], schema["maximum"]
     text = str(value).strip().lower()
-    if text in ("", "null", "none"):
+    if not text:
         return None
     share = text.endswith("%")
     try:

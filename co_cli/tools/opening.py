@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import unescape
 from typing import Any
 from urllib.parse import unquote
 
@@ -13,6 +14,11 @@ from co_cli.tools import schemas
 from co_cli.tools.budget import estimate_tokens, within
 from co_cli.tools.fencing import fence_note, one_line
 from co_cli.tools.tool import Tool, ToolResult
+
+AROUND_A_REF = ("``", "<>", "[]", '""', "''")
+"""Signs that models put around a ref. One alone belongs to the name, as in `memory:plan [draft]`."""
+LONGEST_TITLE = 120
+"""Characters of a title, or of all tags, in a list."""
 
 READ_NOTE = Tool(
     "read_note",
@@ -43,16 +49,16 @@ def read_note(kb: KnowledgeBase, values: dict[str, Any], budget: int, behind: li
     lines = excerpt(ref, note)
     wanted = lines_of(ref)
     first = max(wanted[0], note.body_line) if wanted else note.body_line
-    kept, left = within("\n".join(lines), budget)
-    last, rest = first + len(lines) - 1, None
-    if left:
-        shown = kept.count("\n") + 1
-        last, rest = first + shown - 1, f"{without_lines(note.ref)}#L{first + shown}-{first + len(lines) - 1}"
-        if shown >= len(lines):
-            rest = None  # one line longer than the budget: there is no ref to the rest of a line
-    cut = None
-    if left:
-        cut = f"about {left} tokens left out" + (f"; go on with read_note {rest}" if rest else "")
+    kept, torn = whole_lines("\n".join(lines), budget)
+    shown = kept.count("\n") + 1
+    last, end = first + shown - 1, first + len(lines) - 1
+    rest = f"{without_lines(note.ref)}#L{last + 1}-{end}" if last < end else None
+    left = estimate_tokens("\n".join(lines)) - estimate_tokens(kept)
+    cut = f"\nAbout {left} tokens left out" if rest or torn else ""
+    if torn:
+        cut += f"; the end of line {last} cannot be shown, for the line is longer than an answer may be"
+    if rest:
+        cut += f"; go on with read_note {one_line(rest)}"
     created, updated = (moment_text(when) if when is not None else None for when in (note.created, note.updated))
     text = fence_note(
         note.ref,
@@ -64,8 +70,7 @@ def read_note(kb: KnowledgeBase, values: dict[str, Any], budget: int, behind: li
         created=(created or "")[:10],
         updated=(updated or "")[:10],
         importance=note.metadata.get("importance"),
-        lines=f"{first}-{last}" if wanted or left else None,
-        cut=cut,
+        lines=f"{first}-{last}" if wanted or cut else None,
     )
     data: dict[str, Any] = {
         "ref": note.ref,
@@ -82,7 +87,16 @@ def read_note(kb: KnowledgeBase, values: dict[str, Any], budget: int, behind: li
         "rest": rest,
         "problem": note.problem,
     }
-    return ToolResult(text, data)
+    return ToolResult(f"{text}{cut}{'.' if cut else ''}", data)
+
+
+def whole_lines(text: str, budget: int) -> tuple[str, bool]:
+    """As many whole lines as fit, and whether the last one is torn: only a first line that is longer than all of it."""
+    kept, left = within(text, budget)
+    if not left or text[len(kept) :].lstrip(" \t").startswith("\n"):
+        return kept, False
+    before = kept[: max(kept.rfind("\n"), 0)].rstrip()
+    return (before, False) if before else (kept, True)
 
 
 def list_memories(kb: KnowledgeBase, values: dict[str, Any], budget: int, behind: list[str]) -> ToolResult:
@@ -91,8 +105,8 @@ def list_memories(kb: KnowledgeBase, values: dict[str, Any], budget: int, behind
     lines: list[str] = []
     room = budget
     for note in notes[:limit]:
-        about = " ".join(f"#{one_line(tag)}" for tag in note.tags)
-        line = f"{note.ref} · {one_line(note.title)} · {note.created[:10]}{' · ' + about if about else ''}"
+        about = _short(" ".join(f"#{tag}" for tag in note.tags))
+        line = f"{one_line(note.ref)} · {_short(note.title)} · {note.created[:10]}{' · ' + about if about else ''}"
         room -= estimate_tokens(line)
         if room < 0:
             break
@@ -103,7 +117,7 @@ def list_memories(kb: KnowledgeBase, values: dict[str, Any], budget: int, behind
     head = (
         f"{len(lines)}{of} {'memory' if total == 1 else 'memories'}, newest first{'; there are more' if more else ''}"
     )
-    told = [*(f"({problem})" for problem in behind), f"{head}."]
+    told = [*(f"({one_line(problem)})" for problem in behind), f"{head}."]
     if lines:
         told += ["<notes>", *lines, "</notes>"]
     data: dict[str, Any] = {
@@ -123,9 +137,17 @@ def list_memories(kb: KnowledgeBase, values: dict[str, Any], budget: int, behind
     return ToolResult("\n".join(told), data)
 
 
+def _short(text: str) -> str:
+    """For one line among many: a note with an endless title must not push the others out."""
+    line = one_line(text)
+    return line if len(line) <= LONGEST_TITLE else f"{line[:LONGEST_TITLE].rstrip()} …"
+
+
 def plain_ref(ref: str) -> str:
-    """A ref as typed, or as the address of an MCP resource: `co://memory/slug`."""
-    ref = ref.strip().strip("`<>[]\"'")
+    """A ref as typed, as a fence shows it, or as the address of an MCP resource: `co://memory/slug`."""
+    ref = unescape(unescape(ref)).strip()  # twice: what could pose as structure was escaped before the fence did so
+    while len(ref) > 2 and ref[0] + ref[-1] in AROUND_A_REF:
+        ref = ref[1:-1].strip()
     if ref.startswith("co://"):
         source, _, name = ref.removeprefix("co://").partition("/")
         return f"{source}:{unquote(name)}"

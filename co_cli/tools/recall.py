@@ -9,14 +9,16 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.excerpt import excerpt
 from co_cli.tools import schemas
 from co_cli.tools.budget import estimate_tokens, within
-from co_cli.tools.fencing import fence_note
+from co_cli.tools.fencing import fence_note, one_line
 from co_cli.tools.tool import Tool, ToolResult
-from co_cli.values import Hit, SearchResult
+from co_cli.values import Hit, SearchResult, worth_showing
 
 SHORT = 150
 """Tokens up to which a memory is given whole; of a longer one the part that matched, and its ref to open."""
 LEAST = 40
 """Tokens that are worth showing of a note; with less room than this it is named as cut."""
+MORE = 20
+"""Tokens that a fence needs to say that it shows a part."""
 
 RECALL_MEMORY = Tool(
     "recall_memory",
@@ -83,8 +85,12 @@ class Shown:
         self.whole = self.tokens <= most
 
     def trimmed(self, tokens: int) -> None:
-        cut, left = within(self.text, tokens)
-        if left:
+        """Cut so that the fence with its labels keeps to these tokens, as long as a little of the text is left."""
+        for _ in range(2):  # what had to be made harmless is longer than the text
+            over = estimate_tokens(self.fenced()) - tokens
+            if over <= 0:
+                return
+            cut, _ = within(self.text, max(estimate_tokens(self.text) - over - MORE, LEAST))
             self.text, self.whole = f"{cut} …", False
 
     def fenced(self) -> str:
@@ -149,11 +155,11 @@ def _recall(
         category=values.get("category"),
     )
     degraded = [*behind, *found.degraded]
-    state = "inconclusive" if not found.hits and degraded else found.state
+    state = "inconclusive" if found.state != "found" and degraded else found.state
     shown: list[Shown] = []
     cut: list[str] = []
     left = budget
-    for hit in found.hits:
+    for hit in worth_showing(found):
         if left < LEAST:
             cut.append(hit.ref)
             continue
@@ -163,11 +169,12 @@ def _recall(
         shown.append(one)
     lines = [_headline(found, state, degraded), *(one.fenced() for one in shown)]
     if cut:
-        lines.append(f"Found too, left out to keep this short: {', '.join(cut)}. read_note opens them.")
+        lines.append(f"Found too, left out to keep this short: {', '.join(map(one_line, cut))}. read_note opens them.")
     data: dict[str, Any] = {
         "state": state,
         "searched": dict(found.searched._asdict()),
         "degraded": degraded,
+        "confidence": found.confidence,
         "hits": [one.data() for one in shown],
         "cut": cut,
     }
@@ -178,11 +185,12 @@ def _headline(found: SearchResult, state: str, degraded: list[str]) -> str:
     searched = found.searched
     fresh = f", index fresh as of {searched.fresh_as_of}" if searched.fresh_as_of else ""
     scope = f"{searched.notes} {'note' if searched.notes == 1 else 'notes'} searched{fresh}"
-    missing = f" But: {'; '.join(degraded)}." if degraded else ""
+    missing = f" But: {one_line('; '.join(degraded))}." if degraded else ""
     match state:
         case "found":
             return f"found: {len(found.hits)} of {scope}.{missing}"
         case "absent":
-            return f"absent: nothing here says that. All of {scope}."
+            nearest = " The nearest, which may have nothing to do with it:" if found.hits else ""
+            return f"absent: nothing here clearly says that. All of {scope}.{nearest}"
         case _:
-            return f"inconclusive: nothing found, but not everything could be asked ({scope}).{missing}"
+            return f"inconclusive: nothing clearly found, but not everything could be asked ({scope}).{missing}"

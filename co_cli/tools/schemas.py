@@ -70,6 +70,7 @@ FOUND = answer(
     state={"type": "string", "enum": ["found", "absent", "inconclusive"]},
     searched=answer(notes=_INTEGER, passages=_INTEGER, fresh_as_of={"type": ["string", "null"]}),
     degraded=_STRINGS,
+    confidence={"type": ["number", "null"], "description": "How sure it is that something here is about that, 0 to 1."},
     hits={"type": "array", "items": HIT},
     cut={**_STRINGS, "description": "Refs that were found and left out to keep the answer short."},
     ignored={**_STRINGS, "description": "Arguments that this tool does not know."},

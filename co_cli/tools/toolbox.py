@@ -10,6 +10,7 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.freshness import Freshener
 from co_cli.tools import opening, recall, writing
 from co_cli.tools.arguments import read_arguments
+from co_cli.tools.fencing import one_line
 from co_cli.tools.tool import Tool, ToolResult
 
 TOOLS: tuple[Tool, ...] = (
@@ -30,8 +31,12 @@ READING = {
     "read_note": opening.read_note,
     "list_memories": opening.list_memories,
 }
-SAVING = {"save_memory": writing.save_memory, "save_article": writing.save_article}
-CHANGING = {"update_memory": writing.update_memory, "forget_memory": writing.forget_memory}
+WRITING = {
+    "save_memory": writing.save_memory,
+    "save_article": writing.save_article,
+    "update_memory": writing.update_memory,
+    "forget_memory": writing.forget_memory,
+}
 
 RESULT_TOKENS = 2_000
 PATIENCE = 5.0
@@ -72,8 +77,8 @@ class Toolbox:
         try:
             result = self._run(name, values)
         except UnknownRefError as error:
-            if error.closest:
-                raise
+            if error.closest:  # names of files, which anybody may have chosen
+                raise UnknownRefError(error.ref, [one_line(ref) for ref in error.closest]) from None
             raise InvalidInputError(f"no note {error.ref!r}: search_knowledge and list_memories give refs") from None
         told = f"\n(Not arguments of {name}, ignored: {', '.join(ignored)}.)" if ignored else ""
         return ToolResult(result.text + told, {**result.data, "ignored": ignored})
@@ -82,6 +87,4 @@ class Toolbox:
         behind = self.freshener.ensure(self.patience)
         if name in READING:
             return READING[name](self.kb, values, self.result_tokens, behind)
-        if name in SAVING:
-            return SAVING[name](self.kb, values, self.provenance)
-        return CHANGING[name](self.kb, values)
+        return WRITING[name](self.kb, values, self.provenance)

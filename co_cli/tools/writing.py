@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import Any
 
-from co_cli.errors import IndexUnavailableError, InvalidInputError
+from co_cli.errors import FrontmatterError, IndexUnavailableError, InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.notes.refs import without_lines
-from co_cli.notes.twins import says_all_of
+from co_cli.notes.note import Note
+from co_cli.notes.refs import lines_of, without_lines
+from co_cli.notes.twins import says_all_of, words_of
+from co_cli.service.saving import clean_tags
 from co_cli.tools import schemas
 from co_cli.tools.fencing import one_line
 from co_cli.tools.opening import plain_ref
@@ -67,7 +70,7 @@ UPDATE_MEMORY = Tool(
     "Update a memory",
     "Change a note that is no longer right: give its ref and only what changes. `content` takes the place of the "
     "whole text, so read the note first; `tags` take the place of all its tags. Every other line of the file stays "
-    "as it is. To add a new fact use save_memory instead.",
+    "as it is, but for who said it, if the text is yours now. To add a new fact use save_memory instead.",
     schemas.arguments(
         "ref",
         ref=schemas.REF,
@@ -113,42 +116,70 @@ def _save(
         source=source,
         fields={name: values[name] for name in extra if name in values},
     )
-    return receipt(kb, saved, content)
+    note = kb.note(saved.ref)
+    joined = saved.outcome != "created"
+    holds = says_all_of(note.body, whole(content)) if joined else _says(note, content)
+    return receipt(kb, saved, note, holds)
 
 
-def update_memory(kb: KnowledgeBase, values: dict[str, Any]) -> ToolResult:
-    ref = plain_ref(values["ref"])
+def update_memory(kb: KnowledgeBase, values: dict[str, Any], provenance: str) -> ToolResult:
+    ref, content = plain_ref(values["ref"]), values.get("content")
     if len(values) == 1:
         raise InvalidInputError(f"update_memory: say what changes of {ref}: content, title, tags, category, importance")
-    fields = {"importance": values["importance"]} if "importance" in values else None
-    saved = kb.update(
-        without_lines(ref),
-        values.get("content"),
-        title=values.get("title"),
-        tags=values.get("tags"),
-        category=values.get("category"),
-        fields=fields,
-    )
-    return receipt(kb, saved, values.get("content"))
+    note = kb.note(ref)
+    if content is not None and lines_of(ref) is not None:
+        raise InvalidInputError(
+            f"update_memory: content takes the place of the whole text, and {ref} names some lines of it: read "
+            f"{note.ref}, then give that ref and all of the text"
+        )
+    changes = {name: values[name] for name in ("title", "tags", "category") if name in values}
+    fields = {"importance": values["importance"]} if "importance" in values else {}
+    try:
+        saved = kb.update(note.ref, content, **changes, fields={**fields, **_speaker(note, content, provenance)})
+    except FrontmatterError:
+        saved = kb.update(note.ref, content, **changes, fields=fields)  # the text can be changed, if nothing else
+    note = kb.note(saved.ref)
+    return receipt(kb, saved, note, _has(note, {**changes, **fields}) and (content is None or _says(note, content)))
 
 
-def forget_memory(kb: KnowledgeBase, values: dict[str, Any]) -> ToolResult:
+def forget_memory(kb: KnowledgeBase, values: dict[str, Any], provenance: str) -> ToolResult:
     gone = kb.forget(without_lines(plain_ref(values["ref"])))
-    text = f"forgotten {gone.ref}: it is in the vault's trash, and `co restore {gone.ref}` brings it back."
+    ref = one_line(gone.ref)
+    text = f"forgotten {ref}: it is in the vault's trash, and `co restore {ref}` brings it back."
     return ToolResult(text, {"ref": gone.ref, "path": gone.path, "trash": gone.trash})
 
 
-def receipt(kb: KnowledgeBase, saved: Saved, content: str | None) -> ToolResult:
-    """Read the file again and search for it, so that `saved` is a finding and not a hope."""
-    note = kb.note(saved.ref)
-    read_back = content is None or says_all_of(note.body, whole(content))
+def _speaker(note: Note, content: str | None, provenance: str) -> dict[str, object]:
+    """Whoever writes the whole text says it from now on; what came from elsewhere is never trusted more for that."""
+    theirs = content is None or _says(note, content) or note.provenance.casefold() != "user"
+    return {} if theirs or provenance == "user" else {"provenance": provenance}
+
+
+def _says(note: Note, content: str) -> bool:
+    """Does the note say this and nothing else? White space does not count."""
+    return note.body.split() == whole(content).replace("\0", "").split()
+
+
+def _has(note: Note, wanted: dict[str, Any]) -> bool:
+    """Are these fields in its frontmatter now?"""
+    texts = {"title": note.title, "category": note.category or ""}
+    if any(words_of(text) != words_of(whole(wanted[name])) for name, text in texts.items() if name in wanted):
+        return False
+    if "importance" in wanted and note.metadata.get("importance") != wanted["importance"]:
+        return False
+    tags = {unicodedata.normalize("NFC", tag) for tag in clean_tags(wanted.get("tags"))}
+    return tags <= set(note.tags) and (bool(tags) or "tags" not in wanted or not note.metadata.get("tags"))
+
+
+def receipt(kb: KnowledgeBase, saved: Saved, note: Note, read_back: bool) -> ToolResult:
+    """What was found in the file and by a search, so that `saved` is a finding and not a hope."""
     found_again = _found_again(kb, note.ref, note.source, note.body, note.title)
     title = one_line(note.title)[:LONGEST_TITLE]
-    told = f"{saved.outcome} {saved.ref} ({title})"
+    told = f"{saved.outcome} {one_line(saved.ref)} ({title})"
     if saved.outcome == "duplicate":
-        told = f"known already, nothing written: {saved.ref} ({title})"
+        told = f"known already, nothing written: {one_line(saved.ref)} ({title})"
     proofs = [
-        "read back from its file" if read_back else "BUT the file does not hold this text: somebody changed it since",
+        "read back from its file" if read_back else "BUT the file does not hold all of this: somebody changed it since",
         "found again by search"
         if found_again
         else "not found by search yet: it has no words to find it by, or the "

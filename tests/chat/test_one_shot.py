@@ -83,6 +83,26 @@ def test_nobody_is_there_to_allow_forgetting_unless_yes_was_said(
     assert ("not allowed" in ran.err) is stays
 
 
+def test_what_notes_are_called_cannot_steer_the_terminal_that_standard_error_is(
+    co: Co, server: ChatServer, vault: Vault
+) -> None:
+    vault.write("memories/turned\n› y.md", '---\ntitle: "Otter \\u202E\\u2066 gnp.exe"\n---\nOtters swim.')
+    server.turns = [
+        calls(("recall_memory", {"query": "otters swim"}), ("read_note", {"ref": "memory:turned\n› y"})),
+        calls(("save_memory", "{broken")),
+        text("Done."),
+    ]
+
+    ran = co("chat", "which otters swim?")
+
+    assert (ran.code, ran.out) == (0, "Done.\n")
+    assert "Otter \\u202e" in ran.err
+    assert [line for line in ran.err.splitlines() if not line.startswith("· ")] == []
+    assert "\u202e" not in ran.err
+    assert "{'type'" not in ran.err  # broken arguments are told in words
+    assert "save_memory → Invalid JSON" in ran.err
+
+
 def test_without_a_model_three_lines_say_how_to_get_one(co: Co) -> None:
     ran = co("chat", "hello")
 

@@ -14,6 +14,11 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 from co_cli.chat.prompt import HISTORY, Prompt, Words, confirm, open_history
+from co_cli.chat.session import about
+from co_cli.chat.turn import ToolCall
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.tools import Toolbox
+from tests.vault import Vault
 
 ENTER, ALT_ENTER, CTRL_C, CTRL_D = "\r", "\x1b\r", "\x03", "\x04"
 WORDS = Words(
@@ -118,3 +123,27 @@ def test_ctrl_c_and_ctrl_d_are_a_no(key: str) -> None:
     with create_pipe_input() as keyboard:
         keyboard.send_text(key)
         assert asyncio.run(confirm("Forget it?", input=keyboard, output=DummyOutput())) is False
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"ref": "memory:precious"},
+        {"note": "memory:precious", "slug": "memory:junk"},
+        {"Ref": "memory:precious", "id": "memory:junk"},
+        {"uri": "co://memory/precious"},
+        {"ref": None, "memory_id": "precious"},
+    ],
+)
+def test_the_person_is_asked_about_the_note_that_would_be_forgotten(
+    kb: KnowledgeBase, vault: Vault, arguments: dict[str, object]
+) -> None:
+    vault.write("memories/precious.md", "---\ntitle: Precious\n---\nKeep it.")
+    vault.write("memories/junk.md", "---\ntitle: Junk\n---\nThrow it away.")
+    kb.sync()
+
+    question = about(kb, ToolCall("1", "forget_memory", dict(arguments)))
+    Toolbox(kb).call("forget_memory", arguments)
+
+    assert question == "Forget memory:precious (Precious)"
+    assert vault.notes() == ["memories/junk.md"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from co_cli.benchmarks.corpus import generate, write_corpus
+from co_cli.benchmarks.mcp import bench_mcp
 from co_cli.benchmarks.measuring import BenchRow, interleaved
 from co_cli.benchmarks.sync import walk
 from co_cli.notes.note import read_note
@@ -37,9 +39,10 @@ def test_it_prints_json_with_a_ratio_to_a_bare_walk(co: Co, vault: Vault, data_d
         "bare walk (scandir + stat)",
         "sync when nothing changed",
         "sync after 10 edits",
+        "sync after 10 edits, beside one when nothing changed",
     }
     still = rows["sync when nothing changed"]
-    assert still["goal"] == 1.5
+    assert still["goal"] == 1.15
     assert still["ratio"] == pytest.approx(still["value"] / rows["bare walk (scandir + stat)"]["value"], rel=0.05)
     assert rows["sync after 10 edits"]["value"] > still["value"]
     assert list(temporary.iterdir()) == []
@@ -51,7 +54,7 @@ def test_people_get_a_table(co: Co) -> None:
     ran = co("bench", "sync", "--notes", "30")
 
     assert ran.code == 0
-    assert "goal 1.5 x" in ran.out
+    assert "goal 1.15 x" in ran.out
     assert len({line.find(" ms") for line in ran.out.splitlines() if " ms" in line}) == 1
 
 
@@ -112,3 +115,25 @@ def test_remember_is_measured_beside_writing_the_file_alone(co: Co) -> None:
     assert ran.code == 0
     assert [row["unit"] for row in rows] == ["ms", "ms"]
     assert rows[1]["ratio"] > 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not tell the CPU time of a child")
+def test_the_start_of_the_mcp_server_is_measured_beside_its_sdk(temporary: Path) -> None:
+    rows = bench_mcp(20, repeats=1, warm=0)
+
+    assert [row.unit for row in rows] == ["ms"] * 4
+    assert [row.goal for row in rows] == [None, 2.5, None, None]
+    assert all(row.value > 0 for row in rows)
+    assert list(temporary.iterdir()) == []
+
+
+def test_search_is_measured_whole_and_step_by_step_beside_a_simple_hybrid(co: Co, temporary: Path) -> None:
+    ran = co("bench", "search", "--notes", "60", "--json")
+
+    rows = ran.json["rows"]
+    assert ran.code == 0
+    assert [row["goal"] for row in rows if row["goal"]] == [2.5]
+    assert {"simple hybrid", "the whole pipeline"} == {row["name"].split(",")[0] for row in rows[:2]}
+    assert {"measure the evidence", "compare words", "rerank"} <= {row["name"].strip() for row in rows[2:]}
+    assert all(row["value"] > 0 for row in rows)
+    assert list(temporary.iterdir()) == []

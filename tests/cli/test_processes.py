@@ -160,3 +160,23 @@ def test_every_shell_accepts_its_script(co: Co, shell: str) -> None:
         pytest.skip(f"there is no {shell} to ask")
     checked = subprocess.run([program, "-n"], input=script, text=True, capture_output=True, check=False)
     assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_a_search_that_only_read_leaves_its_log_and_one_that_indexed_puts_it_away(
+    co: Co, vault: Vault, data_dir: Path
+) -> None:
+    for name in ("oak", "elm"):
+        os.utime(vault.write(f"memories/{name}.md", f"The {name} lives long."), ns=(10**18, 10**18))
+    log = data_dir / "search.db-wal"
+
+    assert co.process("search", "oak").code == 0
+    assert not log.exists()
+    assert co.process("search", "oak").code == 0
+    assert log.stat().st_size == 0
+
+    os.utime(vault.write("memories/ash.md", "The ash lives long."), ns=(10**18, 10**18))
+    ran = co.process("search", "ash")
+
+    assert "memory:ash" in ran.out
+    assert not log.exists()
+    assert co.process("doctor").code == 0

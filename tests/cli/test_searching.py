@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from tests.command import Co
 from tests.vault import Vault
 
-KEYS = ["query", "state", "degraded", "backend", "searched", "hits", "took_ms"]
+KEYS = ["query", "state", "degraded", "backend", "searched", "hits", "took_ms", "confidence"]
 HIT_KEYS = {"ref", "source", "path", "title", "snippet", "lines", "score", "signals", "tags", "created"}
 
 
@@ -159,3 +161,33 @@ def test_whatever_is_typed_is_a_query(co: Co, query: str) -> None:
 
     assert ran.code in (0, 1)
     assert ran.err == ""
+
+
+def test_explain_shows_parts_that_add_up_and_what_they_mean(co: Co, vault: Vault) -> None:
+    vault.write("memories/oak.md", "---\ntitle: Oaks\n---\nOaks live for centuries.")
+
+    out = co("search", "how long do oaks live", "--explain").out
+
+    score, parts = re.search(r"([\d.]+) = (.+)", out).groups()  # type: ignore[union-attr]
+    assert sum(float(number) for number in re.findall(r"[\d.]+", parts)) == pytest.approx(float(score), abs=1e-3)
+    for name in re.findall(r"[a-z]+", parts):
+        assert re.search(rf"^{name} +\w", out, re.MULTILINE), name
+    assert re.search(r"confidence [01]\.\d\d that something here", out)
+
+
+def test_why_follows_a_note_through_a_search(co: Co, vault: Vault) -> None:
+    vault.write("memories/oak.md", "---\ntitle: Oaks\n---\nOaks live for centuries.")
+    vault.write("memories/tax.md", "---\ntitle: Tax\n---\nThe tax return is due in March.")
+
+    found = co("why", "how long do oaks live", "memory:oak")
+    unquoted = co("why", "how", "long", "do", "oaks", "live", "memory:oak")
+    missed = co("why", "oaks", "memory:tax", "--backend", "fts5")
+    as_json = json.loads(co("why", "oaks", "memory:oak", "--json").out)
+
+    assert (found.code, missed.code) == (0, 1)
+    assert unquoted == found
+    assert "Rank 1 of the 10 that were asked for." in found.out
+    assert "Not in the answer: it fell in the step candidates." in missed.out
+    assert 'lacks "oaks"' in missed.out
+    assert as_json["rank"] == 1
+    assert [step["name"] for step in as_json["steps"]][:2] == ["words", "meaning"]

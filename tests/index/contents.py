@@ -14,7 +14,7 @@ select path, source, ref, title, description, hash, fingerprint, mtime, created,
 from docs where vault_id = :vault order by path
 """
 PASSAGES = """
-select docs.path, first_line, last_line, passages.title, heading, body, passages.tags, aliases, grams
+select docs.path, first_line, last_line, passages.title, heading, body, passages.tags, aliases, grams, context
 from passages join docs on docs.id = passages.doc_id where vault_id = :vault order by docs.path, first_line
 """
 FILES = "select path, hash, skipped, problem from knowledge_files where vault_id = :vault order by path"

@@ -240,3 +240,22 @@ def test_a_note_that_changes_its_kind_keeps_one_row(
 
     assert [row.ref for row in index.docs()] == [f"{kind}:/inbox/oak"]
     assert contents(database, vault.root) == contents_from_scratch(vault, tmp_path / "other")
+
+
+SEGMENTS = "select count(distinct segid) from docs_fts_idx"
+
+
+def test_a_large_sync_leaves_the_words_in_one_piece(
+    vault: Vault, index: KnowledgeIndex, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("co_cli.index.sync.BATCH", 10)
+    monkeypatch.setattr("co_cli.index.sync.MANY", 60)
+    for number in range(60):
+        vault.write(f"memories/{number}.md", f"Oak number {number} stands beside the gate of house {number * 7}.")
+
+    index.sync()
+
+    with database.reading() as connection:
+        assert connection.execute(SEGMENTS).get == 1
+    assert found(index, "oak 59") == ["memories/59.md", *found(index, "oak 59")[1:]]
+    assert len(index.search("oak", limit=100)) == 60

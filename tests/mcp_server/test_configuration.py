@@ -7,13 +7,14 @@ import os
 import re
 import shlex
 import sys
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mcp import Client, StdioServerParameters
 
-from co_cli.cli.mcp import HOST, PORT
+from co_cli.cli.mcp import HOST, PORT, open_vault
 from co_cli.cli.parsing import make_parser
 from co_cli.mcp.clients import CLIENTS
 from tests.command import Co
@@ -43,6 +44,23 @@ def test_the_printed_command_serves_this_vault_from_any_folder(
     assert "save_memory" not in names
     assert found.structured_content["hits"][0]["ref"] == "memory:oak"
     assert (data_dir / "search.db").exists()
+
+
+def test_a_vault_that_is_named_is_served_with_the_settings_of_its_own_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+    vault = Vault(project / ".co-cli" / "knowledge")
+    (project / ".co-cli" / "settings.toml").write_text('exclude = ["private/"]\n')
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    vault.write("articles/private/diary.md", "The diary says otters.")
+
+    with open_vault(Namespace(vault=str(vault.root), data_dir="data")) as kb:
+        kb.sync()
+
+        assert kb.notes() == []
+        assert kb.settings.data_dir == str(elsewhere / "data")
 
 
 @pytest.mark.parametrize("client", CLIENTS)

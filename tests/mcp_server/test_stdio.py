@@ -28,6 +28,7 @@ def test_standard_output_carries_the_protocol_and_nothing_else_until_the_client_
     unknown = server.hear()
     saved = server.call("save_memory", content="Oaks live long.")
     wrong = server.call("recall_memory")
+    halved = server.call("save_memory", content="Half an otter \ud83e swims.")
     odd = server.ask("resources/read", uri="co://memory/odd")["result"]["contents"][0]
 
     ended = server.end()
@@ -35,6 +36,7 @@ def test_standard_output_carries_the_protocol_and_nothing_else_until_the_client_
     assert unknown["error"]["code"] == -32601
     assert saved["structuredContent"]["outcome"] == "created"
     assert wrong["isError"]
+    assert "Half an otter ? swims." in place.vault.read(halved["structuredContent"]["path"])
     assert odd["text"] == place.vault.read("memories/odd.md")
     assert ended == (0, "", "")
 
@@ -136,6 +138,7 @@ def test_only_the_chosen_tools_are_offered(place: Place) -> None:
         (("--http", "--host", "0.0.0.0"), "set a token of yours first"),
         (("--print-config", "emacs"), "claude-code"),
         (("--print-config", "claude-desktop", "--http"), "leave --http out"),
+        (("--print-config", "cursor", "--http", "--port", "0"), "needs one that stays"),
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_code_2(co: Co, arguments: tuple[str, ...], cure: str) -> None:

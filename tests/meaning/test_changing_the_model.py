@@ -151,7 +151,7 @@ def test_two_vaults_of_different_spaces_live_in_one_file(
 
     for kb in (mine, theirs):
         assert kb.search(QUESTION).hits[0].ref == "memory:apology"
-        assert kb.search(QUESTION).hits[0].signals["meaning"] == 1
+        assert kb.search(QUESTION, profile="meaning").hits[0].signals["meaning"] == 1
     assert (mine.status().space, theirs.status().space) == (STATIC.key, "ollama:embeddinggemma:256:1")
     assert inside.spaces() == {"static:co-static-256": 3, "ollama:embeddinggemma": 2}
 
@@ -220,7 +220,7 @@ def test_a_search_that_is_overtaken_by_a_swap_asks_again_in_the_new_space(
     kb.sync()
 
     ollama.meanwhile = lambda: open_kb().sync() and None
-    found = kb.search(QUESTION)
+    found = kb.search(QUESTION, profile="meaning")
 
     assert (found.hits[0].ref, found.hits[0].signals["meaning"], found.degraded) == ("memory:apology", 1.0, [])
 

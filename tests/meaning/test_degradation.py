@@ -128,7 +128,7 @@ def test_a_note_saved_without_an_embedder_waits_and_is_embedded_by_the_next_sync
 
     assert (kb.status().unembedded, inside.waiting) == (0, 0)
     assert len(inside.vectors("docs_vec_2")) == 3
-    assert kb.search("churchyard").hits[0].signals["meaning"] == 1
+    assert kb.search("churchyard", profile="meaning").hits[0].signals["meaning"] == 1
 
 
 def test_a_server_that_failed_is_left_alone_by_the_next_saves(

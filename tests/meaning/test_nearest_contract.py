@@ -55,13 +55,20 @@ class Ways:
         return KnowledgeIndex(self.database, str(root), embedders=self._embedders)
 
     def nearest(
-        self, index: KnowledgeIndex, query: str = QUERY, filters: Filters | None = None, limit: int = EVERYTHING
+        self,
+        index: KnowledgeIndex,
+        query: str = QUERY,
+        filters: Filters | None = None,
+        limit: int = EVERYTHING,
+        at_least: float = -1.0,
     ) -> dict[tuple[str, int], float]:
         """Where each neighbour stands, and its cosine, best first."""
         space = index.spaces().active
         assert space is not None
         with index.rows.reading() as (connection, vault):
-            found = nearest(connection, space, vault, vector(query), filters or Filters(), limit, self._resident)
+            found = nearest(
+                connection, space, vault, vector(query), filters or Filters(), limit, self._resident, at_least
+            )
             places = {number: (path, line) for number, path, line in connection.execute(PLACES)}
         ordered = [neighbour.cosine for neighbour in found]
         assert ordered == sorted(ordered, reverse=True)
@@ -129,6 +136,17 @@ def test_a_limit_keeps_the_best(ways: Ways, vault: Vault) -> None:
     best = sorted(expected(index).values(), reverse=True)[:7]
 
     assert list(ways.nearest(index, limit=7).values()) == pytest.approx(best, abs=1e-4)
+
+
+@pytest.mark.parametrize("limit", [1, 7, 40])
+def test_a_cosine_that_so_many_are_known_to_reach_changes_nothing(ways: Ways, vault: Vault, limit: int) -> None:
+    write_corpus(str(vault.root), 120)
+    index = ways.index(vault.root)
+    index.sync()
+    best = ways.nearest(index, limit=limit)
+
+    assert ways.nearest(index, limit=limit, at_least=min(best.values())) == best
+    assert best == dict(list(ways.nearest(index).items())[:limit])
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from co_cli.index.words import WordMatch
-from co_cli.retrieval.fuse import one_a_note, score_words
+from co_cli.retrieval.diversify import one_a_note
+from co_cli.retrieval.fuse import score_words
 
 RANKS = st.lists(st.tuples(st.floats(-50, 0), st.booleans()), max_size=30)
 

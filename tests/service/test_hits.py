@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from co_cli.knowledge_base import KnowledgeBase
@@ -155,3 +157,15 @@ def test_control_characters_of_a_note_reach_the_hit_as_text(kb: KnowledgeBase, v
     (hit,) = kb.search("oak", backend="fts5").hits
 
     assert marked(hit)[0] == "oak"
+
+
+def test_a_note_that_says_one_word_over_and_over_is_found_at_once(kb: KnowledgeBase, vault: Vault) -> None:
+    vault.write("memories/echo.md", "hello " * 40_000 + "and goodbye")
+    kb.sync()
+    started = time.process_time()
+
+    hit = kb.search("hello").hits[0]
+
+    assert hit.ref == "memory:echo"
+    assert hit.snippet.startswith("hello hello")
+    assert time.process_time() - started < 5

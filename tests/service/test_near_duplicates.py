@@ -98,6 +98,31 @@ def test_the_threshold_is_a_setting(vault: Vault, data_dir: Path, threshold: str
     assert len(vault.notes()) == notes
 
 
+def test_a_near_duplicate_is_found_among_many_notes_of_the_same_words(kb: KnowledgeBase, vault: Vault) -> None:
+    for number in range(130):
+        vault.write(f"memories/{number}.md", f"{BACKUP} Row {number}: {'and so on ' * (number % 7)}of {number * 31}.")
+    kb.sync()
+    first = kb.remember(BACKUP)
+
+    second = kb.remember(BACKUP.replace("at dawn", "at sunrise"))
+
+    assert (first.outcome, second.outcome, second.ref) == ("created", "updated", first.ref)
+
+
+def test_a_near_duplicate_of_another_vault_is_no_twin(vault: Vault, data_dir: Path, tmp_path: Path) -> None:
+    other = Vault(tmp_path / "other")
+    for number in range(60):
+        other.write(f"memories/{number}.md", BACKUP)
+    with KnowledgeBase.open(vault=other.root, data_dir=data_dir) as kb:
+        kb.sync()
+
+    with KnowledgeBase.open(vault=vault.root, data_dir=data_dir) as kb:
+        first = kb.remember(BACKUP)
+        second = kb.remember(BACKUP.replace("at dawn", "at sunrise"))
+
+    assert (first.outcome, second.ref) == ("created", first.ref)
+
+
 def test_a_twin_that_was_edited_meanwhile_keeps_the_edit(kb: KnowledgeBase, vault: Vault) -> None:
     first = kb.remember(BACKUP)
     path = "memories/" + Path(first.path).name

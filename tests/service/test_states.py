@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.values import worth_showing
 from tests.vault import Vault
 
 
@@ -115,3 +116,48 @@ def test_a_damaged_search_db_is_answered_from_the_files(kb: KnowledgeBase, vault
     assert found.degraded
     kb.rebuild()
     assert kb.search("oak number 7", backend="fts5").degraded == []
+
+
+def test_absent_when_nothing_is_nearer_than_unrelated_notes_are(kb: KnowledgeBase, vault: Vault) -> None:
+    vault.write("memories/oak.md", "Oaks live for centuries.")
+    for number in range(60):
+        vault.write(f"memories/elm{number}.md", f"Elm number {number} stands in row {number} and falls ill easily.")
+    kb.sync()
+
+    found = kb.search("what does a quarterly tax accountant cost")
+
+    assert found.state == "absent"
+    assert found.confidence is not None
+    assert found.confidence < 0.01
+
+
+def test_a_note_that_has_the_word_is_never_hidden_however_unsure(kb: KnowledgeBase, vault: Vault) -> None:
+    vault.write("memories/oak.md", "Oaks live for centuries. Invoice.")
+    for number in range(20):
+        vault.write(f"memories/elm{number}.md", f"Elm number {number} fell ill.")
+    kb.sync()
+
+    found = kb.search("quarterly invoice reconciliation spreadsheet accounting deadline")
+
+    assert "memory:oak" in [hit.ref for hit in worth_showing(found)]
+
+
+def test_found_with_a_confidence_that_says_so(kb: KnowledgeBase, vault: Vault) -> None:
+    vault.write("memories/oak.md", "Oaks live for centuries.")
+    kb.sync()
+
+    found = kb.search("how long do oaks live")
+
+    assert found.state == "found"
+    assert found.confidence is not None
+    assert found.confidence > 0.5
+
+
+@pytest.mark.parametrize("options", [{"backend": "fts5"}, {"profile": "spec"}, {"profile": "exact"}])
+def test_who_did_not_ask_for_a_judgement_gets_none(kb: KnowledgeBase, vault: Vault, options: dict[str, str]) -> None:
+    vault.write("memories/oak.md", "Oaks live for centuries.")
+    kb.sync()
+
+    found = kb.search("oaks", **options)
+
+    assert (found.state, found.confidence) == ("found", None)

@@ -41,6 +41,9 @@ def read(tool: str, arguments: dict[str, Any] | None) -> dict[str, Any]:
         ({"query": "x", "tags": []}, {"query": "x"}),
         ({"query": "x", "tags": 2026}, {"query": "x", "tags": ["2026"]}),
         ({"query": "x", "tags": None, "category": ""}, {"query": "x"}),
+        ({"query": "x", "category": "null", "tags": "None"}, {"query": "x"}),
+        ({"query": "x", "tags": ["null"]}, {"query": "x"}),
+        ({"query": "null"}, {"query": "null"}),
     ],
 )
 def test_what_a_model_means_is_understood(sent: dict[str, Any], read_as: dict[str, Any]) -> None:
@@ -54,6 +57,11 @@ def test_sources_may_be_plural_and_all_means_no_filter() -> None:
 
 def test_an_empty_list_of_tags_takes_the_tags_of_a_note_away() -> None:
     assert read("update_memory", {"ref": "memory:x", "tags": []}) == {"ref": "memory:x", "tags": []}
+
+
+@pytest.mark.parametrize("nothing", ["", " ", "null", [None], [""]])
+def test_tags_that_say_nothing_take_no_tags_away(nothing: Any) -> None:
+    assert read("update_memory", {"ref": "memory:x", "tags": nothing, "content": "null"}) == {"ref": "memory:x"}
 
 
 def test_a_share_may_be_a_percentage() -> None:
@@ -90,6 +98,13 @@ def test_names_that_a_tool_does_not_know_are_reported() -> None:
 
     assert read_as.values == {"query": "x"}
     assert read_as.ignored == ["reason"]
+
+
+def test_a_second_name_for_the_same_argument_is_reported() -> None:
+    read_as = read_arguments("recall_memory", SCHEMA["recall_memory"], {"q": "oaks", "question": "elms"})
+
+    assert read_as.values == {"query": "oaks"}
+    assert read_as.ignored == ["question"]
 
 
 def test_an_alias_never_takes_the_place_of_what_was_named_properly() -> None:

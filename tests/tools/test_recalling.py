@@ -34,7 +34,7 @@ def test_nothing_found_in_a_vault_that_was_searched_whole_is_absent(vault: Vault
     result = Toolbox(kb).call("recall_memory", {"query": '"quarterly revenue"'})
 
     assert result.data["state"] == "absent"
-    assert result.text.startswith("absent: nothing here says that. All of 1 note searched, index fresh as of ")
+    assert result.text.startswith("absent: nothing here clearly says that. All of 1 note searched, index fresh as of ")
 
 
 def test_nothing_found_while_files_are_still_being_indexed_is_inconclusive(vault: Vault, kb: KnowledgeBase) -> None:
@@ -47,7 +47,7 @@ def test_nothing_found_while_files_are_still_being_indexed_is_inconclusive(vault
     other.execute("rollback")
 
     assert result.data["state"] == "inconclusive"
-    assert result.text.startswith("inconclusive: nothing found, but not everything could be asked (0 notes searched")
+    assert result.text.startswith("inconclusive: nothing clearly found, but not everything could be asked (0 notes")
     assert BEHIND in result.text
 
 
@@ -183,3 +183,77 @@ def test_every_tool_says_what_it_is_for_and_when_to_use_another(kb: KnowledgeBas
         assert any(other in tool.description for other in names - {tool.name}), tool.name
         for argument in tool.parameters["properties"].values():
             assert argument["description"]
+
+
+def test_a_line_that_does_not_fit_is_left_whole_for_the_next_part(vault: Vault, kb: KnowledgeBase) -> None:
+    lines = ["Short.", "word " * 150, "", "another " * 120, "tail " * 30, "End."]
+    vault.write("articles/long.md", "\n".join(lines) + "\n")
+    toolbox = Toolbox(kb, result_tokens=300)
+
+    read, ref = "", "article:long"
+    while ref:
+        part = toolbox.call("read_note", {"ref": ref})
+        read += part.data["text"] + "\n"
+        ref = part.data["rest"]
+
+    assert read.split() == " ".join(lines).split()
+
+
+def test_a_line_longer_than_an_answer_is_shown_as_far_as_it_goes_and_said(vault: Vault, kb: KnowledgeBase) -> None:
+    vault.write("articles/long.md", "word " * 1_000 + "\nEnd.\n")
+    toolbox = Toolbox(kb, result_tokens=100)
+
+    part = toolbox.call("read_note", {"ref": "article:long"})
+
+    assert "the end of line 1 cannot be shown" in part.text
+    assert estimate_tokens(part.data["text"]) <= 100
+    assert toolbox.call("read_note", {"ref": part.data["rest"]}).data["text"] == "End."
+
+
+def test_a_note_with_an_endless_title_neither_fills_an_answer_nor_hides_the_others(
+    vault: Vault, toolbox: Toolbox
+) -> None:
+    tags = ", ".join(f"tag{number}" for number in range(5_000))
+    vault.write("memories/a.md", f"---\ntitle: {'T' * 100_000}\ntags: [{tags}]\ncreated: 2026-02-02\n---\nZebras.\n")
+    vault.write("memories/b.md", "---\ncreated: 2026-01-01\n---\nZebras too.\n")
+
+    for result in (
+        toolbox.call("recall_memory", {"query": "zebras"}),
+        toolbox.call("read_note", {"ref": "memory:a"}),
+        toolbox.call("list_memories"),
+    ):
+        assert estimate_tokens(result.text) < 1_000
+    assert [note["ref"] for note in toolbox.call("list_memories").data["notes"]] == ["memory:a", "memory:b"]
+
+
+def test_text_that_must_be_made_harmless_keeps_to_the_budget_too(vault: Vault, kb: KnowledgeBase) -> None:
+    vault.write("articles/zoo.md", "# Zebras\n\n" + "<|zebra|> " * 300)
+
+    result = Toolbox(kb, result_tokens=400).call("search_knowledge", {"query": "zebras", "detail": "full"})
+
+    assert estimate_tokens(result.text) <= 460
+    assert result.data["hits"][0]["whole"] is False
+
+
+def test_names_of_files_cannot_pose_as_structure_outside_of_a_fence(vault: Vault, kb: KnowledgeBase) -> None:
+    for number in range(12):
+        vault.write(f"memories/zebra{number}</note>.md", f"Zebra {number}. " + "It grazes. " * 30)
+    toolbox = Toolbox(kb, result_tokens=100)
+
+    result = toolbox.call("search_knowledge", {"query": "zebra grazes", "limit": 12})
+
+    assert len(result.data["cut"]) > 5
+    assert "</note>" not in result.text[result.text.index("Found too") :]
+    with pytest.raises(UnknownRefError) as refused:
+        toolbox.call("read_note", {"ref": "memory:zebra1</note"})
+    assert "</note>" not in str(refused.value).replace("'memory:zebra1</note'", "")
+
+
+@pytest.mark.parametrize("name", ["plan [draft]", "R&D", "a < b", "it's 'so'", "x</note>", "50% off"])
+def test_a_ref_can_be_sent_back_as_a_fence_shows_it(vault: Vault, toolbox: Toolbox, name: str) -> None:
+    vault.write(f"memories/{name}.md", "Zebras graze.")
+    text = toolbox.call("recall_memory", {"query": "zebras"}).text
+    shown = text[text.index('ref="') + 5 :].split('"')[0]
+
+    for sent in (shown, f"`{shown}`", f"[[{shown}]]", f"memory:{name}"):
+        assert toolbox.call("read_note", {"ref": sent}).data["ref"] == f"memory:{name}"

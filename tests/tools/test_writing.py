@@ -115,3 +115,113 @@ def test_parallel_calls_lose_nothing(vault: Vault, toolbox: Toolbox) -> None:
 
 
 NAMES = "Skarvik Ballyreen Portmore Kerrow Gullhaven Aldra Brisk Corran Dunmore Eastwick Finn Garve Holm Inver".split()
+
+
+def test_new_text_for_some_lines_is_not_taken_for_the_whole_text(vault: Vault, toolbox: Toolbox) -> None:
+    vault.write("articles/guide.md", "# Guide\n\nOne.\n\n## Second\n\nTwo zebras.\n")
+
+    with pytest.raises(InvalidInputError, match=r"names some lines of it: read article:guide, then"):
+        toolbox.call("update_memory", {"ref": "article:guide#L5-7", "content": "Three zebras."})
+    toolbox.call("update_memory", {"ref": "article:guide#L5-7", "tags": ["zoo"]})
+
+    assert vault.read("articles/guide.md").endswith("# Guide\n\nOne.\n\n## Second\n\nTwo zebras.\n")
+    assert "zoo" in vault.read("articles/guide.md")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("---\nprovenance: user\n---\nOld text.\n", "agent"),
+        ("Old text.\n", "agent"),
+        ("---\nprovenance: agent\n---\nOld text.\n", "agent"),
+        ("---\nprovenance: web\n---\nOld text.\n", "web"),
+        ("---\nprovenance: import\n---\nOld text.\n", "import"),
+    ],
+)
+def test_a_text_that_an_agent_rewrote_is_not_said_to_be_the_user_s(
+    vault: Vault, kb: KnowledgeBase, toolbox: Toolbox, before: str, after: str
+) -> None:
+    vault.write("memories/blue.md", before)
+
+    toolbox.call("update_memory", {"ref": "memory:blue", "tags": ["pool"], "content": "Old text."})
+    said = kb.note("memory:blue").provenance
+    result = toolbox.call("update_memory", {"ref": "memory:blue", "content": "New text."})
+
+    assert said == ("user" if after == "agent" and "agent" not in before else after)
+    assert kb.note("memory:blue").provenance == after
+    assert result.data["read_back"]
+
+
+def test_a_text_below_broken_frontmatter_can_still_be_changed(vault: Vault, toolbox: Toolbox) -> None:
+    vault.write("memories/blue.md", "---\ntitle: [broken\n---\nOld text.\n")
+
+    result = toolbox.call("update_memory", {"ref": "memory:blue", "content": "New text."})
+
+    assert result.data["read_back"]
+    assert vault.read("memories/blue.md") == "---\ntitle: [broken\n---\nNew text.\n"
+
+
+class Undone:
+    """A knowledge base beside which somebody else puts the old file back after every change."""
+
+    def __init__(self, kb: KnowledgeBase, vault: Vault, path: str) -> None:
+        self.kb, self.vault, self.path, self.before = kb, vault, path, vault.read(path)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.kb, name)
+
+    def update(self, *arguments: object, **named: object) -> object:
+        saved = self.kb.update(*arguments, **named)  # type: ignore[arg-type]
+        self.vault.write(self.path, self.before)
+        return saved
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"content": "We deploy on Fridays."},
+        {"title": "Another"},
+        {"tags": ["other"]},
+        {"tags": []},
+        {"category": "fact"},
+        {"importance": 0.9},
+    ],
+)
+def test_a_receipt_does_not_call_read_back_what_the_file_does_not_hold(
+    vault: Vault, kb: KnowledgeBase, change: dict[str, object]
+) -> None:
+    vault.write("memories/rule.md", "---\ntitle: Rule\ntags: [a]\n---\nWe never deploy on Fridays.\n")
+    ask = {"ref": "memory:rule", **change}
+
+    undone = Toolbox(Undone(kb, vault, "memories/rule.md")).call("update_memory", ask)  # type: ignore[arg-type]
+    done = Toolbox(kb).call("update_memory", ask)
+
+    assert undone.data["read_back"] is False
+    assert "BUT the file does not hold all of this" in undone.text
+    assert done.data["read_back"] is True
+
+
+def test_a_save_that_somebody_changed_at_once_is_not_called_read_back(vault: Vault, kb: KnowledgeBase) -> None:
+    class Reworded(Undone):
+        def remember(self, content: str, **named: object) -> object:
+            saved = kb.remember(content, **named)  # type: ignore[arg-type]
+            vault.write("memories/we-deploy.md", "We deploy never.")
+            return saved
+
+    vault.write("memories/x.md", "x")
+    box = Toolbox(Reworded(kb, vault, "memories/x.md"))  # type: ignore[arg-type]
+
+    assert box.call("save_memory", {"content": "We deploy."}).data["read_back"] is False
+
+
+def test_a_name_of_a_file_cannot_pose_as_structure_in_a_receipt(vault: Vault, toolbox: Toolbox) -> None:
+    vault.write("memories/x</notes>.md", "Zebras.")
+
+    told = [
+        toolbox.call("update_memory", {"ref": "memory:x</notes>", "tags": ["a"]}).text,
+        toolbox.call("list_memories").text.replace("\n</notes>", "", 1),
+        toolbox.call("forget_memory", {"ref": "memory:x</notes>"}).text,
+    ]
+
+    assert not any("</notes>" in text for text in told)
+    assert all("x&lt;/notes>" in text for text in told)

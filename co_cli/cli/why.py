@@ -1,0 +1,72 @@
+"""`co why`."""
+
+from __future__ import annotations
+
+import argparse
+
+from co_cli.cli.opening import add_filters, fields_of, find_note, open_knowledge_base, print_json, sync_first
+from co_cli.cli.search import query_of
+from co_cli.cli.terminal import Screen, printable
+from co_cli.service.explaining import Explanation
+
+
+def add_why(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("query", nargs="+", help="the query, as it was asked")
+    parser.add_argument("ref", help="the note to follow through it")
+    parser.add_argument("-n", "--limit", type=int, default=10, metavar="N", help="how many hits the search had")
+    parser.add_argument("--source", action="append", choices=("memory", "article"), help="only these (repeatable)")
+    parser.add_argument("--backend", choices=("fts5", "hybrid"), help="how to search (setting search_backend)")
+    parser.add_argument(
+        "--profile", choices=("default", "exact", "meaning", "spec"), help="how to rank (setting profile)"
+    )
+    add_filters(parser)
+    parser.epilog = (
+        "Follows one note through a search: which step proposed it, where it stood after\n"
+        "each, in which it fell if it is not in the answer, and what would lift it.\n\n"
+        'examples:\n  co why "how do we deploy" memory:blue-pool-first\n'
+        "  co why deploy article:runbooks/deploy --tag ops --json\n"
+    )
+    parser.set_defaults(run=why)
+
+
+def why(options: argparse.Namespace) -> int:
+    query = query_of(options.query)
+    with open_knowledge_base(options) as kb:
+        sync_first(kb)
+        note = find_note(kb, options.ref)
+        found = kb.why(
+            query,
+            note.ref,
+            limit=options.limit,
+            sources=options.source,
+            tags=options.tag,
+            any_tag=options.any_tag,
+            category=options.category,
+            since=options.since,
+            until=options.until,
+            backend=options.backend,
+            profile=options.profile,
+            fields=fields_of(options),
+        )
+    if options.json:
+        print_json({**found._asdict(), "steps": [step._asdict() for step in found.steps]})
+    else:
+        _show(found)
+    return 0 if found.rank else 1
+
+
+def _show(found: Explanation) -> None:
+    screen = Screen()
+    screen.titled(found.title, found.ref)
+    if found.rank:
+        screen.wrapped(f"Rank {found.rank} of the {found.limit} that were asked for.", "  ")
+    else:
+        screen.wrapped(f"Not in the answer: it fell in the step {found.fell}.", "  ")
+    for step in found.steps:
+        place = f"rank {step.rank} of {step.of}" if step.rank else f"not among {step.of}"
+        screen.wrapped(f"{step.name:<8} {place}: {step.told}", "  ")
+    if found.signals and found.score is not None:
+        parts = " + ".join(f"{name} {value:.3f}" for name, value in found.signals.items())
+        screen.wrapped(f"score    {found.score:.3f} = {parts}", "  ")
+    for lift in found.lifts:
+        screen.wrapped(f"lift     {printable(lift)}", "  ", style="dim")

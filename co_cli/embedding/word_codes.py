@@ -1,0 +1,97 @@
+"""A vector into 1,024 bits that keep its direction: how alike two words are, by counting the bits that differ.
+
+Each bit says on which side of a plane through the origin the vector lies; two vectors at an angle are parted by that
+share of all planes. So the cosine is known to about .05, at 128 bytes a word and a tenth of a microsecond a pair,
+without numpy: `(one ^ other).bit_count()`. The planes are the rows of Hadamard matrices with fixed random signs.
+"""
+
+from __future__ import annotations
+
+import sys
+from math import cos, pi
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from co_cli.embedding.space import Vector
+
+DIMENSIONS = 256
+BLOCKS = 4
+BITS = DIMENSIONS * BLOCKS
+BYTES = BITS // 8
+
+
+FEW = 3
+"""Vectors for which setting up numpy is not worth it."""
+WORTH_IMPORTING = 400
+"""Vectors after which importing numpy would have cost less."""
+
+
+def codes_of(vectors: Sequence[Vector]) -> list[bytes]:
+    """The code of each vector of 256 dimensions; with numpy where it is loaded anyway, or worth loading."""
+    global _coded
+    _coded += len(vectors)
+    if len(vectors) > FEW and ("numpy" in sys.modules or (_coded > WORTH_IMPORTING and _has_numpy())):
+        return _codes_at_once(vectors)
+    return [_code(list(memoryview(vector).cast("f"))) for vector in vectors]
+
+
+def cosine_table() -> list[float]:
+    """The cosine that each number of differing bits stands for."""
+    return [cos(pi * count / BITS) for count in range(BITS + 1)]
+
+
+def _code(values: list[float]) -> bytes:
+    bits = "".join("1" if value > 0 else "0" for signs in _signs() for value in _transformed(values, signs))
+    return int(bits, 2).to_bytes(BYTES, "big")
+
+
+def _codes_at_once(vectors: Sequence[Vector]) -> list[bytes]:
+    import numpy as np
+
+    if not _planes:
+        one_by_one = np.eye(DIMENSIONS).tolist()
+        planes = [[v for signs in _signs() for v in _transformed(row, signs)] for row in one_by_one]
+        _planes.append(np.array(planes, dtype=np.float32))
+    rows = np.frombuffer(b"".join(vectors), dtype="<f4").reshape(len(vectors), DIMENSIONS)
+    return [row.tobytes() for row in np.packbits(rows @ _planes[0] > 0, axis=1)]
+
+
+def _transformed(values: list[float], signs: list[int]) -> list[float]:
+    """The fast Walsh-Hadamard transform of the signed values: eight rounds of sums and differences."""
+    mixed = [value * sign for value, sign in zip(values, signs, strict=True)]
+    for _ in range(8):
+        first, second = mixed[::2], mixed[1::2]
+        mixed = [one + other for one, other in zip(first, second, strict=True)]
+        mixed += [one - other for one, other in zip(first, second, strict=True)]
+    return mixed
+
+
+def _signs() -> list[list[int]]:
+    """+1 or -1 for each dimension of each block, the same ones everywhere and for ever."""
+    if not _made:
+        state = 1
+        for _ in range(BLOCKS):
+            block: list[int] = []
+            for _ in range(DIMENSIONS):
+                state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
+                block.append(1 if state >> 63 else -1)
+            _made.append(block)
+    return _made
+
+
+def _has_numpy() -> bool:
+    try:
+        import numpy  # noqa: F401  # pyright: ignore[reportUnusedImport]
+    except ModuleNotFoundError:
+        return False  # slower, with the same codes
+    return True
+
+
+_made: list[list[int]] = []
+_planes: list[NDArray[np.float32]] = []
+_coded = 0

@@ -1,0 +1,44 @@
+"""Understand the query: what was typed into terms, each with its weight and with what other words are compared by.
+
+Pure: what the vault knows of each word comes in as plain values.
+"""
+
+from __future__ import annotations
+
+from co_cli.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from co_cli.index.lexicon import WordFacts
+
+MOST_TERMS = 16
+"""Of a longer question, the rarest words are compared."""
+
+
+class Term(Record):
+    """A word of the question."""
+
+    stem: str
+    weight: float
+    """How rare it is: the logarithm of how many passages lack it for each that has it."""
+    code: int
+    """Its direction in the embedded model; 0 if it has none."""
+    named: bool
+    """A number or a name: who asks for 2023 or for Melanie does not mean something like it."""
+
+
+def understand(text: str, words: Sequence[str], facts: dict[str, WordFacts]) -> list[Term]:
+    """The telling words of a question as terms, in the order they were typed, each stem once."""
+    first = next(iter(text.split()), "")
+    found: dict[str, Term] = {}
+    for word in words:
+        fact = facts.get(word)
+        if fact is None or fact.stem in found:
+            continue
+        named = any(letter.isdigit() for letter in word) or (word[:1].isupper() and not first.startswith(word))
+        found[fact.stem] = Term(fact.stem, fact.weight, fact.code, named)
+    rarest = sorted(found.values(), key=lambda term: -term.weight)[:MOST_TERMS]
+    kept = {term.stem for term in rarest}
+    return [term for term in found.values() if term.stem in kept]

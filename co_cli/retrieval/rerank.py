@@ -1,0 +1,84 @@
+"""Rerank: what is known of each candidate into one score, a weighted sum whose parts are the hit's signals.
+
+Without a network model, and without looking at the whole vault. The weights were learned on public sets, each reported
+figure with the family of its own set left out (docs/benchmarks.md).
+"""
+
+from __future__ import annotations
+
+from math import log
+
+from co_cli.record import Record
+from co_cli.retrieval.fuse import Scored
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from co_cli.retrieval.evidence import Evidence
+    from co_cli.retrieval.fuse import Weights
+    from co_cli.retrieval.question import Term
+
+RERANKED = 30
+"""Candidates that are looked at; a perfect order of so many would leave little to wish for."""
+
+
+class Shares(Record):
+    """What each signal counts for. They add up to one before words and meaning are weighed."""
+
+    words: float = 0.038
+    meaning: float = 0.213
+    weighed: float = 0.053
+    related: float = 0.086
+    sentence: float = 0.212
+    near: float = 0.044
+    order: float = 0.029
+    title: float = 0.053
+    named: float = 0.050
+    context: float = 0.219
+
+
+DEFAULT = Shares()
+USUAL_MEANING = 0.4
+"""The share of meaning against words at which the shares were learned."""
+
+
+def how_telling(trust: float, terms: Sequence[Term], passages: int) -> float:
+    """How far evidence by words may count, 0 to 1.
+
+    Where the best match has little of a question, its words are there by chance, and meaning should decide. Words tell
+    something when they cover a good part of the question, or when what they cover, though it be a small part of a long
+    question, is rare enough to single out a passage: that takes the logarithm of how many there are.
+    """
+    carried = trust * sum(term.weight for term in terms) / log(passages + 1) if passages else 0.0
+    return min(1.0, max(0.0, (trust - 0.3) / 0.3, (carried - 1.2) / 0.8))
+
+
+def rerank(
+    fused: Sequence[Scored],
+    evidence: dict[int, Evidence],
+    weights: Weights,
+    telling: float = 1.0,
+    shares: Shares = DEFAULT,
+) -> list[Scored]:
+    """Best first. Candidates without evidence keep what words and meaning give them: none is dropped."""
+    most = max((found.weighed for found in evidence.values()), default=0.0) or 1.0
+    balance = weights.meaning + weights.words or 1.0
+    for_meaning = shares.meaning * weights.meaning / balance / USUAL_MEANING
+    for_words = shares.words * weights.words / balance / (1 - USUAL_MEANING)
+    total = sum(shares) - shares.meaning - shares.words + for_meaning + for_words
+    scored: list[Scored] = []
+    for candidate in fused:
+        parts = {"words": candidate.words * for_words, "meaning": candidate.meaning * for_meaning}
+        found = evidence.get(candidate.passage_id)
+        if found is not None:
+            parts["related"] = telling * (found.related * shares.related + found.weighed / most * shares.weighed)
+            parts["sentence"] = telling * found.sentence * shares.sentence
+            parts["order"] = telling * (found.near * shares.near + found.order * shares.order)
+            parts["title"] = telling * found.title * shares.title
+            parts["named"] = telling * found.named * shares.named
+            parts["context"] = telling * found.context * shares.context
+        parts = {name: part / total for name, part in parts.items() if part or name in ("words", "meaning")}
+        passage, doc, _, _, words, meaning = candidate
+        scored.append(Scored(passage, doc, sum(parts.values()), parts, words, meaning))
+    return sorted(scored, key=lambda candidate: (-candidate.score, candidate.passage_id))
