@@ -96,6 +96,12 @@ class ChatServer:
         self._thread.join()
         self._server.server_close()
 
+    def play(self, *turns: Turn) -> None:
+        """A new script for the same server, which has heard nothing yet and holds turns back again."""
+        self.turns, self.requests = list(turns), []
+        for told in (self.held, self.broken_off, self._released):
+            told.clear()
+
     def release(self) -> None:
         """Let every held turn go on, now and later."""
         self._released.set()

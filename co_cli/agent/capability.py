@@ -112,8 +112,8 @@ class Knowledge(AbstractCapability[Any]):
         bases = {id(one.knowledge_base) for one in stated if one.knowledge_base is not None}
         if len(places) + len(bases) > 1 or len(data_dirs) > 1:
             raise UserError(
-                f"two Knowledge capabilities with the id {stated[-1].id!r} name different vaults or data folders: give each its own, "
-                "and one of them other tool names with .prefix_tools(...)"
+                f"two Knowledge capabilities with the id {stated[-1].id!r} name different vaults or data folders: give "
+                "each its own id, and one of them other tool names with .prefix_tools(...)"
             )
         return replace(
             cast("Knowledge", super().combine(capabilities)),

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import anyio.to_thread
+from pydantic_ai.exceptions import ToolFailed
 
 from co_cli.agent.access import opened, require_one
 from co_cli.agent.deps import PathLike
@@ -111,6 +112,8 @@ class VaultMemoryStore:
             raise harness.MemoryConflictError(str(error)) from error
         except KnowledgeError as error:
             raise told_to_a_model(error) from error
+        except OSError as error:  # a folder or a disk that is gone: the message names no folder of this machine
+            raise ToolFailed(f"the memory cannot be read or written: {error.strerror or error}") from error
 
 
 def _operation(operation: Any) -> Operation:

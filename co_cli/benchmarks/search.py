@@ -12,19 +12,20 @@ from co_cli.benchmarks.sync import Bar
 from co_cli.embedding.word_codes import cosine_table
 from co_cli.index.match import read_query
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.retrieval.candidates import BY_MEANING, BY_WORDS
 from co_cli.retrieval.evidence import likeness, measure
 from co_cli.retrieval.fuse import Weights
 from co_cli.retrieval.profiles import DEFAULT_PROFILE, Profile
 from co_cli.retrieval.question import understand
 from co_cli.retrieval.rerank import RERANKED, rerank
-from co_cli.service.searching import BY_MEANING, BY_WORDS, search_index
+from co_cli.service.searching import search_index
 from co_cli.settings import load_settings
 from co_cli.values import Filters
 
 QUERIES = 40
 WORDS = 8
 GOAL = 2.5
-SIMPLE = Profile("simple", trust=False, crowd=False, noise=False, rerank=False)
+SIMPLE = Profile("simple", names=False, trust=False, crowd=False, noise=False, rerank=False, recency=False)
 """Any word, bm25 over the best, cosine min-max: the plainest hybrid that is any good."""
 
 
@@ -94,6 +95,7 @@ def _steps(kb: KnowledgeBase, query: str) -> dict[str, Callable[[], object]]:
         "embed the question": lambda: embedder.embed([query], "query"),
         "candidates by words": lambda: index.search(words, None, BY_WORDS, relaxed=True),
         "candidates by meaning": lambda: index.nearest(active, vector, None, BY_MEANING),
+        "candidates by name": lambda: index.called(query),
         "trust in words": lambda: index.coverage(words, trace.matches),
         "understand the question": lambda: understand(query, words.words, index.facts(words.words)),
         "read the candidates": lambda: index.words_of(ids),

@@ -212,17 +212,18 @@ def _arguments(part: ToolCallPart) -> dict[str, Any]:
 
 def _answer(call: ToolCall, part: Any) -> None:
     call.outcome = getattr(part, "outcome", None) or "retried"
-    content: object = part.content
+    content = part.content
     call.text = content if isinstance(content, str) else _told(content)
     metadata = getattr(part, "metadata", None)
     if isinstance(metadata, dict):
         call.data = cast("dict[str, Any]", metadata)
 
 
-def _told(content: object) -> str:
+def _told(content: Any) -> str:
     """What came back and is no text: a list of what is wrong with the arguments, each with more than a person needs."""
-    items = cast("list[dict[str, Any]]", content) if isinstance(content, list) else []
-    return "; ".join(str(item.get("msg", item)) for item in items) or str(content)
+    if not isinstance(content, list):
+        return str(content)
+    return "; ".join(str(item.get("msg", item)) for item in cast("list[dict[str, Any]]", content))
 
 
 def _report(run: Any, new: list[ModelMessage]) -> dict[str, Any]:

@@ -133,7 +133,8 @@ def _refused(error: Any, provider: str, model: str) -> str:
 
 def _unreachable(error: Any, provider: str, name: str) -> str:
     if provider == "ollama":
-        return f"nobody answers at {ollama_address()}: start Ollama (`ollama serve`), or set OLLAMA_BASE_URL"
+        cure = "start Ollama (`ollama serve`), or set OLLAMA_BASE_URL"
+        return f"nobody answers at {ollama_address()} for {name}: {cure}"
     return f"{name} cannot be reached ({_one_line(str(error))}): check the network, and ask again"
 
 

@@ -148,7 +148,7 @@ class Session:
             screen.wrapped(f"{counted} in {_short(self.kb.root)} · {self._model or 'no model'}", style="dim")
         if self._model is None:
             print(HOW_TO_GET_ONE, end="")
-        screen.line(screen.paint("/help lists commands, Ctrl-C stops an answer, Ctrl-D ends the chat.", "dim"))
+        screen.wrapped("/help lists commands, Ctrl-C stops an answer, Ctrl-D ends the chat.", style="dim")
         sys.stdout.flush()
 
     def _warm_up(self) -> None:

@@ -149,7 +149,8 @@ def answered(call: ToolCall) -> str:
         refs = [str(hit["ref"]) for hit in data["hits"]]
         if not refs:
             return "nothing there" if data.get("state") == "absent" else "nothing found, not everything could be asked"
-        return _refs(count_of(len(refs) + len(data.get("cut", ())), "note"), refs)
+        told = _refs(count_of(len(refs) + len(data.get("cut", ())), "note"), refs)
+        return f"{told} (not everything could be asked)" if data.get("degraded") else told
     if "notes" in data:
         return _refs(count_of(len(data["notes"]), "memory"), [str(note["ref"]) for note in data["notes"]])
     if "ref" in data:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 STRONGEST, TOLD = 2, 0.005
 """Parts of a score that are shown unless all are asked for, and the least worth a word."""
 SIGNALS = {
+    "exact": "it is called what was asked for: its title, an alias, its slug or its ref",
     "words": "bm25 beside the best, as far as words cover the question",
     "meaning": "the cosine of its vector, beside those of the others",
     "related": "words of the question, or words like them, anywhere in it",
@@ -29,6 +30,7 @@ SIGNALS = {
     "title": "words of the question in the title or in a heading",
     "named": "names and numbers of the question, as they were typed",
     "context": "what only the note's context has",
+    "recency": "how new it is among the candidates, as the question asks how things stand now",
 }
 SYNTAX = """\
 words:     all of them first, any of them if that finds too little

@@ -25,6 +25,7 @@ SPACE = VectorSpace("static", f"{NAME}@{REVISION}", 256, vector_weight=0.4, nois
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import mmap
+    from collections.abc import Callable
 
 MAGIC = b"SEM2"
 SIZES = struct.Struct("<II")
@@ -83,9 +84,9 @@ class ModelFile:
 
         return mmap.mmap(self._handle, 0, access=mmap.ACCESS_READ)
 
-    def __del__(self) -> None:
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:  # `os` may be gone at exit
         if self._handle >= 0:
-            os.close(self._handle)
+            close(self._handle)
 
 
 def _flat_numbers(header: str) -> dict[str, float]:

@@ -8,6 +8,7 @@ without numpy: `(one ^ other).bit_count()`. The planes are the rows of Hadamard 
 from __future__ import annotations
 
 import sys
+from _operator import add, sub  # the module around it is slow to import
 from math import cos, pi
 
 TYPE_CHECKING = False
@@ -25,6 +26,8 @@ BITS = DIMENSIONS * BLOCKS
 BYTES = BITS // 8
 
 
+SIGNS = 0x6EB96F6D68690B65AA73026F6B41C7AD3F68AA220652A188ED4D5D27B3D199A84AD4359B500B5717A9B4D1316791CC1E6810D2E6AFB6DE280596DA5E9AD95F853018E884B9E8C59634DBDCD9112FC4DE747FB391356677DDE86A5195DEAB3B4817E5E648BFC8CBCCF1EB511B34A84122E32EF2C93F965BF0C02DC28F5B5A526A  # noqa: E501
+"""Random bits, drawn once: a code is only comparable with codes of the same planes."""
 FEW = 3
 """Vectors for which setting up numpy is not worth it."""
 WORTH_IMPORTING = 400
@@ -66,21 +69,18 @@ def _transformed(values: list[float], signs: list[int]) -> list[float]:
     mixed = [value * sign for value, sign in zip(values, signs, strict=True)]
     for _ in range(8):
         first, second = mixed[::2], mixed[1::2]
-        mixed = [one + other for one, other in zip(first, second, strict=True)]
-        mixed += [one - other for one, other in zip(first, second, strict=True)]
+        mixed = [*map(add, first, second), *map(sub, first, second)]
     return mixed
 
 
 def _signs() -> list[list[int]]:
     """+1 or -1 for each dimension of each block, the same ones everywhere and for ever."""
     if not _made:
-        state = 1
-        for _ in range(BLOCKS):
-            block: list[int] = []
-            for _ in range(DIMENSIONS):
-                state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
-                block.append(1 if state >> 63 else -1)
-            _made.append(block)
+        bits = f"{SIGNS:0{BITS}b}"
+        _made.extend(
+            [1 if bit == "1" else -1 for bit in bits[start : start + DIMENSIONS]]
+            for start in range(0, BITS, DIMENSIONS)
+        )
     return _made
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from co_cli.index.lexicon import PassageWords, Word, WordFacts
     from co_cli.index.likely import Likely
     from co_cli.index.meaning import Embedded
+    from co_cli.index.names import Called
     from co_cli.index.resident import ResidentVectors
     from co_cli.index.sync import Progress
     from co_cli.sources.vault import Scan
@@ -56,6 +57,7 @@ where passages.id in (select value from json_each(:ids))
 """
 
 PASSAGE_COUNTS = "select id, passages from docs where id in (select value from json_each(:ids))"
+DATED = "select id, created from docs where id in (select value from json_each(:ids)) and created <> mtime"
 PASSAGES_OF = """
 select passages.id from docs join passages on passages.doc_id = docs.id
 where docs.vault_id = :vault and docs.ref = :ref order by passages.id
@@ -267,6 +269,13 @@ class KnowledgeIndex:
         with self.rows.reading() as (connection, vault):
             return find_words(connection, vault, parsed, text, filters or Filters(), limit, relaxed)
 
+    def called(self, query: str, filters: Filters | None = None) -> list[Called]:
+        """Notes whose title, alias, slug or ref is what was typed."""
+        from co_cli.index.names import find_called  # not every profile asks
+
+        with self.rows.reading() as (connection, vault):
+            return find_called(connection, vault, whole(query), filters or Filters())
+
     def nearest(
         self,
         space: StoredSpace,
@@ -348,6 +357,11 @@ class KnowledgeIndex:
         """How many passages each of these notes is cut into."""
         with self.rows.reading() as (connection, _):
             return dict(fetch(connection, PASSAGE_COUNTS, {"ids": ids_text(doc_ids)}))
+
+    def dated(self, doc_ids: Sequence[int]) -> dict[int, float]:
+        """When these notes came to be, those that say it themselves."""
+        with self.rows.reading() as (connection, _):
+            return dict(fetch(connection, DATED, {"ids": ids_text(doc_ids)}))
 
     def passages_of(self, ref: str) -> list[int]:
         """The passages of a note."""

@@ -131,7 +131,7 @@ def words_of_passages(connection: apsw.Connection, ids: str) -> tuple[dict[int, 
         found = PassageWords(split_words(f"{title}\n{heading}"), split_words(body[:LONGEST_READ]), split_words(context))
         passages[passage] = found
         seen.update(found.title, found.body, found.context)
-    return passages, open_words(connection, seen)
+    return passages, open_words(connection, [word for word in seen if _tells(word)])
 
 
 def stems_of(connection: apsw.Connection, words: Sequence[str]) -> dict[str, str]:

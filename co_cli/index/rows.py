@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 import apsw
 
+from co_cli.index.names import LONGEST_NAME, fold_name
 from co_cli.index.spaceless import grams
 from co_cli.index.vectors import drop_vectors, let_wait
 from co_cli.notes.note import Note
-from co_cli.notes.refs import name_key
+from co_cli.notes.refs import name_key, stem_of
 from co_cli.notes.twins import fingerprint
 from co_cli.values import Passage
 
@@ -33,11 +34,14 @@ insert into docs_fts (rowid, title, heading, body, tags, aliases, grams, context
 values (:id, :title, :heading, :body, :tags, :aliases, :grams, :context)
 """
 
+PUT_NAME = "insert into names (vault_id, name, doc_id, kind) values (:vault, :name, :doc, :kind)"
+
 COUNT = "update vaults set notes = notes + :notes, passages = passages + :passages where id = :vault"
 
 PASSAGES_OF = "select id from passages where doc_id = :doc"
 DROP_WORDS = "delete from docs_fts where rowid in (select id from passages where doc_id = :doc)"
 DROP_PASSAGES = "delete from passages where doc_id = :doc"
+DROP_NAMES = "delete from names where doc_id = :doc"
 DROP_DOC = "delete from docs where id = :doc"
 
 PUT_FILE = """
@@ -95,6 +99,7 @@ def drop_note(connection: apsw.Connection, vault_id: int, path: str) -> bool:
     connection.execute(DROP_WORDS, {"doc": doc})
     connection.execute(DROP_PASSAGES, {"doc": doc})
     connection.execute(COUNT, {"vault": vault_id, "notes": -1, "passages": -len(passages)})
+    connection.execute(DROP_NAMES, {"doc": doc})
     connection.execute(DROP_DOC, {"doc": doc})
     return True
 
@@ -122,6 +127,8 @@ def _put_note(connection: apsw.Connection, vault_id: int, file: IndexedFile, not
         },
     )
     doc = connection.last_insert_rowid()
+    for name, kind in names_of(note).items():
+        connection.execute(PUT_NAME, {"vault": vault_id, "name": name, "doc": doc, "kind": kind})
     tags, aliases = " ".join(note.tags), note.also_known_as
     context = storable(note.context)
     written: list[int] = []
@@ -143,6 +150,18 @@ def _put_note(connection: apsw.Connection, vault_id: int, file: IndexedFile, not
         connection.execute(PUT_WORDS, {**row, "id": written[-1]})
     let_wait(connection, vault_id, written)
     connection.execute(COUNT, {"vault": vault_id, "notes": 1, "passages": len(file.passages)})
+
+
+def names_of(note: Note) -> dict[str, str]:
+    """What a note can be asked for by, folded, and which of its names that is."""
+    called = [("title", note.title), *(("alias", alias) for alias in note.aliases)]
+    called += [("slug", stem_of(note.path)), ("slug", note.ref.partition(":")[2]), ("ref", note.ref)]
+    found: dict[str, str] = {}
+    for kind, text in called:
+        name = fold_name(storable(text))
+        if name and len(name) <= LONGEST_NAME:
+            found.setdefault(name, kind)
+    return found
 
 
 def storable(text: str) -> str:

@@ -97,6 +97,17 @@ create table docs (
     unique (vault_id, ref)
 ) strict;
 
+-- What a note is called: title, aliases, slug and ref, folded as index/names.py does it.
+create table names (
+    vault_id integer not null references vaults (id),
+    name text not null,
+    doc_id integer not null references docs (id),
+    kind text not null,                  -- title, alias, slug or ref
+    primary key (vault_id, name, doc_id)
+) strict, without rowid;
+
+create index names_by_doc on names (doc_id);
+
 create index docs_by_created on docs (vault_id, source, created);
 create index docs_by_fingerprint on docs (vault_id, fingerprint);
 create index docs_by_path_key on docs (vault_id, path_key);

@@ -54,7 +54,8 @@ class Note(NamedTuple):
 
     @property
     def provenance(self) -> str:
-        return _line(self.metadata.get("provenance")) or "user"
+        """Who said it. A file that cannot be read properly may have said something else than `user`."""
+        return _line(self.metadata.get("provenance")) or ("unknown" if self.problem else "user")
 
 
 class NotTextError(ValueError):

@@ -31,6 +31,8 @@ def confidence(trace: Trace, space: VectorSpace, passages: int) -> float | None:
     """0 to 1, even odds assumed; None for a space that nobody measured. `passages`: how many were searched."""
     if space.certainty is None or not trace.cosines:
         return None
+    if trace.called:
+        return 1.0  # the question is what a note is called
     for_cosine, for_share, at_zero = space.certainty
     shares = [
         trace.evidence[candidate.passage_id].related

@@ -9,8 +9,10 @@ if TYPE_CHECKING:
     from co_cli.retrieval.fuse import Scored
 
 
-def one_a_note(scored: Sequence[Scored], limit: int) -> list[Scored]:
-    """The best passage of each note, in order."""
+def one_a_note(scored: Sequence[Scored], limit: int, diversify: bool = True) -> list[Scored]:
+    """The best passage of each note, in order; without `diversify` the best passages, of whichever notes."""
+    if not diversify:
+        return list(scored[:limit])
     seen: dict[int, Scored] = {}
     for candidate in scored:
         seen.setdefault(candidate.doc_id, candidate)

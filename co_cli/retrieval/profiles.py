@@ -19,6 +19,8 @@ class Profile(Record):
     """None: those of the settings, else those of the space."""
     meaning: bool = True
     """Ask for a vector at all."""
+    names: bool = True
+    """A note that is called what was typed comes first."""
     every_term: bool = False
     """Words propose only what has all of them."""
     trust: bool = True
@@ -28,6 +30,10 @@ class Profile(Record):
     noise: bool = True
     """Leave out what shares no word and is no nearer than unrelated texts are."""
     rerank: bool = True
+    recency: bool = True
+    """Who asks how things stand now finds newer notes a little nearer."""
+    diversify: bool = True
+    """One hit a note."""
     abstain: bool = True
     """Say absent when nothing is nearer than unrelated notes are."""
 
@@ -36,16 +42,18 @@ PROFILES = {
     profile.name: profile
     for profile in (
         Profile("default"),
-        Profile("exact", meaning=False, rerank=False),
-        Profile("meaning", Weights(meaning=1.0, words=0.0), rerank=False),
+        Profile("exact", meaning=False, rerank=False, recency=False),
+        Profile("meaning", Weights(meaning=1.0, words=0.0), names=False, rerank=False, recency=False),
         Profile(
             "spec",
             Weights(meaning=0.7, words=0.3),
+            names=False,
             every_term=True,
             trust=False,
             crowd=False,
             noise=False,
             rerank=False,
+            recency=False,
             abstain=False,
         ),
     )

@@ -16,6 +16,14 @@ if TYPE_CHECKING:
 MOST_TERMS = 16
 """Of a longer question, the rarest words are compared."""
 
+OWN = frozenset("i i'm i've i'll i'd my me mine we we're we've we'll our us let's".split())
+NOW = frozenset(
+    """
+    now today current currently latest newest recent recently lately still already last next continue update updated
+    """.split()
+)
+MARKS = {ord(mark): " " for mark in '.,;:!?"()*'} | {0x2019: "'"}
+
 
 class Term(Record):
     """A word of the question."""
@@ -27,6 +35,15 @@ class Term(Record):
     """Its direction in the embedded model; 0 if it has none."""
     named: bool
     """A number or a name: who asks for 2023 or for Melanie does not mean something like it."""
+
+
+def asks_for_now(text: str) -> bool:
+    """Does somebody ask how their own affairs stand: "what did we say last time", "my current address"?
+
+    Of "when did Melanie last paint", which asks for what was, neither half is enough.
+    """
+    words = text.lower().translate(MARKS).split()
+    return not OWN.isdisjoint(words) and not NOW.isdisjoint(words)
 
 
 def understand(text: str, words: Sequence[str], facts: dict[str, WordFacts]) -> list[Term]:

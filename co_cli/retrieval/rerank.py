@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from co_cli.retrieval.fuse import Weights
     from co_cli.retrieval.question import Term
 
-RERANKED = 30
-"""Candidates that are looked at; a perfect order of so many would leave little to wish for."""
+RERANKED = 25
+"""Candidates that are looked at. 15, 25 and 40 give the same figures in `co eval`, within .002, and looking costs."""
 
 
 class Shares(Record):

@@ -6,6 +6,7 @@ from co_cli.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from co_cli.index.names import Called
     from co_cli.index.words import WordMatch
     from co_cli.retrieval.evidence import Evidence
     from co_cli.retrieval.fuse import Scored, Weights
@@ -32,5 +33,7 @@ class Trace(Record):
     ranked: list[Scored]
     telling: float = 0.0
     """How far evidence by words counted, 0 to 1."""
+    called: tuple[Called, ...] = ()
+    """Proposed by what they are called."""
     confidence: float | None = None
     """How sure it is that anything here has to do with the question."""

@@ -7,11 +7,12 @@ from co_cli.errors import EmbeddingError, SettingsError
 from co_cli.index.knowledge_index import KnowledgeIndex
 from co_cli.index.match import WordQuery, read_query
 from co_cli.record import Record
+from co_cli.retrieval.candidates import OVERFETCH
 from co_cli.retrieval.diversify import one_a_note
 from co_cli.retrieval.fuse import Scored, Weights
 from co_cli.retrieval.profiles import Profile
 from co_cli.retrieval.trace import Trace
-from co_cli.service.searching import OVERFETCH, search_index
+from co_cli.service.searching import Finding, search_index
 from co_cli.values import Filters
 
 TYPE_CHECKING = False
@@ -73,18 +74,17 @@ def explain(
     if filters != Filters():
         steps.append(_filtered(index, filters, ref))
     trace = finding.trace
+    steps += _by_name(index, finding, mine)
     if trace is None:
         matches = index.search(query, filters, limit * OVERFETCH)
         steps.append(_by_words(index, words, mine, [match.passage_id for match in matches]))
-        ranked = [Scored(match.passage_id, match.doc_id, 0.0, {}) for match in matches]
     else:
         steps.append(_by_words(index, words, mine, [match.passage_id for match in trace.matches]))
         steps.append(_by_meaning(index, trace, mine, query, embedders))
         steps.append(_fused(trace, mine))
         if trace.evidence and steps[-1].rank:
             steps.append(_reranked(trace, mine))
-        ranked = trace.ranked
-    order = one_a_note(ranked, len(ranked) or 1)
+    order = one_a_note(finding.ranked, len(finding.ranked) or 1, profile.diversify)
     place = next((number for number, one in enumerate(order, 1) if one.passage_id in mine), None)
     best = order[place - 1] if place else None
     rank = place if place and place <= limit else None
@@ -108,6 +108,13 @@ def _filtered(index: KnowledgeIndex, filters: Filters, ref: str) -> Step:
     inside = ref in kept
     told = "it passes the filters" if inside else "the filters leave it out"
     return Step("filters", 1 if inside else None, len(kept), told)
+
+
+def _by_name(index: KnowledgeIndex, finding: Finding, mine: Sequence[int]) -> list[Step]:
+    """Only for a note whose name was asked for: no other misses anything by not being called so."""
+    doc = next(iter(index.docs_of(mine[:1]).values()), None)
+    kind = next((one.kind for one in finding.called if one.doc_id == doc), None)
+    return [Step("name", 1, len(finding.called), f"the query is its {kind}, and that comes first")] if kind else []
 
 
 def _by_words(index: KnowledgeIndex, words: WordQuery, mine: Sequence[int], proposed: Sequence[int]) -> Step:
@@ -192,7 +199,7 @@ def _fell(steps: Sequence[Step], place: int | None) -> str:
         return "limit"
     if steps and steps[0].name == "filters" and steps[0].rank is None:
         return "filters"
-    if all(step.rank is None for step in steps if step.name in ("words", "meaning")):
+    if all(step.rank is None for step in steps if step.name in ("name", "words", "meaning")):
         return "candidates"  # neither words nor meaning proposed it
     return "fuse"
 

@@ -165,6 +165,8 @@ def _join(store: NoteStore, draft: Draft, note: Note, data: bytes) -> Saved:
         addition, detail = draft.content, f"{note.ref} said nearly this; the new wording was added to it"
     if kept:
         detail += f"; its own {', '.join(kept)} stayed"
+    if (body is not None or addition is not None) and draft.provenance != "user" and note.provenance == "user":
+        fields["provenance"] = draft.provenance  # the words are no longer only the user's
     path = store.absolute(note.path)
     if body is None and addition is None and not fields:
         return Saved(note.ref, path, "duplicate", detail)

@@ -13,11 +13,12 @@ from co_cli.index.match import WordQuery, read_query
 from co_cli.index.spaceless import runs
 from co_cli.index.vectors import StoredSpace
 from co_cli.retrieval.abstain import ABSENT, confidence
+from co_cli.retrieval.candidates import OVERFETCH, how_many, propose
 from co_cli.retrieval.diversify import one_a_note
 from co_cli.retrieval.evidence import likeness, measure
 from co_cli.retrieval.fuse import Scored, Weights, fuse, score_words
 from co_cli.retrieval.profiles import DEFAULT_PROFILE, Profile
-from co_cli.retrieval.question import understand
+from co_cli.retrieval.question import asks_for_now, understand
 from co_cli.retrieval.rerank import RERANKED, how_telling, rerank
 from co_cli.retrieval.snippets import around, from_marked
 from co_cli.retrieval.trace import Trace
@@ -25,27 +26,32 @@ from co_cli.values import Filters, Hit, Searched, SearchResult, State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from co_cli.index.names import Called
     from co_cli.retrieval.evidence import Evidence
     from co_cli.retrieval.question import Term
 
-BY_WORDS, BY_MEANING = 100, 50
-"""Passages that words and meaning propose for a hybrid search. 40 to 100 neighbours give the same figures in `co eval`,
-and choosing 100 costs vec0 half as much again as choosing 50."""
 LONGEST_EMBEDDED = 4_000
 """Characters of a query that are embedded; what follows hardly moves its vector."""
-OVERFETCH = 5
-"""Passages looked at for each hit wanted: several of them may be of one note."""
 
 
 class Finding:
     """What a backend brought back, before it becomes an answer."""
 
     def __init__(
-        self, backend: str, hits: list[Hit], searched: Searched, degraded: list[str], trace: Trace | None = None
+        self,
+        backend: str,
+        hits: list[Hit],
+        searched: Searched,
+        degraded: list[str],
+        trace: Trace | None = None,
+        ranked: list[Scored] | None = None,
+        called: list[Called] | None = None,
     ) -> None:
         self.backend, self.hits, self.searched, self.degraded = backend, hits, searched, degraded
         self.trace = trace
         """What each step made of it; None if words alone or the files answered."""
+        self.ranked, self.called = ranked or [], called or []
+        """Every candidate in its order, and those that a name proposed; empty if the files answered."""
 
 
 def answer(query: str, finding: Finding, started: float) -> SearchResult:
@@ -71,18 +77,26 @@ def search_index(
     words = read_query(query)
     counts = index.counts()
     degraded = [] if counts.synced_at is not None else ["this vault was never synced: run `co sync`"]
+    # who excludes a word of a name does not mean the note that has it
+    called = index.called(query, filters) if profile.names and not words.excluded else []
     backend, trace = "fts5", None
     if embedders is not None:
         backend = "hybrid"
         if profile.meaning:
-            trace, problem = _by_meaning(index, embedders, words, query, filters, limit, weights, profile)
+            trace, problem = _by_meaning(index, embedders, words, query, filters, limit, weights, profile, called)
             degraded += [problem] if problem else []
     ranked = trace.ranked if trace else score_words(index.search(query, filters, limit * OVERFETCH))
-    chosen = one_a_note(ranked, limit)
+    if called:
+        from co_cli.retrieval.called import name_first  # few questions are names
+
+        ranked = name_first(ranked, called, propose=not words.phrases)
+        there = {candidate.doc_id for candidate in ranked}
+        called = [one for one in called if one.doc_id in there]
+    chosen = one_a_note(ranked, limit, profile.diversify)
     hits = _hits(index, words, query, chosen)
     if index.unread and not hits:
         degraded.append(f"could not be read, and may say it: {', '.join(index.unread[:3])}")
-    return Finding(backend, hits, _searched(index, counts), degraded, trace)
+    return Finding(backend, hits, _searched(index, counts), degraded, trace, ranked, called)
 
 
 def _by_meaning(
@@ -94,6 +108,7 @@ def _by_meaning(
     limit: int,
     weights: Weights | None,
     profile: Profile,
+    called: list[Called],
 ) -> tuple[Trace | None, str | None]:
     """Candidates of both kinds, ranked; or None and what was missing for that, if anything was."""
     if words.phrases or words.excluded or words.empty:
@@ -106,17 +121,16 @@ def _by_meaning(
     vector, problem = _query_vector(embedders, active.space, query)
     if vector is None:
         return None, problem
-    matches = index.search(words, filters, max(BY_WORDS, limit * OVERFETCH), relaxed=not profile.every_term)
-    if profile.every_term:
-        matches = [match for match in matches if match.all_terms]
-    near = index.nearest(active, vector, filters, max(BY_MEANING, limit * OVERFETCH))
+    by_words, by_meaning = how_many(limit)
+    matches = index.search(words, filters, by_words, relaxed=not profile.every_term)
+    near = index.nearest(active, vector, filters, by_meaning)
     if not near and _id(index.spaces().active) != active.id:
         # another space took over since it was asked for: its vectors are the ones that are there
-        return _by_meaning(index, embedders, words, query, filters, limit, weights, profile)
-    docs = {match.passage_id: match.doc_id for match in matches}
-    cosines = {neighbour.passage_id: neighbour.cosine for neighbour in near}
-    cosines.update(index.cosines(active, vector, [passage for passage in docs if passage not in cosines]))
-    docs.update(index.docs_of([passage for passage in cosines if passage not in docs]))
+        return _by_meaning(index, embedders, words, query, filters, limit, weights, profile, called)
+    candidates = propose(matches, near, called, profile.every_term)
+    matches = candidates.matches
+    cosines = {**candidates.cosines, **index.cosines(active, vector, candidates.unmeasured)}
+    docs = {**candidates.docs, **index.docs_of(candidates.unplaced)}
     space = (embedders.of(active.space) or active).space  # with today's weight and noise, not those it was stored with
     weights = weights or Weights(space.vector_weight, 1 - space.vector_weight)
     sizes = index.passage_counts(list(set(docs.values()))) if profile.crowd else {}
@@ -132,8 +146,12 @@ def _by_meaning(
         evidence = measure(terms, passages, likeness(terms, known, cosine_table()))
         telling = how_telling(trust, terms, index.counts().passages)
         ranked = rerank(fused, evidence, weights, telling)
-    near_ids = [neighbour.passage_id for neighbour in near]
-    trace = Trace(profile, matches, cosines, near_ids, trust, weights, fused, terms, evidence, ranked, telling)
+    if profile.recency and asks_for_now(query):
+        from co_cli.retrieval.recency import DATED, newer_nearer  # few questions ask so
+
+        ranked = newer_nearer(ranked, index.dated(list({candidate.doc_id for candidate in ranked[:DATED]})))
+    proposed = (profile, matches, cosines, candidates.near, trust, weights)
+    trace = Trace(*proposed, fused, terms, evidence, ranked, telling, tuple(called))
     return trace._replace(
         confidence=confidence(trace, space, index.counts().passages) if profile.abstain else None
     ), None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.models.test import TestModel
 
 from co_cli.agent import CoDeps, Knowledge, agent, knowledge_toolset
+from co_cli.agent import access as access_module
+from co_cli.agent.access import Access
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.tools import TOOLS
 from tests.agent.scripted import Script, Turn, returned
@@ -156,9 +159,27 @@ def test_two_of_one_id_become_one_and_what_either_forbids_stays_forbidden(kb: Kn
 
 
 @combines
-def test_two_vaults_under_one_id_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="name different vaults"):
-        Agent(Script("Well.").model, capabilities=[Knowledge(tmp_path / "a"), Knowledge(tmp_path / "b")]).run_sync("Hi")
+@pytest.mark.parametrize("place", ["vault", "data_dir"])
+def test_two_vaults_under_one_id_are_refused(tmp_path: Path, place: str) -> None:
+    given = [Knowledge(**{place: tmp_path / name}) for name in ("a", "b")]
+
+    with pytest.raises(UserError, match="name different vaults or data folders"):
+        Agent(Script("Well.").model, capabilities=given).run_sync("Hi")
+
+
+@combines
+@pytest.mark.parametrize("turn", [1, -1])
+def test_of_two_lists_of_tools_and_two_budgets_the_narrower_holds(turn: int) -> None:
+    given = [
+        Knowledge(tools=["recall_memory", "read_note"], context_tokens=300, result_tokens=900),
+        Knowledge(tools=["read_note", "save_memory"], context_tokens=400),
+    ][::turn]
+
+    one = Knowledge.combine(given)
+
+    assert isinstance(one, Knowledge)
+    assert one.tools == ["read_note"]
+    assert (one.context_tokens, one.result_tokens) == (300, 900)
 
 
 def test_two_vaults_under_two_ids_stand_side_by_side(tmp_path: Path, data_dir: Path) -> None:
@@ -266,3 +287,30 @@ def test_the_ready_agent_is_found_as_clai_looks_for_it(
     result = found.run_sync("How old do oaks get?", model=script.model)
 
     assert returned(result.all_messages(), "recall_memory")[0]["hits"][0]["ref"] == "memory:oak"
+
+
+def test_a_process_never_uses_the_knowledge_base_of_its_parent(
+    vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    access = Access(vault.root, data_dir)
+    mine = access.toolbox(None).kb
+
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    with access.toolbox(None).kb as childs:
+        assert childs is not mine
+        assert access.toolbox(None).kb is childs
+
+
+def test_toolboxes_of_knowledge_bases_that_come_and_go_do_not_pile_up(
+    vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(access_module, "MOST_TOOLBOXES", 2)
+    access = Access()
+    bases = [KnowledgeBase.open(vault.root, data_dir) for _ in range(3)]
+
+    first, second, _ = [access.toolbox(CoDeps(kb)) for kb in bases]
+
+    assert access.toolbox(CoDeps(bases[1])) is second
+    assert access.toolbox(CoDeps(bases[0])) is not first
+    for kb in bases:
+        kb.close()

@@ -330,3 +330,72 @@ def test_files_that_wait_to_be_indexed_do_not_hold_up_the_answer(
 
     knowledge.access.toolbox(None).freshener.ensure(30)
     assert set(refs(agent.run_sync("Hello!").metadata)) == {"memory:new", "memory:tone"}
+
+
+@pytest.mark.parametrize("name", ["two  blanks", "R&D", "a < b", "x</note>", "zero\u200bwidth", 'q"uote'])
+def test_a_note_of_an_odd_name_is_added_once_a_conversation_too(knowledge: Knowledge, vault: Vault, name: str) -> None:
+    vault.write(f"memories/{name}.md", "---\nloading: always\n---\nPack an umbrella.")
+    script = Script("Well.", "Well.")
+    agent = Agent(script.model, capabilities=[knowledge])
+
+    first = agent.run_sync("Hello!")
+    second = agent.run_sync("Hello again!", message_history=first.all_messages())
+
+    assert set(refs(first.metadata)) == {"memory:tone", f"memory:{name}"}
+    assert refs(second.metadata) == []
+
+
+def test_more_notes_for_every_prompt_than_anybody_reads_are_cut_and_said(knowledge: Knowledge, vault: Vault) -> None:
+    for number in range(50):
+        vault.write(f"memories/rule{number}.md", f"---\nloading: always\n---\nRule number {number}.")
+
+    result = Agent(Script("Well.").model, capabilities=[knowledge]).run_sync("Hello!")
+
+    assert result.metadata is not None
+    assert "more than 50 notes are `loading: always`" in result.metadata["knowledge"]["degraded"][0]
+
+
+def test_text_that_must_be_made_harmless_keeps_to_the_budget_too(vault: Vault, kb: KnowledgeBase) -> None:
+    vault.write("memories/long.md", f"---\nloading: always\nimportance: 1\n---\n{'<|harbour|> ' * 400}")
+    script = Script("Well.")
+
+    result = Agent(script.model, capabilities=[Knowledge(knowledge_base=kb, context_tokens=300)]).run_sync("Hello!")
+
+    assert len("".join(piece.content for piece in context_of(result.all_messages()))) <= 300 * 4
+    assert result.metadata is not None
+    assert "memory:long" in [note["ref"] for note in result.metadata["knowledge"]["cut"]]
+
+
+def test_a_note_of_which_a_tool_showed_a_part_is_still_added(knowledge: Knowledge, vault: Vault) -> None:
+    vault.write("memories/lannick-key.md", f"{UNMARKED} " + "It is never lent to strangers. " * 30)
+    script = Script([("search_knowledge", {"query": "spare key of Lannick"})], "A scan.", "In the bakery.")
+    agent = Agent(script.model, capabilities=[knowledge])
+
+    first = agent.run_sync("Hello!")
+    second = agent.run_sync(
+        "Where does the spare key of the Lannick harbour hang?", message_history=first.all_messages()
+    )
+
+    assert refs(second.metadata) == ["memory:lannick-key"]
+
+
+def test_a_run_that_goes_on_with_a_tool_s_answer_adds_nothing(knowledge: Knowledge) -> None:
+    history = [
+        ModelRequest([UserPromptPart("Where does the spare key of Lannick hang?")]),
+        ModelResponse([ToolCallPart("recall_memory", {"query": "key"}, tool_call_id="one")]),
+        ModelRequest([ToolReturnPart("recall_memory", "absent", tool_call_id="one")]),
+    ]
+
+    result = Agent(Script("Well.").model, capabilities=[knowledge]).run_sync(message_history=history)
+
+    assert result.metadata is None
+    assert context_of(result.all_messages()) == []
+
+
+def test_a_note_that_holds_until_a_day_holds_all_of_that_day(kb: KnowledgeBase, vault: Vault) -> None:
+    vault.write("memories/closed.md", "---\nloading: always\nvalid_until: 2026-03-01\n---\nThe harbour is closed.")
+    agent = Agent(Script("Well.", "Well.").model, capabilities=[Knowledge()], deps_type=CoDeps)
+    noon, midnight = 1772366400.0, 1772409600.0
+
+    assert "memory:closed" in refs(agent.run_sync("Hello!", deps=CoDeps(kb, clock=lambda: noon)).metadata)
+    assert "memory:closed" not in refs(agent.run_sync("Hello!", deps=CoDeps(kb, clock=lambda: midnight)).metadata)

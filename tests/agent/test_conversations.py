@@ -6,10 +6,20 @@ from typing import Any
 
 import pytest
 from pydantic_ai import Agent
+from pydantic_ai.exceptions import ModelRetry, ToolFailed
 from pydantic_ai.messages import ModelMessage
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 
 from co_cli.agent import Knowledge, knowledge_toolset
+from co_cli.agent.toolset import told_to_a_model
+from co_cli.errors import (
+    InvalidInputError,
+    KnowledgeError,
+    NoteFileError,
+    SettingsError,
+    UnknownRefError,
+    VaultError,
+)
 from co_cli.knowledge_base import KnowledgeBase
 from tests.agent.scripted import Script, Turn, returned
 from tests.vault import Vault
@@ -213,3 +223,29 @@ def test_a_file_saved_in_an_editor_is_recalled_by_the_next_call(
     result = Agent(script.model, capabilities=[knowledge]).run_sync("When was it felled?")
 
     assert returned(result.all_messages(), "recall_memory")[0]["hits"][0]["ref"] == "memory:elm"
+
+
+def test_an_argument_that_is_called_like_one_of_ours_does_not_end_the_run(knowledge: Knowledge) -> None:
+    script = Script([("recall_memory", {"query": "oaks", "ctx": 1, "self": 2})], "Well.")
+
+    result = Agent(script.model, capabilities=[knowledge]).run_sync("Oaks?")
+
+    assert result.output == "Well."
+    assert "ignored: ctx, self" in script.told
+
+
+@pytest.mark.parametrize(
+    ("error", "last_attempt", "told_as"),
+    [
+        (InvalidInputError("limit"), False, ModelRetry),
+        (InvalidInputError("limit"), True, ToolFailed),
+        (UnknownRefError("memory:x", []), False, ModelRetry),
+        (VaultError("gone"), False, ToolFailed),
+        (SettingsError("model"), False, ToolFailed),
+        (NoteFileError("disk full"), False, ToolFailed),
+    ],
+)
+def test_only_what_a_model_can_mend_is_asked_of_it_again(
+    error: KnowledgeError, last_attempt: bool, told_as: type[Exception]
+) -> None:
+    assert type(told_to_a_model(error, last_attempt)) is told_as

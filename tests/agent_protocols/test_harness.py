@@ -7,6 +7,7 @@ from typing import Any
 import anyio
 import pytest
 from pydantic_ai import Agent, ModelMessage, ModelResponse, ModelRetry, TextPart, ToolCallPart, ToolReturnPart, models
+from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ModelRequest, UserPromptPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
@@ -163,6 +164,13 @@ def test_what_a_model_can_mend_goes_back_to_it(store: VaultMemoryStore, vault: V
 
     assert result.output == "done"
     assert vault.notes() == ["memories/Plan.md", "memories/other.md"]
+
+
+def test_what_nobody_can_mend_is_no_retry(store: VaultMemoryStore, vault: Vault) -> None:
+    vault.root.rename(vault.root.with_name("elsewhere"))
+
+    with pytest.raises(ToolFailed):
+        anyio.run(lambda: store.write("main/a.md", "tea", expected_version=None))
 
 
 def test_conflicts_and_repeated_operations_are_told_in_the_harness_s_own_words(store: VaultMemoryStore) -> None:

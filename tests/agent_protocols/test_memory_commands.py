@@ -6,6 +6,7 @@ https://platform.claude.com/docs/en/agents-and-tools/tool-use/memory-tool
 from __future__ import annotations
 
 import os
+import time
 from typing import Any
 
 import pytest
@@ -343,3 +344,17 @@ def test_hidden_items_and_node_modules_are_not_listed(memory: MemoryToolProtocol
     answer = memory.call({"command": "view", "path": "/memories"})
 
     assert answer.split("\n")[1:] == ["1B\t/memories", "1B\t/memories/a.md"]
+
+
+def test_a_text_that_stands_in_very_many_places_is_refused_at_once_and_briefly(
+    memory: MemoryToolProtocol, vault: Vault
+) -> None:
+    vault.write("memories/long.md", "a b a b a\n" * 150_000)
+    started = time.process_time()
+
+    answer = memory.answer({"command": "str_replace", "path": "/memories/long.md", "old_str": "a", "new_str": "b"})
+
+    assert answer.refused
+    assert "in lines: 1, 2, 3, " in answer.text
+    assert "50 and 149,950 more. Please ensure it is unique" in answer.text
+    assert time.process_time() - started < 10

@@ -217,3 +217,11 @@ def test_anthropics_own_tool_runner_can_use_a_vault(service: Anthropic, kb: Know
 
     assert service.requests[0]["tools"] == [{"type": "memory_20250818", "name": "memory"}]
     assert service.results() == RESULTS
+
+
+def test_an_argument_that_is_called_like_one_of_ours_does_not_end_the_run(kb: KnowledgeBase) -> None:
+    script = Script([{"command": "view", "path": "/memories", "ctx": 1}])
+
+    result = Agent(FunctionModel(script), tools=[memory_tool(knowledge_base=kb)]).run_sync("Look.")
+
+    assert result.output.startswith("Here're the files")

@@ -344,3 +344,23 @@ def test_the_plain_python_under_the_doors_imports_neither_pydantic_nor_the_harne
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert ran.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("damage", ["", "[]", "{", "null", '["f"]'])
+def test_a_damaged_receipt_is_none(tmp_path: Path, damage: str) -> None:
+    receipts = Receipts(str(tmp_path), "vault")
+    receipts.put("one", Receipt("f", "main/a.md", "v", False, True))
+    (file,) = (tmp_path / "memory-operations").rglob("*.json")
+    file.write_text(damage)
+
+    assert receipts.get("one") is None
+    receipts.put("one", Receipt("f", "main/a.md", "w", False, True))
+    assert receipts.get("one") == Receipt("f", "main/a.md", "w", False, True)
+
+
+def test_a_file_longer_than_a_store_reads_is_said_to_be_cut(memory: ScopedMemory, vault: Vault) -> None:
+    vault.write("memories/ascii.md", "zebra " * 20)
+    vault.write("memories/wide.md", "é" * 90 + " zebra")
+
+    assert memory.search("main/", "zebra", 10, 100, 4_000, 130).truncated is False
+    assert memory.search("main/", "zebra", 10, 100, 4_000, 110).truncated is True

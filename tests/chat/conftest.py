@@ -19,6 +19,7 @@ provenance: user
 ---
 Blue takes traffic first; green follows after ten quiet minutes.
 """
+TEA = "---\ntags: [kitchen]\n---\nMara drinks green tea."
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +31,7 @@ def no_real_models(monkeypatch: pytest.MonkeyPatch) -> None:
 def notes(vault: Vault) -> Vault:
     """A vault that knows how deploys go."""
     vault.write("memories/blue.md", BLUE)
-    vault.write("memories/tea.md", "---\ntags: [kitchen]\n---\nMara drinks green tea.")
+    vault.write("memories/tea.md", TEA)
     return vault
 
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 import os
 import re
 import sys
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from unittest.mock import patch
 
 import pexpect
+
+from co_cli.cli.app import main
 
 PROMPT = "› "
 CTRL_C, CTRL_D, UP = "\x03", "\x04", "\x1b[A"
@@ -58,6 +63,13 @@ class Terminal:
     def drawn(self) -> str:
         return ESCAPES.sub("", self.raw).replace("\r\n", "\n")
 
+    def begin(self) -> None:
+        """A new conversation in a chat that had others: what was drawn before is forgotten."""
+        self.type("/clear")
+        self.see("a new conversation")
+        self.prompt()
+        self._raw.clear()
+
     def see(self, text: str) -> None:
         """Wait until this is drawn after what was seen last."""
         self._child.expect_exact(text)
@@ -80,3 +92,28 @@ class Terminal:
         self._child.expect(pexpect.EOF)
         self._child.close()
         return int(self._child.exitstatus)
+
+
+def drawn_on_a_terminal(arguments: Sequence[str]) -> tuple[int, str]:
+    """Run `co` in this process with a terminal for its input and output: the exit code, and what it drew."""
+    ours, theirs = os.openpty()
+    drawn: list[bytes] = []
+
+    def read() -> None:
+        try:
+            while data := os.read(ours, 10_000):
+                drawn.append(data)
+        except OSError:
+            """The other side is closed: Linux says it with an error."""
+
+    reading = threading.Thread(target=read)
+    reading.start()
+    with (
+        open(theirs, "w", encoding="utf-8") as out,
+        open(os.dup(theirs), encoding="utf-8") as given,
+        patch.multiple(sys, stdout=out, stdin=given),
+    ):
+        code = main(arguments)
+    reading.join(PATIENCE)
+    os.close(ours)
+    return code, b"".join(drawn).decode("utf-8")

@@ -89,6 +89,9 @@ def test_a_tool_call_is_told_on_one_line(kb: KnowledgeBase) -> None:
     assert told[4].startswith("list_memories → 2 memories, memory:")
     assert told[5] == "forget_memory memory:tea → forgotten; /restore memory:tea brings it back"
 
+    turn.calls[0].data["degraded"] = ["files changed and are still being indexed"]
+    assert answered(turn.calls[0]).endswith("(not everything could be asked)")
+
 
 def test_the_instructions_are_static_and_know_the_day(kb: KnowledgeBase) -> None:
     script = Script("One.", "Two.")

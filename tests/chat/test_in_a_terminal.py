@@ -2,127 +2,154 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
+from tests.chat.conftest import BLUE, TEA
 from tests.chat_server import HOLD, ChatServer, calls, fails, text
 from tests.command import Co
+from tests.conftest import OUTSIDE
 from tests.vault import Vault
 
 pytest.importorskip("pexpect", reason="pexpect drives the terminal; there is none for Windows")
-from tests.chat.terminal import CTRL_C, CTRL_D, UP, Terminal
+from tests.chat.terminal import CTRL_C, CTRL_D, ESCAPES, UP, Terminal, drawn_on_a_terminal
 
 pytestmark = pytest.mark.usefixtures("notes")
 
 
-def test_an_answer_is_shown_while_it_comes_with_what_tools_did_and_why(co: Co, server: ChatServer) -> None:
-    server.turns = [
+class Talking(NamedTuple):
+    """A chat that waits for a question, the server behind its model, and its vault."""
+
+    chat: Terminal
+    server: ChatServer
+    vault: Vault
+
+
+@pytest.fixture(scope="module")
+def a_chat(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Talking]:
+    """One for all tests that only talk: importing the agent library takes seconds."""
+    folder = tmp_path_factory.mktemp("talking")
+    vault = Vault(folder / "vault")
+    vault.write("memories/blue.md", BLUE)
+    vault.write("memories/tea.md", TEA)
+    places = {"HOME": folder, "CO_VAULT": vault.root, "CO_DATA_DIR": folder / "data"}
+    with pytest.MonkeyPatch.context() as patched, ChatServer() as server:
+        for variable in [variable for variable in os.environ if variable.startswith(OUTSIDE)]:
+            patched.delenv(variable)
+        environ = {name: str(path) for name, path in places.items()}
+        with Terminal(folder, CO_MODEL="ollama:qwen3", OLLAMA_BASE_URL=server.url, **environ) as chat:
+            chat.prompt()
+            yield Talking(chat, server, vault)
+            chat.press(CTRL_D)
+            assert chat.end() == 0
+
+
+@pytest.fixture
+def talking(a_chat: Talking) -> Talking:
+    a_chat.chat.begin()
+    return a_chat
+
+
+def test_an_answer_is_shown_while_it_comes_with_what_tools_did_and_why(talking: Talking) -> None:
+    chat, server, _ = talking
+    server.play(
         calls(
             ("recall_memory", {"query": "how do we deploy"}),
             ("save_memory", {"content": "We deploy on Fridays."}),
             before=["Let me look. "],
         ),
         text("They go **blue first**, ", HOLD, "says memory:blue."),
-    ]
-    with Terminal(co.folder) as chat:
-        chat.see("ollama:qwen3")
-        chat.prompt()
-        chat.type("How do we deploy?")
-        chat.see("Let me look.")
-        chat.see("They go")
-        chat.see("first")
-        assert '· recall_memory "how do we deploy" → ' in chat.drawn
-        assert '· save_memory "We deploy on Fridays." → created memory:we-deploy-on-fridays' in chat.drawn
-        assert "says memory:blue" not in chat.drawn  # the rest of the answer is still to come
-        server.release()
-        chat.see("memory:blue.")
-        chat.prompt()
-        chat.type("/why")
-        chat.see("words ")
-        chat.prompt()
-        assert "named in the answer" in " ".join(chat.drawn.split())
-        chat.press(CTRL_D)
-        assert chat.end() == 0
-        assert "\x1b[1mblue\x1b[0m" in chat.raw
+    )
+    chat.type("How do we deploy?")
+    chat.see("Let me look.")
+    chat.see("They go")
+    chat.see("first")
+    assert '· recall_memory "how do we deploy" → ' in chat.drawn
+    assert '· save_memory "We deploy on Fridays." → created memory:we-deploy-on-fridays' in chat.drawn
+    assert "says memory:blue" not in chat.drawn  # the rest of the answer is still to come
+    server.release()
+    chat.see("memory:blue.")
+    chat.prompt()
+    chat.type("/why")
+    chat.see("words ")
+    chat.prompt()
+    assert "named in the answer" in " ".join(chat.drawn.split())
+    assert "\x1b[1mblue\x1b[0m" in chat.raw
 
 
-def test_ctrl_c_stops_the_answer_and_not_the_chat(co: Co, server: ChatServer) -> None:
-    server.turns = [text("First this, ", HOLD, "then that."), text("Short.")]
-    with Terminal(co.folder) as chat:
-        chat.prompt()
-        chat.type("Talk.")
-        chat.see("First this,")
-        chat.press(CTRL_C + CTRL_C)  # an impatient person
-        chat.see("stopped")
-        chat.prompt()
-        chat.type("Shorter.")
-        chat.see("Short.")
-        chat.prompt()
-        chat.press(CTRL_C)
-        chat.see("/quit or Ctrl-D ends the chat.")
-        chat.prompt()
-        chat.type("/quit")
-        assert chat.end() == 0
+def test_ctrl_c_stops_the_answer_and_not_the_chat(talking: Talking) -> None:
+    chat, server, _ = talking
+    server.play(text("First this, ", HOLD, "then that."), text("Short."))
+    chat.type("Talk.")
+    chat.see("First this,")
+    chat.press(CTRL_C + CTRL_C)  # an impatient person
+    chat.see("stopped")
+    chat.prompt()
+    chat.type("Shorter.")
+    chat.see("Short.")
+    chat.prompt()
+    chat.press(CTRL_C)
+    chat.see("/quit or Ctrl-D ends the chat.")
+    chat.prompt()
 
     assert "First this," in server.said("assistant")  # what was said before stays in the conversation
     assert server.said("user").endswith("Shorter.")
 
 
-def test_the_person_is_asked_before_a_note_is_forgotten(co: Co, server: ChatServer, vault: Vault) -> None:
+def test_the_person_is_asked_before_a_note_is_forgotten(talking: Talking) -> None:
+    chat, server, vault = talking
     forget = calls(("forget_memory", {"ref": "memory:tea"}))
-    server.turns = [forget, text("As you like."), forget, text("Gone."), text("One, ", HOLD, "two.")]
-    with Terminal(co.folder) as chat:
-        chat.prompt()
-        chat.type("Forget the tea.")
-        chat.see("Forget memory:tea (Tea)? [y/N] ")
-        chat.press("\r")
-        chat.see("not allowed")
-        chat.see("As you like.")
-        assert "memories/tea.md" in vault.notes()
+    server.play(forget, text("As you like."), forget, text("Gone."), text("One, ", HOLD, "two."))
+    chat.type("Forget the tea.")
+    chat.see("Forget memory:tea (Tea)? [y/N] ")
+    chat.press("\r")
+    chat.see("not allowed")
+    chat.see("As you like.")
+    assert "memories/tea.md" in vault.notes()
 
-        chat.prompt()
-        chat.type("Really forget it.")
-        chat.see("? [y/N] ")
-        chat.press("y\r")
-        chat.see("/restore memory:tea brings it back")
-        chat.see("Gone.")
-        assert "memories/tea.md" not in vault.notes()
+    chat.prompt()
+    chat.type("Really forget it.")
+    chat.see("? [y/N] ")
+    chat.press("y\r")
+    chat.see("/restore memory:tea brings it back")
+    chat.see("Gone.")
+    assert "memories/tea.md" not in vault.notes()
 
-        chat.prompt()
-        chat.type("/restore memory:tea")
-        chat.see("restored memory:tea")
-        chat.prompt()
-        chat.type("Count.")  # Ctrl-C still stops an answer after somebody else had the keyboard
-        chat.see("One,")
-        chat.press(CTRL_C)
-        chat.see("stopped")
-        chat.prompt()
-        chat.press(CTRL_D)
-        assert chat.end() == 0
+    chat.prompt()
+    chat.type("/restore memory:tea")
+    chat.see("restored memory:tea")
+    chat.prompt()
+    chat.type("Count.")  # Ctrl-C still stops an answer after somebody else had the keyboard
+    chat.see("One,")
+    chat.press(CTRL_C)
+    chat.see("stopped")
+    chat.prompt()
 
 
-def test_trouble_with_the_model_is_one_line_and_the_chat_goes_on(co: Co, server: ChatServer) -> None:
-    server.turns = [fails(404), text("Here I am.")]
-    with Terminal(co.folder) as chat:
-        chat.prompt()
-        chat.type("Hello?")
-        chat.see("Ollama does not have qwen3: `ollama pull qwen3`")
-        chat.prompt()
-        chat.type("/model qwen9")
-        chat.see("ollama:qwen9 answers from now on")
-        chat.prompt()
-        chat.type("Hello?")
-        chat.see("Here I am.")
-        chat.prompt()
-        chat.press(CTRL_D)
-        assert chat.end() == 0
+def test_trouble_with_the_model_is_one_line_and_the_chat_goes_on(talking: Talking) -> None:
+    chat, server, _ = talking
+    server.play(fails(404), text("Here I am."))
+    chat.type("Hello?")
+    chat.see("Ollama does not have qwen3: `ollama pull qwen3`")
+    chat.prompt()
+    chat.type("/model qwen9")
+    chat.see("ollama:qwen9 answers from now on")
+    chat.prompt()
+    chat.type("Hello?")
+    chat.see("Here I am.")
+    chat.prompt()
     assert server.requests[-1]["model"] == "qwen9"
+    chat.type("/model qwen3")
+    chat.see("ollama:qwen3 answers from now on")
+    chat.prompt()
 
 
 def test_without_a_model_the_slash_commands_work(co: Co, vault: Vault) -> None:
@@ -138,7 +165,7 @@ def test_without_a_model_the_slash_commands_work(co: Co, vault: Vault) -> None:
         chat.type("What does Paul bake?")
         chat.see("no model is configured: `ollama pull qwen3`, then /model ollama:qwen3")
         chat.prompt()
-        chat.press(CTRL_D)
+        chat.type("/quit")
         assert chat.end() == 0
     assert "Paul bakes bread." in vault.read("memories/paul-bakes-bread.md")
 
@@ -181,44 +208,56 @@ def test_no_history_is_kept_if_the_person_does_not_want_it(co: Co, data_dir: Pat
     assert not (data_dir / "chat-history").exists()
 
 
-def test_a_question_on_the_command_line_is_answered_on_the_terminal(co: Co, server: ChatServer) -> None:
+@pytest.mark.usefixtures("co")
+def test_a_question_on_the_command_line_is_answered_on_the_terminal(
+    server: ChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "60")
     server.turns = [text("# Deploys\n\nThey go **blue first** " + "and then green " * 20)]
-    with Terminal(co.folder, "how do we deploy?", columns=60) as chat:
-        assert chat.end() == 0
-        assert "\x1b[1;35mDeploys\x1b[0m" in chat.raw
-        lines = chat.drawn.replace("\r", "").splitlines()
-        assert 50 < max(map(len, lines)) <= 60
+
+    code, raw = drawn_on_a_terminal(["chat", "how do we deploy?"])
+
+    assert code == 0
+    assert "\x1b[1;35mDeploys\x1b[0m" in raw
+    lines = ESCAPES.sub("", raw).replace("\r", "").splitlines()
+    assert 50 < max(map(len, lines)) <= 60
 
 
-@pytest.mark.parametrize("environ", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
-def test_a_terminal_without_colours_gets_none(co: Co, server: ChatServer, environ: dict[str, str]) -> None:
+@pytest.mark.usefixtures("co")
+@pytest.mark.parametrize("environ", [{"NO_COLOR": "1", "TERM": "xterm"}, {"TERM": "dumb"}])
+def test_a_terminal_without_colours_gets_none(
+    server: ChatServer, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
     server.turns = [
         calls(("recall_memory", {"query": "deploy"})),
         text("# Blue\n\n```python\nx = 1\n```\n\n| a |\n|-|\n| b |"),
     ]
-    with Terminal(co.folder, "how do we deploy?", **environ) as chat:
-        assert chat.end() == 0
-        assert "\x1b[" not in chat.raw.replace("\r\x1b[K", "")
-        assert ("\x1b" in chat.raw) is ("NO_COLOR" in environ)  # the status line is taken away where that is possible
-        assert "x = 1" in chat.raw
+
+    code, raw = drawn_on_a_terminal(["chat", "how do we deploy?"])
+
+    assert code == 0
+    assert "\x1b[" not in raw.replace("\r\x1b[K", "")
+    assert ("\x1b" in raw) is ("NO_COLOR" in environ)  # the status line is taken away where that is possible
+    assert "x = 1" in raw
 
 
-def test_the_terminal_may_be_resized_in_the_middle_of_an_answer(co: Co, server: ChatServer) -> None:
+def test_the_terminal_may_be_resized_in_the_middle_of_an_answer(talking: Talking) -> None:
+    chat, server, _ = talking
     words = [f"word{number:03} " for number in range(120)]
-    server.turns = [text(*words[:60], HOLD, *words[60:], "\n\nend")]
-    with Terminal(co.folder, columns=80) as chat:
-        chat.prompt()
-        chat.type("Talk.")
-        chat.see("word058")
-        before = len(chat.drawn)
-        chat.resize(20, 42)
-        server.release()
-        chat.see("end")
-        chat.prompt()
-        shown = [line for line in chat.drawn.splitlines() if "word" in line]
-        later = [line for line in chat.drawn[before:].splitlines() if "word" in line]
-        chat.press(CTRL_D)
-        assert chat.end() == 0
+    server.play(text(*words[:60], HOLD, *words[60:], "\n\nend"))
+    chat.type("Talk.")
+    chat.see("word058")
+    before = len(chat.drawn)
+    chat.resize(20, 42)
+    server.release()
+    chat.see("end")
+    chat.prompt()
+    shown = [line for line in chat.drawn.splitlines() if "word" in line]
+    later = [line for line in chat.drawn[before:].splitlines() if "word" in line]
+    chat.resize(24, 80)
 
     told = " ".join(shown).split()
     assert [word for word in told if word.startswith("word")] == [word.strip() for word in words]  # each once, in order

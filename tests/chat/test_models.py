@@ -92,4 +92,6 @@ def test_a_server_that_is_not_running_is_told_with_how_to_start_it(
     ran = co("chat", "hello")
 
     assert ran.code == 3
-    assert ran.err.startswith("co: nobody answers at http://127.0.0.1:1/v1: start Ollama (`ollama serve`)")
+    assert ran.err.startswith(
+        "co: nobody answers at http://127.0.0.1:1/v1 for ollama:qwen3: start Ollama (`ollama serve`)"
+    )

@@ -17,6 +17,11 @@ PASSAGES = """
 select docs.path, first_line, last_line, passages.title, heading, body, passages.tags, aliases, grams, context
 from passages join docs on docs.id = passages.doc_id where vault_id = :vault order by docs.path, first_line
 """
+NAMES = """
+select docs.path, names.name, names.kind from names join docs on docs.id = names.doc_id
+where names.vault_id = :vault order by docs.path, names.name
+"""
+REAL_NAMES = "select count(*) from names where vault_id = :vault"
 FILES = "select path, hash, skipped, problem from knowledge_files where vault_id = :vault order by path"
 TERMS = "select term, doc, cnt from docs_terms order by term"
 COUNTS = "select notes, passages from vaults where id = :vault"
@@ -33,7 +38,10 @@ def contents(database: Database, root: Path) -> dict[str, Any]:
         connection.execute(CHECK)
         vault = {"vault": connection.execute("select id from vaults where root = :root", {"root": str(root)}).get}
         assert connection.execute(COUNTS, vault).fetchall() in (connection.execute(REAL_COUNTS, vault).fetchall(), [])
+        names = connection.execute(NAMES, vault).fetchall()
+        assert connection.execute(REAL_NAMES, vault).get == len(names)
         return {
+            "names": names,
             "docs": connection.execute(DOCS, vault).fetchall(),
             "passages": connection.execute(PASSAGES, vault).fetchall(),
             "files": connection.execute(FILES, vault).fetchall(),

@@ -10,6 +10,7 @@ from co_cli.index.cache import LOOK
 from co_cli.index.connection import Database
 from co_cli.index.knowledge_index import (
     COUNTS,
+    DATED,
     EXACT_TWINS,
     LISTINGS,
     OPEN_PASSAGES,
@@ -17,7 +18,8 @@ from co_cli.index.knowledge_index import (
     REF_OF_PATH,
     KnowledgeIndex,
 )
-from co_cli.index.rows import DROP_PASSAGES, FIND_DOC
+from co_cli.index.names import FIND_CALLED
+from co_cli.index.rows import DROP_NAMES, DROP_PASSAGES, FIND_DOC
 from co_cli.index.sync import KNOWN, NOW_LISTED, RETIME
 from co_cli.index.vault_database import TO_REPORT
 from co_cli.index.words import FIND_WORDS
@@ -31,12 +33,15 @@ STATEMENTS = {
     "touched files": RETIME,
     "listings": LISTINGS,
     "counts": COUNTS,
+    "dates of candidates": DATED,
     "a note by path": FIND_DOC,
     "a ref by path": REF_OF_PATH,
     "a note by its key": PATHS_LIKE,
     "exact twins": EXACT_TWINS,
     "passages of a search": OPEN_PASSAGES,
     "passages to drop": DROP_PASSAGES,
+    "names to drop": DROP_NAMES,
+    "notes by name": FIND_CALLED.format(filters="docs.vault_id = :vault"),
     "words": FIND_WORDS.format(filters="docs.vault_id = :vault"),
 }
 

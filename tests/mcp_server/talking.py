@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -62,7 +63,12 @@ class Process(subprocess.Popen[str]):
 
     def hear(self) -> dict[str, Any]:
         assert self.stdout is not None
-        return json.loads(self.stdout.readline())
+        patience = threading.Timer(30, self.kill)  # an answer that never comes is a failure, not a test that hangs
+        patience.start()
+        try:
+            return json.loads(self.stdout.readline())
+        finally:
+            patience.cancel()
 
     def ask(self, method: str, **params: Any) -> dict[str, Any]:
         number = self.send(method, **params)

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from mcp import MCPError
 
 from co_cli.benchmarks.cold import CO as SCRIPT
 from co_cli.benchmarks.mcp import GOAL, INITIALIZE, cpu_until_answered
@@ -104,26 +105,21 @@ def test_its_start_costs_no_more_than_promised(place: Place) -> None:
     assert ours < GOAL * sdk
 
 
-def test_a_client_of_the_newest_protocol_is_answered_too(place: Place) -> None:
-    with over_stdio(place, "--read-only", mode=MODERN) as talk:
+def test_a_client_of_the_newest_protocol_is_answered_too_and_offered_only_the_chosen_tools(place: Place) -> None:
+    with over_stdio(
+        place, "--read-only", "--tools", "recall_memory, search_knowledge, save_memory", mode=MODERN
+    ) as talk:
         assert talk.client.protocol_version == "2026-07-28"
         names = {tool.name for tool in talk.list_tools().tools}
         prompts = {prompt.name for prompt in talk.list_prompts().prompts}
+        instructions = talk.client.instructions
+        with pytest.raises(MCPError, match="there is no tool 'forget_memory' here"):
+            talk.call_tool("forget_memory", {"ref": "memory:x"})
 
-    assert names == {"recall_memory", "recall_article", "search_knowledge", "read_note", "list_memories"}
+    assert names == {"recall_memory", "search_knowledge"}
     assert prompts == {"what_do_you_know"}
-
-
-def test_only_the_chosen_tools_are_offered(place: Place) -> None:
-    server = place.start("--tools", "recall_memory, save_memory")
-    instructions = server.initialise()["instructions"]
-    tools = server.ask("tools/list")["result"]["tools"]
-    refused = server.ask("tools/call", name="forget_memory", arguments={"ref": "memory:x"})
-
-    assert [tool["name"] for tool in tools] == ["recall_memory", "save_memory"]
-    assert "search_knowledge" not in instructions
-    assert refused["error"]["code"] == -32602
-    assert server.end()[0] == 0
+    assert "recall_article" not in instructions
+    assert "save_memory" not in instructions
 
 
 @pytest.mark.parametrize(

@@ -242,3 +242,9 @@ def test_a_doubled_key_counts_as_its_last_and_an_open_end_leaves_all_of_the_text
 @pytest.mark.parametrize("text", ["---\n\nA rule, not frontmatter.\n", "---\nA rule: no.\n", "Body.\n---\nkey: x\n"])
 def test_a_rule_at_the_top_is_no_frontmatter(text: str) -> None:
     assert note_of(text).problem is None
+
+
+def test_a_note_whose_frontmatter_cannot_be_read_does_not_pass_for_the_user_s() -> None:
+    assert note_of("---\nx: [1\n---\nBody.").provenance == "unknown"
+    assert note_of("---\nprovenance: web\nx: [1\n---\nBody.").provenance == "web"
+    assert note_of("Body.").provenance == "user"

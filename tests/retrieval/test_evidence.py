@@ -119,3 +119,8 @@ def test_every_share_is_between_none_and_all(
     assert found.weighed >= 0
     assert all(-1e-9 <= share <= 1 + 1e-9 for share in found._replace(weighed=0))
     assert found.near <= found.related + 1e-9
+
+
+def test_without_terms_or_without_passages_there_is_none() -> None:
+    assert evidence([], passage("the doctor came")) == [Evidence()]
+    assert measure([term("doctor")], {}, {}) == {}

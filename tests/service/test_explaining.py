@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from co_cli.errors import InvalidInputError, UnknownRefError
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.settings import load_settings
+from tests.embedding.loopback import OllamaServer
 from tests.vault import Vault
 
 
@@ -101,3 +105,18 @@ def test_what_cannot_be_explained_is_refused(animals: KnowledgeBase) -> None:
         animals.why("x", "memory:tax", backend="grep")
     with pytest.raises(InvalidInputError, match="limit"):
         animals.why("x", "memory:tax", limit=0)
+
+
+def test_a_server_that_fails_after_the_search_costs_the_cosine_and_not_the_answer(vault: Vault, data_dir: Path) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    vault.write("memories/elm.md", "---\ntags: [tree]\n---\nElms live shorter.")
+    server = OllamaServer()
+    flags = {"vault": vault.root, "data_dir": data_dir, "embedding_provider": "ollama", "embedding_host": server.url}
+    with KnowledgeBase.open(settings=load_settings(flags)) as kb:
+        kb.sync()
+        server.faults = [None, *["503"] * 5]
+        why = kb.why("how old do trees get", "memory:oak", tags=["tree"])
+    server.close()
+
+    assert why.fell == "filters"
+    assert "could not be embedded" in next(step.told for step in why.steps if step.name == "meaning")

@@ -71,3 +71,20 @@ def test_an_unexpected_error_reaches_whoever_waits(kb: KnowledgeBase) -> None:
 
     with pytest.raises(ZeroDivisionError):
         Freshener(Broken()).ensure(10)  # type: ignore[arg-type]
+
+
+def test_a_thread_that_could_not_start_is_not_waited_for(
+    vault: Vault, kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    freshener = Freshener(kb)
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as short_of_threads, pytest.raises(RuntimeError):
+        short_of_threads.setattr(threading.Thread, "start", refuse)
+        freshener.ensure(10)
+
+    assert freshener.ensure(10) == []
+    assert kb.search("oaks").hits

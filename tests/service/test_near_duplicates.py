@@ -185,3 +185,17 @@ def test_processes_that_save_the_same_words_at_once_make_one_note(vault: Vault, 
 
     assert sorted(line.split()[0] for line in said) == ["created", "duplicate:", "duplicate:", "duplicate:"]
     assert len(vault.notes()) == 1
+
+
+def test_words_that_an_agent_adds_to_a_note_of_the_user_are_not_said_to_be_the_user_s(
+    kb: KnowledgeBase, vault: Vault
+) -> None:
+    first = kb.remember("The staging database is refreshed every Monday at six in the morning.", provenance="user")
+
+    joined = kb.remember(
+        "The staging database is refreshed every Monday at six o'clock in the morning.", provenance="agent"
+    )
+    again = kb.remember("The staging database is refreshed every Monday at six in the morning.", provenance="agent")
+
+    assert (joined.ref, joined.outcome, again.outcome) == (first.ref, "updated", "duplicate")
+    assert kb.note(first.ref).provenance == "agent"

@@ -380,3 +380,14 @@ def test_settings_make_the_fetcher(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CO_WEB_ALLOW", "*")
     with pytest.raises(SettingsError, match="CO_WEB_ALLOW: '\\*' is neither"):
         make_fetcher(load_settings())
+
+
+@pytest.mark.parametrize("became", ["", "It is my own note now.\n"])
+def test_a_file_that_no_longer_says_so_does_not_hold_the_page(
+    kb: KnowledgeBase, vault: Vault, server: WebServer, fetcher: Fetcher, became: str
+) -> None:
+    url = server.page("/oaks", OAKS)
+    kb.add_page(url, fetcher=fetcher)
+    vault.write("articles/oaks.md", became)  # since the last sync
+
+    assert kb.add_page(url, fetcher=fetcher).outcome == "created"

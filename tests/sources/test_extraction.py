@@ -360,3 +360,11 @@ def test_a_hostile_page_is_read_or_refused_and_soon(markup: str) -> None:
         assert len(read(markup).text) < 2 * len(markup)
 
     assert time.monotonic() - started < 20
+
+
+def test_comments_before_a_page_of_no_type_cost_little() -> None:
+    started = time.process_time()
+
+    assert "x y z" in read("<!-- -->" * 50_000 + "x y z", media_type="").text
+    assert "Blue" in read("<!-- a -->\n<!-- b --> <!DOCTYPE html><p>Blue takes traffic first.", media_type="").text
+    assert time.process_time() - started < 10

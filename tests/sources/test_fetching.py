@@ -269,6 +269,14 @@ def test_a_bomb_costs_no_more_than_the_limit(server: WebServer, encoding: str) -
     assert peak < 3_000_000
 
 
+@pytest.mark.parametrize("filler", [bytes(50_000), gzip.compress(b"") * 2_500], ids=["padding", "empty parts"])
+def test_what_stands_for_nothing_is_not_read_without_end(server: WebServer, filler: bytes) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\n\r\n"
+    server.routes["/"] = endless(head + gzip.compress(b"<p>Hello.</p>"), filler)
+
+    assert "larger than 200,000 bytes" in refused(server.url + "/", Limits(bytes=200_000, seconds=20))
+
+
 @pytest.mark.parametrize(
     "answer",
     [

@@ -109,6 +109,7 @@ def test_a_second_name_for_the_same_argument_is_reported() -> None:
 
 def test_an_alias_never_takes_the_place_of_what_was_named_properly() -> None:
     assert read("save_memory", {"content": "the text", "text": "another"}) == {"content": "the text"}
+    assert read("save_memory", {"text": "another", "content": "the text"}) == {"content": "the text"}
 
 
 def test_every_alias_stands_for_an_argument_that_some_tool_has() -> None:

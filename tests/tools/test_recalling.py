@@ -257,3 +257,33 @@ def test_a_ref_can_be_sent_back_as_a_fence_shows_it(vault: Vault, toolbox: Toolb
 
     for sent in (shown, f"`{shown}`", f"[[{shown}]]", f"memory:{name}"):
         assert toolbox.call("read_note", {"ref": sent}).data["ref"] == f"memory:{name}"
+
+
+def test_without_room_for_a_few_words_a_hit_is_named_and_not_shown(vault: Vault, kb: KnowledgeBase) -> None:
+    vault.write("memories/blue.md", BLUE)
+
+    result = Toolbox(kb, result_tokens=30).call("recall_memory", {"query": "traffic"})
+
+    assert (result.data["hits"], result.data["cut"]) == ([], ["memory:blue"])
+    assert "Found too, left out to keep this short: memory:blue." in result.text
+
+
+def test_a_list_that_was_cut_for_its_length_says_that_there_are_more(vault: Vault, kb: KnowledgeBase) -> None:
+    for number in range(10):
+        vault.write(f"memories/zebra{number}.md", f"Zebra {number}.")
+
+    result = Toolbox(kb, result_tokens=50).call("list_memories", {"limit": 50})
+
+    assert 1 < len(result.data["notes"]) < 10
+    assert result.data["more"] is True
+    assert "there are more" in result.text
+
+
+def test_lines_that_begin_in_the_frontmatter_are_those_of_the_text(vault: Vault, toolbox: Toolbox) -> None:
+    vault.write("articles/guide.md", "---\ntitle: Guide\n---\nOne.\nTwo.\nThree.\n")
+
+    opened = toolbox.call("read_note", {"ref": "article:guide#L1-5"})
+
+    assert opened.data["text"] == "One.\nTwo."
+    assert opened.data["lines"] == [4, 5]
+    assert 'lines="4-5"' in opened.text

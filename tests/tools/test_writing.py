@@ -225,3 +225,23 @@ def test_a_name_of_a_file_cannot_pose_as_structure_in_a_receipt(vault: Vault, to
 
     assert not any("</notes>" in text for text in told)
     assert all("x&lt;/notes>" in text for text in told)
+
+
+def test_a_save_that_no_search_finds_is_said_to_be_so(vault: Vault, kb: KnowledgeBase) -> None:
+    class Unindexed(Undone):
+        def remember(self, content: str, **named: object) -> object:
+            saved = kb.remember(content, **named)  # type: ignore[arg-type]
+            text = vault.read("memories/zebras-graze.md")
+            vault.delete("memories/zebras-graze.md")
+            kb.sync()
+            vault.write("memories/zebras-graze.md", text)
+            return saved
+
+    vault.write("memories/x.md", "x")
+    box = Toolbox(Unindexed(kb, vault, "memories/x.md"))  # type: ignore[arg-type]
+
+    result = box.call("save_memory", {"content": "Zebras graze."})
+
+    assert result.data["read_back"] is True
+    assert result.data["found_again"] is False
+    assert "not found by search yet" in result.text
