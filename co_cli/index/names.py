@@ -19,6 +19,7 @@ BLANKED = {place: " " for place in range(128) if not chr(place).isalnum() and ch
 """C, C++ and C# are three names."""
 ACCENTS = range(0x300, 0x370)
 
+IS_NAME = "select 1 from names where vault_id = :vault and name = :name limit 1"
 FIND_CALLED = """
 select names.doc_id, (select min(passages.id) from passages where passages.doc_id = names.doc_id) as first, names.kind
 from names cross join docs on docs.id = names.doc_id
@@ -60,6 +61,8 @@ def find_called(connection: apsw.Connection, vault_id: int, query: str, filters:
     name = fold_name(query) if len(query) <= 2 * LONGEST_NAME else ""
     if not name or len(name) > LONGEST_NAME:
         return []
+    if not fetch(connection, IS_NAME, {"vault": vault_id, "name": name}):
+        return []  # as nearly always: the other statement takes twice as long to prepare
     where, values = conditions(filters, vault_id)
     bound = {**values, "name": name, "limit": MOST_CALLED + 1}
     rows = fetch(connection, FIND_CALLED.format(filters=where), bound)

@@ -18,7 +18,7 @@ from co_cli.index.knowledge_index import (
     REF_OF_PATH,
     KnowledgeIndex,
 )
-from co_cli.index.names import FIND_CALLED
+from co_cli.index.names import FIND_CALLED, IS_NAME
 from co_cli.index.rows import DROP_NAMES, DROP_PASSAGES, FIND_DOC
 from co_cli.index.sync import KNOWN, NOW_LISTED, RETIME
 from co_cli.index.vault_database import TO_REPORT
@@ -41,6 +41,7 @@ STATEMENTS = {
     "passages of a search": OPEN_PASSAGES,
     "passages to drop": DROP_PASSAGES,
     "names to drop": DROP_NAMES,
+    "is it a name": IS_NAME,
     "notes by name": FIND_CALLED.format(filters="docs.vault_id = :vault"),
     "words": FIND_WORDS.format(filters="docs.vault_id = :vault"),
 }
