@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from co_cli.notes.note import Note
     from co_cli.notes.store import NoteStore
     from co_cli.retrieval.profiles import Profile
+    from co_cli.retrieval.reranker import Reranker
     from co_cli.service.checkup import Finding
     from co_cli.service.explaining import Explanation
     from co_cli.service.importing import Imported
@@ -102,11 +103,12 @@ class KnowledgeBase:
         fields: dict[str, str] | None = None,
         profile: str | None = None,
         weights: Mapping[str, float] | None = None,
+        reranker: Reranker | None = None,
     ) -> SearchResult:
         """Look for notes. Sees files changed since the last `sync` only after the next one.
 
         `profile` names a way to rank (`default`, `exact`, `meaning`, `spec`); `weights` are those of `words` and
-        `meaning` for this query.
+        `meaning` for this query. `reranker` is asked last for the order of the first twenty, for ten seconds at most.
         """
         started = time.perf_counter()
         chosen = self._backend(backend, limit)
@@ -117,7 +119,7 @@ class KnowledgeBase:
             try:
                 embedders = self.embedders if chosen == "hybrid" else None
                 with self.index.snapshot():  # everything one search reads is of one moment
-                    finding = search_index(self.index, embedders, query, filters, limit, balance, way)
+                    finding = search_index(self.index, embedders, query, filters, limit, balance, way, reranker)
                 return answer(query, finding, started)
             except IndexUnavailableError as error:
                 reason = error

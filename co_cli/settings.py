@@ -173,7 +173,11 @@ def load_settings(
     environ: Mapping[str, str] | None = None,
     start: str | None = None,
 ) -> Settings:
-    """Collect every setting as seen from the folder `start`; a flag that is None is not set."""
+    """Collect every setting as seen from the folder `start`; a flag that is None is not set.
+
+    A vault that is named brings the settings of the project it lies in, wherever it is named from: one index must not
+    be made with two configurations.
+    """
     environ = os.environ if environ is None else environ
     start = _here() if start is None else start
     values: dict[str, Scalar] = {setting.name: setting.default for setting in SETTINGS}
@@ -183,7 +187,7 @@ def load_settings(
         values[setting.name] = _checked(setting, raw, origin, base)
         origins[setting.name] = origin
 
-    project = find_project(start)
+    project = _project_of((flags or {}).get("vault") or environ.get("CO_VAULT"), start)
     for file, owner in ((user_settings_file(environ), None), (project and project_settings_file(project), project)):
         if file and _says_something(file):
             from co_cli.settings_file import read_settings_file  # only when there is one: tomllib is slow to import
@@ -210,6 +214,15 @@ def load_settings(
     # each value was checked against its Setting, whose kinds are those of the fields
     named: dict[str, Any] = values
     return Settings(origins=origins, **named)
+
+
+def _project_of(vault: object, start: str) -> str | None:
+    """The project of a vault that is named, if it lies in one; else that of the folder."""
+    named: Any = vault
+    if isinstance(named, str | os.PathLike) and vault:
+        path = os.path.expanduser(str(os.fspath(named)))  # type: ignore[reportUnknownArgumentType]
+        return find_project(os.path.join(start, path)) or find_project(start)
+    return find_project(start)
 
 
 def _here() -> str:

@@ -220,3 +220,29 @@ def test_an_empty_variable_is_as_good_as_none(places: Places) -> None:
     places.environ["CO_KNOWLEDGE_SEARCH_BACKEND"] = ""
 
     assert places.load().origins["search_backend"] == "default"
+
+
+@pytest.mark.parametrize("named_by", ["flag", "variable"])
+def test_a_vault_that_is_named_brings_the_settings_of_its_project(tmp_path: Path, named_by: str) -> None:
+    project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+    vault = project / ".co-cli" / "knowledge"
+    vault.mkdir(parents=True)
+    (elsewhere / ".co-cli").mkdir(parents=True)
+    (project / ".co-cli" / "settings.toml").write_text('exclude = ["drafts"]\n')
+    (elsewhere / ".co-cli" / "settings.toml").write_text('exclude = ["other"]\n')
+    flags = {"vault": str(vault)} if named_by == "flag" else {}
+    environ = {"HOME": str(tmp_path), **({"CO_VAULT": str(vault)} if named_by == "variable" else {})}
+
+    assert load_settings(flags, environ, str(elsewhere)).exclude == ("drafts",)
+    assert load_settings({}, {"HOME": str(tmp_path)}, str(elsewhere)).exclude == ("other",)
+
+
+def test_a_vault_outside_any_project_leaves_the_settings_of_the_folder(tmp_path: Path) -> None:
+    project, vault = tmp_path / "project", tmp_path / "notes"
+    (project / ".co-cli").mkdir(parents=True)
+    vault.mkdir()
+    (project / ".co-cli" / "settings.toml").write_text('exclude = ["drafts"]\n')
+
+    settings = load_settings({"vault": "../notes"}, {"HOME": str(tmp_path)}, str(project))
+
+    assert (settings.exclude, settings.vault) == (("drafts",), str(vault))

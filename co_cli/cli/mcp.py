@@ -13,7 +13,6 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.mcp.access import find_token, is_loopback
 from co_cli.mcp.clients import CLIENTS, command_line, http_command, http_config, stdio_command, stdio_config
 from co_cli.mcp.listening import http_address, listen, port_of
-from co_cli.settings import load_settings
 from co_cli.tools import Toolbox
 
 PORT = 8765
@@ -59,23 +58,13 @@ def add_mcp(parser: argparse.ArgumentParser) -> None:
 def mcp(options: argparse.Namespace) -> int:
     _check(options)
     names = _names(options.tools)
-    with open_vault(options) as kb:
+    with open_knowledge_base(options) as kb:
         toolbox = Toolbox(kb, names=names, read_only=options.read_only)
         if not toolbox.tools:
             raise InvalidInputError("no tool is left: --read-only leaves out those that write")
         if options.print_config:
             return _print_config(options, kb)
         return _serve_http(options, toolbox) if options.http else _serve_stdio(toolbox)
-
-
-def open_vault(options: argparse.Namespace) -> KnowledgeBase:
-    """A vault that is named, with the settings of the project it lies in: a client starts us in a folder of its own."""
-    if not options.vault:
-        return open_knowledge_base(options)
-    vault = os.path.abspath(os.path.expanduser(options.vault))
-    data_dir = options.data_dir or os.environ.get("CO_DATA_DIR")
-    data_dir = data_dir and os.path.abspath(os.path.expanduser(data_dir))
-    return KnowledgeBase.open(settings=load_settings({"vault": vault, "data_dir": data_dir}, start=vault))
 
 
 def _check(options: argparse.Namespace) -> None:

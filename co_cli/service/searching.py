@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from co_cli.index.names import Called
     from co_cli.retrieval.evidence import Evidence
     from co_cli.retrieval.question import Term
+    from co_cli.retrieval.reranker import Reranker
 
 LONGEST_EMBEDDED = 4_000
 """Characters of a query that are embedded; what follows hardly moves its vector."""
@@ -72,6 +73,7 @@ def search_index(
     limit: int,
     weights: Weights | None,
     profile: Profile = DEFAULT_PROFILE,
+    reranker: Reranker | None = None,
 ) -> Finding:
     """By words, and with embedders by words and meaning. Wants to be asked inside a snapshot."""
     words = read_query(query)
@@ -86,6 +88,9 @@ def search_index(
             trace, problem = _by_meaning(index, embedders, words, query, filters, limit, weights, profile, called)
             degraded += [problem] if problem else []
     ranked = trace.ranked if trace else score_words(index.search(query, filters, limit * OVERFETCH))
+    if reranker is not None:
+        ranked, problem = _by_reranker(index, reranker, query, ranked, limit)
+        degraded += [problem] if problem else []
     if called:
         from co_cli.retrieval.called import name_first  # few questions are names
 
@@ -155,6 +160,22 @@ def _by_meaning(
     return trace._replace(
         confidence=confidence(trace, space, index.counts().passages) if profile.abstain else None
     ), None
+
+
+def _by_reranker(
+    index: KnowledgeIndex, reranker: Reranker, query: str, ranked: list[Scored], limit: int
+) -> tuple[list[Scored], str | None]:
+    """One passage a note, the first of them in the order of whoever was brought along."""
+    from co_cli.retrieval.reranker import ASKED, rerank_with  # imports threads and typing
+
+    notes = one_a_note(ranked, max(limit, ASKED))
+    passages = {passage.id: passage for passage in index.passages([one.passage_id for one in notes[:ASKED]])}
+    there = [passages[one.passage_id] for one in notes[:ASKED] if one.passage_id in passages]
+    if len(there) < len(notes[:ASKED]):
+        return ranked, None  # forgotten by another process since it was found
+    texts = ["\n".join(part for part in (one.title, one.heading, one.body) if part) for one in there]
+    order, problem = rerank_with(reranker, query, notes, texts)
+    return (ranked, problem) if problem else (order, None)
 
 
 def _id(space: StoredSpace | None) -> int | None:

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters
 
-from co_cli.cli.mcp import HOST, PORT, open_vault
+from co_cli.cli.mcp import HOST, PORT
+from co_cli.cli.opening import open_knowledge_base
 from co_cli.cli.parsing import make_parser
 from co_cli.mcp.clients import CLIENTS
 from tests.command import Co
@@ -56,7 +57,7 @@ def test_a_vault_that_is_named_is_served_with_the_settings_of_its_own_project(
     monkeypatch.chdir(elsewhere)
     vault.write("articles/private/diary.md", "The diary says otters.")
 
-    with open_vault(Namespace(vault=str(vault.root), data_dir="data")) as kb:
+    with open_knowledge_base(Namespace(vault=str(vault.root), data_dir="data")) as kb:
         kb.sync()
 
         assert kb.notes() == []
