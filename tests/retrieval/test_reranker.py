@@ -1,4 +1,4 @@
-"""Whoever brings a reranker has the last word; one that fails, is late or talks nonsense changes nothing but `degraded`."""
+"""Whoever brings a reranker has the last word; one that fails, is late or talks nonsense changes only `degraded`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ def failing(query: str, texts: Sequence[str]) -> list[float]:
 
 
 def nonsense(answer: Any) -> Any:
-    return lambda query, texts: answer  # pyright: ignore[reportUnknownLambdaType]
+    def reranker(query: str, texts: Sequence[str]) -> Any:
+        return answer
+
+    return reranker
 
 
 @pytest.mark.parametrize(
