@@ -12,7 +12,7 @@ import time
 from co_cli.cli.opening import (
     add_filters,
     assignments,
-    fields_of,
+    filters_of,
     find_note,
     open_knowledge_base,
     print_json,
@@ -88,13 +88,8 @@ def list_notes(options: argparse.Namespace) -> int:
             sync_first(kb)
         notes = kb.notes(
             options.source,
-            options.tag,
-            options.limit,
-            any_tag=options.any_tag,
-            category=options.category,
-            since=options.since,
-            until=options.until,
-            fields=fields_of(options),
+            limit=options.limit,
+            **filters_of(options),
         )
     if options.json:
         print_json([note._asdict() for note in notes])

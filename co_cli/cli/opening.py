@@ -57,6 +57,18 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--where", action="append", metavar="KEY=VALUE", help="any other frontmatter key (repeatable)")
 
 
+def filters_of(options: Any) -> dict[str, Any]:
+    """What `add_filters` added, as a KnowledgeBase takes it."""
+    return {
+        "tags": options.tag,
+        "any_tag": options.any_tag,
+        "category": options.category,
+        "since": options.since,
+        "until": options.until,
+        "fields": fields_of(options),
+    }
+
+
 def fields_of(options: Any) -> dict[str, str]:
     return dict(_pair("--where", text) for text in options.where or ())
 

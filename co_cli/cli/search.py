@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from co_cli.cli.opening import add_filters, fields_of, open_knowledge_base, print_json, sync_first
+from co_cli.cli.opening import add_filters, filters_of, open_knowledge_base, print_json, sync_first
 from co_cli.cli.terminal import Screen, age, count_of
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
@@ -101,14 +101,9 @@ def _answer(options: Options, sources: list[str] | None, whole: bool) -> int:
             query,
             limit=options.limit,
             sources=sources,
-            tags=options.tag,
-            any_tag=options.any_tag,
-            category=options.category,
-            since=options.since,
-            until=options.until,
             backend=options.backend,
             profile=options.profile,
-            fields=fields_of(options),
+            **filters_of(options),
         )
         if options.json:
             print_json(as_object(found))

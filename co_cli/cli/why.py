@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from co_cli.cli.opening import add_filters, fields_of, find_note, open_knowledge_base, print_json, sync_first
+from co_cli.cli.opening import add_filters, filters_of, find_note, open_knowledge_base, print_json, sync_first
 from co_cli.cli.search import query_of
 from co_cli.cli.terminal import Screen, printable
 from co_cli.service.explaining import Explanation
@@ -39,14 +39,9 @@ def why(options: argparse.Namespace) -> int:
             note.ref,
             limit=options.limit,
             sources=options.source,
-            tags=options.tag,
-            any_tag=options.any_tag,
-            category=options.category,
-            since=options.since,
-            until=options.until,
             backend=options.backend,
             profile=options.profile,
-            fields=fields_of(options),
+            **filters_of(options),
         )
     if options.json:
         print_json({**found._asdict(), "steps": [step._asdict() for step in found.steps]})

@@ -123,6 +123,8 @@ def test_the_start_of_the_mcp_server_is_measured_beside_its_sdk(temporary: Path)
 
     assert [row.unit for row in rows] == ["ms"] * 4
     assert [row.goal for row in rows] == [None, 2.5, None, None]
+    assert rows[1].ratio is not None
+    assert rows[1].ratio <= 2.5  # it is 0.8: even a busy machine keeps this one
     assert all(row.value > 0 for row in rows)
     assert list(temporary.iterdir()) == []
 
