@@ -1,13 +1,18 @@
-"""What Markdown says about itself: headings, links and inline tags. Code is not looked into."""
+"""What Markdown says about itself: blocks, headings, links and inline tags. Code is not looked into."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$")
+CLOSING = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*$")
+FENCES = ("`", "~")
+UNDERLINE = re.compile(r" {0,3}(={2,}|-{3,})[ \t]*$")
+"""Makes the one line above it a heading."""
+ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
 CODE = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1[`~]*[ \t]*$|\Z)|(`+)[^`].*?(?<!`)\2(?!`)", re.S | re.M)
 WIKILINK = re.compile(r"\[\[([^\[\]|\n]+)(?:\|[^\[\]\n]*)?\]\]")
 LINK = re.compile(r"\]\(\s*<?([^)\s>]{1,500}+)>?(?:\s+[\"'][^\n]*?)?\s*\)")
@@ -23,21 +28,143 @@ class Heading(NamedTuple):
     line: int
 
 
-def headings(lines: list[str]) -> Iterator[Heading]:
-    """Every ATX heading outside fenced code."""
-    fence = ""
-    for number, line in enumerate(lines):
-        start = line[:4].lstrip(" ")[:1]
-        if start in ("`", "~"):
-            mark = FENCE.match(line)
-            if mark and not fence:
-                fence = mark[1]
-            elif mark and mark[1][0] == fence[0] and len(mark[1]) >= len(fence):
-                fence = ""
-        elif start == "#" and not fence:
-            found = HEADING.match(line)
-            if found:
-                yield Heading(len(found[1]), found[2], number)
+class Block(NamedTuple):
+    """What an author wrote as one thing: the lines from `start` up to `end`, counted from 0 in the body."""
+
+    kind: str
+    """heading, paragraph, list, code or table"""
+    start: int
+    end: int
+    level: int = 0
+    text: str = ""
+    """Level and text of a heading."""
+
+
+def headings(lines: Sequence[str]) -> Iterator[Heading]:
+    """Every heading outside code."""
+    for block in blocks(lines):
+        if block.kind == "heading":
+            yield Heading(block.level, block.text, block.start)
+
+
+def blocks(lines: Sequence[str]) -> Iterator[Block]:
+    """The headings, paragraphs, lists, code blocks and tables, in order; every line that is not blank is in one."""
+    number, end = 0, len(lines)
+    while number < end:
+        line = lines[number]
+        if not line or line.isspace():
+            number += 1
+            continue
+        start, mark = number, line[:4].lstrip(" ")[:1]
+        found = HEADING.match(line) if mark == "#" else None
+        if found:
+            number += 1
+            yield Block("heading", start, number, len(found[1]), found[2])
+        elif mark in ("", "\t"):
+            number = _past_indented(lines, number)
+            yield Block("code", start, number)
+        elif mark in FENCES and (found := FENCE.match(line)):
+            number = _past_fence(lines, number, found[1])
+            yield Block("code", start, number)
+        elif is_item(line):
+            number = _past_list(lines, number)
+            yield Block("list", start, number)
+        elif _starts_table(lines, number):
+            number = _past_table(lines, number)
+            yield Block("table", start, number)
+        elif mark != ">" and number + 1 < end and (found := UNDERLINE.match(lines[number + 1])):
+            number += 2
+            yield Block("heading", start, number, 1 if found[1][0] == "=" else 2, line.strip())
+        else:
+            number = _past_paragraph(lines, number)
+            yield Block("paragraph", start, number)
+
+
+def is_item(line: str) -> bool:
+    """Does a list's item begin here? A line of dashes or stars is a rule."""
+    return bool(ITEM.match(line)) and not _is_rule(line)
+
+
+def closes(line: str, fence: str) -> bool:
+    """Does this line end the code that `fence` began?"""
+    mark = CLOSING.match(line)
+    return bool(mark) and mark[1][0] == fence[0] and len(mark[1]) >= len(fence)
+
+
+def _past_fence(lines: Sequence[str], number: int, fence: str) -> int:
+    """Behind the code block that begins here; one that nobody closes reaches to the end."""
+    for place in range(number + 1, len(lines)):
+        if closes(lines[place], fence):
+            return place + 1
+    return len(lines)
+
+
+def _past_indented(lines: Sequence[str], number: int) -> int:
+    last = number
+    for place in range(number + 1, len(lines)):
+        line = lines[place]
+        if line[:1] == "\t" or line[:4] == "    ":
+            last = place if not line.isspace() else last
+        elif line and not line.isspace():
+            break
+    return last + 1
+
+
+def _past_list(lines: Sequence[str], number: int) -> int:
+    """Behind its last item: indented lines, code in items and lines that go on without indentation belong to it."""
+    last, fence = number, ""
+    for place in range(number + 1, len(lines)):
+        line = lines[place]
+        if not line or line.isspace():
+            continue
+        inside = line[:1] == "\t" or line[:2] == "  "
+        if fence and inside:
+            fence = "" if closes(line.strip(), fence) else fence
+        elif inside:
+            mark = FENCE.match(line.lstrip())
+            fence = mark[1] if mark else ""
+        elif not is_item(line) and (place > last + 1 or _begins_anew(lines, place)):
+            break
+        else:
+            fence = ""
+        last = place
+    return last + 1
+
+
+def _past_table(lines: Sequence[str], number: int) -> int:
+    for place in range(number + 2, len(lines)):
+        if "|" not in lines[place]:
+            return place
+    return len(lines)
+
+
+def _past_paragraph(lines: Sequence[str], number: int) -> int:
+    for place in range(number + 1, len(lines)):
+        line = lines[place]
+        if not line or line.isspace() or is_item(line) or _begins_anew(lines, place):
+            return place
+    return len(lines)
+
+
+def _begins_anew(lines: Sequence[str], number: int) -> bool:
+    """Does a heading, code or a table begin here, though no blank line stands before it?"""
+    line = lines[number]
+    mark = line[:4].lstrip(" ")[:1]
+    if mark == "#":
+        return bool(HEADING.match(line))
+    return (mark in FENCES and bool(FENCE.match(line))) or _starts_table(lines, number)
+
+
+def _starts_table(lines: Sequence[str], number: int) -> bool:
+    if "|" not in lines[number] or number + 1 >= len(lines):
+        return False
+    below = lines[number + 1]
+    return "|" in below and "-" in below and not below.strip("|-: \t")
+
+
+def _is_rule(line: str) -> bool:
+    marks = line.replace(" ", "").replace("\t", "")
+    return len(marks) > 2 and marks[0] in "-*_" and not marks.strip(marks[0])
 
 
 def links(body: str) -> tuple[str, ...]:

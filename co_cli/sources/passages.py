@@ -1,33 +1,177 @@
 """A note into passages: a memory is one, an article is cut where its author cut it.
 
-Sections follow headings; a long section splits between paragraphs, never inside a code block, and knows its lines.
+Sections follow headings; how a long one is cut says `cutting`. Each passage is a stretch of the note's own text, knows
+its lines and its headings, and stands between its neighbours in the list. Somebody else may propose the cuts, as line
+numbers and nothing more; what is wrong with them is a reason to do without.
 """
 
 from __future__ import annotations
 
-from co_cli.notes.markdown import FENCE, headings
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+
+from co_cli.notes.markdown import Block
 from co_cli.notes.note import Note
+from co_cli.sources.cutting import LONGEST, WHOLE, Body, Rule, blocks_of, cut, read_body
+from co_cli.sources.sentences import first_words, last_words
 from co_cli.values import Passage
 
-LONGEST = 2_000
-"""Characters; a section beyond that is split at a blank line, or failing that at a line."""
-HARD_LIMIT = 8_000
+__all__ = ["LONGEST", "Boundaries", "Lines", "passages_of", "what_is_wrong"]
+
+Lines = tuple[int, int]
+"""The first and the last line, counted from 1 in the note's body."""
+Boundaries = Callable[[Note], Sequence[Lines] | None]
+"""Proposes where to cut a note; None: as we do ourselves."""
+LONGEST_PROPOSED = WHOLE
+"""Characters of a passage that was proposed by somebody else."""
+RULE = Rule()
 
 
-def passages_of(note: Note) -> list[Passage]:
-    lines = note.body.split("\n")
+def passages_of(note: Note, boundaries: Boundaries | None = None, rule: Rule = RULE) -> list[Passage]:
+    body = read_body(note.body)
     if note.source == "memory":
-        return [_passage(note, lines, 0, len(lines), "")]
+        return [_of_lines(note, body, 0, len(body.lines))]
+    if note.source == "skill":
+        from co_cli.sources.skill import skill_passage  # few notes are skills
+
+        return [skill_passage(note)]
+    proposed = _proposed(note, body, boundaries) if boundaries else None
+    found = _sections(note, body, rule) if proposed is None else _as_proposed(note, body, proposed, rule)
+    return _side_by_side(found, rule.neighbours) or [_of_lines(note, body, 0, len(body.lines))]
+
+
+def what_is_wrong(ranges: Sequence[Lines], lines: Sequence[str]) -> str:
+    """Why these ranges are no way to cut these lines; empty if they are one."""
+    expected = 1
+    for first, last in ranges:
+        if not 1 <= first <= last <= len(lines):
+            return f"lines {first}-{last} of {len(lines)}"
+        if first < expected:
+            return f"line {first} comes after line {expected - 1}"
+        if any(line.strip() for line in lines[expected - 1 : first - 1]):
+            return f"lines {expected}-{first - 1} are left out"
+        shown = lines[first - 1 : last]
+        longest = max(map(len, shown))
+        beside = sum(map(len, shown)) - longest
+        if beside > LONGEST_PROPOSED or (longest <= LONGEST_PROPOSED < longest + beside):
+            return f"lines {first}-{last} are more than {LONGEST_PROPOSED:,} characters"
+        if not any(line.strip() for line in shown):
+            return f"lines {first}-{last} are blank"
+        expected = last + 1
+    if any(line.strip() for line in lines[expected - 1 :]):
+        return f"lines {expected}-{len(lines)} are left out"
+    return "" if ranges else "no lines at all"
+
+
+def _side_by_side(passages: list[Passage], count: int) -> list[Passage]:
+    """Each with the last words of the one before it and the first words of the one behind: searched, and not shown.
+
+    A heading that stands alone has no words for others.
+    """
+    if not count or len(passages) < 2:
+        return passages
+    texts = [passage.text if "\n" in passage.text or passage.text[:1] != "#" else "" for passage in passages]
+    found: list[Passage] = []
+    for place, passage in enumerate(passages):
+        before = last_words(texts[place - 1], count) if place else ""
+        before = "" if passage.text.startswith(before) else before  # where it is said again
+        behind = first_words(texts[place + 1], count) if place + 1 < len(passages) else ""
+        context = "\n".join(part for part in (passage.context, before, behind) if part)
+        found.append(passage._replace(context=context))
+    return found
+
+
+def _sections(note: Note, body: Body, rule: Rule) -> list[Passage]:
+    """Cut at headings. A heading with nothing under it goes with what follows, or stands alone if that is a sibling."""
     found: list[Passage] = []
     path: list[tuple[int, str]] = []
-    start, heading = 0, ""
-    for mark in headings(lines):
-        alone = bool(path) and mark.level <= path[-1][0]
-        found += _split(note, lines, start, mark.line, heading, bool(path), alone)
-        path = [(level, text) for level, text in path if level < mark.level] + [(mark.level, mark.text)]
-        start, heading = mark.line, _heading_path(path, note.title)
-    found += _split(note, lines, start, len(lines), heading, bool(path), True)
-    return found or [_passage(note, lines, 0, len(lines), "")]
+    heading, first = "", -1  # the line from which on there were only headings
+    section: list[Block] = []
+    above: Block | None = None
+
+    def close(following: int) -> None:
+        nonlocal section, first
+        if section:
+            for place, stretch in enumerate(cut(body, section, rule)):
+                start = first if place == 0 and first >= 0 else _line_at(body, stretch.start)
+                found.append(_passage(note, body, stretch.start, stretch.end, start, heading, stretch.context))
+        elif above and above.end > above.start and ((heading and following <= above.level) or following == 0):
+            start, end = body.span(above.start, above.end)
+            found.append(_passage(note, body, start, end, first, heading))
+        else:
+            return
+        section, first = [], -1
+
+    for block in blocks_of(body, note.path, note.sections):
+        if block.kind != "heading":
+            section.append(block)
+            continue
+        close(block.level)
+        first = block.start if first < 0 else first
+        above = block
+        path = _below(path, block)
+        heading = _heading_path(path, note.title)
+    close(0)
+    return found
+
+
+def _proposed(note: Note, body: Body, boundaries: Boundaries) -> Sequence[Lines] | None:
+    """What somebody else proposes, if it can be used."""
+    ranges = boundaries(note)
+    if ranges is None:
+        return None
+    wrong = what_is_wrong(ranges, body.lines)
+    if wrong:
+        import logging  # slow to import, and rarely needed
+
+        logging.getLogger("co_cli").warning("%s is cut without a proposal: %s", note.path, wrong)
+        return None
+    return ranges
+
+
+def _as_proposed(note: Note, body: Body, ranges: Sequence[Lines], rule: Rule) -> list[Passage]:
+    """Each with the headings above its text; headings that a range begins with are not part of its text."""
+    marks = [block for block in blocks_of(body, note.path, note.sections) if block.kind == "heading"]
+    found: list[Passage] = []
+    path: list[tuple[int, str]] = []
+    place = 0
+    for first, last in ranges:
+        start = first - 1
+        while start < last:
+            if place < len(marks) and marks[place].start <= start:
+                path = _below(path, marks[place])
+                start = max(start, marks[place].end)
+                place += 1
+            elif body.lines[start].strip():
+                break
+            else:
+                start += 1
+        heading = _heading_path(path, note.title)
+        if start >= last or not any(line.strip() for line in body.lines[start:last]):
+            start = first - 1  # nothing but headings
+        for number, passage in enumerate(_short_enough(note, body, start, last, rule)):
+            top = note.body_line + first - 1 if number == 0 else passage.first_line
+            found.append(passage._replace(first_line=top, heading=heading))
+        while place < len(marks) and marks[place].start < last:
+            path = _below(path, marks[place])
+            place += 1
+    return found
+
+
+def _short_enough(note: Note, body: Body, first: int, end: int, rule: Rule) -> list[Passage]:
+    """These lines as one passage; where one of them is too long for that, nobody could propose better: cut as ever."""
+    whole = _of_lines(note, body, first, end)
+    if len(whole.text) <= LONGEST_PROPOSED + end - first:
+        return [whole]
+    lines = whole.first_line - note.body_line, whole.last_line - note.body_line + 1
+    return [
+        _passage(note, body, stretch.start, stretch.end, _line_at(body, stretch.start), "")
+        for stretch in cut(body, [Block("paragraph", *lines)], rule)
+    ]
+
+
+def _below(path: list[tuple[int, str]], block: Block) -> list[tuple[int, str]]:
+    return [(level, text) for level, text in path if level < block.level] + [(block.level, block.text)]
 
 
 def _heading_path(path: list[tuple[int, str]], title: str) -> str:
@@ -38,44 +182,24 @@ def _heading_path(path: list[tuple[int, str]], title: str) -> str:
     return " > ".join(texts)
 
 
-def _split(
-    note: Note, lines: list[str], start: int, end: int, heading: str, headed: bool, alone: bool
-) -> list[Passage]:
-    """The lines start..end as one or more passages. `headed`: the first of them is the heading.
-
-    Nothing but a heading is a passage only if it stands `alone`: those with sections below are found through these.
-    """
-    body = start + 1 if headed else start
-    if not any(line.strip() for line in lines[body:end]):
-        return [_passage(note, lines, start, start + 1, heading)] if alone and heading else []
-    found: list[Passage] = []
-    first, size, fence, gap = body, 0, "", -1
-    for number in range(body, end):
-        line = lines[number]
-        mark = FENCE.match(line)
-        if mark and not fence:
-            fence = mark[1]
-        elif mark and mark[1][0] == fence[0] and len(mark[1]) >= len(fence):
-            fence = ""
-        if not line.strip() and not fence:
-            gap = number
-        size += len(line) + 1
-        if (size > LONGEST and first < gap < number) or (size > HARD_LIMIT and number > first):
-            cut = gap if first < gap < number else number
-            found.append(_passage(note, lines, first, cut, heading, headed=first == body > start))
-            first, gap = cut, -1
-            size = sum(len(rest) + 1 for rest in lines[first : number + 1])
-    if any(line.strip() for line in lines[first:end]):
-        found.append(_passage(note, lines, first, end, heading, headed=first == body > start))
-    return found
-
-
-def _passage(note: Note, lines: list[str], start: int, end: int, heading: str, headed: bool = False) -> Passage:
-    """Without blank lines around it. Its heading is not part of its text, but its lines begin there."""
-    first = start - 1 if headed else start
-    while start < end - 1 and not lines[start].strip():
-        start += 1
-    while end > start + 1 and not lines[end - 1].strip():
+def _of_lines(note: Note, body: Body, first: int, end: int) -> Passage:
+    """These lines as one passage, without blank lines around it."""
+    while first < end - 1 and not body.lines[first].strip():
+        first += 1
+    while end > first + 1 and not body.lines[end - 1].strip():
         end -= 1
-    text = "\n".join(lines[start:end]).strip("\n")
-    return Passage(text, note.body_line + (first if headed else start), note.body_line + max(end - 1, start), heading)
+    start, stop = body.span(first, end)
+    if body.text[start:stop].isspace():
+        stop = start
+    return _passage(note, body, start, stop, first, "")
+
+
+def _passage(note: Note, body: Body, start: int, end: int, first: int, heading: str, context: str = "") -> Passage:
+    """Its heading is not part of its text, but its lines begin there."""
+    text = body.text[start:end]
+    last = _line_at(body, max(start, end - 1))
+    return Passage(text, note.body_line + first, note.body_line + last, heading, context)
+
+
+def _line_at(body: Body, character: int) -> int:
+    return bisect_right(body.starts, character) - 1

@@ -1,10 +1,10 @@
-"""Links, inline tags and headings, and what only looks like them."""
+"""Blocks, headings, links and inline tags, and what only looks like them."""
 
 from __future__ import annotations
 
 import pytest
 
-from co_cli.notes.markdown import headings, inline_tags, links
+from co_cli.notes.markdown import blocks, headings, inline_tags, links
 
 
 @pytest.mark.parametrize(
@@ -60,3 +60,36 @@ def test_headings_know_their_level_text_and_line() -> None:
 def test_an_unclosed_fence_reaches_to_the_end() -> None:
     assert list(headings(["```", "# no", "", "# no"])) == []
     assert inline_tags("```\n#no\n") == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("one\ntwo\n\nthree", ["paragraph 1-2", "paragraph 4-4"]),
+        ("one\n# two\nthree", ["paragraph 1-1", "heading 2-2", "paragraph 3-3"]),
+        ("Title\n===\ntext", ["heading 1-2", "paragraph 3-3"]),
+        ("Part\n---\ntext", ["heading 1-2", "paragraph 3-3"]),
+        ("two\nlines\n---\ntext", ["paragraph 1-4"]),
+        ("\n---\n\ntext", ["paragraph 2-2", "paragraph 4-4"]),
+        ("> said\n---", ["paragraph 1-2"]),
+        ("```\na\n\n# b\n```\nc", ["code 1-5", "paragraph 6-6"]),
+        ("```\na\n```python\nb\n```\nc", ["code 1-5", "paragraph 6-6"]),
+        ("~~~\na\n```\n", ["code 1-4"]),
+        ("    a\n\n\tb\n\nc", ["code 1-3", "paragraph 5-5"]),
+        ("text\n    goes on", ["paragraph 1-2"]),
+        ("- a\n- b\n\n- c\n\ntext", ["list 1-4", "paragraph 6-6"]),
+        ("- a\n\n  more\n\n      code\nlazy", ["list 1-6"]),
+        ("- a\ngoes on\n1. b\n# c", ["list 1-3", "heading 4-4"]),
+        ("1. a\n   ```\n   x\n\n   # y\n   ```\n2. b", ["list 1-7"]),
+        ("- a\n  ```\n  x\n\ntext", ["list 1-3", "paragraph 5-5"]),
+        ("* * *\n- - -", ["paragraph 1-2"]),
+        ("text\n- a", ["paragraph 1-1", "list 2-2"]),
+        ("| a | b |\n|---|:-:|\n| 1 | 2 |\ntext", ["table 1-3", "paragraph 4-4"]),
+        ("so:\na | b\n- | -\n1 | 2", ["paragraph 1-1", "table 2-4"]),
+        ("a | b\nno table", ["paragraph 1-2"]),
+        ("#tag\n#", ["paragraph 1-2"]),
+        ("", []),
+    ],
+)
+def test_blocks_are_what_an_author_wrote_as_one_thing(text: str, kinds: list[str]) -> None:
+    assert [f"{block.kind} {block.start + 1}-{block.end}" for block in blocks(text.split("\n"))] == kinds

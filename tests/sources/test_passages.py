@@ -1,20 +1,52 @@
-"""A memory is one passage; an article is cut where its author cut it."""
+"""A memory is one passage; an article is cut where its author cut it, and nothing of it is lost."""
 
 from __future__ import annotations
 
+import logging
+from itertools import pairwise
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from co_cli.notes.markdown import blocks
 from co_cli.notes.note import Note, read_note
-from co_cli.sources.passages import HARD_LIMIT, LONGEST, passages_of
+from co_cli.sources.cutting import LONGEST, WHOLE, Rule, cut, read_body
+from co_cli.sources.documents import read_document
+from co_cli.sources.documents_outline import outline
+from co_cli.sources.passages import Lines, passages_of, what_is_wrong
+from co_cli.values import Passage
 
-LINE = st.sampled_from(
-    ["", "# One", "## Two", "### Three", "words of a line", "```", "~~~", "- item", "x" * 300, "# One # ", "    code"]
+MARKS = (
+    "# One|## Two|### Three|# One #|#tag|```|~~~|```python|- item|  - inner|1. first|    code|> said|---|===|***|* * *"
 )
+WORDS = (
+    "words of a line|A sentence. Another one! And e.g. a third?|彼は言った。そうです。|a / b|[x]: y|<b>|é\u2028x|\ttab"
+)
+LINE = st.sampled_from(
+    [
+        *MARKS.split("|"),
+        *WORDS.split("|"),
+        *("", "", "| a | b |", "|---|:-:|"),
+        *("x" * 300, "Oaks live. " * 30, "語" * 400),
+    ]
+)
+TEXT = st.one_of(st.lists(LINE, max_size=60).map("\n".join), st.text(alphabet="a.#-`|> \n\t。é", max_size=300))
+RULES = st.sampled_from([Rule(), Rule(80, 160, 0), Rule(80, 80, 1), Rule(200, 400, 2), Rule(1, 1, 1)])
 
 
 def article(body: str, head: str = "") -> Note:
     return read_note("articles/a.md", (head + body).encode())
+
+
+def texts_of(body: str, rule: Rule | None = None) -> list[str]:
+    return [passage.text for passage in passages_of(article(body), rule=rule or Rule())]
+
+
+def shown(note: Note, passage: Passage) -> str:
+    """What stands on a passage's lines."""
+    lines = note.body.split("\n")
+    return "\n".join(lines[passage.first_line - note.body_line : passage.last_line - note.body_line + 1])
 
 
 def test_a_memory_is_one_passage_whatever_its_headings() -> None:
@@ -33,11 +65,21 @@ def test_an_article_is_cut_at_its_headings_and_knows_its_lines() -> None:
         "---\ntitle: Guide\n---\n",
     )
 
-    assert [tuple(passage) for passage in passages_of(note)] == [
+    assert [tuple(passage)[:4] for passage in passages_of(note)] == [
         ("Intro.", 4, 4, ""),
         ("Blue first.", 6, 8, "Deploys"),
         ("Green again.", 10, 12, "Deploys > Rolling back"),
         ("Party.", 14, 15, "After"),
+    ]
+
+
+def test_underlined_lines_are_headings_too() -> None:
+    note = article("Deploys\n=======\n\nBlue first.\n\nRolling back\n---\n\nGreen again.\n")
+
+    assert note.title == "Deploys"
+    assert [tuple(passage)[:4] for passage in passages_of(note)] == [
+        ("Blue first.", 1, 4, ""),
+        ("Green again.", 6, 9, "Rolling back"),
     ]
 
 
@@ -47,43 +89,316 @@ def test_a_heading_that_repeats_the_title_is_not_repeated_in_the_path() -> None:
     assert [passage.heading for passage in passages_of(note)] == ["", "Blue"]
 
 
-def test_a_heading_with_nothing_under_it_is_no_passage() -> None:
-    assert [passage.text for passage in passages_of(article("# A\n\n# B\n\ntext\n"))] == ["text"]
+def test_headings_with_nothing_under_them_open_with_what_follows() -> None:
+    note = article("# A\n\n## B\n\n### C\n\ntext\n")
+
+    assert [tuple(passage)[:4] for passage in passages_of(note)] == [("text", 1, 7, "B > C")]
 
 
-def test_a_long_section_is_cut_between_paragraphs_and_never_inside_code() -> None:
-    paragraph = "word " * 100 + "\n\n"
-    code = "```\n" + "code line\n\n" * 150 + "```\n\n"
-    note = article("# Long\n\n" + paragraph * 3 + code + paragraph * 6)
+def test_a_heading_with_nothing_under_it_is_a_passage_where_a_sibling_follows() -> None:
+    assert texts_of("# T\n\n## To do\n\n## Done\n\ntext\n\n## Later\n") == ["## To do", "text", "## Later"]
+
+
+@pytest.mark.parametrize("body", ["", "\n\n", " \t\n"])
+def test_an_empty_article_is_still_one_passage(body: str) -> None:
+    assert texts_of(body) == [""]
+
+
+def test_a_long_section_is_cut_between_its_blocks_into_passages_of_like_length() -> None:
+    paragraph = "word " * 50
+
+    passages = texts_of("# Long\n\n" + f"{paragraph}\n\n" * 5)
+
+    assert passages == ["\n\n".join([paragraph] * 3).rstrip(), "\n\n".join([paragraph] * 2).rstrip()]
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "```\n" + "code line\n\n" * 300 + "```",
+        "| a | b |\n|---|---|\n" + "| cell | another cell |\n" * 150,
+        "- an item of the list\n\n  and its second paragraph\n" * 70,
+        "1. first\n\n   ```\n" + "   code\n\n" * 400 + "   ```\n2. second",
+    ],
+    ids=["code", "table", "list", "code in a list"],
+)
+def test_code_tables_and_lists_stay_whole_beyond_the_length_of_a_passage(block: str) -> None:
+    assert LONGEST < len(block) <= WHOLE
+    before, after = "word " * 150, "more " * 150
+
+    assert texts_of(f"# Long\n\n{before}\n\n{block}\n\n{after}\n") == [before.rstrip(), block.rstrip(), after.rstrip()]
+
+
+def test_what_announces_a_block_stays_with_it() -> None:
+    filler, code = "word " * 100, "```\n" + "code\n" * 50 + "```"
+
+    passages = texts_of(f"{filler}\n\nLike this:\n\n{code}\n\n{filler}\n")
+
+    assert any(passage.startswith("Like this:\n\n```") for passage in passages)
+
+
+def test_a_long_paragraph_is_cut_at_sentence_ends_and_says_a_sentence_again() -> None:
+    said = [f"This is sentence number {number}, as Dr. Oak said, e.g. Yesterday." for number in range(25)]
+    note = article(" ".join(said))
+
+    passages = passages_of(note)
+
+    assert len(passages) == 2
+    assert all(passage.text.startswith("This is") and passage.text.endswith("Yesterday.") for passage in passages)
+    last = passages[0].text.rpartition("This is")[2]
+    assert passages[1].text.startswith(f"This is{last}")
+    assert [(passage.first_line, passage.last_line) for passage in passages] == [(1, 1), (1, 1)]
+
+
+def test_what_is_said_again_stands_on_the_lines_of_the_passage() -> None:
+    note = article("\n".join(f"This is sentence {number},\nand it goes on here." for number in range(100)))
+
+    passages = passages_of(note)
+
+    assert len(passages) > 1
+    assert all(one.last_line >= other.first_line for one, other in pairwise(passages))
+    assert all(passage.text in shown(note, passage) for passage in passages)
+
+
+def test_text_without_spaces_is_cut_at_its_own_sentence_ends() -> None:
+    passages = texts_of("彼は毎朝その森を歩いていたと言った。" * 300)
+
+    assert len(passages) > 2
+    assert all(passage.endswith("。") and passage.startswith("彼") for passage in passages)
+
+
+def test_a_long_list_is_cut_between_its_outermost_items() -> None:
+    item = "- an item of some length, which has\n  - an inner item\n\n  and a second paragraph\n"
+
+    passages = texts_of(item * 100)
+
+    assert len(passages) > 2
+    assert all(passage.startswith("- an item") and passage.endswith("paragraph") for passage in passages)
+
+
+def test_a_long_table_is_cut_between_its_rows_and_its_header_is_searched_with_each_passage() -> None:
+    note = article("| city | people |\n|---|---|\n" + "".join(f"| Oakham {n} | 10,922 |\n" for n in range(400)))
 
     passages = passages_of(note)
 
     assert len(passages) > 2
+    assert "| city | people |" not in passages[0].context
+    assert all(passage.context.startswith("| city | people |\n") for passage in passages[1:])
+    assert all(passage.text.endswith("10,922 |") and passage.text in shown(note, passage) for passage in passages)
+
+
+def test_a_passage_is_searched_with_the_nearest_sentences_of_its_neighbours() -> None:
+    note = article(
+        "# A\n\nOaks live very long. So they say here.\n\n## B\n\nElms.\n\n## C\n\nFew birches are left. The end.\n"
+    )
+
+    assert [passage.context for passage in passages_of(note)] == [
+        "Elms.",
+        "So they say here.\nFew birches are left.",
+        "Elms.",
+    ]
+
+
+def test_a_heading_that_stands_alone_is_nobodys_context() -> None:
+    note = article("# A\n\nOaks live long.\n\n## Empty ending\n")
+
+    assert [(passage.text, passage.context) for passage in passages_of(note)] == [
+        ("Oaks live long.", ""),
+        ("## Empty ending", "Oaks live long."),
+    ]
+
+
+def test_long_code_is_cut_at_blank_lines() -> None:
+    function = "def oak():\n    return 1\n    # more\n\n"
+
+    passages = texts_of("```python\n" + function * 200 + "```\n")
+
+    assert len(passages) > 2
+    assert all(passage.startswith("def oak") for passage in passages[1:-1])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x" * 2_000_000,
+        "word " * 400_000,
+        "A b c. " * 50_000,
+        "你好吗朋友。" * 50_000,
+        ". " * 200_000,
+        "a." + " " * 2_000_000 + "b",
+        "line of text\n" * 100_000,
+        "- item\n" * 100_000,
+        "- a\n\n```\n" * 30_000,
+        "|a|b|\n|-|-|\n" + "|1|2|\n" * 100_000,
+        "```\n" + "code\n\n" * 50_000,
+        "# h\n" * 100_000,
+        "    x\n\n" * 50_000,
+        "a\n---\n" * 10_000,
+    ],
+    ids=lambda text: f"{text[:8]!r}",
+)
+def test_a_huge_document_is_cut_in_one_pass(text: str) -> None:
+    """Not timed: two passes over all of it for each passage would take minutes."""
+    passages = passages_of(article(text))
+
+    assert max(len(passage.text) for passage in passages) <= WHOLE
+    assert passages[-1].last_line == len(text.rstrip().split("\n"))
+
+
+@given(body=TEXT, head=st.sampled_from(["", "---\na: 1\n---\n"]), rule=RULES)
+def test_nothing_is_lost_and_every_passage_stands_on_its_lines(body: str, head: str, rule: Rule) -> None:
+    note = article(body, head)
+    lines = note.body.split("\n")
+
+    passages = passages_of(note, rule=rule)
+
+    assert passages == passages_of(note, rule=rule)
+    covered: set[int] = set()
     for passage in passages:
-        assert passage.text.count("```") % 2 == 0
-        assert passage.heading == ""
-    assert all(len(passage.text) <= LONGEST + 600 for passage in passages if "```" not in passage.text)
+        assert passage.text in shown(note, passage)
+        assert passage.text.strip() or not note.body.strip()
+        covered.update(range(passage.first_line, passage.last_line + 1))
+    assert [number for number, line in enumerate(lines, note.body_line) if line.strip() and number not in covered] == []
+    for one, other in pairwise(passages):
+        assert one.first_line <= other.first_line
+        assert one.last_line <= other.last_line
 
 
-def test_an_empty_article_is_still_one_passage() -> None:
-    assert [passage.text for passage in passages_of(article(""))] == [""]
+@given(text=TEXT, rule=RULES)
+def test_every_letter_of_a_section_is_in_one_of_its_stretches(text: str, rule: Rule) -> None:
+    body = read_body(text)
+    section = [block for block in blocks(body.lines) if block.kind != "heading"]
+
+    stretches = cut(body, section, rule)
+
+    covered: set[int] = set()
+    for stretch in stretches:
+        covered.update(range(stretch.start, stretch.end))
+    said = {place for block in section for place in range(*body.span(block.start, block.end)) if text[place].strip()}
+    assert said <= covered
+    for one, other in pairwise(stretches):
+        assert one.start < other.start
+        assert one.end < other.end
+    longest = max(rule.longest * 1.2, rule.whole) + 1
+    assert all(stretch.end - stretch.start <= longest for stretch in stretches)
 
 
-@given(lines=st.lists(LINE, max_size=60), head=st.sampled_from(["", "---\na: 1\n---\n"]))
-def test_every_line_of_an_article_is_in_exactly_one_passage(lines: list[str], head: str) -> None:
-    note = article("\n".join(lines), head)
-    file_lines = (head + "\n".join(lines)).split("\n")
+BODY = "# A\n\nfirst\n\n## B\n\nsecond\n\nthird\n"
+
+
+@pytest.mark.parametrize(
+    ("ranges", "expected"),
+    [
+        ([(1, 3), (5, 9)], [("first", 1, 3, ""), ("second\n\nthird", 5, 9, "B")]),
+        ([(1, 4), (5, 8), (9, 10)], [("first", 1, 3, ""), ("second", 5, 7, "B"), ("third", 9, 9, "B")]),
+        ([(1, 7), (9, 9)], [("first\n\n## B\n\nsecond", 1, 7, ""), ("third", 9, 9, "B")]),
+        ([(1, 4), (5, 5), (7, 9)], [("first", 1, 3, ""), ("## B", 5, 5, "B"), ("second\n\nthird", 7, 9, "B")]),
+        ([(1, 1), (3, 10)], [("# A", 1, 1, ""), ("first\n\n## B\n\nsecond\n\nthird", 3, 9, "")]),
+    ],
+)
+def test_somebody_else_may_propose_the_lines_and_the_text_is_the_documents_own(
+    ranges: list[Lines], expected: list[tuple[str, int, int, str]]
+) -> None:
+    assert [tuple(passage)[:4] for passage in passages_of(article(BODY), boundaries=lambda note: ranges)] == expected
+
+
+@pytest.mark.parametrize(
+    ("ranges", "wrong"),
+    [
+        ([], "lines 1-10 are left out"),
+        ([(1, 9), (9, 10)], "line 9 comes after line 9"),
+        ([(5, 9), (1, 4)], "lines 1-4 are left out"),
+        ([(1, 3), (7, 9)], "lines 4-6 are left out"),
+        ([(1, 7)], "lines 8-10 are left out"),
+        ([(0, 9)], "lines 0-9 of 10"),
+        ([(1, 11)], "lines 1-11 of 10"),
+        ([(3, 1)], "lines 3-1 of 10"),
+        ([(1, 3), (4, 4), (5, 9)], "lines 4-4 are blank"),
+    ],
+)
+def test_a_proposal_that_is_wrong_is_no_reason_to_cut_otherwise(
+    ranges: list[Lines], wrong: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    note = article(BODY)
+
+    with caplog.at_level(logging.WARNING, "co_cli"):
+        assert passages_of(note, boundaries=lambda note: ranges) == passages_of(note)
+
+    assert what_is_wrong(ranges, note.body.split("\n")) == wrong
+    assert wrong in caplog.text
+
+
+def test_a_proposed_passage_may_not_be_as_long_as_a_book() -> None:
+    assert "more than 4,000 characters" in what_is_wrong([(1, 300)], ["x" * 50] * 300)
+
+
+def test_a_line_that_is_too_long_for_any_proposal_is_cut_as_ever() -> None:
+    note = article("# A\n\n" + "Oaks live very long here. " * 400 + "\n\nlast")
+
+    passages = passages_of(note, boundaries=lambda note: [(1, 3), (5, 5)])
+
+    assert len(passages) > 5
+    assert [(one.first_line, one.last_line) for one in (*passages[:2], *passages[-2:])] == [
+        (1, 3),
+        (3, 3),
+        (3, 3),
+        (5, 5),
+    ]
+    assert all(one.text in shown(note, one) and len(one.text) <= LONGEST * 1.2 for one in passages)
+
+
+@given(body=TEXT, cuts=st.sets(st.integers(1, 60)))
+def test_a_good_proposal_loses_nothing(body: str, cuts: set[int]) -> None:
+    note = article(body)
+    lines = note.body.split("\n")
+    edges = [0, *sorted(cut for cut in cuts if cut < len(lines)), len(lines)]
+    ranges = [(first + 1, last) for first, last in pairwise(edges) if any(line.strip() for line in lines[first:last])]
+
+    passages = passages_of(note, boundaries=lambda note: ranges or None)
+
+    covered = {line for one in passages for line in range(one.first_line, one.last_line + 1)}
+    assert all(number in covered for number, line in enumerate(lines, note.body_line) if line.strip())
+    assert all(passage.text in shown(note, passage) for passage in passages)
+
+
+def read(name: str, text: str) -> Note:
+    """As a folder's document is read, which need not be Markdown."""
+    document = read_document(name, text.encode())
+    return article("")._replace(path=name, body=document.text, sections=document.headings, source="folder")
+
+
+def test_code_is_cut_between_its_functions_and_a_function_stays_whole() -> None:
+    lines = "".join(f"    # step {number}\n    moor({number})\n\n" for number in range(100))
+    note = read(
+        "harbour.py",
+        f"import os\n\n\n# ties up\ndef moor():\n{lines}\n\nclass Harbour:\n    def open(self):\n        pass\n",
+    )
 
     passages = passages_of(note)
 
-    covered: list[int] = []
-    for passage in passages:
-        assert 1 <= passage.first_line <= passage.last_line <= len(file_lines)
-        covered += range(passage.first_line, passage.last_line + 1)
-        for line in passage.text.split("\n"):
-            assert line in file_lines[passage.first_line - 1 : passage.last_line]
-        assert len(passage.text) <= HARD_LIMIT + 300
-    assert len(covered) == len(set(covered))
-    said = [number for number, line in enumerate(file_lines, 1) if line.strip() and number >= note.body_line]
-    missed = [file_lines[number - 1] for number in said if number not in covered]
-    assert all(line.lstrip().startswith("#") for line in missed)  # headings with nothing under them
+    assert [passage.heading for passage in passages] == ["", "def moor", "class Harbour", "class Harbour > def open"]
+    assert passages[1].text.startswith("# ties up\ndef moor():")
+    assert passages[1].text.endswith("moor(99)")
+    assert LONGEST < len(passages[1].text) <= WHOLE
+    assert all(passage.text in shown(note, passage) for passage in passages)
+
+
+def test_a_text_that_is_no_markdown_is_cut_at_its_own_headings_and_at_sentence_ends() -> None:
+    note = read("notes.rst", "Oaks\n~~~~\n\n" + "# of them there are many. " * 200 + "\n\nElms\n~~~~\n\nFew.\n")
+
+    passages = passages_of(note)
+
+    assert {passage.heading for passage in passages} == {"Oaks", "Elms"}
+    assert all(passage.text.endswith("many.") for passage in passages[:-1])
+
+
+@given(body=TEXT, name=st.sampled_from(["a.py", "a.txt", "a.rst", "a.json", "a.c", "a.org"]))
+def test_nothing_of_another_format_is_lost(body: str, name: str) -> None:
+    note = article("")._replace(path=name, body=body, sections=outline(name, body))
+
+    passages = passages_of(note)
+
+    covered = {line for one in passages for line in range(one.first_line, one.last_line + 1)}
+    assert all(number in covered for number, line in enumerate(body.split("\n"), note.body_line) if line.strip())
+    assert all(passage.text in shown(note, passage) for passage in passages)
+    assert all(passage.text.strip() for passage in passages) or not body.strip()

@@ -1,0 +1,68 @@
+"""`co sync` asks the model that the setting `boundaries_model` names where to cut, over HTTP; a search does not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from tests.chat_server import ChatServer, calls, fails
+from tests.command import Co
+from tests.vault import Vault
+
+LINES = [f"Line {number} says something about oaks and the weather of that year." for number in range(1, 61)]
+ANSWER = calls(
+    ("final_result", {"response": [{"first": 1, "last": 30}, {"first": 31, "last": 57}, {"first": 58, "last": 60}]})
+)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch, vault: Vault) -> Iterator[ChatServer]:
+    """The model is a server of ours on loopback."""
+    vault.write("articles/oaks.md", "\n".join(LINES))
+    with ChatServer() as server:
+        monkeypatch.setenv("OLLAMA_BASE_URL", server.url)
+        monkeypatch.setenv("CO_BOUNDARIES_MODEL", "ollama:qwen3")
+        yield server
+
+
+def lines_of(co: Co) -> list[int]:
+    return json.loads(co("search", "line 59", "--json", "--no-sync").out)["hits"][0]["lines"]
+
+
+def test_a_document_is_cut_where_the_model_says_and_is_not_asked_about_again(co: Co, server: ChatServer) -> None:
+    server.play(ANSWER)
+
+    assert co("sync").code == 0
+
+    assert lines_of(co) == [58, 60]
+    assert "60| Line 60" in server.said("user")
+    assert co("rebuild").code == 0
+    assert lines_of(co) == [58, 60]
+    assert len(server.requests) == 1
+
+
+def test_a_model_that_is_down_costs_nothing_but_its_proposal(co: Co, server: ChatServer) -> None:
+    server.play(fails(400))
+
+    assert co("sync").code == 0
+
+    assert lines_of(co) not in ([], [58, 60])
+
+
+def test_a_search_asks_no_model(co: Co, server: ChatServer) -> None:
+    assert co("search", "line 59").code == 0
+    assert server.requests == []
+
+
+def test_a_model_that_is_not_known_is_told_and_done_without(
+    co: Co, server: ChatServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("CO_BOUNDARIES_MODEL", "openai:gpt-5")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+    assert co("sync").code == 0
+
+    assert "documents are cut without a model: openai:gpt-5 cannot be used" in caplog.text
+    assert server.requests == []
