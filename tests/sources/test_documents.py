@@ -1,0 +1,379 @@
+"""Files that are text already: what is kept, in which encoding, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from co_cli.notes.note import NotTextError
+from co_cli.sources.documents import (
+    MOST_TEXT,
+    Document,
+    is_binary_name,
+    largest_size,
+    read_document,
+    wants_extra,
+)
+
+
+def read(name: str, content: str | bytes) -> Document:
+    return read_document(name, content.encode() if isinstance(content, str) else content)
+
+
+def refusal(name: str, content: str | bytes) -> str:
+    with pytest.raises(NotTextError) as refused:
+        read(name, content)
+    reason = str(refused.value)
+    assert "\n" not in reason
+    return reason
+
+
+def sections(document: Document) -> list[tuple[int, str, int]]:
+    """Level, text, and line from 1, as an editor counts."""
+    return [(found.level, found.text, found.line + 1) for found in document.headings or ()]
+
+
+@pytest.mark.parametrize(
+    "name",
+    "a.png photo.JPG b.tar.gz c.zip d.mp3 e.mp4 f.woff2 g.exe h.so i.pyc j.db l.parquet m.svg n.pem id_rsa".split(),
+)
+def test_a_binary_file_is_known_by_its_name_and_not_opened(name: str) -> None:
+    assert is_binary_name(f"some folder/{name}")
+    assert "binary" in refusal(name, "this would be text")
+
+
+@pytest.mark.parametrize(
+    "name", "a.txt b.py c.PDF d.docx e.html Makefile .profile f.unknown notes.2026 zip png.txt readme".split()
+)
+def test_a_name_that_may_hold_text_is_not_binary(name: str) -> None:
+    assert not is_binary_name(name)
+
+
+@pytest.mark.parametrize(
+    "name", "a.txt a.csv a.tsv a.json a.jsonl a.yaml a.toml a.ini a.xml a.rst a.org Makefile a.odd".split()
+)
+def test_text_stays_line_for_line_what_it_is(name: str) -> None:
+    content = '{"harbour": 1}\n\n  indented, with "quotes" <and> # signs\nlast line without an end'
+
+    document = read(name, content)
+
+    assert document.text == content
+    assert (document.title, document.metadata, document.problem) == (None, {}, None)
+    assert document.headings is not None  # it is no Markdown: a `#` begins no heading
+
+
+def test_line_ends_of_every_system_are_the_same_lines() -> None:
+    assert read("a.txt", "one\r\ntwo\r\n").text == read("a.txt", "one\rtwo\r").text == "one\ntwo\n"
+
+
+def test_what_a_terminal_would_obey_is_not_in_the_text() -> None:
+    document = read("a.log", "\x1b[31mred\x1b[0m\x07 alert\x9b2J\u2028same line\ud800".encode("utf-8", "surrogatepass"))
+
+    assert "\x1b" not in document.text
+    assert "red alert" in document.text
+    assert document.text.encode("utf-8")
+    assert len(document.text.splitlines()) == 1
+
+
+LETTER = (
+    "Grüße aus der Straße: über Äpfel und Öl für den Kapitän. Die Fähre fährt um fünf, schöne Brücken überall.\n" * 4
+)
+JAPANESE = "港の規則についての説明です。船は毎朝七時に出発します。雨の日は待合室を利用してください。\n" * 4
+RUSSIAN = "Правила порта: паром отправляется каждый день в семь часов утра. В дождь ждите в зале.\n" * 4
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [(LETTER, "latin-1"), (LETTER, "cp1252"), (JAPANESE, "shift_jis"), (JAPANESE, "euc_jp"), (RUSSIAN, "cp1251")],
+)
+def test_text_in_an_old_encoding_is_readable_and_says_so(text: str, encoding: str) -> None:
+    document = read("letter.txt", text.encode(encoding))
+
+    assert document.text == text
+    assert document.problem == "line 1: not UTF-8, read as what it looks like; save it as UTF-8"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig"])
+def test_a_byte_order_mark_says_the_encoding(encoding: str) -> None:
+    mark = {"utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff"}.get(encoding, b"")
+
+    assert read("a.txt", mark + LETTER.encode(encoding)).text == LETTER
+
+
+def test_a_broken_byte_in_utf_8_costs_one_letter_and_not_all_of_them() -> None:
+    data = LETTER.encode() + b"one broken \xe9 byte\n" + LETTER.encode()
+
+    document = read("a.txt", data)
+
+    assert document.text == data.decode("utf-8", "replace")
+    assert document.problem == "line 5: not valid UTF-8; save it as UTF-8"
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (bytes(range(256)) * 20, "not a text file"),
+        (b"\x89PNG\r\n\x1a\n" + b"\xff" * 50, "not a text file"),
+        (b"\xff\xfe" + bytes(range(256)) * 20, "not a text file"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600, "save it as .docx"),
+        (b"PK\x03\x04" + b"x" * 100, "not a text file"),
+    ],
+)
+@pytest.mark.parametrize("name", ["a.txt", "report.doc", "noending", "a.odd"])
+def test_bytes_that_are_no_text_are_refused_under_any_name(name: str, data: bytes, why: str) -> None:
+    assert why in refusal(name, data)
+
+
+def test_an_empty_text_is_a_text() -> None:
+    assert read("empty.txt", "").text == ""
+
+
+@pytest.mark.parametrize("name", ["package-lock.json", "web/yarn.lock", "Cargo.lock", "jquery.min.js", "app.js.map"])
+def test_what_tools_write_for_tools_is_refused_by_name(name: str) -> None:
+    assert "generated" in refusal(name, "{}")
+
+
+def test_minified_code_is_refused_and_long_prose_is_not() -> None:
+    minified = "function a(b){return b+1};var c=a(2);" * 2_000
+    transcript = "So I said to the ferryman that the tide was turning. " * 2_000
+
+    assert "generated" in refusal("app.js", minified)
+    assert "generated" in refusal("style.css", "a{b:c} " * 9_000)
+    assert read("talk.txt", transcript).text == transcript
+    assert read("messages.jsonl", json.dumps({"text": transcript})).text
+
+
+def test_encoded_data_is_no_prose_whatever_its_name() -> None:
+    assert "no words" in refusal("attachment.txt", "QUJD" * 10_000)
+
+
+def test_json_on_one_line_is_spread_over_lines() -> None:
+    document = read("export.json", json.dumps([{"place": f"Ünquay {number}"} for number in range(200)]))
+
+    assert '    "place": "Ünquay 7"\n' in document.text
+
+
+def test_too_much_text_is_refused_before_it_is_read() -> None:
+    assert "larger than 10 MB" in refusal("dump.sql", b"x" * (largest_size("dump.sql") + 1))
+    assert largest_size("book.pdf") > largest_size("book.txt")
+
+
+def test_a_document_longer_than_can_be_searched_says_where_it_ends() -> None:
+    document = read("log.txt", "a line of the log of the harbour\n" * (MOST_TEXT // 30))
+
+    assert MOST_TEXT - 40 < len(document.text) <= MOST_TEXT
+    assert document.text.endswith("harbour\n")
+    assert "only its first 151,515 lines" in (document.problem or "")
+
+
+PYTHON = '''#!/usr/bin/env python
+# a comment is no heading
+import os
+
+
+# Ties the boat.
+@knot
+def moor(boat):
+    # nor is this one
+    return boat
+
+
+class Harbour(Place):
+    """Where boats are."""
+
+    async def open(self):
+        pass
+'''
+
+
+def test_a_function_is_a_section_together_with_what_stands_above_it() -> None:
+    document = read("harbour.py", PYTHON)
+
+    assert document.text == PYTHON
+    assert sections(document) == [(1, "def moor", 6), (1, "class Harbour", 13), (2, "async def open", 16)]
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "found"),
+    [
+        ("a.go", "package a\n\n// Moor ties.\nfunc (b *Boat) Moor(x int) error {\n}\n", [(1, "Moor", 3)]),
+        (
+            "a.rs",
+            "pub struct Boat {\n}\n\nimpl Boat {\n    pub fn moor(&self) {}\n}\n",
+            [(1, "struct Boat", 1), (1, "impl Boat", 4), (2, "fn moor", 5)],
+        ),
+        (
+            "a.ts",
+            "export class Boat {\n}\nexport const moor = async (x: number) => {\n}\nif (x) {}\n",
+            [(1, "class Boat", 1), (1, "moor", 3)],
+        ),
+        (
+            "A.java",
+            "public class Boat {\n    public static void moor(int x) {\n    }\n}\n",
+            [(1, "class Boat", 1), (2, "moor", 2)],
+        ),
+        ("a.c", "#include <x.h>\nint moor(struct boat *b)\n{\n    if (b) return 1;\n}\n", [(1, "moor", 2)]),
+        ("a.sh", "#!/bin/sh\n# moors\nmoor() {\n  true\n}\n", [(1, "moor", 2)]),
+        ("a.sql", "-- boats\ncreate table boat (\n  id int\n);\n", [(1, "create table boat", 1)]),
+        ("a.toml", "# settings\n[tool.quay]\na = 1\n", [(1, "tool.quay", 1)]),
+        ("a.rst", "=====\nQuay\n=====\n\nText.\n\nPart\n----\n\nMore.\n", [(1, "Quay", 1), (2, "Part", 7)]),
+        ("a.txt", "The quay\n========\n\nText\n", [(1, "The quay", 1)]),
+        ("a.org", "* Quay\ntext\n** Part\n", [(1, "Quay", 1), (2, "Part", 3)]),
+        ("a.adoc", "= Quay\n\n== Part\n", [(1, "Quay", 1), (2, "Part", 3)]),
+        ("a.tex", "\\section{Quay}\ntext\n\\subsection*{Part}\n", [(2, "Quay", 1), (3, "Part", 3)]),
+        ("a.csv", "# a,b\n1,2\n", []),
+    ],
+)
+def test_each_format_marks_its_sections_in_its_own_way(name: str, code: str, found: list[tuple[int, str, int]]) -> None:
+    document = read(name, code)
+
+    assert document.text == code
+    assert sections(document) == found
+
+
+def test_of_a_page_the_main_text_is_kept_as_markdown() -> None:
+    page = """<html><head><title>Mooring | Harbour</title><script>var tracked = 1</script></head><body>
+    <nav><a href="/">Home</a> <a href="/fees">Fees</a></nav><main><h1>Mooring</h1><p>Use one long line from the middle
+    cleat, and see <a href="fees.html">what it costs</a> or <a href="https://tides.example/now">the tides</a>.</p>
+    <ul><li>rope</li><li>fender</li></ul><pre><code class="language-sh">moor --ring</code></pre>
+    <p>Then walk away slowly, for the line will stretch, and the boat comes back to you if you have hurried.</p></main>
+    <footer>All rights reserved</footer></body></html>"""
+
+    document = read("mooring.html", page)
+
+    assert document.title == "Mooring"
+    assert document.headings is None
+    for part in (
+        "# Mooring",
+        "- rope",
+        "```sh\nmoor --ring\n```",
+        "see what it costs or [the tides](https://tides.example/now)",
+    ):
+        assert part in document.text
+    for part in ("Home", "tracked", "All rights"):
+        assert part not in document.text
+
+
+def test_a_fragment_of_html_is_taken_whole() -> None:
+    rows = "".join(f"<tr><td>Berth {number}</td><td>{number} euro</td></tr>" for number in range(30))
+
+    document = read(
+        "fees.htm", f"<p>Short.</p><table><tr><th>Berth</th><th>Fee</th></tr>{rows}</table>".encode("latin-1")
+    )
+
+    assert "| Berth 29 | 29 euro |" in document.text
+    assert "Short." in document.text
+
+
+def test_a_very_large_page_is_read_in_a_simpler_way() -> None:
+    rows = "".join(f"<tr><td>Berth {number}</td><td><b>{number}</b> euro</td></tr>" for number in range(6_000))
+
+    document = read(
+        "fees.html", f"<title>Fees</title><h2>All fees</h2><p># Of 2026</p><ul><li>one</ul><table>{rows}</table>"
+    )
+
+    assert document.title == "Fees"
+    assert document.text.startswith("## All fees\n\n\\# Of 2026\n\n- one\n\nBerth 0 | 0 euro\n\nBerth 1 | 1 euro\n")
+    assert document.text.endswith("Berth 5999 | 5999 euro\n")
+
+
+def test_a_page_of_scripts_has_no_text() -> None:
+    assert "only scripts" in refusal(
+        "app.html", "<html><body><script>render()</script><div id=app></div></body></html>"
+    )
+
+
+def test_a_notebook_keeps_its_texts_its_code_and_what_was_printed() -> None:
+    cells = [
+        {"cell_type": "markdown", "source": ["# Tides\n", "Measured at the quay."]},
+        {
+            "cell_type": "code",
+            "source": "print(height)\n```",
+            "outputs": [
+                {"output_type": "stream", "text": ["4.2 metres\n"]},
+                {"output_type": "display_data", "data": {"image/png": "iVBORw0KGgo", "text/plain": "<Figure>"}},
+                {"output_type": "error", "ename": "TideError", "evalue": "too low", "traceback": ["\x1b[31m"]},
+                {"output_type": "stream", "text": "9" * 5_000},
+            ],
+        },
+    ]
+    notebook = {"cells": cells, "metadata": {"kernelspec": {"language": "python"}}, "nbformat": 4}
+
+    document = read("tides.ipynb", json.dumps(notebook))
+
+    assert document.text.startswith(
+        "# Tides\nMeasured at the quay.\n\n````python\nprint(height)\n```\n````\n\n```output\n4.2"
+    )
+    assert "TideError: too low" in document.text
+    assert "iVBOR" not in document.text
+    assert len(document.text) < 3_000
+    assert "not the JSON of a notebook" in refusal("a.ipynb", "{")
+    assert "not of a notebook" in refusal("a.ipynb", "[1]")
+
+
+def test_a_message_says_who_wrote_what_and_when() -> None:
+    message = (
+        "From: Ada <ada@quay.example>\nTo: Ben <ben@quay.example>\nSubject: =?utf-8?q?The_f=C3=A4hre?=\n"
+        "Date: Sun, 01 Mar 2026 09:30:00 +0100\nContent-Type: multipart/mixed; boundary=x\n\n"
+        "--x\nContent-Type: text/plain; charset=iso-8859-1\nContent-Transfer-Encoding: quoted-printable\n\n"
+        "It leaves at f=FCnf.\n--x\nContent-Type: application/pdf\nContent-Disposition: attachment; filename=plan.pdf\n"
+        "\nJVBERi0=\n--x--\n"
+    )
+
+    document = read("mail.eml", message)
+
+    assert document.title == "The fähre"
+    assert document.metadata == {
+        "author": "Ada <ada@quay.example>",
+        "to": "Ben <ben@quay.example>",
+        "created": "2026-03-01T09:30:00+01:00",
+    }
+    assert "It leaves at fünf." in document.text
+    assert "Attached: plan.pdf" in document.text
+    assert "not a message" in refusal("mail.eml", "hello\n")
+
+
+def test_a_message_in_html_only_is_read_as_its_text() -> None:
+    document = read("a.eml", "Subject: x\nContent-Type: text/html\n\n<style>a{}</style><p>Low <b>tide</b> at six.</p>")
+
+    assert document.text == "Low **tide** at six.\n"
+
+
+def test_rich_text_gives_its_letters() -> None:
+    rich = (
+        rb"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0 Helvetica;}}{\info{\title The quay}{\author Ada}}{\*\generator X;}"
+        rb"\f0\b Gr\'fc\'dfe\b0  from \u8364?\uc0\u26085  {\uc1\u-10179?\u-8704?}"
+        rb"\par Second {\i line}\tab x\cell y\row}"
+    )
+
+    document = read("a.rtf", rich)
+
+    assert document.title == "The quay"
+    assert document.metadata == {"author": "Ada"}
+    assert document.text == "Grüße from €日 😀\n\nSecond line\tx | y\n"
+    assert read("letter.doc", rich).text == document.text
+
+
+def test_only_a_pdf_asks_for_more_to_be_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pypdfium2", None)
+
+    assert wants_extra("a/b.PDF") == "co-cli[documents]"
+    assert [wants_extra(name) for name in ("a.txt", "a.docx", "a.xlsx", "a.epub", "a.odt", "a.rtf", "a.eml", "a")] == [
+        None
+    ] * 8
+    assert refusal("a.pdf", b"%PDF-1.4") == "PDF needs: pip install 'co-cli[documents]'"
+
+
+def test_knowing_about_documents_imports_no_reader() -> None:
+    code = "import sys; before = set(sys.modules); import co_cli.sources.documents; print(*set(sys.modules) - before)"
+    seen = set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+
+    assert {name for name in seen if name.startswith("co_cli.sources")} == {
+        "co_cli.sources",
+        "co_cli.sources.documents",
+        "co_cli.sources.documents_endings",
+    }
+    assert not seen & {"lxml", "zipfile", "json", "email", "subprocess", "charset_normalizer", "pypdfium2"}

@@ -1,0 +1,145 @@
+"""PDF files, read by the real reader in its process: pages, columns, passwords, scans, and files that never end."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from co_cli.notes.note import NotTextError
+from co_cli.sources import documents_pdf
+from co_cli.sources.documents import Document, read_document
+from tests.sources.document_files import assembled, lines_of, pdf
+
+pytest.importorskip("pypdfium2", reason="the extra `documents` is not installed")
+
+
+@pytest.fixture(autouse=True)
+def no_reader_is_left() -> Iterator[None]:
+    yield
+    documents_pdf.end_reader()
+
+
+def read(data: bytes) -> Document:
+    return read_document("a.pdf", data)
+
+
+def refusal(data: bytes) -> str:
+    with pytest.raises(NotTextError) as refused:
+        read(data)
+    return str(refused.value)
+
+
+@pytest.mark.parametrize("compressed", [True, False])
+def test_each_page_has_a_heading(compressed: bool) -> None:
+    pages = [lines_of("The ferry leaves at seven.\n# no heading"), lines_of("Lanterns (green) are lit at dusk: 5 €.")]
+
+    document = read(pdf(*pages, compressed=compressed, title="Ferry rules"))
+
+    assert document.title == "Ferry rules"
+    assert document.metadata == {"author": "Ada", "created": "2026-03-01T09:30:00+01:00", "pages": 2}
+    assert document.text == (
+        "## Page 1\n\nThe ferry leaves at seven.\n\\# no heading\n\n"
+        "## Page 2\n\nLanterns (green) are lit at dusk: 5 €.\n"
+    )
+    assert document.problem is None
+
+
+def test_two_columns_are_read_one_after_the_other() -> None:
+    left = [(60, 780 - 14 * line, f"left {line}") for line in range(3)]
+    right = [(320, 780 - 14 * line, f"right {line}") for line in range(3)]
+
+    words = read(pdf([*left, *right])).text.split()
+
+    assert " ".join(words) == "## Page 1 left 0 left 1 left 2 right 0 right 1 right 2"
+
+
+def test_scanned_pages_are_counted_and_blank_ones_are_not_missed() -> None:
+    document = read(pdf(lines_of("Words."), None, [], None))
+
+    assert document.text == "## Page 1\n\nWords.\n"
+    assert document.problem == "2 of 4 pages have no text (scanned?): `ocrmypdf` adds it"
+    assert document.metadata["pages"] == 4
+    assert refusal(pdf(None, None)) == "no text on its 2 pages (scanned?): `ocrmypdf` adds the text that it shows"
+
+
+def test_a_file_with_a_password_is_refused_and_one_that_opens_without_is_read() -> None:
+    pypdf = pytest.importorskip("pypdf", reason="it makes the encrypted file")
+    writers = [pypdf.PdfWriter(clone_from=io.BytesIO(pdf(lines_of("A secret berth.")))) for _ in range(2)]
+    writers[0].encrypt("needed", algorithm="RC4-128")
+    writers[1].encrypt("", owner_password="only to change it", algorithm="RC4-128")
+    locked, open_to_read = io.BytesIO(), io.BytesIO()
+    writers[0].write(locked)
+    writers[1].write(open_to_read)
+
+    assert refusal(locked.getvalue()) == "protected by a password: save a copy without one"
+    assert "A secret berth." in read(open_to_read.getvalue()).text
+
+
+@pytest.mark.parametrize("data", [b"", b"plain text", b"%PDF-1.4\n", b"%PDF-1.4\n" + b"\0" * 5_000, pdf([])[:60]])
+def test_what_is_no_pdf_is_refused(data: bytes) -> None:
+    assert refusal(data).startswith(("broken", "empty file"))
+
+
+def test_a_file_whose_table_is_broken_is_read_all_the_same() -> None:
+    assert "Words." in read(pdf(lines_of("Words.")).replace(b"startxref", b"startxxxx")).text
+
+
+def test_a_page_that_never_ends_costs_only_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents_pdf, "SECONDS_A_PAGE", 1.0)
+    started = time.monotonic()
+
+    document = read(endless())
+
+    assert time.monotonic() - started < 8
+    assert document.text == "## Page 1\n\nBefore.\n"
+    assert document.problem == "only 1 of 2 pages are read, the next one takes too long"
+    assert "Words." in read(pdf(lines_of("Words."))).text  # another process reads the next file
+
+
+def test_one_process_reads_many_files_and_ends_when_it_is_told() -> None:
+    read(pdf(lines_of("One.")))
+    first = documents_pdf._worker
+    read(pdf(lines_of("Two.")))
+
+    assert first is not None
+    assert documents_pdf._worker is first
+    documents_pdf.end_reader()
+    assert not first.alive
+
+
+def test_a_reader_that_was_killed_is_started_again() -> None:
+    read(pdf(lines_of("One.")))
+    worker = documents_pdf._worker
+    assert worker is not None
+    worker._process.kill()
+    worker._process.wait()
+
+    assert "Two." in read(pdf(lines_of("Two."))).text
+
+
+def endless() -> bytes:
+    """Two pages. The second draws a form that draws another one many times, which draws another one many times, …"""
+    depth, times = 12, 40
+    resources = b"<< /Font << /F 3 0 R >> /XObject << /X %d 0 R >> >>"
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Count 2 /Kids [5 0 R 7 0 R] >>",
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+        b"<< /Title (Endless) >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Resources %s /Contents 6 0 R >>" % (resources % 9),
+        _stream(b"", b"BT /F 12 Tf 60 700 Td (Before.) Tj ET"),
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Resources %s /Contents 8 0 R >>" % (resources % 9),
+        _stream(b"", b"/X Do"),
+    ]
+    for level in range(depth):
+        inner = b"/X Do " * times if level < depth - 1 else b"BT /F 1 Tf (x) Tj ET"
+        form = b"/Type /XObject /Subtype /Form /BBox [0 0 595 842] /Resources %s " % (resources % (10 + level))
+        objects.append(_stream(form, inner))
+    return assembled(objects)
+
+
+def _stream(entries: bytes, content: bytes) -> bytes:
+    return b"<< %s/Length %d >>\nstream\n%s\nendstream" % (entries, len(content), content)
