@@ -1,0 +1,114 @@
+"""`co history`."""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+from co_cli.activity.events import place_of
+from co_cli.cli.opening import find_note, open_knowledge_base, print_json, sync_first
+from co_cli.cli.terminal import Screen, age, printable, size_of
+from co_cli.errors import InvalidInputError, UnknownRefError
+from co_cli.index.knowledge_index import KnowledgeIndex
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.notes.moments import moment_text
+from co_cli.notes.refs import path_of, source_ref, without_lines
+from co_cli.service.history import Change, History, history_of
+
+SHORT_HASH = 10
+
+
+def add_history(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("ref", help="which note; one that was forgotten or deleted has a history too")
+    parser.add_argument("-n", "--limit", type=int, default=50, metavar="N", help="at most so many (default 50)")
+    parser.epilog = (
+        "What became of a note, newest first: when it came, changed, moved or went, as\n"
+        "the index saw it, and git's commits where the vault lies in a repository.\n\n"
+        "examples:\n  co history memory:blue-pool-first\n  co history article:runbooks/deploy --json\n"
+    )
+    parser.set_defaults(run=history)
+
+
+def history(options: argparse.Namespace) -> int:
+    if options.limit < 1:
+        raise InvalidInputError(f"--limit is at least 1, not {options.limit}")
+    now = time.time()
+    with open_knowledge_base(options) as kb:
+        sync_first(kb)
+        index, ref, title, path, lost = _place(kb, options.ref)
+        found = history_of(kb.activity, index, path, now, options.limit)
+        if lost is not None and not found.changes:
+            raise lost
+        if lost is not None and found.head:
+            ref, title = index.ref_of(found.path) or source_ref(found.path), found.head.title
+    if options.json:
+        print_json(as_object(found, ref, title))
+    else:
+        _show(Screen(), found, ref, title, now)
+    return 0 if found.changes else 1
+
+
+def _place(kb: KnowledgeBase, ref: str) -> tuple[KnowledgeIndex, str, str, str, UnknownRefError | None]:
+    """Index, ref, title and path; and of a note that is not there, the error to raise if nothing is known of it."""
+    try:
+        note = find_note(kb, ref)
+    except UnknownRefError as error:
+        asked = without_lines(ref.strip())
+        path = path_of(asked) or asked
+        return kb.index, source_ref(path), "", path, error
+    origins = {origin.root: origin for origin in kb.index.beside}
+    root, path = place_of(kb.file_of(note.ref), (kb.root, *origins))
+    return kb.index.of(origins[root]) if root in origins else kb.index, note.ref, note.title, path, None
+
+
+def as_object(found: History, ref: str, title: str) -> dict[str, object]:
+    head = found.head
+    return {
+        "ref": ref,
+        "title": title,
+        "path": found.path,
+        "hash": head.hash if head else None,
+        "updated": _moment(head.updated if head else None),
+        "gone": _moment(head.gone if head else None),
+        "recalls": head.recalls if head else 0,
+        "recalled": _moment(head.recalled if head else None),
+        "opens": head.opens if head else 0,
+        "opened": _moment(head.opened if head else None),
+        "changes": [{**change._asdict(), "at": moment_text(change.at)} for change in found.changes],
+        "left_out": found.problems,
+    }
+
+
+def _moment(seconds: float | None) -> str | None:
+    return None if seconds is None else moment_text(seconds)
+
+
+def _show(screen: Screen, found: History, ref: str, title: str, now: float) -> None:
+    screen.titled(title or found.path, ref)
+    head = found.head
+    if head and (head.recalls or head.opens):
+        last = max(head.recalled or 0.0, head.opened or 0.0)
+        used = f"recalled {head.recalls:,} x, opened {head.opens:,} x, last {age(moment_text(last), now)}"
+        screen.wrapped(used, "  ", style="dim")
+    if head and head.gone is not None:
+        screen.wrapped(f"not there since {moment_text(head.gone)}", "  ", style="dim")
+    for change in found.changes:
+        screen.wrapped(f"{moment_text(change.at)[:16].replace('T', ' ')}  {_told(change)}", "  ")
+    if not found.changes:
+        screen.line("  Nothing is known of its history yet.")
+    for problem in found.problems:
+        screen.wrapped(f"note: {problem}", style="yellow")
+
+
+def _told(change: Change) -> str:
+    if change.source == "git":
+        lines = ""
+        if change.lines_added is not None and change.lines_deleted is not None:
+            lines = f", +{change.lines_added} -{change.lines_deleted} lines"
+        commit, author = (change.hash or "")[:SHORT_HASH], printable(change.author or "")
+        return f"git {commit}  {printable(change.what)} ({author}{lines})"
+    details = [printable(f"from {change.before}")] if change.before else []
+    if change.size is not None and change.what != "removed":
+        grown = f", {change.grew:+,}" if change.grew else ""
+        details.append(f"{size_of(change.size)}{grown}")
+    return f"{change.what:<8}  {(change.hash or '')[:SHORT_HASH]}  {', '.join(details)}".rstrip()

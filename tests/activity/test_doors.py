@@ -1,0 +1,167 @@
+"""Every door tells activity.db what happens there: searches, openings, syncs and saves. A cold search pays little."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.tools.toolbox import Toolbox
+from tests.activity.conftest import rows
+from tests.command import Co
+from tests.house.test_cold_start import imported, slow
+from tests.vault import Vault
+
+
+@pytest.fixture(autouse=True)
+def notes(vault: Vault) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    vault.write("memories/elm.md", "Elms fall ill.")
+
+
+USES = "select path, recalls, opens from uses join documents on documents.id = document_id order by path"
+VERSIONS = "select path, what from versions join documents on documents.id = document_id order by versions.id"
+
+
+def test_a_search_counts_only_if_it_is_tracked(kb: KnowledgeBase, data_dir: Path) -> None:
+    kb.search("oaks")
+    kb.note("oak")
+    assert not (data_dir / "activity.db").exists()
+
+    kb.sync()
+    kb.search('"live long"', track=True)
+    kb.note("oak", track=True)
+
+    assert rows(kb.activity, USES) == [("memories/oak.md", 1, 1)]
+    assert rows(kb.activity, "select door from queries") == [("python",)]
+
+
+def test_syncs_saves_changes_and_removals_are_versions(kb: KnowledgeBase, vault: Vault) -> None:
+    kb.sync()
+    saved = kb.remember("Ashes burn well.", title="Ash")
+    kb.update(saved.ref, content="Ashes burn very well.")
+    kb.update(saved.ref, tags=["tree"])
+    kb.forget(saved.ref)
+    kb.restore(saved.ref)
+    vault.write("memories/oak.md", "Oaks live longer.")
+    kb.sync()
+
+    assert rows(kb.activity, VERSIONS) == [
+        ("memories/elm.md", "seen"),
+        ("memories/oak.md", "seen"),
+        ("memories/ash.md", "created"),
+        ("memories/ash.md", "updated"),
+        ("memories/ash.md", "updated"),
+        ("memories/ash.md", "removed"),
+        ("memories/ash.md", "restored"),
+        ("memories/oak.md", "updated"),
+    ]
+
+
+def test_a_sync_without_changes_touches_no_second_database(kb: KnowledgeBase, data_dir: Path) -> None:
+    kb.sync()
+    assert kb.activity.flush()
+    kb.activity.close()
+    before = (data_dir / "activity.db").stat().st_mtime_ns
+
+    kb.sync()
+    kb.close()
+
+    assert (data_dir / "activity.db").stat().st_mtime_ns == before
+
+
+def test_a_rebuild_adds_no_version(kb: KnowledgeBase) -> None:
+    kb.sync()
+    before = rows(kb.activity, VERSIONS)
+
+    kb.rebuild()
+
+    assert rows(kb.activity, VERSIONS) == before
+
+
+def test_an_agent_s_tools_recall_and_open(kb: KnowledgeBase) -> None:
+    kb.door = "mcp"
+    toolbox = Toolbox(kb)
+
+    toolbox.call("recall_memory", {"query": '"live long"'})
+    toolbox.call("read_note", {"ref": "memory:elm"})
+
+    assert rows(kb.activity, USES) == [("memories/elm.md", 0, 1), ("memories/oak.md", 1, 0)]
+    assert rows(kb.activity, "select door from queries") == [("mcp",)]
+
+
+def test_co_show_counts_as_an_opening(co: Co) -> None:
+    co("show", "oak")
+    co("show", "memory:oak", "--json")
+
+    assert co("history", "oak", "--json").json["opens"] == 2
+
+
+def test_what_is_read_in_place_has_a_history_and_a_use_of_its_own(co: Co, tmp_path: Path) -> None:
+    handbook = Vault(tmp_path / "handbook")
+    handbook.write("deploy.md", "# Deploys\n\nThe blue pool takes traffic first.")
+    assert co("add", str(handbook.root)).code == 0
+
+    assert co("search", '"blue pool takes traffic"').code == 0
+    handbook.write("deploy.md", "# Deploys\n\nThe green pool takes traffic first.")
+    co("search", '"green pool takes traffic"')
+
+    listed = co("stats", "--json").json["most_recalled"]
+    ref = listed[0]["ref"]
+    assert ref.startswith("folder:handbook")
+    assert listed[0]["recalls"] == 2
+    assert [change["what"] for change in co("history", ref, "--json").json["changes"]] == ["updated", "seen"]
+
+
+def test_activity_db_can_be_anything_and_no_search_or_save_fails(kb: KnowledgeBase, data_dir: Path) -> None:
+    (data_dir / "activity.db").mkdir(parents=True)
+
+    kb.sync()
+    assert kb.search("oaks", track=True).state == "found"
+    assert kb.remember("Ashes burn well.").outcome == "created"
+    kb.note("oak", track=True)
+
+    assert not kb.activity.flush()
+    assert kb.activity.dropped >= 3
+
+
+def test_the_doctor_looks_at_activity_db(co: Co, data_dir: Path) -> None:
+    co("sync")
+    assert "activity" not in co("doctor").out
+    (data_dir / "activity.db").write_bytes(b"not a database" * 500)
+
+    ran = co("doctor")
+
+    assert ran.code == 0
+    assert "activity.db was unusable; it is kept as" in ran.out
+
+
+def test_a_cold_search_opens_no_second_database_and_imports_nothing_slow(co: Co, data_dir: Path) -> None:
+    co("sync")
+    co("search", "oaks")
+    (data_dir / "activity.db").unlink()
+    (data_dir / "activity.spool").unlink()
+
+    ran = co.process("search", "oaks", "--no-sync", python=("-X", "importtime"))
+
+    seen = imported(ran)
+    assert ran.code == 0
+    assert "co_cli.activity.events" in seen
+    assert not seen & {"co_cli.activity.database", "co_cli.activity.background", "threading", "json", "ast"}
+    assert slow(seen) == []
+    assert not (data_dir / "activity.db").exists()
+    assert (data_dir / "activity.spool").read_bytes().count(b"\n") == 1
+
+
+def test_the_answer_is_out_before_anything_is_written_down(co: Co, data_dir: Path, vault: Vault) -> None:
+    co("sync")
+    (data_dir / "activity.spool").mkdir()  # writing it down fails
+    (data_dir / "activity.db").mkdir() if not (data_dir / "activity.db").exists() else None
+
+    ran = co.process("search", "oaks", "--json")
+
+    assert ran.code == 0
+    assert json.loads(ran.out)["state"] == "found"
+    assert ran.err == ""

@@ -1,0 +1,249 @@
+"""`co history`: what became of a note, with git's commits where there are some, and without where there are none."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from co_cli.service.git_history import commits_of, read_log
+from tests.command import Co
+from tests.vault import Vault
+
+
+def git(folder: Path, *arguments: str, at: int = 1_700_000_000) -> None:
+    date = f"{at} +0000"
+    environment = {
+        **os.environ,
+        "GIT_AUTHOR_DATE": date,
+        "GIT_COMMITTER_DATE": date,
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_SYSTEM": os.devnull,
+    }
+    command = ["git", "-c", "user.name=Ada", "-c", "user.email=ada@example.org", *arguments]
+    subprocess.run(command, cwd=folder, check=True, env=environment, capture_output=True)
+
+
+def commit(folder: Path, message: str, at: int) -> None:
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", message, at=at)
+
+
+def whats(co: Co, ref: str) -> list[tuple[str, str]]:
+    return [(change["source"], change["what"]) for change in co("history", ref, "--json").json["changes"]]
+
+
+def test_every_change_of_a_note_is_shown_newest_first(co: Co, vault: Vault) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    co("search", "oaks")
+    vault.write("memories/oak.md", "Oaks live long, and longer.")
+    co("search", "oaks")
+    vault.path("memories/oak.md").rename(vault.path("memories/old-oak.md"))
+
+    ran = co("history", "old-oak")
+
+    assert ran.code == 0
+    lines = ran.out.splitlines()
+    assert lines[0] == "Old oak  memory:old-oak"
+    assert lines[1].strip() == "recalled 2 x, opened 0 x, last today"
+    assert [line.split()[2] for line in lines[2:]] == ["moved", "updated", "seen"]
+    assert lines[2].endswith("from memories/oak.md, 27 bytes")
+    assert lines[3].endswith("27 bytes, +12")
+    assert max(map(len, lines)) <= 80
+
+
+def test_json_has_the_head_and_the_use(co: Co, vault: Vault) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    co("recall", "oaks")
+
+    found = co("history", "oak", "--json").json
+
+    assert found["path"] == "memories/oak.md"
+    assert (found["recalls"], found["opens"], found["gone"]) == (1, 0, None)
+    assert found["hash"] == found["changes"][0]["hash"]
+    assert found["changes"][0] | {"at": "", "hash": ""} == {
+        "at": "",
+        "source": "activity",
+        "what": "seen",
+        "hash": "",
+        "title": "Oak",
+        "size": 15,
+        "grew": None,
+        "before": None,
+        "author": None,
+        "lines_added": None,
+        "lines_deleted": None,
+    }
+
+
+def test_a_forgotten_note_and_the_name_it_had_before_a_move_have_a_history_too(co: Co, vault: Vault) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    vault.write("memories/elm.md", "Elms fall ill.")
+    co("search", "oaks")
+    co("forget", "oak")
+    vault.path("memories/elm.md").rename(vault.path("memories/wych-elm.md"))
+    co("search", "elms")
+
+    gone, moved = co("history", "memory:oak"), co("history", "memory:elm", "--json")
+
+    assert gone.code == 0
+    assert "not there since" in gone.out
+    assert "removed" in gone.out
+    assert (moved.json["ref"], moved.json["title"]) == ("memory:wych-elm", "Wych elm")
+
+
+def test_a_note_that_nobody_ever_knew_is_one_line_and_exit_code_2(co: Co, vault: Vault) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+
+    for ran in (co("history", "memory:oaks"), co("history", "oak", "--limit", "0")):
+        assert ran.code == 2
+        assert len(ran.err.splitlines()) == 1
+
+
+def test_git_s_commits_stand_among_ours_by_time(co: Co, vault: Vault) -> None:
+    git(vault.root, "init", "-q")
+    vault.write("memories/oak.md", "Oaks live long.\n")
+    commit(vault.root, "Plant an oak", 1_700_000_000)
+    vault.write("memories/oak.md", "Oaks live long.\nAnd longer.\n")
+    commit(vault.root, "Let it grow", 4_000_000_000)  # in our future: it comes first
+
+    ran = co("history", "oak", "--json")
+
+    assert [(change["source"], change["what"]) for change in ran.json["changes"]] == [
+        ("git", "Let it grow"),
+        ("activity", "seen"),
+        ("git", "Plant an oak"),
+    ]
+    newest = ran.json["changes"][0]
+    assert (newest["author"], newest["lines_added"], newest["lines_deleted"]) == ("Ada", 1, 0)
+    assert "Let it grow (Ada, +1 -0 lines)" in co("history", "oak").out
+
+
+def test_commits_are_followed_across_renames_in_a_vault_deep_in_a_repository(co: Co, vault: Vault) -> None:
+    repository = vault.root.parent
+    git(repository, "init", "-q")
+    vault.write("memories/oak.md", "Oaks live long.\n" * 5)
+    commit(repository, "Plant an oak", 1_700_000_000)
+    vault.path("memories/oak.md").rename(vault.path("memories/old oak.md"))
+    commit(repository, "Call it old", 1_700_000_100)
+
+    assert [what for source, what in whats(co, "memories/old oak.md") if source == "git"] == [
+        "Call it old",
+        "Plant an oak",
+    ]
+
+
+def test_a_move_that_is_not_committed_yet_still_has_its_commits(co: Co, vault: Vault) -> None:
+    git(vault.root, "init", "-q")
+    vault.write("memories/oak.md", "Oaks live long.\n")
+    commit(vault.root, "Plant an oak", 1_700_000_000)
+    co("sync")
+    co("history", "oak")
+    vault.path("memories/oak.md").rename(vault.path("memories/elm.md"))
+
+    assert whats(co, "elm") == [("activity", "moved"), ("activity", "seen"), ("git", "Plant an oak")]
+
+
+@pytest.mark.parametrize("name", ["-n.md", ":(top)x.md", "a*b.md", "--output=x.md", "ünï.md"])
+def test_any_name_is_a_path_and_never_an_option(vault: Vault, name: str) -> None:
+    git(vault.root, "init", "-q")
+    vault.write(f"memories/{name}", "Odd.\n")
+    vault.write("memories/aXb.md", "Even.\n")
+    vault.write("x.md", "Even.\n")
+    commit(vault.root, "Odd names", 1_700_000_000)
+    vault.write("memories/aXb.md", "Even more.\n")
+    vault.write("x.md", "Even more.\n")
+    commit(vault.root, "Others", 1_700_000_100)
+
+    found = commits_of(str(vault.root / "memories"), name)
+
+    assert ([one.subject for one in found.commits], found.problem) == (["Odd names"], None)
+
+
+def test_without_git_or_a_repository_or_a_commit_ours_is_all_there_is(
+    co: Co, vault: Vault, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    assert commits_of(str(vault.root), "memories/oak.md") == ([], None)
+    git(vault.root, "init", "-q")
+    assert commits_of(str(vault.root), "memories/oak.md") == ([], None)
+
+    monkeypatch.setenv("PATH", str(tmp_path))
+    ran = co("history", "oak")
+
+    assert ran.code == 0
+    assert "seen" in ran.out
+    assert "note: git is not installed: its history is left out" in ran.out
+
+
+def test_a_git_that_hangs_is_left_and_said(vault: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    git(vault.root, "init", "-q")
+    (tmp_path / "bin").mkdir()
+    slow = tmp_path / "bin" / "git"
+    slow.write_text("#!/bin/sh\nexec sleep 60\n")
+    slow.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{slow.parent}:{os.environ['PATH']}")
+
+    found = commits_of(str(vault.root), "memories/oak.md", seconds=0.2)
+
+    assert found == ([], "git took longer than 0.2 s: its history is left out")
+
+
+def test_a_repository_cannot_make_git_run_a_program(vault: Vault, tmp_path: Path) -> None:
+    trap, sprung = tmp_path / "trap", tmp_path / "sprung"
+    trap.write_text(f"#!/bin/sh\ntouch {sprung}\ncat\n")
+    trap.chmod(0o755)
+    git(vault.root, "init", "-q")
+    vault.write(".gitattributes", "*.md diff=trap\n")
+    vault.write("memories/oak.md", "Oaks live long.\n")
+    commit(vault.root, "Plant an oak", 1_700_000_000)
+    for key, value in (
+        ("core.fsmonitor", str(trap)),
+        ("core.pager", str(trap)),
+        ("log.showSignature", "true"),
+        ("gpg.program", str(trap)),
+        ("diff.trap.textconv", str(trap)),
+        ("diff.external", str(trap)),
+    ):
+        git(vault.root, "config", key, value)
+
+    found = commits_of(str(vault.root), "memories/oak.md")
+
+    assert [one.subject for one in found.commits] == ["Plant an oak"]
+    assert not sprung.exists()
+
+
+def test_a_hook_s_surroundings_do_not_lead_to_another_repository(
+    vault: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    for folder in (vault.root, other):
+        git(folder, "init", "-q")
+    vault.write("memories/oak.md", "Oaks live long.\n")
+    commit(vault.root, "Plant an oak", 1_700_000_000)
+    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
+
+    assert [one.subject for one in commits_of(str(vault.root), "memories/oak.md").commits] == ["Plant an oak"]
+
+
+def test_what_git_prints_is_read_whatever_a_subject_says() -> None:
+    text = "\x1eabc\x1f17\x1fAda\x1fa \x1f b\n\n-\t-\tpicture.png\n\x1edef\x1f16\x1fBob\x1fplain\n\n3\t1\toak.md\n"
+
+    assert [(one.subject, one.added, one.deleted) for one in read_log(text)] == [
+        ("a \x1f b", None, None),
+        ("plain", 3, 1),
+    ]
+
+
+def test_escape_sequences_of_a_commit_are_shown_not_obeyed(co: Co, vault: Vault) -> None:
+    git(vault.root, "init", "-q")
+    vault.write("memories/oak.md", "Oaks live long.\n")
+    commit(vault.root, "red \x1b[31m alarm", 1_700_000_000)
+
+    out = co("history", "oak").out
+
+    assert "\x1b" not in out
+    assert "red \\x1b[31m alarm" in out

@@ -1,0 +1,172 @@
+"""`co stats`: what is asked for and what comes of it, within 80 columns; and how it is cleared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from co_cli.benchmarks.log import bench_log
+from co_cli.cli.plots import nice, plot
+from tests.command import Co
+from tests.vault import Vault
+
+
+@pytest.fixture(autouse=True)
+def notes(vault: Vault) -> None:
+    vault.write("memories/oak.md", "---\ntitle: Oaks live long\n---\nOaks live for centuries.")
+    vault.write("memories/kettle.md", "---\ntitle: The kettle\n---\nIt whistles in the kitchen.")
+    vault.write("articles/deploy.md", "# Deploys\n\nThe blue pool takes traffic first.")
+
+
+def test_searches_of_the_command_line_are_counted(co: Co) -> None:
+    co("search", "oaks")
+    co("search", "Oaks", "--json")
+    co("recall", "zygomorphic quasar", "--backend", "fts5")
+
+    found = co("stats", "--json").json
+
+    assert (found["searches"], found["unanswered"], found["logged"], found["doors"]) == (3, 1, 3, {"cli": 3})
+    assert [(one["text"], one["times"]) for one in found["common"]] == [("oaks", 2), ("zygomorphic quasar", 1)]
+    assert [one["text"] for one in found["found_nothing"]] == ["zygomorphic quasar"]
+    assert [one["backend"] for one in found["slow"] if one["text"] == "zygomorphic quasar"] == ["fts5"]
+    assert (found["most_recalled"][0]["ref"], found["most_recalled"][0]["recalls"]) == ("memory:oak", 2)
+    assert len(found["days"]) == 30
+    assert found["days"][-1]["searches"] == 3
+
+
+def test_notes_that_were_never_recalled_are_told(co: Co) -> None:
+    co("search", '"live for centuries"')
+
+    found = co("stats", "--json").json
+
+    assert found["notes"] == 3
+    assert found["never_recalled"]["count"] == 2
+    assert {note["ref"] for note in found["never_recalled"]["notes"]} == {"memory:kettle", "article:deploy"}
+
+
+def test_evaluation_does_not_count(co: Co, tmp_path: Path) -> None:
+    questions = tmp_path / "questions.jsonl"
+    questions.write_text('{"question": "how old do oaks get", "answers": ["memory:oak"]}\n')
+    co("sync")
+
+    assert co("eval", "--questions", str(questions), "--method", "co").code == 0
+
+    assert co("stats", "--json").json["searches"] == 0
+
+
+def test_people_get_tables_and_plots_that_fit_into_80_columns(co: Co, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    co("search", "oaks " * 60)
+    co("search", "漢字" * 60)
+
+    ran = co("stats")
+
+    assert ran.code == 0
+    assert ran.out.startswith("2 searches in the last 30 days.\n")
+    for title in ("Searches a day", "Asked most often", "Took longest", "Notes recalled most often"):
+        assert title in ran.out
+    assert "\x1b" not in ran.out
+    wide = [line for line in ran.out.splitlines() if sum(2 if ord(letter) > 0x2E80 else 1 for letter in line) > 80]
+    assert wide == []
+
+
+def test_a_vault_that_was_never_asked_says_so(co: Co) -> None:
+    ran = co("stats")
+
+    assert (ran.code, ran.out) == (1, "0 searches in the last 30 days.\n")
+
+
+@pytest.mark.parametrize("setting", ["off", "no-text"])
+def test_the_setting_keeps_words_out_of_every_file(
+    co: Co, data_dir: Path, monkeypatch: pytest.MonkeyPatch, setting: str
+) -> None:
+    monkeypatch.setenv("CO_QUERY_LOG", setting)
+    co("search", "oaks of my secret garden")
+
+    ran = co("stats", "--json")
+
+    assert ran.json["common"] == []
+    assert ran.json["searches"] == (0 if setting == "off" else 1)
+    assert not any(b"secret garden" in path.read_bytes() for path in data_dir.iterdir())
+
+
+def test_clearing_asks_and_needs_a_yes_where_nobody_can_answer(co: Co) -> None:
+    co("search", "oaks")
+
+    ran = co("stats", "--clear")
+
+    assert ran.code == 2
+    assert "--yes" in ran.err
+    assert co("stats", "--json").json["searches"] == 1
+    assert co("stats", "--yes").code == 2
+
+
+def test_clearing_leaves_no_word_in_any_file_and_keeps_history_and_counts(co: Co, data_dir: Path) -> None:
+    for number in range(8):
+        co("search", f"oaks of my secret garden {number}")
+    co("stats")
+    co("search", "oaks of my secret garden, spooled")
+
+    ran = co("stats", "--clear", "--yes", "--json")
+
+    assert (ran.code, ran.json) == (0, {"cleared": 9})
+    found = co("stats", "--json").json
+    assert (found["searches"], found["logged"], found["common"]) == (0, 0, [])
+    assert found["most_recalled"][0]["recalls"] == 9
+    assert co("history", "oak", "--json").json["changes"]
+    assert [path.name for path in data_dir.iterdir() if b"secret garden" in path.read_bytes()] == []
+
+
+def test_two_vaults_have_statistics_of_their_own(co: Co, tmp_path: Path) -> None:
+    other = Vault(tmp_path / "other")
+    other.write("memories/ash.md", "Ashes burn well.")
+    co("search", "oaks")
+    co("search", "ashes", "--vault", str(other.root))
+
+    assert [one["text"] for one in co("stats", "--json").json["common"]] == ["oaks"]
+    assert co("stats", "--clear", "--yes", "--json").json == {"cleared": 1}
+    assert [one["text"] for one in co("stats", "--json", "--vault", str(other.root)).json["common"]] == ["ashes"]
+
+
+@pytest.mark.parametrize("arguments", [("--days", "0"), ("--days", "400"), ("--limit", "0"), ("--days", "x")])
+def test_wrong_usage_is_one_line_and_exit_code_2(co: Co, arguments: tuple[str, ...]) -> None:
+    ran = co("stats", *arguments)
+
+    assert ran.code == 2
+    assert len(ran.err.splitlines()) == 1
+
+
+def test_a_plot_has_a_column_for_each_value_on_a_scale_that_people_can_read() -> None:
+    assert plot([0, 1, 3, 10], 40, ("01-01", "01-04")) == [
+        "       10 |            ####",
+        "          |            ####",
+        "          |            ####",
+        "        5 |            ####",
+        "          |        ########",
+        "          |    ::::########",
+        "        0 +----------------",
+        "           01-01      01-04",
+    ]
+
+
+@pytest.mark.parametrize("count", [1, 7, 30, 67, 68, 365])
+def test_a_plot_fits_however_many_values_there_are(count: int) -> None:
+    lines = plot([float(number % 17) for number in range(count)], 78, ("01-01", "12-31"))
+
+    assert max(map(len, lines)) <= 78
+    assert plot([None] * count, 78, ("01-01", "12-31"))[0].strip().startswith("1 |")
+
+
+@pytest.mark.parametrize(("number", "scale"), [(0, 1), (1, 1), (3, 5), (10, 10), (11, 20), (0.3, 0.5), (5001, 10000)])
+def test_a_scale_ends_at_a_round_number(number: float, scale: float) -> None:
+    assert nice(number) == pytest.approx(scale)
+
+
+def test_a_log_is_measured_in_rows_statistics_and_searches(co: Co) -> None:
+    measured = bench_log(20, rows=300, rounds=4)
+
+    assert [row.goal for row in measured] == [None, None, 1.0, 1.0, None, 1.02]
+    assert all(row.value > 0 for row in measured)
+    assert all(row.kept for row in measured[2:4])
+    assert co("bench", "log", "--rows", "0").code == 2
