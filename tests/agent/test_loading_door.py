@@ -1,0 +1,176 @@
+"""`co add URL` and `co refresh` with a loading agent: a model over HTTP, an MCP server on standard input and output."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from pydantic_ai import models
+
+from tests.chat_server import HOLD, ChatServer, Turn, calls, fails, text
+from tests.command import Co
+from tests.sources.web_server import WebServer, article
+from tests.vault import Vault
+
+SERVER = Path(__file__).with_name("library_server.py")
+LIBRARY = "https://library.example.org"
+OAKS = article("Oaks", "Oaks live for centuries and feed hundreds of kinds of insects.")
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
+    """A server of ours that speaks as a model's would: the only one that may be asked."""
+    monkeypatch.setattr(models, "ALLOW_MODEL_REQUESTS", True)
+    with ChatServer() as server:
+        monkeypatch.setenv("OLLAMA_BASE_URL", server.url)
+        yield server
+
+
+@pytest.fixture
+def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[WebServer]:
+    monkeypatch.setenv("CO_WEB_ALLOW", "127.0.0.1")
+    opened = WebServer()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def marks(tmp_path: Path, home: Path) -> Path:
+    """The person's own settings name a model and a file of servers, which lies beside them."""
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    settings = home / ".config" / "co-cli"
+    settings.mkdir(parents=True)
+    (settings / "settings.toml").write_text('loading_model = "qwen3"\nloading_servers = "servers.json"\n')
+    library = {"command": sys.executable, "args": [str(SERVER), str(marks)], "env": {"LIBRARY_TOKEN": "${MY_TOKEN:-t}"}}
+    (settings / "servers.json").write_text(json.dumps({"mcpServers": {"library": library}}))
+    return marks
+
+
+def read(name: str) -> Turn:
+    return calls(("library__read_page", {"name": name}))
+
+
+def accept() -> Turn:
+    return calls(("accept", {"content": 1}))
+
+
+def test_a_document_behind_a_tool_is_added_found_and_refreshed(
+    co: Co, vault: Vault, model: ChatServer, web: WebServer, marks: Path
+) -> None:
+    oaks = web.page("/oaks", OAKS)
+    cure = "give the token of `library` access to Nowhere"
+    model.turns = [
+        *(read("Mooring"), accept()),
+        *(calls(("use_http", {"reason": "an ordinary page"})),),
+        *(read("Nowhere"), calls(("fail", {"reason": "the library says 404", "cure": cure}))),
+    ]
+
+    ran = co("add", f"{LIBRARY}/Mooring", oaks, f"{LIBRARY}/Nowhere", "--tag", "boats")
+
+    assert ran.out == f"{LIBRARY}/Mooring  created article:mooring\n{oaks}  created article:oaks\n"
+    assert ran.err.splitlines()[-1] == f"failed: {LIBRARY}/Nowhere: the library says 404; {cure}"
+    assert ran.code == 3
+    note = vault.read("articles/mooring.md")
+    assert f"provenance: web\nsource_url: {LIBRARY}/Mooring\n" in note
+    assert "fetched_with: library/read_page\n" in note
+    assert note.endswith("The very last words.\n")
+    assert note.count("Rope is rope.") == 900
+    assert len(json.dumps(model.requests)) < 40_000
+    assert max(json.dumps(request).count("Rope is rope.") for request in model.requests) < 80
+    assert (marks / "token").read_text() == "t"
+    assert "article:mooring" in co("search", "the very last words", "--no-sync").out
+
+    (marks / "Mooring.md").write_text("# Mooring\n\nUse two short lines.")
+    model.play(read("Mooring"), accept())
+
+    ran = co("refresh", "--all")
+
+    assert ran.code == 0
+    assert f"{LIBRARY}/Mooring  updated article:mooring\n" in ran.out
+    assert f"{oaks}  unchanged article:oaks\n" in ran.out
+    assert len(model.requests) == 2  # the page that came by plain HTTP was nothing to ask about
+    assert "The last time it came by library/read_page." in model.said("user")
+    assert vault.read("articles/mooring.md").endswith("Use two short lines.\n")
+
+
+def test_whatever_is_broken_plain_http_does_it_and_says_so(
+    co: Co, model: ChatServer, web: WebServer, marks: Path, home: Path
+) -> None:
+    settings = home / ".config" / "co-cli"
+    model.turns = [fails(404)]
+    oaks, elms = web.page("/oaks", OAKS), web.page("/elms", OAKS.replace("Oaks", "Elms"))
+
+    ran = co("add", oaks)
+
+    assert ran.code == 0
+    assert ran.out.startswith(f"{oaks}  created article:oaks: by plain HTTP, because the loading agent could not be")
+    assert ran.out.count("\n") == 1
+
+    (settings / "servers.json").write_text('{"mcpServers": {"docs": {"command": "/nowhere/docs-mcp"}}}')
+    row = co("add", elms, "--json").json[0]
+
+    assert (row["outcome"], row["ref"]) == ("created", "article:elms")
+    assert row["detail"] == (
+        "by plain HTTP, because the MCP server docs cannot be started: there is no command /nowhere/docs-mcp"
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda folder: (folder / "servers.json").write_text("{"), "servers.json:1: not valid JSON"),
+        (lambda folder: (folder / "servers.json").unlink(), "servers.json: cannot be read: No such file"),
+        (
+            lambda folder: (folder / "settings.toml").write_text('loading_model = "qwen3"'),
+            "settings.toml:1: loading_model is set, and loading_servers is not: set both, or none",
+        ),
+        (
+            lambda folder: (folder / "settings.toml").write_text('loading_servers = "servers.json"'),
+            "settings.toml:1: loading_servers is set, and loading_model is not",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("marks")
+def test_a_wrong_configuration_is_one_line_and_nothing_is_fetched(
+    co: Co, vault: Vault, home: Path, web: WebServer, change: Callable[[Path], object], words: str
+) -> None:
+    change(home / ".config" / "co-cli")
+
+    ran = co("add", web.page("/oaks", OAKS))
+
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert words in ran.err
+    assert web.asked == []
+    assert vault.notes() == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT to send there")
+def test_ctrl_c_ends_the_servers_too(co: Co, vault: Vault, model: ChatServer, marks: Path) -> None:
+    model.turns = [text("Let me think ", HOLD)]
+    command = [sys.executable, "-m", "co_cli", "add", f"{LIBRARY}/Mooring"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=co.folder) as running:
+        assert model.held.wait(60)
+        server = int((marks / "process").read_text())
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=60)
+
+    assert (running.returncode, out, err) == (130, "", "co: stopped; what was done so far is kept\n")
+    assert vault.notes() == []
+    with suppress(ProcessLookupError):
+        os.kill(server, 0)
+        pytest.fail("the MCP server still runs")
+
+
+def test_without_a_loading_agent_no_agent_library_is_imported(co: Co, web: WebServer) -> None:
+    ran = co.process("add", web.page("/oaks", OAKS), python=("-X", "importtime"))
+
+    assert ran.code == 0
+    assert not any(f" {name}\n" in ran.err for name in ("pydantic_ai", "mcp", "asyncio"))
