@@ -1,0 +1,136 @@
+"""Skills are a source of their own: found by a task, fresh at every call, and never in the way of notes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from co_cli.benchmarks.skill_set import SKILLS, generated_skills, put_skills, tasks, written_skills
+from co_cli.errors import InvalidInputError
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.settings import load_settings
+from tests.command import Co
+from tests.skills.conftest import SkillRoot
+from tests.vault import Vault
+
+
+def test_an_ordinary_search_sees_no_skill_and_one_that_asks_for_them_does(
+    co: Co, vault: Vault, mine: SkillRoot
+) -> None:
+    mine.write("knives", "Sharpens knives and scissors.")
+    vault.write("memories/knife.md", "The bread knife is in the left drawer.")
+    co("skills", "search", "knives")  # they are in search.db from now on
+
+    ordinary = co("search", "sharpens knives", "--json").json
+    asked = co("search", "sharpens knives", "--source", "skill", "--json").json
+    both = co("search", "knife knives", "--source", "skill", "--source", "memory", "--json").json
+
+    assert [hit["ref"] for hit in ordinary["hits"]] == ["memory:knife"]
+    assert [hit["ref"].split("#")[0] for hit in asked["hits"]] == ["skill:knives"]
+    assert {hit["ref"].split("#")[0] for hit in both["hits"]} == {"skill:knives", "memory:knife"}
+    assert co("list", "--json").json[0]["ref"] == "memory:knife"
+
+
+@pytest.mark.parametrize("backend", ["hybrid", "fts5", "grep"])
+def test_skills_are_found_by_every_backend(
+    co: Co, mine: SkillRoot, monkeypatch: pytest.MonkeyPatch, backend: str
+) -> None:
+    monkeypatch.setenv("CO_KNOWLEDGE_SEARCH_BACKEND", backend)
+    mine.write("knives", "Sharpens knives and scissors.")
+    mine.write("bread", "Bakes bread with sourdough.")
+
+    found = co("skills", "search", "knives", "--json").json
+
+    assert (found["backend"], found["searched"]) == (backend, 2)
+    assert found["skills"][0]["name"] == "knives"
+
+
+def test_what_changed_a_moment_ago_is_seen(kb: KnowledgeBase, mine: SkillRoot) -> None:
+    file = mine.write("knives", "Sharpens knives.")
+    assert [skill.name for skill, _ in kb.skills.search("knives").skills] == ["knives"]
+
+    mine.write("knives", "Sharpens scissors and shears.")
+    mine.write("bread", "Bakes bread.")
+    assert {skill.description for skill in kb.skills.all()} == {"Sharpens scissors and shears.", "Bakes bread."}
+
+    file.unlink()
+    assert [skill.name for skill in kb.skills.all()] == ["bread"]
+    assert "skill:knives" not in [hit.ref.split("#")[0] for hit in kb.search("shears", sources=["skill"]).hits]
+
+
+def test_skills_are_listed_and_found_from_the_files_when_there_is_no_index(
+    co: Co, data_dir: Path, mine: SkillRoot
+) -> None:
+    mine.write("knives", "Sharpens knives.")
+    data_dir.mkdir()
+    (data_dir / "search.db").mkdir()
+
+    assert [skill["name"] for skill in co("skills", "--json").json["skills"]] == ["knives"]
+    assert co("skills", "search", "knives", "--json").json["skills"][0]["name"] == "knives"
+
+
+def test_a_skill_is_opened_by_its_ref_and_is_not_written_here(co: Co, mine: SkillRoot) -> None:
+    file = mine.write("knives", "Sharpens knives.", "Hold it at 20 degrees.")
+    before = file.read_bytes()
+
+    assert "Hold it at 20 degrees." in co("show", "skill:knives").out
+    refused = co("forget", "skill:knives")
+
+    assert refused.code == 2
+    assert "read in place" in refused.err
+    assert file.read_bytes() == before
+
+
+def test_why_is_for_notes(co: Co, mine: SkillRoot) -> None:
+    mine.write("knives", "Sharpens knives.")
+
+    ran = co("why", "knives", "skill:knives")
+
+    assert ran.code == 2
+    assert "`co skills search`" in ran.err
+
+
+def test_a_skill_that_has_nothing_of_a_task_is_not_its_answer(kb: KnowledgeBase, mine: SkillRoot) -> None:
+    mine.write("knives", "Sharpens knives.")
+    mine.write("forms", "Creates and fills PDF forms. Use for contracts.")
+
+    assert [skill.name for skill, _ in kb.skills.search("sharpen knives").skills] == ["knives"]
+
+
+def test_one_job_for_many_products_is_one_answer(kb: KnowledgeBase, mine: SkillRoot) -> None:
+    for product in ("Oak", "Elm", "Ash", "Fir", "Yew"):
+        mine.write(f"{product.lower()}-export", f"Export the nightly report of {product} to a CSV file.")
+    mine.write("schedule", "Run a job every night, and another one after the report.")
+
+    found = kb.skills.search("run the export every night and then the report", 3).skills
+
+    assert "schedule" in [skill.name for skill, _ in found[:2]]
+
+
+def test_a_limit_that_makes_no_sense_is_refused(kb: KnowledgeBase) -> None:
+    with pytest.raises(InvalidInputError, match="limit is between 1 and"):
+        kb.skills.search("x", 0)
+
+
+def test_the_set_of_the_benchmark_is_what_it_says() -> None:
+    skills = [*written_skills(), *generated_skills()]
+    names = [skill.name for skill in skills]
+
+    assert len(skills) >= SKILLS
+    assert len(set(names)) == len(names)
+    assert {task.skill for task in tasks()} == {skill.name for skill in written_skills()}
+
+
+def test_the_skill_for_a_task_is_mostly_among_the_first_three(tmp_path: Path, home: Path) -> None:
+    """The written skills and a quarter of the tasks; `co bench skills` measures all of it, with 1,000 skills."""
+    put_skills(tmp_path / "skills", len(written_skills()))
+    (tmp_path / "vault").mkdir()
+    flags = {"vault": str(tmp_path / "vault"), "data_dir": str(tmp_path / "data")}
+    wanted = tasks()[::4]
+    with KnowledgeBase.open(settings=load_settings({**flags, "skill_folders": [str(tmp_path / "skills")]})) as kb:
+        assert [skill.detail for skill in kb.skills.all() if skill.state != "offered"] == []
+        first = [{skill.name for skill, _ in kb.skills.search(task.task, 10).skills[:3]} for task in wanted]
+
+    found = sum(task.skill in names for task, names in zip(wanted, first, strict=True))
+    assert found / len(wanted) >= 0.85

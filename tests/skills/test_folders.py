@@ -1,0 +1,184 @@
+"""Where skills are looked for, which of two counts, and which links are followed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.service.skills import Skill
+from tests.command import Co
+from tests.skills.conftest import SkillRoot
+
+
+def states(skills: list[Skill]) -> list[tuple[str, str, str]]:
+    return [(skill.name, skill.level, skill.state) for skill in skills]
+
+
+def test_both_folders_of_the_home_and_of_the_project_are_looked_into(
+    kb: KnowledgeBase, home: Path, project: SkillRoot
+) -> None:
+    folders = [
+        home / ".agents/skills",
+        home / ".claude/skills",
+        project.root,
+        project.root.parents[1] / ".claude/skills",
+    ]
+    for number, folder in enumerate(folders):
+        SkillRoot(folder).write(f"skill-{number}")
+
+    assert states(kb.skills.all()) == [
+        ("skill-2", "project", "offered"),
+        ("skill-3", "project", "offered"),
+        ("skill-0", "user", "offered"),
+        ("skill-1", "user", "offered"),
+    ]
+
+
+def test_the_projects_skill_comes_before_the_users_and_that_before_a_configured_one(
+    co: Co, tmp_path: Path, mine: SkillRoot, project: SkillRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for root, whose in ((project, "project"), (mine, "user"), (SkillRoot(tmp_path / "team"), "team")):
+        root.write("review", f"Reviews code as the {whose} does.")
+    monkeypatch.setenv("CO_SKILL_FOLDERS", str(tmp_path / "team"))
+
+    listed = co("skills", "list", "--all", "--json").json["skills"]
+
+    assert [(skill["level"], skill["state"]) for skill in listed] == [
+        ("project", "offered"),
+        ("user", "shadowed"),
+        ("configured", "shadowed"),
+    ]
+    assert "project before user" in listed[1]["detail"]
+    found = co("skills", "search", "review code", "--json").json["skills"]
+    assert [skill["description"] for skill in found] == ["Reviews code as the project does."]
+
+
+def test_an_invalid_skill_shadows_nothing(kb: KnowledgeBase, mine: SkillRoot, project: SkillRoot) -> None:
+    project.put("review/SKILL.md", "---\nname: review\n---\n")
+    mine.write("review", "Reviews code.")
+
+    assert states(kb.skills.all()) == [("review", "project", "invalid"), ("review", "user", "offered")]
+
+
+def test_skills_above_the_folder_one_stands_in_count_up_to_the_root_of_the_project(
+    kb: KnowledgeBase, project: SkillRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = project.root.parents[1]
+    SkillRoot(root.parent / ".claude" / "skills").write("stranger")
+    project.write("review", "Of the root.")
+    SkillRoot(root / "packages" / "web" / ".claude" / "skills").write("review", "Of the package.")
+    (root / "packages" / "web" / "src").mkdir()
+    monkeypatch.chdir(root / "packages" / "web" / "src")
+
+    skills = kb.skills.all()
+
+    assert [(skill.name, skill.description, skill.state) for skill in skills] == [
+        ("review", "Of the package.", "offered"),
+        ("review", "Of the root.", "shadowed"),
+    ]
+
+
+def test_a_linked_skill_of_the_user_is_found_once_under_the_name_of_the_link(
+    kb: KnowledgeBase, home: Path, tmp_path: Path, mine: SkillRoot
+) -> None:
+    elsewhere = SkillRoot(tmp_path / "checkout")
+    elsewhere.put("v2/SKILL.md", "---\nname: pdf\ndescription: Fills forms.\n---\nSteps.\n")
+    elsewhere.put("v2/scripts/fill.py", "print()\n")
+    shared = SkillRoot(home / ".agents" / "skills")
+    shared.write("docx")
+    mine.root.mkdir(parents=True)
+    (mine.root / "pdf").symlink_to(tmp_path / "checkout" / "v2")
+    (mine.root / "docx").symlink_to(shared.root / "docx")  # as installers do
+
+    assert states(kb.skills.all()) == [("docx", "user", "offered"), ("pdf", "user", "offered")]
+    loaded = kb.skills.load("pdf")
+    assert loaded.skill.path == str(mine.root / "pdf" / "SKILL.md")
+    assert loaded.files == ["scripts/fill.py"]
+
+
+def test_a_link_to_a_collection_is_followed_and_one_to_something_else_is_not(
+    kb: KnowledgeBase, tmp_path: Path, mine: SkillRoot
+) -> None:
+    SkillRoot(tmp_path / "collection").write("docx")
+    SkillRoot(tmp_path / "documents" / "deep").write("secret")
+    mine.root.mkdir(parents=True)
+    (mine.root / "collection").symlink_to(tmp_path / "collection")
+    (mine.root / "documents").symlink_to(tmp_path / "documents")
+    (mine.root / "itself").symlink_to(mine.root)
+
+    assert [skill.name for skill in kb.skills.all()] == ["docx"]
+
+
+def test_a_link_out_of_the_project_is_not_followed_and_told(
+    co: Co, tmp_path: Path, mine: SkillRoot, project: SkillRoot
+) -> None:
+    inside = SkillRoot(project.root.parents[1] / "docs")
+    inside.write("style")
+    mine.write("private")
+    project.root.mkdir(parents=True)
+    (project.root / "style").symlink_to(inside.root / "style")
+    (project.root / "stolen").symlink_to(mine.root / "private")
+
+    told = co("skills", "list", "--all", "--json").json
+
+    assert [(skill["name"], skill["level"]) for skill in told["skills"]] == [("style", "project"), ("private", "user")]
+    assert [Path(one["path"]).name for one in told["left_out"]] == ["stolen"]
+    assert "a link out of the project" in told["left_out"][0]["reason"]
+
+
+def test_a_folder_of_skills_that_is_a_link_out_of_the_project_is_not_followed(
+    kb: KnowledgeBase, tmp_path: Path, project: SkillRoot
+) -> None:
+    SkillRoot(tmp_path / "outside").write("stolen")
+    project.root.parent.mkdir()
+    project.root.symlink_to(tmp_path / "outside")
+
+    assert kb.skills.all() == []
+    assert kb.skills.places().left_out[0][1] == "a link out of the project, not followed"
+
+
+def test_skills_may_be_grouped_and_what_lies_in_a_skill_is_part_of_it(kb: KnowledgeBase, mine: SkillRoot) -> None:
+    mine.write("group/pdf")
+    mine.put("group/pdf/examples/tiny/SKILL.md", "---\nname: tiny\ndescription: An example.\n---\n")
+    mine.put("group/pdf/node_modules/left-pad/SKILL.md", "---\nname: left-pad\ndescription: x\n---\n")
+
+    assert [skill.name for skill in kb.skills.all()] == ["pdf"]
+    assert kb.skills.load("pdf").files == ["examples/tiny/SKILL.md"]
+
+
+def test_a_projects_file_names_folders_inside_the_project_only(
+    co: Co, tmp_path: Path, project: SkillRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CO_VAULT")
+    root = project.root.parents[1]
+    settings = SkillRoot(root / ".co-cli").put("settings.toml", 'skill_folders = ["tools/skills"]\n')
+    SkillRoot(root / "tools" / "skills").write("inside")
+
+    assert [(skill["name"], skill["level"]) for skill in co("skills", "--json").json["skills"]] == [
+        ("inside", "project")
+    ]
+
+    settings.write_text('skill_folders = ["tools/skills", "../elsewhere"]\n')
+    refused = co("skills")
+
+    assert refused.code == 2
+    assert f"{settings}:1: a project may not point skill_folders outside itself (../elsewhere)" in refused.err
+
+
+def test_a_configured_folder_that_is_not_there_is_told(co: Co, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CO_SKILL_FOLDERS", "/nowhere/skills")
+
+    assert "/nowhere/skills: the setting skill_folders names it, and it is not there" in co("skills").out
+
+
+def test_a_folder_that_was_added_as_skills_is_one_of_theirs_and_not_in_an_ordinary_search(
+    co: Co, tmp_path: Path
+) -> None:
+    SkillRoot(tmp_path / "team").write("knives", "Sharpens knives.")
+
+    assert co("add", str(tmp_path / "team"), "--as", "skill").code == 0
+
+    assert [skill["level"] for skill in co("skills", "--json").json["skills"]] == ["configured"]
+    assert co("search", "sharpens knives").code == 1
