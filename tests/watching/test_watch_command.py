@@ -1,0 +1,94 @@
+"""`co watch` says what changed, and ends when asked to."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.command import Co
+from tests.vault import Vault
+from tests.watching.conftest import PATIENCE
+
+
+class Running:
+    """A `co watch` whose lines are waited for."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+
+    def line(self) -> str:
+        assert self.process.stdout
+        timer = threading.Timer(PATIENCE, self.process.kill)
+        timer.start()
+        try:
+            return self.process.stdout.readline().rstrip("\n")
+        finally:
+            timer.cancel()
+
+    def end(self) -> tuple[int, str, str]:
+        self.process.send_signal(signal.SIGINT)
+        out, err = self.process.communicate(timeout=PATIENCE)
+        return self.process.returncode, out, err
+
+
+@contextmanager
+def running(folder: Path, *arguments: str) -> Iterator[Running]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "co_cli", "watch", *arguments],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    try:
+        yield Running(process)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_line_is_printed_for_each_batch_and_ctrl_c_ends_it(co: Co, vault: Vault) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    with running(co.folder) as watch:
+        assert re.fullmatch(r"\d\d:\d\d:\d\d  1 new: memory:oak", watch.line())
+        vault.write("memories/oak.md", "Oaks live very long.")
+        assert watch.line().endswith("  1 changed: memory:oak")
+        vault.delete("memories/oak.md")
+        assert watch.line().endswith("  1 removed: memories/oak.md")
+
+        assert watch.end() == (0, "", "")
+
+
+def test_json_is_one_object_a_line(co: Co, vault: Vault) -> None:
+    with running(co.folder, "--json", "--poll") as watch:
+        told = json.loads(watch.line())
+        assert (told["event"], told["text"]) == ("polling", "looking at the files every 2 s")
+        vault.write("memories/oak.md", "Oaks live long.")
+        told = json.loads(watch.line())
+
+        assert (told["event"], told["added"], told["changed"]) == ("changed", ["memory:oak"], [])
+        assert told["at"].endswith("Z")
+        assert watch.end()[0] == 0
+
+
+def test_many_changes_are_counted_and_a_few_of_them_named(co: Co, vault: Vault) -> None:
+    for number in range(30):
+        vault.write(f"memories/oak-{number:02}.md", f"Oak {number}.")
+    with running(co.folder) as watch:
+        assert watch.line().endswith(", memory:oak-19, and 10 more")
+
+
+def test_a_vault_that_is_not_there_is_one_line_and_exit_code_2(co: Co, tmp_path: Path) -> None:
+    ran = co("--vault", str(tmp_path / "nowhere"), "watch")
+
+    assert ran.code == 2
+    assert ran.err.count("\n") == 1
