@@ -1,0 +1,199 @@
+"""Judgements come in by a command, by an agent's tool and by use, and are kept with what was shown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from pydantic_ai import Agent, models
+
+from co_cli.agent import Knowledge
+from co_cli.errors import InvalidInputError, UnknownRefError
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.tools.toolbox import Toolbox
+from tests.activity.conftest import rows
+from tests.agent.scripted import Script, Turn
+from tests.command import Co
+from tests.vault import Vault
+
+JUDGED = "select ref, query, good, how from judgements order by id"
+
+
+@pytest.fixture(autouse=True)
+def notes(vault: Vault) -> None:
+    vault.write("memories/oak.md", "Oaks live for a very long time.")
+    vault.write("memories/elm.md", "Elms fall ill when beetles come.")
+    vault.write("articles/park.md", "# Park\n\nThe park has oaks and elms.\n\n## Age\n\nOld oaks stand by the lake.")
+
+
+def judged(data_dir: Path, vault: Vault) -> list[tuple[str, str | None, int, str]]:
+    with KnowledgeBase.open(vault.root, data_dir) as kb:
+        return rows(kb.activity, JUDGED)
+
+
+def test_a_judgement_names_its_question_and_keeps_what_was_shown(co: Co, vault: Vault, data_dir: Path) -> None:
+    ran = co("feedback", "oak", "good", "--query", "how old do oaks get", "--json")
+
+    assert ran.code == 0, ran.err
+    told = ran.json
+    assert (told["ref"], told["verdict"], told["query"]) == ("memory:oak", "good", "how old do oaks get")
+    assert (told["rank"], told["good"], told["bad"], told["judgements"]) == (1, 1, 0, 1.0)
+    with KnowledgeBase.open(vault.root, data_dir) as kb:
+        ((text, space, meaning, words),) = rows(kb.activity, "select candidates, space, meaning, words from judgements")
+        shown = json.loads(text)
+        assert kb.embedders.space is not None
+        assert (space, meaning, words) == (kb.embedders.space.key, 0.4, 0.6)
+        hits = kb.search("how old do oaks get").hits
+    assert [ref for ref, _ in shown] == [hit.ref.partition("#")[0] for hit in hits]
+    assert shown[0][1] == hits[0].signals
+
+
+def test_without_a_query_it_is_the_last_search_that_found_the_note(co: Co, vault: Vault, data_dir: Path) -> None:
+    co("search", "oaks by the lake")
+    co("search", "how old do oaks get")
+    co("search", '"beetles come"')
+
+    assert co("feedback", "memory:oak", "bad", "--json").json["query"] == "how old do oaks get"
+    assert co("feedback", "article:park", "good", "--json").json["query"] == "how old do oaks get"
+    assert co("feedback", "elm", "good", "--json").json["query"] == '"beetles come"'
+
+
+def test_without_any_search_it_is_about_the_note_alone(co: Co, vault: Vault, data_dir: Path) -> None:
+    ran = co("feedback", "elm", "bad")
+
+    assert ran.code == 0
+    assert "about the note alone" in ran.out
+    assert judged(data_dir, vault) == [("memory:elm", None, 0, "said")]
+
+
+def test_the_last_word_on_a_note_and_a_question_counts(co: Co, vault: Vault, data_dir: Path) -> None:
+    for verdict in ("good", "bad", "good", "bad"):
+        told = co("feedback", "oak", verdict, "--query", "OLD   oaks", "--json").json
+    co("feedback", "oak", "good", "-q", "trees")
+
+    assert (told["good"], told["bad"]) == (0, 1)
+    assert [row[:3] for row in judged(data_dir, vault)] == [("memory:oak", "OLD   oaks", 0), ("memory:oak", "trees", 1)]
+
+
+def test_one_question_rated_thirty_times_stays_one_judgement(kb: KnowledgeBase) -> None:
+    toolbox = Toolbox(kb)
+    told = [
+        toolbox.call("rate_memory", {"ref": "memory:oak", "verdict": "good", "query": "old oaks"}).data
+        for _ in range(31)
+    ][-1]
+
+    assert told["judgements"] == 1.0
+    assert rows(kb.activity, "select count(*) from judgements") == [(1,)]
+    assert rows(kb.activity, "select count(*) from tunings") == [(0,)]
+    assert kb.learned_weights() is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("oak", "splendid"), "invalid choice: 'splendid'"),
+        (("oka", "good"), "no note 'oka'"),
+        (("oak", "good", "--query", "  "), "the query is empty"),
+    ],
+)
+def test_a_mistake_is_one_line(co: Co, arguments: tuple[str, ...], said: str) -> None:
+    ran = co("feedback", *arguments)
+
+    assert ran.code == 2
+    assert said in ran.err
+    assert len(ran.err.splitlines()) == 1
+
+
+def test_the_tool_forgives_and_refuses_as_the_others_do(kb: KnowledgeBase) -> None:
+    toolbox = Toolbox(kb)
+
+    told = toolbox.call("rate_memory", {"ref": "co://memory/oak", "verdict": "good", "q": "how old oaks get"})
+
+    assert told.text == "rated good: memory:oak for 'how old oaks get'."
+    assert told.data["rank"] == 1
+    with pytest.raises(InvalidInputError, match="verdict"):
+        toolbox.call("rate_memory", {"ref": "memory:oak", "verdict": "so-so"})
+    with pytest.raises((UnknownRefError, InvalidInputError), match="no note"):
+        toolbox.call("rate_memory", {"ref": "memory:nothing-like-it", "verdict": "bad"})
+    assert "rate_memory" not in [tool.name for tool in Toolbox(kb, read_only=True).tools]
+
+
+def test_a_note_opened_after_a_search_was_its_answer_in_all_likelihood(co: Co, vault: Vault, data_dir: Path) -> None:
+    co("show", "elm")  # of no search
+    co("search", "how old do oaks get")
+    co("show", "oak")
+
+    tuned = co("tune", "--json").json
+
+    assert judged(data_dir, vault) == [("memory:oak", "how old do oaks get", 1, "opened")]
+    assert (tuned["said"], tuned["implied"], tuned["lesson"]["judgements"]) == (0, 1, 0.3)
+
+
+def test_what_somebody_said_is_not_undone_by_use(co: Co, vault: Vault, data_dir: Path) -> None:
+    co("search", "how old do oaks get")
+    co("feedback", "oak", "bad")
+    co("show", "oak")
+    co("tune")
+
+    assert judged(data_dir, vault) == [("memory:oak", "how old do oaks get", 0, "said")]
+
+
+def test_a_note_that_an_answer_cites_was_used(kb: KnowledgeBase) -> None:
+    toolbox = Toolbox(kb)
+    toolbox.call("search_knowledge", {"query": "how old do oaks get"})
+
+    kb.activity.cited("Very old [memory:oak], also (article:park#L5-7). Not memory:no-such-note, nor memory:elm.")
+
+    assert rows(kb.activity, JUDGED)[:2] == [
+        ("memory:oak", "how old do oaks get", 1, "cited"),
+        ("article:park", "how old do oaks get", 1, "cited"),
+    ]
+    assert rows(kb.activity, "select count(*) from documents where path like '%no-such%'") == [(0,)]
+
+
+def test_an_agent_s_answer_counts_as_citing(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "ALLOW_MODEL_REQUESTS", False)
+    turns: list[Turn] = [[("search_knowledge", {"query": "how old do oaks get"})], "Centuries, says memory:oak."]
+
+    answer = Agent(Script(*turns).model, capabilities=[Knowledge(knowledge_base=kb)]).run_sync("How old do oaks get?")
+
+    assert answer.output == "Centuries, says memory:oak."
+    assert rows(kb.activity, JUDGED) == [("memory:oak", "how old do oaks get", 1, "cited")]
+
+
+def test_a_log_without_texts_keeps_what_was_said_and_not_of_what(
+    co: Co, vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CO_QUERY_LOG", "no-text")
+    told = co("feedback", "oak", "good", "--query", "how old do oaks get", "--json").json
+
+    assert (told["query"], told["good"], told["judgements"]) == (None, 1, 0)
+    assert judged(data_dir, vault) == [("memory:oak", None, 1, "said")]
+    assert "query_log is no-text, and keeps no question" in co("feedback", "elm", "bad", "-q", "sick elms").out
+    assert b"how old do oaks" not in (data_dir / "activity.db").read_bytes()
+
+
+def test_a_judgement_follows_a_note_that_moves(co: Co, vault: Vault, data_dir: Path) -> None:
+    co("feedback", "oak", "good", "--query", "old oaks")
+    vault.path("memories/oak.md").rename(vault.path("memories/old-oak.md"))
+    co("sync")
+
+    assert co("feedback", "old-oak", "good", "--query", "ancient trees", "--json").json["good"] == 2
+
+
+def test_by_words_alone_there_is_nothing_to_learn(co: Co, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "none")
+
+    assert co("feedback", "oak", "good", "--query", "oaks", "--json").json["judgements"] == 0
+    assert "no vectors" in co("tune").out
+
+
+def test_an_unusable_activity_db_is_told_and_breaks_no_search(co: Co, data_dir: Path) -> None:
+    (data_dir / "activity.db").mkdir(parents=True)
+
+    ran = co("feedback", "oak", "good", "--query", "oaks")
+
+    assert ran.code == 3
+    assert "activity.db" in ran.err
+    assert co("search", "oaks").code == 0
