@@ -1,0 +1,133 @@
+"""`co review`: what went stale, one thing after the other, each with a key for what to do about it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from co_cli.cli.keys import read_key
+from co_cli.cli.notes import open_editor
+from co_cli.cli.opening import open_knowledge_base, print_json, sync_first
+from co_cli.cli.terminal import Screen, count_of, printable
+from co_cli.errors import InvalidInputError, KnowledgeError
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.service.reviewing import KINDS, Review, ReviewItem, dismiss, review
+from co_cli.tools.budget import estimate_tokens
+
+SHOWN = 10
+"""Findings of a kind that a pipe gets to see; --json has all."""
+WORDS = {"f": "forget", "s": "supersede", "e": "edit", "k": "keep", "n": "next", "q": "quit"}
+
+
+def add_review(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--only", action="append", metavar="KIND", help=f"{', '.join(KINDS)} (repeatable)")
+    parser.add_argument("--list", action="store_true", help="only list, in a terminal too")
+    width = max(map(len, KINDS))
+    kinds = "".join(f"  {name:<{width}}  {told}\n" for name, told in KINDS.items())
+    parser.epilog = (
+        f"Looks for:\n{kinds}\n"
+        "In a terminal you decide one by one: f forgets a note (it goes to the trash),\n"
+        "s lets the newer of two take the older one's place, e opens your editor,\n"
+        "k keeps it so and does not ask again, n goes on, q leaves. Nothing is done\n"
+        "without a key.\n\n"
+        "examples:\n  co review\n  co review --only secret --only contradiction\n  co review --json\n"
+    )
+    parser.set_defaults(run=run_review)
+
+
+def run_review(options: argparse.Namespace) -> int:
+    unknown = [kind for kind in options.only or () if kind not in KINDS]
+    if unknown:
+        raise InvalidInputError(f"--only is one of {', '.join(KINDS)}, not {unknown[0]!r}")
+    with open_knowledge_base(options) as kb:
+        sync_first(kb)
+        found = review(kb, time.time(), estimate_tokens, options.only or (), kb.settings.context_tokens)
+        if options.json:
+            print_json(as_object(found))
+            return 0
+        screen = Screen()
+        asking = screen.interactive and sys.stdin is not None and sys.stdin.isatty() and not options.list
+        for problem in found.degraded:
+            screen.wrapped(problem, style="dim")
+        if asking and found.items:
+            return _decide(screen, kb, found)
+        _show(screen, found)
+    return 0
+
+
+def as_object(found: Review) -> dict[str, object]:
+    items = [{**item._asdict(), "refs": list(item.refs), "actions": _actions(item)} for item in found.items]
+    return {"notes": found.notes, "dismissed": found.dismissed, "degraded": found.degraded, "findings": items}
+
+
+def _actions(item: ReviewItem) -> list[str]:
+    return [WORDS[key] for key in item.actions]
+
+
+def _show(screen: Screen, found: Review) -> None:
+    for kind, told in KINDS.items():
+        items = [item for item in found.items if item.kind == kind]
+        if not items:
+            continue
+        screen.line(screen.paint(f"{kind}: {len(items):,} ({told})", "bold"))
+        for item in items[:SHOWN]:
+            _show_item(screen, item)
+        if len(items) > SHOWN:
+            screen.line(f"  ... and {len(items) - SHOWN:,} more: co review --only {kind} --json")
+    _sum_up(screen, found)
+
+
+def _show_item(screen: Screen, item: ReviewItem) -> None:
+    screen.line("  " + screen.paint(printable(item.refs[0]), "cyan"))
+    screen.wrapped(item.reason, "    ")
+
+
+def _sum_up(screen: Screen, found: Review) -> None:
+    kept = f", {found.dismissed:,} kept earlier" if found.dismissed else ""
+    screen.line(f"{count_of(found.notes, 'note')}: {count_of(len(found.items), 'finding')}{kept}")
+
+
+def _decide(screen: Screen, kb: KnowledgeBase, found: Review) -> int:
+    """One finding after the other, until q or the end."""
+    gone: set[str] = set()
+    _sum_up(screen, found)
+    for number, item in enumerate(found.items, 1):
+        if gone & set(item.refs):
+            continue  # decided with another finding
+        screen.line()
+        screen.line(screen.paint(f"{number} of {len(found.items)}: {item.kind}", "bold"))
+        _show_item(screen, item)
+        keys = f"{item.actions}nq"
+        prompt = "  " + "  ".join(f"[{key}] {WORDS[key]}" for key in keys)
+        while True:
+            key = read_key(prompt, keys)
+            if key == "q":
+                return 0
+            try:
+                if key != "n":
+                    screen.line("  " + printable(_act(kb, item, key)))
+                    gone |= {item.refs[0]} if key in "fs" else set()
+                break
+            except KnowledgeError as error:
+                screen.line(f"  {printable(str(error))}")
+    return 0
+
+
+def _act(kb: KnowledgeBase, item: ReviewItem, key: str) -> str:
+    match key:
+        case "f":
+            kb.forget(item.refs[0])
+            return f"forgotten {item.refs[0]}; `co restore {item.refs[0]}` brings it back"
+        case "s":
+            older, newer = item.refs
+            already = kb.note(newer).supersedes
+            kb.update(newer, fields={"supersedes": [*already, older] if already else older})
+            return f"{newer} takes the place of {older}, which stays as a file"
+        case "e":
+            open_editor(kb.file_of(item.refs[0]))
+            sync_first(kb)
+            return f"edited {item.refs[0]}"
+        case _:
+            dismiss(kb, item, time.time())
+            return "kept; it will not be asked again"

@@ -1,0 +1,216 @@
+"""`co review` finds what went stale, does nothing by itself, and does what a key says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pexpect
+import pytest
+
+from co_cli.activity import Activity
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.service.reviewing import KINDS
+from tests.cli.screen import on_terminal, widest
+from tests.command import Co
+from tests.upkeep.terminal import terminal
+from tests.vault import Vault
+
+TOKEN = "ghp_aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
+BACKUP = "The nightly backup of the harbour database runs at dawn on the old server in the {}."
+
+
+def memory(vault: Vault, name: str, text: str, *fields: str) -> None:
+    head = "".join(f"{field}\n" for field in ("created: 2024-03-01", *fields))
+    vault.write(f"memories/{name}.md", f"---\n{head}---\n{text}\n")
+
+
+def findings(co: Co, *arguments: str) -> list[dict[str, Any]]:
+    ran = co("review", "--json", *arguments)
+    assert ran.code == 0, ran.err
+    return ran.json["findings"]
+
+
+def found(co: Co, kind: str) -> list[list[str]]:
+    return [one["refs"] for one in findings(co, "--only", kind)]
+
+
+def test_a_tidy_vault_has_nothing_to_review(co: Co, vault: Vault) -> None:
+    memory(vault, "oak", "Oaks live long.")
+
+    assert findings(co) == []
+    assert "0 findings" in co("review").out
+
+
+def test_near_duplicates_are_found_with_the_older_one_first(co: Co, vault: Vault) -> None:
+    memory(vault, "new", BACKUP.format("attic"), "created: 2025-01-01")
+    vault.write("memories/old.md", f"---\ncreated: 2023-01-01\n---\n{BACKUP.format('loft')}\n")
+    vault.write("articles/one.md", "The same words.\n")
+    vault.write("articles/two.md", "The **same** words!\n")
+    memory(vault, "other", "Bex likes the green kettle.")
+
+    refs = found(co, "near-duplicate")
+
+    assert ["memory:old", "memory:new"] in refs
+    assert sorted(map(sorted, refs)) == [["article:one", "article:two"], ["memory:new", "memory:old"]]
+
+
+def test_contradictions_are_found_until_one_supersedes_the_other(co: Co, vault: Vault) -> None:
+    memory(vault, "old", "The door code is 1111.")
+    vault.write("memories/new.md", "---\ncreated: 2025-01-01\n---\nThe door code is 2222.\n")
+    assert found(co, "contradiction") == [["memory:old", "memory:new"]]
+
+    co("edit", "memory:new", "--set", "supersedes=memory:old")
+
+    assert found(co, "contradiction") == []
+
+
+def test_expired_notes_and_chains_that_lead_nowhere_are_found(co: Co, vault: Vault) -> None:
+    memory(vault, "visa", "The visa holds.", "valid_until: 2025-06-30")
+    memory(vault, "pass", "The pass holds.", "valid_until: 2999-06-30")
+    memory(vault, "lost", "A rule.", "supersedes: [memory:pass, '[[gone]]']", "superseded_by: memory:nowhere")
+
+    assert [(one["refs"], one["reason"]) for one in findings(co, "--only", "expired")] == [
+        (["memory:visa"], "valid until 2025-06-30")
+    ]
+    chains = findings(co, "--only", "superseded")
+    assert [one["reason"] for one in chains] == [
+        "supersedes names 'gone', which is not there",
+        "superseded_by names 'memory:nowhere', which is not there",
+    ]
+
+
+def test_broken_links_are_found_as_obsidian_would_resolve_them(co: Co, vault: Vault) -> None:
+    vault.write("articles/guide.md", "See [[oak]], [[articles/guide|this]] and [[Nothing here]].\n")
+    memory(vault, "oak", "Oaks live long.")
+
+    assert [one["reason"] for one in findings(co, "--only", "broken-link")] == ["[[Nothing here]] is not there"]
+
+
+def test_a_secret_is_found_in_text_and_fields_and_never_printed(co: Co, vault: Vault) -> None:
+    memory(vault, "bot", f"The bot uses {TOKEN} at night.")
+    memory(vault, "field", "Something.", f"api: {TOKEN[:-1]}6", f"title: Token {TOKEN}")
+
+    printed = co("review").out + co("review", "--json").out
+
+    assert found(co, "secret")[:1] == [["memory:bot"]]
+    assert ["memory:field"] in found(co, "secret")
+    assert TOKEN not in printed
+    assert TOKEN[:-1] not in printed
+    assert "ghp_…" in printed
+
+
+def test_oversized_memories_and_pinned_notes_are_found(co: Co, vault: Vault) -> None:
+    memory(vault, "long", "A long story about the harbour. " * 200)
+    memory(vault, "profile", "Mara is the user. " * 300, "loading: always")
+    vault.write("articles/book.md", "A long story about the harbour. " * 200)
+
+    assert found(co, "oversized") == [["memory:long"], ["memory:profile"]]
+
+
+def test_without_a_count_of_recalls_nothing_is_an_orphan(co: Co, vault: Vault) -> None:
+    memory(vault, "oak", "Oaks live long.")
+
+    ran = co("review", "--json", "--only", "orphan")
+
+    assert ran.json["findings"] == []
+
+
+def test_what_no_search_ever_showed_is_an_orphan_unless_it_is_linked(
+    co: Co, vault: Vault, kb: KnowledgeBase, data_dir: Path
+) -> None:
+    for name, text in (("oak", "Oaks live long."), ("elm", "Elms are [[ash]]."), ("ash", "Ashes."), ("fir", "Firs.")):
+        memory(vault, name, text)
+    kb.sync()
+    with Activity(str(data_dir), kb.root) as activity:
+        activity.searched(kb.search("oaks", backend="fts5"))
+        assert activity.flush()
+
+    assert found(co, "orphan") == [["memory:fir"]]
+    assert sorted(found(co, "never-recalled")) == [["memory:ash"], ["memory:elm"]]
+
+
+def test_an_unknown_kind_is_one_line_with_the_known_ones(co: Co) -> None:
+    ran = co("review", "--only", "rubbish")
+
+    assert ran.code == 2
+    assert all(kind in ran.err for kind in KINDS)
+
+
+def test_in_a_pipe_nothing_is_asked_and_nothing_changes(co: Co, vault: Vault) -> None:
+    memory(vault, "visa", "The visa holds.", "valid_until: 2025-06-30")
+    before = {path: vault.read(path) for path in vault.notes()}
+
+    ran = co("review", stdin="f")
+
+    assert "memory:visa" in ran.out
+    assert {path: vault.read(path) for path in vault.notes()} == before
+
+
+def test_keys_forget_supersede_keep_and_leave(co: Co, vault: Vault, kb: KnowledgeBase) -> None:
+    memory(vault, "a-old", "The door code is 1111.")
+    vault.write("memories/a-new.md", "---\ncreated: 2025-01-01\n---\nThe door code is 2222.\n")
+    memory(vault, "visa", "The visa holds.", "valid_until: 2025-06-30")
+    memory(vault, "pass", "The pass holds.", "valid_until: 2025-07-30")
+    memory(vault, "link", "See [[nowhere]].")
+
+    with terminal(co.folder, "review") as child:
+        child.expect_exact("contradiction")
+        child.expect_exact("[q] quit")
+        child.send("s")
+        child.expect_exact("takes the place of memory:a-old")
+        child.expect_exact("[q] quit")
+        child.send("f")
+        child.expect_exact("forgotten")
+        child.expect_exact("[q] quit")
+        child.send("x")  # no key of this finding: nothing happens
+        child.send("k")
+        child.expect_exact("not be asked again")
+        child.expect_exact("[q] quit")
+        child.send("q")
+        child.expect(pexpect.EOF)
+
+    assert kb.note("memory:a-new").supersedes == ("memory:a-old",)
+    assert "memories/a-old.md" in vault.notes()
+    left = findings(co)
+    assert [(one["kind"], one["refs"]) for one in left] == [("broken-link", ["memory:link"])]
+    assert len([path for path in vault.notes() if path in ("memories/visa.md", "memories/pass.md")]) == 1
+
+
+def test_a_kept_finding_comes_back_when_it_is_about_something_else(co: Co, vault: Vault) -> None:
+    memory(vault, "visa", "The visa holds.", "valid_until: 2025-06-30")
+    with terminal(co.folder, "review") as child:
+        child.expect_exact("[q] quit")
+        child.send("k")
+        child.expect(pexpect.EOF)
+    assert co("review", "--json").json["dismissed"] == 1
+
+    memory(vault, "visa", "The visa holds.", "valid_until: 2025-09-30")
+
+    assert found(co, "expired") == [["memory:visa"]]
+
+
+def test_the_editor_opens_for_a_finding(co: Co, vault: Vault) -> None:
+    memory(vault, "link", "See [[nowhere]].")
+    with terminal(co.folder, "review", EDITOR="sed -i s/nowhere/link/") as child:
+        child.expect_exact("[q] quit")
+        child.send("e")
+        child.expect(pexpect.EOF)
+
+    assert found(co, "broken-link") == []
+
+
+def test_it_fits_a_terminal_of_80_columns(co: Co, vault: Vault) -> None:
+    memory(vault, "long", "The door code of the house at the harbour is 1111.", "title: " + "harbour " * 20)
+    memory(vault, "longer", "The door code of the house at the harbour is 2222.")
+
+    assert widest(on_terminal(co.folder, "review", "--list")) <= 80
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"x": 1}'])
+def test_a_damaged_list_of_kept_findings_only_asks_again(co: Co, vault: Vault, data_dir: Path, damage: str) -> None:
+    memory(vault, "visa", "The visa holds.", "valid_until: 2025-06-30")
+    data_dir.mkdir()
+    (data_dir / "review.json").write_text(damage)
+
+    assert found(co, "expired") == [["memory:visa"]]

@@ -1,0 +1,86 @@
+"""`co context` prints what an agent would be given, to the letter, with reasons, costs and what had no room."""
+
+from __future__ import annotations
+
+from pydantic_ai import Agent
+
+from co_cli.agent import Knowledge
+from co_cli.knowledge_base import KnowledgeBase
+from tests.agent.scripted import Script
+from tests.cli.screen import on_terminal, widest
+from tests.command import Co
+from tests.vault import Vault
+
+TASK = "What time do the oysters of the harbour market arrive?"
+
+
+def profile(vault: Vault, text: str = "Mara is the user. Answer in British English.") -> None:
+    vault.write("memories/profile.md", f"---\ntitle: Profile\nloading: always\n---\n{text}\n")
+
+
+def test_it_is_exactly_what_an_agent_gets(co: Co, vault: Vault, kb: KnowledgeBase) -> None:
+    profile(vault)
+    vault.write("memories/oysters.md", "The oysters of the harbour market arrive at dawn, on time.\n")
+    kb.sync()
+    script = Script("Hello.")
+    Agent(script.model, capabilities=[Knowledge(knowledge_base=kb)]).run_sync(TASK)
+
+    given = co("context", TASK, "--json").json
+
+    assert given["knowledge"]
+    assert given["knowledge"] in script.told
+    assert script.told == f"{TASK}\n{given['knowledge']}"
+    assert given["instructions"] == script.instructions
+    assert set(given["tools"]) == {tool.name for tool in script.infos[0].function_tools}
+    reasons = {one["ref"]: one["reason"] for one in given["report"]["injected"]}
+    assert reasons["memory:profile"] == "it is marked `loading: always`"
+    assert reasons["memory:oysters"] == "a memory that has strongly to do with the task"
+    assert all(one["tokens"] > 0 for one in given["report"]["injected"])
+    assert given["report"]["warnings"] == []
+
+
+def test_without_a_task_it_shows_what_is_always_there(co: Co, vault: Vault) -> None:
+    profile(vault)
+
+    said = co("context").out
+
+    assert "Mara is the user." in said
+    assert "memory:profile: it is marked `loading: always`; about " in said
+
+
+def test_a_profile_that_grows_warns_before_it_is_cut(co: Co, vault: Vault) -> None:
+    profile(vault, "Mara is the user. " * 195)
+
+    ran = co("context", "--json").json["report"]
+
+    assert ran["cut"] == []
+    assert "before something is cut" in ran["warnings"][0]
+    assert "memory:profile" in ran["warnings"][0]
+
+
+def test_what_has_no_room_is_named_with_its_cost(co: Co, vault: Vault) -> None:
+    profile(vault, "Mara is the user. " * 500)
+
+    said = co("context").out
+
+    assert "left out for lack of room\n  memory:profile: " in said
+    assert "warning: notes that are `loading: always` take about" in said
+
+
+def test_the_setting_says_how_much_room_there_is(co: Co, vault: Vault, kb: KnowledgeBase, monkeypatch: object) -> None:
+    profile(vault, "Mara is the user. " * 100)
+
+    small = co.process("context", "--json", env={"CO_CONTEXT_TOKENS": "200"}).json["report"]
+
+    assert small["budget"] == 200
+    assert small["cut"][0]["ref"] == "memory:profile"
+    assert co("context", "--json", "--tokens", "300").json["report"]["budget"] == 300
+    assert co("context", "--tokens", "0").code == 2
+
+
+def test_it_fits_a_terminal_and_writes_nothing(co: Co, vault: Vault) -> None:
+    profile(vault)
+    before = vault.files()
+
+    assert widest(on_terminal(co.folder, "context", TASK)) <= 80
+    assert vault.files() == before
