@@ -17,12 +17,24 @@ MOST_TERMS = 16
 """Of a longer question, the rarest words are compared."""
 
 OWN = frozenset("i i'm i've i'll i'd my me mine we we're we've we'll our us let's".split())
+MINE = frozenset("i i'm i've i'll i'd my me mine".split())
+"""What `we` know is a team's, and of that the newest is no more likely to be asked for."""
 NOW = frozenset(
     """
     now today current currently latest newest recent recently lately still already last next continue update updated
     """.split()
 )
+PAST = frozenset("did was were had used been when ago said told".split())
 MARKS = {ord(mark): " " for mark in '.,;:!?"()*'} | {0x2019: "'"}
+
+
+DATES = frozenset(
+    """
+    yesterday today ago week weeks weekend month months quarter year years since after before until till
+    january february march april may june july august september october november december
+    jan feb mar apr jun jul aug sep sept oct nov dec last past previous
+    """.split()
+)
 
 
 class Term(Record):
@@ -44,6 +56,22 @@ def asks_for_now(text: str) -> bool:
     """
     words = text.lower().translate(MARKS).split()
     return not OWN.isdisjoint(words) and not NOW.isdisjoint(words)
+
+
+def asks_for_newer(text: str) -> float:
+    """How far newer notes are wanted: 1 for who asks how their own affairs stand now, a half for who asks about what is
+    theirs alone without a word of what was, and 0 for everybody else.
+    """
+    if asks_for_now(text):
+        return 1.0
+    words = text.lower().translate(MARKS).split()
+    return 0.5 if not MINE.isdisjoint(words) and PAST.isdisjoint(words) else 0.0
+
+
+def may_name_a_date(text: str) -> bool:
+    """Is it worth to look for a date? Cheap, and often wrongly yes."""
+    words = text.lower().translate(MARKS).split()
+    return not DATES.isdisjoint(words) or any(word[:4].isdigit() and word[:2] in ("19", "20") for word in words)
 
 
 def understand(text: str, words: Sequence[str], facts: dict[str, WordFacts]) -> list[Term]:

@@ -7,7 +7,7 @@ import pytest
 from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.retrieval.fuse import Weights
-from co_cli.retrieval.profiles import PROFILES, profile_named, read_weights
+from co_cli.retrieval.profiles import DEFAULT_PROFILE, PROFILES, Mix, profile_named, weighed, weights_of
 from co_cli.settings import BY_NAME
 from tests.vault import Vault
 
@@ -19,19 +19,40 @@ def test_the_setting_and_the_profiles_agree() -> None:
 
 
 def test_an_unknown_profile_is_refused_with_the_names_there_are() -> None:
-    with pytest.raises(InvalidInputError, match="default, exact, meaning, spec, not 'fast'"):
+    with pytest.raises(InvalidInputError, match=r"default, exact, meaning, spec, .*rrf, not 'fast'"):
         profile_named("fast")
 
 
 @pytest.mark.parametrize("weights", [{"word": 1.0}, {"words": 1.5}, {"words": -0.1}, {"words": 0.0, "meaning": 0.0}])
 def test_weights_that_make_no_sense_are_refused(weights: dict[str, float]) -> None:
     with pytest.raises(InvalidInputError):
-        read_weights(weights)
+        weighed(DEFAULT_PROFILE, weights)
 
 
 def test_a_weight_that_is_not_named_counts_for_nothing() -> None:
-    assert read_weights({"meaning": 0.5}) == Weights(meaning=0.5, words=0.0)
-    assert read_weights(None) is None
+    assert weighed(DEFAULT_PROFILE, {"meaning": 0.5}) == (DEFAULT_PROFILE, Weights(meaning=0.5, words=0.0))
+    assert weighed(DEFAULT_PROFILE, None) == (DEFAULT_PROFILE, None)
+
+
+def test_who_names_words_or_meaning_says_what_the_whole_score_is_made_of() -> None:
+    profile, balance = weighed(PROFILES["agent"], {"words": 0.3, "recency": 0.2})
+
+    assert balance == Weights(meaning=0.0, words=0.3)
+    assert profile.mix == Mix(0.3, (("recency", 0.2),))
+
+
+def test_who_names_only_others_adds_them_and_the_ranking_keeps_the_rest() -> None:
+    profile, balance = weighed(DEFAULT_PROFILE, {"importance": 0.25})
+
+    assert balance is None
+    assert profile.mix == Mix(0.75, (("importance", 0.25),))
+
+
+def test_weights_are_typed_as_names_and_numbers() -> None:
+    assert weights_of("words=0.3, recency=0.2") == {"words": 0.3, "recency": 0.2}
+    for text in ("words", "words=", "words=much", "0.3"):
+        with pytest.raises(InvalidInputError, match=r"words=0\.3,recency=0\.2"):
+            weights_of(text)
 
 
 @pytest.fixture

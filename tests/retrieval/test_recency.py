@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.retrieval.fuse import Scored
 from co_cli.retrieval.profiles import DEFAULT_PROFILE
-from co_cli.retrieval.question import asks_for_now
-from co_cli.retrieval.recency import NEWEST, newer_nearer
+from co_cli.retrieval.question import asks_for_newer, asks_for_now
+from co_cli.retrieval.recency import AGED, NEWEST, newer_nearer
 from co_cli.service.searching import search_index
 from co_cli.values import Filters
 from tests.vault import Vault
@@ -28,6 +28,13 @@ def test_first_person_and_a_word_of_now_ask_how_things_stand(query: str) -> None
 )
 def test_neither_half_is_enough(query: str) -> None:
     assert not asks_for_now(query)
+
+
+def test_who_asks_about_their_own_affairs_wants_newer_notes_half_as_much() -> None:
+    assert asks_for_newer("my current address") == 1
+    assert asks_for_newer("what is my address") == 0.5
+    for query in ("when did I move", "where was my flat", "how does Melanie paint", ""):
+        assert asks_for_newer(query) == 0
 
 
 def ranked(*scores: float) -> list[Scored]:
@@ -50,15 +57,29 @@ def test_nobody_is_lost_and_parts_add_up(scores: list[float], created: dict[int,
 
 
 def test_of_two_that_say_the_same_the_newer_one_comes_first() -> None:
-    after = newer_nearer(ranked(0.52, 0.5), {0: 1_000.0, 1: 2_000.0})
+    after = newer_nearer(ranked(0.52, 0.5), {0: 1_000.0, 1: 2_000_000.0})
 
     assert [one.passage_id for one in after] == [1, 0]
     assert after[0].signals["recency"] == NEWEST
-    assert "recency" not in after[1].signals
+    assert after[1].signals["recency"] == pytest.approx(NEWEST * 3 / 4)
+
+
+def test_how_long_ago_does_not_count_but_how_many_days_are_newer() -> None:
+    week = {number: 1_000.0 + number * 86_400 for number in range(3)}
+    years = {number: 1_000.0 + number * 86_400 * 900 for number in range(3)}
+
+    assert newer_nearer(ranked(0.5, 0.4, 0.3), week) == newer_nearer(ranked(0.5, 0.4, 0.3), years)
 
 
 def test_a_clearly_better_note_stays_first_however_old() -> None:
-    assert newer_nearer(ranked(0.8, 0.5), {0: 1_000.0, 1: 2_000.0})[0].passage_id == 0
+    assert newer_nearer(ranked(0.8, 0.5), {0: 1_000.0, 1: 2_000_000.0})[0].passage_id == 0
+
+
+def test_age_itself_counts_a_little_where_it_is_known() -> None:
+    fresh = newer_nearer(ranked(0.5, 0.5), {0: 1_000.0, 1: 2_000_000.0}, NEWEST, {0: 0.2, 1: 0.9})
+
+    assert fresh[0].signals["recency"] == pytest.approx(NEWEST + AGED * 0.9)
+    assert all(sum(one.signals.values()) == pytest.approx(one.score) for one in fresh)
 
 
 def test_without_two_dates_nothing_changes() -> None:
@@ -79,7 +100,7 @@ def test_a_search_for_how_things_stand_puts_the_newest_first(moves: KnowledgeBas
     hits = moves.search("in which street is my flat now").hits
 
     assert hits[0].ref == "memory:m2026"
-    assert hits[0].signals["recency"] == NEWEST
+    assert NEWEST < hits[0].signals["recency"] <= NEWEST + AGED
     assert all("recency" not in hit.signals for hit in moves.search("in which street is the flat").hits)
 
 

@@ -1,0 +1,67 @@
+"""Which notes hold at a moment: those with a window of validity, and those that another note took the place of.
+
+Few notes say so: a search asks the reader first whether any within its reach does, and mostly needs nothing of this.
+"""
+
+from __future__ import annotations
+
+import apsw
+
+from co_cli.index.connection import fetch
+from co_cli.index.names import fold_name
+from co_cli.record import Record
+from co_cli.typed import whole
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PUT_SUPERSESSION = """
+insert into supersessions (vault_id, name, doc_id) values (:vault, :name, :doc) on conflict do nothing
+"""
+DROP_SUPERSESSIONS = "delete from supersessions where doc_id = :doc"
+# a note is superseded from the moment on at which the newer one is there and holds
+STANDINGS = """
+select docs.id, docs.created, docs.valid_from, docs.valid_until, (
+    select newer.ref from names
+    cross join supersessions on supersessions.vault_id = names.vault_id and supersessions.name = names.name
+    cross join docs as newer on newer.id = supersessions.doc_id
+    where names.doc_id = docs.id and newer.id <> docs.id and max(newer.created, coalesce(newer.valid_from, 0)) <= :now
+    order by newer.created desc limit 1
+), docs.superseded_by, docs.vault_id
+from docs where docs.id in (select value from json_each(:ids))
+"""
+CREATED = """
+select max(newer.created, coalesce(newer.valid_from, 0)), newer.ref
+from names cross join docs as newer on newer.id = names.doc_id
+where names.vault_id = :vault and names.name = :name limit 1
+"""
+
+
+class Standing(Record):
+    """When a note holds."""
+
+    created: float
+    valid_from: float | None
+    valid_until: float | None
+    superseded_by: str | None
+    """The note that had taken its place by then."""
+
+
+def put_supersessions(connection: apsw.Connection, vault_id: int, doc: int, targets: Sequence[str]) -> None:
+    for name in {fold_name(whole(target)) for target in targets}:
+        if name:
+            connection.execute(PUT_SUPERSESSION, {"vault": vault_id, "name": name, "doc": doc})
+
+
+def standings(connection: apsw.Connection, doc_ids: Sequence[int], now: float) -> dict[int, Standing]:
+    """Of these notes."""
+    ids = f"[{','.join(map(str, doc_ids))}]"
+    found: dict[int, Standing] = {}
+    for doc, created, first, last, newer, named, vault in fetch(connection, STANDINGS, {"ids": ids, "now": now}):
+        if newer is None and named is not None:
+            rows = fetch(connection, CREATED, {"vault": vault, "name": fold_name(named)})
+            since, newer = rows[0] if rows else (now, named)  # a note that is not here may still have taken its place
+            newer = newer if since <= now else None
+        found[doc] = Standing(created, first, last, newer)
+    return found

@@ -1,0 +1,210 @@
+"""The project's vault, your own and the team's, searched together."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.command import Co
+from tests.vault import Vault
+
+
+@pytest.fixture
+def project(co: Co, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with a vault, where the person stands; nobody names a vault."""
+    monkeypatch.delenv("CO_VAULT")
+    root = tmp_path / "project"
+    (root / ".co-cli").mkdir(parents=True)
+    monkeypatch.chdir(root)
+    return root
+
+
+def own(home: Path) -> Vault:
+    return Vault(home / ".local/share/co-cli/knowledge")
+
+
+def refs(co: Co, *arguments: str) -> list[str]:
+    return [hit["ref"] for hit in co("search", *arguments, "--json").json["hits"]]
+
+
+@pytest.fixture
+def three(co: Co, project: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Vault]:
+    """A note about tea in each tier."""
+    vaults = {
+        "user": own(home),
+        "project": Vault(project / ".co-cli/knowledge"),
+        "team": Vault(tmp_path / "team"),
+    }
+    monkeypatch.setenv("CO_TEAM_VAULT", str(vaults["team"].root))
+    for tier, vault in vaults.items():
+        vault.write(f"memories/tea-{tier}.md", f"Tea of the {tier} is drunk at four.")
+    return vaults
+
+
+def test_one_search_spans_all_three_and_says_where_a_hit_lives(co: Co, three: dict[str, Vault]) -> None:
+    found = co("search", "when is tea drunk", "--json").json
+
+    assert {hit["ref"] for hit in found["hits"]} == {
+        "user:memory:tea-user",
+        "memory:tea-project",
+        "team:memory:tea-team",
+    }
+    assert found["searched"]["notes"] == 3
+    paths = {hit["ref"]: hit["path"] for hit in found["hits"]}
+    assert paths["team:memory:tea-team"] == str(three["team"].path("memories/tea-team.md"))
+    assert all(abs(sum(hit["signals"].values()) - hit["score"]) < 0.001 for hit in found["hits"])
+
+
+def test_among_equals_the_user_comes_first_and_then_the_project(co: Co, three: dict[str, Vault]) -> None:
+    for vault in three.values():
+        for path in vault.notes():
+            vault.delete(path)
+    for number, vault in enumerate(three.values()):
+        vault.write(f"memories/note-{number}.md", f"---\ntitle: Kettle\n---\nThe kettle is blue. {number}{number}\n")
+    three["team"].write("memories/lid.md", "The lid of the kettle is red.")
+
+    assert refs(co, "kettle blue", "--limit", "3") == ["user:memory:note-0", "memory:note-1", "team:memory:note-2"]
+    assert refs(co, "which lid is red")[0] == "team:memory:lid"  # what answers best still does
+
+
+def test_the_same_note_in_two_tiers_appears_once_from_the_highest(co: Co, three: dict[str, Vault]) -> None:
+    for tier, text in (("team", "Coffee is at nine."), ("user", "Coffee is at ten.")):
+        three[tier].write("memories/coffee.md", text)
+    for tier in ("team", "project"):
+        three[tier].write(f"memories/milk-{tier}.md", "Milk is in the left fridge.")
+
+    assert [ref for ref in refs(co, "when is coffee") if "coffee" in ref] == ["user:memory:coffee"]
+    assert [ref for ref in refs(co, "milk fridge") if "milk" in ref] == ["memory:milk-project"]
+
+
+def test_a_ref_with_a_tier_is_shown_changed_and_forgotten_there(co: Co, three: dict[str, Vault]) -> None:
+    co("sync")
+
+    assert "Tea of the user" in co("show", "user:memory:tea-user").out
+    assert co("show", "memory:tea-team", "--json").json["ref"] == "team:memory:tea-team"
+    assert co("edit", "team:memory:tea-team", "--tag", "drinks").out == "updated team:memory:tea-team\n"
+    assert "tags: [drinks]" in three["team"].read("memories/tea-team.md")
+    assert co("forget", "user:memory:tea-user").out.startswith("forgotten user:memory:tea-user")
+    assert three["user"].notes() == []
+    assert "user:memory:tea-user" not in refs(co, "tea")
+
+
+def test_writing_goes_to_the_tier_that_is_named_and_else_to_the_project(co: Co, three: dict[str, Vault]) -> None:
+    for tier in ("user", "team", "project"):
+        ran = co("remember", f"Biscuits for the {tier} are in tin {tier}.", "--title", f"Tin {tier}", "--tier", tier)
+        assert ran.out == f"created {'' if tier == 'project' else tier + ':'}memory:tin-{tier}\n"
+    co("remember", "Sugar is out.", "--title", "Sugar")
+
+    assert "memories/tin-user.md" in three["user"].notes()
+    assert "memories/tin-team.md" in three["team"].notes()
+    assert {"memories/tin-project.md", "memories/sugar.md"} < set(three["project"].notes())
+    assert set(refs(co, "biscuits tin")) >= {"user:memory:tin-user", "team:memory:tin-team", "memory:tin-project"}
+
+
+def test_a_search_can_be_narrowed_to_a_tier_or_to_this_vault(
+    co: Co, three: dict[str, Vault], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    three["user"].write("articles/tea.md", "All about tea.")
+
+    assert refs(co, "tea", "--source", "team") == ["team:memory:tea-team"]
+    assert set(refs(co, "tea", "--source", "user")) == {"user:article:tea#L1-1", "user:memory:tea-user"}
+    assert "user:article:tea#L1-1" not in refs(co, "tea", "--source", "memory")
+    monkeypatch.setenv("CO_TIERS", "off")
+    assert refs(co, "tea") == ["memory:tea-project"]
+
+
+def test_who_names_a_vault_means_that_one_alone(co: Co, three: dict[str, Vault]) -> None:
+    assert [hit["ref"] for hit in co("--vault", str(three["team"].root), "search", "tea", "--json").json["hits"]] == [
+        "memory:tea-team"
+    ]
+
+
+def test_sources_lists_the_tiers(co: Co, three: dict[str, Vault]) -> None:
+    assert [row["source"] for row in co("sources", "--json").json] == ["memory", "user", "team"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("remember", "x", "--tier", "team"), "set team_vault (CO_TEAM_VAULT)"),
+        (("remember", "x", "--tier", "crowd"), "invalid choice"),
+    ],
+)
+def test_a_tier_that_is_not_there_is_one_line(co: Co, project: Path, arguments: tuple[str, ...], words: str) -> None:
+    ran = co(*arguments)
+
+    assert ran.code == 2
+    assert words in ran.err
+
+
+def test_two_people_of_a_team_lose_nothing_when_git_merges_them(co: Co, project: Path, tmp_path: Path) -> None:
+    """A team tier is a git clone: concurrent saves, an edit and a removal merge without losing either's."""
+
+    def git(where: Path, *arguments: str) -> str:
+        identity = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main")
+        ran = subprocess.run(["git", *identity, *arguments], cwd=where, capture_output=True, text=True, check=True)
+        return ran.stdout
+
+    def as_(person: str, *arguments: str) -> None:
+        ran = co.process(*arguments, env={"CO_TEAM_VAULT": str(tmp_path / person), "PWD": str(project)})
+        assert ran.code == 0, ran.err
+
+    origin = tmp_path / "origin.git"
+    git(tmp_path, "init", "-q", "--bare", str(origin))
+    git(tmp_path, "clone", "-q", str(origin), "ann")
+    first = Vault(tmp_path / "ann")
+    first.write("memories/shared.md", "---\ntitle: Shared\ntags: [a]\n---\nThe depot opens at six.\n")
+    git(tmp_path / "ann", "add", "-A")
+    git(tmp_path / "ann", "commit", "-qm", "first")
+    git(tmp_path / "ann", "push", "-q", "origin", "HEAD")
+    git(tmp_path, "clone", "-q", str(origin), "bob")
+    co.folder = project
+
+    as_("ann", "remember", "Ann keeps the keys.", "--title", "Keys", "--tier", "team")
+    as_("bob", "remember", "Bob keeps the van.", "--title", "Van", "--tier", "team")
+    as_("bob", "remember", "Both of us know the code.", "--title", "Keys", "--tier", "team")
+    as_("ann", "edit", "team:memory:shared", "--tag", "b")
+    for person in ("ann", "bob"):
+        git(tmp_path / person, "add", "-A")
+        git(tmp_path / person, "commit", "-qm", person)
+    git(tmp_path / "bob", "push", "-q", "origin", "HEAD")
+    merged = subprocess.run(
+        ["git", "-c", "user.name=A", "-c", "user.email=a@example.org", "pull", "-q", "--no-rebase", "--no-edit"],
+        cwd=tmp_path / "ann",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    text = "\n".join(path.read_text() for path in (tmp_path / "ann" / "memories").glob("*.md"))
+    assert all(words in text for words in ("Ann keeps the keys.", "Bob keeps the van.", "Both of us know the code."))
+    assert "tags: [b]" in text
+    found = co.process("search", "who keeps the van", "--json", env={"CO_TEAM_VAULT": str(tmp_path / "ann")})
+    assert found.json["hits"][0]["ref"] == "team:memory:van", merged.stderr
+
+
+def test_what_was_forgotten_in_a_tier_is_brought_back_there(co: Co, three: dict[str, Vault]) -> None:
+    co("forget", "user:memory:tea-user")
+
+    assert co("restore", "user:memory:tea-user").out == "restored user:memory:tea-user\n"
+    assert three["user"].notes() == ["memories/tea-user.md"]
+
+
+def test_a_hidden_file_of_a_tier_is_not_opened(co: Co, three: dict[str, Vault]) -> None:
+    three["user"].write(".env", "TOKEN=abc")
+
+    assert co("show", "user:.env").code == 2
+
+
+def test_a_clone_cannot_lead_out_of_itself_with_a_link(co: Co, project: Path, tmp_path: Path) -> None:
+    outside = Vault(tmp_path / "outside")
+    outside.write("memories/zebra.md", "A zebra.")
+    (project / ".co-cli" / "knowledge").symlink_to(outside.root)
+
+    for arguments in (("search", "zebra"), ("remember", "x")):
+        ran = co(*arguments)
+        assert (ran.code, ran.out) == (2, "")
+        assert "is a link that leads out of the project" in ran.err
+    assert outside.notes() == ["memories/zebra.md"]

@@ -1,0 +1,162 @@
+"""Notes that stop to hold: validity, supersession, and what was known then."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from tests.command import Co
+from tests.vault import Vault
+
+
+def note(vault: Vault, name: str, text: str, **fields: str) -> None:
+    front = "".join(f"{key}: {value}\n" for key, value in fields.items())
+    vault.write(f"memories/{name}.md", f"---\n{front}---\n{text}\n")
+
+
+def refs(co: Co, *arguments: str) -> list[str]:
+    return [hit["ref"] for hit in co("search", *arguments, "--json").json["hits"]]
+
+
+@pytest.fixture
+def moved(vault: Vault) -> Vault:
+    """Where the office was, in three notes."""
+    note(vault, "first", "The office is in Lisbon.", created="2024-01-10")
+    note(vault, "second", "The office is in Porto.", created="2025-02-01", supersedes="memory:first")
+    note(vault, "third", "The office is in Braga.", created="2026-03-01", supersedes='["[[second]]"]')
+    return vault
+
+
+@pytest.mark.parametrize("backend", ["hybrid", "fts5"])
+def test_what_was_superseded_drops_out_and_can_be_asked_for(co: Co, moved: Vault, backend: str) -> None:
+    asked = ("where is the office", "--backend", backend)
+
+    assert refs(co, *asked) == ["memory:third"]
+    assert set(refs(co, *asked, "--outdated")) == {"memory:first", "memory:second", "memory:third"}
+
+
+@pytest.mark.parametrize(
+    ("when", "there"),
+    [
+        ("2024-06-01", ["memory:first"]),
+        ("2025-02-01", ["memory:second"]),
+        ("2026-12-01", ["memory:third"]),
+        ("2023", []),
+    ],
+)
+def test_as_of_answers_from_what_was_there_and_held_then(co: Co, moved: Vault, when: str, there: list[str]) -> None:
+    assert refs(co, "where is the office", "--as-of", when) == there
+
+
+def test_a_note_may_say_itself_what_took_its_place(co: Co, vault: Vault) -> None:
+    note(vault, "old", "The door code is 1111.", created="2024-01-01", superseded_by="memory:new")
+    note(vault, "new", "The door code is 2222.", created="2025-01-01")
+    note(vault, "lost", "The door code is 3333.", created="2024-01-01", superseded_by="memory:not-here")
+
+    assert refs(co, "door code") == ["memory:new"]
+    assert set(refs(co, "door code", "--as-of", "2024-06")) == {"memory:old"}
+
+
+def test_a_window_of_validity_is_kept(co: Co, vault: Vault) -> None:
+    note(
+        vault, "winter", "The pool is closed.", created="2025-10-01", valid_from="2025-11-01", valid_until="2026-02-28"
+    )
+    note(vault, "always", "The pool is behind the gym.", created="2020-01-01")
+
+    assert refs(co, "pool") == ["memory:always"]
+    assert set(refs(co, "pool", "--as-of", "2025-12-01")) == {"memory:winter", "memory:always"}
+    assert "memory:winter" not in refs(co, "pool", "--as-of", "2025-10-15")
+    assert "memory:winter" in refs(co, "pool", "--as-of", "2026-02-28")  # that day included
+    assert refs(co, "pool closed", "--backend", "grep") == ["memory:always"]
+
+
+def test_why_says_that_a_note_no_longer_holds(co: Co, moved: Vault) -> None:
+    ran = co("why", "where is the office", "memory:second")
+
+    assert ran.code == 1
+    assert "it fell in the step validity" in ran.out
+    assert "superseded by memory:third" in ran.out
+    assert "--outdated shows what no longer holds" in ran.out
+
+
+def test_deleting_the_newer_note_brings_the_older_back(co: Co, moved: Vault) -> None:
+    moved.delete("memories/third.md")
+
+    assert refs(co, "where is the office") == ["memory:second"]
+
+
+def test_a_date_that_is_none_is_reported(co: Co, vault: Vault) -> None:
+    note(vault, "odd", "Soon.", valid_until="whenever")
+
+    assert "valid_until is a date such as 2026-03-01, not 'whenever'" in co("sync").out
+    assert co("search", "soon", "--as-of", "whenever").code == 2
+
+
+@pytest.fixture
+def kept_in_git(vault: Vault) -> Vault:
+    """A vault in a folder of a repository: one note that was rewritten, one that was deleted."""
+
+    def git(*arguments: str, when: str = "2024-01-01T12:00:00Z") -> None:
+        identity = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+        moment = {"GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when}
+        subprocess.run(["git", *identity, *arguments], cwd=vault.root.parent, env={**os.environ, **moment}, check=True)
+
+    git("init", "-q")
+    vault.write("memories/office.md", "The office is in Lisbon.")
+    vault.write("memories/parking.md", "Parking is free behind the office.")
+    git("add", "vault")
+    git("commit", "-qm", "first")
+    vault.write("memories/office.md", "The office is in Porto.")
+    vault.delete("memories/parking.md")
+    git("add", "-A", "vault")
+    git("commit", "-qm", "second", when="2025-06-01T12:00:00Z")
+    vault.write("memories/office.md", "The office is in Braga, and this is not committed.")
+    return vault
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+@pytest.mark.parametrize(
+    ("when", "text"), [("2024-06-01", "Lisbon"), ("2025-12-01", "Porto"), (None, "Braga")], ids=["then", "later", "now"]
+)
+def test_where_git_keeps_the_vault_as_of_answers_from_the_files_as_they_were(
+    co: Co, kept_in_git: Vault, when: str | None, text: str
+) -> None:
+    before = {path: kept_in_git.read(path) for path in kept_in_git.notes()}
+
+    asked = ("--as-of", when) if when else ()
+    found = co("search", "where is the office", *asked, "--json").json
+
+    assert text in found["hits"][0]["snippet"]
+    assert ("memory:parking" in [hit["ref"] for hit in found["hits"]]) == (when == "2024-06-01")
+    assert {path: kept_in_git.read(path) for path in kept_in_git.notes()} == before
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_before_the_first_commit_the_dates_of_the_notes_count(co: Co, kept_in_git: Vault) -> None:
+    note(kept_in_git, "old", "The office was a barn.", created="2020-01-01")
+
+    assert refs(co, "where is the office", "--as-of", "2022-01-01") == ["memory:old"]
+
+
+def test_a_question_about_a_time_that_is_over_is_answered_by_what_held_then(co: Co, vault: Vault) -> None:
+    window = {"valid_from": "2025-01-01", "valid_until": "2025-12-31"}
+    note(vault, "price-2025", "A clock costs 480 euros.", created="2024-12-01", superseded_by="price-2026", **window)
+    note(vault, "price-2026", "A clock costs 520 euros.", created="2026-01-01")
+
+    assert refs(co, "what does a clock cost") == ["memory:price-2026"]
+    assert "memory:price-2025" in refs(co, "what did a clock cost in 2025?")
+
+
+def test_what_was_superseded_is_left_out_without_an_index_too(co: Co, moved: Vault) -> None:
+    assert refs(co, "office", "--backend", "grep") == ["memory:third"]
+    assert len(refs(co, "office", "--backend", "grep", "--outdated")) == 3
+
+
+def test_who_opens_an_outdated_note_is_told(co: Co, moved: Vault) -> None:
+    co("sync")
+
+    assert "note: superseded by memory:third" in co("show", "memory:second").out
+    assert co("show", "memory:third", "--json").json["outdated"] is None
