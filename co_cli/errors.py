@@ -58,6 +58,12 @@ class IndexUnavailableError(KnowledgeError):
     exit_code = 3
 
 
+class ActivityUnavailableError(KnowledgeError):
+    """activity.db cannot be opened, or is newer than this program. Search and saving go on without it."""
+
+    exit_code = 3
+
+
 class EmbeddingError(KnowledgeError):
     """An embedder could not answer; search goes on by words."""
 

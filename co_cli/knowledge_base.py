@@ -10,41 +10,56 @@ import os
 import time
 
 from co_cli.embedding.embedders import Embedders
-from co_cli.errors import IndexUnavailableError, InvalidInputError
-from co_cli.index.connection import Database
-from co_cli.index.extension import vector_extension
+from co_cli.errors import IndexUnavailableError, InvalidInputError, VaultError
+from co_cli.index.connection import Database, vector_extension
 from co_cli.index.knowledge_index import KnowledgeIndex
-from co_cli.retrieval.fuse import Weights
-from co_cli.retrieval.profiles import profile_named, read_weights
+from co_cli.service.asking import read_asked, read_filters
 from co_cli.service.searching import answer, search_files, search_index
 from co_cli.settings import Settings, load_settings
-from co_cli.sources.vault import require_vault
+from co_cli.sources.origin import REGISTRY, kind_of
+from co_cli.sources.walking import require_vault
 from co_cli.typed import whole
-from co_cli.values import SOURCES, Filters, Forgotten, NoteSummary, Saved, SearchResult, Source, Status, SyncReport
+from co_cli.values import (
+    ON_RELATED,
+    OWN_SOURCES,
+    Filters,
+    Forgotten,
+    NoteSummary,
+    OnRelated,
+    OwnSource,
+    Related,
+    Saved,
+    SearchResult,
+    Status,
+    SyncReport,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
-    from typing import Self
+    from typing import Any, Self
 
+    from co_cli.activity import Activity
+    from co_cli.index.links import Backlink, Link
     from co_cli.index.meaning import Embedded
     from co_cli.notes.note import Note
     from co_cli.notes.store import NoteStore
-    from co_cli.retrieval.profiles import Profile
+    from co_cli.retrieval.fuse import Weights
     from co_cli.retrieval.reranker import Reranker
+    from co_cli.service.asking import Asked
     from co_cli.service.checkup import Finding
     from co_cli.service.explaining import Explanation
     from co_cli.service.importing import Imported
+    from co_cli.service.loading import Loader
+    from co_cli.service.origins import Origins, SourceReceipt
+    from co_cli.service.skills import Skills
     from co_cli.service.web_pages import PageReceipt, WebPages
     from co_cli.sources.fetching import Fetcher
+    from co_cli.sources.origin import Origin
 
     Progress = Callable[[int, int], None]
-
-BACKENDS = ("grep", "fts5", "hybrid")
-LARGEST_LIMIT = 1_000
-FAR_AWAY = 1e12
-"""Seconds: 30,000 years."""
+    Hold = Callable[[str], bool]
 
 
 class KnowledgeBase:
@@ -55,7 +70,19 @@ class KnowledgeBase:
         self.root = require_vault(settings.vault)
         self.database = Database(os.path.join(settings.data_dir, "search.db"), vector_extension())
         self.embedders = Embedders(settings.embedding_provider, settings.embedding_model, settings.embedding_host)
-        self.index = KnowledgeIndex(self.database, self.root, settings.exclude, settings.max_note_bytes, self.embedders)
+        self.index = KnowledgeIndex(
+            self.database,
+            self.root,
+            settings.exclude,
+            settings.max_note_bytes,
+            self.embedders,
+        )
+        self.look_beside()
+        self._skills: Skills | None = None
+        self.index.told = self._tell
+        self.door, self.brief = "python", False
+        """Who asks, for the query log; and whether the process ends soon, so that it leaves a second database alone."""
+        self._activity: Activity | None = None
 
     @classmethod
     def open(
@@ -76,6 +103,8 @@ class KnowledgeBase:
         return cls(settings)
 
     def close(self) -> None:
+        if self._activity is not None:
+            self._activity.close()
         self.database.close()
 
     def __enter__(self) -> Self:
@@ -101,32 +130,73 @@ class KnowledgeBase:
         *,
         any_tag: bool = False,
         fields: dict[str, str] | None = None,
+        as_of: str | float | None = None,
+        outdated: bool = False,
         profile: str | None = None,
         weights: Mapping[str, float] | None = None,
         reranker: Reranker | None = None,
+        track: bool = False,
     ) -> SearchResult:
         """Look for notes. Sees files changed since the last `sync` only after the next one.
 
-        `profile` names a way to rank (`default`, `exact`, `meaning`, `spec`); `weights` are those of `words` and
-        `meaning` for this query. `reranker` is asked last for the order of the first twenty, for ten seconds at most.
+        Notes that were superseded, or do not hold now, are left out; `outdated` finds them too, and `as_of` asks what
+        was there and held then. `profile` names a way to rank (`default`, `exact`, `agent`, ...); `weights` say what
+        signals weigh in this query, such as `{"words": 0.3, "recency": 0.2}`. `reranker` is asked last for the order of
+        the first twenty, for ten seconds at most. `track` counts each hit as a recall of its note and writes the search
+        down, as the settings allow.
         """
         started = time.perf_counter()
-        chosen = self._backend(backend, limit)
-        filters = self._filters(sources, tags, any_tag, category, since, until, fields)
-        way, balance = self._way(profile, weights)
+        filters = self._filters(sources, tags, any_tag, category, since, until, fields, as_of, outdated)
+        asked = read_asked(self.settings, self.learned_weights(), filters, limit, backend, profile, weights)
+        if "skill" in filters.sources:  # only who asks for them finds them
+            return self._tracked(self.skills.search_sources(query, asked, reranker), track)
+        then, problem = (None, None) if filters.as_of is None else self._as_of(filters.as_of)
+        if then is None:
+            found = self._found(query, asked, reranker, started)
+        else:
+            with then as kb:
+                kb.sync()
+                found = kb._found(query, asked, reranker, started)
+        if problem:
+            found = found._replace(degraded=[*found.degraded, problem])
+        return self._tracked(found, track)
+
+    def _found(self, query: str, asked: Asked, reranker: Reranker | None, started: float) -> SearchResult:
+        """From the index, or if that cannot be opened from the files."""
         reason: IndexUnavailableError | None = None
-        if chosen != "grep":
+        filters, limit, backend, profile, weights = asked
+        if backend != "grep":
             try:
-                embedders = self.embedders if chosen == "hybrid" else None
+                embedders = self.embedders if backend == "hybrid" else None
                 with self.index.snapshot():  # everything one search reads is of one moment
-                    finding = search_index(self.index, embedders, query, filters, limit, balance, way, reranker)
+                    finding = search_index(self.index, embedders, query, filters, limit, weights, profile, reranker)
                 return answer(query, finding, started)
             except IndexUnavailableError as error:
                 reason = error
+        origins = (self.index.origin, *self.index.beside)
         found = search_files(
-            self.root, query, filters, limit, self.settings.exclude, self.settings.max_note_bytes, reason
+            origins, query, filters, limit, self.settings.exclude, self.settings.max_note_bytes, reason
         )
         return answer(query, found, started)
+
+    def _filters(self, *said: Any, **named: Any) -> Filters:
+        return read_filters(self.index.beside, *said, **named)
+
+    def _as_of(self, moment: float) -> tuple[KnowledgeBase | None, str | None]:
+        """The vault as its files were then, where git knows; and what was in the way of that."""
+        from co_cli.service.as_of import vault_as_of
+
+        then, problem = vault_as_of(self.settings, self.root, moment)
+        return (KnowledgeBase(then.settings) if then else None), problem
+
+    def track(self, found: SearchResult) -> None:
+        """Write an answer down that was searched for without `track`: a door does so when it has shown it."""
+        self.activity.searched(found, [origin.root for origin in self.index.beside])
+
+    def _tracked(self, found: SearchResult, track: bool) -> SearchResult:
+        if track:
+            self.track(found)
+        return found
 
     def why(
         self,
@@ -142,43 +212,61 @@ class KnowledgeBase:
         *,
         any_tag: bool = False,
         fields: dict[str, str] | None = None,
+        as_of: str | float | None = None,
+        outdated: bool = False,
         profile: str | None = None,
         weights: Mapping[str, float] | None = None,
     ) -> Explanation:
         """Why a note is where it is in the answer to a query, or why it is not in it."""
         from co_cli.service.explaining import explain
 
-        chosen = self._backend(backend, limit)
-        if chosen == "grep":
+        filters = self._filters(sources, tags, any_tag, category, since, until, fields, as_of, outdated)
+        asked = read_asked(self.settings, self.learned_weights(), filters, limit, backend, profile, weights)
+        if asked.backend == "grep":
             raise InvalidInputError("grep finds what has the words as they stand; ask why of fts5 or hybrid")
-        filters = self._filters(sources, tags, any_tag, category, since, until, fields)
-        way, balance = self._way(profile, weights)
         note = self.note(ref)
-        embedders = self.embedders if chosen == "hybrid" else None
+        if note.source == "skill":
+            raise InvalidInputError(f"{note.ref} is found by `co skills search`; why is for notes")
+        embedders = self.embedders if asked.backend == "hybrid" else None
+        way = (filters, limit, asked.weights, asked.profile)
         with self.index.snapshot():
-            return explain(self.index, embedders, query, note.ref, note.title, filters, limit, balance, way)
-
-    def _backend(self, backend: str | None, limit: int) -> str:
-        if not 1 <= limit <= LARGEST_LIMIT:
-            raise InvalidInputError(f"limit is between 1 and {LARGEST_LIMIT}, not {limit}")
-        chosen = backend or self.settings.search_backend
-        if chosen not in BACKENDS:
-            raise InvalidInputError(f"the backend is one of {', '.join(BACKENDS)}, not {chosen!r}")
-        return chosen
-
-    def _way(self, profile: str | None, weights: Mapping[str, float] | None) -> tuple[Profile, Weights | None]:
-        """The profile, and how it weighs words and meaning; None leaves that to the space."""
-        way = profile_named(profile or self.settings.profile)
-        return way, read_weights(weights) or way.weights or self._weights()
+            return explain(self.index, embedders, query, note.ref, note.title, *way)
 
     # -- files into the index ---------------------------------------------------------------------------------------
 
-    def sync(self, progress: Progress | None = None, seconds: float | None = None) -> SyncReport:
+    def sync(
+        self, progress: Progress | None = None, seconds: float | None = None, hold: Hold | None = None
+    ) -> SyncReport:
         """Make the index agree with the files; one walk of the vault when nothing changed.
 
-        `seconds` bounds the time for embedding with a slow provider; what is left waits for the next sync.
+        `seconds` bounds the time for embedding with a slow provider; what is left waits for the next sync. `hold` is
+        asked about each file that changed, by its path: one for which it says True is left to the next sync.
         """
-        return self.index.sync(progress, seconds)
+        report = self.sync_origin(self.index.origin, progress, seconds, hold)
+        beside = [(origin.label, self._sync_beside(origin, progress, seconds, hold)) for origin in self.index.beside]
+        return report._replace(beside=tuple(beside)) if beside else report
+
+    def sync_origin(
+        self,
+        origin: Origin,
+        progress: Progress | None = None,
+        seconds: float | None = None,
+        hold: Hold | None = None,
+    ) -> SyncReport:
+        """The vault alone, or one origin beside it. Raises VaultError if it is not there."""
+        index = self.index if origin == self.index.origin else self.index.of(origin)
+        return index.sync(progress, seconds, hold)
+
+    def _sync_beside(
+        self, origin: Origin, progress: Progress | None, seconds: float | None, hold: Hold | None
+    ) -> SyncReport:
+        """One that is not there now, as on a drive that is not mounted, keeps its rows."""
+        try:
+            return self.sync_origin(origin, progress, seconds, hold)
+        except VaultError as error:
+            self.index.unread.append(origin.label)
+            kept = self.index.of(origin).counts().notes
+            return SyncReport([], [], [], [], kept, [(origin.path, str(error))], [])
 
     def rebuild(self, progress: Progress | None = None) -> SyncReport:
         """Make the index anew from the files and swap it in."""
@@ -198,22 +286,56 @@ class KnowledgeBase:
         category: str | None = None,
         provenance: str = "user",
         *,
-        source: Source = "memory",
+        source: OwnSource = "memory",
         fields: dict[str, object] | None = None,
+        tier: str | None = None,
+        supersedes: str | Sequence[str] = (),
+        on_related: OnRelated = "tell",
     ) -> Saved:
         """Save a note, or join the one that says nearly the same. It can be found when this returns.
 
-        `fields` are any other frontmatter keys, such as `importance`.
+        `fields` are any other frontmatter keys, such as `importance`. `tier` says whose vault it goes to: `user`,
+        `project` or `team`; None is this one. `supersedes` are notes that this one takes the place of. A memory that
+        says something else about the same is named in the receipt (`tell`), superseded, added to (`merge`) or not
+        looked for (`keep`), as `on_related` says.
         """
+        from co_cli.service.tiers import tier_of  # who saves, not who searches
+
+        if on_related not in ON_RELATED:
+            raise InvalidInputError(f"on_related is one of {', '.join(ON_RELATED)}, not {on_related!r}")
+        superseded = [supersedes] if isinstance(supersedes, str) else list(supersedes)
+        if tier is not None and tier != tier_of(self.settings):
+            with self._at(tier) as kb:
+                saved = kb.remember(
+                    content,
+                    title,
+                    tags,
+                    category,
+                    provenance,
+                    source=source,
+                    fields=fields,
+                    supersedes=[ref.removeprefix(f"{tier}:") for ref in superseded],
+                    on_related=on_related,
+                )
+            related = tuple(one._replace(ref=f"{tier}:{one.ref}") for one in saved.related)
+            return saved._replace(ref=f"{tier}:{saved.ref}", related=related)
         from co_cli.service.saving import Draft, save
 
-        if source not in SOURCES:
-            raise InvalidInputError(f"a source is memory or article, not {source!r}")
+        if source not in OWN_SOURCES:
+            raise InvalidInputError(f"what is saved is a memory or an article, not {source!r}")
         draft = Draft(content, source, title, tags, category, provenance, fields)
         size, limit = len(draft.content.encode()), self.settings.max_note_bytes
         if size > limit:
             raise InvalidInputError(f"{size:,} bytes are too long for a note; the limit is {limit:,} (max_note_bytes)")
-        return save(self.store, self._working_index(), draft, self.settings.duplicate_threshold)
+        gone = [self._own_note(ref, "superseded") for ref in superseded]
+        return save(self.store, self._working_index(), draft, self.settings.duplicate_threshold, on_related, gone)
+
+    def related(self, content: str, title: str | None = None) -> list[Related]:
+        """Memories that say something else about the same as this text, which is not saved for asking."""
+        from co_cli.service.saving import related_to
+
+        index = self._working_index()
+        return related_to(self.store, index, whole(content), title) if index and content.strip() else []
 
     def import_articles(self, paths: Sequence[str], progress: Progress | None = None) -> list[Imported]:
         """Copy files, or every text of a folder, into the vault as articles, byte for byte."""
@@ -229,9 +351,10 @@ class KnowledgeBase:
         *,
         tags: Sequence[str] | None = None,
         fetcher: Fetcher | None = None,
+        loader: Loader | None = None,
     ) -> PageReceipt:
         """Fetch a web page and keep it as an article. One that is kept already is skipped, overwritten or an error."""
-        return self._web_pages(fetcher).add(url, on_conflict, tags)
+        return self._web_pages(fetcher, loader).add(url, on_conflict, tags)
 
     def refresh(
         self,
@@ -241,11 +364,12 @@ class KnowledgeBase:
         each: Callable[[PageReceipt], None] | None = None,
         progress: Progress | None = None,
         fetcher: Fetcher | None = None,
+        loader: Loader | None = None,
     ) -> list[PageReceipt]:
         """Fetch web pages again: these (refs or addresses), or all that are kept. `each` hears of every one at once."""
-        pages = self._web_pages(fetcher)
+        pages = self._web_pages(fetcher, loader)
         refs = [refs] if isinstance(refs, str) else refs
-        paths = pages.paths() if refs is None else list(dict.fromkeys(self._page_path(pages, ref) for ref in refs))
+        paths = pages.paths() if refs is None else list(dict.fromkeys(pages.path_of(ref, self.note) for ref in refs))
         return pages.refresh(paths, on_conflict, each, progress)
 
     def update(
@@ -270,7 +394,13 @@ class KnowledgeBase:
                 wanted[name] = value or None
         if tags is not None:
             wanted["tags"] = clean_tags(tags) or None
-        note = self.note(ref)
+        elsewhere = self._elsewhere(ref)
+        if elsewhere is not None:
+            tier, theirs = elsewhere
+            with self._at(tier) as kb:
+                saved = kb.update(theirs, content, title=title, tags=tags, category=category, fields=fields)
+            return saved._replace(ref=f"{tier}:{saved.ref}")
+        note = self._own_note(ref, "changed")
         with self.store.lock():
             data = self.store.read(note.path)
             changed = change(self.store, note.path, data, content, wanted)
@@ -280,16 +410,78 @@ class KnowledgeBase:
         path = self.store.absolute(note.path)
         return Saved(self.note(path).ref, path, "updated" if changed else "unchanged")
 
-    def note(self, ref: str) -> Note:
-        """The note a ref names, read from its file. Raises UnknownRefError with the closest refs."""
-        from co_cli.notes.note import NotTextError, read_note
-        from co_cli.service.resolving import resolve
+    def note(self, ref: str, track: bool = False) -> Note:
+        """The note a ref names, read from its file. Raises UnknownRefError with the closest refs.
 
-        path = resolve(ref, self.store, self._working_index())
+        `track` counts that it was opened.
+        """
+        origin, note = self._open(ref)
+        if track:
+            beside = [one.root for one in self.index.beside]
+            self.activity.opened(os.path.join(origin.root, *note.path.split("/")), beside)
+        return note
+
+    def file_of(self, ref: str) -> str:
+        """Where the file of a note is."""
+        origin, note = self._open(ref)
+        return os.path.join(origin.root, *note.path.split("/"))
+
+    def outdated(self, note: Note) -> str | None:
+        """Why a note does not hold now, such as `superseded by memory:new`; None if it does."""
+        from co_cli.index.standing import Standing
+        from co_cli.retrieval.validity import strength, why_not
+
+        now = time.time()
+        index = self._working_index()
+        by = note.superseded_by or (index.successor(note.ref, now) if index else None)
+        standing = Standing(now, *note.valid, by)
+        return None if strength(standing, now) else why_not(standing, now)
+
+    def links(self, ref: str) -> tuple[list[Link], list[Backlink]]:
+        """What a note links to, and which notes link to it. Obsidian's rules say which note a link means."""
+        origin, note = self._open(ref)
+        return self.index.of(origin).links(note.path)
+
+    def _open(self, ref: str) -> tuple[Origin, Note]:
+        from co_cli.notes.note import NotTextError
+        from co_cli.notes.store import NoteStore
+        from co_cli.service.resolving import resolve_anywhere
+
+        if ref.startswith("skill:"):
+            skill = self.skills.find(ref)
+            return skill.origin, self.skills.open(skill).note
+        index = self._working_index()
+        origin, path = resolve_anywhere(ref, self.store, index, self.index.beside)
         try:
-            return read_note(path, self.store.read(path))
+            return origin, kind_of(origin).read(origin, path, NoteStore(origin.root).read(path))
         except NotTextError as error:
             raise InvalidInputError(f"{path} is no note: {error}") from None
+
+    def _elsewhere(self, ref: str) -> tuple[str, str] | None:
+        """The tier of a note that is in another vault, and its ref there."""
+        if self.index.tiers is None:
+            return None
+        origin, note = self._open(ref)
+        return (origin.tier, note.ref.removeprefix(f"{origin.tier}:")) if origin.tier else None
+
+    def _at(self, tier: str) -> KnowledgeBase:
+        """The vault of another tier, alone. Your own is made when it is not there yet."""
+        from co_cli.service.tiers import place_of
+
+        place = place_of(self.settings, tier)
+        if tier == "user":
+            os.makedirs(place, exist_ok=True)
+        origins = {**self.settings.origins, "vault": tier}
+        return KnowledgeBase(self.settings._replace(vault=place, origins=origins))
+
+    def _own_note(self, ref: str, what: str) -> Note:
+        """One of the vault's: what is read in place is not ours to write."""
+        origin, note = self._open(ref)
+        if origin != self.index.origin:
+            raise InvalidInputError(
+                f"{note.ref} is read in place and not {what} here: its file is {os.path.join(origin.root, note.path)}"
+            )
+        return note
 
     def notes(
         self,
@@ -303,18 +495,19 @@ class KnowledgeBase:
         until: str | float | None = None,
         fields: dict[str, str] | None = None,
     ) -> list[NoteSummary]:
-        """Notes, newest first."""
+        """Notes, newest first: of the vault, or of a source that is named."""
         from co_cli.notes.moments import moment_text
 
         if limit is not None and limit < 1:
             raise InvalidInputError(f"limit is at least 1, not {limit}")
-        filters = self._filters([source] if source else None, tags, any_tag, category, since, until, fields)
+        sources = [source] if source else OWN_SOURCES  # a folder has many files, and somebody else's
+        filters = self._filters(sources, tags, any_tag, category, since, until, fields)
         rows = self.index.docs(filters, -1 if limit is None else limit)
         return [
             NoteSummary(
                 row.ref,
                 row.source,
-                self.store.absolute(row.path),
+                os.path.join(row.root, *row.path.split("/")),
                 row.title,
                 row.tags,
                 row.category,
@@ -326,7 +519,13 @@ class KnowledgeBase:
 
     def forget(self, ref: str) -> Forgotten:
         """Move a note to the vault's trash."""
-        note = self.note(ref)
+        elsewhere = self._elsewhere(ref)
+        if elsewhere is not None:
+            tier, theirs = elsewhere
+            with self._at(tier) as kb:
+                gone = kb.forget(theirs)
+            return gone._replace(ref=f"{tier}:{gone.ref}")
+        note = self._own_note(ref, "forgotten")
         with self.store.lock():
             kept = self.store.trash(note.path)
         index = self._working_index()
@@ -336,6 +535,11 @@ class KnowledgeBase:
 
     def restore(self, ref: str) -> Saved:
         """Bring a forgotten note back from the trash."""
+        tier, _, theirs = ref.partition(":")
+        if any(origin.tier == tier for origin in self.index.beside):
+            with self._at(tier) as kb:
+                back = kb.restore(theirs)
+            return back._replace(ref=f"{tier}:{back.ref}")
         from co_cli.notes.note import read_note
         from co_cli.service.resolving import resolve_trashed
 
@@ -348,34 +552,73 @@ class KnowledgeBase:
         note = read_note(path, self.store.read(path))
         return Saved(note.ref, self.store.absolute(path), "restored")
 
+    # -- what is read in place ---------------------------------------------------------------------------------------
+
+    @property
+    def origins(self) -> Origins:
+        """Folders and files beside the vault that are searched with it."""
+        from co_cli.service.origins import Origins
+
+        return Origins(self.settings.data_dir, self.index)
+
+    @property
+    def skills(self) -> Skills:
+        """Skills of the project, of the user and of configured folders, for agents to find and load."""
+        if self._skills is None:
+            from co_cli.service.skills import Skills
+
+            self._skills = Skills(self)
+        return self._skills
+
+    @skills.setter
+    def skills(self, skills: Skills) -> None:
+        self._skills = skills
+
+    def add_source(
+        self,
+        path: str,
+        on_conflict: str = "skip",
+        *,
+        kind: str | None = None,
+        name: str | None = None,
+        progress: Progress | None = None,
+    ) -> SourceReceipt:
+        """Make a folder or a file searchable where it lies; an Obsidian vault is recognised."""
+        receipt = self.origins.add(os.fspath(path), kind, name, on_conflict, progress)
+        self.look_beside()
+        return receipt
+
+    def remove_source(self, label: str) -> SourceReceipt:
+        """Take a folder or a file out of the index again. The files are left alone."""
+        receipt = self.origins.remove(label)
+        self.look_beside()
+        return receipt
+
+    def look_beside(self) -> None:
+        """See which other vaults and folders are searched with this one: another process may have added one.
+
+        Skills are many, and have a search of their own.
+        """
+        beside: list[Origin] = []
+        self.index.tiers = None
+        if self.settings.team_vault or self.settings.origins["vault"] == "project":  # else there is no other vault
+            from co_cli.service.tiers import tiers_beside
+
+            self.index.tiers, beside = tiers_beside(self.settings, self.root)
+        if os.path.exists(os.path.join(self.settings.data_dir, REGISTRY)):
+            from co_cli.sources.registry import origins_beside
+
+            added = origins_beside(self.settings.data_dir, self.root)
+            beside = [*beside, *(origin for origin in added if origin.kind != "skill")]
+        self.index.beside = beside
+
     # -- the state of things ----------------------------------------------------------------------------------------
 
     def status(self) -> Status:
         """Numbers about the vault and its index."""
-        from co_cli.notes.moments import moment_text
+        from co_cli.service.state import status_of
 
-        counts, meaning = self.index.counts(), self.index.meaning()
-        by_meaning = self.embedders.space is not None
-        active, building = (meaning.spaces.active, meaning.spaces.building) if by_meaning else (None, None)
-        skipped, problems = self.index.reported()
-        return Status(
-            vault=self.root,
-            search_db=self.database.path,
-            search_db_bytes=os.path.getsize(self.database.path),
-            backend=self.settings.search_backend,
-            notes=self.index.by_source(),
-            passages=counts.passages,
-            synced_at=moment_text(counts.synced_at) if counts.synced_at else None,
-            skipped=skipped,
-            problems=problems,
-            trashed=len(self.store.trashed()),
-            space=active.space.key if active else None,
-            building=building.space.key if building else None,
-            unembedded=max(meaning.waiting.values(), default=0) if by_meaning else 0,
-            cache_entries=meaning.cache.entries,
-            cache_bytes=meaning.cache.bytes,
-            cache_hit_rate=meaning.cache.hit_rate,
-        )
+        return status_of(self)
 
     def doctor(self, fix: bool = False) -> list[Finding]:
         """Check everything that can be checked; with `fix`, apply the cures that cannot do harm."""
@@ -384,29 +627,31 @@ class KnowledgeBase:
         return examine(self, fix)
 
     @property
+    def activity(self) -> Activity:
+        """What happens in this vault, written down in activity.db; made when there is something to write."""
+        if self._activity is None:
+            from co_cli.activity import Activity
+
+            self._activity = Activity.of(self.settings, self.root, self.door, self.brief)
+        return self._activity
+
+    def _tell(self, index: KnowledgeIndex, report: SyncReport, saved: bool) -> None:
+        """The index changed. A sync that changed nothing does not come here."""
+        from co_cli.service.recording import record_sync
+
+        record_sync(self.activity, index, report, saved)
+
+    @property
     def store(self) -> NoteStore:
         from co_cli.notes.store import NoteStore
 
         return NoteStore(self.root)
 
-    def _web_pages(self, fetcher: Fetcher | None) -> WebPages:
+    def _web_pages(self, fetcher: Fetcher | None, loader: Loader | None) -> WebPages:
         from co_cli.service.web_pages import WebPages, make_fetcher
 
-        return WebPages(self.store, self.index, fetcher or make_fetcher(self.settings), self.settings.max_note_bytes)
-
-    def _page_path(self, pages: WebPages, ref: str) -> str:
-        from co_cli.sources.fetching_url import looks_like_url, read_url
-
-        if looks_like_url(ref):
-            url = read_url(ref)
-            path = pages.find(url)
-            if path is None:
-                raise InvalidInputError(f"{url} is not kept here: `co add {url}` fetches it")
-            return path
-        note = self.note(ref)
-        if not note.metadata.get("source_url"):
-            raise InvalidInputError(f"{note.ref} has no source_url: there is nothing to fetch")
-        return note.path
+        most = self.settings.max_note_bytes
+        return WebPages(self.store, self.index, fetcher or make_fetcher(self.settings), most, loader)
 
     def _working_index(self) -> KnowledgeIndex | None:
         """The index, or None when it cannot be opened: notes are written and read all the same."""
@@ -416,53 +661,12 @@ class KnowledgeBase:
             return None
         return self.index
 
-    def _weights(self) -> Weights | None:
-        """As the settings say; None leaves it to the space. One alone gives the other what is left of 1."""
-        meaning, words = self.settings.hybrid_vector_weight, self.settings.hybrid_text_weight
-        if meaning is None and words is None:
+    def learned_weights(self) -> Weights | None:
+        """What feedback taught, if it is in use; None leaves it to the space. Opens no database."""
+        space = self.embedders.space
+        file = os.path.join(self.settings.data_dir, "learned.weights")
+        if self.settings.learn == "off" or space is None or not os.path.exists(file):
             return None
-        if meaning is None or words is None:
-            meaning, words = (1 - (words or 0), words) if meaning is None else (meaning, 1 - meaning)
-        return Weights(meaning, words or 0.0)
+        from co_cli.service.learned import learned_weights  # few have any
 
-    @staticmethod
-    def _filters(
-        sources: Sequence[str] | None,
-        tags: Sequence[str] | None,
-        any_tag: bool,
-        category: str | None,
-        since: str | float | None,
-        until: str | float | None,
-        fields: dict[str, str] | None,
-    ) -> Filters:
-        sources = (sources,) if isinstance(sources, str) else tuple(sources or ())
-        for source in sources:
-            if source not in SOURCES:
-                raise InvalidInputError(f"a source is memory or article, not {source!r}")
-        return Filters(
-            sources=sources,
-            tags=(tags,) if isinstance(tags, str) else tuple(tags or ()),
-            any_tag=any_tag,
-            category=category,
-            since=_moment("since", since),
-            until=_moment("until", until, end=True),
-            fields=tuple((key, _field_text(value)) for key, value in (fields or {}).items()),
-        )
-
-
-def _field_text(value: object) -> str:
-    """As frontmatter would write it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _moment(name: str, value: object, end: bool = False) -> float | None:
-    """`until 2026-03-01` includes that day."""
-    if value is None or (isinstance(value, int | float) and abs(value) < FAR_AWAY):
-        return None if value is None else float(value)
-    from co_cli.notes.moments import read_moment, read_since
-
-    moment = read_since(value, time.time()) if isinstance(value, str) else read_moment(value)
-    if moment is None:
-        raise InvalidInputError(f"{name} is a date such as 2026-03-01, `yesterday` or `7d`, not {value!r}")
-    whole_day = end and isinstance(value, str) and moment % 86_400 == 0 and ":" not in value
-    return moment + 86_399.999 if whole_day else moment
+        return learned_weights(self.settings.data_dir, self.root, space.key)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from co_cli.values import Backend
 
-    Kind = Literal["text", "path", "choice", "number", "share", "bytes", "list"]
+    Kind = Literal["text", "path", "paths", "choice", "number", "share", "bytes", "list"]
     Scalar = str | float | int | tuple[str, ...] | None
 
 
@@ -44,6 +44,18 @@ LOCAL_PROVIDERS = ("static", "minilm", "ollama", "none")
 SETTINGS: tuple[Setting, ...] = (
     Setting("vault", "CO_VAULT", "path", None, "the folder of notes"),
     Setting("data_dir", "CO_DATA_DIR", "path", None, "where search.db lives", project_may=False),
+    Setting("team_vault", "CO_TEAM_VAULT", "path", None, "your team's folder of notes, such as a git clone"),
+    Setting(
+        "tiers",
+        "CO_TIERS",
+        "choice",
+        "on",
+        "search your own and your team's vault with the project's: on or off",
+        choices=("on", "off"),
+    ),
+    Setting("tier_user", "CO_TIER_USER", "share", 1.0, "how much it counts that a note is your own, 0 to 1"),
+    Setting("tier_project", "CO_TIER_PROJECT", "share", 0.8, "how much it counts that a note is the project's"),
+    Setting("tier_team", "CO_TIER_TEAM", "share", 0.6, "how much it counts that a note is the team's"),
     Setting(
         "search_backend",
         "CO_KNOWLEDGE_SEARCH_BACKEND",
@@ -57,8 +69,15 @@ SETTINGS: tuple[Setting, ...] = (
         "CO_KNOWLEDGE_PROFILE",
         "choice",
         "default",
-        "how a hybrid search ranks: default, exact (words alone), meaning (vectors alone), spec (the plain formula)",
-        choices=("default", "exact", "meaning", "spec"),
+        "how search ranks: default, exact (words alone), meaning (vectors alone), or a mix: spec, classic, agent, ...",
+        choices=("default", "exact", "meaning", "spec", "classic", "agent", "seven", "fresh", "rrf"),
+    ),
+    Setting(
+        "half_life_days",
+        "CO_HALF_LIFE_DAYS",
+        "number",
+        365.0,
+        "days in which the signal recency of a note falls to a half",
     ),
     Setting(
         "embedding_provider",
@@ -123,12 +142,46 @@ SETTINGS: tuple[Setting, ...] = (
         project_may=False,
     ),
     Setting(
+        "context_tokens",
+        "CO_CONTEXT_TOKENS",
+        "bytes",
+        1_000,
+        "how much of the notes that belong beside a prompt an agent is given, in tokens",
+    ),
+    Setting(
         "chat_history",
         "CO_CHAT_HISTORY",
         "choice",
         "on",
         "keep what you type in `co chat` for the arrow keys: on or off",
         choices=("on", "off"),
+        project_choices=("off",),
+    ),
+    Setting(
+        "query_log",
+        "CO_QUERY_LOG",
+        "choice",
+        "on",
+        "write down what is searched for, for `co stats`: on, off, or no-text (counts and times only)",
+        choices=("on", "off", "no-text"),
+        project_choices=("off",),
+    ),
+    Setting(
+        "count_use",
+        "CO_COUNT_USE",
+        "choice",
+        "on",
+        "count how often each note is found and opened: on or off",
+        choices=("on", "off"),
+        project_choices=("off",),
+    ),
+    Setting(
+        "learn",
+        "CO_LEARN",
+        "choice",
+        "ask",
+        "let feedback change how words and meaning are weighed: ask (only by `co tune --apply`), on or off",
+        choices=("on", "off", "ask"),
         project_choices=("off",),
     ),
     Setting(
@@ -141,6 +194,45 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("web_max_bytes", "CO_WEB_MAX_BYTES", "bytes", 10_000_000, "how large a web page may be", project_may=False),
     Setting("web_seconds", "CO_WEB_SECONDS", "number", 30.0, "how long a web page may take", project_may=False),
+    Setting(
+        "boundaries_model",
+        "CO_BOUNDARIES_MODEL",
+        "text",
+        None,
+        "the model that proposes where `co sync` cuts long documents, as provider:name; unset: none does",
+        project_may=False,
+    ),
+    Setting(
+        "loading_model",
+        "CO_LOADING_MODEL",
+        "text",
+        None,
+        "the model that picks a tool for `co add URL`, as provider:name; a bare name is one of Ollama's",
+        project_may=False,
+    ),
+    Setting(
+        "loading_servers",
+        "CO_LOADING_SERVERS",
+        "path",
+        None,
+        "the JSON file that lists the MCP servers whose tools it may pick from",
+        project_may=False,
+    ),
+    Setting(
+        "loading_seconds",
+        "CO_LOADING_SECONDS",
+        "number",
+        120.0,
+        "how long it may take with one address",
+        project_may=False,
+    ),
+    Setting(
+        "skill_folders",
+        "CO_SKILL_FOLDERS",
+        "paths",
+        (),
+        "more folders of skills, beside .agents/skills and .claude/skills of the project and of your home",
+    ),
 )
 BY_NAME = {setting.name: setting for setting in SETTINGS}
 
@@ -150,8 +242,14 @@ class Settings(Record):
 
     vault: str
     data_dir: str
+    team_vault: str | None
+    tiers: Literal["on", "off"]
+    tier_user: float
+    tier_project: float
+    tier_team: float
     search_backend: Backend
     profile: str
+    half_life_days: float
     embedding_provider: str
     embedding_model: str | None
     embedding_host: str | None
@@ -161,10 +259,19 @@ class Settings(Record):
     max_note_bytes: int
     exclude: tuple[str, ...]
     model: str | None
+    context_tokens: int
     chat_history: Literal["on", "off"]
+    query_log: Literal["on", "off", "no-text"]
+    count_use: Literal["on", "off"]
+    learn: Literal["on", "off", "ask"]
     web_allow: tuple[str, ...]
     web_max_bytes: int
     web_seconds: float
+    boundaries_model: str | None
+    loading_model: str | None
+    loading_servers: str | None
+    loading_seconds: float
+    skill_folders: tuple[str, ...]
     origins: dict[str, str]
 
 
@@ -206,7 +313,7 @@ def load_settings(
         values["data_dir"] = user_data_dir(environ)
     if values["vault"] is None:
         if project:
-            values["vault"], origins["vault"] = project_vault(project), "project"
+            values["vault"], origins["vault"] = _inside(project, project_vault(project)), "project"
         else:
             values["vault"] = os.path.join(user_data_dir(environ), "knowledge")
     for name in ("vault", "data_dir"):
@@ -214,6 +321,14 @@ def load_settings(
     # each value was checked against its Setting, whose kinds are those of the fields
     named: dict[str, Any] = values
     return Settings(origins=origins, **named)
+
+
+def _inside(project: str, vault: str) -> str:
+    """A clone may hold a link in place of its vault, and must not lead outside with it."""
+    root = os.path.realpath(project)
+    if not os.path.realpath(vault).startswith(root + os.sep):
+        raise SettingsError(f"{vault} is a link that leads out of the project: if you trust it, name it with CO_VAULT")
+    return vault
 
 
 def _project_of(vault: object, start: str) -> str | None:
@@ -253,6 +368,10 @@ def _checked(setting: Setting, raw: object, origin: str, base: str) -> Scalar:
     match setting.kind:
         case "path":
             return os.path.normpath(os.path.join(base, os.path.expanduser(_text(setting, raw, origin))))
+        case "paths":
+            return tuple(
+                os.path.normpath(os.path.join(base, os.path.expanduser(part))) for part in _list(setting, raw, origin)
+            )
         case "text":
             return _text(setting, raw, origin)
         case "choice":
@@ -261,12 +380,16 @@ def _checked(setting: Setting, raw: object, origin: str, base: str) -> Scalar:
                 raise SettingsError(f"{origin}: {setting.name} is one of {', '.join(setting.choices)}, not {text!r}")
             return text
         case "list":
-            parts: Any = raw.split(",") if isinstance(raw, str) else raw
-            if type(parts) not in (list, tuple) or not all(isinstance(part, str) for part in parts):
-                raise SettingsError(f"{origin}: {setting.name} is a list of texts, not {raw!r}")
-            return tuple(part.strip() for part in parts if part.strip())
+            return _list(setting, raw, origin)
         case "number" | "share" | "bytes":
             return _number(setting, raw, origin)
+
+
+def _list(setting: Setting, raw: object, origin: str) -> tuple[str, ...]:
+    parts: Any = raw.split(",") if isinstance(raw, str) else raw
+    if type(parts) not in (list, tuple) or not all(isinstance(part, str) for part in parts):
+        raise SettingsError(f"{origin}: {setting.name} is a list of texts, not {raw!r}")
+    return tuple(part.strip() for part in parts if part.strip())
 
 
 def _text(setting: Setting, raw: object, origin: str) -> str:

@@ -10,6 +10,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from difflib import get_close_matches
+from typing import cast
 
 from co_cli.errors import SettingsError
 from co_cli.settings import BY_NAME, Setting
@@ -57,11 +58,18 @@ def _refuse_unsafe(setting: Setting, raw: object, origin: str, project: str) -> 
             f"{origin}: a project may set {setting.name} to {', '.join(setting.project_choices)} only; "
             f"choose {raw!r} yourself with {setting.environment}"
         )
-    if setting.kind == "path":
+    if setting.kind in ("path", "paths"):
         root = os.path.realpath(project)
-        target = os.path.realpath(os.path.join(root, os.path.expanduser(str(raw))))
-        if os.path.commonpath([root, target]) != root:
-            raise SettingsError(f"{origin}: a project may not point {setting.name} outside itself ({raw})")
+        for part in _parts(raw) if setting.kind == "paths" else (str(raw),):
+            target = os.path.realpath(os.path.join(root, os.path.expanduser(part)))
+            if os.path.commonpath([root, target]) != root:
+                raise SettingsError(f"{origin}: a project may not point {setting.name} outside itself ({part})")
+
+
+def _parts(raw: object) -> list[str]:
+    """The members of a list, however it is written; what is no list at all is refused by whoever reads its value."""
+    members: object = raw.split(",") if isinstance(raw, str) else raw
+    return [str(part).strip() for part in cast("list[object]", members)] if isinstance(members, list) else []
 
 
 def _line_of(text: str, name: str) -> int:

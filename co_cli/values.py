@@ -8,17 +8,27 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal
 
-    Source = Literal["memory", "article"]
+    Source = Literal["memory", "article", "folder", "obsidian", "skill"]
+    OwnSource = Literal["memory", "article"]
     Backend = Literal["grep", "fts5", "hybrid"]
     State = Literal["found", "absent", "inconclusive"]
     Outcome = Literal["created", "updated", "unchanged", "duplicate", "restored"]
     OnConflict = Literal["skip", "overwrite", "error"]
+    OnRelated = Literal["tell", "keep", "supersede", "merge"]
 else:
-    Source = Backend = State = Outcome = OnConflict = str
+    Source = OwnSource = Backend = State = Outcome = OnConflict = OnRelated = str
 
-SOURCES: tuple[Source, ...] = ("memory", "article")
+OWN_SOURCES: tuple[OwnSource, ...] = ("memory", "article")
+"""What is written in the vault."""
+SOURCES: tuple[Source, ...] = (*OWN_SOURCES, "folder", "obsidian", "skill")
+"""And what is read in place beside it."""
+BINARY = "binary"
+"""Why a file that is listed is not read, where that is nothing to be sorry about."""
 ON_CONFLICT: tuple[OnConflict, ...] = ("skip", "overwrite", "error")
 """What becomes of a thing that is added although it is here already."""
+ON_RELATED: tuple[OnRelated, ...] = ("tell", "keep", "supersede", "merge")
+"""What becomes of an old memory where a new one says something else about the same: say so and leave it, do not even
+look, let the new one take its place, or add the new one's text to it."""
 
 
 NEAREST = 3
@@ -33,6 +43,8 @@ class Passage(Record):
     last_line: int
     heading: str = ""
     """Where in the note it stands, outermost heading first: `Deploys > Rolling back`."""
+    context: str = ""
+    """What stands beside it and is searched with it: its neighbours' nearest words, the header of a table."""
 
 
 class Filters(Record):
@@ -47,6 +59,10 @@ class Filters(Record):
     until: float | None = None
     fields: tuple[tuple[str, str], ...] = ()
     """Any other frontmatter key and the value it must have (or contain, if it is a list)."""
+    as_of: float | None = None
+    """What was there and held at this moment; None: now."""
+    outdated: bool = False
+    """Also what no longer holds, or not yet."""
 
 
 class Hit(Record):
@@ -65,6 +81,8 @@ class Hit(Record):
     marks: tuple[tuple[int, int], ...] = ()
     """Where in the snippet the matched words stand."""
     heading: str = ""
+    missing: bool = False
+    """Its file is gone from where it was read."""
 
 
 class Searched(Record):
@@ -91,6 +109,8 @@ class SearchResult(Record):
     confidence: float | None = None
     """How sure it is that something here has to do with the question, 0 to 1; None if that was not asked, as by words
     alone or in a space that nobody measured."""
+    understood: tuple[str, ...] = ()
+    """What was read out of the query beside its words, such as dates."""
 
 
 def worth_showing(found: SearchResult) -> list[Hit]:
@@ -112,10 +132,20 @@ class SyncReport(Record):
     """Files that are not indexed, each with the reason."""
     problems: list[tuple[str, str]]
     """Notes that are indexed all the same, each with what is wrong in it."""
+    beside: tuple[tuple[str, SyncReport], ...] = ()
+    """What was seen in the origins beside the vault: the label of each, such as `folder:handbook`, and its report."""
 
     @property
     def touched(self) -> int:
         return len(self.added) + len(self.changed) + len(self.moved) + len(self.removed)
+
+
+class Related(Record):
+    """A memory that a new one has to do with, and why."""
+
+    ref: str
+    title: str
+    why: str
 
 
 class Saved(Record):
@@ -126,6 +156,8 @@ class Saved(Record):
     outcome: Outcome
     detail: str = ""
     """For `updated` and `duplicate`: which note it joined and what happened to the words."""
+    related: tuple[Related, ...] = ()
+    """Memories that say something else about the same."""
 
 
 class NoteSummary(Record):
@@ -171,3 +203,5 @@ class Status(Record):
     cache_entries: int
     cache_bytes: int
     cache_hit_rate: float | None
+    beside: dict[str, int]
+    """What is read in place: the label of each source and how many notes it has."""

@@ -14,6 +14,7 @@ from co_cli.agent.deps import CoDeps, PathLike, open_once
 from co_cli.errors import KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.tools import TOOLS, Tool, Toolbox
+from co_cli.tools.toolbox import EVERY_TOOL
 
 MOST_TOOLBOXES = 64
 """Kept for runs that bring knowledge bases of their own; what was used least recently goes, and is made anew."""
@@ -30,9 +31,10 @@ class Access:
         tools: Sequence[str] | None = None,
         read_only: bool = False,
         result_tokens: int = 2_000,
+        skills: bool = False,
     ) -> None:
         require_one(vault, data_dir, knowledge_base)
-        self.tools = allowed_tools(tools, read_only)
+        self.tools = allowed_tools(tools, read_only, skills)
         self._place, self._given = (vault, data_dir), knowledge_base
         self._opened: tuple[int, KnowledgeBase] | None = None
         """By which process, and what: it stays the same vault when the program changes its folder."""
@@ -46,7 +48,7 @@ class Access:
         with self._lock:
             if kb not in self._toolboxes:
                 names = [tool.name for tool in self.tools]
-                self._toolboxes[kb] = Toolbox(kb, names=names, result_tokens=self._result_tokens)
+                self._toolboxes[kb] = Toolbox(kb, names=names, result_tokens=self._result_tokens, with_skills=True)
             self._toolboxes.move_to_end(kb)
             if len(self._toolboxes) > MOST_TOOLBOXES:
                 self._toolboxes.popitem(last=False)
@@ -81,12 +83,16 @@ def opened(vault: PathLike | None, data_dir: PathLike | None) -> KnowledgeBase:
         raise UserError(f"the knowledge base cannot be opened: {error}") from error
 
 
-def allowed_tools(names: Sequence[str] | None, read_only: bool) -> tuple[Tool, ...]:
-    """Those of all tools that an agent gets; a name that no tool has is a mistake of whoever wrote it."""
+def allowed_tools(names: Sequence[str] | None, read_only: bool, skills: bool = False) -> tuple[Tool, ...]:
+    """Those of all tools that an agent gets; a name that no tool has is a mistake of whoever wrote it.
+
+    Tools for skills are there if they are wanted or named: the skills of whoever runs an agent are not always its own.
+    """
     if isinstance(names, str):
         names = [names]
-    known = {tool.name for tool in TOOLS}
+    known = {tool.name for tool in EVERY_TOOL}
     unknown = [name for name in names or () if name not in known]
     if unknown:
         raise UserError(f"there is no tool {', '.join(unknown)}; the tools are {', '.join(sorted(known))}")
-    return tuple(tool for tool in TOOLS if (names is None or tool.name in names) and (tool.read_only or not read_only))
+    tools = EVERY_TOOL if skills or names is not None else TOOLS
+    return tuple(tool for tool in tools if (names is None or tool.name in names) and (tool.read_only or not read_only))

@@ -11,19 +11,21 @@ import os
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, Literal, cast, get_args
 
 import anyio
 import anyio.to_thread
 from pydantic_ai import FunctionToolset, RunContext
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import UserError
+from pydantic_ai.messages import UserPromptPart
 from pydantic_ai.run import AgentRunResult
 
 from co_cli.agent.access import Access
 from co_cli.agent.deps import PathLike
 from co_cli.agent.guidance import instructions
 from co_cli.agent.injection import inject, seen_refs, user_text
+from co_cli.agent.skill_injection import seen_skills, skill_for
 from co_cli.agent.toolset import toolset_of
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.refs import without_lines
@@ -34,6 +36,11 @@ FRESH_SECONDS = 0.3
 """How long a run waits for changed files to be indexed before it looks for context; the rest is indexed meanwhile."""
 CONTEXT_SECONDS = 2.0
 """How long it waits for context altogether, as with an embedding server that does not answer; then it goes without."""
+UNKNOWN_ROOM = 1_000
+"""Tokens for context where the vault could not be opened in time to say how many."""
+
+SkillUse = Literal["off", "tools", "inject"]
+SKILL_USES: tuple[SkillUse, ...] = get_args(SkillUse)
 
 
 @dataclass
@@ -60,10 +67,13 @@ class Knowledge(AbstractCapability[Any]):
     handler must be attached."""
     context: bool = True
     """Add the notes that belong beside the prompt to the user's turn, before the model is asked."""
-    context_tokens: int = 1_000
-    """How much of them, at most."""
+    context_tokens: int | None = None
+    """How much of them, at most; None: as the setting `context_tokens` says."""
     result_tokens: int = 2_000
     """How long the answer of a tool may be."""
+    skills: SkillUse = "off"
+    """`tools`: find and load skills of the project, the user and configured folders, wherever there are any. `inject`:
+    also add a skill that is clearly meant to the user's turn, unasked."""
     id: str | None = "knowledge"
     report: dict[str, Any] = field(default_factory=dict[str, Any], init=False, repr=False, compare=False)
     """What this run was given: `injected`, `cut`, `budget`, `degraded`. Also in the run's metadata, under `id`."""
@@ -82,8 +92,9 @@ class Knowledge(AbstractCapability[Any]):
         read_only: bool = False,
         approve_forget: bool = False,
         context: bool = True,
-        context_tokens: int = 1_000,
+        context_tokens: int | None = None,
         result_tokens: int = 2_000,
+        skills: SkillUse = "off",
         id: str = "knowledge",
         description: str | None = None,
         defer_loading: bool = False,
@@ -98,6 +109,7 @@ class Knowledge(AbstractCapability[Any]):
             context=context,
             context_tokens=context_tokens,
             result_tokens=result_tokens,
+            skills=skills,
             id=id,
             description=description,
             defer_loading=defer_loading,
@@ -121,14 +133,25 @@ class Knowledge(AbstractCapability[Any]):
             approve_forget=any(one.approve_forget for one in stated),
             context=all(one.context for one in stated),
             tools=_allowed_by_all(stated),
-            context_tokens=min(one.context_tokens for one in stated),
+            context_tokens=min((one.context_tokens for one in stated if one.context_tokens is not None), default=None),
             result_tokens=min(one.result_tokens for one in stated),
+            skills=min((one.skills for one in stated), key=SKILL_USES.index),
         )
 
     @cached_property
     def access(self) -> Access:
         """The way to the vault; nothing is opened yet."""
-        return Access(self.vault, self.data_dir, self.knowledge_base, self.tools, self.read_only, self.result_tokens)
+        if self.skills not in SKILL_USES:
+            raise UserError(f"skills is one of {', '.join(SKILL_USES)}, not {self.skills!r}")
+        return Access(
+            self.vault,
+            self.data_dir,
+            self.knowledge_base,
+            self.tools,
+            self.read_only,
+            self.result_tokens,
+            self.skills != "off",
+        )
 
     @cached_property
     def toolset(self) -> FunctionToolset[Any]:
@@ -149,12 +172,18 @@ class Knowledge(AbstractCapability[Any]):
     async def before_run(self, ctx: RunContext[Any]) -> None:
         """Find the notes that belong beside the prompt and queue them behind it, as data."""
         text = user_text(ctx.prompt, ctx.messages)
-        if not self.context or text is None:
+        if text is None:
+            return
+        if self.skills == "inject":
+            await self._inject_skill(ctx, text)
+        if not self.context:
             return
         seen = seen_refs(ctx.messages)
         notes: list[ContextNote] = []
+        room = self.context_tokens or UNKNOWN_ROOM
         degraded: list[str] = []
         with anyio.move_on_after(CONTEXT_SECONDS) as patience:
+            room = await anyio.to_thread.run_sync(self._room, ctx.deps, abandon_on_cancel=True)
             for step in (self._always, self._matching):
                 found = await anyio.to_thread.run_sync(step, ctx.deps, text, seen, abandon_on_cancel=True)
                 # the text names a note of an odd name as a fence can, which is not as the index does
@@ -163,18 +192,39 @@ class Knowledge(AbstractCapability[Any]):
                 seen |= {without_lines(note.ref) for note in found.notes}
         if patience.cancelled_caught:
             degraded.append(f"not everything was asked: finding notes took longer than {CONTEXT_SECONDS:g} s")
-        part, report = inject(notes, self.context_tokens)
-        self.report = {**report, "degraded": degraded}
+        part, report = inject(notes, room)
+        self.report = {**self.report, **report, "degraded": degraded}
         if part is not None:
             ctx.enqueue(part)
 
+    async def _inject_skill(self, ctx: RunContext[Any], text: str) -> None:
+        """Find the skill that is clearly meant and queue it behind the prompt; if that takes too long, go without."""
+        seen = seen_skills(ctx.messages)
+
+        def find() -> tuple[UserPromptPart | None, dict[str, Any]]:
+            return skill_for(self.access.toolbox(ctx.deps).kb, text, seen, self._room(ctx.deps))
+
+        with anyio.move_on_after(CONTEXT_SECONDS):
+            part, report = await anyio.to_thread.run_sync(find, abandon_on_cancel=True)
+            if report:
+                self.report = {**self.report, "skill": report}
+            if part is not None:
+                ctx.enqueue(part)
+
     async def after_run(self, ctx: RunContext[Any], *, result: AgentRunResult[Any]) -> AgentRunResult[Any]:
-        """Say in the run's metadata what was added and what was cut."""
+        """Say in the run's metadata what was added and what was cut; and count what the answer cites as used."""
+        if isinstance(result.output, str):
+            self.access.toolbox(ctx.deps).kb.activity.cited(result.output)
         # there is no public way to add to it; without this one the report still stands in the part's own metadata
         state: Any = getattr(result, "_state", None)
         if self.report and state is not None:
             state.metadata = {**(result.metadata or {}), self.id or "knowledge": self.report}
         return result
+
+    def _room(self, deps: object) -> int:
+        if self.context_tokens is not None:
+            return self.context_tokens
+        return self.access.toolbox(deps).kb.settings.context_tokens
 
     def _always(self, deps: object, text: str, seen: set[str]) -> Context:
         toolbox = self.access.toolbox(deps)

@@ -48,4 +48,5 @@ def open_once(vault: PathLike | None = None, data_dir: PathLike | None = None) -
     with _lock:
         if key not in _open:
             _open[key] = KnowledgeBase.open(settings=settings)
+            _open[key].door = "agent"
         return _open[key]

@@ -24,6 +24,8 @@ KEY = "co_cli_context"
 OPENING = "<knowledge>\n"
 HEAD = f"{OPENING}Notes from the vault that may matter here; nobody asked for them. {GUIDE}"
 TAIL = "</knowledge>"
+CROWDED = 0.8
+"""The share of the budget from which on notes that are always there are worth a warning."""
 LEAST = 40
 """Tokens that are worth showing of a note; with less room than this it is named as cut."""
 TOOL_NAMES = tuple(tool.name for tool in TOOLS)
@@ -49,10 +51,28 @@ def inject(notes: Sequence[ContextNote], budget: int) -> tuple[UserPromptPart | 
         if missing:
             cut.append({**known, "tokens": missing})
     report: dict[str, Any] = {"injected": injected, "cut": cut, "budget": budget}
+    warning = crowded(notes, budget)
+    if warning:
+        report["warnings"] = [warning]
     if not fences:
         return None, report
     content = TextContent("\n".join([HEAD, *fences, TAIL]), metadata={KEY: report})
     return UserPromptPart([content]), report
+
+
+def crowded(notes: Sequence[ContextNote], budget: int) -> str | None:
+    """A word before anything is cut: notes that are always there leave little room, or have none themselves."""
+    always = [note for note in notes if note.why == "always"]
+    taken = estimate_tokens(f"{HEAD}\n{TAIL}") + sum(
+        estimate_tokens(fence_note(note.ref, note.title, note.provenance, note.text, why=note.why)) + 1
+        for note in always
+    )
+    if not always or taken < CROWDED * budget:
+        return None
+    longest = max(always, key=lambda note: len(note.text))
+    told = f"notes that are `loading: always` take about {taken:,} of {budget:,} tokens (context_tokens)"
+    cure = f"shorten {longest.ref}, mark less, or raise the setting"
+    return f"{told}, and something is cut: {cure}" if taken > budget else f"{told}: {cure} before something is cut"
 
 
 def _fenced(note: ContextNote, room: int) -> tuple[str, int]:
@@ -72,7 +92,7 @@ def _fenced(note: ContextNote, room: int) -> tuple[str, int]:
 def seen_refs(messages: Sequence[ModelMessage]) -> set[str]:
     """The notes that this conversation holds already: added unasked, or read and written by a tool."""
     seen = _refs_of_tools(messages)
-    for content in _user_contents(messages):
+    for content in user_contents(messages):
         text = content.content if isinstance(content, TextContent) else content
         if isinstance(text, str) and text.startswith(OPENING):
             seen |= {without_lines(unescape(ref)) for ref in REF.findall(text)}
@@ -107,7 +127,7 @@ def user_text(prompt: str | Sequence[UserContent] | None, messages: Sequence[Mod
     last = messages[-1] if messages else None
     if not isinstance(last, ModelRequest) or not all(isinstance(part, UserPromptPart) for part in last.parts):
         return None
-    return "\n".join(text for content in _user_contents([last]) for text in _texts([content]))
+    return "\n".join(text for content in user_contents([last]) for text in _texts([content]))
 
 
 def _texts(contents: Sequence[UserContent]) -> Iterator[str]:
@@ -118,7 +138,8 @@ def _texts(contents: Sequence[UserContent]) -> Iterator[str]:
             yield content.content
 
 
-def _user_contents(messages: Sequence[ModelMessage]) -> Iterator[UserContent]:
+def user_contents(messages: Sequence[ModelMessage]) -> Iterator[UserContent]:
+    """What was said in the user's turns, part by part."""
     for message in messages:
         for part in message.parts if isinstance(message, ModelRequest) else ():
             if isinstance(part, UserPromptPart):

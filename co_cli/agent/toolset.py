@@ -7,10 +7,13 @@ back as a retry with the cure, and a thing that is broken as a failed call, so t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
+import anyio.to_thread
 from pydantic_ai import FunctionToolset, RunContext, Tool, ToolReturn
 from pydantic_ai.exceptions import ModelRetry, ToolFailed
+from pydantic_ai.tools import ToolDefinition
 from pydantic_core import SchemaValidator, core_schema
 
 from co_cli.agent.access import Access
@@ -18,6 +21,7 @@ from co_cli.agent.deps import PathLike
 from co_cli.errors import KnowledgeError, SettingsError, VaultError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.tools import Tool as AgentTool
+from co_cli.tools.skills import SKILL_TOOLS
 
 MAX_RETRIES = 3
 """Times in a row that a model may get a call wrong before it is told to go on without."""
@@ -32,14 +36,17 @@ def knowledge_toolset(
     read_only: bool = False,
     approve_forget: bool = False,
     result_tokens: int = 2_000,
+    skills: bool = False,
     id: str | None = "knowledge",
 ) -> FunctionToolset[Any]:
     """The tools of a vault, for `Agent(toolsets=[...])`. The vault is opened by the first call.
 
     `tools` names the ones wanted, `read_only` leaves out those that write. With `approve_forget` the run pauses before
     a note is forgotten: its output type must then include `DeferredToolRequests`, or a handler must be attached.
+    `skills` adds tools to find and load skills, wherever there are any.
     """
-    return toolset_of(Access(vault, data_dir, knowledge_base, tools, read_only, result_tokens), approve_forget, id)
+    access = Access(vault, data_dir, knowledge_base, tools, read_only, result_tokens, skills)
+    return toolset_of(access, approve_forget, id)
 
 
 def toolset_of(access: Access, approve_forget: bool, id: str | None) -> FunctionToolset[Any]:
@@ -60,8 +67,19 @@ def _tool(access: Access, tool: AgentTool, requires_approval: bool) -> Tool[Any]
     made = Tool[Any].from_schema(call, tool.name, tool.description, tool.parameters, takes_ctx=True)
     made.function_schema.validator = ARGUMENTS
     made.requires_approval = requires_approval
+    if tool in SKILL_TOOLS:
+        made.prepare = partial(_if_there_are_skills, access)
     made.metadata = {"title": tool.title, "read_only": tool.read_only, "destructive": tool.destructive}
     return made
+
+
+async def _if_there_are_skills(access: Access, ctx: RunContext[Any], tool: ToolDefinition) -> ToolDefinition | None:
+    """An agent that runs where there are no skills pays no tokens for them."""
+
+    def there() -> bool:
+        return access.toolbox(ctx.deps).kb.skills.there()
+
+    return tool if await anyio.to_thread.run_sync(there) else None
 
 
 def told_to_a_model(error: KnowledgeError, last_attempt: bool = False) -> ModelRetry | ToolFailed:

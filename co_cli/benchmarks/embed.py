@@ -13,7 +13,7 @@ from co_cli.benchmarks.measuring import BenchRow
 from co_cli.benchmarks.plain_model import PlainModel
 from co_cli.benchmarks.sync import Bar
 from co_cli.embedding.static import StaticEmbedder
-from co_cli.index.grep import read_vault
+from co_cli.index.grep import read_origin
 from co_cli.index.meaning import embedding_text
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.settings import load_settings
@@ -61,10 +61,12 @@ def bench_embed(notes: int, bar: Bar | None = None) -> list[BenchRow]:
 def _texts(kb: KnowledgeBase) -> list[list[str]]:
     """The texts that the sync embedded."""
     found: list[list[str]] = []
-    for note, _ in read_vault(kb.root, (), kb.settings.max_note_bytes):
+    for note, _ in read_origin(kb.root, (), kb.settings.max_note_bytes):
         tags, aliases = (
             " ".join(note.tags),
             " · ".join((*note.aliases, note.description) if note.description else note.aliases),
         )
-        found.append([embedding_text(note.title, p.heading, p.text, tags, aliases) for p in passages_of(note)])
+        found.append(
+            [embedding_text(note.title, p.heading, p.text, tags, aliases, p.context) for p in passages_of(note)]
+        )
     return found

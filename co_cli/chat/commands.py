@@ -48,7 +48,7 @@ class Command(NamedTuple):
 
 def recall(chat: Chat, query: str) -> None:
     behind = chat.freshener.ensure(FRESH_SECONDS)
-    found = chat.kb.search(_given(query, "/recall what do I know about deploys"), limit=MOST_RECALLED)
+    found = chat.kb.search(_given(query, "/recall what do I know about deploys"), limit=MOST_RECALLED, track=True)
     show_result(found)
     for problem in behind:
         Screen().wrapped(f"note: {problem}", style="yellow")

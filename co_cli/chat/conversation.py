@@ -60,7 +60,7 @@ class Conversation:
         self._agent = Agent(
             instructions=INSTRUCTIONS.format(today=today or date.today()),
             capabilities=[
-                Knowledge(knowledge_base=kb, approve_forget=True),
+                Knowledge(knowledge_base=kb, approve_forget=True, skills="tools"),
                 HandleDeferredToolCalls[Any](handler=self._ask_person),
             ],
             retries=2,

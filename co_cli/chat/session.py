@@ -69,6 +69,7 @@ class Session:
         return await confirm(f"{about(self.kb, call)}?")
 
     def close(self) -> None:
+        self.freshener.close()
         self._runner.close()
 
     # -- what the slash commands need -------------------------------------------------------------------------------
@@ -109,6 +110,7 @@ class Session:
         """Until the person leaves."""
         threading.Thread(target=self._warm_up, name="co-chat-imports", daemon=True).start()
         self._greet()
+        self.freshener.watch()
         from co_cli.chat.prompt import Prompt, Words, open_history
 
         completer = Words(

@@ -24,6 +24,7 @@ class Bench(NamedTuple):
 def add_bench(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", choices=tuple(BENCHES), metavar="NAME", help=", ".join(BENCHES))
     parser.add_argument("--notes", type=int, metavar="N", help="how many notes to generate (default 10,000)")
+    parser.add_argument("--rows", type=int, metavar="N", help="of log: how many searches (default 1,000,000)")
     listing = "\n".join(f"  {name:<10}{bench.summary}" for name, bench in BENCHES.items())
     parser.epilog = f"{listing}\n\nWorks in a temporary folder and removes it; your notes are not touched.\n"
     parser.set_defaults(run=run)
@@ -68,10 +69,45 @@ def _search(options: argparse.Namespace) -> list[BenchRow]:
     return bench_search(_positive("--notes", options.notes, NOTES), ProgressBar("indexing"))
 
 
+def _sources(options: argparse.Namespace) -> list[BenchRow]:
+    from co_cli.benchmarks.sources import bench_sources
+
+    return bench_sources(_positive("--notes", options.notes, NOTES), ProgressBar("indexing"))
+
+
 def _mcp(options: argparse.Namespace) -> list[BenchRow]:
     from co_cli.benchmarks.mcp import bench_mcp
 
     return bench_mcp(_positive("--notes", options.notes, NOTES), ProgressBar("indexing"))
+
+
+def _log(options: argparse.Namespace) -> list[BenchRow]:
+    from co_cli.benchmarks.log import ROWS, bench_log
+
+    notes, rows = _positive("--notes", options.notes, 2_000), _positive("--rows", options.rows, ROWS)
+    return bench_log(notes, rows, ProgressBar("writing"))
+
+
+def _watch(options: argparse.Namespace) -> list[BenchRow]:
+    from co_cli.benchmarks.watch import NOTES, bench_watch
+
+    return bench_watch(_positive("--notes", options.notes, NOTES), ProgressBar("indexing"))
+
+
+def _skills(options: argparse.Namespace) -> list[BenchRow]:
+    from co_cli.cli.bench_skills import bench_skills
+
+    if options.notes is not None:
+        raise InvalidInputError("--notes: `co bench skills` has a thousand skills, and no notes")
+    return bench_skills(ProgressBar("asking"))
+
+
+def _feedback(options: argparse.Namespace) -> list[BenchRow]:
+    from co_cli.benchmarks.feedback import bench_feedback
+
+    if options.notes is not None:
+        raise InvalidInputError("--notes: `co bench feedback` asks the sample vault")
+    return bench_feedback(ProgressBar("asking"))
 
 
 BENCHES = {
@@ -79,8 +115,13 @@ BENCHES = {
     "embed": Bench("the first sync beside embedding the same texts with a plain loop", _embed),
     "remember": Bench("one save in a vault of many notes beside writing the file alone", _remember),
     "search": Bench("one search in a process that stays, beside a simple hybrid", _search),
+    "sources": Bench("a search of one source where there is another as large", _sources),
     "cold": Bench("one search in a fresh process beside a bare Python start", _cold),
+    "log": Bench("a query log of a million rows: `co stats` and searches", _log),
+    "watch": Bench("a watcher: how soon a save is found, and what waiting costs", _watch),
     "mcp": Bench("the start of the MCP server beside importing its SDK", _mcp),
+    "feedback": Bench("what judgements of half of the questions do for the other half", _feedback),
+    "skills": Bench("a thousand skills found on demand beside all of them in the prompt", _skills),
 }
 
 

@@ -47,6 +47,7 @@ def _talk(options: argparse.Namespace, settings: Settings) -> int:
 
     keep = settings.chat_history == "on" and not options.no_history
     with KnowledgeBase.open(settings=settings) as kb:
+        kb.door = "chat"
         session = Session(kb, settings.model, TerminalView(), yes=options.yes, interactive=True)
         try:
             return session.talk(keep)
@@ -66,6 +67,7 @@ def _ask(options: argparse.Namespace, settings: Settings, question: str, piped: 
     view = SilentView() if options.json else TerminalView() if on_terminal else PlainView()
     asking = on_terminal and piped is None and not options.json
     with KnowledgeBase.open(settings=settings) as kb:
+        kb.door = "chat"
         session = Session(kb, settings.model, view, yes=options.yes, interactive=asking)
         try:
             turn = session.ask(_with_input(question, piped))

@@ -11,7 +11,10 @@ from co_cli.cli.parsing import make_parser
 from co_cli.errors import KnowledgeError
 from co_cli.notes.refs import source_ref
 from co_cli.settings import SETTINGS
+from co_cli.values import OWN_SOURCES
 
+SOURCE = "SOURCE"
+"""How the parsers call a source: what there is of them depends on the vault."""
 SCRIPTS = {
     "bash": """\
 _co() {
@@ -75,7 +78,7 @@ def suggestions(words: list[str]) -> list[str]:
         (action for action in actions if place < len(before) - 1 and before[-1] in action.option_strings), None
     )
     if chosen is not None and chosen.nargs != 0:
-        return _starting(typed, chosen.choices or ())  # the value of an option
+        return _starting(typed, _sources(before) if chosen.metavar == SOURCE else chosen.choices or ())
     if typed.startswith("-"):
         known = (option for action in actions for option in action.option_strings if option.startswith("--"))
         return _starting(typed, sorted(known))
@@ -83,11 +86,25 @@ def suggestions(words: list[str]) -> list[str]:
         return _starting(typed, _refs(before, trashed=name == "restore"))
     if name == "settings":
         return _starting(typed, [setting.name for setting in SETTINGS])
-    return _starting(typed, [word for action in actions if not action.option_strings for word in action.choices or ()])
+    words = [word for action in actions if not action.option_strings for word in action.choices or ()]
+    if any(action.metavar == SOURCE and not action.option_strings for action in actions):
+        words += _sources(before)
+    return _starting(typed, words)
 
 
 def _starting(typed: str, words: Iterable[str]) -> list[str]:
     return [word for word in words if word.startswith(typed)]
+
+
+def _sources(words: list[str]) -> list[str]:
+    """What the vault holds, and what was added to it."""
+    from co_cli.knowledge_base import KnowledgeBase
+
+    try:
+        with KnowledgeBase.open(_value_of("--vault", words), _value_of("--data-dir", words)) as kb:
+            return [*OWN_SOURCES, *(origin.label for origin in kb.index.beside)]
+    except KnowledgeError:
+        return list(OWN_SOURCES)
 
 
 def _refs(words: list[str], trashed: bool) -> list[str]:

@@ -6,10 +6,11 @@ import argparse
 import contextlib
 import os
 import tempfile
+import time
 from collections.abc import Generator, Sequence
 from typing import NamedTuple
 
-from co_cli.cli.eval_tables import show_comparisons, show_crossed, show_runs
+from co_cli.cli.eval_tables import show_comparisons, show_crossed, show_cuts, show_runs, show_year
 from co_cli.cli.opening import open_knowledge_base, print_json
 from co_cli.cli.terminal import ProgressBar, Screen
 from co_cli.errors import InvalidInputError
@@ -18,8 +19,10 @@ from co_cli.evaluation.questions import read_questions, require_answers
 from co_cli.evaluation.running import Run, require_vectors, run_set, run_vault, set_name
 from co_cli.evaluation.saved_runs import MarksOf, is_saved, json_text, marks_of, ranking_text, read_marks, rows_of
 from co_cli.evaluation.sets import require_set
-from co_cli.knowledge_base import BACKENDS, KnowledgeBase
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.retrieval.profiles import PROFILES
 from co_cli.sample import sample_vault
+from co_cli.service.asking import BACKENDS
 from co_cli.settings import Settings, load_settings
 
 EPILOG = """\
@@ -28,7 +31,7 @@ a temporary vault, is synced and searched as yours is, and is removed again.
 
 methods:
   co           search as your settings have it
-  co:NAME      one of its backends: grep, fts5, hybrid
+  co:NAME      one of its backends (grep, fts5, hybrid) or profiles (agent, ...)
   grep         notes by the share of the words they contain
   fts5-all     bm25 of what has all the words
   fts5-any     bm25 of what has any of the words
@@ -47,7 +50,10 @@ examples:
   co eval sets/scifact sets/cosqa --method co --method fts5-any
   co eval sets/scifact --compare fts5-any co
   co eval sets/scifact --run scifact.tsv
+  co eval sets/scifact --profile default --profile agent
   co eval sets/locomo_obs --absent
+  co eval --year
+  co eval sets/docs --passages --cut co --cut fixed/2000 --cut parts
   co eval sets/* --json > before.json       and then, after a change:
   co eval sets/* --compare before.json co
 """
@@ -68,6 +74,14 @@ def add_eval(parser: argparse.ArgumentParser) -> None:
         "--backend", choices=BACKENDS, action="append", metavar="NAME", help="the same as --method co:NAME"
     )
     parser.add_argument(
+        "--profile", choices=tuple(PROFILES), action="append", metavar="NAME", help="the same as --method co:NAME"
+    )
+    parser.add_argument(
+        "--year",
+        action="store_true",
+        help="a made-up year of notes that change and expire: is what holds now found, and what held then?",
+    )
+    parser.add_argument(
         "--compare",
         nargs=2,
         metavar=("A", "B"),
@@ -78,6 +92,17 @@ def add_eval(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--absent", action="store_true", help="ask each group's questions of another group's vault: is that noticed?"
+    )
+    parser.add_argument(
+        "--passages",
+        action="store_true",
+        help="join each page's documents into one long text: is the right part of it found?",
+    )
+    parser.add_argument(
+        "--cut",
+        action="append",
+        metavar="NAME",
+        help="with --passages, how to cut: co, LONGEST/OVERLAP/NEIGHBOURS, fixed/LONGEST, parts (repeatable)",
     )
     parser.add_argument("--corpus", metavar="DIR", help="where corpus.jsonl is, for a SET of questions only")
     parser.add_argument("--kinds", action="store_true", help="with several sets, too, show each kind of question")
@@ -91,6 +116,10 @@ def evaluate_command(options: argparse.Namespace) -> int:
     settings = load_settings({"vault": options.vault, "data_dir": options.data_dir})
     if options.absent:
         return _absent(options, settings)
+    if options.year:
+        return _year(options, settings)
+    if options.passages or options.cut:
+        return _passages(options, settings)
     runs: list[Run] = []
     try:
         if choice.methods:
@@ -130,12 +159,13 @@ def _choice(options: argparse.Namespace) -> Choice:
     names = [set_name(folder) for folder in options.set]
     if len(set(names)) < len(names):
         raise InvalidInputError("two of the sets have the same name; ask them one after the other")
-    named = [*(options.method or ()), *(f"co:{backend}" for backend in options.backend or ())]
+    choices = (*(options.backend or ()), *(options.profile or ()))
+    named = [*(options.method or ()), *(f"co:{choice}" for choice in choices)]
     compared: tuple[str, str] | None = None
     if options.compare:
         compared = (options.compare[0], options.compare[1])
         if named:
-            raise InvalidInputError("--compare names its methods itself: leave out --method and --backend")
+            raise InvalidInputError("--compare names its methods itself: leave out --method, --backend and --profile")
         named = [name for name in compared if not is_saved(name)]
         if not named and (options.set or options.questions):
             raise InvalidInputError("both runs of --compare are files: there is nothing to ask of a set")
@@ -182,6 +212,46 @@ def _absent(options: argparse.Namespace, settings: Settings) -> int:
         print_json([crossed._asdict() for crossed in found])
     else:
         show_crossed(Screen(), found)
+    return 0
+
+
+def _year(options: argparse.Namespace, settings: Settings) -> int:
+    from co_cli.evaluation.year import live_a_year, ways
+
+    if options.set or options.questions:
+        raise InvalidInputError("--year makes its own notes and questions: leave out the SET and --questions")
+    with _working_folder() as work, _bar("a year") as asking:
+        scores = live_a_year(work, settings, ways(), time.time(), asking=asking)
+    if options.json:
+        print_json([score._asdict() for score in scores])
+    else:
+        show_year(Screen(), scores)
+    return 0
+
+
+def _passages(options: argparse.Namespace, settings: Settings) -> int:
+    from co_cli.evaluation.cuts import AS_WE_DO, cutter
+    from co_cli.evaluation.long_texts import Found, has_headings, measure_cuts
+
+    if not options.set or not options.passages:
+        raise InvalidInputError("--passages needs a SET whose documents can be joined, and --cut needs --passages")
+    cutters = {name: cutter(name) for name in options.cut or (AS_WE_DO, "parts")}
+    found: list[Found] = []
+    try:
+        for folder in options.set:
+            for headings in (True, False) if has_headings(folder) else (False,):
+                with _working_folder() as work, _bar(f"{set_name(folder)}: asking") as asking:
+                    found += measure_cuts(folder, work, settings, cutters, headings, asking)
+    except KeyboardInterrupt:
+        if found and not options.json:
+            show_cuts(Screen(), found)
+        raise
+    if options.json:
+        print_json(
+            [{**one._asdict(), "documents": one.documents._asdict(), "parts": one.parts._asdict()} for one in found]
+        )
+    else:
+        show_cuts(Screen(), found)
     return 0
 
 

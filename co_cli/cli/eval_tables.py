@@ -12,6 +12,8 @@ from co_cli.evaluation.scoring import Scores, mean_of_sets
 
 if TYPE_CHECKING:
     from co_cli.evaluation.comparing import Comparison  # with numpy, which only a comparison needs
+    from co_cli.evaluation.long_texts import Found
+    from co_cli.evaluation.year import YearScore
 
 NAME, METHOD, FIGURE = 26, 11, 7
 MEASURES = {"ndcg10": "nDCG@10", "recall5": "R@5", "recall10": "R@10", "mrr10": "MRR@10"}
@@ -72,6 +74,44 @@ def show_crossed(screen: Screen, found: Sequence[Crossed]) -> None:
     screen.wrapped(
         "AUROC: the chance that a question with an answer here gets more confidence than one without. Wrongly: told "
         "absent although the answer is there. Rightly: told absent where no answer is.",
+        style="dim",
+    )
+
+
+def show_cuts(screen: Screen, found: Sequence[Found]) -> None:
+    """A row for each way to cut, first of the texts with headings, then of those without."""
+    screen.line(screen.paint(f"{'':<41}{'documents':>15}{'parts':>15}", "bold"))
+    heads = f"{'set':<16}{'cut':<13}{'n':>6}{'size':>6}{'nDCG':>8}{'R@5':>7}{'nDCG':>8}{'R@5':>7}{'read':>8}"
+    screen.line(screen.paint(heads, "bold"))
+    last = ("", False)
+    for one in found:
+        name = "  no headings" if last == (one.set, True) and not one.headings else one.set
+        shown = "" if last == (one.set, one.headings) else name
+        last = (one.set, one.headings)
+        screen.line(
+            f"{_clipped(shown, 15):<16}{_clipped(one.cut, 12):<13}{one.passages:>6}{one.characters:>6.0f}"
+            f"{one.documents.ndcg10:>8.3f}{one.documents.recall5:>7.3f}"
+            f"{one.parts.ndcg10:>8.3f}{one.parts.recall5:>7.3f}{one.read:>8.3f}"
+        )
+    screen.wrapped(
+        "n, size: passages, and the characters of one. Documents: is the right text found? Parts: the right part? "
+        "Read: how much of the right parts stands in the first 4,000 characters of the answers.",
+        style="dim",
+    )
+
+
+def show_year(screen: Screen, scores: Sequence[YearScore]) -> None:
+    """A row for each way to search, first where notes say what they supersede, then where they do not."""
+    screen.line(screen.paint(f"{'notes':<26}{'way':<14}{'now':>8}{'as of':>8}{'changed':>10}{'stayed':>9}", "bold"))
+    last = ""
+    for score in scores:
+        name = "" if score.notes == last else score.notes
+        last = score.notes
+        changed, stayed = score.by_kind.get("changed", 0.0), score.by_kind.get("stayed", 0.0)
+        screen.line(f"{name:<26}{score.way:<14}{score.current:>8.3f}{score.as_of:>8.3f}{changed:>10.3f}{stayed:>9.3f}")
+    screen.wrapped(
+        "How often the first hit is what holds: now, and on a day of the year that was asked about. Of now, changed: "
+        "facts that changed; stayed: those that did not.",
         style="dim",
     )
 

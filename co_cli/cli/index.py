@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 
+from co_cli.cli.boundaries import boundaries_for
 from co_cli.cli.opening import open_knowledge_base, print_json
 from co_cli.cli.terminal import ProgressBar, Screen, count_of, printable, size_of
-from co_cli.values import Status, SyncReport
+from co_cli.retrieval.fuse import Weights
+from co_cli.values import BINARY, Status, SyncReport
 
 
 def add_sync(parser: argparse.ArgumentParser) -> None:
@@ -16,7 +18,7 @@ def add_sync(parser: argparse.ArgumentParser) -> None:
 
 def sync(options: argparse.Namespace) -> int:
     bar = ProgressBar("indexing")
-    with open_knowledge_base(options) as kb:
+    with open_knowledge_base(options) as kb, boundaries_for(kb):
         report = kb.sync(bar)
     bar.done()
     return _report(options, report)
@@ -33,7 +35,7 @@ def add_rebuild(parser: argparse.ArgumentParser) -> None:
 
 def rebuild(options: argparse.Namespace) -> int:
     bar = ProgressBar("indexing")
-    with open_knowledge_base(options) as kb:
+    with open_knowledge_base(options) as kb, boundaries_for(kb):
         report = kb.rebuild(bar)
     bar.done()
     return _report(options, report)
@@ -47,18 +49,21 @@ def status(options: argparse.Namespace) -> int:
     with open_knowledge_base(options) as kb:
         state = kb.status()
         waiting = kb.index.waiting()
+        learned = kb.learned_weights()
     if options.json:
-        print_json({**state._asdict(), "waiting": waiting})
+        print_json({**state._asdict(), "waiting": waiting, "learned": learned and learned._asdict()})
         return 0
     notes = ", ".join(count_of(count, source) for source, count in state.notes.items()) or "none yet"
     behind = f", {count_of(waiting, 'file')} changed since" if waiting else ""
     rows = [
         ("vault", state.vault),
         ("notes", f"{notes} ({count_of(state.passages, 'passage')})"),
+        *(("beside", f"{label} ({count_of(notes, 'note')})") for label, notes in state.beside.items()),
         ("index", f"{state.search_db} ({size_of(state.search_db_bytes)})"),
         ("synced", f"{state.synced_at or 'never'}{behind}"),
         ("search", state.backend),
         ("vectors", _vectors(state)),
+        *([("weights", _learned(learned))] if learned else []),
         ("cache", _cache(state)),
         ("trash", count_of(state.trashed, "note")),
     ]
@@ -113,6 +118,10 @@ def _vectors(state: Status) -> str:
     return f"{state.space}{f', building {state.building}' if state.building else ''}{waiting}"
 
 
+def _learned(weights: Weights) -> str:
+    return f"meaning {weights.meaning:.2f}, words {weights.words:.2f}, learned from feedback (`co tune`)"
+
+
 def _cache(state: Status) -> str:
     rate = "" if state.cache_hit_rate is None else f", {state.cache_hit_rate:.0%} of look-ups found"
     return f"{count_of(state.cache_entries, 'vector')} ({size_of(state.cache_bytes)}){rate}"
@@ -144,19 +153,27 @@ def doctor(options: argparse.Namespace) -> int:
 
 def _report(options: argparse.Namespace, report: SyncReport) -> int:
     if options.json:
-        print_json(report._asdict())
+        beside = {label: one._asdict() for label, one in report.beside}
+        print_json({**report._asdict(), "beside": beside})
         return 0
     screen = Screen()
+    screen.line(_counted(report) or "The vault is empty.")
+    _list_troubles(screen, report.skipped, report.problems)
+    for label, one in report.beside:
+        screen.line(f"{screen.paint(printable(label), 'cyan')}  {_counted(one, 'missing') or 'no texts there'}")
+        _list_troubles(screen, [(path, reason) for path, reason in one.skipped if reason != BINARY], one.problems)
+    return 0
+
+
+def _counted(report: SyncReport, gone: str = "removed") -> str:
     counts = (
         (len(report.added), "added"),
         (len(report.changed), "changed"),
         (len(report.moved), "moved"),
-        (len(report.removed), "removed"),
+        (len(report.removed), gone),
         (report.unchanged, "unchanged"),
     )
-    screen.line(", ".join(f"{count:,} {what}" for count, what in counts if count) or "The vault is empty.")
-    _list_troubles(screen, report.skipped, report.problems)
-    return 0
+    return ", ".join(f"{count:,} {what}" for count, what in counts if count)
 
 
 def _list_troubles(screen: Screen, skipped: list[tuple[str, str]], problems: list[tuple[str, str]]) -> None:

@@ -58,7 +58,7 @@ def add_mcp(parser: argparse.ArgumentParser) -> None:
 def mcp(options: argparse.Namespace) -> int:
     _check(options)
     names = _names(options.tools)
-    with open_knowledge_base(options) as kb:
+    with open_knowledge_base(options, "mcp") as kb:
         toolbox = Toolbox(kb, names=names, read_only=options.read_only)
         if not toolbox.tools:
             raise InvalidInputError("no tool is left: --read-only leaves out those that write")

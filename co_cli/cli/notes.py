@@ -19,12 +19,14 @@ from co_cli.cli.opening import (
     sync_first,
 )
 from co_cli.cli.terminal import Screen, age, count_of, printable
-from co_cli.errors import InvalidInputError, KnowledgeError
+from co_cli.errors import IndexUnavailableError, InvalidInputError, KnowledgeError
+from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.excerpt import excerpt
 from co_cli.notes.moments import moment_text
 from co_cli.notes.refs import lines_of
 from co_cli.service.resolving import resolve_trashed
-from co_cli.values import NoteSummary, Saved
+from co_cli.service.tiers import TIERS
+from co_cli.values import ON_RELATED, NoteSummary, OnRelated, Saved
 
 
 def add_remember(parser: argparse.ArgumentParser) -> None:
@@ -33,8 +35,16 @@ def add_remember(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-t", "--tag", action="append", metavar="TAG", help="a tag (repeatable)")
     parser.add_argument("--category", help="preference, fact, decision, correction, procedure, ...")
     parser.add_argument("--provenance", default="user", help="who said it: user, agent, web, import (default user)")
+    parser.add_argument("--tier", choices=TIERS, help="whose vault it goes to (default: this one)")
     parser.add_argument("--importance", type=float, metavar="0-1", help="how much it matters")
     parser.add_argument("--set", action="append", metavar="KEY=VALUE", help="any other frontmatter key (repeatable)")
+    parser.add_argument("--supersedes", action="append", metavar="REF", help="a note that this one takes the place of")
+    parser.add_argument(
+        "--on-related",
+        choices=ON_RELATED,
+        help="a memory that says something else about the same: tell, keep, supersede or merge (default tell)",
+    )
+    parser.add_argument("--ask", action="store_true", help="ask what becomes of such a memory, in a terminal")
     parser.epilog = (
         'examples:\n  co remember "Blue takes traffic first." --tag deploy --category decision\n'
         "  pbpaste | co remember - --title 'Release checklist'\n"
@@ -51,6 +61,7 @@ def remember(options: argparse.Namespace) -> int:
     content = _text(options.text)
     with open_knowledge_base(options) as kb:
         sync_first(kb)
+        on_related = options.on_related or _ask(options, kb, content) or "tell"
         saved = kb.remember(
             content,
             title=options.title,
@@ -58,12 +69,52 @@ def remember(options: argparse.Namespace) -> int:
             category=options.category,
             provenance=options.provenance,
             fields=fields,
+            tier=options.tier,
+            supersedes=options.supersedes or (),
+            on_related=on_related,
         )
-    return _receipt(options, saved)
+    code = _receipt(options, saved)
+    if not options.json and on_related == "tell":
+        _offer(saved, options.tier)
+    return code
+
+
+def _ask(options: argparse.Namespace, kb: KnowledgeBase, content: str) -> OnRelated | None:
+    """What becomes of memories that say something else; None if there are none, or nobody is to be asked."""
+    if not options.ask or options.json:
+        return None
+    if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
+        raise InvalidInputError("--ask needs a terminal: say --on-related keep, supersede or merge instead")
+    found = kb.related(content, options.title)
+    if not found:
+        return None
+    screen = Screen()
+    for one in found:
+        screen.wrapped(f"{printable(one.ref)} {one.why}: {printable(one.title)}")
+    choices: dict[str, OnRelated] = {"s": "supersede", "k": "keep", "m": "merge"}
+    while True:
+        print("[s] the new one takes its place  [k] keep both  [m] add to it: ", end="", flush=True)
+        line = sys.stdin.readline()
+        if not line:
+            raise InvalidInputError("nothing was saved: no answer")
+        if line.strip().lower()[:1] in choices:
+            return choices[line.strip().lower()[:1]]
+
+
+def _offer(saved: Saved, tier: str | None) -> None:
+    for one in saved.related:
+        old = one.ref.removeprefix(f"{tier}:")
+        print(printable(f"{one.ref} {one.why}: {one.title}"))
+        print(f"  co edit {shlex.quote(printable(saved.ref))} --set supersedes={shlex.quote(printable(old))}")
 
 
 def add_list(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", nargs="?", choices=("memory", "article"), help="only memories or only articles")
+    parser.add_argument(
+        "source",
+        nargs="?",
+        metavar="SOURCE",
+        help="memory, article, or a source that `co sources` lists",
+    )
     parser.add_argument("-n", "--limit", type=int, metavar="N", help="at most so many (default: all)")
     parser.add_argument("--no-sync", action="store_true", help="do not look for changed files first")
     parser.add_argument("--trash", action="store_true", help="list what was forgotten instead")
@@ -113,15 +164,17 @@ def add_show(parser: argparse.ArgumentParser) -> None:
 
 def show(options: argparse.Namespace) -> int:
     with open_knowledge_base(options) as kb:
-        notes = [(ref, find_note(kb, ref)) for ref in options.ref]
+        notes = [(ref, find_note(kb, ref, track=True)) for ref in options.ref]
         if options.json:
             shown = [
                 {
                     **note._asdict(),
                     "body": "\n".join(excerpt(ref, note)) if lines_of(ref) else note.body,
-                    "path": kb.store.absolute(note.path),
+                    "path": kb.file_of(ref),
                     "created": moment_text(note.created) if note.created is not None else None,
                     "updated": moment_text(note.updated) if note.updated is not None else None,
+                    "outdated": kb.outdated(note),
+                    **_links(kb, ref),
                 }
                 for ref, note in notes
             ]
@@ -133,17 +186,35 @@ def show(options: argparse.Namespace) -> int:
                 screen.line()
             if options.raw:
                 sys.stdout.flush()
-                sys.stdout.buffer.write(kb.store.read(note.path))
+                sys.stdout.buffer.write(_bytes(kb.file_of(ref)))
                 continue
             screen.titled(note.title, note.ref)
             about = [" ".join(f"#{printable(tag)}" for tag in note.tags), printable(note.category or "")]
-            screen.line(
-                screen.paint(" · ".join(part for part in (*about, kb.store.absolute(note.path)) if part), "dim")
-            )
+            screen.line(screen.paint(" · ".join(part for part in (*about, printable(kb.file_of(ref))) if part), "dim"))
+            for remark in (kb.outdated(note), note.problem):
+                if remark:
+                    screen.wrapped(f"note: {remark}", style="yellow")
             screen.line()
             for line in excerpt(ref, note):
                 screen.line(printable(line))
+            for name, refs in _links(kb, ref).items():
+                told = ", ".join(one["ref"] or f"{one['target']} (not there)" for one in refs)
+                if told:
+                    screen.line()
+                    screen.wrapped(f"{name.replace('_', ' ')}: {told}", style="dim")
     return 0
+
+
+def _links(kb: KnowledgeBase, ref: str) -> dict[str, list[dict[str, str | None]]]:
+    """What it links to and what links here; without an index nobody knows."""
+    try:
+        links, backlinks = kb.links(ref)
+    except IndexUnavailableError:
+        return {"links": [], "linked_from": []}
+    return {
+        "links": [{"ref": one.ref, "target": one.target} for one in links],
+        "linked_from": [{"ref": one.ref, "title": one.title} for one in backlinks],
+    }
 
 
 def add_edit(parser: argparse.ArgumentParser) -> None:
@@ -179,11 +250,12 @@ def edit(options: argparse.Namespace) -> int:
                 fields=assignments("--set", options.set),
             )
             return _receipt(options, saved)
-        path, before = kb.store.absolute(note.path), kb.store.read(note.path)
-        _open_editor(path)
+        path = kb.file_of(note.ref)
+        before = _bytes(path)
+        open_editor(path)
         sync_first(kb)
         after = kb.note(path)
-        outcome = "unchanged" if kb.store.read(note.path) == before else "updated"
+        outcome = "unchanged" if _bytes(path) == before else "updated"
         return _receipt(
             options, Saved(after.ref, path, outcome, f"{after.ref}, {after.problem}" if after.problem else "")
         )
@@ -214,7 +286,10 @@ def add_restore(parser: argparse.ArgumentParser) -> None:
 
 def restore(options: argparse.Namespace) -> int:
     with open_knowledge_base(options) as kb:
-        paths = dict.fromkeys(resolve_trashed(ref, kb.store) for ref in options.ref)  # all are there, or none comes
+        tiers = tuple(f"{origin.tier}:" for origin in kb.index.beside if origin.tier)
+        paths = dict.fromkeys(  # all are there, or none comes
+            ref if ref.startswith(tiers) else resolve_trashed(ref, kb.store) for ref in options.ref
+        )
         back = [kb.restore(path) for path in paths]
     if options.json:
         print_json([saved._asdict() for saved in back])
@@ -232,9 +307,14 @@ def _text(words: list[str]) -> str:
     return sys.stdin.buffer.read().decode("utf-8", "replace")
 
 
+def _bytes(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
 def _receipt(options: argparse.Namespace, saved: Saved) -> int:
     if options.json:
-        print_json(saved._asdict())
+        print_json({**saved._asdict(), "related": [one._asdict() for one in saved.related]})
     else:
         print(printable(f"{saved.outcome}: {saved.detail}" if saved.detail else f"{saved.outcome} {saved.ref}"))
     return 0
@@ -263,7 +343,7 @@ def _list_trash(options: argparse.Namespace, trashed: list[tuple[str, str]]) -> 
     return 0 if trashed else 1
 
 
-def _open_editor(path: str) -> None:
+def open_editor(path: str) -> None:
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not editor:
         raise InvalidInputError(f"set EDITOR, or open the file yourself: {path}")

@@ -21,8 +21,11 @@ SLOW_SECONDS = 2.0
 """How long a command may go on building vectors with a slow provider; `co sync` and `co reembed` finish the work."""
 
 
-def open_knowledge_base(options: Any) -> KnowledgeBase:
-    return KnowledgeBase.open(settings=load_settings({"vault": options.vault, "data_dir": options.data_dir}))
+def open_knowledge_base(options: Any, door: str = "cli") -> KnowledgeBase:
+    """A command ends soon; another door stays, and writes down what happens as it goes."""
+    kb = KnowledgeBase.open(settings=load_settings({"vault": options.vault, "data_dir": options.data_dir}))
+    kb.door, kb.brief = door, door == "cli"
+    return kb
 
 
 def sync_first(kb: KnowledgeBase, backend: str | None = None) -> SyncReport | None:
@@ -38,13 +41,13 @@ def sync_first(kb: KnowledgeBase, backend: str | None = None) -> SyncReport | No
         bar.done()
 
 
-def find_note(kb: KnowledgeBase, ref: str) -> Note:
+def find_note(kb: KnowledgeBase, ref: str, track: bool = False) -> Note:
     """The note a ref names, if need be after a sync: it may be new, and else the closest ones are suggested."""
     try:
-        return kb.note(ref)
+        return kb.note(ref, track)
     except UnknownRefError:
         sync_first(kb)
-        return kb.note(ref)
+        return kb.note(ref, track)
 
 
 def add_filters(parser: argparse.ArgumentParser) -> None:
@@ -55,6 +58,17 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--since", metavar="WHEN", help="created since: 2026-03-01, yesterday, 7d, 3w")
     group.add_argument("--until", metavar="WHEN", help="created until, that day included")
     group.add_argument("--where", action="append", metavar="KEY=VALUE", help="any other frontmatter key (repeatable)")
+
+
+def add_moment(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("time")
+    group.add_argument("--as-of", metavar="WHEN", help="what was there and held then: 2026-03-01, 3w")
+    group.add_argument("--outdated", action="store_true", help="also what was superseded or no longer holds")
+
+
+def moment_of(options: Any) -> dict[str, Any]:
+    """What `add_moment` added, as a search takes it."""
+    return {"as_of": options.as_of, "outdated": options.outdated}
 
 
 def filters_of(options: Any) -> dict[str, Any]:

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 import time
 
-from co_cli.cli.opening import add_filters, filters_of, open_knowledge_base, print_json, sync_first
+from co_cli.cli.opening import (
+    add_filters,
+    add_moment,
+    filters_of,
+    moment_of,
+    open_knowledge_base,
+    print_json,
+    sync_first,
+)
 from co_cli.cli.terminal import Screen, age, count_of
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.retrieval.profiles import PROFILES, weights_of
 from co_cli.values import Hit, SearchResult, worth_showing
 
 TYPE_CHECKING = False
@@ -30,7 +40,15 @@ SIGNALS = {
     "title": "words of the question in the title or in a heading",
     "named": "names and numbers of the question, as they were typed",
     "context": "what only the note's context has",
-    "recency": "how new it is among the candidates, as the question asks how things stand now",
+    "recency": "how new it is: among the candidates if the question asks how things stand now, else by its age",
+    "date": "it is of the time that the question names",
+    "importance": "how important it says it is",
+    "severity": "how severe it says it is",
+    "tags": "tags that the question names",
+    "domain": "the question names its domain",
+    "links": "how near it is to the best hits over links",
+    "tier": "whose vault it is of",
+    "use": "how often it was found and opened",
 }
 SYNTAX = """\
 words:     all of them first, any of them if that finds too little
@@ -43,9 +61,18 @@ examples:
 """
 
 
+def add_source(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--source",
+        action="append",
+        metavar="SOURCE",
+        help="only this: memory, article, folder, obsidian, or one that `co sources` lists (repeatable)",
+    )
+
+
 def add_search(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", nargs="+", help="what to look for")
-    parser.add_argument("--source", action="append", choices=("memory", "article"), help="only these (repeatable)")
+    add_source(parser)
     _add_common(parser)
     parser.epilog = SYNTAX
     parser.set_defaults(run=search)
@@ -61,8 +88,8 @@ def add_recall(parser: argparse.ArgumentParser) -> None:
 class PlainQuery:
     """The options of a query that names none: what argparse would say, without importing it."""
 
-    vault = data_dir = source = tag = category = since = until = where = backend = profile = None
-    any_tag = no_sync = json = explain = False
+    vault = data_dir = source = tag = category = since = until = as_of = where = backend = profile = weights = None
+    any_tag = outdated = no_sync = json = explain = False
     limit = 10
     last = False
     """Does the process end with this query?"""
@@ -79,17 +106,30 @@ def recall(options: Options) -> int:
     return _answer(options, ["memory"], whole=True)
 
 
+def add_ranking(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--profile", choices=tuple(PROFILES), metavar="NAME", help=f"how to rank: {', '.join(PROFILES)}"
+    )
+    parser.add_argument(
+        "--weights", metavar="W", help="what signals weigh this time: words=0.3,meaning=0.5,recency=0.2"
+    )
+
+
+def ranking_of(options: Options) -> dict[str, Any]:
+    """What `add_ranking` added, as a search takes it."""
+    return {"profile": options.profile, "weights": weights_of(options.weights) if options.weights else None}
+
+
 def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-n", "--limit", type=int, default=PlainQuery.limit, metavar="N", help="at most so many (default 10)"
     )
     parser.add_argument("--backend", choices=("grep", "fts5", "hybrid"), help="how to search (setting search_backend)")
-    parser.add_argument(
-        "--profile", choices=("default", "exact", "meaning", "spec"), help="how to rank (setting profile)"
-    )
+    add_ranking(parser)
     parser.add_argument("--explain", action="store_true", help="show every part of each score, and what it means")
     parser.add_argument("--no-sync", action="store_true", help="do not look for changed files first")
     add_filters(parser)
+    add_moment(parser)
 
 
 def _answer(options: Options, sources: list[str] | None, whole: bool) -> int:
@@ -102,13 +142,18 @@ def _answer(options: Options, sources: list[str] | None, whole: bool) -> int:
             limit=options.limit,
             sources=sources,
             backend=options.backend,
-            profile=options.profile,
+            **ranking_of(options),
             **filters_of(options),
+            **moment_of(options),
         )
         if options.json:
             print_json(as_object(found))
         else:
             show_result(found, kb if whole else None, explain=options.explain)
+            if options.explain:
+                _say_if_learned(kb, ranking_of(options))
+        sys.stdout.flush()
+        kb.track(found)  # once the answer is out: nobody waits for it
         if isinstance(options, PlainQuery) and options.last:
             kb.database.leave()
     return 0 if found.state == "found" else 1
@@ -150,6 +195,9 @@ def show_result(
         screen.wrapped(_about(hit, now, explain), "  ", style="dim")
     if explain and found.hits:
         _explain(screen, found)
+    elif found.understood and not explain:
+        for what in found.understood:
+            screen.wrapped(f"understood {what}", style="dim")
     for reason in found.degraded:
         screen.wrapped(f"note: {reason}", style="yellow")
 
@@ -179,7 +227,18 @@ def _about(hit: Hit, now: float, explain: bool) -> str:
     else:
         told = [part for part in parts if part[1] >= TOLD][:STRONGEST] or parts[:1]
         score = f"{hit.score:.2f} ({', '.join(f'{name} {value:.2f}' for name, value in told)})"
-    return " · ".join(part for part in (tags, age(hit.created, now), score) if part)
+    gone = "missing at its origin" if hit.missing else ""
+    return " · ".join(part for part in (tags, age(hit.created, now), gone, score) if part)
+
+
+def _say_if_learned(kb: KnowledgeBase, ranking: dict[str, Any]) -> None:
+    """Whoever asks for reasons hears that feedback is one."""
+    from co_cli.service.learned import learned_in_use
+
+    learned = learned_in_use(kb, ranking.get("profile"), ranking.get("weights"))
+    if learned is not None:
+        told = f"weights   meaning {learned.meaning:.2f}, words {learned.words:.2f}: learned from feedback (`co tune`)"
+        Screen().wrapped(told, style="dim")
 
 
 def _explain(screen: Screen, found: SearchResult) -> None:
@@ -188,5 +247,7 @@ def _explain(screen: Screen, found: SearchResult) -> None:
     for name, meaning in SIGNALS.items():
         if any(name in hit.signals for hit in found.hits):
             screen.wrapped(f"{name:<9} {meaning}", style="dim")
+    for what in found.understood:
+        screen.wrapped(f"understood {what}", style="dim")
     if found.confidence is not None:
         screen.wrapped(f"confidence {found.confidence:.2f} that something here has to do with it", style="dim")

@@ -1,4 +1,4 @@
-"""`co add` and `co refresh`."""
+"""`co add`, `refresh`, `sources`, `remove`, `tree`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from co_cli.cli.opening import open_knowledge_base, print_json, sync_first
-from co_cli.cli.terminal import ProgressBar, count_of, printable
+from co_cli.cli.terminal import ProgressBar, Screen, count_of, printable
 from co_cli.errors import InvalidInputError
-from co_cli.values import ON_CONFLICT
+from co_cli.values import BINARY, ON_CONFLICT
 
 if TYPE_CHECKING:
-    from co_cli.service.importing import Imported
+    from co_cli.service.origins import SourceReceipt
     from co_cli.service.web_pages import PageReceipt
 
 Row = dict[str, Any]
@@ -22,31 +22,64 @@ INDEXED = "fts5"
 """Which pages are here is for the index to say, also where searches do without it."""
 TEXTS = (".md", ".markdown", ".txt")
 TROUBLE = ("missing", "failed")
+MOST_SHOWN = 10
 
 
 def add_add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("origin", nargs="+", metavar="URL|PATH", help="web pages, files or folders")
     parser.add_argument("-t", "--tag", action="append", metavar="TAG", help="a tag for the pages (repeatable)")
-    _add_on_conflict(parser, "a page that is kept already")
+    parser.add_argument(
+        "--as", dest="kind", choices=("folder", "obsidian", "skill"), help="what a folder is (default: by its looks)"
+    )
+    parser.add_argument("--name", help="what it is called in refs: folder:NAME/file.md")
+    _add_on_conflict(parser, "what was added already")
     parser.epilog = (
         "A page's main text is kept as an article in Markdown, with its address. Pages at\n"
         "public addresses only are fetched (the setting web_allow lists exceptions).\n"
-        "Files and folders are copied into articles/, as `co article add` does.\n\n"
-        "examples:\n  co add https://example.org/guide\n  co add https://example.org/a design.md notes/\n"
+        "Files and folders are searched where they lie: nothing is copied, nothing is\n"
+        "written there. `co article add` copies files into the vault instead.\n\n"
+        "examples:\n  co add https://example.org/guide\n  co add ~/handbook --name handbook\n"
+        "  co add ~/Obsidian/brain report.pdf\n"
     )
     parser.set_defaults(run=add)
 
 
 def add_refresh(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("ref", nargs="*", metavar="REF", help="articles that were web pages, or their addresses")
-    parser.add_argument("--all", action="store_true", help="every page that was kept")
+    parser.add_argument("ref", nargs="*", metavar="REF", help="sources, articles that were web pages, or addresses")
+    parser.add_argument("--all", action="store_true", help="every source and every page that was kept")
+    parser.add_argument("--drop-missing", action="store_true", help="forget what is gone from its folder")
     _add_on_conflict(parser, "a text that was changed here")
     parser.epilog = (
-        "Nothing is written for a page that did not change. A page that is gone stays,\n"
-        "and is reported. A text that you changed is not overwritten unless you say so.\n\n"
-        "examples:\n  co refresh --all\n  co refresh article:guide --on-conflict overwrite\n"
+        "Nothing is written for what did not change. What is gone stays findable and is\n"
+        "reported. A page's text that you changed is not overwritten unless you say so.\n\n"
+        "examples:\n  co refresh --all\n  co refresh folder:handbook --drop-missing\n"
+        "  co refresh article:guide --on-conflict overwrite\n"
     )
     parser.set_defaults(run=refresh)
+
+
+def add_sources(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--no-sync", action="store_true", help="as of the last sync; do not look at the files")
+    parser.epilog = "`co add` adds a source, `co remove` takes it out, `co tree` shows its files.\n"
+    parser.set_defaults(run=sources)
+
+
+def add_remove(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", nargs="+", metavar="SOURCE", help="a source such as folder:handbook, or its path")
+    parser.epilog = (
+        "Takes sources out of the index. Their files are left alone, and `co add` brings\n"
+        "them back. A note of the vault is forgotten with `co forget`.\n\n"
+        "example:\n  co remove folder:handbook\n"
+    )
+    parser.set_defaults(run=remove)
+
+
+def add_tree(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", nargs="?", metavar="SOURCE", help="only this one, such as folder:handbook")
+    parser.add_argument("--depth", type=int, metavar="N", help="how many folders deep")
+    parser.add_argument("--no-sync", action="store_true", help="as of the last sync; do not look at the files")
+    parser.epilog = "Files that are not indexed are shown with the reason.\n"
+    parser.set_defaults(run=tree)
 
 
 def _add_on_conflict(parser: argparse.ArgumentParser, what: str) -> None:
@@ -54,52 +87,126 @@ def _add_on_conflict(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def add(options: argparse.Namespace) -> int:
-    from co_cli.service.web_pages import make_fetcher  # what speaks HTTP is slow to import, and --help does without
     from co_cli.sources.fetching_url import looks_like_url
 
     urls = [origin for origin in options.origin if looks_like_url(origin)]
     paths = [origin for origin in options.origin if origin not in urls]
     _refuse_what_is_ignored(options, urls, paths)
     with open_knowledge_base(options) as kb:
-        sync_first(kb, INDEXED)
+        if urls:
+            sync_first(kb, INDEXED)
         said = Said(options.json, "adding")
-        if paths:
-            bar = ProgressBar("adding")
-            imported = kb.import_articles(paths, bar)
-            bar.done()
-            for one in imported:
-                said(_row_of_file(one))
-        fetcher = make_fetcher(kb.settings)
-        for number, url in enumerate(urls):
-            said.bar(number, len(urls))
-            receipt = kb.add_page(url, options.on_conflict or "skip", tags=options.tag, fetcher=fetcher)
-            said(_row_of_page(receipt), receipt.exit_code)
-    return said.end("No texts there (.md, .markdown, .txt).")
+        on_conflict = options.on_conflict or "skip"
+        for path in paths:
+            receipt = kb.add_source(path, on_conflict, kind=options.kind, name=options.name, progress=said.bar)
+            said(_row_of_source(receipt))
+            _tell_items(said, receipt)
+        if urls:
+            from co_cli.cli.loading import configured_loader
+            from co_cli.service.web_pages import make_fetcher  # what speaks HTTP is slow to import
+
+            fetcher = make_fetcher(kb.settings)
+            with configured_loader(kb.settings) as loader:
+                for number, url in enumerate(urls):
+                    said.bar(number, len(urls))
+                    page = kb.add_page(url, on_conflict, tags=options.tag, fetcher=fetcher, loader=loader)
+                    said(_row_of_page(page), page.exit_code)
+    return said.end("Nothing was added.")
 
 
 def refresh(options: argparse.Namespace) -> int:
     if bool(options.ref) == options.all:
-        raise InvalidInputError("name the pages to fetch again, or give --all" + (" alone" if options.all else ""))
+        raise InvalidInputError("name what to look at again, or give --all" + (" alone" if options.all else ""))
     with open_knowledge_base(options) as kb:
-        sync_first(kb, INDEXED)
-        said = Said(options.json, "fetching")
-        kb.refresh(
-            options.ref or None,
-            options.on_conflict or "skip",
-            each=lambda receipt: said(_row_of_page(receipt), receipt.exit_code),
-            progress=said.bar,
-        )
-    return said.end("No page was kept here yet: `co add URL` keeps one.")
+        said = Said(options.json, "reading")
+        labels = {entry.origin.label: entry.origin.name for entry in kb.origins.entries()}
+        wanted = [ref for ref in options.ref if ref in labels or ref in labels.values()]
+        pages = [ref for ref in options.ref if ref not in wanted]
+        if options.drop_missing and pages:
+            raise InvalidInputError(f"--drop-missing is for sources; {pages[0]} is none (`co sources` lists them)")
+        for label in wanted if options.ref else labels:
+            for receipt in kb.origins.refresh([label], options.drop_missing, said.bar):
+                said(_row_of_source(receipt), 3 if receipt.outcome == "missing" else 0)
+                _tell_items(said, receipt)
+        if pages or options.all:
+            from co_cli.cli.loading import configured_loader
+
+            sync_first(kb, INDEXED)
+            with configured_loader(kb.settings) as loader:
+                kb.refresh(
+                    pages or None,
+                    options.on_conflict or "skip",
+                    each=lambda receipt: said(_row_of_page(receipt), receipt.exit_code),
+                    progress=said.bar,
+                    loader=loader,
+                )
+    return said.end("Nothing was added here yet: `co add` adds web pages, files and folders.")
+
+
+def remove(options: argparse.Namespace) -> int:
+    with open_knowledge_base(options) as kb:
+        labels = list(dict.fromkeys(kb.origins.find(name).label for name in options.source))
+        said = Said(options.json, "removing")
+        for label in labels:
+            said(_row_of_source(kb.remove_source(label)))
+    return said.end("Nothing was removed.")
+
+
+def sources(options: argparse.Namespace) -> int:
+    with open_knowledge_base(options) as kb:
+        if not options.no_sync:
+            sync_first(kb, INDEXED)
+        states = kb.origins.states()
+    if options.json:
+        print_json([state._asdict() for state in states])
+        return 0 if states else 1
+    screen = Screen()
+    for state in states:
+        about = [count_of(state.notes, "note")]
+        counted = ((state.binary, "binary"), (state.skipped, "skipped"), (state.missing, "missing"))
+        about += [f"{count:,} {word}" for count, word in counted if count]
+        about += [] if state.there else ["not there now"]
+        screen.line(f"{screen.paint(printable(state.source), 'cyan')}  {', '.join(about)}")
+        screen.line(f"  {screen.paint(printable(state.path), 'dim')}")
+    if not states:
+        screen.line("No notes and no sources yet: `co remember` saves a note, `co add` adds a source.")
+    return 0 if states else 1
+
+
+def tree(options: argparse.Namespace) -> int:
+    from co_cli.service.tree import trees
+
+    if options.depth is not None and options.depth < 1:
+        raise InvalidInputError(f"--depth is at least 1, not {options.depth}")
+    with open_knowledge_base(options) as kb:
+        if not options.no_sync:
+            sync_first(kb, INDEXED)
+        shown = trees(kb, options.source)
+    if options.json:
+        print_json([one._asdict() for one in shown])
+        return 0 if any(one.files for one in shown) else 1
+    screen = Screen()
+    for number, one in enumerate(shown):
+        if number:
+            screen.line()
+        screen.line(f"{screen.paint(printable(one.source), 'cyan')}  {screen.paint(printable(one.path), 'dim')}")
+        for line in one.lines(options.depth):
+            screen.line(printable(line))
+    return 0 if any(one.files for one in shown) else 1
 
 
 def _refuse_what_is_ignored(options: argparse.Namespace, urls: list[str], paths: list[str]) -> None:
     if "-" in paths:
         raise InvalidInputError("standard input is for `co article add -`; this takes addresses, files and folders")
-    given = [f"--{name.replace('_', '-')}" for name in ("tag", "on_conflict") if getattr(options, name)]
-    if paths and given:
-        raise InvalidInputError(f"{' and '.join(given)}: only for web pages; {paths[0]} is copied as it is")
+    if paths and options.tag:
+        raise InvalidInputError(f"--tag: only for web pages; {paths[0]} is read as it is")
+    given = [f"--{name}" for name, value in (("as", options.kind), ("name", options.name)) if value]
+    if urls and given:
+        raise InvalidInputError(f"{' and '.join(given)}: only for files and folders, not for {urls[0]}")
+    if options.name and len(paths) > 1:
+        raise InvalidInputError("--name: one name is for one file or folder")
     for path in paths:
-        if not os.path.exists(path):  # before anything is fetched
+        if not os.path.exists(os.path.expanduser(path)):  # before anything is fetched
             raise InvalidInputError(_not_there(path))
 
 
@@ -110,6 +217,29 @@ def _not_there(path: str) -> str:
     ending = os.path.splitext(host)[1]
     page = ending and ending.lower() not in TEXTS and not path.startswith((".", "~"))
     return f"{path}: there is no such file or folder" + (f"; a web page is https://{path}" if page else "")
+
+
+def _tell_items(said: Said, receipt: SourceReceipt) -> None:
+    """What was seen again, and files that could not be read as text: the first few. Binary ones are counted only."""
+    if said.as_json or receipt.report is None:
+        return
+    report = receipt.report
+    seen = [("new", path) for path in report.added] if receipt.outcome != "created" else []
+    seen += [("changed", path) for path in report.changed]
+    seen += [("moved", f"{old} to {new}") for old, new in report.moved]
+    seen += [("missing", path) for path in report.removed]
+    for word, item in seen[:MOST_SHOWN]:
+        print(f"  {word} {printable(item)}")
+    if len(seen) > MOST_SHOWN:
+        print(f"  and {count_of(len(seen) - MOST_SHOWN, 'more file')}; --json lists them all")
+    for path, problem in report.problems[:MOST_SHOWN]:
+        print(f"  {printable(path)}: {printable(problem)} (indexed all the same)", file=sys.stderr)
+    skipped = [(path, reason) for path, reason in receipt.report.skipped if reason != BINARY]
+    for path, reason in skipped[:MOST_SHOWN]:
+        print(f"  skipped {printable(path)}: {printable(reason)}", file=sys.stderr)
+    if len(skipped) > MOST_SHOWN:
+        more = count_of(len(skipped) - MOST_SHOWN, "more file")
+        print(f"  and {more}; `co tree {printable(receipt.label)}` shows them", file=sys.stderr)
 
 
 class Said:
@@ -153,11 +283,14 @@ def _row_of_page(receipt: PageReceipt) -> Row:
     return _row(url or ref or "", outcome, ref, path, title, detail)
 
 
-def _row_of_file(one: Imported) -> Row:
-    if one.saved is None:
-        return _row(one.origin, "skipped", detail=one.skipped)
-    outcome = "skipped" if one.saved.outcome == "duplicate" else one.saved.outcome
-    return _row(one.origin, outcome, one.saved.ref, one.saved.path, detail=one.saved.detail)
+def _row_of_source(receipt: SourceReceipt) -> Row:
+    row = _row(receipt.path, receipt.outcome, receipt.label, receipt.path, detail=receipt.detail)
+    report = receipt.report
+    if report is None:
+        return row
+    skipped = [{"path": path, "reason": reason} for path, reason in report.skipped]
+    seen = {"added": report.added, "changed": report.changed, "moved": report.moved, "missing": report.removed}
+    return {**row, **seen, "unchanged": report.unchanged, "skipped": skipped}
 
 
 def _row(

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import argparse
 
-from co_cli.cli.opening import add_filters, filters_of, find_note, open_knowledge_base, print_json, sync_first
-from co_cli.cli.search import query_of
+from co_cli.cli.opening import (
+    add_filters,
+    add_moment,
+    filters_of,
+    find_note,
+    moment_of,
+    open_knowledge_base,
+    print_json,
+    sync_first,
+)
+from co_cli.cli.search import add_ranking, add_source, query_of, ranking_of
 from co_cli.cli.terminal import Screen, printable
 from co_cli.service.explaining import Explanation
 
@@ -14,12 +23,11 @@ def add_why(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", nargs="+", help="the query, as it was asked")
     parser.add_argument("ref", help="the note to follow through it")
     parser.add_argument("-n", "--limit", type=int, default=10, metavar="N", help="how many hits the search had")
-    parser.add_argument("--source", action="append", choices=("memory", "article"), help="only these (repeatable)")
+    add_source(parser)
     parser.add_argument("--backend", choices=("fts5", "hybrid"), help="how to search (setting search_backend)")
-    parser.add_argument(
-        "--profile", choices=("default", "exact", "meaning", "spec"), help="how to rank (setting profile)"
-    )
+    add_ranking(parser)
     add_filters(parser)
+    add_moment(parser)
     parser.epilog = (
         "Follows one note through a search: which step proposed it, where it stood after\n"
         "each, in which it fell if it is not in the answer, and what would lift it.\n\n"
@@ -40,8 +48,9 @@ def why(options: argparse.Namespace) -> int:
             limit=options.limit,
             sources=options.source,
             backend=options.backend,
-            profile=options.profile,
+            **ranking_of(options),
             **filters_of(options),
+            **moment_of(options),
         )
     if options.json:
         print_json({**found._asdict(), "steps": [step._asdict() for step in found.steps]})

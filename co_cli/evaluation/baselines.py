@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from co_cli.embedding.space import Vector
-from co_cli.index.grep import read_vault
+from co_cli.index.grep import read_origin
 from co_cli.index.match import WordQuery, is_stop_word, read_query
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.sources.passages import passages_of
@@ -87,7 +87,7 @@ class Desk:
         """Every note: its ref, when it was made, and its passages as grep sees them."""
         if self._texts is None:
             self._texts = []
-            for note, mtime in read_vault(self.kb.root, self.kb.settings.exclude, self.kb.settings.max_note_bytes):
+            for note, mtime in read_origin(self.kb.root, self.kb.settings.exclude, self.kb.settings.max_note_bytes):
                 around = " ".join((note.title, *note.aliases, *note.tags, note.description))
                 texts = [f"{around}\n{part.heading}\n{part.text}".casefold() for part in passages_of(note)]
                 self._texts.append((note.ref, mtime if note.created is None else note.created, texts))

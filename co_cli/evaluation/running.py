@@ -19,7 +19,9 @@ from co_cli.evaluation.sets import Document, note_text, read_documents, read_pub
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.refs import FOLDERS
 from co_cli.settings import Settings
-from co_cli.sources.passages import LONGEST
+
+SHORT = 2_000
+"""Characters up to which somebody would keep a text as a memory."""
 
 Progress = Callable[[int, int], None]
 
@@ -155,7 +157,7 @@ def write_vault(vault: str, documents: Sequence[Document]) -> dict[str, str]:
 
 def _write(vault: str, number: int, document: Document, with_following: bool) -> str:
     """As a person would keep it: a short text as a memory, a long one as an article. Returns its ref."""
-    source = "memory" if len(document.text) <= LONGEST else "article"
+    source = "memory" if len(document.text) <= SHORT else "article"
     folder = os.path.join(vault, FOLDERS[source])
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, f"{number}.md"), "w", encoding="utf-8", errors="replace") as stream:

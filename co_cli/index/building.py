@@ -15,9 +15,8 @@ from co_cli.embedding.space import VectorSpace
 from co_cli.embedding.static_file import SPACE as STATIC
 from co_cli.errors import SettingsError
 from co_cli.index.meaning import Embedded, begin_space, embed_waiting, swap_space
-from co_cli.index.spaces import SpaceState
 from co_cli.index.vault_database import VaultDatabase
-from co_cli.index.vectors import StoredSpace
+from co_cli.index.vectors import SpaceState, StoredSpace
 
 REST_SECONDS = 30.0
 """After a failure an embedder is left alone for so long: a save must not wait for a server that is down each time."""

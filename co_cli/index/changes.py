@@ -7,7 +7,7 @@ number is stored inverted and never equals what a scan sees: it is read again ne
 from __future__ import annotations
 
 from co_cli.record import Record
-from co_cli.sources.vault import entries_of, path_of, place_of, with_numbers
+from co_cli.sources.walking import entries_of, path_of, place_of, with_numbers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-DERIVATION = 4
+DERIVATION = 5
 """Raise it when the same files would give other rows: passages cut elsewhere, other text embedded, other listings."""
 APPLICATION = 0x636F6B62
 """Tells our file from somebody else's (`cokb`)."""
@@ -218,6 +218,18 @@ class Writing(Reading):
     def end(self, error: BaseException | None) -> None:
         if self.connection.in_transaction:
             self.connection.execute("commit" if error is None else "rollback")
+
+
+def vector_extension() -> str | None:
+    """Where sqlite-vec's library is, without its ending; None where there is no wheel (musl, Windows on ARM).
+
+    Along sys.path by hand: importing its package imports numpy, and importlib.util alone costs half a Python start.
+    """
+    for folder in (os.path.dirname(os.path.dirname(apsw.__file__)), *sys.path):  # mostly they lie side by side
+        for name in ("vec0.so", "vec0.dylib", "vec0.dll"):
+            if os.path.exists(os.path.join(folder, "sqlite_vec", name)):
+                return os.path.join(folder, "sqlite_vec", "vec0")
+    return None
 
 
 def fetch(connection: apsw.Connection, statement: str, values: dict[str, Any] | None = None) -> list[Any]:

@@ -10,39 +10,51 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from co_cli.index.filters import fold
+from co_cli.index.filters import fold, reach_of
 from co_cli.index.match import is_stop_word, read_query
-from co_cli.notes.note import Note, NotTextError, read_note
+from co_cli.index.names import fold_name
+from co_cli.notes.note import Note, NotTextError
+from co_cli.sources.origin import Origin, kind_of, origin_of
 from co_cli.sources.passages import passages_of
-from co_cli.sources.vault import entries_of, path_of, scan_vault
+from co_cli.sources.walking import entries_of, path_of, scan_origin
 from co_cli.values import Filters, Passage
+
+Successors = dict[str, tuple[str, float]]
+"""What a note is called that another one takes the place of: the ref of that one, and since when."""
 
 
 class GrepMatch(NamedTuple):
     """A note that holds the text, its best passage, and how much of the query that passage has, 0 to 1."""
 
+    origin: Origin
     note: Note
     passage: Passage
     share: float
     created: float
 
 
-def read_vault(root: str, exclude: Sequence[str], limit: int) -> Iterator[tuple[Note, float]]:
-    """Every note of the vault with its mtime; files that cannot be read are left out."""
-    for folder, listing in sorted(scan_vault(root, exclude).listings.items()):
+def read_origin(root: str | Origin, exclude: Sequence[str], limit: int) -> Iterator[tuple[Note, float]]:
+    """Every note of a vault, or of another origin, with its mtime; files that cannot be read are left out."""
+    origin = origin_of(root)
+    kind = kind_of(origin)
+    for folder, listing in sorted(scan_origin(origin, exclude).listings.items()):
         for name in entries_of(listing):
+            if kind.unread(name):
+                continue
             path = path_of(folder, name)
             try:
-                with open(os.path.join(root, path), "rb") as stream:
+                with open(os.path.join(origin.root, path), "rb") as stream:
                     state = os.fstat(stream.fileno())
-                    if state.st_size <= limit:
-                        yield read_note(path, stream.read()), state.st_mtime
+                    if state.st_size <= kind.largest(name, limit):
+                        yield kind.read(origin, path, stream.read()), state.st_mtime
             except (OSError, NotTextError):
                 continue  # `co sync` and `co doctor` report these; here they only have nothing to say
 
 
-def grep(root: str, query: str, filters: Filters, exclude: Sequence[str], limit: int) -> tuple[list[GrepMatch], int]:
-    """Matching notes, best first, and how many notes were looked through."""
+def grep(
+    origins: Sequence[Origin], query: str, filters: Filters, exclude: Sequence[str], limit: int
+) -> tuple[list[GrepMatch], int, Successors]:
+    """Matching notes, best first, how many notes were looked through, and which of all notes take others' places."""
     parsed = read_query(query)
     needles = [word.casefold() for word in parsed.words] or [query.strip().casefold()]
     needles = [needle for needle in needles if not is_stop_word(needle)] or needles
@@ -50,10 +62,14 @@ def grep(root: str, query: str, filters: Filters, exclude: Sequence[str], limit:
     refused = [word for piece in parsed.excluded for word in read_query(piece.removeprefix("grams : ")).words]
     found: list[GrepMatch] = []
     count = 0
-    for note, mtime in read_vault(root, exclude, limit):
+    reach = reach_of(list(enumerate(origins)), filters.sources)
+    successors: Successors = {}
+    for place, note, mtime in _notes([(place, origins[place]) for place in reach.vaults if place >= 0], exclude, limit):
         count += 1
         created = note.created if note.created is not None else mtime
-        if not admits(filters, note, created):
+        for target in note.supersedes:
+            successors[fold_name(target)] = note.ref, max(created, note.valid[0] or 0.0)
+        if (place, note.source) not in reach.parts or not admits(filters, note, created):
             continue
         around = " ".join((note.title, *note.aliases, *note.tags, note.description)).casefold()
         if any(word.casefold() in note.body.casefold() or word.casefold() in around for word in refused):
@@ -65,16 +81,22 @@ def grep(root: str, query: str, filters: Filters, exclude: Sequence[str], limit:
                 continue
             share = sum(needle in text or needle in around for needle in needles if needle) / len(needles)
             if share > (best.share if best else 0):
-                best = GrepMatch(note, passage, share, created)
+                best = GrepMatch(origins[place], note, passage, share, created)
         if best:
             found.append(best)
-    return sorted(found, key=lambda match: (-match.share, -match.created)), count
+    return sorted(found, key=lambda match: (-match.share, -match.created)), count, successors
+
+
+def _notes(
+    origins: Sequence[tuple[int, Origin]], exclude: Sequence[str], limit: int
+) -> Iterator[tuple[int, Note, float]]:
+    for place, origin in origins:
+        for note, mtime in read_origin(origin, exclude, limit):
+            yield place, note, mtime
 
 
 def admits(filters: Filters, note: Note, created: float) -> bool:
-    """The same answer as the SQL of `filters.conditions`, for a note in hand."""
-    if filters.sources and note.source not in filters.sources:
-        return False
+    """The same answer as the SQL of `filters.conditions`, for a note in hand that is of a wanted source."""
     if filters.tags:
         wanted = [fold(tag.lstrip("#")) for tag in filters.tags]
         has = [any(tag == want or tag.startswith(want + "/") for tag in note.tags) for want in wanted]
@@ -85,6 +107,8 @@ def admits(filters: Filters, note: Note, created: float) -> bool:
     if filters.since is not None and created < filters.since:
         return False
     if filters.until is not None and created > filters.until:
+        return False
+    if filters.as_of is not None and created > filters.as_of:
         return False
     return all(_has_field(note.metadata.get(key), fold(value)) for key, value in filters.fields)
 

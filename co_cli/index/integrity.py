@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import apsw
@@ -36,10 +37,15 @@ def damaged_words(database: Database) -> str | None:
     return None
 
 
-def drift(index: KnowledgeIndex, root: str) -> list[str]:
-    """Notes whose row has another content than their file has now, and files changed since they were synced."""
+def drift(index: KnowledgeIndex, root: str, missing: Sequence[str] = ()) -> list[str]:
+    """Notes whose row has another content than their file has now, and files changed since they were synced.
+
+    `missing` are those whose file is known to be gone.
+    """
     differing: list[str] = []
     for path, known in index.hashes().items():
+        if path in missing:
+            continue
         try:
             with open(os.path.join(root, path), "rb") as stream:
                 if content_hash(stream.read()) != known:

@@ -41,7 +41,7 @@ REMEMBERED_WORDS = 200_000
 UNKNOWN = "select value from json_each(:words) where value not in (select word from lexicon)"
 LEARN = "insert into lexicon (word, stem, code) values (:word, :stem, :code) on conflict do nothing"
 TEXTS = """
-select passages.id, passages.title, passages.heading, passages.body, passages.context
+select passages.id, passages.title, passages.heading, passages.body, passages.context, passages.aliases
 from json_each(:ids) as wanted cross join passages on passages.id = wanted.value
 """
 OPEN_WORDS = """
@@ -127,8 +127,9 @@ def words_of_passages(connection: apsw.Connection, ids: str) -> tuple[dict[int, 
     passages: dict[int, PassageWords] = {}
     seen: set[str] = set()
     rows: Any = fetch(connection, TEXTS, {"ids": ids})
-    for passage, title, heading, body, context in rows:
-        found = PassageWords(split_words(f"{title}\n{heading}"), split_words(body[:LONGEST_READ]), split_words(context))
+    for passage, title, heading, body, context, aliases in rows:
+        text = f"{body[:LONGEST_READ]}\n{aliases}"
+        found = PassageWords(split_words(f"{title}\n{heading}"), split_words(text), split_words(context))
         passages[passage] = found
         seen.update(found.title, found.body, found.context)
     return passages, open_words(connection, [word for word in seen if _tells(word)])

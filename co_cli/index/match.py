@@ -8,7 +8,6 @@ it when that finds too little.
 from __future__ import annotations
 
 from co_cli.index.spaceless import run_grams, runs
-from co_cli.index.stopwords import STOP_WORDS
 from co_cli.record import Record
 from co_cli.typed import whole
 
@@ -20,6 +19,18 @@ MOST_TERMS = 64
 LONGEST_QUERY = 20_000
 BLANKED = {place: " " for place in range(128) if not chr(place).isalnum() and chr(place) != "'"}
 """Leaves the words of an ASCII text, for `str.translate`."""
+STOP_WORDS = frozenset(
+    """
+    a about above after again against all am an and any are aren't as at be because been before being below between
+    both but by can can't cannot could couldn't did didn't do does doesn't doing don't down during each few for from
+    further had hadn't has hasn't have haven't having he her here hers herself him himself his how i if in into is
+    isn't it its it's itself just let let's me more most my myself no nor not now of off on once only or other our ours
+    ourselves out over own same shan't she should shouldn't so some such than that that's the their theirs them
+    themselves then there these they this those through to too under until up us very was wasn't we were weren't what
+    what's when where which while who whom whose why will with won't would wouldn't you your yours yourself yourselves
+    """.split()
+)
+"""Words that say nothing about what is looked for. They count only when a query has no others."""
 
 
 class WordQuery(Record):
@@ -47,14 +58,21 @@ class WordQuery(Record):
         return not self.terms and not self.phrases
 
     def all_terms(self) -> str:
-        return self._without_excluded(" AND ".join((*self.phrases, *self.terms)))
+        return self._own(" AND ".join((*self.phrases, *self.terms)))
 
     def any_term(self) -> str:
         wanted = f"({' OR '.join((*self.terms, *self.pairs))})" if self.terms else ""
-        return self._without_excluded(" AND ".join(part for part in (*self.phrases, wanted) if part))
+        return self._own(" AND ".join(part for part in (*self.phrases, wanted) if part))
 
-    def _without_excluded(self, expression: str) -> str:
-        return f"({expression}) NOT ({' OR '.join(self.excluded)})" if self.excluded and expression else expression
+    def phrases_alone(self) -> str:
+        return self._own(" AND ".join(self.phrases))
+
+    def _own(self, expression: str) -> str:
+        """Who says what must stand, or must not, means the passage: what stands around it neither helps nor harms."""
+        if not expression or not (self.excluded or self.phrases):
+            return expression
+        refused = f" NOT ({' OR '.join(self.excluded)})" if self.excluded else ""
+        return f"- context : (({expression}){refused})"
 
 
 def read_query(text: str) -> WordQuery:

@@ -17,10 +17,10 @@ from co_cli.embedding.space import Embedder, Vector, VectorSpace
 from co_cli.errors import EmbeddingError
 from co_cli.index.cache import evict, look_up, remember_vectors, text_hash
 from co_cli.index.lexicon import learn_words
-from co_cli.index.spaces import SpaceState, space_state
 from co_cli.index.vault_database import VaultDatabase
 from co_cli.index.vectors import (
     WAIT_NO_MORE,
+    SpaceState,
     StoredSpace,
     add_space,
     drop_space,
@@ -28,6 +28,7 @@ from co_cli.index.vectors import (
     open_space,
     part_of,
     put_vector,
+    space_state,
     touch_vectors,
 )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import apsw
 
 from co_cli.index.connection import fetch
-from co_cli.index.filters import conditions
+from co_cli.index.filters import Reach, conditions
 from co_cli.record import Record
 from co_cli.values import Filters
 
@@ -19,11 +19,12 @@ BLANKED = {place: " " for place in range(128) if not chr(place).isalnum() and ch
 """C, C++ and C# are three names."""
 ACCENTS = range(0x300, 0x370)
 
-IS_NAME = "select 1 from names where vault_id = :vault and name = :name limit 1"
+IS_NAME = "select 1 from names where vault_id in ({vaults}) and name = :name limit 1"
 FIND_CALLED = """
 select names.doc_id, (select min(passages.id) from passages where passages.doc_id = names.doc_id) as first, names.kind
 from names cross join docs on docs.id = names.doc_id
-where names.vault_id = :vault and names.name = :name and first is not null and {filters}
+where names.vault_id in ({vaults}) and names.name = :name and first is not null
+    and {filters}
 limit :limit
 """
 
@@ -56,14 +57,14 @@ def fold_name(text: str) -> str:
     return " ".join(word for part in spaced.split() if (word := part.lstrip("+#")))
 
 
-def find_called(connection: apsw.Connection, vault_id: int, query: str, filters: Filters) -> list[Called]:
+def find_called(connection: apsw.Connection, reach: Reach, query: str, filters: Filters) -> list[Called]:
     """The notes that are called this."""
     name = fold_name(query) if len(query) <= 2 * LONGEST_NAME else ""
     if not name or len(name) > LONGEST_NAME:
         return []
-    if not fetch(connection, IS_NAME, {"vault": vault_id, "name": name}):
+    if not fetch(connection, IS_NAME.format(vaults=reach.ids), {"name": name}):
         return []  # as nearly always: the other statement takes twice as long to prepare
-    where, values = conditions(filters, vault_id)
+    where, values = conditions(filters, reach)
     bound = {**values, "name": name, "limit": MOST_CALLED + 1}
-    rows = fetch(connection, FIND_CALLED.format(filters=where), bound)
+    rows = fetch(connection, FIND_CALLED.format(vaults=reach.ids, filters=where), bound)
     return [Called(passage, doc, kind) for doc, passage, kind in rows] if len(rows) <= MOST_CALLED else []

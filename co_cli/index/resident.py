@@ -38,16 +38,15 @@ class ResidentVectors:
         self,
         connection: apsw.Connection,
         space: StoredSpace,
-        parts: Sequence[str],
-        stamp: int,
+        parts: Sequence[tuple[str, int]],
         query: Vector,
         limit: int,
         allowed: set[int] | None,
     ) -> list[Neighbour]:
-        """The nearest passages of these partitions, best first; only those allowed, if that is given."""
+        """The nearest passages of these partitions (each with its stamp), best first; only those allowed, if given."""
         wanted = np.frombuffer(query, dtype="<f4")
         found: list[Neighbour] = []
-        for part in parts:
+        for part, stamp in parts:
             matrix = self._matrix(connection, space, part, stamp)
             ids, vectors = matrix.ids, matrix.vectors
             if allowed is not None:

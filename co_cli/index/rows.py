@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 import apsw
 
+from co_cli.index.links import DROP_LINKS, put_links
 from co_cli.index.names import LONGEST_NAME, fold_name
 from co_cli.index.spaceless import grams
+from co_cli.index.standing import DROP_SUPERSESSIONS, put_supersessions
 from co_cli.index.vectors import drop_vectors, let_wait
 from co_cli.notes.note import Note
 from co_cli.notes.refs import name_key, stem_of
@@ -19,9 +21,9 @@ FIND_DOC = "select id from docs where vault_id = :vault and path = :path"
 
 PUT_DOC = """
 insert into docs (vault_id, source, path, path_key, ref, title, description, hash, fingerprint, mtime, created, tags,
-    category, frontmatter, links, passages)
+    category, frontmatter, links, passages, valid_from, valid_until, superseded_by)
 values (:vault, :source, :path, :path_key, :ref, :title, :description, :hash, :fingerprint, :mtime, :created, :tags,
-    :category, :frontmatter, :links, :passages)
+    :category, :frontmatter, :links, :passages, :valid_from, :valid_until, :superseded_by)
 """
 
 PUT_PASSAGE = """
@@ -42,6 +44,7 @@ PASSAGES_OF = "select id from passages where doc_id = :doc"
 DROP_WORDS = "delete from docs_fts where rowid in (select id from passages where doc_id = :doc)"
 DROP_PASSAGES = "delete from passages where doc_id = :doc"
 DROP_NAMES = "delete from names where doc_id = :doc"
+MARK_MISSING = "update docs set missing = coalesce(missing, :since) where id = :doc"
 DROP_DOC = "delete from docs where id = :doc"
 
 PUT_FILE = """
@@ -89,6 +92,16 @@ def drop_file(connection: apsw.Connection, vault_id: int, path: str) -> bool:
     return dropped
 
 
+def mark_missing(connection: apsw.Connection, vault_id: int, path: str, since: float) -> bool:
+    """Keep the rows of a file that is gone, and say so. True if it was an indexed note."""
+    doc = connection.execute(FIND_DOC, {"vault": vault_id, "path": path}).get
+    if doc is None:
+        connection.execute(DROP_FILE, {"vault": vault_id, "path": path})
+        return False
+    connection.execute(MARK_MISSING, {"doc": doc, "since": since})
+    return True
+
+
 def drop_note(connection: apsw.Connection, vault_id: int, path: str) -> bool:
     doc = connection.execute(FIND_DOC, {"vault": vault_id, "path": path}).get
     if doc is None:
@@ -100,11 +113,14 @@ def drop_note(connection: apsw.Connection, vault_id: int, path: str) -> bool:
     connection.execute(DROP_PASSAGES, {"doc": doc})
     connection.execute(COUNT, {"vault": vault_id, "notes": -1, "passages": -len(passages)})
     connection.execute(DROP_NAMES, {"doc": doc})
+    connection.execute(DROP_LINKS, {"doc": doc})
+    connection.execute(DROP_SUPERSESSIONS, {"doc": doc})
     connection.execute(DROP_DOC, {"doc": doc})
     return True
 
 
 def _put_note(connection: apsw.Connection, vault_id: int, file: IndexedFile, note: Note) -> None:
+    valid_from, valid_until = note.valid
     connection.execute(
         PUT_DOC,
         {
@@ -124,13 +140,18 @@ def _put_note(connection: apsw.Connection, vault_id: int, file: IndexedFile, not
             "frontmatter": _json(note.metadata),
             "links": _json(note.links),
             "passages": len(file.passages),
+            "valid_from": valid_from,
+            "valid_until": valid_until,
+            "superseded_by": note.superseded_by and storable(note.superseded_by),
         },
     )
     doc = connection.last_insert_rowid()
     for name, kind in names_of(note).items():
         connection.execute(PUT_NAME, {"vault": vault_id, "name": name, "doc": doc, "kind": kind})
+    put_links(connection, vault_id, doc, note.links)
+    put_supersessions(connection, vault_id, doc, note.supersedes)
     tags, aliases = " ".join(note.tags), note.also_known_as
-    context = storable(note.context)
+    around = note.context
     written: list[int] = []
     for passage in file.passages:
         row: dict[str, apsw.SQLiteValue] = {
@@ -142,7 +163,7 @@ def _put_note(connection: apsw.Connection, vault_id: int, file: IndexedFile, not
             "body": storable(passage.text),
             "tags": storable(tags),
             "aliases": storable(aliases),
-            "context": context,
+            "context": storable("\n".join(part for part in (passage.context, around) if part)),
             "grams": storable(grams(f"{note.title}\n{passage.heading}\n{passage.text}\n{tags}\n{aliases}")),
         }
         connection.execute(PUT_PASSAGE, row)

@@ -1,15 +1,20 @@
 -- search.db: everything here is derived from files and can be deleted at any time.
 -- There are no migrations: another user_version means a new file is built beside this one and swapped in.
 
+-- A vault, or another origin that is read in place beside one: then it has a kind and a name of its own.
 create table vaults (
     id integer primary key,
-    root text not null unique,
+    root text not null,
+    kind text not null default 'vault',  -- vault, folder, obsidian or skill
+    name text not null default '',       -- what it is called in refs; empty for a vault
+    only text not null default '',       -- the one file of the folder that was added, if it was a file
     synced_at real,                      -- when the index last agreed with the files, seconds since 1970
     notes integer not null default 0,    -- counted as they are written: every search says how much it searched
     passages integer not null default 0,
     space_id integer references spaces (id),     -- the space that answers by meaning; null: none yet
     building_id integer references spaces (id),  -- the space that is being built to take its place
-    vector_stamp integer not null default 0      -- another random number whenever a vector of this vault changes
+    vector_stamp integer not null default 0,     -- another random number whenever a vector of this vault changes
+    unique (root, kind, name, only)
 ) strict;
 
 -- What makes two vectors comparable. Each space has its own table of vectors, `docs_vec` or `docs_vec_<id>`, which
@@ -46,7 +51,7 @@ create table embedding_cache (
 create unique index embedding_cache_by_text on embedding_cache (space_id, hash);
 create index embedding_cache_by_use on embedding_cache (used);
 
--- One row a folder: its listing, as sources/vault.py makes it. Equal bytes mean that nothing changed.
+-- One row a folder: its listing, as sources/walking.py makes it. Equal bytes mean that nothing changed.
 create table folders (
     vault_id integer not null references vaults (id),
     path text not null,
@@ -93,6 +98,10 @@ create table docs (
     frontmatter text not null,           -- a JSON object: every key can be filtered on
     links text not null,                 -- a JSON list of targets as they are written
     passages integer not null,           -- how many it is cut into
+    missing real,                        -- since when its file is gone, where that is kept; null: it is there
+    valid_from real,                     -- from when until when it holds, if it says so
+    valid_until real,
+    superseded_by text,                  -- the note that took its place, as this one names it
     unique (vault_id, path),
     unique (vault_id, ref)
 ) strict;
@@ -107,6 +116,30 @@ create table names (
 ) strict, without rowid;
 
 create index names_by_doc on names (doc_id);
+
+-- Which notes link to something of this name: the last part of a link, folded, without `.md`.
+create table links (
+    vault_id integer not null references vaults (id),
+    target text not null,
+    doc_id integer not null references docs (id),
+    primary key (vault_id, target, doc_id)
+) strict, without rowid;
+
+create index links_by_doc on links (doc_id);
+
+-- Notes that do not hold for ever, or no longer. Usually empty.
+create index docs_with_an_end on docs (vault_id)
+where valid_from is not null or valid_until is not null or superseded_by is not null;
+
+-- What a note says that it takes the place of: a title, alias, slug or ref, folded as in `names`.
+create table supersessions (
+    vault_id integer not null references vaults (id),
+    name text not null,
+    doc_id integer not null references docs (id),
+    primary key (vault_id, name, doc_id)
+) strict, without rowid;
+
+create index supersessions_by_doc on supersessions (doc_id);
 
 create index docs_by_created on docs (vault_id, source, created);
 create index docs_by_fingerprint on docs (vault_id, fingerprint);

@@ -12,12 +12,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 
 from co_cli.index.changes import RACY_SECONDS, Changes, settled
-from co_cli.index.rows import PUT_UNLISTED, IndexedFile, drop_file, put_file
+from co_cli.index.rows import PUT_UNLISTED, IndexedFile, drop_file, mark_missing, put_file
 from co_cli.index.vault_database import VaultDatabase
-from co_cli.notes.note import NotTextError, read_note
+from co_cli.notes.note import NotTextError
 from co_cli.notes.store import content_hash
-from co_cli.sources.passages import passages_of
-from co_cli.sources.vault import Scan, is_note, place_of
+from co_cli.sources.origin import Origin, kind_of
+from co_cli.sources.passages import Boundaries, passages_of
+from co_cli.sources.walking import Scan, is_listed, place_of
 from co_cli.values import SyncReport
 
 BATCH = 500
@@ -25,8 +26,11 @@ MANY = 1_000
 """After so many files the words are merged: twenty segments make each word three times as slow to find as one."""
 MERGED_PAGES = 1_000
 """At a time: others who write must not wait for all of it."""
+BEING_WRITTEN = "somebody is writing it: it is read when that is done"
 Progress = Callable[[int, int], None]
 """Called with how many files are done, and of how many."""
+Hold = Callable[[str], bool]
+"""Is this file (its full path) to be left to the next sync?"""
 
 KNOWN = """
 select path, hash, skipped from knowledge_files
@@ -44,6 +48,7 @@ RETIME = """
 update docs set mtime = :mtime, created = case when created = mtime then :mtime else created end
 where vault_id = :vault and path = :path and mtime <> :mtime
 """
+NOT_MISSING = "update docs set missing = null where vault_id = :vault and path = :path and missing is not null"
 MERGE_WORDS = "insert into docs_fts (docs_fts, rank) values ('merge', :pages)"
 TOUCH = "update vaults set synced_at = :now where id = :vault"
 
@@ -53,7 +58,13 @@ class Unreadable(Exception):
 
 
 def sync_files(
-    database: VaultDatabase, scan: Scan, changes: Changes, limit: int, progress: Progress | None
+    database: VaultDatabase,
+    scan: Scan,
+    changes: Changes,
+    limit: int,
+    progress: Progress | None,
+    hold: Hold | None = None,
+    boundaries: Boundaries | None = None,
 ) -> SyncReport:
     """Work off the changes. The report's `skipped` and `problems` are those of this vault as it is now."""
     now_ns = time.time_ns()
@@ -76,8 +87,12 @@ def sync_files(
         files: list[IndexedFile] = []
         for path in batch:
             before = known.get(path)
+            if hold and hold(os.path.join(database.origin.root, path)):
+                unread[path] = BEING_WRITTEN
+                unsure.add(path)
+                continue
             try:
-                file = read_file(database.root, path, limit, before[0] if before else None)
+                file = read_file(database.origin, path, limit, before[0] if before else None, boundaries)
             except Unreadable as error:
                 unread[path] = str(error)
                 unsure.add(path)
@@ -105,10 +120,10 @@ def sync_files(
         if progress:
             progress(done, len(changes.look))
 
-    removed = _finish(database, scan, changes, same, put, unsure, now_ns)
+    left = {old for old, _ in moved}
+    removed = _finish(database, scan, changes, same, put, unsure, now_ns, left)
     if len(put) >= MANY:
         merge_words(database)
-    left = {old for old, _ in moved}
     skipped, problems = database.reported()
     skipped += [*unread.items(), *scan.odd]
     return SyncReport(
@@ -122,28 +137,33 @@ def sync_files(
     )
 
 
-def read_file(root: str, path: str, limit: int, known_hash: str | None) -> IndexedFile:
+def read_file(
+    origin: Origin, path: str, limit: int, known_hash: str | None, boundaries: Boundaries | None = None
+) -> IndexedFile:
     """The file as it goes into the index; taken apart only if it does not hold what is known already."""
     if not _storable(path):
         raise Unreadable("the file name is not valid UTF-8; rename it")
+    kind, name = kind_of(origin), place_of(path)[1]
+    reason, limit = kind.unread(name), kind.largest(name, limit)
     try:
-        with open(os.path.join(root, path), "rb") as stream:
+        with open(os.path.join(origin.root, path), "rb") as stream:
             state = os.fstat(stream.fileno())
-            data = stream.read(limit + 1) if state.st_size <= limit else b""
+            data = stream.read(limit + 1) if state.st_size <= limit and reason is None else b""
     except OSError as error:
         raise Unreadable(f"cannot be read: {error.strerror}") from None
     mtime = state.st_mtime_ns / 1e9
-    if state.st_size > limit:
+    if state.st_size > limit and reason is None:
         reason = f"{state.st_size:,} bytes; the limit is {limit:,} (setting max_note_bytes)"
-        return IndexedFile(path, f"large:{state.st_size}:{state.st_mtime_ns}", mtime, None, [], reason)
+    if reason is not None:
+        return IndexedFile(path, f"unread:{state.st_size}:{state.st_mtime_ns}", mtime, None, [], reason)
     file_hash = content_hash(data)
     if file_hash == known_hash:
         return IndexedFile(path, file_hash, mtime, None, [])
     try:
-        note = read_note(path, data)
+        note = kind.read(origin._replace(tier=""), path, data)  # the same rows serve those whose own vault it is
     except NotTextError as error:
         return IndexedFile(path, file_hash, mtime, None, [], str(error))
-    return IndexedFile(path, file_hash, mtime, note, passages_of(note))
+    return IndexedFile(path, file_hash, mtime, note, passages_of(note, boundaries))
 
 
 def _finish(
@@ -154,8 +174,13 @@ def _finish(
     put: list[str],
     unsure: set[str],
     now_ns: int,
+    moved: set[str],
 ) -> list[str]:
-    """Forget what is gone and store the listings, in one transaction. Returns the notes that were forgotten."""
+    """Forget what is gone and store the listings, in one transaction. Returns the notes that were forgotten.
+
+    Where an origin keeps what is missing, they are marked instead.
+    """
+    keep_missing = kind_of(database.origin).keeps_missing
     removed: list[str] = []
     back: set[str] = set()
     young: dict[str, list[str]] = {}
@@ -164,13 +189,17 @@ def _finish(
         young.setdefault(folder, []).append(name)
     with database.writing() as (connection, vault):
         for path in filter(_storable, changes.gone):
-            if is_note(database.root, path, scan.excluded):
+            if is_listed(database.origin.root, path, scan.excluded):
                 back.add(path)  # another process may have indexed it since we looked
                 connection.execute(PUT_UNLISTED, {"vault": vault, "path": path})
+            elif keep_missing and path not in moved:
+                if mark_missing(connection, vault, path, now_ns / 1e9):
+                    removed.append(path)
             elif drop_file(connection, vault, path):
                 removed.append(path)
         for file in same:
             connection.execute(RETIME, {"vault": vault, "path": file.path, "mtime": file.mtime})
+            connection.execute(NOT_MISSING, {"vault": vault, "path": file.path})
         listed = json.dumps([path for path in (*changes.unlisted, *put) if path not in back])
         connection.execute(NOW_LISTED, {"vault": vault, "paths": listed})
         for folder in changes.folders:

@@ -1,4 +1,4 @@
-"""The vectors of one space: a table of them, and the nearest to a query, with or without sqlite-vec.
+"""Which space answers in a vault, and its vectors: a table, and the nearest to a query, with or without sqlite-vec.
 
 Whoever asks, the answer is the same: vec0 scans in a cold process (nothing to import), numpy scans what a long-lived
 one keeps in memory, and a plain table is read and scanned where sqlite-vec does not load. Vectors are of unit length.
@@ -12,7 +12,7 @@ import apsw
 
 from co_cli.embedding.space import Vector, VectorSpace
 from co_cli.index.connection import fetch
-from co_cli.index.filters import conditions
+from co_cli.index.filters import Reach, conditions
 from co_cli.record import Record
 from co_cli.values import SOURCES, Filters
 
@@ -36,6 +36,9 @@ ADD_SPACE = """
 insert into spaces (provider, model, dimensions, prompts, vector_weight, noise)
 values (:provider, :model, :dimensions, :prompts, :vector_weight, :noise)
 """
+STATE = "select space_id, building_id from vaults where id = :vault"
+ANY_WAITING = "select 1 from waiting where vault_id = :vault limit 1"
+WAITING_BY_SPACE = "select space_id, count(*) from waiting where vault_id = :vault group by space_id"
 OPEN_SPACE = "select id, provider, model, dimensions, prompts, vector_weight, noise from spaces where id = :id"
 
 CREATE_VEC0 = """
@@ -96,6 +99,13 @@ class StoredSpace(Record):
         return table_of(self.id)
 
 
+class SpaceState(Record):
+    """Which space answers in this vault, and which one is being built."""
+
+    active: StoredSpace | None = None
+    building: StoredSpace | None = None
+
+
 class Neighbour(Record):
     """A passage and the cosine between it and the query."""
 
@@ -120,6 +130,22 @@ def find_space(connection: apsw.Connection, space: VectorSpace) -> StoredSpace |
 def open_space(connection: apsw.Connection, space_id: int) -> StoredSpace | None:
     row = connection.execute(OPEN_SPACE, {"id": space_id}).fetchone()
     return StoredSpace(row[0], VectorSpace(*row[1:])) if row else None  # type: ignore[arg-type]
+
+
+def space_state(connection: apsw.Connection, vault_id: int) -> SpaceState:
+    row = connection.execute(STATE, {"vault": vault_id}).fetchone()
+    if row is None:
+        return SpaceState()
+    return SpaceState(*(None if found is None else open_space(connection, int(str(found))) for found in row))
+
+
+def any_waiting(connection: apsw.Connection, vault_id: int) -> bool:
+    return connection.execute(ANY_WAITING, {"vault": vault_id}).get is not None
+
+
+def waiting_by_space(connection: apsw.Connection, vault_id: int) -> dict[int, int]:
+    rows = connection.execute(WAITING_BY_SPACE, {"vault": vault_id})
+    return {int(str(space)): int(str(count)) for space, count in rows}
 
 
 def add_space(connection: apsw.Connection, space: VectorSpace, with_vec0: bool) -> StoredSpace:
@@ -167,7 +193,7 @@ def drop_vectors(connection: apsw.Connection, vault_id: int, passage_ids: Sequen
 
 def drop_space(connection: apsw.Connection, vault_id: int, space_id: int) -> None:
     """Forget every vector that this vault has in a space."""
-    for source in SOURCES:
+    for source in SOURCES:  # whichever of them this vault has
         connection.execute(DROP_PART.format(table=table_of(space_id)), {"part": part_of(vault_id, source)})
     touch_vectors(connection, vault_id)
 
@@ -199,20 +225,19 @@ def dot(one: memoryview[float], other: memoryview[float]) -> float:
 def nearest(
     connection: apsw.Connection,
     space: StoredSpace,
-    vault_id: int,
+    reach: Reach,
     query: Vector,
     filters: Filters,
     limit: int,
     resident: ResidentVectors | None = None,
     at_least: float = -1.0,
 ) -> list[Neighbour]:
-    """The passages of one vault that are nearest to the query, best first.
+    """The passages within reach that are nearest to the query, best first.
 
     Whoever knows `limit` passages with a cosine of `at_least` or more says so, and is answered sooner.
     """
     limit = min(limit, MOST_NEAREST)
-    parts = [part_of(vault_id, source) for source in filters.sources or SOURCES]
-    where, values = conditions(filters, vault_id)
+    where, values = conditions(filters, reach)
     narrowed = filters._replace(sources=()) != Filters()
     with_vec0 = is_vec0(connection, space.table)
     if with_vec0 is None:
@@ -224,8 +249,10 @@ def nearest(
         if narrowed:
             allowed = {int(str(row)) for (row,) in connection.execute(FILTERED.format(filters=where), values)}
         scan = resident if resident is not None else ResidentVectors()
-        stamp = int(connection.execute(STAMP, {"vault": vault_id}).get or 0)
-        return scan.nearest(connection, space, parts, stamp, query, limit, allowed)
+        stamps = {vault: int(connection.execute(STAMP, {"vault": vault}).get or 0) for vault in reach.vaults}
+        stamped = [(part_of(vault, source), stamps[vault]) for vault, source in reach.parts]
+        return scan.nearest(connection, space, stamped, query, limit, allowed)
+    parts = [part_of(vault, source) for vault, source in reach.parts]
     statement = (NEAREST_FILTERED if narrowed else NEAREST).format(table=space.table, filters=where)
     bound = {**(values if narrowed else {}), "query": query, "limit": limit}
     guess = at_least if narrowed else max(at_least, space.space.noise)

@@ -7,7 +7,7 @@ import math
 import apsw
 
 from co_cli.index.connection import fetch
-from co_cli.index.filters import conditions
+from co_cli.index.filters import Reach, conditions
 from co_cli.index.match import WordQuery, is_stop_word
 from co_cli.record import Record
 from co_cli.values import Filters
@@ -22,11 +22,11 @@ select rowid, bm25(docs_fts, 3.0, 2.0, 1.0, 2.0, 3.0, 1.0, 0.3) as rank
 from docs_fts where docs_fts match :match order by rank limit :limit
 """
 # the order of this join matters: the planner would start from every note of the vault
-OF_VAULT = """
+WITHIN = """
 select passages.id, passages.doc_id
 from json_each(:ids) as wanted
 cross join passages on passages.id = wanted.value cross join docs on docs.id = passages.doc_id
-where docs.vault_id = :vault
+where {vaults}
 """
 FIND_WORDS = """
 select passages.id, passages.doc_id, bm25(docs_fts, 3.0, 2.0, 1.0, 2.0, 3.0, 1.0, 0.3) as rank
@@ -71,7 +71,7 @@ class WordMatch(Record):
 
 def find_words(
     connection: apsw.Connection,
-    vault_id: int,
+    reach: Reach,
     query: WordQuery,
     text: str,
     filters: Filters,
@@ -80,10 +80,10 @@ def find_words(
 ) -> list[WordMatch]:
     """Best first. What has all the terms stays ahead of what has some of them; `relaxed` looks for any at once."""
     if relaxed and not query.empty and filters == Filters():
-        found = _find_unfiltered(connection, vault_id, query.any_term(), limit)
+        found = _find_unfiltered(connection, reach, query.any_term(), limit)
         if found is not None:
             return found
-    where, values = conditions(filters, vault_id)
+    where, values = conditions(filters, reach)
     if query.empty:
         literal = text.encode("utf-8", "replace").decode().strip()
         if not literal:
@@ -93,24 +93,28 @@ def find_words(
     if relaxed:
         return _find(connection, where, values, query.any_term(), limit, False)
     found = _find(connection, where, values, query.all_terms(), limit, True)
-    if len(found) < limit and len(query.terms) + len(query.pairs) > 1:
-        have = {match.passage_id for match in found}
-        others = _find(connection, where, values, query.any_term(), limit + len(found), False)
-        found += [match for match in others if match.passage_id not in have][: limit - len(found)]
+    looser = [query.any_term()] if len(query.terms) + len(query.pairs) > 1 else []
+    looser += [query.phrases_alone()] if query.phrases and query.terms else []  # the rest of a question may be chatter
+    for match in looser:
+        if len(found) < limit:
+            have = {one.passage_id for one in found}
+            others = _find(connection, where, values, match, limit + len(found), False)
+            found += [one for one in others if one.passage_id not in have][: limit - len(found)]
     return found
 
 
-def _find_unfiltered(connection: apsw.Connection, vault_id: int, match: str, limit: int) -> list[WordMatch] | None:
-    """The best of all vaults, and which of them are of this one: a third cheaper than joining every match.
+def _find_unfiltered(connection: apsw.Connection, reach: Reach, match: str, limit: int) -> list[WordMatch] | None:
+    """The best of all vaults, and which of them are within reach: a third cheaper than joining every match.
 
     None if other vaults hold so many of them that this does not tell.
     """
     ranked = fetch(connection, RANKED, {"match": match, "limit": 2 * limit})
+    within = WITHIN.format(vaults=reach.condition)
     matches: list[WordMatch] = []
     found: list[WordMatch] = []
     for half in (ranked[:limit], ranked[limit:]):  # mostly the first one is enough
         ids = f"[{','.join(str(row[0]) for row in half)}]"
-        docs = dict(fetch(connection, OF_VAULT, {"ids": ids, "vault": vault_id}))
+        docs = dict(fetch(connection, within, {"ids": ids}))
         matches += [WordMatch(passage, docs[passage], rank, False) for passage, rank in half if passage in docs]
         found = _varied(matches, limit)
         if len(found) == limit and _of_many_notes(found, limit):
@@ -148,8 +152,10 @@ def telling_words(connection: apsw.Connection, text: str, limit: int) -> dict[st
     return words
 
 
-def coverage(connection: apsw.Connection, query: WordQuery, matches: list[WordMatch]) -> float:
+def coverage(connection: apsw.Connection, query: WordQuery, matches: list[WordMatch], own: bool = False) -> float:
     """How much of what was asked for the best matches have, 0 to 1: rare words count more, missing ones most.
+
+    `own` leaves out what only stands around them.
 
     Either by bm25, beside that of a typical passage with every word once, or by the words themselves, which a long
     passage has as well as a short one.
@@ -163,7 +169,8 @@ def coverage(connection: apsw.Connection, query: WordQuery, matches: list[WordMa
     ids = f"[{','.join(str(match.passage_id) for match in best)}]"
     having = dict.fromkeys((match.passage_id for match in best), 0.0)
     for piece, weight in list(weights.items())[:MOST_TERMS_COVERED]:
-        for (passage,) in fetch(connection, HAVING, {"match": piece, "ids": ids}):
+        match = f"- context : ({piece})" if own else piece
+        for (passage,) in fetch(connection, HAVING, {"match": match, "ids": ids}):
             having[passage] += weight
     return min(1.0, max(-best[0].rank / typical, max(having.values()) / sum(weights.values())))
 

@@ -41,7 +41,7 @@ def serve_http(door: McpDoor, listening: socket.socket, host: str, token: str, n
         server_header=False,
         timeout_graceful_shutdown=GRACE,
     )
-    with closing(listening):
+    with closing(listening), door.watching():
         anyio.run(_Server(config).serve, [listening])
 
 

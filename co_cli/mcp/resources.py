@@ -19,7 +19,7 @@ from co_cli.notes.moments import read_moment
 from co_cli.notes.note import Note, decode
 from co_cli.notes.refs import lines_of
 from co_cli.service.freshness import Freshener
-from co_cli.values import SOURCES, NoteSummary
+from co_cli.values import OWN_SOURCES, NoteSummary
 
 SCHEME = "co://"
 PAGE = 100
@@ -55,7 +55,7 @@ def ref_of(uri: str) -> str | None:
     """The ref that an address stands for, or None if it is none of ours."""
     bare, mark, lines = uri.strip().partition("#")
     source, _, name = bare.removeprefix(SCHEME).partition("/")
-    if not bare.startswith(SCHEME) or source not in SOURCES or not name:
+    if not bare.startswith(SCHEME) or source not in OWN_SOURCES or not name:
         return None
     return f"{source}:{unquote(name)}{mark}{lines}"
 

@@ -215,6 +215,15 @@ class McpDoor:
         finally:
             self.busy -= 1
 
+    @contextmanager
+    def watching(self) -> Generator[None]:
+        """Keep the index up to the files while somebody is served."""
+        self.toolbox.freshener.watch()
+        try:
+            yield
+        finally:
+            self.toolbox.freshener.close()
+
     async def drained(self, seconds: float) -> bool:
         """Wait until nothing is being answered, no longer than this."""
         with anyio.move_on_after(seconds):

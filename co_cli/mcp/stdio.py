@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 
 import anyio
+import anyio.to_thread
 from mcp.server.stdio import stdio_server
 
 from co_cli.mcp.mending import Mended
@@ -22,7 +23,8 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 def serve_stdio(door: McpDoor, ready: Callable[[], None]) -> None:
     """Answer one client until it hangs up. `ready` is called just before the first message is read."""
     log_to_stderr()
-    anyio.run(_serve, door, ready)
+    with door.watching():
+        anyio.run(_serve, door, ready)
 
 
 def log_to_stderr() -> None:
@@ -55,5 +57,6 @@ async def _leave_when_asked(door: McpDoor, *, task_status: anyio.abc.TaskStatus[
         async for _ in signals:
             await door.drained(GRACE)
             await anyio.sleep(0.02)  # the last answer is on its way to the pipe
+            await anyio.to_thread.run_sync(door.toolbox.freshener.close)
             door.kb.close()
             os._exit(0)

@@ -10,10 +10,10 @@ import unicodedata
 from typing import NamedTuple, cast
 
 from co_cli.notes.frontmatter import read_frontmatter
-from co_cli.notes.markdown import headings, inline_tags, links
+from co_cli.notes.markdown import Heading, headings, inline_tags, links
 from co_cli.notes.moments import read_moment
 from co_cli.notes.refs import ref_of, stem_of
-from co_cli.values import Source
+from co_cli.values import OwnSource, Source
 
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 BINARY_PROBE = 8_192
@@ -41,6 +41,8 @@ class Note(NamedTuple):
     updated: float | None
     problem: str | None
     """What is wrong with the file, with its line; the note stands all the same."""
+    sections: tuple[Heading, ...] | None = None
+    """Where the body is no Markdown, as in code: its sections. None: its Markdown headings are."""
 
     @property
     def also_known_as(self) -> str:
@@ -53,8 +55,28 @@ class Note(NamedTuple):
         return "\n".join(_texts(self.metadata.get("context")))
 
     @property
+    def valid(self) -> tuple[float | None, float | None]:
+        """From when until when it holds, as far as it says so; an end that is a day includes that day."""
+        return _first_moment(self.metadata, "valid_from"), _end_of(self.metadata.get("valid_until"))
+
+    @property
+    def supersedes(self) -> tuple[str, ...]:
+        """The notes that this one takes the place of, by ref, title or `[[link]]`."""
+        return tuple(_named(text) for text in _texts(self.metadata.get("supersedes")))
+
+    @property
+    def superseded_by(self) -> str | None:
+        """The note that took the place of this one, if it says so."""
+        return next((_named(text) for text in _texts(self.metadata.get("superseded_by"))), None)
+
+    @property
     def provenance(self) -> str:
-        """Who said it. A file that cannot be read properly may have said something else than `user`."""
+        """Who said it. A file that cannot be read properly may have said something else than `user`.
+
+        What lies in a folder is anybody's, whatever it says of itself.
+        """
+        if self.source == "folder":
+            return "import"
         return _line(self.metadata.get("provenance")) or ("unknown" if self.problem else "user")
 
 
@@ -104,7 +126,7 @@ def decode(data: bytes) -> tuple[str, str | None]:
     return text.replace("\0", "\ufffd"), problem
 
 
-def source_of(path: str, metadata: dict[str, object]) -> Source:
+def source_of(path: str, metadata: dict[str, object]) -> OwnSource:
     """What the note says it is, else where it lies: `memories/` holds memories, everywhere else are articles."""
     match metadata.get("kind"):
         case "memory":
@@ -119,7 +141,7 @@ def _title(path: str, metadata: dict[str, object], body: str) -> str:
     title = _line(metadata.get("title"))
     if title:
         return title
-    if "#" in body:
+    if "#" in body or "\n==" in body:
         for heading in headings(body.split("\n")):
             if heading.level == 1 and heading.text:
                 return _line(heading.text)
@@ -157,9 +179,20 @@ def _line(value: object) -> str:
     return " ".join(CONTROL.sub(" ", str(value)).split())
 
 
+def _named(text: str) -> str:
+    """A note as it is named in a field: with or without the brackets of a link."""
+    return text.removeprefix("[[").removesuffix("]]").partition("|")[0].strip()
+
+
+def _end_of(value: object) -> float | None:
+    moment = read_moment(value)
+    whole_day = moment is not None and moment % 86_400 == 0 and ":" not in str(value)
+    return moment + 86_400 if moment is not None and whole_day else moment
+
+
 def _no_date(text: str, metadata: dict[str, object]) -> str | None:
     """A date that cannot be read is a date that filters and recency do not see."""
-    for key in ("created", "updated"):
+    for key in ("created", "updated", "valid_from", "valid_until"):
         value = metadata.get(key)
         if value not in (None, "") and read_moment(value) is None:
             found = re.search(rf"^{key}:", text, re.M)

@@ -35,7 +35,13 @@ def _words_only(text: str) -> str:
     """Case-folded, recomposed, blanks for the rest; apostrophes vanish so that `don't` stays one word."""
     text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
     text = re.sub(r"(?<=\w)['\u2019](?=\w)", "", text)
-    return "".join(letter if unicodedata.category(letter)[0] in "LNM" else " " for letter in text)
+    kept: list[str] = []
+    for letter in text:
+        kind = unicodedata.category(letter)[0]
+        # a mark belongs to the letter before it; that of an emoji alone would be a name that nobody sees
+        alone = kind == "M" and (not kept or kept[-1] == " ")
+        kept.append(letter if kind in "LNM" and not alone else " ")
+    return "".join(kept)
 
 
 def _cut(slug: str) -> str:

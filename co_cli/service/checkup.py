@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import apsw
 
-from co_cli.errors import IndexUnavailableError
+from co_cli.errors import IndexUnavailableError, VaultError
 from co_cli.index.connection import OLDEST_SQLITE
 from co_cli.index.integrity import damaged_words, drift, mend_vectors, vector_state
 
@@ -43,6 +43,8 @@ def examine(kb: KnowledgeBase, fix: bool) -> list[Finding]:
         _drift,
         _vectors,
         _unreadable,
+        _activity,
+        _origins,
     )
     for check in checks:
         try:
@@ -79,7 +81,7 @@ def _sqlite(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
             "pip install sqlite-vec",
         )
         return
-    from co_cli.index.extension import vector_extension
+    from co_cli.index.connection import vector_extension
 
     connection = apsw.Connection(":memory:")
     try:
@@ -170,6 +172,57 @@ def _vectors(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
         yield Finding("vectors", "warning", text, "co reembed")
     if not found.missing and not found.misplaced and not waiting:
         yield Finding("vectors", "ok", f"vectors: {kb.status().space or 'none, search goes by words'}")
+
+
+def _origins(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
+    """The same for what is read in place beside the vault, in a line each."""
+    for origin in kb.index.beside:
+        index = kb.index.of(origin)
+        label = origin.label
+        try:
+            waiting = index.waiting()
+        except VaultError as error:
+            yield Finding(
+                label, "warning", f"{label} is not there now: {error}", f"bring it back, or co remove {label}"
+            )
+            continue
+        if waiting and fix:
+            index.sync()
+        differing = [] if waiting and not fix else drift(index, origin.root, index.missing())
+        vectors = vector_state(index.rows)
+        wrong = len(vectors.missing) + len(vectors.misplaced)
+        if differing and fix:
+            index.drop_all()
+            index.sync()
+        elif wrong and fix:
+            mend_vectors(index.rows)
+            index.embed()
+        if waiting:
+            yield Finding(label, "warning", f"{label}: files changed since the last sync: {waiting:,}", "co sync", fix)
+        if differing:
+            text = f"{label}: {len(differing):,} files differ from the index, such as {differing[0]}"
+            yield Finding(label, "error", text, "co doctor --fix", fix)
+        if wrong:
+            yield Finding(
+                label, "error", f"{label}: {wrong:,} vectors are missing or misplaced", "co doctor --fix", fix
+            )
+        missing = len(index.missing())
+        if missing:
+            cure = f"co refresh {label} --drop-missing"
+            yield Finding(
+                label, "warning", f"{label}: notes that are kept though their files are gone: {missing:,}", cure
+            )
+        if not (waiting or differing or wrong or missing):
+            yield Finding(label, "ok", f"{label} is as the index has it (notes: {index.counts().notes:,})")
+
+
+def _activity(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
+    """Nothing in it is needed to find a note, so nothing about it is an error."""
+    from co_cli.service.usage import unsound
+
+    problem = unsound(kb.settings.data_dir)
+    if problem:
+        yield Finding("activity", "warning", problem, "update co-cli, or move activity.db away: a new one is begun")
 
 
 def _unreadable(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:

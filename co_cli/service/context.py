@@ -16,14 +16,15 @@ from typing import Literal, NamedTuple
 from co_cli.embedding.space import Embedder, Vector
 from co_cli.errors import EmbeddingError, KnowledgeError, SettingsError
 from co_cli.index.match import WordQuery, read_query
+from co_cli.index.standing import Standing
 from co_cli.index.vectors import StoredSpace
 from co_cli.index.words import WordMatch
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.excerpt import excerpt
-from co_cli.notes.moments import read_moment
 from co_cli.notes.note import Note
 from co_cli.notes.refs import without_lines
-from co_cli.values import Filters
+from co_cli.retrieval.validity import strength
+from co_cli.values import OWN_SOURCES, Filters
 
 Why = Literal["always", "contextual", "recalled"]
 
@@ -84,9 +85,12 @@ class Comparing(NamedTuple):
 
 
 def always_there(kb: KnowledgeBase, seen: Collection[str], now: float) -> Context:
-    """Notes marked `loading: always` that were not `seen` in the conversation: by importance, then newest first."""
+    """Notes marked `loading: always` that were not `seen` in the conversation: by importance, then newest first.
+
+    Only the vault's own: a file of somebody's folder must not put itself into every conversation.
+    """
     try:
-        rows = kb.index.docs(Filters(fields=(("loading", "always"),)), MOST_ALWAYS + 1)
+        rows = kb.index.docs(Filters(OWN_SOURCES, fields=(("loading", "always"),)), MOST_ALWAYS + 1)
     except KnowledgeError as error:
         return Context([], [f"no notes were added: {error}"])
     notes = [note for row in rows[:MOST_ALWAYS] if row.ref not in seen and (note := _open(kb, row.ref, now))]
@@ -115,7 +119,7 @@ def _matched(kb: KnowledgeBase, comparing: Comparing, seen: Collection[str], now
     if comparing.active is not None and kb.index.spaces().active != comparing.active:
         comparing = comparing._replace(active=None)  # another space took over meanwhile: words must do
     found: list[ContextNote] = []
-    contextual = Filters(fields=(("loading", "contextual"),))
+    contextual = Filters(OWN_SOURCES, fields=(("loading", "contextual"),))
     if kb.index.docs(contextual, 1):
         evidence = _evidence(kb, comparing, contextual)
         found += _chosen(kb, evidence, RELATED, MOST_CONTEXTUAL, "contextual", seen, now)
@@ -169,7 +173,7 @@ def _evidence(kb: KnowledgeBase, comparing: Comparing, filters: Filters) -> dict
             cosines.update(kb.index.cosines(active, vector, missing))
         for passage in dict.fromkeys([*(match.passage_id for match in matches), *cosines]):
             above = max(0.0, cosines.get(passage, noise) - noise) / (1 - noise) if noise < 1 else 0.0
-            shared = kb.index.coverage(words, [WordMatch(passage, doc_id=0, rank=0.0, all_terms=False)])
+            shared = kb.index.coverage(words, [WordMatch(passage, doc_id=0, rank=0.0, all_terms=False)], own=True)
             strongest[passage] = max(strongest.get(passage, 0.0), above + shared)
     return strongest
 
@@ -228,15 +232,8 @@ def _open(kb: KnowledgeBase, ref: str, now: float) -> Note | None:
         note = kb.note(ref)
     except KnowledgeError:
         return None  # forgotten, or unreadable, since it was indexed: there is nothing to add
-    return note if _holds(note, now) else None
-
-
-def _holds(note: Note, now: float) -> bool:
-    since, until = read_moment(note.metadata.get("valid_from")), read_moment(note.metadata.get("valid_until"))
-    if until is not None and until % 86_400 == 0:
-        until += 86_400  # a date includes its day
-    superseded = bool(note.metadata.get("superseded_by"))
-    return not superseded and (since is None or since <= now) and (until is None or now < until)
+    superseded_by = note.superseded_by or kb.index.successor(note.ref, now)
+    return note if strength(Standing(now, *note.valid, superseded_by), now) else None
 
 
 def _may_come_unasked(note: Note) -> bool:

@@ -68,6 +68,7 @@ def explain(
     mine = index.passages_of(ref)
     steps, lifts = list[Step](), list[str]()
     finding = search_index(index, embedders, query, filters, limit, weights, profile)
+    filters = finding.filters  # a date in the query may have narrowed them
     if not mine:
         told = "it is not indexed yet: `co sync` brings the index up to the files"
         return Explanation(query, ref, title, None, limit, None, {}, "index", [Step("index", None, 0, told)], [told])
@@ -84,6 +85,7 @@ def explain(
         steps.append(_fused(trace, mine))
         if trace.evidence and steps[-1].rank:
             steps.append(_reranked(trace, mine))
+    steps += _held(index, finding, mine)
     order = one_a_note(finding.ranked, len(finding.ranked) or 1, profile.diversify)
     place = next((number for number, one in enumerate(order, 1) if one.passage_id in mine), None)
     best = order[place - 1] if place else None
@@ -115,6 +117,13 @@ def _by_name(index: KnowledgeIndex, finding: Finding, mine: Sequence[int]) -> li
     doc = next(iter(index.docs_of(mine[:1]).values()), None)
     kind = next((one.kind for one in finding.called if one.doc_id == doc), None)
     return [Step("name", 1, len(finding.called), f"the query is its {kind}, and that comes first")] if kind else []
+
+
+def _held(index: KnowledgeIndex, finding: Finding, mine: Sequence[int]) -> list[Step]:
+    """Only for a note that was found and does not hold."""
+    doc = next(iter(index.docs_of(mine[:1]).values()), None)
+    reason = next((one.reason for one in finding.left if one.doc_id == doc), None)
+    return [Step("validity", None, len(finding.ranked), reason)] if reason else []
 
 
 def _by_words(index: KnowledgeIndex, words: WordQuery, mine: Sequence[int], proposed: Sequence[int]) -> Step:
@@ -199,6 +208,8 @@ def _fell(steps: Sequence[Step], place: int | None) -> str:
         return "limit"
     if steps and steps[0].name == "filters" and steps[0].rank is None:
         return "filters"
+    if any(step.name == "validity" for step in steps):
+        return "validity"
     if all(step.rank is None for step in steps if step.name in ("name", "words", "meaning")):
         return "candidates"  # neither words nor meaning proposed it
     return "fuse"
@@ -207,6 +218,8 @@ def _fell(steps: Sequence[Step], place: int | None) -> str:
 def _lifts(index: KnowledgeIndex, words: WordQuery, mine: Sequence[int], steps: Sequence[Step]) -> list[str]:
     if any(step.name == "filters" and step.rank is None for step in steps):
         return ["leave the filter out, or give the note what it asks for"]
+    if any(step.name == "validity" for step in steps):
+        return ["--outdated shows what no longer holds, and --as-of DATE what held then"]
     asked = {word.lower() for word in words.words}
     body = " ".join(passage.body for passage in index.passages(list(mine)))
     telling = [word for word in index.rarest(body, TELLING_WORDS) if word.lower() not in asked]

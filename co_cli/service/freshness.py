@@ -1,7 +1,8 @@
 """An index that keeps up with its files in a process that lives long.
 
 A search should see a file saved in an editor a moment ago, and must not wait for ten thousand new ones. So a sync runs
-in a thread of its own, at most every few seconds, and whoever asks waits as long as they can afford.
+in a thread of its own, at most every few seconds, and whoever asks waits as long as they can afford. Where the files
+are watched, a large vault is not even walked.
 """
 
 from __future__ import annotations
@@ -12,6 +13,10 @@ from collections.abc import Callable
 
 from co_cli.errors import IndexUnavailableError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from co_cli.service.watching import Watcher
 
 EVERY = 2.0
 """Seconds after a sync in which its answer is fresh enough. A walk of 100,000 files takes a quarter of that."""
@@ -29,9 +34,40 @@ class Freshener:
         self._running: threading.Event | None = None
         self._synced_at: float | None = None
         self._problem: BaseException | None = None
+        self._watcher: Watcher | None = None
+        self._starter: threading.Thread | None = None
+        self._closing = threading.Event()
+
+    def watch(self, after: float = 1.0) -> None:
+        """Have the files watched from now on, or rather after so many seconds: whoever asks first should not wait for
+        what that needs to import.
+        """
+        self._starter = threading.Thread(target=self._begin_watching, args=(after,), name="co-watch-later", daemon=True)
+        self._starter.start()
+
+    def close(self) -> None:
+        """End the watching, if there is any. To be called before the knowledge base is closed."""
+        self._closing.set()
+        if self._starter:
+            self._starter.join()
+        if self._watcher:
+            self._watcher.close()
+
+    def _begin_watching(self, after: float) -> None:
+        if self._closing.wait(after):
+            return
+        from co_cli.service.watching import SAFETY, Watcher
+
+        # where the system does not tell of changes, whoever asks looks at the files anyhow
+        self._watcher = Watcher(self._kb, polling_every=SAFETY).start()
 
     def ensure(self, seconds: float) -> list[str]:
         """Wait for a fresh index, no longer than this. What is not fresh then, in words; nothing if it is."""
+        watcher = self._watcher
+        if watcher and (trouble := watcher.vault_trouble):
+            return [trouble]
+        if watcher and watcher.spares_a_walk():
+            return [] if watcher.caught_up(seconds) else [BEHIND]
         with self._lock:
             done = self._running
             if done is None and (self._synced_at is None or self._clock() - self._synced_at >= self._every):
@@ -50,7 +86,10 @@ class Freshener:
     def _sync(self, done: threading.Event) -> None:
         problem: BaseException | None = None
         try:
-            self._kb.sync(seconds=EMBEDDING)
+            if self._watcher:
+                self._kb.sync(seconds=EMBEDDING, hold=self._watcher.is_being_written)
+            else:
+                self._kb.sync(seconds=EMBEDDING)
         except BaseException as error:  # raised again by whoever waits for this sync
             problem = error
         with self._lock:

@@ -24,7 +24,8 @@ from co_cli.notes.files import create_exclusively, sync_folder
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.note import BINARY_PROBE, UTF_16, read_note
 from co_cli.notes.refs import name_key
-from co_cli.sources.vault import ENDING, IGNORE_FILE, RARE_ENDINGS, scan_vault
+from co_cli.sources.origin import ENDING, RARE_ENDINGS
+from co_cli.sources.walking import IGNORE_FILE, scan_origin
 from co_cli.typed import whole
 
 ROOT = "memories"
@@ -290,7 +291,7 @@ class MemoryFiles:
         patterns = self.kb.settings.exclude
         if not patterns and not os.path.exists(os.path.join(self.store.root, IGNORE_FILE)):
             return None
-        return scan_vault(self.store.root, patterns).excluded
+        return scan_origin(self.store.root, patterns).excluded
 
     def _why_excluded(self, path: str, is_folder: bool = False) -> str:
         excluded = self._excluder()

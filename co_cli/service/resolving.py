@@ -6,11 +6,14 @@ Takes a ref, a ref with lines, a bare name, a path or a file name; refuses the r
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
-from co_cli.errors import InvalidInputError, UnknownRefError, VaultError
+from co_cli.errors import InvalidInputError, NoteFileError, UnknownRefError, VaultError
 from co_cli.index.knowledge_index import KnowledgeIndex
 from co_cli.notes.refs import ENDINGS, FOLDERS, path_of, source_ref, without_lines
 from co_cli.notes.store import NoteStore
+from co_cli.sources.origin import VAULT, Origin, kind_of
+from co_cli.sources.walking import would_list
 
 CLOSE_ENOUGH = 60
 MOST_SUGGESTED = 3
@@ -33,6 +36,57 @@ def resolve(ref: str, store: NoteStore, index: KnowledgeIndex | None) -> str:
             if len(alike) == 1:
                 return alike[0]
     raise UnknownRefError(ref, _closest(asked, index.titles() if index else {}))
+
+
+def resolve_anywhere(
+    ref: str, store: NoteStore, index: KnowledgeIndex | None, beside: Sequence[Origin]
+) -> tuple[Origin, str]:
+    """The origin that a note is of, the vault first, and its path there."""
+    asked = without_lines(ref.strip())
+    for origin in beside:
+        path = _path_in(origin, asked)
+        if path is not None:
+            if _is_file(origin, path):
+                return origin, path
+            if not os.path.isdir(origin.root):
+                raise NoteFileError(f"{origin.label} is not there now: {origin.path}; is it mounted?")
+            known = index.of(origin).ref_of(path) if index and _is_text(path) else None
+            if known and not os.path.lexists(os.path.join(origin.root, *path.split("/"))):
+                raise NoteFileError(
+                    f"{known} is gone from {origin.path}; `co refresh {origin.label} --drop-missing` forgets it"
+                )
+            if not origin.tier and asked.startswith(origin.label):
+                raise InvalidInputError(f"{origin.label} has no {path!r}: `co tree {origin.label}` shows its files")
+    own = Origin(VAULT, store.root)
+    try:
+        return own, resolve(ref, store, index)
+    except UnknownRefError:
+        for origin in beside:  # a ref that names no tier may be of any of them
+            path = path_of(asked) if origin.tier else None
+            if path is not None and _is_file(origin, path):
+                return origin, path
+        raise
+
+
+def _path_in(origin: Origin, asked: str) -> str | None:
+    """What a ref or a path means inside an origin; None if it is of another one."""
+    head = f"{origin.tier}:" if origin.tier else f"{origin.label}/"
+    if asked.startswith(head) and len(asked) > len(head):
+        rest = asked[len(head) :]
+        return kind_of(origin).path(origin, rest)
+    if os.path.isabs(asked) or os.path.isfile(asked):
+        inside = os.path.relpath(os.path.realpath(asked), origin.root).replace(os.sep, "/")
+        if not inside.startswith("..") and (not origin.only or inside == origin.only):
+            return inside
+    return None
+
+
+def _is_file(origin: Origin, path: str) -> bool:
+    """One that a walk would list: hidden and excluded files are nobody's to open by a ref."""
+    try:
+        return NoteStore(origin.root).exists(path) and would_list(origin, path)
+    except VaultError:
+        return False
 
 
 def resolve_trashed(ref: str, store: NoteStore) -> str:

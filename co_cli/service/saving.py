@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import cast
 
 from co_cli.errors import FrontmatterError, InvalidInputError
-from co_cli.index.knowledge_index import KnowledgeIndex, StoredPassage
+from co_cli.index.knowledge_index import KnowledgeIndex
 from co_cli.index.likely import Likely
 from co_cli.index.match import read_query
+from co_cli.index.reader import StoredPassage
 from co_cli.notes.editing import add_paragraph, render_note, set_body, set_fields
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.moments import moment_text, read_moment
@@ -26,8 +27,9 @@ from co_cli.notes.twins import (
     says_all_of,
     words_of,
 )
+from co_cli.service.noticing import LONG_ENOUGH, related_among
 from co_cli.typed import whole
-from co_cli.values import Filters, Saved, Source
+from co_cli.values import Filters, OnRelated, OwnSource, Related, Saved
 
 CANDIDATES = 20
 TELLING_WORDS = 4
@@ -42,7 +44,7 @@ class Draft:
     def __init__(
         self,
         content: str,
-        source: Source,
+        source: OwnSource,
         title: str | None = None,
         tags: Sequence[str] | None = None,
         category: str | None = None,
@@ -52,7 +54,7 @@ class Draft:
         self.content = whole(content.replace("\r\n", "\n").replace("\0", "")).strip()
         if not self.content:
             raise InvalidInputError("there is nothing to remember: the text is empty")
-        self.source: Source = source
+        self.source: OwnSource = source
         self.own_title = bool(_one_line(title or ""))
         self.title = _one_line(title or "") or title_from(self.content)
         self.tags = clean_tags(tags)
@@ -78,55 +80,133 @@ class Draft:
         return render_note(metadata, self.content).encode("utf-8", "replace")
 
 
-def save(store: NoteStore, index: KnowledgeIndex | None, draft: Draft, threshold: float) -> Saved:
+def save(
+    store: NoteStore,
+    index: KnowledgeIndex | None,
+    draft: Draft,
+    threshold: float,
+    on_related: OnRelated = "tell",
+    superseded: Sequence[Note] = (),
+) -> Saved:
     """Write a draft and index it. Without an index the note is still written; the next sync finds it.
 
-    Vectors are made after the lock is free: others must not wait for a slow embedder.
+    `on_related` says what becomes of a memory that says something else about the same; `superseded` are notes that
+    this one takes the place of, which it never joins. Vectors are made after the lock is free: others must not wait
+    for a slow embedder.
     """
+    if superseded:
+        draft.fields["supersedes"] = _refs([note.ref for note in superseded])
     with store.lock():
-        saved = _save_locked(store, index, draft, threshold)
+        saved = _save_locked(store, index, draft, threshold, on_related, {note.path for note in superseded})
     if index and saved.outcome != "duplicate":
         index.embed_saved()
     return saved
 
 
-def _save_locked(store: NoteStore, index: KnowledgeIndex | None, draft: Draft, threshold: float) -> Saved:
+def _save_locked(
+    store: NoteStore,
+    index: KnowledgeIndex | None,
+    draft: Draft,
+    threshold: float,
+    on_related: OnRelated,
+    apart_from: Collection[str],
+) -> Saved:
     twin = None
+    related: list[Related] = []
+    named = _named(draft.fields.get("supersedes"))
     if index:
         with index.snapshot():  # one transaction instead of one for each question
-            twin = _find_twin(store, index, draft, threshold)
+            twin, likely = _find_twin(store, index, draft, threshold, apart_from)
+            if twin is None and on_related != "keep" and draft.source == "memory":
+                title = draft.title if draft.own_title else ""
+                found = related_among(store, index, draft.content, title, likely, apart_from)
+                related = [one for one in found if one.ref not in named]
     if twin is not None:
         with contextlib.suppress(FrontmatterError):  # what cannot be edited safely is left alone
             saved = _join(store, draft, *twin)
             if index and saved.outcome == "updated":
                 index.index_file(twin[0].path, embed=False)
             return saved
+    detail = ""
+    if related and on_related == "merge" and index:
+        return _merge(store, index, draft, related)
+    if related and on_related == "supersede":
+        refs = [one.ref for one in related]
+        draft.fields["supersedes"] = _refs([*named, *refs])
+        detail = f"it takes the place of {', '.join(refs)}"
     path = store.create(FOLDERS[draft.source], draft.title, draft.render(time.time()), index.taken if index else None)
     if index:
         index.index_file(path, embed=False)  # before another writer asks whether this is said already
-    return Saved(ref_of(path, draft.source), store.absolute(path), "created")
+    ref = ref_of(path, draft.source)
+    detail = f"{ref}; {detail}" if detail else ""
+    return Saved(ref, store.absolute(path), "created", detail, tuple(related))
 
 
-def _find_twin(store: NoteStore, index: KnowledgeIndex, draft: Draft, threshold: float) -> tuple[Note, bytes] | None:
-    """The note that says the same, or nearly so, as its file says now."""
+def related_to(store: NoteStore, index: KnowledgeIndex, content: str, title: str | None) -> list[Related]:
+    """Memories that say something else about the same as this, which is not saved yet."""
+    with index.snapshot():
+        likely = _likely(index, _telling(content, title or ""))
+        return related_among(store, index, content, title or "", likely)
+
+
+def _merge(store: NoteStore, index: KnowledgeIndex, draft: Draft, related: list[Related]) -> Saved:
+    """Put the draft's text into the first of the notes that it has to do with."""
+    path = index.path_of(related[0].ref)
+    found = _open(store, path) if path else None
+    if found is None:
+        raise InvalidInputError(f"{related[0].ref} is gone; nothing was saved: save it again")
+    note, data = found
+    fields, _ = _new_fields(draft, note)
+    if draft.provenance != "user" and note.provenance == "user":
+        fields["provenance"] = draft.provenance  # the words are no longer only the user's
+    change(store, note.path, data, None, fields, draft.content)
+    index.index_file(note.path, embed=False)
+    detail = f"{note.ref} said something else about the same; this was added to it"
+    return Saved(note.ref, store.absolute(note.path), "updated", detail, tuple(related[1:]))
+
+
+def _named(value: object) -> list[str]:
+    if isinstance(value, list | tuple):
+        return [str(one) for one in cast("Sequence[object]", value)]
+    return [str(value)] if value else []
+
+
+def _refs(refs: list[str]) -> object:
+    """As frontmatter has them: one alone needs no list."""
+    refs = list(dict.fromkeys(refs))
+    return refs[0] if len(refs) == 1 else refs
+
+
+def _find_twin(
+    store: NoteStore, index: KnowledgeIndex, draft: Draft, threshold: float, apart_from: Collection[str]
+) -> tuple[tuple[Note, bytes] | None, Sequence[Likely | StoredPassage]]:
+    """The note that says the same, or nearly so, as its file says now; and where it was looked for."""
     for path in index.exact_twins(draft.source, fingerprint(draft.content)):
         found = _open(store, path)
-        if found and fingerprint(found[0].body) == fingerprint(draft.content):
-            return found
-    if draft.source != "memory" or threshold >= 1:
-        return None
+        if found and path not in apart_from and fingerprint(found[0].body) == fingerprint(draft.content):
+            return found, ()
+    if draft.source != "memory":
+        return None, ()
+    likely = _likely(index, _telling(draft.content, draft.title if draft.own_title else ""))
+    if threshold >= 1:
+        return None, likely
     wanted = words_of(draft.content)
 
     def alike_to(body: str) -> float:
         alike = likeness_of_words(words_of(body), wanted, threshold)
         return 1.0 if alike < 1 and "\n" in body and has_paragraph(body, wanted) else alike
 
-    likely = _likely(index, draft.content)
-    alike, path = max(((alike_to(passage.body), passage.path) for passage in likely), default=(0.0, ""))
+    others = (passage for passage in likely if passage.path not in apart_from)
+    alike, path = max(((alike_to(passage.body), passage.path) for passage in others), default=(0.0, ""))
     found = _open(store, path) if alike >= threshold else None
-    if found is None:
-        return None
-    return found if alike_to(found[0].body) >= threshold else None  # as it is now: the index may be older
+    if found is None or alike_to(found[0].body) < threshold:  # as it is now: the index may be older
+        return None, likely
+    return found, likely
+
+
+def _telling(content: str, title: str) -> str:
+    """What tells which memories a text may have to do with; a short one leaves that to its title."""
+    return f"{title} {content}" if len(content) <= LONG_ENOUGH else content
 
 
 def _likely(index: KnowledgeIndex, content: str) -> Sequence[Likely | StoredPassage]:

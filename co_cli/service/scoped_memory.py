@@ -15,9 +15,10 @@ import unicodedata
 from typing import NamedTuple
 
 from co_cli.errors import InvalidInputError, NoteConflictError
-from co_cli.knowledge_base import LARGEST_LIMIT, KnowledgeBase
+from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.refs import name_key
 from co_cli.notes.store import content_hash
+from co_cli.service.asking import LARGEST_LIMIT
 from co_cli.service.freshness import Freshener
 from co_cli.service.memory_files import ROOT, MemoryFile, MemoryFiles, Place, shown
 from co_cli.service.receipts import Receipt, Receipts

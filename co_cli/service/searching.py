@@ -8,8 +8,9 @@ from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.space import Vector, VectorSpace
 from co_cli.embedding.word_codes import cosine_table
 from co_cli.errors import EmbeddingError, IndexUnavailableError, SettingsError
-from co_cli.index.knowledge_index import Counts, KnowledgeIndex
+from co_cli.index.knowledge_index import KnowledgeIndex
 from co_cli.index.match import WordQuery, read_query
+from co_cli.index.reader import Counts
 from co_cli.index.spaceless import runs
 from co_cli.index.vectors import StoredSpace
 from co_cli.retrieval.abstain import ABSENT, confidence
@@ -18,18 +19,24 @@ from co_cli.retrieval.diversify import one_a_note
 from co_cli.retrieval.evidence import likeness, measure
 from co_cli.retrieval.fuse import Scored, Weights, fuse, score_words
 from co_cli.retrieval.profiles import DEFAULT_PROFILE, Profile
-from co_cli.retrieval.question import asks_for_now, understand
+from co_cli.retrieval.question import asks_for_newer, may_name_a_date, understand
 from co_cli.retrieval.rerank import RERANKED, how_telling, rerank
 from co_cli.retrieval.snippets import around, from_marked
 from co_cli.retrieval.trace import Trace
+from co_cli.retrieval.validity import Left, holding, strength
 from co_cli.values import Filters, Hit, Searched, SearchResult, State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from co_cli.index.grep import GrepMatch, Successors
     from co_cli.index.names import Called
+    from co_cli.retrieval.dates import Dates
     from co_cli.retrieval.evidence import Evidence
     from co_cli.retrieval.question import Term
     from co_cli.retrieval.reranker import Reranker
+    from co_cli.sources.origin import Origin
 
 LONGEST_EMBEDDED = 4_000
 """Characters of a query that are embedded; what follows hardly moves its vector."""
@@ -47,12 +54,20 @@ class Finding:
         trace: Trace | None = None,
         ranked: list[Scored] | None = None,
         called: list[Called] | None = None,
+        left: list[Left] | None = None,
+        filters: Filters | None = None,
     ) -> None:
         self.backend, self.hits, self.searched, self.degraded = backend, hits, searched, degraded
         self.trace = trace
         """What each step made of it; None if words alone or the files answered."""
         self.ranked, self.called = ranked or [], called or []
         """Every candidate in its order, and those that a name proposed; empty if the files answered."""
+        self.left = left or []
+        """Notes that were found and do not hold."""
+        self.filters = filters or Filters()
+        """What it was narrowed to in the end."""
+        self.understood: list[str] = []
+        """What was read out of the query beside its words, such as dates."""
 
 
 def answer(query: str, finding: Finding, started: float) -> SearchResult:
@@ -62,7 +77,8 @@ def answer(query: str, finding: Finding, started: float) -> SearchResult:
     state: State = "found" if there else "inconclusive" if finding.degraded else "absent"
     took = round((time.perf_counter() - started) * 1000, 1)
     rounded = None if sure is None else round(sure, 4)
-    return SearchResult(query, state, finding.degraded, finding.backend, finding.searched, finding.hits, took, rounded)
+    found = (finding.backend, finding.searched, finding.hits, took, rounded)
+    return SearchResult(query, state, finding.degraded, *found, tuple(finding.understood))
 
 
 def search_index(
@@ -76,8 +92,50 @@ def search_index(
     reranker: Reranker | None = None,
 ) -> Finding:
     """By words, and with embedders by words and meaning. Wants to be asked inside a snapshot."""
+    asked = (filters, limit, weights, profile, reranker)
+    if not (profile.dates and filters.since is None and filters.until is None and may_name_a_date(query)):
+        return _search(index, embedders, query, *asked)
+    from co_cli.retrieval.dates import told  # few questions name a date
+    from co_cli.service.weighing import dates_in
+
+    dates = dates_in(index, query, filters, time.time() if filters.as_of is None else filters.as_of)
+    if dates is None:
+        return _search(index, embedders, query, *asked)
+    if not dates.narrows:
+        found = _search(index, embedders, query, *asked, dates, dates.until and dates.until - 0.001)
+        if any("date" in candidate.signals for candidate in found.ranked):
+            found.understood.append(f"{told(dates)}, which counts a little")
+        return found
+    then = None if dates.until is None else dates.until - 0.001
+    rest = query.replace(dates.phrase, " ")
+    rest = rest if read_query(rest).words else query
+    # everything of that time may be meant
+    open_profile = profile._replace(noise=False, abstain=profile.abstain and len(read_query(rest).words) > 1)
+    narrowed = (filters._replace(since=dates.since, until=then), limit, weights, open_profile, reranker)
+    found = _search(index, embedders, rest, *narrowed, then=then)
+    if found.hits:
+        found.understood.append(f"{told(dates)}, and only that was searched")
+        return found
+    found = _search(index, embedders, query, *asked)
+    found.understood.append(f"{told(dates)}, but no note is of that time: all were searched")
+    return found
+
+
+def _search(
+    index: KnowledgeIndex,
+    embedders: Embedders | None,
+    query: str,
+    filters: Filters,
+    limit: int,
+    weights: Weights | None,
+    profile: Profile,
+    reranker: Reranker | None,
+    dates: Dates | None = None,
+    then: float | None = None,
+) -> Finding:
+    """`then` is the end of the time that the question is about: what held then answers it."""
     words = read_query(query)
-    counts = index.counts()
+    counts = index.counts_within(filters)
     degraded = [] if counts.synced_at is not None else ["this vault was never synced: run `co sync`"]
     # who excludes a word of a name does not mean the note that has it
     called = index.called(query, filters) if profile.names and not words.excluded else []
@@ -85,9 +143,21 @@ def search_index(
     if embedders is not None:
         backend = "hybrid"
         if profile.meaning:
-            trace, problem = _by_meaning(index, embedders, words, query, filters, limit, weights, profile, called)
+            asked = (index, embedders, words, query, filters, limit, weights, profile, called, counts.passages)
+            trace, problem = _by_meaning(*asked)
             degraded += [problem] if problem else []
     ranked = trace.ranked if trace else score_words(index.search(query, filters, limit * OVERFETCH))
+    now = time.time() if filters.as_of is None else filters.as_of
+    if profile.mix is not None and ranked:
+        from co_cli.retrieval.mix import mixed
+        from co_cli.service.weighing import values_of
+
+        ranked = mixed(ranked, profile.mix, values_of(index, ranked, profile.mix, profile, query, now))
+    if dates is not None and ranked:
+        from co_cli.retrieval.dates import nearer_in_time
+        from co_cli.service.weighing import moments_of
+
+        ranked = nearer_in_time(ranked, dates, moments_of(index, _notes(ranked)))
     if reranker is not None:
         ranked, problem = _by_reranker(index, reranker, query, ranked, limit)
         degraded += [problem] if problem else []
@@ -97,11 +167,24 @@ def search_index(
         ranked = name_first(ranked, called, propose=not words.phrases)
         there = {candidate.doc_id for candidate in ranked}
         called = [one for one in called if one.doc_id in there]
+    left: list[Left] = []
+    if profile.tier and index.tiers and ranked:
+        from co_cli.retrieval.tier import nearer_first  # few searches span several vaults
+
+        ranked = nearer_first(ranked, index.tiers_of(_notes(ranked)), index.tiers.values, index.tiers.own)
+    if profile.validity and ranked:
+        at = now if then is None else min(now, then)
+        standings = index.standings(_notes(ranked), filters, at)
+        ranked, left = holding(ranked, standings, at, filters.outdated, fading=at == now)
     chosen = one_a_note(ranked, limit, profile.diversify)
     hits = _hits(index, words, query, chosen)
     if index.unread and not hits:
         degraded.append(f"could not be read, and may say it: {', '.join(index.unread[:3])}")
-    return Finding(backend, hits, _searched(index, counts), degraded, trace, ranked, called)
+    return Finding(backend, hits, _searched(index, counts), degraded, trace, ranked, called, left, filters)
+
+
+def _notes(ranked: list[Scored]) -> list[int]:
+    return list(dict.fromkeys(candidate.doc_id for candidate in ranked))
 
 
 def _by_meaning(
@@ -114,6 +197,7 @@ def _by_meaning(
     weights: Weights | None,
     profile: Profile,
     called: list[Called],
+    passages_searched: int,
 ) -> tuple[Trace | None, str | None]:
     """Candidates of both kinds, ranked; or None and what was missing for that, if anything was."""
     if words.phrases or words.excluded or words.empty:
@@ -131,7 +215,7 @@ def _by_meaning(
     near = index.nearest(active, vector, filters, by_meaning)
     if not near and _id(index.spaces().active) != active.id:
         # another space took over since it was asked for: its vectors are the ones that are there
-        return _by_meaning(index, embedders, words, query, filters, limit, weights, profile, called)
+        return _by_meaning(index, embedders, words, query, filters, limit, weights, profile, called, passages_searched)
     candidates = propose(matches, near, called, profile.every_term)
     matches = candidates.matches
     cosines = {**candidates.cosines, **index.cosines(active, vector, candidates.unmeasured)}
@@ -140,7 +224,12 @@ def _by_meaning(
     weights = weights or Weights(space.vector_weight, 1 - space.vector_weight)
     sizes = index.passage_counts(list(set(docs.values()))) if profile.crowd else {}
     trust = index.coverage(words, matches) if profile.trust else 1.0
-    fused = fuse(matches, trust, cosines, docs, weights, space.noise if profile.noise else -1.0, sizes)
+    if profile.by_rank:
+        from co_cli.retrieval.mix import by_rank
+
+        fused = by_rank(matches, candidates.near, docs, weights)
+    else:
+        fused = fuse(matches, trust, cosines, docs, weights, space.noise if profile.noise else -1.0, sizes)
     terms: list[Term] = []
     evidence: dict[int, Evidence] = {}
     ranked, telling = fused, 0.0
@@ -149,17 +238,19 @@ def _by_meaning(
         terms = understand(query, words.words, index.facts(words.words))
         passages, known = index.words_of([candidate.passage_id for candidate in fused[:RERANKED]])
         evidence = measure(terms, passages, likeness(terms, known, cosine_table()))
-        telling = how_telling(trust, terms, index.counts().passages)
+        telling = how_telling(trust, terms, passages_searched)
         ranked = rerank(fused, evidence, weights, telling)
-    if profile.recency and asks_for_now(query):
-        from co_cli.retrieval.recency import DATED, newer_nearer  # few questions ask so
+    newer = asks_for_newer(query) if profile.recency else 0.0
+    if newer:
+        from co_cli.service.weighing import newer_first  # not every question asks so
 
-        ranked = newer_nearer(ranked, index.dated(list({candidate.doc_id for candidate in ranked[:DATED]})))
+        ranked = newer_first(index, ranked, newer, profile, time.time() if filters.as_of is None else filters.as_of)
     proposed = (profile, matches, cosines, candidates.near, trust, weights)
     trace = Trace(*proposed, fused, terms, evidence, ranked, telling, tuple(called))
+    unready = index.unready(active, filters) if index.beside else []
     return trace._replace(
-        confidence=confidence(trace, space, index.counts().passages) if profile.abstain else None
-    ), None
+        confidence=confidence(trace, space, passages_searched) if profile.abstain else None
+    ), f"answered by words, for lack of vectors: {', '.join(unready)}" if unready else None
 
 
 def _by_reranker(
@@ -205,7 +296,7 @@ _warned: set[str] = set()
 
 
 def search_files(
-    root: str,
+    origins: Sequence[Origin],
     query: str,
     filters: Filters,
     limit: int,
@@ -216,7 +307,9 @@ def search_files(
     from co_cli.index.grep import grep  # reads and parses every file
 
     words = read_query(query).words or (query.strip(),)
-    matches, count = grep(root, query, filters, exclude, largest) if query.strip() else ([], 0)
+    matches, count, successors = grep(origins, query, filters, exclude, largest) if query.strip() else ([], 0, {})
+    if not filters.outdated:
+        matches = [match for match in matches if _holds(match, successors, filters.as_of or time.time())]
     hits: list[Hit] = []
     for match in matches[:limit]:
         snippet = around(match.passage.text, words)
@@ -225,7 +318,7 @@ def search_files(
             Hit(
                 ref=_ref_with_lines(note.ref, note.source, lines),
                 source=note.source,
-                path=_absolute(root, note.path),
+                path=_absolute(match.origin.root, note.path),
                 title=note.title,
                 snippet=snippet.text,
                 lines=lines,
@@ -239,6 +332,15 @@ def search_files(
         )
     degraded = [f"answered from the files by substring: {why}"] if why else []
     return Finding("grep", hits, Searched(count, count, _moment(time.time())), degraded)
+
+
+def _holds(match: GrepMatch, successors: Successors, now: float) -> bool:
+    from co_cli.index.rows import names_of
+    from co_cli.index.standing import Standing
+
+    newer = [successors[name] for name in names_of(match.note) if name in successors]
+    by = next((ref for ref, since in newer if since <= now and ref != match.note.ref), match.note.superseded_by)
+    return strength(Standing(match.created, *match.note.valid, by), now) > 0
 
 
 def _hits(index: KnowledgeIndex, words: WordQuery, query: str, chosen: list[Scored]) -> list[Hit]:
@@ -258,7 +360,7 @@ def _hits(index: KnowledgeIndex, words: WordQuery, query: str, chosen: list[Scor
             Hit(
                 ref=_ref_with_lines(passage.ref, passage.source, lines),
                 source=passage.source,
-                path=_absolute(index.root, passage.path),
+                path=_absolute(passage.root, passage.path),
                 title=passage.title,
                 snippet=snippet.text,
                 lines=lines,
@@ -268,6 +370,7 @@ def _hits(index: KnowledgeIndex, words: WordQuery, query: str, chosen: list[Scor
                 created=_moment(passage.created),
                 marks=snippet.marks,
                 heading=passage.heading,
+                missing=passage.missing is not None,
             )
         )
     return hits

@@ -3,6 +3,9 @@
 A page is its address: `source_url`, in one spelling. `fetched_hash` is the text as it came, so that a person's own
 changes are seen and never overwritten unasked. A page that its server no longer has stays, and is reported. Nothing is
 written when nothing changed. What comes from the web says so: `provenance: web`, again with every new text.
+
+A loader, where there is one, is asked before a new page is fetched. What came by one of its tools (`fetched_with`)
+comes by a tool again: plain HTTP might bring a login page in its place.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from co_cli.errors import (
     KnowledgeError,
     NoteConflictError,
     NoteFileError,
+    PageError,
     PageGoneError,
     PageRefusedError,
 )
@@ -26,16 +30,18 @@ from co_cli.notes.moments import moment_text
 from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.notes.refs import ref_of
 from co_cli.notes.store import NoteStore
+from co_cli.service.loading import Loaded, Loader, LoadFailed, UseHttp
 from co_cli.service.saving import change, clean_tags
 from co_cli.settings import Settings
 from co_cli.sources.extraction import Page, read_page
-from co_cli.sources.fetching import Fetched, Fetcher, Validators
+from co_cli.sources.fetching import Fetcher, Validators
 from co_cli.sources.fetching_addresses import Exceptions
 from co_cli.sources.fetching_exchange import Limits
-from co_cli.sources.fetching_url import PageUrl, read_url, without_credentials
+from co_cli.sources.fetching_url import PageUrl, looks_like_url, read_url, without_credentials
 from co_cli.values import ON_CONFLICT
 
 PageOutcome = Literal["created", "updated", "unchanged", "skipped", "missing", "failed"]
+NO_LOADER = UseHttp("no loading agent is configured (the settings loading_model and loading_servers)")
 
 
 class PageReceipt(NamedTuple):
@@ -47,9 +53,18 @@ class PageReceipt(NamedTuple):
     path: str | None = None
     title: str = ""
     detail: str = ""
-    """Why it was skipped, is missing or failed; for an overwritten text, where the old one is."""
+    """Why it was skipped, is missing or failed; where an overwritten text is; why the loader could not help."""
     exit_code: int = 0
     """What the command line ends with for it: 0, or as the error says."""
+
+
+class _Arrived(NamedTuple):
+    """A page's new text, and how it came."""
+
+    page: Page
+    validators: Validators = Validators()
+    fetched_with: str | None = None
+    remark: str = ""
 
 
 class _Conflict(Exception):
@@ -69,8 +84,10 @@ def make_fetcher(settings: Settings) -> Fetcher:
 class WebPages:
     """The pages of one vault."""
 
-    def __init__(self, store: NoteStore, index: KnowledgeIndex, fetcher: Fetcher, largest: int) -> None:
-        self.store, self.index, self.fetcher, self.largest = store, index, fetcher, largest
+    def __init__(
+        self, store: NoteStore, index: KnowledgeIndex, fetcher: Fetcher, largest: int, loader: Loader | None = None
+    ) -> None:
+        self.store, self.index, self.fetcher, self.largest, self.loader = store, index, fetcher, largest, loader
 
     def add(self, address: str, on_conflict: str = "skip", tags: Sequence[str] | None = None) -> PageReceipt:
         """Fetch a page and keep it. One that is here already is skipped, fetched again, or an error."""
@@ -82,16 +99,15 @@ class WebPages:
         known = self.find(url)
         if known is None:
             try:
-                fetched = self.fetcher.fetch(url)
-                page = self._page(fetched)
+                arrived = self._new(url)
                 with self.store.lock():
                     known = self.find(url)  # somebody may have added it meanwhile
-                    path = known or self._create(url, page, fetched, tags)
+                    path = known or self._create(url, arrived, tags)
             except KnowledgeError as error:
                 return _receipt_of(error, url)
             if known is None:
                 self.index.embed_saved()
-                return self._receipt(url, "created", path, title=page.title)
+                return self._receipt(url, "created", path, arrived.remark, arrived.page.title)
         return self._add_again(url, known, on_conflict)
 
     def refresh(
@@ -119,6 +135,19 @@ class WebPages:
                 return path
         return None
 
+    def path_of(self, ref: str, open_note: Callable[[str], Note]) -> str:
+        """The note that an address or a ref names, if it was a page."""
+        if looks_like_url(ref):
+            url = read_url(ref)
+            path = self.find(url)
+            if path is None:
+                raise InvalidInputError(f"{url} is not kept here: `co add {url}` fetches it")
+            return path
+        note = open_note(ref)
+        if not note.metadata.get("source_url"):
+            raise InvalidInputError(f"{note.ref} has no source_url: there is nothing to fetch")
+        return note.path
+
     def paths(self) -> list[str]:
         """Every note that says where on the web it is from."""
         return [path for path in self.index.field_values("source_url") if self.store.exists(path)]
@@ -126,7 +155,7 @@ class WebPages:
     def _add_again(self, url: PageUrl, path: str, on_conflict: str) -> PageReceipt:
         note = read_note(path, self.store.read(path))
         if on_conflict == "overwrite":
-            return self._refresh_one(url, note, on_conflict)
+            return self._refresh_one(url, note, on_conflict, anew=True)
         if on_conflict == "error":
             raise NoteConflictError(f"{url} is kept already, as {note.ref}; `co refresh {note.ref}` fetches it again")
         return self._receipt_for_note(note, str(url), "skipped", "kept already; `co refresh` fetches it again")
@@ -142,15 +171,16 @@ class WebPages:
             return self._receipt_for_note(note, "", "failed", f"{note.ref}: {error}", error.exit_code)
         return self._refresh_one(url, note, on_conflict)
 
-    def _refresh_one(self, url: PageUrl, note: Note, on_conflict: str) -> PageReceipt:
+    def _refresh_one(self, url: PageUrl, note: Note, on_conflict: str, anew: bool = False) -> PageReceipt:
+        """`anew`: as if it were not here yet, so that a loader may find a better way to it."""
         overwrite = on_conflict == "overwrite"
         try:
             if not overwrite and not note.metadata.get("fetched_hash"):
                 raise _Conflict("its text did not come from the web by `co add`")
-            fetched = self.fetcher.fetch(url, None if overwrite else _validators(note))
-            if fetched is None:
+            arrived = self._new(url, note, overwrite) if anew or _came_with(note) else self._again(url, note, overwrite)
+            if arrived is None:
                 return self._receipt_for_note(note, str(url), "unchanged")
-            return self._renew(url, note.path, self._page(fetched), fetched, overwrite)
+            return self._renew(url, note.path, arrived, overwrite)
         except _Conflict as conflict:
             why = f"{note.ref}: {conflict}; `--on-conflict overwrite` takes the page's, and puts a copy in the trash"
             if on_conflict == "error":
@@ -159,19 +189,40 @@ class WebPages:
         except KnowledgeError as error:
             return _receipt_of(error, url)._replace(ref=note.ref, path=self.store.absolute(note.path), title=note.title)
 
-    def _page(self, fetched: Fetched | None) -> Page:
+    def _new(self, url: PageUrl, note: Note | None = None, overwrite: bool = True) -> _Arrived:
+        """The page by the loader, if there is one, else by plain HTTP."""
+        before = _came_with(note) if note else ""
+        answer = self.loader.load(str(url), before) if self.loader else NO_LOADER
+        if isinstance(answer, Loaded):
+            return _Arrived(self._fitting(url, answer.page), fetched_with=answer.fetched_with)
+        if isinstance(answer, LoadFailed):
+            raise PageError(answer.detail)
+        if note and before and not overwrite:
+            why = answer.trouble or answer.reason
+            raise PageError(
+                f"{note.ref} came by {before}: {why}; `--on-conflict overwrite` takes what plain HTTP gives"
+            )
+        fetched = self.fetcher.fetch(url)
         if fetched is None:
             raise PageRefusedError("the server says that nothing changed, though nothing was asked of it")
-        page = read_page(fetched)
+        remark = f"by plain HTTP, because {answer.trouble}" if answer.trouble else ""
+        return _Arrived(self._fitting(fetched.url, read_page(fetched)), fetched.validators, remark=remark)
+
+    def _again(self, url: PageUrl, note: Note, overwrite: bool) -> _Arrived | None:
+        """The page by plain HTTP, or None if it is still the same."""
+        fetched = self.fetcher.fetch(url, None if overwrite else _validators(note))
+        return fetched and _Arrived(self._fitting(fetched.url, read_page(fetched)), fetched.validators)
+
+    def _fitting(self, url: PageUrl, page: Page) -> Page:
         size = len(page.text.encode("utf-8", "replace"))
         if size > self.largest:
             raise PageRefusedError(
-                f"{fetched.url}: {size:,} bytes of text; the limit is {self.largest:,} (the setting max_note_bytes)"
+                f"{url}: {size:,} bytes of text; the limit is {self.largest:,} (the setting max_note_bytes)"
             )
         return page
 
-    def _create(self, url: PageUrl, page: Page, fetched: Fetched | None, tags: Sequence[str] | None) -> str:
-        now = moment_text(time.time())
+    def _create(self, url: PageUrl, arrived: _Arrived, tags: Sequence[str] | None) -> str:
+        page, now = arrived.page, moment_text(time.time())
         metadata: dict[str, object] = {
             "title": page.title,
             "kind": "article",
@@ -179,26 +230,27 @@ class WebPages:
             "tags": clean_tags(tags),
             "provenance": "web",
             "source_url": str(url),
-            **_origin(page, fetched, now),
+            **_origin(arrived, now),
         }
         data = render_note(metadata, page.text).encode("utf-8", "replace")
         path = self.store.create("articles", page.title, data, self.index.taken)
         self.index.index_file(path, embed=False)
         return path
 
-    def _renew(self, url: PageUrl, path: str, page: Page, fetched: Fetched, overwrite: bool) -> PageReceipt:
+    def _renew(self, url: PageUrl, path: str, arrived: _Arrived, overwrite: bool) -> PageReceipt:
         """Put the new text in place of the old, if there is a new one and the old one is not somebody's own."""
+        page, detail = arrived.page, arrived.remark
         with self.store.lock():
             data = self.store.read(path)
             note = read_note(path, data)
             if body_hash(page.text) == str(note.metadata.get("fetched_hash")) and not (overwrite and _edited(note)):
-                return self._receipt_for_note(note, str(url), "unchanged")
-            detail = ""
+                return self._receipt_for_note(note, str(url), "unchanged", detail)
             if _edited(note):
                 if not overwrite:
                     raise _Conflict("its text was changed here, and at its origin too")
-                detail = f"the text that was here is in {self.store.keep_copy(path)}"
-            fields = {"provenance": "web", "source_url": str(url), **_origin(page, fetched, moment_text(time.time()))}
+                kept = f"the text that was here is in {self.store.keep_copy(path)}"
+                detail = f"{detail}; {kept}" if detail else kept
+            fields = {"provenance": "web", "source_url": str(url), **_origin(arrived, moment_text(time.time()))}
             change(self.store, path, data, page.text, fields)
             self.index.index_file(path, embed=False)
         self.index.embed_saved()
@@ -239,12 +291,13 @@ def _require(on_conflict: str) -> None:
         raise InvalidInputError(f"on_conflict is one of {', '.join(ON_CONFLICT)}, not {on_conflict!r}")
 
 
-def _origin(page: Page, fetched: Fetched | None, now: str) -> dict[str, object]:
-    """When and what was fetched; and by what the server knows it again, one of the two is enough."""
-    etag, last_modified = fetched.validators if fetched else Validators()
+def _origin(arrived: _Arrived, now: str) -> dict[str, object]:
+    """When, what and how it was fetched; and by what the server knows it again, one of the two is enough."""
+    etag, last_modified = arrived.validators
     return {
         "fetched": now,
-        "fetched_hash": body_hash(page.text),
+        "fetched_hash": body_hash(arrived.page.text),
+        "fetched_with": arrived.fetched_with,
         "etag": etag or None,
         "last_modified": None if etag else last_modified or None,
     }
@@ -252,6 +305,10 @@ def _origin(page: Page, fetched: Fetched | None, now: str) -> dict[str, object]:
 
 def _validators(note: Note) -> Validators:
     return Validators(*(str(note.metadata.get(name) or "") for name in ("etag", "last_modified")))
+
+
+def _came_with(note: Note) -> str:
+    return str(note.metadata.get("fetched_with") or "")
 
 
 def _edited(note: Note) -> bool:

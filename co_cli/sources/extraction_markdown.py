@@ -20,6 +20,8 @@ NO_LANGUAGE = ("text", "none", "plain", "plaintext", "default", "notranslate", "
 RAW = re.compile(r"<(?=[A-Za-z/!?])")
 MARK = r"([ \t]*)(#{1,6}(?=\s)|~~~|\d{1,9}(?=[.)]\s)|[-+](?=\s)|>(?=\s|$))"
 LINE_MARK, LATER_LINE_MARK = re.compile("^" + MARK, re.M), re.compile(r"(?<=\n)" + MARK, re.M)
+EMPTY_RUN = re.compile(r"\s{100,}")
+"""Means nothing, and takes markdownify's regular expressions the square of its length."""
 BLOCKS = "p div section article ul ol li dl dd dt table pre blockquote br hr h1 h2 h3 h4 h5 h6".split()
 
 
@@ -27,6 +29,7 @@ def render(element: Any) -> str:
     """Markdown that ends with one line end; empty if the element holds nothing."""
     lxml_etree.strip_tags(element, "span", "font")  # thousands of them in code, and nothing in Markdown
     markup = lxml_html.tostring(element, encoding="unicode", method="html", with_tail=False)
+    markup = EMPTY_RUN.sub("\n", markup)
     text: str = _Converter(heading_style="ATX", bullets="-", bs4_options="lxml").convert(markup)
     text = re.sub(r"[ \t]+$", "", text.replace("\xa0", " "), flags=re.M)
     text = re.sub(r"\n{3,}", "\n\n", text).strip("\n")

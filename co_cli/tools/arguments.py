@@ -14,12 +14,13 @@ from co_cli.errors import InvalidInputError
 from co_cli.tools.tool import Schema
 
 ALIASES = {
-    "query": ("q", "question", "search", "search_query", "topic", "text", "keywords", "prompt"),
+    "query": ("q", "question", "search", "search_query", "topic", "text", "keywords", "prompt", "task"),
     "content": ("text", "memory", "body", "note", "fact", "value", "markdown"),
     "ref": ("id", "reference", "slug", "note", "path", "name", "memory", "uri", "note_id", "memory_id"),
     "tags": ("tag", "labels", "label"),
     "sources": ("source", "kind", "kinds", "type"),
     "limit": ("n", "k", "top_k", "count", "max", "max_results", "num_results", "size"),
+    "name": ("skill", "skill_name", "ref", "id", "slug"),
     "title": ("name", "heading", "subject"),
     "category": ("kind", "type"),
     "source_url": ("url", "link"),

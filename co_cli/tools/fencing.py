@@ -12,7 +12,7 @@ import re
 from html import escape
 
 ROLES = (
-    "note|knowledge|system|user|human|assistant|developer|instruction|tool|function|context|think|invoke|"
+    "note|knowledge|skill|system|user|human|assistant|developer|instruction|tool|function|context|think|invoke|"
     "start_of_turn|end_of_turn"
 )
 TOKENS = r"\||!\[|<?/?SYS>>|/?\w+\|>|/?(?:s|bos|eos)>"

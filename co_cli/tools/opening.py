@@ -45,7 +45,7 @@ LIST_MEMORIES = Tool(
 
 def read_note(kb: KnowledgeBase, values: dict[str, Any], budget: int, behind: list[str]) -> ToolResult:
     ref = plain_ref(values["ref"])
-    note = kb.note(ref)
+    note = kb.note(ref, track=True)
     lines = excerpt(ref, note)
     wanted = lines_of(ref)
     first = max(wanted[0], note.body_line) if wanted else note.body_line
@@ -70,6 +70,7 @@ def read_note(kb: KnowledgeBase, values: dict[str, Any], budget: int, behind: li
         created=(created or "")[:10],
         updated=(updated or "")[:10],
         importance=note.metadata.get("importance"),
+        outdated=kb.outdated(note),
         lines=f"{first}-{last}" if wanted or cut else None,
     )
     data: dict[str, Any] = {

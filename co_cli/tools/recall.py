@@ -38,9 +38,9 @@ RECALL_MEMORY = Tool(
 RECALL_ARTICLE = Tool(
     "recall_article",
     "Recall articles",
-    "Find passages in the longer documents of the vault: guides, reference pages, meeting notes, saved web pages. "
-    "Gives the matching part of each with a ref to its lines; open one with read_note. For short facts and "
-    "preferences use recall_memory.",
+    "Find passages in longer documents: guides, reference pages, meeting notes, saved web pages, and the folders that "
+    "the user added. Gives the matching part of each with a ref to its lines; open one with read_note. For short facts "
+    "and preferences use recall_memory.",
     schemas.arguments(
         "query", query=schemas.QUERY, tags=schemas.TAGS, category=schemas.CATEGORY, limit=schemas.limit(5)
     ),
@@ -48,16 +48,19 @@ RECALL_ARTICLE = Tool(
     read_only=True,
     idempotent=True,
 )
+DOCUMENTS = ("article", "folder", "obsidian")
+"""Sources of longer texts."""
+
 SEARCH_KNOWLEDGE = Tool(
     "search_knowledge",
     "Search everything",
-    "Search memories and articles together. With detail=scan (the default) it gives title, score, a snippet and what "
-    "the whole would cost in tokens: scan first, then open the one or two that matter with read_note. detail=full "
-    "gives whole passages at once, for a narrow question with a small limit.",
+    "Search memories, articles and added folders together. With detail=scan (the default) it gives title, score, a "
+    "snippet and what the whole would cost in tokens: scan first, then open the one or two that matter with "
+    "read_note. detail=full gives whole passages at once, for a narrow question with a small limit.",
     schemas.arguments(
         "query",
         query=schemas.QUERY,
-        sources=schemas.texts("Only these kinds of notes.", "memory", "article"),
+        sources=schemas.texts("Only these kinds of notes.", "memory", *DOCUMENTS),
         tags=schemas.TAGS,
         category=schemas.CATEGORY,
         detail={"type": "string", "enum": ["scan", "full"], "default": "scan", "description": "How much of each hit."},
@@ -136,7 +139,7 @@ def recall_memory(kb: KnowledgeBase, values: dict[str, Any], budget: int, behind
 
 
 def recall_article(kb: KnowledgeBase, values: dict[str, Any], budget: int, behind: list[str]) -> ToolResult:
-    return _recall(kb, {**values, "sources": ["article"]}, values.get("limit", 5), SHORT, budget, behind)
+    return _recall(kb, {**values, "sources": DOCUMENTS}, values.get("limit", 5), SHORT, budget, behind)
 
 
 def search_knowledge(kb: KnowledgeBase, values: dict[str, Any], budget: int, behind: list[str]) -> ToolResult:
@@ -153,6 +156,7 @@ def _recall(
         sources=values.get("sources"),
         tags=values.get("tags"),
         category=values.get("category"),
+        track=True,
     )
     degraded = [*behind, *found.degraded]
     state = "inconclusive" if found.state != "found" and degraded else found.state
@@ -186,6 +190,8 @@ def _headline(found: SearchResult, state: str, degraded: list[str]) -> str:
     fresh = f", index fresh as of {searched.fresh_as_of}" if searched.fresh_as_of else ""
     scope = f"{searched.notes} {'note' if searched.notes == 1 else 'notes'} searched{fresh}"
     missing = f" But: {one_line('; '.join(degraded))}." if degraded else ""
+    if found.understood:  # an agent must know that only some days were searched
+        scope += f"; understood {one_line('; '.join(found.understood))}"
     match state:
         case "found":
             return f"found: {len(found.hits)} of {scope}.{missing}"

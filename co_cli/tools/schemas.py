@@ -83,6 +83,11 @@ RECEIPT = answer(
     detail=_STRING,
     read_back={"type": "boolean", "description": "The file was read again and holds the text."},
     found_again={"type": "boolean", "description": "A search for it finds it."},
+    related={
+        "type": "array",
+        "items": answer(ref=_STRING, title=_STRING, why=_STRING),
+        "description": "Memories that say something else about the same.",
+    },
     ignored=_STRINGS,
 )
 FORGOTTEN = answer(ref=_STRING, path=_STRING, trash=_STRING, ignored=_STRINGS)
@@ -111,5 +116,26 @@ NOTE = answer(
     lines={"type": "array", "items": _INTEGER, "description": "First and last line of the file that `text` covers."},
     rest={"type": ["string", "null"], "description": "The ref that opens what was cut, if anything was."},
     problem={"type": ["string", "null"]},
+    ignored=_STRINGS,
+)
+SKILL = answer(name=_STRING, description=_STRING, level=_STRING, score=_NUMBER)
+FOUND_SKILLS = answer(
+    state={"type": "string", "enum": ["found", "absent", "inconclusive"]},
+    searched={"type": "integer", "description": "How many skills there are."},
+    degraded=_STRINGS,
+    confidence={"type": ["number", "null"]},
+    skills={"type": "array", "items": SKILL},
+    also={**_STRINGS, "description": "Names of the next ones; load_skill takes them, too."},
+    ignored=_STRINGS,
+)
+LOADED_SKILL = answer(
+    name=_STRING,
+    description=_STRING,
+    level={"type": "string", "enum": ["project", "user", "configured"]},
+    path=_STRING,
+    text=_STRING,
+    files={**_STRINGS, "description": "Its other files, inside its folder."},
+    fields={"type": "object", "description": "All of its frontmatter."},
+    rest={"type": ["integer", "null"], "description": "The line of its file from which on it was cut, if it was."},
     ignored=_STRINGS,
 )

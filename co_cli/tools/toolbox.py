@@ -8,7 +8,7 @@ from typing import Any
 from co_cli.errors import InvalidInputError, UnknownRefError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.freshness import Freshener
-from co_cli.tools import opening, recall, writing
+from co_cli.tools import opening, rating, recall, skills, writing
 from co_cli.tools.arguments import read_arguments
 from co_cli.tools.fencing import one_line
 from co_cli.tools.tool import Tool, ToolResult
@@ -23,7 +23,10 @@ TOOLS: tuple[Tool, ...] = (
     writing.SAVE_ARTICLE,
     opening.READ_NOTE,
     recall.SEARCH_KNOWLEDGE,
+    rating.RATE_MEMORY,
 )
+EVERY_TOOL = (*TOOLS, *skills.SKILL_TOOLS)
+"""With those that are there only where there are skills."""
 READING = {
     "recall_memory": recall.recall_memory,
     "recall_article": recall.recall_article,
@@ -31,11 +34,13 @@ READING = {
     "read_note": opening.read_note,
     "list_memories": opening.list_memories,
 }
+SKILLS = {"find_skills": skills.find_skills, "load_skill": skills.load_skill}
 WRITING = {
     "save_memory": writing.save_memory,
     "save_article": writing.save_article,
     "update_memory": writing.update_memory,
     "forget_memory": writing.forget_memory,
+    "rate_memory": rating.rate_memory,
 }
 
 RESULT_TOKENS = 2_000
@@ -55,15 +60,19 @@ class Toolbox:
         result_tokens: int = RESULT_TOKENS,
         provenance: str = "agent",
         patience: float = PATIENCE,
+        with_skills: bool | None = None,
     ) -> None:
-        unknown = [name for name in names or () if name not in {tool.name for tool in TOOLS}]
+        """`with_skills` says whether there are tools for skills; None: if there are skills."""
+        unknown = [name for name in names or () if name not in {tool.name for tool in EVERY_TOOL}]
         if unknown:
-            known = ", ".join(tool.name for tool in TOOLS)
+            known = ", ".join(tool.name for tool in EVERY_TOOL)
             raise InvalidInputError(f"there is no tool {', '.join(unknown)}; the tools are {known}")
         self.kb, self.result_tokens, self.provenance, self.patience = kb, result_tokens, provenance, patience
         self.tools = tuple(
-            tool for tool in TOOLS if (names is None or tool.name in names) and (tool.read_only or not read_only)
+            tool for tool in EVERY_TOOL if (names is None or tool.name in names) and (tool.read_only or not read_only)
         )
+        if any(tool.name in SKILLS for tool in self.tools) and not _wanted(kb, with_skills):
+            self.tools = tuple(tool for tool in self.tools if tool.name not in SKILLS)
         self.freshener = Freshener(kb)
 
     def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
@@ -84,7 +93,14 @@ class Toolbox:
         return ToolResult(result.text + told, {**result.data, "ignored": ignored})
 
     def _run(self, name: str, values: dict[str, Any]) -> ToolResult:
+        if name in SKILLS:  # which look at their own files
+            return SKILLS[name](self.kb, values, self.result_tokens, [])
         behind = self.freshener.ensure(self.patience)
         if name in READING:
             return READING[name](self.kb, values, self.result_tokens, behind)
         return WRITING[name](self.kb, values, self.provenance)
+
+
+def _wanted(kb: KnowledgeBase, with_skills: bool | None) -> bool:
+    """An agent without skills pays no tokens for them."""
+    return kb.skills.there() if with_skills is None else with_skills

@@ -16,7 +16,7 @@ from co_cli.tools.fencing import one_line
 from co_cli.tools.opening import plain_ref
 from co_cli.tools.tool import Tool, ToolResult
 from co_cli.typed import whole
-from co_cli.values import Saved, Source
+from co_cli.values import ON_RELATED, OwnSource, Saved
 
 TELLING_WORDS = 6
 LONGEST_TITLE = 120
@@ -35,8 +35,9 @@ SAVE_MEMORY = Tool(
     "their work. Use it when the user asks you to remember, corrects you, or says something that will matter again. "
     "One thing a memory, in full sentences that make sense without this conversation (names instead of pronouns, "
     "dates instead of `yesterday`). Not for secrets, small talk, or what can be looked up. If nearly the same is "
-    "known already, it joins that note and the answer says which. For a longer document use save_article, to correct "
-    "a note update_memory.",
+    "known already, it joins that note and the answer says which. If an older memory says something else about the "
+    "same, the answer names it: then save the same content again with `supersedes`, or leave both. For a longer "
+    "document use save_article, to correct a note update_memory.",
     schemas.arguments(
         "content",
         content=schemas.text("What to remember, as it should be read later. Markdown."),
@@ -44,6 +45,15 @@ SAVE_MEMORY = Tool(
         tags=NEW_TAGS,
         category=NEW_CATEGORY,
         importance=IMPORTANCE,
+        supersedes=schemas.texts(
+            "Refs of notes that this one takes the place of. They stay as files, and are no longer recalled."
+        ),
+        on_related={
+            "type": "string",
+            "enum": list(ON_RELATED),
+            "description": "What becomes of a memory that says something else about the same: tell (name it and leave "
+            "it; the default), keep (both hold), supersede (this one takes its place), merge (add this to it).",
+        },
     ),
     schemas.RECEIPT,
     idempotent=True,
@@ -104,7 +114,7 @@ def save_article(kb: KnowledgeBase, values: dict[str, Any], provenance: str) -> 
 
 
 def _save(
-    kb: KnowledgeBase, values: dict[str, Any], provenance: str, source: Source, extra: tuple[str, ...]
+    kb: KnowledgeBase, values: dict[str, Any], provenance: str, source: OwnSource, extra: tuple[str, ...]
 ) -> ToolResult:
     content = values["content"]
     saved = kb.remember(
@@ -115,6 +125,8 @@ def _save(
         provenance=provenance,
         source=source,
         fields={name: values[name] for name in extra if name in values},
+        supersedes=[without_lines(plain_ref(ref)) for ref in values.get("supersedes", ())],
+        on_related=values.get("on_related", "tell"),
     )
     note = kb.note(saved.ref)
     joined = saved.outcome != "created"
@@ -186,6 +198,7 @@ def receipt(kb: KnowledgeBase, saved: Saved, note: Note, read_back: bool) -> Too
         "index cannot be used (`co doctor` says which)",
     ]
     detail = f" {one_line(saved.detail)}." if saved.detail else ""
+    detail += _offers(saved)
     data: dict[str, Any] = {
         "ref": saved.ref,
         "title": note.title,
@@ -194,8 +207,21 @@ def receipt(kb: KnowledgeBase, saved: Saved, note: Note, read_back: bool) -> Too
         "detail": saved.detail,
         "read_back": read_back,
         "found_again": found_again,
+        "related": [one._asdict() for one in saved.related],
     }
     return ToolResult(f"{told}: {'; '.join(proofs)}.{detail}", data)
+
+
+def _offers(saved: Saved) -> str:
+    """What can be done about memories that say something else, unless it was done."""
+    if not saved.related or saved.detail:
+        return ""
+    named = ", ".join(f"{one_line(one.ref)} ({one_line(one.title)[:LONGEST_TITLE]})" for one in saved.related)
+    refs = ", ".join(f'"{one_line(one.ref)}"' for one in saved.related)
+    return (
+        f" BUT {named} {saved.related[0].why}. If this takes its place, call save_memory again with the same content "
+        f"and supersedes=[{refs}]; if both hold, leave it; ask the user if you do not know."
+    )
 
 
 def _found_again(kb: KnowledgeBase, ref: str, source: str, body: str, title: str) -> bool:

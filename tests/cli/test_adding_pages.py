@@ -71,30 +71,22 @@ def test_each_thing_is_told_and_the_worst_decides_the_exit_code(co: Co, server: 
 
 def test_json_is_one_list_for_pages_and_files(co: Co, vault: Vault, server: WebServer, tmp_path: Path) -> None:
     url = server.page("/oaks", OAKS)
-    (tmp_path / "elms.md").write_text("Elms are gone.")
-    (tmp_path / "empty.md").write_text("")
+    elms = tmp_path / "elms.md"
+    elms.write_text("Elms are gone.")
 
-    ran = co("add", url, str(tmp_path / "elms.md"), str(tmp_path / "empty.md"), "--json")
-
-    assert ran.code == 0
-    assert [tuple(row.values()) for row in ran.json] == [
-        (f"{tmp_path}/elms.md", "created", "article:elms", str(vault.path("articles/elms.md")), "", ""),
-        (f"{tmp_path}/empty.md", "skipped", None, None, "", "the file is empty"),
-        (url, "created", "article:oaks", str(vault.path("articles/oaks.md")), "Oaks", ""),
-    ]
-    assert list(ran.json[0]) == ["origin", "outcome", "ref", "path", "title", "detail"]
-    assert co("add", str(tmp_path / "elms.md"), "--json").json[0]["outcome"] == "skipped"
-
-
-def test_a_folder_is_copied_as_article_add_does(co: Co, vault: Vault, tmp_path: Path) -> None:
-    (tmp_path / "notes" / "deep").mkdir(parents=True)
-    (tmp_path / "notes" / "a.md").write_text("Ash.")
-    (tmp_path / "notes" / "deep" / "b.txt").write_text("Birch.")
-
-    ran = co("add", str(tmp_path / "notes"))
+    ran = co("add", url, str(elms), "--json")
 
     assert ran.code == 0
-    assert vault.notes() == ["articles/a.md", "articles/deep/b.md"]
+    file, page = ran.json
+    assert tuple(page.values()) == (url, "created", "article:oaks", str(vault.path("articles/oaks.md")), "Oaks", "")
+    assert (file["origin"], file["outcome"], file["ref"], file["added"]) == (
+        str(elms),
+        "created",
+        "folder:elms",
+        ["elms.md"],
+    )
+    assert list(file)[:6] == list(page) == ["origin", "outcome", "ref", "path", "title", "detail"]
+    assert co("add", str(elms), "--json").json[0]["outcome"] == "skipped"
 
 
 @pytest.mark.parametrize(
@@ -106,7 +98,7 @@ def test_a_folder_is_copied_as_article_add_does(co: Co, vault: Vault, tmp_path: 
         (("add", "example.org/guide"), "a web page is https://example.org/guide"),
         (("add", ""), "the name is empty"),
         (("add", "file.md", "--tag", "x"), "--tag: only for web pages"),
-        (("add", "file.md", "--on-conflict", "overwrite"), "--on-conflict: only for web pages"),
+        (("add", "file.md", "https://example.org", "--name", "x"), "--name: only for files and folders"),
         (("add", "http://127.0.0.1:9/", "--on-conflict", "merge"), "invalid choice"),
         (("refresh",), "or give --all"),
         (("refresh", "article:x", "--all"), "--all alone"),
@@ -175,7 +167,7 @@ def test_pages_are_known_also_where_searches_do_without_the_index(
 def test_nothing_to_refresh_is_exit_code_1(co: Co) -> None:
     ran = co("refresh", "--all")
 
-    assert (ran.code, ran.out) == (1, "No page was kept here yet: `co add URL` keeps one.\n")
+    assert (ran.code, ran.out) == (1, "Nothing was added here yet: `co add` adds web pages, files and folders.\n")
 
 
 def test_escape_sequences_of_a_page_are_not_kept(co: Co, vault: Vault, server: WebServer) -> None:

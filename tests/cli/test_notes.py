@@ -78,6 +78,7 @@ def test_remember_as_json_is_a_receipt(co: Co, vault: Vault) -> None:
         "path": str(vault.path("memories/oaks-live-long.md")),
         "outcome": "created",
         "detail": "",
+        "related": [],
     }
     again = co("remember", "oaks live LONG!", "--json").json
     assert (again["ref"], again["outcome"]) == ("memory:oaks-live-long", "duplicate")

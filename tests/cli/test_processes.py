@@ -94,7 +94,8 @@ def test_a_terminal_that_cannot_show_a_letter_gets_a_question_mark(co: Co, vault
         (["search", "--backend", ""], ["grep", "fts5", "hybrid"]),
         (["search", "--source", "art"], ["article"]),
         (["search", "--tag", ""], []),
-        (["list", ""], ["memory", "article"]),
+        (["tree", "fol"], ["folder:trees"]),
+        (["list", ""], ["memory", "article", "folder:trees"]),
         (["completion", "b"], ["bash"]),
         (["settings", "search"], ["search_backend"]),
         (["show", "memory:o"], ["memory:oak"]),
@@ -106,6 +107,9 @@ def test_a_terminal_that_cannot_show_a_letter_gets_a_question_mark(co: Co, vault
 def test_completion_knows_what_may_follow(co: Co, vault: Vault, words: list[str], expected: list[str]) -> None:
     for path in ("memories/oak.md", "memories/elm.md", "articles/trees/yew.md"):
         vault.write(path, path)
+    (co.folder / "trees").mkdir()
+    (co.folder / "trees" / "ash.txt").write_text("Ash.")
+    co("add", str(co.folder / "trees"))
     co("sync")
     co("forget", "trees/yew")
 

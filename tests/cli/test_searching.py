@@ -11,7 +11,7 @@ import pytest
 from tests.command import Co
 from tests.vault import Vault
 
-KEYS = ["query", "state", "degraded", "backend", "searched", "hits", "took_ms", "confidence"]
+KEYS = ["query", "state", "degraded", "backend", "searched", "hits", "took_ms", "confidence", "understood"]
 HIT_KEYS = {"ref", "source", "path", "title", "snippet", "lines", "score", "signals", "tags", "created"}
 
 

@@ -21,6 +21,12 @@ SLOW = frozenset(
 )
 
 
+PLAIN = frozenset("__future__ _operator _struct apsw gc itertools math struct".split())
+"""All that a query without options imports beside our own modules and what every Python has: each more is a choice."""
+MOST_OF_OURS = 58
+"""Modules: each costs a fifth of a millisecond, and all of them a Python start."""
+
+
 def slow(modules: set[str]) -> list[str]:
     return sorted(name for name in modules if name in SLOW or name.split(".")[0] in SLOW)
 
@@ -54,6 +60,21 @@ def test_freshness_is_checked_without_a_parser(co: Co, vault: Vault) -> None:
 
     assert ran.code == 0
     assert not imported(ran) & {"co_cli.notes.note", "co_cli.notes.frontmatter", "co_cli.index.sync", "yaml"}
+
+
+def test_a_query_without_options_imports_hardly_more_than_our_own_modules(co: Co, vault: Vault) -> None:
+    os.utime(vault.write("memories/oak.md", "Oaks live long."), ns=(10**18, 10**18))
+    co("sync")
+
+    def modules(code: str, *arguments: str) -> set[str]:
+        command = [sys.executable, "-X", "importtime", "-c", code, *arguments]
+        ran = subprocess.run(command, cwd=co.folder, capture_output=True, text=True, check=True)
+        return imported(Ran(0, ran.stdout, ran.stderr))
+
+    seen = modules("from co_cli.cli.app import run; run()", "search", "oaks") - modules("pass")
+
+    assert {name for name in seen if not name.startswith("co_cli")} <= PLAIN
+    assert len([name for name in seen if name.startswith("co_cli")]) <= MOST_OF_OURS
 
 
 def test_import_co_cli_alone_imports_nothing_slow_and_no_module_of_ours() -> None:

@@ -84,8 +84,10 @@ def commands_of(block: str) -> list[tuple[str, list[str]]]:
 
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_the_console_examples_of_a_page_run(page: Path, co: Co, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that begin with `co`, in order, in one folder; a shown line that is no `...` must be printed."""
+    """Those that begin with `co`, in order, in one folder with a handbook; a line that is no `...` must be printed."""
     monkeypatch.delenv("CO_VAULT")
+    (co.folder / "handbook").mkdir()
+    (co.folder / "handbook" / "deploy.md").write_text("Blue takes the traffic before green does.\n")
     for block in blocks(page, "console"):
         for command, shown in commands_of(block):
             words = shlex.split(command, comments=True)

@@ -8,17 +8,9 @@ import pytest
 
 from co_cli.index.cache import LOOK
 from co_cli.index.connection import Database
-from co_cli.index.knowledge_index import (
-    COUNTS,
-    DATED,
-    EXACT_TWINS,
-    LISTINGS,
-    OPEN_PASSAGES,
-    PATHS_LIKE,
-    REF_OF_PATH,
-    KnowledgeIndex,
-)
+from co_cli.index.knowledge_index import EXACT_TWINS, LISTINGS, PATHS_LIKE, REF_OF_PATH, KnowledgeIndex
 from co_cli.index.names import FIND_CALLED, IS_NAME
+from co_cli.index.reader import COUNTS, DATED, OPEN_PASSAGES
 from co_cli.index.rows import DROP_NAMES, DROP_PASSAGES, FIND_DOC
 from co_cli.index.sync import KNOWN, NOW_LISTED, RETIME
 from co_cli.index.vault_database import TO_REPORT
@@ -41,8 +33,8 @@ STATEMENTS = {
     "passages of a search": OPEN_PASSAGES,
     "passages to drop": DROP_PASSAGES,
     "names to drop": DROP_NAMES,
-    "is it a name": IS_NAME,
-    "notes by name": FIND_CALLED.format(filters="docs.vault_id = :vault"),
+    "is it a name": IS_NAME.format(vaults="1, 2"),
+    "notes by name": FIND_CALLED.format(vaults="1, 2", filters="docs.vault_id in (1, 2)"),
     "words": FIND_WORDS.format(filters="docs.vault_id = :vault"),
 }
 

@@ -12,7 +12,7 @@ import pytest
 from co_cli.errors import VaultError
 from co_cli.index.connection import Database
 from co_cli.index.knowledge_index import KnowledgeIndex
-from co_cli.sources.vault import scan_vault
+from co_cli.sources.walking import scan_origin
 from tests.index.contents import contents, contents_from_scratch
 from tests.vault import Vault
 
@@ -262,7 +262,7 @@ def test_files_that_come_and_go_do_not_stop_a_walk(vault: Vault) -> None:
     thread.start()
     try:
         for _ in range(150):
-            scan = scan_vault(str(vault.root))
+            scan = scan_origin(str(vault.root))
             assert scan.notes >= 300
             assert scan.odd == []
     finally:

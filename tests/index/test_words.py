@@ -62,7 +62,7 @@ def test_a_phrase_must_stand_as_it_is_typed(team: KnowledgeIndex) -> None:
     assert found(team, '"blue pool"') == ["blue"]
     assert found(team, '"pool blue"') == []
     assert found(team, '"the green pool" quiet') == ["green"]
-    assert found(team, '"blue pool" zebra') == []  # beside a phrase, a word that nobody has still finds nothing
+    assert found(team, '"blue pool" zebra') == ["blue"]  # a word that nobody has demands nothing, here as elsewhere
 
 
 def test_a_refused_word_does_not_occur(team: KnowledgeIndex) -> None:
@@ -137,3 +137,23 @@ def test_a_first_line_that_starts_with_a_tag_is_no_heading(vault: Vault, index: 
 
 def test_the_rarest_words_of_a_text_come_first(team: KnowledgeIndex) -> None:
     assert team.rarest("pool, green zebra", 3) == ["green", "pool"]
+
+
+def test_an_excluded_word_of_a_neighbour_excludes_nothing(index: KnowledgeIndex, vault: Vault) -> None:
+    vault.write("articles/trees.md", "# Trees\n\n## Oaks\n\nOaks live long.\n\n## Elms\n\nElms are gone.\n")
+    index.sync()
+
+    assert len(index.search("oaks -elms")) == 1
+    assert index.search("oaks -long") == []
+
+
+def test_a_phrase_is_enough_when_nothing_has_the_other_words_of_the_question(
+    index: KnowledgeIndex, vault: Vault
+) -> None:
+    vault.write("articles/clock.md", "# Clock\n\n## Bell\n\nIt says `strike: ok`.\n\n## Hands\n\nThey turn.\n")
+    vault.write("memories/strike.md", "A strike is an ok thing to ask about.")
+    index.sync()
+
+    assert len(index.search('what on earth does "strike: ok" denote?')) == 1
+    assert index.search('"they turn"')[0].passage_id != index.search('"strike: ok"')[0].passage_id
+    assert len(index.search('"they turn"')) == 1  # what stands beside a passage is not in it

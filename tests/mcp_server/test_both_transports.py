@@ -55,6 +55,7 @@ def test_structured_output_of_every_tool_keeps_to_its_schema(served: Served) -> 
         ("search_knowledge", {"query": "heron reeds", "detail": "full"}),
         ("list_memories", {}),
         ("read_note", {"ref": "memory:heron"}),
+        ("rate_memory", {"ref": "memory:heron", "verdict": "good", "query": "where does the heron stand"}),
         ("update_memory", {"ref": "memory:heron", "tags": ["birds"]}),
         ("forget_memory", {"ref": "memory:heron"}),
     ]

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from co_cli.index.cache import evict
-from co_cli.index.connection import Database
-from co_cli.index.extension import vector_extension
+from co_cli.index.connection import Database, vector_extension
 from co_cli.index.knowledge_index import KnowledgeIndex
 from tests.command import Co
 from tests.meaning.conftest import Open

@@ -12,8 +12,8 @@ import pytest
 from co_cli.benchmarks.corpus import write_corpus
 from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.static import StaticEmbedder
-from co_cli.index.connection import Database
-from co_cli.index.extension import vector_extension
+from co_cli.index.connection import Database, vector_extension
+from co_cli.index.filters import reach_of
 from co_cli.index.knowledge_index import KnowledgeIndex
 from co_cli.index.meaning import embedding_text
 from co_cli.index.resident import ResidentVectors
@@ -27,7 +27,7 @@ EVERYTHING = 1_000
 
 ROWS = """
 select docs.path, passages.first_line, docs.source, docs.tags, docs.created,
-    passages.title, passages.heading, passages.body, passages.tags, passages.aliases
+    passages.title, passages.heading, passages.body, passages.tags, passages.aliases, passages.context
 from passages join docs on docs.id = passages.doc_id where docs.vault_id = :vault
 """
 PLACES = "select passages.id, docs.path, first_line from passages join docs on docs.id = passages.doc_id"
@@ -66,9 +66,9 @@ class Ways:
         space = index.spaces().active
         assert space is not None
         with index.rows.reading() as (connection, vault):
-            found = nearest(
-                connection, space, vault, vector(query), filters or Filters(), limit, self._resident, at_least
-            )
+            filters = filters or Filters()
+            reach = reach_of([(vault, index.origin)], filters.sources)
+            found = nearest(connection, space, reach, vector(query), filters, limit, self._resident, at_least)
             places = {number: (path, line) for number, path, line in connection.execute(PLACES)}
         ordered = [neighbour.cosine for neighbour in found]
         assert ordered == sorted(ordered, reverse=True)

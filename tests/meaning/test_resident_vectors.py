@@ -10,8 +10,7 @@ import pytest
 
 from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.static import StaticEmbedder
-from co_cli.index.connection import Database
-from co_cli.index.extension import vector_extension
+from co_cli.index.connection import Database, vector_extension
 from co_cli.index.knowledge_index import KnowledgeIndex
 from co_cli.knowledge_base import KnowledgeBase
 from tests.meaning.conftest import Open

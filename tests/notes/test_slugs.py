@@ -34,6 +34,8 @@ RESERVED = {"con", "prn", "aux", "nul", *(f"{port}{digit}" for port in ("com", "
         ("LPT1", "lpt1-note"),
         ("COM¹", "com1-note"),
         ("🎉🎉", "note"),
+        ("🚤⚓️🌊", "note"),
+        ("⚓️ Boats", "boats"),
         ("Ship it 🚀 now", "ship-it-now"),
         ("Don't panic", "dont-panic"),
         ("Crème brûlée", "creme-brulee"),

@@ -368,3 +368,13 @@ def test_comments_before_a_page_of_no_type_cost_little() -> None:
     assert "x y z" in read("<!-- -->" * 50_000 + "x y z", media_type="").text
     assert "Blue" in read("<!-- a -->\n<!-- b --> <!DOCTYPE html><p>Blue takes traffic first.", media_type="").text
     assert time.process_time() - started < 10
+
+
+def test_a_long_run_of_blanks_takes_no_time() -> None:
+    page = b"<html><body><article><p>" + b" " * 200_000 + b"word</p><p>Oaks live long.</p></article></body></html>"
+
+    started = time.process_time()
+    text = read(page).text
+
+    assert "word" in text
+    assert time.process_time() - started < 3

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from co_cli.errors import InvalidInputError
-from co_cli.tools import TOOLS
 from co_cli.tools.arguments import ALIASES, read_arguments
+from co_cli.tools.toolbox import EVERY_TOOL
 
-SCHEMA = {tool.name: tool.parameters for tool in TOOLS}
+SCHEMA = {tool.name: tool.parameters for tool in EVERY_TOOL}
 
 
 def read(tool: str, arguments: dict[str, Any] | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A vault's folder into listings: which notes lie where, and enough of their state to see a change without reading.
+"""A folder into listings: which notes lie where, and enough of their state to see a change without reading.
 
 A listing is one folder's names with a number for each that stands for size, mtime and inode, as bytes. Two are compared
 whole, so a vault in which nothing changed costs one walk. Whoever has the listings of an earlier walk brings them: what
@@ -13,16 +13,19 @@ from itertools import chain, repeat
 
 from co_cli.errors import VaultError
 from co_cli.record import Record
+from co_cli.sources.origin import kind_of, origin_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    Excluded = Callable[[str, bool], bool]
-    """Is this path (inside the vault) excluded; the flag says whether it is a folder."""
+    from co_cli.sources.origin import Origin
 
-ENDING = ".md"
-RARE_ENDINGS = (".markdown", ".MD", ".Md", ".mD", ".Markdown", ".MARKDOWN")
+    Excluded = Callable[[str, bool], bool]
+    """Is this path (inside the folder) excluded; the flag says whether it is a folder."""
+    Exclusions = tuple[Sequence[str], Sequence[str]]
+    """Patterns as in .gitignore, and the files at the root that hold more of them."""
+
 IGNORE_FILE = ".coignore"
 UNREAD_FOLDER = "folder cannot be read: "
 
@@ -52,9 +55,14 @@ def require_vault(root: str) -> str:
     return os.path.realpath(root)
 
 
-def scan_vault(root: str, exclude: Sequence[str] = (), known: Mapping[str, bytes] | None = None) -> Scan:
-    """Walk the vault. `known` are the listings of an earlier walk, which make this one cheaper and change nothing."""
-    walk = Walk(root, _excluder(root, exclude))
+def scan_origin(origin: str | Origin, exclude: Sequence[str] = (), known: Mapping[str, bytes] | None = None) -> Scan:
+    """Walk a vault, or another origin. `known` are the listings of an earlier walk: they make this one cheaper and
+    change nothing else.
+    """
+    origin = origin_of(origin)
+    root, kind = origin.root, kind_of(origin)
+    patterns, files = kind.exclusions(origin)
+    walk = Walk(root, kind.wants, _excluder(root, (*patterns, *exclude), files), origin.only)
     listings: dict[str, bytes] = {}
     count = 0
     while walk.waiting:
@@ -68,7 +76,9 @@ def scan_vault(root: str, exclude: Sequence[str] = (), known: Mapping[str, bytes
                     os.close(handle)
         except OSError as error:
             if not folder:
-                raise VaultError(f"the vault {root} cannot be read: {error.strerror}; check its permissions") from None
+                what = "vault" if origin.kind == "vault" else origin.kind
+                cure = "check its permissions" if isinstance(error, PermissionError) else "is it there, and mounted?"
+                raise VaultError(f"the {what} {root} cannot be read: {error.strerror}; {cure}") from None
             if not isinstance(error, FileNotFoundError):  # removed while we walked
                 walk.odd.append((folder, UNREAD_FOLDER + str(error.strerror)))
             continue
@@ -79,6 +89,25 @@ def scan_vault(root: str, exclude: Sequence[str] = (), known: Mapping[str, bytes
     return Scan(listings, walk.odd, count, walk.excluded)
 
 
+def folders_of(origin: Origin, exclude: Sequence[str] = ()) -> tuple[list[str], Excluded | None]:
+    """Every folder that a walk would look into, as a full path, and what it would leave out. Looks at no file."""
+    patterns, files = kind_of(origin).exclusions(origin)
+    excluded = _excluder(origin.root, (*patterns, *exclude), files)
+    found, waiting = [origin.root], [] if origin.only else [""]
+    while waiting:
+        folder = waiting.pop()
+        try:
+            with os.scandir(os.path.join(origin.root, folder)) as entries:
+                names = [one.name for one in entries if one.name[0] != "." and one.is_dir(follow_symlinks=False)]
+        except OSError:
+            continue  # gone meanwhile, or closed to us: a scan says so
+        paths = [path_of(folder, name) for name in names]
+        below = [path for path in paths if not (excluded and excluded(path, True))]
+        waiting += below
+        found += [os.path.join(origin.root, *path.split("/")) for path in below]
+    return found, excluded
+
+
 def _open_folder(path: str) -> int | str:
     """A handle where the system can list one: asking for a file's state is a tenth cheaper relative to its folder."""
     return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW) if os.scandir in os.supports_fd else path
@@ -87,8 +116,8 @@ def _open_folder(path: str) -> int | str:
 class Walk:
     """One walk: which folders wait, and what looked like a note and cannot be."""
 
-    def __init__(self, root: str, excluded: Excluded | None) -> None:
-        self.root, self.excluded = root, excluded
+    def __init__(self, root: str, wants: Callable[[str], bool], excluded: Excluded | None, only: str = "") -> None:
+        self.root, self.wants, self.excluded, self.only = root, wants, excluded, only
         self.waiting = [""]
         self.odd: list[tuple[str, str]] = []
 
@@ -141,9 +170,9 @@ class Walk:
     def _is_note(self, entry: os.DirEntry[str], prefix: str) -> bool:
         """Is it one? What is a folder instead joins those that wait; what only looks like a note is odd."""
         name = entry.name
-        if name[0] == ".":
+        if name[0] == "." or (self.only and name != self.only):
             return False
-        if name.endswith(ENDING) or name.endswith(RARE_ENDINGS):
+        if self.wants(name):
             if self.excluded and self.excluded(prefix + name, False):
                 return False
             if entry.is_file(follow_symlinks=False):
@@ -216,7 +245,16 @@ def place_of(path: str) -> tuple[str, str]:
     return folder, name
 
 
-def is_note(root: str, path: str, excluded: Excluded | None) -> bool:
+def would_list(origin: Origin, path: str, exclude: Sequence[str] = ()) -> bool:
+    """Is this path a file that a walk of the origin would list? Nothing else may be opened through it."""
+    kind = kind_of(origin)
+    if (origin.only and path != origin.only) or not kind.wants(place_of(path)[1]):
+        return False
+    patterns, files = kind.exclusions(origin)
+    return is_listed(origin.root, path, _excluder(origin.root, (*patterns, *exclude), files))
+
+
+def is_listed(root: str, path: str, excluded: Excluded | None) -> bool:
     """Would a scan list this path now?"""
     full = os.path.join(root, path)
     if os.path.realpath(full) != full or not os.path.isfile(full):
@@ -228,16 +266,17 @@ def is_note(root: str, path: str, excluded: Excluded | None) -> bool:
     return excluded is None or not (any(excluded(folder, True) for folder in folders) or excluded(path, False))
 
 
-def _excluder(root: str, patterns: Sequence[str]) -> Excluded | None:
+def _excluder(root: str, patterns: Sequence[str], files: Sequence[str]) -> Excluded | None:
     """None when nothing is excluded, which is the usual case and costs nothing."""
     lines = list(patterns)
-    try:
-        with open(os.path.join(root, IGNORE_FILE), encoding="utf-8", errors="replace") as stream:
-            lines += stream.read().splitlines()
-    except (FileNotFoundError, NotADirectoryError):
-        pass
-    except OSError as error:
-        raise VaultError(f"{os.path.join(root, IGNORE_FILE)} cannot be read: {error.strerror}") from None
+    for name in files:
+        try:
+            with open(os.path.join(root, name), encoding="utf-8", errors="replace") as stream:
+                lines += stream.read().splitlines()
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            pass
+        except OSError as error:
+            raise VaultError(f"{os.path.join(root, name)} cannot be read: {error.strerror}") from None
     if not any(line.strip() and not line.startswith("#") for line in lines):
         return None
     from pathspec import GitIgnoreSpec  # only for those who exclude something: it is slow to import

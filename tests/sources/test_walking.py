@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from co_cli.errors import VaultError
-from co_cli.sources.vault import Scan, entries_of, path_of, require_vault, scan_vault
+from co_cli.sources.walking import Scan, entries_of, path_of, require_vault, scan_origin
 from tests.vault import Vault
 
 
 def paths(vault: Vault, *exclude: str) -> list[str]:
-    scan = scan_vault(str(vault.root), exclude)
+    scan = scan_origin(str(vault.root), exclude)
     found = [path_of(folder, name) for folder, listing in scan.listings.items() for name in entries_of(listing)]
     assert scan.notes == len(found)
     return sorted(found)
@@ -89,7 +89,7 @@ def test_links_are_not_followed_and_links_that_look_like_notes_are_reported(vaul
     vault.path("memories/gone.md").symlink_to(tmp_path / "nowhere.md")
     os.mkfifo(vault.path("memories/pipe.md"))
 
-    scan = scan_vault(str(vault.root))
+    scan = scan_origin(str(vault.root))
 
     assert scan.notes == 0
     assert sorted(scan.odd) == [
@@ -101,16 +101,16 @@ def test_links_are_not_followed_and_links_that_look_like_notes_are_reported(vaul
 
 def test_any_change_of_a_file_changes_its_listing(vault: Vault) -> None:
     file = vault.write("memories/a.md", "x")
-    before = scan_vault(str(vault.root)).listings
+    before = scan_origin(str(vault.root)).listings
 
     file.write_text("y")
     os.utime(file, ns=(1, 1))
-    touched = scan_vault(str(vault.root)).listings
+    touched = scan_origin(str(vault.root)).listings
     replaced = vault.write("memories/new.md", "y").rename(file)
     os.utime(replaced, ns=(1, 1))
 
     assert before != touched
-    assert touched != scan_vault(str(vault.root)).listings  # same size and time, another inode
+    assert touched != scan_origin(str(vault.root)).listings  # same size and time, another inode
 
 
 def test_a_name_that_is_not_utf_8_survives_the_listing(vault: Vault) -> None:
@@ -125,9 +125,9 @@ def test_a_name_that_is_not_utf_8_survives_the_listing(vault: Vault) -> None:
 def test_a_folder_in_which_nothing_changed_has_the_very_listing_that_was_brought(vault: Vault) -> None:
     for path in ("memories/a.md", "memories/b.md", "memories/deep/c.md", "memories/picture.png", "memories/.hidden.md"):
         vault.write(path, "x")
-    before = scan_vault(str(vault.root)).listings
+    before = scan_origin(str(vault.root)).listings
 
-    again = scan_vault(str(vault.root), (), before)
+    again = scan_origin(str(vault.root), (), before)
 
     assert {folder: id(listing) for folder, listing in again.listings.items()} == {
         folder: id(listing) for folder, listing in before.items()
@@ -138,13 +138,13 @@ def test_a_folder_in_which_nothing_changed_has_the_very_listing_that_was_brought
 def test_what_is_no_note_comes_and_goes_without_changing_a_listing(vault: Vault) -> None:
     for number in range(20):
         vault.write(f"memories/{number}.md", "x")
-    before = scan_vault(str(vault.root)).listings
+    before = scan_origin(str(vault.root)).listings
 
     for number in range(20):
         vault.write(f"memories/{number}.png", "x")
     vault.path("memories/empty").mkdir()
 
-    assert scan_vault(str(vault.root), (), before).listings["memories"] is before["memories"]
+    assert scan_origin(str(vault.root), (), before).listings["memories"] is before["memories"]
 
 
 def became_a_folder(vault: Vault) -> None:
@@ -210,10 +210,10 @@ def test_what_is_brought_never_changes_what_is_seen(vault: Vault, change: Callab
         vault.write(f"memories/{number}.md", "x")
     vault.write("memories/other", "x")
     vault.write("memories/sub/note.md", "x")
-    before = scan_vault(str(vault.root)).listings
+    before = scan_origin(str(vault.root)).listings
 
     change(vault)
-    hinted, fresh = scan_vault(str(vault.root), (), before), scan_vault(str(vault.root))
+    hinted, fresh = scan_origin(str(vault.root), (), before), scan_origin(str(vault.root))
 
     def seen(scan: Scan) -> dict[str, dict[str, int]]:
         return {folder: entries_of(listing) for folder, listing in scan.listings.items()}
@@ -221,16 +221,16 @@ def test_what_is_brought_never_changes_what_is_seen(vault: Vault, change: Callab
     assert seen(hinted) == seen(fresh)
     assert seen(hinted) != {folder: entries_of(listing) for folder, listing in before.items()}
     assert (hinted.notes, sorted(hinted.odd)) == (fresh.notes, sorted(fresh.odd))
-    assert scan_vault(str(vault.root), (), hinted.listings).listings == hinted.listings
+    assert scan_origin(str(vault.root), (), hinted.listings).listings == hinted.listings
 
 
 def test_an_exclusion_that_was_lifted_is_noticed(vault: Vault) -> None:
     vault.write("memories/a.md", "x")
     vault.write("memories/b.md", "x")
-    before = scan_vault(str(vault.root), ["b.md"]).listings
+    before = scan_origin(str(vault.root), ["b.md"]).listings
 
-    assert list(entries_of(scan_vault(str(vault.root), (), before).listings["memories"])) == list(
-        entries_of(scan_vault(str(vault.root)).listings["memories"])
+    assert list(entries_of(scan_origin(str(vault.root), (), before).listings["memories"])) == list(
+        entries_of(scan_origin(str(vault.root)).listings["memories"])
     )
 
 

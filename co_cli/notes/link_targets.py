@@ -1,0 +1,48 @@
+"""Which note a link means, as Obsidian resolves it: by name, wherever the note lies.
+
+A path from the root comes first, then whatever ends so: below the folder of the note that links before elsewhere, and
+the shorter path before the longer. `./` and `../` are relative to that folder, `/` is the root. Case does not count.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Sequence
+
+from co_cli.notes.refs import ENDINGS, name_key
+
+
+def link_key(target: str) -> str:
+    """What the target of a link and the path of the note that it means share: the name, without folders and `.md`."""
+    return name_key(_bare(target).rsplit("/", 1)[-1])
+
+
+def resolve_link(target: str, linking: str, namesakes: Sequence[str]) -> str | None:
+    """The path that a link in the note `linking` means, among those that share its key; None if it means none."""
+    asked = _bare(target)
+    folder = posixpath.dirname(linking)
+    if asked.startswith(("./", "../")):
+        return _exact(posixpath.normpath(posixpath.join(folder, asked)), namesakes)
+    if asked.startswith("/"):
+        return _exact(asked.lstrip("/"), namesakes)
+    exact = _exact(asked, namesakes)
+    if exact is not None:
+        return exact
+    tail = "/" + name_key(asked)
+    ending = [path for path in namesakes if name_key("/" + _bare(path)).endswith(tail)]
+    inside = f"{folder}/" if folder else ""
+    return min(ending, key=lambda path: (not path.startswith(inside), len(path), path), default=None)
+
+
+def _exact(asked: str, namesakes: Sequence[str]) -> str | None:
+    wanted = name_key(asked)
+    return next((path for path in sorted(namesakes) if name_key(_bare(path)) == wanted), None)
+
+
+def _bare(path: str) -> str:
+    """Without the ending of a note, and without the heading or the block that a link points at."""
+    path = path.partition("#")[0].strip()
+    for ending in ENDINGS:
+        if path.lower().endswith(ending):
+            return path[: -len(ending)]
+    return path

@@ -1,0 +1,441 @@
+"""Folders and files that are searched where they lie: `co add`, `sources`, `refresh`, `remove`, `tree`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from co_cli.sources.registry import registry_file
+from tests.command import Co
+from tests.vault import Vault
+
+
+@pytest.fixture
+def handbook(tmp_path: Path) -> Path:
+    """A folder of somebody's documents."""
+    root = tmp_path / "handbook"
+    (root / "guides").mkdir(parents=True)
+    (root / "guides" / "deploy.md").write_text("# Deploys\n\nBlue takes the traffic before green does.\n")
+    (root / "zebras.txt").write_text("Zebras have stripes.\n")
+    (root / "keys.py").write_text('def rotate():\n    """Turn the signing keys over."""\n')
+    (root / "logo.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
+    return root
+
+
+def state(root: Path) -> dict[str, tuple[bytes, int]]:
+    """Every file of a folder, to see that nothing there was touched."""
+    return {
+        str(path.relative_to(root)): (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in root.rglob("*")
+        if path.is_file()
+    }
+
+
+def refs(co: Co, *arguments: str) -> list[str]:
+    return [hit["ref"] for hit in co("search", *arguments, "--json").json["hits"]]
+
+
+def test_a_folder_is_found_beside_the_notes_and_is_not_touched(co: Co, vault: Vault, handbook: Path) -> None:
+    vault.write("memories/green.md", "Green is the slower pool.")
+    before = state(handbook)
+
+    ran = co("add", str(handbook))
+
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == f"{handbook}  created folder:handbook: 3 new, 1 binary\n"
+    assert refs(co, "signing keys")[0] == "folder:handbook/keys.py#L1-2"
+    assert "memory:green" in refs(co, "which pool is slower")
+    assert state(handbook) == before
+    assert vault.notes() == ["memories/green.md"]
+
+
+def test_a_hit_opens_at_its_lines_and_says_where_its_file_is(co: Co, vault: Vault, handbook: Path) -> None:
+    co("add", str(handbook))
+
+    (ref,) = refs(co, "traffic blue green", "--limit", "1")
+    shown = co("show", ref)
+    whole = co("show", "folder:handbook/guides/deploy.md", "--json").json
+
+    assert ref == "folder:handbook/guides/deploy.md#L1-3"
+    assert "Blue takes the traffic" in shown.out
+    assert str(handbook / "guides/deploy.md") in shown.out
+    assert (whole["ref"], whole["path"]) == ("folder:handbook/guides/deploy.md", str(handbook / "guides/deploy.md"))
+    assert co("show", str(handbook / "zebras.txt")).out.endswith("\n\nZebras have stripes.\n")
+
+
+def test_adding_again_follows_the_policy(co: Co, vault: Vault, handbook: Path) -> None:
+    co("add", str(handbook))
+
+    again = co("add", str(handbook))
+    stopped = co("add", str(handbook), "--on-conflict", "error")
+    renewed = co("add", str(handbook), "--on-conflict", "overwrite")
+
+    assert again.out == f"{handbook}  skipped folder:handbook: a source already; nothing changed there\n"
+    assert (stopped.code, stopped.out) == (2, "")
+    assert "`co refresh folder:handbook` reads it again" in stopped.err
+    assert "updated folder:handbook: read anew: 3 new" in renewed.out
+    assert len(co("sources", "--json").json) == 1
+
+
+def test_refresh_reports_what_changed_and_keeps_what_is_missing(co: Co, vault: Vault, handbook: Path) -> None:
+    co("add", str(handbook))
+    (handbook / "guides/deploy.md").write_text("# Deploys\n\nGreen takes the traffic now.\n")
+    (handbook / "zebras.txt").unlink()
+    (handbook / "new.md").write_text("Okapis hide.\n")
+    os.rename(handbook / "keys.py", handbook / "guides" / "keys.py")
+
+    (row,) = co("refresh", "folder:handbook", "--json").json
+
+    assert (row["outcome"], row["added"], row["changed"]) == ("updated", ["new.md"], ["guides/deploy.md"])
+    assert (row["moved"], row["missing"]) == ([["keys.py", "guides/keys.py"]], ["zebras.txt"])
+    hit = co("search", "zebras", "--json").json["hits"][0]
+    assert (hit["ref"], hit["missing"]) == ("folder:handbook/zebras.txt#L1-1", True)
+    assert "missing" in co("search", "zebras").out
+    gone = co("show", "folder:handbook/zebras.txt")
+    assert gone.code == 3
+    assert "`co refresh folder:handbook --drop-missing` forgets it" in gone.err
+    assert "1 missing" in co("sources").out
+
+    dropped = co("refresh", "handbook", "--drop-missing")
+
+    assert "1 dropped" in dropped.out
+    assert not any("zebras" in ref for ref in refs(co, "zebras"))
+
+
+def test_refresh_names_what_it_saw(co: Co, vault: Vault, handbook: Path) -> None:
+    co("add", str(handbook))
+    (handbook / "zebras.txt").unlink()
+    (handbook / "keys.py").write_text("def other(): ...\n")
+    for number in range(12):
+        (handbook / f"new-{number:02}.txt").write_text(f"New {number}.")
+
+    lines = co("refresh", "handbook").out.splitlines()
+
+    assert lines[0] == f"{handbook}  updated folder:handbook: 12 new, 1 changed, 1 missing, 1 unchanged, 1 binary"
+    assert lines[1:] == [
+        *(f"  new new-{number:02}.txt" for number in range(10)),
+        "  and 4 more files; --json lists them all",
+    ]
+
+
+def test_what_comes_back_is_missing_no_more(co: Co, vault: Vault, handbook: Path) -> None:
+    co("add", str(handbook))
+    os.rename(handbook / "zebras.txt", handbook.parent / "away.txt")
+    co("sync")
+    os.rename(handbook.parent / "away.txt", handbook / "zebras.txt")
+    co("sync")
+
+    assert co("search", "zebras", "--json").json["hits"][0]["missing"] is False
+
+
+@pytest.mark.parametrize("empty", [True, False], ids=["an empty mount point", "no folder"])
+def test_a_folder_that_is_not_mounted_keeps_its_notes(co: Co, vault: Vault, handbook: Path, empty: bool) -> None:
+    co("add", str(handbook))
+    os.rename(handbook, handbook.parent / "elsewhere")
+    if empty:
+        handbook.mkdir()
+
+    ran = co("search", "zebras", "--json").json
+
+    assert ran["hits"][0]["ref"] == "folder:handbook/zebras.txt#L1-1"
+    listed = co("sources", "--json").json[0]
+    assert (listed["notes"], listed["there"]) == (3, empty)
+    if not empty:
+        refreshed = co("refresh", "handbook")
+        assert refreshed.code == 3
+        assert "cannot be read" in refreshed.err
+    else:
+        handbook.rmdir()
+    os.rename(handbook.parent / "elsewhere", handbook)
+    co("sync")
+    assert co("sources", "--json").json[0]["missing"] == 0
+
+
+def test_remove_takes_it_out_and_leaves_the_files(co: Co, vault: Vault, handbook: Path, data_dir: Path) -> None:
+    before = state(handbook)
+    co("add", str(handbook))
+
+    ran = co("remove", "folder:handbook")
+
+    assert ran.out == (f"{handbook}  removed folder:handbook: 3 notes are out of the index; the files are untouched\n")
+    assert state(handbook) == before
+    assert refs(co, "zebras") == []
+    assert "[[source]]" not in Path(registry_file(str(data_dir))).read_text()
+    assert co("remove", "handbook").code == 2
+
+
+def test_a_single_file_is_a_source_too(co: Co, vault: Vault, handbook: Path) -> None:
+    ran = co("add", str(handbook / "zebras.txt"), "--name", "stripes")
+
+    assert "created folder:stripes: 1 new" in ran.out
+    assert refs(co, "zebras") == ["folder:stripes/zebras.txt#L1-1"]
+    assert not any("keys.py" in ref for ref in refs(co, "signing keys"))
+    (handbook / "zebras.txt").write_text("Zebras bray.\n")
+    assert "bray" in co("search", "zebras").out
+
+
+def test_a_search_can_be_narrowed_to_one_source(co: Co, vault: Vault, handbook: Path, tmp_path: Path) -> None:
+    vault.write("memories/zebra.md", "A zebra was seen.")
+    (tmp_path / "zoo").mkdir()
+    (tmp_path / "zoo" / "list.txt").write_text("Zebra, okapi, giraffe.\n")
+    co("add", str(handbook), str(tmp_path / "zoo"))
+
+    assert refs(co, "zebra", "--source", "memory") == ["memory:zebra"]
+    assert refs(co, "zebra", "--source", "folder:zoo") == ["folder:zoo/list.txt#L1-1"]
+    assert {ref.split("/")[0] for ref in refs(co, "zebra", "--source", "folder")} == {"folder:zoo", "folder:handbook"}
+    assert refs(co, "zebra", "--source", "zoo", "--source", "memory") == ["memory:zebra", "folder:zoo/list.txt#L1-1"]
+    for backend in ("fts5", "grep"):
+        assert refs(co, "zebra", "--source", "zoo", "--backend", backend) == ["folder:zoo/list.txt#L1-1"]
+    wrong = co("search", "zebra", "--source", "nowhere")
+    assert (wrong.code, wrong.err.count("\n")) == (2, 1)
+    assert "folder:zoo" in wrong.err
+
+
+def test_another_vault_does_not_see_it(co: Co, vault: Vault, handbook: Path, tmp_path: Path) -> None:
+    co("add", str(handbook))
+    other = tmp_path / "other"
+    other.mkdir()
+
+    assert co("--vault", str(other), "search", "zebras", "--json").json["hits"] == []
+    assert co("--vault", str(other), "sources").code == 1
+
+
+def test_what_is_read_in_place_is_not_written(co: Co, vault: Vault, handbook: Path) -> None:
+    co("add", str(handbook))
+    before = state(handbook)
+
+    for arguments in (("forget",), ("edit", "--title", "x")):
+        ran = co(arguments[0], "folder:handbook/zebras.txt", *arguments[1:])
+        assert ran.code == 2
+        assert f"its file is {handbook / 'zebras.txt'}" in ran.err
+
+    assert state(handbook) == before
+
+
+def test_the_same_text_is_not_searched_twice(co: Co, vault: Vault, handbook: Path) -> None:
+    co("add", str(handbook))
+
+    inside = co("add", str(handbook / "guides"))
+    around = co("add", str(handbook.parent))
+    own = co("add", str(vault.root))
+
+    assert "is in folder:handbook, and so it is searched already" in inside.err
+    assert "`co remove folder:handbook` first" in around.err
+    assert "is in the vault" in own.err
+    assert {ran.code for ran in (inside, around, own)} == {2}
+
+
+def test_a_vault_in_a_folder_that_is_added_is_searched_once(co: Co, vault: Vault) -> None:
+    vault.write("memories/zebra.md", "A zebra was seen.")
+    (vault.root.parent / "notes.txt").write_text("Nothing striped here.\n")
+
+    co("add", str(vault.root.parent), "--name", "around")
+
+    assert refs(co, "zebra seen")[0] == "memory:zebra"
+    assert not any("zebra.md" in ref for ref in refs(co, "zebra seen")[1:])
+
+
+def test_what_git_ignores_and_tools_leave_behind_is_left_out(co: Co, vault: Vault, handbook: Path) -> None:
+    (handbook / ".gitignore").write_text("build/\n*.log\n")
+    for path in ("build/out.txt", "x.log", "node_modules/pkg/readme.md", "draft.md~", ".hidden/secret.md"):
+        (handbook / path).parent.mkdir(parents=True, exist_ok=True)
+        (handbook / path).write_text("zebra zebra zebra")
+
+    co("add", str(handbook))
+
+    assert refs(co, "zebra zebra", "--source", "folder")[0] == "folder:handbook/zebras.txt#L1-1"
+    assert "out.txt" not in co("tree").out
+
+
+def test_tree_draws_the_files_and_says_which_are_not_read(co: Co, vault: Vault, handbook: Path) -> None:
+    vault.write("memories/green.md", "Green.")
+    co("add", str(handbook))
+
+    ran = co("tree")
+
+    assert ran.out == (
+        f"vault  {vault.root}\n└─ memories/\n   └─ green.md\n\nfolder:handbook  {handbook}\n"
+        "├─ guides/\n│  └─ deploy.md\n├─ keys.py\n├─ logo.png  (binary)\n└─ zebras.txt\n"
+    )
+    assert "guides/  (1 files)" in co("tree", "handbook", "--depth", "1").out
+    assert co("tree", "handbook", "--json").json[0]["files"]["logo.png"] == "binary"
+
+
+def test_links_in_an_obsidian_vault_resolve_as_obsidian_resolves_them(co: Co, vault: Vault, tmp_path: Path) -> None:
+    brain = tmp_path / "Second Brain"
+    (brain / ".obsidian").mkdir(parents=True)
+    (brain / ".obsidian" / "app.json").write_text('{"userIgnoreFilters": ["Templates/", "Old Stuff/", "/^x/"]}')
+    pages = {
+        "Index.md": "Start at [[Projects/Plan]], [[alpha|the first]], ![[Diagram#Core]], [[Nowhere]].",
+        "Plan.md": "The plan at the root.",
+        "Projects/Plan.md": "---\naliases: [Roadmap]\ntags: [work/alpha]\n---\nSee [[Plan]] and [here](../Alpha.md).",
+        "Projects/Notes.md": "Back to [[Plan]] from here. #work/beta",
+        "Alpha.md": "Alpha itself: [[Alpha]].",
+        "Deep/Diagram.md": "# Core\n\nBoxes and arrows.",
+        "Templates/Daily.md": "[[Alpha]] template",
+        "Old Stuff/a.md": "[[Alpha]] old",
+        ".trash/gone.md": "[[Alpha]] trashed",
+    }
+    for path, text in pages.items():
+        (brain / path).parent.mkdir(parents=True, exist_ok=True)
+        (brain / path).write_text(text)
+
+    ran = co("add", str(brain))
+
+    assert "created obsidian:second-brain: 6 new" in ran.out
+    index = co("show", "obsidian:second-brain/Index", "--json").json
+    assert index["links"] == [
+        {"ref": "obsidian:second-brain/Projects/Plan", "target": "Projects/Plan"},
+        {"ref": "obsidian:second-brain/Alpha", "target": "alpha"},
+        {"ref": "obsidian:second-brain/Deep/Diagram", "target": "Diagram"},
+        {"ref": None, "target": "Nowhere"},
+    ]
+    plan = co("show", "obsidian:second-brain/Projects/Plan", "--json").json
+    assert [one["ref"] for one in plan["links"]] == ["obsidian:second-brain/Plan", "obsidian:second-brain/Alpha"]
+    assert [one["ref"] for one in plan["linked_from"]] == ["obsidian:second-brain/Index"]
+    alpha = co("show", "obsidian:second-brain/Alpha").out
+    assert "linked from: obsidian:second-brain/Index, obsidian:second-brain/Projects/Plan" in alpha
+    root = co("show", "obsidian:second-brain/Plan", "--json").json
+    assert [one["ref"] for one in root["linked_from"]] == [
+        "obsidian:second-brain/Projects/Notes",
+        "obsidian:second-brain/Projects/Plan",
+    ]
+    assert refs(co, "Roadmap")[0].startswith("obsidian:second-brain/Projects/Plan")
+    assert {ref.split("#")[0] for ref in refs(co, "plan", "--tag", "work")} == {
+        "obsidian:second-brain/Projects/Plan",
+        "obsidian:second-brain/Projects/Notes",
+    }
+
+
+def test_deleting_search_db_brings_everything_back(co: Co, vault: Vault, handbook: Path, data_dir: Path) -> None:
+    co("add", str(handbook))
+    for file in data_dir.glob("search.db*"):
+        file.unlink()
+
+    assert refs(co, "zebras")[0] == "folder:handbook/zebras.txt#L1-1"
+    assert co("rebuild").code == 0
+    assert refs(co, "zebras", "--no-sync")[0] == "folder:handbook/zebras.txt#L1-1"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("remove", "nothing"), "none was added yet: `co add PATH` adds one"),
+        (("tree", "nothing"), "there is no source 'nothing'"),
+        (("tree", "--depth", "0"), "--depth is at least 1"),
+        (("add", ".", "--name", "Two Words"), "a name is written as in 'two-words'"),
+        (("refresh", "article:x", "--drop-missing"), "--drop-missing is for sources"),
+        (("add", ".", "--as", "pile"), "invalid choice"),
+    ],
+)
+def test_a_mistake_is_one_line(co: Co, vault: Vault, arguments: tuple[str, ...], words: str) -> None:
+    ran = co(*arguments)
+
+    assert (ran.code, ran.out) == (2, "")
+    assert words in ran.err
+
+
+def test_the_doctor_looks_at_sources_too(co: Co, vault: Vault, handbook: Path) -> None:
+    co("add", str(handbook))
+    assert "ok  folder:handbook is as the index has it (notes: 3)" in co("doctor").out
+
+    (handbook / "zebras.txt").unlink()
+    assert "folder:handbook: files changed since the last sync: 1" in co("doctor").out
+    co("sync")
+    found = co("doctor").out
+    assert "notes that are kept though their files are gone: 1" in found
+    assert "cure: co refresh folder:handbook --drop-missing" in found
+    os.rename(handbook, handbook.parent / "away")
+    ran = co("doctor")
+    assert (ran.code, "folder:handbook is not there now" in ran.out) == (0, True)
+    assert "beside  folder:handbook (3 notes)" in co("status").out
+
+
+def test_a_ref_opens_only_what_is_indexed(co: Co, vault: Vault, handbook: Path) -> None:
+    """A file beside an added one, a hidden one and an ignored one are nobody's to read by a ref."""
+    (handbook / ".env").write_text("TOKEN=abc")
+    (handbook / ".git").mkdir()
+    (handbook / ".git" / "config").write_text("[secret]")
+    (handbook / ".gitignore").write_text("private.txt\n")
+    (handbook / "private.txt").write_text("my diary")
+    co("add", str(handbook))
+    for path in (".env", ".git/config", "private.txt", "../handbook/.env", "logo.png"):
+        for ref in (f"folder:handbook/{path}", str(handbook / path)):
+            ran = co("show", ref)
+            assert (ran.code, ran.out) == (2, ""), ref
+            assert ran.err.count("\n") == 1
+    co("remove", "handbook")
+    co("add", str(handbook / "zebras.txt"), "--name", "one")
+
+    assert co("show", "folder:one/zebras.txt").code == 0
+    assert co("show", "folder:one/keys.py").code == 2
+
+
+@pytest.mark.parametrize("path", ["/", "/proc", "/sys/kernel", "/dev"])
+def test_the_system_is_no_source(co: Co, vault: Vault, path: str) -> None:
+    ran = co("add", path)
+
+    assert (ran.code, ran.out) == (2, "")
+    assert "name the folders in it that hold your texts" in ran.err
+    assert co("sources").code == 1
+
+
+def test_what_we_keep_for_ourselves_is_not_searched(co: Co, vault: Vault, data_dir: Path) -> None:
+    co("remember", "Oaks live long.")
+    co("search", "my private question")
+    assert "keeps its own files" in co("add", str(data_dir)).err
+
+    co("add", str(data_dir.parent), "--name", "around")
+
+    assert not any(data_dir.name + "/" in ref for ref in refs(co, "my private question", "--source", "around"))
+
+
+def test_two_who_add_the_same_folder_at_once_add_it_once(co: Co, vault: Vault, handbook: Path) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        ran = list(pool.map(lambda _: co.process("add", str(handbook)), range(4)))
+
+    assert [one.code for one in ran] == [0, 0, 0, 0]
+    assert [row["source"] for row in co("sources", "--json").json] == ["folder:handbook"]
+
+
+def test_a_name_stays_until_the_source_is_removed(co: Co, vault: Vault, handbook: Path) -> None:
+    co("add", str(handbook))
+
+    ran = co("add", str(handbook), "--name", "other")
+
+    assert ran.code == 2
+    assert "`co remove folder:handbook` first, to call it 'other'" in ran.err
+
+
+def test_what_cannot_be_read_is_counted_the_same_everywhere(co: Co, vault: Vault, handbook: Path) -> None:
+    (handbook / "link.md").symlink_to(handbook / "zebras.txt")
+
+    added = co("add", str(handbook)).out
+    listed = co("sources", "--json").json[0]
+
+    assert "1 skipped" in added
+    assert (listed["skipped"], listed["binary"]) == (1, 1)
+    assert "link.md  (symbolic link, not followed)" in co("tree", "handbook").out
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT to send there")
+def test_a_first_add_that_is_stopped_leaves_nothing(co: Co, vault: Vault, tmp_path: Path, data_dir: Path) -> None:
+    many = tmp_path / "many"
+    many.mkdir()
+    for number in range(6_000):
+        (many / f"{number}.txt").write_text(f"File {number} says something of its own.")
+    adding = subprocess.Popen([sys.executable, "-m", "co_cli", "add", str(many)], cwd=co.folder)
+    while not Path(registry_file(str(data_dir))).exists():
+        assert adding.poll() is None
+        time.sleep(0.005)
+    adding.send_signal(signal.SIGINT)  # listed, and at work
+
+    assert adding.wait(60) == 130
+    assert co("sources").code == 1
