@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from co_cli.retrieval.reranker import Reranker
     from co_cli.sources.origin import Origin
 
+SMALL = 50
+"""Passages: in a smaller vault nothing is left out for being no nearer than unrelated texts; there is room for all."""
 LONGEST_EMBEDDED = 4_000
 """Characters of a query that are embedded; what follows hardly moves its vector."""
 
@@ -229,7 +231,8 @@ def _by_meaning(
 
         fused = by_rank(matches, candidates.near, docs, weights)
     else:
-        fused = fuse(matches, trust, cosines, docs, weights, space.noise if profile.noise else -1.0, sizes)
+        noise = space.noise if profile.noise and passages_searched >= SMALL else -1.0
+        fused = fuse(matches, trust, cosines, docs, weights, noise, sizes)
     terms: list[Term] = []
     evidence: dict[int, Evidence] = {}
     ranked, telling = fused, 0.0
