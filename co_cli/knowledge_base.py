@@ -157,6 +157,9 @@ class KnowledgeBase:
             with then as kb:
                 kb.sync()
                 found = kb._found(query, asked, reranker, started)
+            if self.index.beside:
+                others = ", ".join(origin.label for origin in self.index.beside)
+                problem = f"only the vault itself is known as it was then, not {others}"
         if problem:
             found = found._replace(degraded=[*found.degraded, problem])
         return self._tracked(found, track)

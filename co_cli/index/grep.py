@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from co_cli.errors import VaultError
 from co_cli.index.filters import fold, reach_of
 from co_cli.index.match import is_stop_word, read_query
 from co_cli.index.names import fold_name
@@ -19,8 +20,8 @@ from co_cli.sources.passages import passages_of
 from co_cli.sources.walking import entries_of, path_of, scan_origin
 from co_cli.values import Filters, Passage
 
-Successors = dict[str, tuple[str, float]]
-"""What a note is called that another one takes the place of: the ref of that one, and since when."""
+Successors = dict[tuple[str, str], tuple[str, float]]
+"""Where a note lies and what it is called, that another one takes the place of: the ref of that one, and since when."""
 
 
 class GrepMatch(NamedTuple):
@@ -68,7 +69,7 @@ def grep(
         count += 1
         created = note.created if note.created is not None else mtime
         for target in note.supersedes:
-            successors[fold_name(target)] = note.ref, max(created, note.valid[0] or 0.0)
+            successors[origins[place].root, fold_name(target)] = note.ref, max(created, note.valid[0] or 0.0)
         if (place, note.source) not in reach.parts or not admits(filters, note, created):
             continue
         around = " ".join((note.title, *note.aliases, *note.tags, note.description)).casefold()
@@ -91,8 +92,12 @@ def _notes(
     origins: Sequence[tuple[int, Origin]], exclude: Sequence[str], limit: int
 ) -> Iterator[tuple[int, Note, float]]:
     for place, origin in origins:
-        for note, mtime in read_origin(origin, exclude, limit):
-            yield place, note, mtime
+        try:
+            for note, mtime in read_origin(origin, exclude, limit):
+                yield place, note, mtime
+        except VaultError:
+            if place == 0:
+                raise  # the vault itself; any other may be on a drive that is not mounted
 
 
 def admits(filters: Filters, note: Note, created: float) -> bool:

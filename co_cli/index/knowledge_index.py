@@ -13,7 +13,7 @@ from co_cli.index.connection import Database, fetch
 from co_cli.index.reader import COUNTS, IndexReader
 from co_cli.index.vectors import SpaceState, any_waiting, space_state, waiting_by_space
 from co_cli.record import Record
-from co_cli.sources.walking import folders_of, scan_origin
+from co_cli.sources.walking import folders_of, scan_origin, would_list
 from co_cli.typed import whole
 from co_cli.values import SyncReport
 
@@ -233,7 +233,7 @@ class KnowledgeIndex(IndexReader):
 
     def of(self, origin: Origin, database: Database | None = None) -> KnowledgeIndex:
         """The index of an origin beside this one, or this one in another search.db."""
-        exclude = list(self._exclude)
+        exclude = [] if origin.tier else list(self._exclude)  # other people's vaults have rows of their own choosing
         # a vault in a folder is searched as the vault it is, and what we keep for ourselves is no document
         for ours in (self.root, os.path.realpath(os.path.dirname(self.rows.database.path))):
             if origin != self.origin and ours.startswith(origin.root.rstrip(os.sep) + os.sep):
@@ -303,6 +303,10 @@ class KnowledgeIndex(IndexReader):
     def listed(self) -> list[tuple[str, str]]:
         """Every file, and what is to be said about it: why it is not indexed, that it is missing, or nothing."""
         return [*((path, said) for path, said in self._select(LISTED)), *self.odd()]
+
+    def opens(self, path: str) -> bool:
+        """Is this a file that a sync would look at? Nothing else may be opened by a ref."""
+        return would_list(self.origin, path, self._exclude)
 
     def odd(self) -> list[tuple[str, str]]:
         """What lies there and cannot be read at all, such as links: by a walk, for no row tells of it."""

@@ -27,12 +27,18 @@ select docs.id, docs.created, docs.valid_from, docs.valid_until, (
     cross join supersessions on supersessions.vault_id = names.vault_id and supersessions.name = names.name
     cross join docs as newer on newer.id = supersessions.doc_id
     where names.doc_id = docs.id and newer.id <> docs.id and max(newer.created, coalesce(newer.valid_from, 0)) <= :now
+        and not exists (  -- of two that supersede each other, the newer one holds
+            select 1 from names as theirs
+            cross join supersessions as back on back.vault_id = theirs.vault_id and back.name = theirs.name
+            where theirs.doc_id = newer.id and back.doc_id = docs.id
+                and (docs.created, docs.id) > (newer.created, newer.id)
+        )
     order by newer.created desc limit 1
 ), docs.superseded_by, docs.vault_id
 from docs where docs.id in (select value from json_each(:ids))
 """
 CREATED = """
-select max(newer.created, coalesce(newer.valid_from, 0)), newer.ref
+select max(newer.created, coalesce(newer.valid_from, 0)), newer.ref, newer.id
 from names cross join docs as newer on newer.id = names.doc_id
 where names.vault_id = :vault and names.name = :name limit 1
 """
@@ -61,7 +67,8 @@ def standings(connection: apsw.Connection, doc_ids: Sequence[int], now: float) -
     for doc, created, first, last, newer, named, vault in fetch(connection, STANDINGS, {"ids": ids, "now": now}):
         if newer is None and named is not None:
             rows = fetch(connection, CREATED, {"vault": vault, "name": fold_name(named)})
-            since, newer = rows[0] if rows else (now, named)  # a note that is not here may still have taken its place
-            newer = newer if since <= now else None
+            # a note that is not here may still have taken its place; one that names itself means nothing
+            since, newer, which = rows[0] if rows else (now, named, None)
+            newer = newer if since <= now and which != doc else None
         found[doc] = Standing(created, first, last, newer)
     return found

@@ -192,7 +192,7 @@ def _finish(
             if is_listed(database.origin.root, path, scan.excluded):
                 back.add(path)  # another process may have indexed it since we looked
                 connection.execute(PUT_UNLISTED, {"vault": vault, "path": path})
-            elif keep_missing and path not in moved:
+            elif keep_missing and path not in moved and not os.path.lexists(os.path.join(database.origin.root, path)):
                 if mark_missing(connection, vault, path, now_ns / 1e9):
                     removed.append(path)
             elif drop_file(connection, vault, path):

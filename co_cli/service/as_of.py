@@ -6,23 +6,27 @@ vault or its repository is touched. The last few moments asked for are kept.
 
 from __future__ import annotations
 
-import io
 import os
 import shutil
-import tarfile
+import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from co_cli.notes.files import locked
 from co_cli.service.git import GitError, in_repository, run_git
 from co_cli.sources.origin import THE_VAULT
+from co_cli.sources.walking import IGNORE_FILE
 
 if TYPE_CHECKING:
     from co_cli.settings import Settings
 
 FOLDER = "as-of"
 KEPT = 5
+IN_USE = 3_600.0
+"""Seconds: what was asked for more recently may be in somebody's hands."""
 SECONDS = 30.0
 LARGEST = 500_000_000
+LONGEST_HEAD = 200
+"""Bytes: `HASH blob SIZE`, as `git cat-file` begins each file."""
 
 
 class Then(NamedTuple):
@@ -42,24 +46,51 @@ def vault_as_of(settings: Settings, root: str, moment: float) -> tuple[Then | No
         commit, _, committed = run_git(root, last).decode().strip().partition(" ")
         if not commit:
             return None, None
-        folder = os.path.join(settings.data_dir, FOLDER, commit)
+        tree = run_git(root, ["rev-parse", "--verify", "--end-of-options", f"{commit}:./"]).decode().strip()
+        folder = os.path.join(settings.data_dir, FOLDER, tree)  # the files alone: another vault has another tree
         if not os.path.isdir(folder):
-            _write(folder, run_git(root, ["archive", "--format=tar", commit], SECONDS), float(committed))
-    except GitError as error:
+            _write(folder, _notes_of(root, tree), float(committed))
+        os.utime(folder)
+    except (GitError, OSError) as error:
         return None, f"the files as they were then could not be read: {error}"
-    os.utime(folder)
     origins = {**settings.origins, "vault": f"commit {commit[:12]}"}
     data = os.path.join(settings.data_dir, FOLDER)
     return Then(settings._replace(vault=folder, data_dir=data, origins=origins), commit), None
 
 
-def _write(folder: str, archive: bytes, committed: float) -> None:
+def _notes_of(root: str, tree: str) -> dict[str, bytes]:
+    """The notes of a tree, and what says which of them are left out. As they are stored: no filter of anybody runs."""
+    wanted: dict[str, str] = {}
+    total = 0
+    for line in run_git(root, ["ls-tree", "-r", "-z", "-l", "--full-tree", tree], SECONDS).split(b"\0"):
+        about, _, name = line.decode("utf-8", "surrogateescape").partition("\t")
+        mode, kind, blob, size = (*about.split(), "", "", "", "")[:4]
+        parts = name.split("/")
+        if kind != "blob" or mode == "120000" or {"", ".", "..", ".git"} & set(parts):
+            continue
+        if THE_VAULT.wants(parts[-1]) or name == IGNORE_FILE:
+            wanted[name] = blob
+            total += int(size)
+    if total > LARGEST:
+        raise GitError(f"{total:,} bytes are more than is unpacked")
+    asked = "".join(f"{blob}\n" for blob in wanted.values()).encode()
+    printed = run_git(root, ["cat-file", "--batch"], SECONDS, asked) if wanted else b""
+    found: dict[str, bytes] = {}
+    place = 0
+    for name in wanted:
+        head = printed[place : place + LONGEST_HEAD].partition(b"\n")[0]
+        size = int(head.split()[2])
+        place += len(head) + 1
+        found[name] = printed[place : place + size]
+        place += size + 1
+    return found
+
+
+def _write(folder: str, notes: dict[str, bytes], committed: float) -> None:
     """The notes of a commit into a folder that is there only when it is complete.
 
     A note that has no date of its own counts from the commit.
     """
-    if len(archive) > LARGEST:
-        raise GitError(f"{len(archive):,} bytes are more than is unpacked")
     parent = os.path.dirname(folder)
     os.makedirs(parent, exist_ok=True)
     with locked(parent):
@@ -68,17 +99,14 @@ def _write(folder: str, archive: bytes, committed: float) -> None:
         half = f"{folder}.half"
         shutil.rmtree(half, ignore_errors=True)
         os.makedirs(half)
-        with tarfile.open(fileobj=io.BytesIO(archive)) as packed:
-            for member in packed:
-                parts = member.name.split("/")
-                note = packed.extractfile(member) if member.isfile() and THE_VAULT.wants(parts[-1]) else None
-                if note is not None and not {"", ".", ".."} & set(parts):
-                    path = os.path.join(half, *parts)
-                    os.makedirs(os.path.dirname(path), exist_ok=True)
-                    with open(path, "wb") as file:
-                        file.write(note.read())
-                    os.utime(path, (committed, committed))
+        for name, data in notes.items():
+            path = os.path.join(half, *name.split("/"))
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "wb") as file:
+                file.write(data)
+            os.utime(path, (committed, committed))
         os.rename(half, folder)
         folders = [entry for entry in os.scandir(parent) if entry.is_dir()]
         for entry in sorted(folders, key=lambda entry: entry.stat().st_mtime)[:-KEPT]:
-            shutil.rmtree(entry.path, ignore_errors=True)
+            if entry.stat().st_mtime < time.time() - IN_USE:
+                shutil.rmtree(entry.path, ignore_errors=True)

@@ -36,8 +36,8 @@ def in_repository(folder: str) -> bool:
         folder = parent
 
 
-def run_git(root: str, arguments: list[str], seconds: float = SECONDS) -> bytes:
-    """What git prints. Raises GitError."""
+def run_git(root: str, arguments: list[str], seconds: float = SECONDS, given: bytes = b"") -> bytes:
+    """What git prints; `given` is its standard input. Raises GitError."""
     environment = {name: value for name, value in os.environ.items() if name not in ELSEWHERE}
     environment |= {"LC_ALL": "C.UTF-8", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}
     try:
@@ -45,7 +45,7 @@ def run_git(root: str, arguments: list[str], seconds: float = SECONDS) -> bytes:
             ["git", *OPTIONS, *arguments],
             cwd=root,
             env=environment,
-            stdin=subprocess.DEVNULL,
+            input=given,
             capture_output=True,
             timeout=seconds,
             check=False,

@@ -94,13 +94,14 @@ class Origins:
             made.append(origin._replace(name=_name(name, origin, {one.name for one in mine})))
             return [*entries, Added(self._vault, made[0], moment_text(time.time()))]
 
-        change_registry(self._data_dir, put)
-        if known:
-            return self._add_again(known[0], name, on_conflict, progress)
         try:
+            change_registry(self._data_dir, put)
+            if known:
+                return self._add_again(known[0], name, on_conflict, progress)
             report = self._index.of(made[0]).sync(progress)
         except BaseException:  # Ctrl-C too: who stops it does not want it, or not now
-            self.remove(made[0].label)
+            if made and any(entry.origin == made[0] for entry in self.entries()):
+                self.remove(made[0].label)
             raise
         return SourceReceipt(made[0].label, origin.path, "created", _summary(report), report)
 

@@ -44,9 +44,9 @@ def resolve_anywhere(
     """The origin that a note is of, the vault first, and its path there."""
     asked = without_lines(ref.strip())
     for origin in beside:
-        path = _path_in(origin, asked)
+        path = _path_in(origin, asked, store.root)
         if path is not None:
-            if _is_file(origin, path):
+            if _is_file(origin, path, index):
                 return origin, path
             if not os.path.isdir(origin.root):
                 raise NoteFileError(f"{origin.label} is not there now: {origin.path}; is it mounted?")
@@ -63,28 +63,31 @@ def resolve_anywhere(
     except UnknownRefError:
         for origin in beside:  # a ref that names no tier may be of any of them
             path = path_of(asked) if origin.tier else None
-            if path is not None and _is_file(origin, path):
+            if path is not None and _is_file(origin, path, index):
                 return origin, path
         raise
 
 
-def _path_in(origin: Origin, asked: str) -> str | None:
-    """What a ref or a path means inside an origin; None if it is of another one."""
+def _path_in(origin: Origin, asked: str, vault: str) -> str | None:
+    """What a ref or a path means inside an origin; None if it is of another one, or of the vault."""
     head = f"{origin.tier}:" if origin.tier else f"{origin.label}/"
     if asked.startswith(head) and len(asked) > len(head):
         rest = asked[len(head) :]
         return kind_of(origin).path(origin, rest)
     if os.path.isabs(asked) or os.path.isfile(asked):
+        if os.path.realpath(asked).startswith(vault + os.sep):
+            return None
         inside = os.path.relpath(os.path.realpath(asked), origin.root).replace(os.sep, "/")
         if not inside.startswith("..") and (not origin.only or inside == origin.only):
             return inside
     return None
 
 
-def _is_file(origin: Origin, path: str) -> bool:
+def _is_file(origin: Origin, path: str, index: KnowledgeIndex | None) -> bool:
     """One that a walk would list: hidden and excluded files are nobody's to open by a ref."""
     try:
-        return NoteStore(origin.root).exists(path) and would_list(origin, path)
+        listed = index.of(origin).opens(path) if index else would_list(origin, path)
+        return listed and NoteStore(origin.root).exists(path)
     except VaultError:
         return False
 

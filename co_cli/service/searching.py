@@ -170,14 +170,15 @@ def _search(
         there = {candidate.doc_id for candidate in ranked}
         called = [one for one in called if one.doc_id in there]
     left: list[Left] = []
-    if profile.tier and index.tiers and ranked:
-        from co_cli.retrieval.tier import nearer_first  # few searches span several vaults
-
-        ranked = nearer_first(ranked, index.tiers_of(_notes(ranked)), index.tiers.values, index.tiers.own)
     if profile.validity and ranked:
         at = now if then is None else min(now, then)
         standings = index.standings(_notes(ranked), filters, at)
         ranked, left = holding(ranked, standings, at, filters.outdated, fading=at == now)
+    tiers = index.tiers
+    if profile.tier and tiers and ranked:
+        from co_cli.retrieval.tier import nearer_first  # few searches span several vaults
+
+        ranked = nearer_first(ranked, index.tiers_of(_notes(ranked)), tiers.values, tiers.own)
     chosen = one_a_note(ranked, limit, profile.diversify)
     hits = _hits(index, words, query, chosen)
     if index.unread and not hits:
@@ -312,7 +313,8 @@ def search_files(
     words = read_query(query).words or (query.strip(),)
     matches, count, successors = grep(origins, query, filters, exclude, largest) if query.strip() else ([], 0, {})
     if not filters.outdated:
-        matches = [match for match in matches if _holds(match, successors, filters.as_of or time.time())]
+        now = time.time() if filters.as_of is None else filters.as_of
+        matches = [match for match in matches if _holds(match, successors, now)]
     hits: list[Hit] = []
     for match in matches[:limit]:
         snippet = around(match.passage.text, words)
@@ -341,7 +343,8 @@ def _holds(match: GrepMatch, successors: Successors, now: float) -> bool:
     from co_cli.index.rows import names_of
     from co_cli.index.standing import Standing
 
-    newer = [successors[name] for name in names_of(match.note) if name in successors]
+    keys = [(match.origin.root, name) for name in names_of(match.note)]
+    newer = [successors[key] for key in keys if key in successors]
     by = next((ref for ref, since in newer if since <= now and ref != match.note.ref), match.note.superseded_by)
     return strength(Standing(match.created, *match.note.valid, by), now) > 0
 

@@ -6,6 +6,8 @@ and by what ref that is opened. Each kind is one file; the vault's own stands he
 
 from __future__ import annotations
 
+import os
+
 from co_cli.record import Record
 
 TYPE_CHECKING = False
@@ -79,7 +81,7 @@ class Origin(Record):
     @property
     def path(self) -> str:
         """What was added."""
-        return f"{self.root.rstrip('/')}/{self.only}" if self.only else self.root
+        return os.path.join(self.root, self.only) if self.only else self.root
 
     @property
     def label(self) -> str:

@@ -256,7 +256,7 @@ def would_list(origin: Origin, path: str, exclude: Sequence[str] = ()) -> bool:
 
 def is_listed(root: str, path: str, excluded: Excluded | None) -> bool:
     """Would a scan list this path now?"""
-    full = os.path.join(root, path)
+    full = os.path.join(root, *path.split("/"))
     if os.path.realpath(full) != full or not os.path.isfile(full):
         return False
     parts = path.split("/")

@@ -439,3 +439,28 @@ def test_a_first_add_that_is_stopped_leaves_nothing(co: Co, vault: Vault, tmp_pa
 
     assert adding.wait(60) == 130
     assert co("sources").code == 1
+
+
+def test_what_becomes_ignored_is_forgotten_and_not_missing(co: Co, vault: Vault, handbook: Path) -> None:
+    co("add", str(handbook))
+    (handbook / ".coignore").write_text("zebras.txt\n")
+
+    assert not any("zebras" in ref for ref in refs(co, "zebras stripes"))
+
+
+def test_a_note_of_a_vault_in_an_added_folder_is_the_vaults(co: Co, vault: Vault) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    co("add", str(vault.root.parent), "--name", "around")
+
+    assert co("show", str(vault.path("memories/oak.md")), "--json").json["ref"] == "memory:oak"
+    assert co("edit", "memory:oak", "--tag", "tree").out == "updated memory:oak\n"
+
+
+def test_without_an_index_a_folder_that_is_not_there_does_not_stop_the_files(
+    co: Co, vault: Vault, handbook: Path
+) -> None:
+    vault.write("memories/zebra.md", "A zebra was seen.")
+    co("add", str(handbook))
+    os.rename(handbook, handbook.parent / "away")
+
+    assert refs(co, "zebra", "--backend", "grep") == ["memory:zebra"]

@@ -208,3 +208,23 @@ def test_a_clone_cannot_lead_out_of_itself_with_a_link(co: Co, project: Path, tm
         assert (ran.code, ran.out) == (2, "")
         assert "is a link that leads out of the project" in ran.err
     assert outside.notes() == ["memories/zebra.md"]
+
+
+def test_a_note_that_no_longer_holds_does_not_hide_the_same_one_of_another_tier(
+    co: Co, three: dict[str, Vault]
+) -> None:
+    three["user"].write("memories/deploy.md", "---\nvalid_until: 2020-01-01\n---\nDeploys are on Monday.")
+    three["project"].write("memories/deploy.md", "Deploys are on Tuesday.")
+
+    assert refs(co, "when are deploys")[0] == "memory:deploy"
+
+
+def test_a_project_does_not_choose_what_of_your_own_vault_is_indexed(
+    co: Co, three: dict[str, Vault], project: Path, monkeypatch: pytest.MonkeyPatch, home: Path
+) -> None:
+    three["user"].write("drafts/idea.md", "A draft about kites.")
+    (project / ".co-cli" / "settings.toml").write_text('exclude = ["drafts/"]\n')
+    co("sync")
+    monkeypatch.chdir(home)
+
+    assert [ref.split("#")[0] for ref in refs(co, "kites", "--no-sync")][:1] == ["article:/drafts/idea"]

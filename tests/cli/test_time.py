@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -160,3 +161,34 @@ def test_who_opens_an_outdated_note_is_told(co: Co, moved: Vault) -> None:
 
     assert "note: superseded by memory:third" in co("show", "memory:second").out
     assert co("show", "memory:third", "--json").json["outdated"] is None
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_a_repository_cannot_run_anything_when_it_is_asked_as_of(co: Co, kept_in_git: Vault, tmp_path: Path) -> None:
+    (kept_in_git.root.parent / ".gitattributes").write_text("*.md filter=x\n")
+    git = ["git", "-C", str(kept_in_git.root), "config"]
+    subprocess.run([*git, "filter.x.smudge", f"touch {tmp_path / 'RAN'}; cat"], check=True)
+
+    assert "Lisbon" in co("search", "where is the office", "--as-of", "2024-06-01").out
+    assert not (tmp_path / "RAN").exists()
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_as_of_keeps_what_is_excluded_out(co: Co, kept_in_git: Vault) -> None:
+    identity = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+    when = {"GIT_AUTHOR_DATE": "2026-01-01T12:00:00Z", "GIT_COMMITTER_DATE": "2026-01-01T12:00:00Z"}
+    kept_in_git.write(".coignore", "private/\n")
+    kept_in_git.write("private/diary.md", "The office diary.")
+    for arguments in (("add", "-A"), ("commit", "-qm", "third")):
+        command = ["git", *identity, *arguments]
+        subprocess.run(command, cwd=kept_in_git.root, env={**os.environ, **when}, check=True)
+
+    assert not any("diary" in ref for ref in refs(co, "office diary", "--as-of", "2026-06-01"))
+
+
+def test_of_two_notes_that_supersede_each_other_the_newer_one_holds(co: Co, vault: Vault) -> None:
+    note(vault, "a", "The door code is 1111.", created="2024-01-01", supersedes="memory:b")
+    note(vault, "b", "The door code is 2222.", created="2025-01-01", supersedes="memory:a")
+    note(vault, "c", "The gate code is 3333.", created="2025-01-01", superseded_by="memory:c")
+
+    assert set(refs(co, "code")) == {"memory:b", "memory:c"}
