@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from co_cli.retrieval.reranker import Reranker
     from co_cli.sources.origin import Origin
 
-SMALL = 50
-"""Passages: in a smaller vault nothing is left out for being no nearer than unrelated texts; there is room for all."""
 LONGEST_EMBEDDED = 4_000
 """Characters of a query that are embedded; what follows hardly moves its vector."""
 
@@ -232,7 +230,7 @@ def _by_meaning(
 
         fused = by_rank(matches, candidates.near, docs, weights)
     else:
-        noise = space.noise if profile.noise and passages_searched >= SMALL else -1.0
+        noise = space.noise if profile.noise else -1.0
         fused = fuse(matches, trust, cosines, docs, weights, noise, sizes)
     terms: list[Term] = []
     evidence: dict[int, Evidence] = {}
