@@ -425,9 +425,9 @@ class KnowledgeBase:
         return note
 
     def file_of(self, ref: str) -> str:
-        """Where the file of a note is."""
-        origin, note = self._open(ref)
-        return os.path.join(origin.root, *note.path.split("/"))
+        """Where the file of a note is. It is not read."""
+        origin, path = self._locate(ref)
+        return os.path.join(origin.root, *path.split("/"))
 
     def outdated(self, note: Note) -> str | None:
         """Why a note does not hold now, such as `superseded by memory:new`; None if it does."""
@@ -442,19 +442,26 @@ class KnowledgeBase:
 
     def links(self, ref: str) -> tuple[list[Link], list[Backlink]]:
         """What a note links to, and which notes link to it. Obsidian's rules say which note a link means."""
-        origin, note = self._open(ref)
-        return self.index.of(origin).links(note.path)
+        origin, path = self._locate(ref)
+        return self.index.of(origin).links(path)
 
-    def _open(self, ref: str) -> tuple[Origin, Note]:
-        from co_cli.notes.note import NotTextError
-        from co_cli.notes.store import NoteStore
+    def _locate(self, ref: str) -> tuple[Origin, str]:
+        """The origin that a note is of, and its path there."""
         from co_cli.service.resolving import resolve_anywhere
 
         if ref.startswith("skill:"):
             skill = self.skills.find(ref)
+            return skill.origin, skill.inside
+        return resolve_anywhere(ref, self.store, self._working_index(), self.index.beside)
+
+    def _open(self, ref: str) -> tuple[Origin, Note]:
+        from co_cli.notes.note import NotTextError
+        from co_cli.notes.store import NoteStore
+
+        if ref.startswith("skill:"):
+            skill = self.skills.find(ref)
             return skill.origin, self.skills.open(skill).note
-        index = self._working_index()
-        origin, path = resolve_anywhere(ref, self.store, index, self.index.beside)
+        origin, path = self._locate(ref)
         try:
             return origin, kind_of(origin).read(origin, path, NoteStore(origin.root).read(path))
         except NotTextError as error:

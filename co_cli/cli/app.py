@@ -103,6 +103,9 @@ def main(arguments: Sequence[str] | None = None, last: bool = False) -> int:
         sys.stdout = None  # type: ignore[assignment]  # it cannot be flushed at the end either
         return _complain(f"the output cannot be written: {error.strerror}", 3)
     except KeyboardInterrupt:
+        from co_cli.notes.files import discard_unfinished
+
+        discard_unfinished()
         return _complain("stopped; what was done so far is kept", 130)
 
 

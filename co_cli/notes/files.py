@@ -15,11 +15,14 @@ from collections.abc import Generator
 TEMPORARY = ".co-tmp-"
 STALE_AFTER = 3600.0
 
+_unfinished: set[str] = set()
+
 
 def create_exclusively(path: str, data: bytes) -> bool:
     """Write a new file; False if the name is taken, which it may become at any moment until now."""
-    temporary = _write_temporary(path, data)
+    temporary = _temporary_beside(path)
     try:
+        _write(temporary, data)
         if os.name == "nt":
             os.rename(temporary, path)  # refuses an existing name there
         else:
@@ -27,23 +30,21 @@ def create_exclusively(path: str, data: bytes) -> bool:
     except FileExistsError:
         return False
     finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
+        _discard(temporary)
     sync_folder(os.path.dirname(path))
     return True
 
 
 def replace(path: str, data: bytes) -> None:
     """Write over an existing file, keeping its permissions."""
-    temporary = _write_temporary(path, data)
+    temporary = _temporary_beside(path)
     try:
+        _write(temporary, data)
         with contextlib.suppress(OSError):
             os.chmod(temporary, os.stat(path).st_mode & 0o7777)
         os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
+    finally:
+        _discard(temporary)
     sync_folder(os.path.dirname(path))
 
 
@@ -59,6 +60,12 @@ def sync_folder(folder: str) -> None:
             raise
     finally:
         os.close(handle)
+
+
+def discard_unfinished() -> None:
+    """Remove the temporary files of writes that Ctrl-C stopped: it may strike even while one is being removed."""
+    for temporary in list(_unfinished):
+        _discard(temporary)
 
 
 def sweep_temporary(folder: str, now: float | None = None) -> list[str]:
@@ -122,20 +129,25 @@ def _link(temporary: str, path: str) -> None:
         os.replace(temporary, path)
 
 
-def _write_temporary(path: str, data: bytes) -> str:
+def _temporary_beside(path: str) -> str:
     name = f"{TEMPORARY}{os.getpid():x}-{time.monotonic_ns():x}-{os.urandom(3).hex()}"
     temporary = os.path.join(os.path.dirname(path), name)
+    _unfinished.add(temporary)
+    return temporary
+
+
+def _write(temporary: str, data: bytes) -> None:
     handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), 0o666)
     try:
-        try:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(handle, view) :]
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
-    return temporary
+        view = memoryview(data)
+        while view:
+            view = view[os.write(handle, view) :]
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _discard(temporary: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(temporary)
+    _unfinished.discard(temporary)

@@ -159,6 +159,9 @@ class Origins:
         skipped = len(self._index.reported()[0]) + len(self._index.odd())
         for number, (source, notes) in enumerate(own.items()):
             rows.append(SourceState(source, self._vault, notes, 0, 0, skipped if number == 0 else 0, 0, synced, True))
+        pages = len(self._index.field_values("source_url"))
+        if pages:  # they are articles, and counted there too
+            rows.append(SourceState("url", self._vault, pages, 0, 0, 0, 0, synced, True))
         tiers = [origin for origin in self._index.beside if origin.tier]
         for origin in [*tiers, *(entry.origin for entry in self.entries())]:
             index = self._index.of(origin)

@@ -23,12 +23,3 @@ def record_sync(activity: Activity, index: KnowledgeIndex, report: SyncReport, s
             return
         everything = None if saved else lambda: heads_of(index.rows, index.root)
         activity.indexed(heads, report.moved, report.removed, root=index.root, saved=saved, everything=everything)
-    origins = {origin.label: origin for origin in index.beside}
-    for label, seen in report.beside:
-        if label in origins:
-            record_sync(activity, index.of(origins[label]), seen)
-
-
-def record_save(activity: Activity, index: KnowledgeIndex, path: str) -> None:
-    """A note that we wrote ourselves; `path` is inside the vault."""
-    record_sync(activity, index, SyncReport([], [path], [], [], 0, [], []), saved=True)

@@ -12,7 +12,8 @@ from co_cli.activity import Activity
 from co_cli.activity.database import ActivityDatabase
 from co_cli.activity.versions import Head, known, put_everything, put_heads, vault_id, versions, went
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.recording import record_save, record_sync
+from co_cli.service.recording import record_sync
+from co_cli.values import SyncReport
 from tests.vault import Vault
 
 ROOT = "/vault"
@@ -156,7 +157,7 @@ def test_syncs_and_saves_are_written_down_with_the_hash_of_the_file(
     vault.path("memories/oak.md").rename(vault.path("memories/old-oak.md"))
     sync(kb, activity)
     saved = kb.remember("Elms fall ill.", title="Elm")
-    record_save(activity, kb.index, "memories/elm.md")
+    record_sync(activity, kb.index, SyncReport([], ["memories/elm.md"], [], [], 0, [], []), saved=True)
     vault.delete("memories/old-oak.md")
     sync(kb, activity)
 

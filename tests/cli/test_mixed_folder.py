@@ -9,6 +9,10 @@ from tests.command import Co
 from tests.sources.mixed_folder import BINARY, IGNORED, INDEXED, SKIPPED, delete_some, edit_some, make_mixed_folder
 
 
+def row_paths(row: dict[str, Any]) -> set[str]:
+    return {*row["added"], *(one["path"] for one in row["skipped"])}
+
+
 def of(manifest: dict[str, Any], outcome: str) -> set[str]:
     return {path for path, expected in manifest.items() if expected.outcome.split(":")[0] == outcome}
 
@@ -21,6 +25,8 @@ def test_two_thousand_mixed_files(co: Co, tmp_path: Path) -> None:
 
     assert ran.code == 0
     assert all(line.startswith("adding ") for line in ran.err.splitlines())
+    added = co("tree", "mixed", "--json").json[0]["files"]
+    assert len(added) == len(row_paths(ran.json[0]))  # the summary leaves nothing out
     (row,) = ran.json
     skipped = {one["path"]: one["reason"] for one in row["skipped"]}
     assert set(row["added"]) == of(manifest, INDEXED)

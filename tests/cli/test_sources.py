@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from co_cli.knowledge_base import KnowledgeBase
 from co_cli.sources.registry import registry_file
 from tests.command import Co
 from tests.vault import Vault
@@ -464,3 +465,30 @@ def test_without_an_index_a_folder_that_is_not_there_does_not_stop_the_files(
     os.rename(handbook, handbook.parent / "away")
 
     assert refs(co, "zebra", "--backend", "grep") == ["memory:zebra"]
+
+
+def test_a_refresh_embeds_only_what_changed(co: Co, vault: Vault, handbook: Path, data_dir: Path) -> None:
+    def embedded() -> int:
+        with KnowledgeBase.open(vault.root, data_dir) as kb:
+            return kb.index.meaning().cache.misses
+
+    co("add", str(handbook))
+    before = embedded()
+    (handbook / "zebras.txt").write_text("Zebras bray at night.\n")
+    os.rename(handbook / "keys.py", handbook / "guides" / "keys.py")
+    co("refresh", "handbook")
+
+    assert before == 3
+    assert embedded() == before + 1
+
+
+def test_where_a_document_is_and_what_links_to_it_is_told_without_reading_it(
+    vault: Vault, data_dir: Path, handbook: Path
+) -> None:
+    """Reading a PDF takes its time."""
+    with KnowledgeBase.open(vault.root, data_dir) as kb:
+        kb.add_source(str(handbook))
+        (handbook / "zebras.txt").write_bytes(b"\0 nothing that could be read")
+
+        assert kb.file_of("folder:handbook/zebras.txt") == str(handbook / "zebras.txt")
+        assert kb.links("folder:handbook/zebras.txt") == ([], [])

@@ -1,0 +1,67 @@
+"""Ctrl-C at every line of a write: the note is the old one or the new one, and nothing else is left."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from co_cli.notes import files
+
+OLD, NEW = b"Oaks live long.", b"Oaks live very long."
+
+
+class CtrlC:
+    """Strikes at the n-th line that runs in `files`."""
+
+    def __init__(self, line: int) -> None:
+        self.left = line
+
+    def __call__(self, frame: FrameType, event: str, argument: Any) -> CtrlC | None:
+        if frame.f_code.co_filename != files.__file__:
+            return None
+        if event == "line":
+            self.left -= 1
+            if self.left == 0:
+                raise KeyboardInterrupt
+        return self
+
+    def during(self, write: Callable[[], object]) -> bool:
+        """Whether it struck."""
+        before = sys.gettrace()
+        sys.settrace(self)
+        try:
+            write()
+        except KeyboardInterrupt:
+            return True
+        finally:
+            sys.settrace(before)
+        return False
+
+
+@pytest.mark.parametrize("write", [files.replace, files.create_exclusively])
+def test_wherever_ctrl_c_strikes_no_temporary_file_is_left(
+    tmp_path: Path, write: Callable[[str, bytes], object]
+) -> None:
+    folder = tmp_path / "memories"
+    folder.mkdir()
+    path, line, struck = folder / "oak.md", 0, True
+    while struck:
+        line += 1
+        for name in os.listdir(folder):
+            os.unlink(folder / name)
+        if write is files.replace:
+            path.write_bytes(OLD)
+
+        struck = CtrlC(line).during(lambda: write(str(path), NEW))
+        files.discard_unfinished()
+
+        assert set(os.listdir(folder)) <= {"oak.md"}
+        assert not path.exists() or path.read_bytes() in (OLD, NEW)
+    assert line > 15
+    assert path.read_bytes() == NEW
