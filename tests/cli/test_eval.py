@@ -110,9 +110,8 @@ def test_a_ranking_is_written_for_other_scorers(co: Co, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not SETS.is_dir(), reason=f"the public question sets and their score.py are not in {SETS}")
-@pytest.mark.parametrize("name", ["anthropic_docs", "realmem_one"])
-def test_another_scorer_gives_the_products_ranking_the_same_figures(co: Co, tmp_path: Path, name: str) -> None:
-    run = tmp_path / "run.tsv"
+def test_another_scorer_gives_the_products_ranking_the_same_figures(co: Co, tmp_path: Path) -> None:
+    name, run = "realmem_one", tmp_path / "run.tsv"  # it has groups, and questions that know only what was before them
 
     [ours, *_] = co("eval", str(SETS / name), "--method", "co", "--run", str(run), "--json").json
     theirs = subprocess.run(

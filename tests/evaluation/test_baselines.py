@@ -42,7 +42,7 @@ def refs(desk: Desk, name: str, text: str) -> list[str]:
 
 
 def test_grep_is_the_grep_of_the_product(sample: Desk, questions: list[str]) -> None:
-    for question in questions:
+    for question in questions[:20]:
         product = [hit.score for hit in sample.kb.search(question, backend="grep").hits]
         ours = [round(score, 4) for _, score in BASELINES["grep"](sample, question, 10)]
         assert ours == product, question

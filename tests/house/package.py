@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ ROOT = Path(co_cli.__file__).parent
 REPOSITORY = ROOT.parent
 
 
+@functools.cache
 def modules() -> dict[str, Path]:
     """Every module of co_cli by its dotted name."""
     found: dict[str, Path] = {}

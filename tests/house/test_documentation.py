@@ -20,6 +20,12 @@ from tests.house.package import REPOSITORY
 README = REPOSITORY / "README.md"
 REFERENCE = REPOSITORY / "docs" / "reference"
 BLOCK = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+ONE_AFTER_THE_OTHER = """
+import sys
+for block in sys.argv[1:]:
+    print(block, file=sys.stderr)
+    exec(compile(block, "<the example above>", "exec"), {"__name__": "__main__"})
+"""
 
 pytestmark = pytest.mark.skipif(not README.exists(), reason="an installed package has no docs beside it")
 
@@ -105,6 +111,12 @@ def test_the_console_examples_of_a_page_run(page: Path, co: Co, monkeypatch: pyt
 def test_the_python_examples_of_a_page_run(page: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OLLAMA_BASE_URL", "http://127.0.0.1:9/v1")  # an agent is made, and never asked
     (home / "notes").mkdir()
-    for block in blocks(page, "python"):
-        ran = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True, check=False, cwd=home)
-        assert ran.returncode == 0, f"{block}\n{ran.stderr}"
+    if examples := blocks(page, "python"):
+        ran = subprocess.run(
+            [sys.executable, "-c", ONE_AFTER_THE_OTHER, *examples],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=home,
+        )
+        assert ran.returncode == 0, ran.stderr

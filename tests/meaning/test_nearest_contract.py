@@ -76,12 +76,29 @@ class Ways:
         return {places[neighbour.passage_id]: neighbour.cosine for neighbour in found}  # type: ignore[misc]
 
 
-@pytest.fixture(params=["vec0", "plain", "numpy"])
-def ways(request: pytest.FixtureRequest, data_dir: Path) -> Iterator[Ways]:
+@pytest.fixture(scope="module", params=["vec0", "plain", "numpy"])
+def way(request: pytest.FixtureRequest) -> str:
     if request.param != "plain" and vector_extension() is None:
         pytest.skip("sqlite-vec is not installed: pip install sqlite-vec")
-    opened = Ways(data_dir, request.param)
+    return str(request.param)
+
+
+@pytest.fixture
+def ways(way: str, data_dir: Path) -> Iterator[Ways]:
+    opened = Ways(data_dir, way)
     yield opened
+    opened.database.close()
+
+
+@pytest.fixture(scope="module")
+def kept(way: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Ways, KnowledgeIndex]]:
+    """A vault of 150 notes for those who only ask."""
+    folder = tmp_path_factory.mktemp("kept")
+    write_corpus(str(folder / "vault"), 150)
+    opened = Ways(folder, way)
+    index = opened.index(folder / "vault")
+    index.sync()
+    yield opened, index
     opened.database.close()
 
 
@@ -117,21 +134,17 @@ def test_each_way_is_what_it_says(ways: Ways, vault: Vault) -> None:
         assert is_vec0(connection, "docs_vec") is (ways.way != "plain")
 
 
-def test_every_passage_is_found_with_its_exact_cosine(ways: Ways, vault: Vault) -> None:
-    write_corpus(str(vault.root), 120)
-    index = ways.index(vault.root)
-    index.sync()
+def test_every_passage_is_found_with_its_exact_cosine(kept: tuple[Ways, KnowledgeIndex]) -> None:
+    ways, index = kept
 
     found = ways.nearest(index)
 
-    assert len(found) > 120
+    assert len(found) > 150
     assert found == pytest.approx(expected(index), abs=1e-4)
 
 
-def test_a_limit_keeps_the_best(ways: Ways, vault: Vault) -> None:
-    write_corpus(str(vault.root), 120)
-    index = ways.index(vault.root)
-    index.sync()
+def test_a_limit_keeps_the_best(kept: tuple[Ways, KnowledgeIndex]) -> None:
+    ways, index = kept
 
     best = sorted(expected(index).values(), reverse=True)[:7]
 
@@ -139,10 +152,10 @@ def test_a_limit_keeps_the_best(ways: Ways, vault: Vault) -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 7, 40])
-def test_a_cosine_that_so_many_are_known_to_reach_changes_nothing(ways: Ways, vault: Vault, limit: int) -> None:
-    write_corpus(str(vault.root), 120)
-    index = ways.index(vault.root)
-    index.sync()
+def test_a_cosine_that_so_many_are_known_to_reach_changes_nothing(
+    kept: tuple[Ways, KnowledgeIndex], limit: int
+) -> None:
+    ways, index = kept
     best = ways.nearest(index, limit=limit)
 
     assert ways.nearest(index, limit=limit, at_least=min(best.values())) == best
@@ -170,11 +183,9 @@ def test_a_cosine_that_so_many_are_known_to_reach_changes_nothing(ways: Ways, va
     ids=["memories", "articles", "both", "a tag", "any tag", "since", "between", "none"],
 )
 def test_filters_narrow_before_the_limit(
-    ways: Ways, vault: Vault, filters: Filters, wanted: Callable[[Row], bool]
+    kept: tuple[Ways, KnowledgeIndex], filters: Filters, wanted: Callable[[Row], bool]
 ) -> None:
-    write_corpus(str(vault.root), 150)
-    index = ways.index(vault.root)
-    index.sync()
+    ways, index = kept
 
     right = expected(index, wanted=wanted)
 
