@@ -431,19 +431,18 @@ class KnowledgeBase:
 
     def outdated(self, note: Note) -> str | None:
         """Why a note does not hold now, such as `superseded by memory:new`; None if it does."""
-        from co_cli.index.standing import Standing
-        from co_cli.retrieval.validity import strength, why_not
+        from co_cli.service.holding import outdated
 
-        now = time.time()
-        index = self._working_index()
-        by = note.superseded_by or (index.successor(note.ref, now) if index else None)
-        standing = Standing(now, *note.valid, by)
-        return None if strength(standing, now) else why_not(standing, now)
+        return outdated(note, self._working_index(), time.time())
 
     def links(self, ref: str) -> tuple[list[Link], list[Backlink]]:
         """What a note links to, and which notes link to it. Obsidian's rules say which note a link means."""
         origin, path = self._locate(ref)
-        return self.index.of(origin).links(path)
+        going, coming = self.index.of(origin).links(path)
+        if origin.tier:
+            going = [link._replace(ref=link.ref and f"{origin.tier}:{link.ref}") for link in going]
+            coming = [link._replace(ref=f"{origin.tier}:{link.ref}") for link in coming]
+        return going, coming
 
     def _locate(self, ref: str) -> tuple[Origin, str]:
         """The origin that a note is of, and its path there."""

@@ -13,15 +13,12 @@ from typing import NamedTuple
 from co_cli.errors import VaultError
 from co_cli.index.filters import fold, reach_of
 from co_cli.index.match import is_stop_word, read_query
-from co_cli.index.names import fold_name
+from co_cli.index.succession import Succession
 from co_cli.notes.note import Note, NotTextError
 from co_cli.sources.origin import Origin, kind_of, origin_of
 from co_cli.sources.passages import passages_of
 from co_cli.sources.walking import entries_of, path_of, scan_origin
 from co_cli.values import Filters, Passage
-
-Successors = dict[tuple[str, str], tuple[str, float]]
-"""Where a note lies and what it is called, that another one takes the place of: the ref of that one, and since when."""
 
 
 class GrepMatch(NamedTuple):
@@ -54,7 +51,7 @@ def read_origin(root: str | Origin, exclude: Sequence[str], limit: int) -> Itera
 
 def grep(
     origins: Sequence[Origin], query: str, filters: Filters, exclude: Sequence[str], limit: int
-) -> tuple[list[GrepMatch], int, Successors]:
+) -> tuple[list[GrepMatch], int, Succession]:
     """Matching notes, best first, how many notes were looked through, and which of all notes take others' places."""
     parsed = read_query(query)
     needles = [word.casefold() for word in parsed.words] or [query.strip().casefold()]
@@ -64,12 +61,11 @@ def grep(
     found: list[GrepMatch] = []
     count = 0
     reach = reach_of(list(enumerate(origins)), filters.sources)
-    successors: Successors = {}
+    succession = Succession()
     for place, note, mtime in _notes([(place, origins[place]) for place in reach.vaults if place >= 0], exclude, limit):
         count += 1
         created = note.created if note.created is not None else mtime
-        for target in note.supersedes:
-            successors[origins[place].root, fold_name(target)] = note.ref, max(created, note.valid[0] or 0.0)
+        succession.add(origins[place].root, note, created)
         if (place, note.source) not in reach.parts or not admits(filters, note, created):
             continue
         around = " ".join((note.title, *note.aliases, *note.tags, note.description)).casefold()
@@ -85,7 +81,7 @@ def grep(
                 best = GrepMatch(origins[place], note, passage, share, created)
         if best:
             found.append(best)
-    return sorted(found, key=lambda match: (-match.share, -match.created)), count, successors
+    return sorted(found, key=lambda match: (-match.share, -match.created)), count, succession
 
 
 def _notes(

@@ -88,7 +88,7 @@ select docs.ref, docs.source, docs.path, docs.title, docs.created, {TAGS}, docs.
 from docs join vaults on vaults.id = docs.vault_id where {{filters}} order by docs.created desc, docs.path limit :limit
 """
 
-DOC_OF_REF = "select id from docs where vault_id = :vault and ref = :ref"
+DOC_OF = "select docs.id from docs where {vaults} and docs.ref = :ref"
 
 
 class StoredPassage(Record):
@@ -285,25 +285,34 @@ class IndexReader:
                 return {}
             from co_cli.index.standing import standings  # mostly there is none
 
-            return standings(connection, doc_ids, now)
+            tiers = {number: f"{one.tier}:" for number, one in self._origins(connection, vault) if one.tier}
+            return standings(connection, doc_ids, now, tiers)
 
-    def successor(self, ref: str, now: float) -> str | None:
-        """The note that had taken the place of one by then."""
-        if whole(ref) != ref:
-            return None  # a name that is not UTF-8 never got in
-        with self.rows.reading() as (connection, vault):
-            doc = connection.execute(DOC_OF_REF, {"vault": vault, "ref": ref}).get
-            found = self.standings([int(doc)], Filters(), now) if doc is not None else {}
-        return next((standing.superseded_by for standing in found.values()), None)
+    def successor(self, ref: str, named: str | None, now: float) -> str | None:
+        """The note that had taken the place of one by then; `named` is the one that its file says."""
+        with self.rows.reading() as (connection, _):
+            docs = self._ids_of(DOC_OF, ref)
+            if not docs:
+                return named
+            standing = self.standings(docs, Filters(), now).get(docs[0])
+            if named is None or (standing and standing.superseded_by):
+                return standing and standing.superseded_by
+            from co_cli.index.standing import named_successor
+
+            return named_successor(connection, docs[0], named, now)
 
     def passages_of(self, ref: str) -> list[int]:
         """The passages of a note."""
+        return self._ids_of(PASSAGES_OF, ref)
+
+    def _ids_of(self, statement: str, ref: str) -> list[int]:
+        if whole(ref) != ref:
+            return []  # a name that is not UTF-8 never got in
         tier, _, rest = ref.partition(":")
         wanted = Filters((tier,)) if any(origin.tier == tier for origin in self.beside) else None
         with self.rows.reading() as (connection, vault):
             vaults = self._reach(connection, vault, wanted) if wanted else self._reach_of_refs(connection, vault)
-            statement = PASSAGES_OF.format(vaults=vaults.condition)
-            rows = fetch(connection, statement, {"ref": rest if wanted else ref})
+            rows = fetch(connection, statement.format(vaults=vaults.condition), {"ref": rest if wanted else ref})
         return [int(number) for (number,) in rows]
 
     def shared_words(self, query: WordQuery, passage_ids: Sequence[int]) -> SharedWords:

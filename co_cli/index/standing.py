@@ -1,6 +1,7 @@
 """Which notes hold at a moment: those with a window of validity, and those that another note took the place of.
 
-Few notes say so: a search asks the reader first whether any within its reach does, and mostly needs nothing of this.
+`succession.py` decides the same without search.db. Few notes say so: a search asks the reader first whether any within
+its reach does, and mostly needs nothing of this.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from co_cli.typed import whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 PUT_SUPERSESSION = """
 insert into supersessions (vault_id, name, doc_id) values (:vault, :name, :doc) on conflict do nothing
@@ -42,6 +43,7 @@ select max(newer.created, coalesce(newer.valid_from, 0)), newer.ref, newer.id
 from names cross join docs as newer on newer.id = names.doc_id
 where names.vault_id = :vault and names.name = :name limit 1
 """
+VAULT_OF = "select vault_id from docs where id = :doc"
 
 
 class Standing(Record):
@@ -60,15 +62,27 @@ def put_supersessions(connection: apsw.Connection, vault_id: int, doc: int, targ
             connection.execute(PUT_SUPERSESSION, {"vault": vault_id, "name": name, "doc": doc})
 
 
-def standings(connection: apsw.Connection, doc_ids: Sequence[int], now: float) -> dict[int, Standing]:
-    """Of these notes."""
+def standings(
+    connection: apsw.Connection, doc_ids: Sequence[int], now: float, tiers: Mapping[int, str]
+) -> dict[int, Standing]:
+    """Of these notes. `tiers` is what stands before the refs of other people's vaults, by the vaults' ids."""
     ids = f"[{','.join(map(str, doc_ids))}]"
     found: dict[int, Standing] = {}
     for doc, created, first, last, newer, named, vault in fetch(connection, STANDINGS, {"ids": ids, "now": now}):
         if newer is None and named is not None:
-            rows = fetch(connection, CREATED, {"vault": vault, "name": fold_name(named)})
-            # a note that is not here may still have taken its place; one that names itself means nothing
-            since, newer, which = rows[0] if rows else (now, named, None)
-            newer = newer if since <= now and which != doc else None
-        found[doc] = Standing(created, first, last, newer)
+            newer = _meant(connection, vault, doc, named, now)
+        found[doc] = Standing(created, first, last, newer and tiers.get(vault, "") + newer)
     return found
+
+
+def named_successor(connection: apsw.Connection, doc: int, named: str, now: float) -> str | None:
+    """The note that one says took its place, if that had happened by then. Its file may be newer than its row."""
+    vault = connection.execute(VAULT_OF, {"doc": doc}).get
+    return _meant(connection, vault, doc, whole(named), now)
+
+
+def _meant(connection: apsw.Connection, vault: int, doc: int, named: str, now: float) -> str | None:
+    rows = fetch(connection, CREATED, {"vault": vault, "name": fold_name(named)})
+    # a note that is not here may still have taken its place; one that names itself means nothing
+    since, ref, which = rows[0] if rows else (now, named, None)
+    return ref if since <= now and which != doc else None

@@ -16,11 +16,10 @@ from typing import NamedTuple
 from co_cli.errors import KnowledgeError
 from co_cli.index.match import is_stop_word
 from co_cli.index.overview import every_note
-from co_cli.index.standing import Standing
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.claims import NUMBER_WORDS, WORD, stem_of_word
 from co_cli.notes.note import Note
-from co_cli.retrieval.validity import strength
+from co_cli.service.holding import outdated
 from co_cli.service.pairing import groups, near_pairs, related_pairs
 from co_cli.values import Saved
 
@@ -169,8 +168,7 @@ def _held(kb: KnowledgeBase, ref: str, now: float) -> Note | None:
         note = kb.note(ref)
     except KnowledgeError:
         return None  # gone since it was indexed
-    superseded_by = note.superseded_by or kb.index.successor(note.ref, now)
-    return note if strength(Standing(now, *note.valid, superseded_by), now) and not note.problem else None
+    return None if note.problem or outdated(note, kb.index, now) else note
 
 
 def proposals(kb: KnowledgeBase, rewriter: Rewriter, limit: int) -> Iterator[Proposal]:

@@ -16,14 +16,13 @@ from typing import Literal, NamedTuple
 from co_cli.embedding.space import Embedder, Vector
 from co_cli.errors import EmbeddingError, KnowledgeError, SettingsError
 from co_cli.index.match import WordQuery, read_query
-from co_cli.index.standing import Standing
 from co_cli.index.vectors import StoredSpace
 from co_cli.index.words import WordMatch
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.excerpt import excerpt
 from co_cli.notes.note import Note
 from co_cli.notes.refs import without_lines
-from co_cli.retrieval.validity import strength
+from co_cli.service.holding import outdated
 from co_cli.values import OWN_SOURCES, Filters
 
 Why = Literal["always", "contextual", "recalled"]
@@ -232,8 +231,7 @@ def _open(kb: KnowledgeBase, ref: str, now: float) -> Note | None:
         note = kb.note(ref)
     except KnowledgeError:
         return None  # forgotten, or unreadable, since it was indexed: there is nothing to add
-    superseded_by = note.superseded_by or kb.index.successor(note.ref, now)
-    return note if strength(Standing(now, *note.valid, superseded_by), now) else None
+    return None if outdated(note, kb.index, now) else note
 
 
 def _may_come_unasked(note: Note) -> bool:

@@ -14,13 +14,12 @@ from collections.abc import Collection, Iterable
 from co_cli.index.knowledge_index import KnowledgeIndex
 from co_cli.index.likely import Likely
 from co_cli.index.reader import StoredPassage
-from co_cli.index.standing import Standing
 from co_cli.notes.claims import claims_of
 from co_cli.notes.disagreeing import disagree, may_disagree
 from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.notes.refs import stem_of
 from co_cli.notes.store import NoteStore
-from co_cli.retrieval.validity import strength
+from co_cli.service.holding import outdated
 from co_cli.values import Related
 
 WHY = "says something else about the same"
@@ -49,8 +48,10 @@ def related_among(
         if disagree(claims_of(passage.body, slug), ours) is None:
             continue
         note = _open(store, passage.path)  # as its file says it now, under its own title
-        if note is None or disagree(claims_of(note.body, note.title), ours) is None or not _holds(index, note):
+        if note is None or disagree(claims_of(note.body, note.title), ours) is None:
             continue
+        if outdated(note, index, time.time()):
+            continue  # what was superseded already, or no longer holds, may say what it likes
         found[passage.path] = Related(note.ref, note.title, WHY)
         if len(found) == MOST:
             break
@@ -64,10 +65,3 @@ def _open(store: NoteStore, path: str) -> Note | None:
         return read_note(path, store.read(path))
     except NotTextError:
         return None
-
-
-def _holds(index: KnowledgeIndex, note: Note) -> bool:
-    """What was superseded already, or no longer holds, may say what it likes."""
-    now = time.time()
-    superseded_by = note.superseded_by or index.successor(note.ref, now)
-    return bool(strength(Standing(now, *note.valid, superseded_by), now))

@@ -30,7 +30,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from co_cli.index.grep import GrepMatch, Successors
     from co_cli.index.names import Called
     from co_cli.retrieval.dates import Dates
     from co_cli.retrieval.evidence import Evidence
@@ -309,10 +308,11 @@ def search_files(
     from co_cli.index.grep import grep  # reads and parses every file
 
     words = read_query(query).words or (query.strip(),)
-    matches, count, successors = grep(origins, query, filters, exclude, largest) if query.strip() else ([], 0, {})
+    matches, count, succession = grep(origins, query, filters, exclude, largest)
     if not filters.outdated:
         now = time.time() if filters.as_of is None else filters.as_of
-        matches = [match for match in matches if _holds(match, successors, now)]
+        standing = succession.standing
+        matches = [match for match in matches if strength(standing(match.origin.root, match.note, now), now)]
     hits: list[Hit] = []
     for match in matches[:limit]:
         snippet = around(match.passage.text, words)
@@ -335,16 +335,6 @@ def search_files(
         )
     degraded = [f"answered from the files by substring: {why}"] if why else []
     return Finding("grep", hits, Searched(count, count, _moment(time.time())), degraded)
-
-
-def _holds(match: GrepMatch, successors: Successors, now: float) -> bool:
-    from co_cli.index.rows import names_of
-    from co_cli.index.standing import Standing
-
-    keys = [(match.origin.root, name) for name in names_of(match.note)]
-    newer = [successors[key] for key in keys if key in successors]
-    by = next((ref for ref, since in newer if since <= now and ref != match.note.ref), match.note.superseded_by)
-    return strength(Standing(match.created, *match.note.valid, by), now) > 0
 
 
 def _hits(index: KnowledgeIndex, words: WordQuery, query: str, chosen: list[Scored]) -> list[Hit]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from termios import TIOCSWINSZ
 
 ESCAPES = re.compile(r"\x1b\[[0-9;]*[mK]")
+ERASED = re.compile(r"[^\n]*\r\x1b\[K")
 
 
 def on_terminal(folder: Path, *arguments: str, columns: int = 80, **environ: str) -> str:
@@ -39,12 +40,14 @@ def on_terminal(folder: Path, *arguments: str, columns: int = 80, **environ: str
 
 
 def plain(drawn: str) -> str:
-    return ESCAPES.sub("", drawn)
+    """What stands on the screen in the end: without a bar of progress, which a busy machine shows and takes away."""
+    return ESCAPES.sub("", ERASED.sub("", drawn))
 
 
 def widest(drawn: str) -> int:
     """The widest line, in columns."""
-    return max(sum(_columns(letter) for letter in line) for line in plain(drawn).split("\n"))
+    lines = re.split(r"[\r\n]", ESCAPES.sub("", drawn))
+    return max(sum(_columns(letter) for letter in line) for line in lines)
 
 
 def _columns(letter: str) -> int:
