@@ -156,7 +156,7 @@ def sources(options: argparse.Namespace) -> int:
     with open_knowledge_base(options) as kb:
         if not options.no_sync:
             sync_first(kb, INDEXED)
-        states = kb.origins.states()
+        states = [*kb.origins.states(), *kb.skills.states()]
     if options.json:
         print_json([state._asdict() for state in states])
         return 0 if states else 1

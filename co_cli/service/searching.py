@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from co_cli.retrieval.reranker import Reranker
     from co_cli.sources.origin import Origin
 
+FEW = 50
+"""Passages of a vault so small that the nearest are shown even when they are no nearer than unrelated texts."""
 LONGEST_EMBEDDED = 4_000
 """Characters of a query that are embedded; what follows hardly moves its vector."""
 
@@ -231,6 +233,9 @@ def _by_meaning(
     else:
         noise = space.noise if profile.noise else -1.0
         fused = fuse(matches, trust, cosines, docs, weights, noise, sizes)
+    faint = not fused and profile.abstain and passages_searched < FEW
+    if faint:  # nothing has to do with it, but so few are quickly looked through
+        fused = fuse(matches, trust, cosines, docs, weights, sizes=sizes)
     terms: list[Term] = []
     evidence: dict[int, Evidence] = {}
     ranked, telling = fused, 0.0
@@ -249,9 +254,10 @@ def _by_meaning(
     proposed = (profile, matches, cosines, candidates.near, trust, weights)
     trace = Trace(*proposed, fused, terms, evidence, ranked, telling, tuple(called))
     unready = index.unready(active, filters) if index.beside else []
-    return trace._replace(
-        confidence=confidence(trace, space, passages_searched) if profile.abstain else None
-    ), f"answered by words, for lack of vectors: {', '.join(unready)}" if unready else None
+    sure = 0.0 if faint else confidence(trace, space, passages_searched) if profile.abstain else None
+    return trace._replace(confidence=sure), (
+        f"answered by words, for lack of vectors: {', '.join(unready)}" if unready else None
+    )
 
 
 def _by_reranker(

@@ -21,6 +21,7 @@ from co_cli.notes.note import Note, NotTextError
 from co_cli.notes.store import NoteStore
 from co_cli.retrieval.profiles import profile_named
 from co_cli.service.asking import Asked
+from co_cli.service.origins import SourceState
 from co_cli.service.searching import Finding, answer, search_files, search_index
 from co_cli.sources.origin import Origin, kind_of
 from co_cli.sources.registry import origins_beside
@@ -142,6 +143,18 @@ class Skills:
                 if skill.state in ("offered", "manual"):
                     first[skill.name] = skill
         return found
+
+    def states(self) -> list[SourceState]:
+        """A row of `co sources` for each folder that holds any; one that was added has a row there already."""
+        added = set(origins_beside(self._kb.settings.data_dir, self._kb.root))
+        found: dict[Origin, list[Skill]] = {}
+        for skill in [skill for skill in self.all() if skill.origin not in added]:
+            found.setdefault(skill.origin, []).append(skill)
+        rows: list[SourceState] = []
+        for origin, skills in found.items():
+            broken = sum(skill.state == "invalid" for skill in skills)
+            rows.append(SourceState("skill", origin.root, len(skills) - broken, 0, 0, broken, 0, None, True))
+        return rows
 
     def search(self, query: str, limit: int = 3) -> FoundSkills:
         """Skills for a task, best first."""

@@ -279,6 +279,7 @@ def test_a_run_without_a_users_turn_adds_nothing(knowledge: Knowledge) -> None:
 
 def test_what_no_longer_holds_or_came_from_elsewhere_does_not_come_unasked(kb: KnowledgeBase, vault: Vault) -> None:
     body = "The spare key of the Lannick harbour hangs in the chapel."
+    vault.write("memories/lannick-key.md", f"---\ncreated: 2026-01-01\n---\n{UNMARKED}")
     vault.write("memories/a.md", f"---\nsuperseded_by: memory:lannick-key\n---\n{body}")
     vault.write("memories/b.md", f"---\nvalid_until: 2026-03-01\n---\n{body} Once.")
     vault.write("memories/c.md", f"---\nvalid_from: 2026-06-01\n---\n{body} Soon.")

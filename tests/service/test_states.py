@@ -131,6 +131,20 @@ def test_absent_when_nothing_is_nearer_than_unrelated_notes_are(kb: KnowledgeBas
     assert found.confidence < 0.01
 
 
+def test_a_small_vault_shows_what_is_nearest_even_so(kb: KnowledgeBase, vault: Vault) -> None:
+    vault.write("memories/oak.md", "Oaks live for centuries.")
+    kb.sync()
+    query = "what does a quarterly tax accountant cost"
+
+    found = kb.search(query)
+
+    assert (found.state, [hit.ref for hit in found.hits], found.confidence) == ("absent", ["memory:oak"], 0.0)
+    for number in range(50):
+        vault.write(f"memories/elm{number}.md", f"Elm number {number} stands in row {number} and falls ill easily.")
+    kb.sync()
+    assert (kb.search(query).state, kb.search(query).hits) == ("absent", [])
+
+
 def test_a_note_that_has_the_word_is_never_hidden_however_unsure(kb: KnowledgeBase, vault: Vault) -> None:
     vault.write("memories/oak.md", "Oaks live for centuries. Invoice.")
     for number in range(20):

@@ -25,6 +25,18 @@ def test_alone_it_lists_the_skills_by_name(co: Co, mine: SkillRoot, project: Ski
     ]
 
 
+def test_the_folders_of_skills_are_sources(co: Co, mine: SkillRoot, project: SkillRoot) -> None:
+    mine.write("pdf-forms", "Creates and fills PDF forms.")
+    mine.put("broken/SKILL.md", "---\nname: broken\n---\n")
+    other = SkillRoot(project.root.parent / "more")
+    other.write("bread", "Bakes bread.")
+    co("add", str(other.root), "--as", "skill")
+
+    rows = [(row["path"], row["source"], row["notes"], row["skipped"]) for row in co("sources", "--json").json]
+
+    assert rows == [(str(other.root), "skill:more", 1, 0), (str(mine.root), "skill", 1, 1)]
+
+
 def test_without_any_skill_it_says_where_they_belong(co: Co) -> None:
     ran = co("skills")
 

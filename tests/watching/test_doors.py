@@ -11,6 +11,8 @@ import pytest
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service import watching
 from co_cli.service.freshness import Freshener
+from tests.chat.terminal import Terminal
+from tests.command import Co
 from tests.mcp_server.talking import Place
 from tests.vault import Vault
 from tests.watching.conftest import PATIENCE
@@ -28,6 +30,18 @@ def test_an_mcp_server_indexes_what_is_saved_without_being_asked(tmp_path: Path)
                 assert time.monotonic() < end
                 time.sleep(0.05)
     assert server.end() == (0, "", "")
+
+
+def test_a_chat_indexes_what_is_saved_while_nobody_types(vault: Vault, data_dir: Path, co: Co) -> None:
+    vault.write("memories/oak.md", "There are oaks.")
+    with Terminal(co.folder) as chat, KnowledgeBase.open(vault.root, data_dir) as kb:  # which never syncs
+        chat.prompt()
+        for word in ("elms", "firs"):
+            vault.write(f"memories/{word}.md", f"There are {word}.")
+            end = time.monotonic() + PATIENCE
+            while not kb.search(word, backend="fts5").hits:
+                assert time.monotonic() < end
+                time.sleep(0.05)
 
 
 def watching_thread(freshener: Freshener) -> watching.Watcher:
