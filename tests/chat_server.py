@@ -50,17 +50,25 @@ def fails(status: int) -> Turn:
 class ChatServer:
     """Answers `POST /v1/chat/completions` on an ephemeral port until it is closed."""
 
-    def __init__(self, turns: Sequence[Turn] = ()) -> None:
+    def __init__(self, turns: Sequence[Turn] = (), keeps_alive: bool = False) -> None:
+        """One that `keeps_alive` answers a connection again and again, as genuine servers do; not for streams."""
         self.turns = list(turns)
         self.requests: list[dict[str, Any]] = []
         self.held = threading.Event()
         self.broken_off = threading.Event()
         """Set when the client went away in the middle of an answer."""
+        self.connections = 0
         self._released = threading.Event()
         self._lock = threading.Lock()
         server = self
 
         class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1" if keeps_alive else "HTTP/1.0"
+
+            def setup(self) -> None:
+                server.connections += 1
+                super().setup()
+
             def do_POST(self) -> None:
                 request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 if self.path != "/v1/chat/completions":

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
 from pydantic_ai import Agent
 from pydantic_ai.models import Model
 
+from co_cli.embedding.own_loop import OwnLoop
 from co_cli.notes.moments import moment_text
 from co_cli.notes.note import Note
 from co_cli.service.consolidating import Rewrite
@@ -34,12 +34,13 @@ class ModelRewriter:
 
     def __init__(self, model: Model | str) -> None:
         self._agent: Agent[None, OneNote] = Agent(model, output_type=OneNote, instructions=INSTRUCTIONS, retries=2)
+        self._loop = OwnLoop("consolidate")
 
     def __call__(self, sources: Sequence[Note], /) -> Rewrite:
         notes = [
             fence_note(note.ref, note.title, note.provenance, note.body, created=_day(note.created)) for note in sources
         ]
-        answer = asyncio.run(self._run("\n".join(notes)))
+        answer = self._loop.run(self._run("\n".join(notes)))
         return Rewrite(answer.title, answer.content)
 
     async def _run(self, prompt: str) -> OneNote:

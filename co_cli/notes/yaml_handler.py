@@ -19,6 +19,7 @@ SAFE_ITEM = re.compile(r"[^\W_](?:[\w ./()+@%-]*[\w.)%])?$")
 SAFE_LINE = re.compile(r"[^\W_](?:[\w ./()+@%,;'\"!?&*=-]|:(?=[^ ])|(?<! )#)*(?<=[\w.)%!?'\"])$")
 """What YAML reads back unquoted: in a list, and alone on a line, where commas and quotes mean nothing."""
 
+ESCAPE = re.compile(r"\\(?:U([0-9A-F]{8})|.)")
 
 IN_PLAIN_WORDS = (
     ("while scanning a quoted scalar", "a quote that is not closed"),
@@ -110,4 +111,10 @@ def _is_moment(text: str) -> bool:
 
 def _quoted(text: str) -> str:
     dumped: str = yaml.dump(text, default_style='"', allow_unicode=True, width=float("inf"))
-    return dumped.rstrip("\n")
+    return ESCAPE.sub(_readable, dumped.rstrip("\n"))
+
+
+def _readable(escape: re.Match[str]) -> str:
+    """An emoji as itself: PyYAML writes whatever is beyond the first 65,536 characters as a number."""
+    letter = chr(int(escape[1], 16)) if escape[1] else ""
+    return letter if letter.isprintable() and letter else escape[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,6 +11,7 @@ from co_cli.errors import FrontmatterError, InvalidInputError
 from co_cli.notes.editing import render_note, set_body, set_fields
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.note import NotTextError, read_note
+from co_cli.notes.yaml_handler import render_value
 from tests.notes.frontmatters import KEYS, Block, blocks
 
 VALUES = st.one_of(
@@ -136,3 +138,11 @@ def test_a_name_that_frontmatter_would_misread_is_refused(name: str) -> None:
     for attempt in (lambda: set_fields("---\na: 1\n---\n", {name: "v"}), lambda: render_note({name: "v"}, "Body.")):
         with pytest.raises(InvalidInputError):
             attempt()
+
+
+def test_an_emoji_is_written_as_itself() -> None:
+    for title in ("🌳: oaks", "a \\U0001F333 b: c", '"🌳" \\🌳: x', "tab\t🌳: x", "\U000e0001🌳: x"):
+        written = render_value(title)
+
+        assert ("🌳" in title) == ("🌳" in written)
+        assert yaml.safe_load(written) == title
