@@ -142,6 +142,7 @@ def list_notes(options: argparse.Namespace) -> int:
             limit=options.limit,
             **filters_of(options),
         )
+        elsewhere = not notes and kb.index.beside
     if options.json:
         print_json([note._asdict() for note in notes])
         return 0 if notes else 1
@@ -149,7 +150,7 @@ def list_notes(options: argparse.Namespace) -> int:
     for note in notes:
         _print_row(screen, note)
     if not notes:
-        screen.line("No notes.")
+        screen.line("No notes here: `co sources` lists what else is searched." if elsewhere else "No notes.")
     elif screen.interactive:
         screen.line(screen.paint(count_of(len(notes), "note"), "dim"))
     return 0 if notes else 1

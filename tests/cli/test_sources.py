@@ -492,3 +492,9 @@ def test_where_a_document_is_and_what_links_to_it_is_told_without_reading_it(
 
         assert kb.file_of("folder:handbook/zebras.txt") == str(handbook / "zebras.txt")
         assert kb.links("folder:handbook/zebras.txt") == ([], [])
+
+
+def test_a_list_without_notes_says_where_to_look(co: Co, handbook: Path) -> None:
+    co("add", str(handbook))
+
+    assert co("list").out == "No notes here: `co sources` lists what else is searched.\n"
