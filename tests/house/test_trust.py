@@ -1,0 +1,42 @@
+"""Every promise of docs/concepts/trust.md names its proof, and every proof that is named is there."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.house.package import REPOSITORY
+
+PAGE = REPOSITORY / "docs" / "concepts" / "trust.md"
+TEST = re.compile(r"`(test_\w+)`")
+HEAD = re.compile(r"\| (?:promise|fault|---)")
+
+pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="an installed package has no docs beside it")
+
+
+def text() -> str:
+    return PAGE.read_text("utf-8")
+
+
+def test_every_promise_names_a_test() -> None:
+    rows = [line for line in text().splitlines() if line.startswith("| ") and not HEAD.match(line)]
+
+    assert len(rows) > 60
+    assert [row for row in rows if not TEST.search(row)] == []
+
+
+def test_every_test_that_is_named_exists() -> None:
+    files = (REPOSITORY / "tests").rglob("test_*.py")
+    there = {name for file in files for name in re.findall(r"^def (test_\w+)\(", file.read_text("utf-8"), re.MULTILINE)}
+
+    assert sorted(set(TEST.findall(text())) - there) == []
+
+
+def test_every_soak_that_is_named_exists() -> None:
+    from co_cli.soak.catalogue import SOAKS
+
+    named = set(re.findall(r"`co soak ([\w-]+)`", text()))
+
+    assert named
+    assert named <= set(SOAKS)
