@@ -1,0 +1,26 @@
+"""Every soak: what it does to the program, how many rounds it is meant for, and the module that does it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import NamedTuple
+
+from co_cli.soak.contract import Trial
+
+
+class Entry(NamedTuple):
+    """One soak. `rounds` is what it is meant for when nobody says otherwise."""
+
+    about: str
+    rounds: int
+    module: str
+
+
+SOAKS = {
+    "kill": Entry("kill -9 while it saves, forgets, syncs, reembeds and rebuilds", 2_000, "killing"),
+}
+
+
+def soak(name: str, trial: Trial) -> None:
+    """Run one."""
+    import_module(f"co_cli.soak.{SOAKS[name].module}").run(trial)
