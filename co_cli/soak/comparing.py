@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import apsw
+import numpy as np
 
 from co_cli.index.connection import Database, fetch
 from co_cli.index.integrity import CHECK_WORDS
@@ -47,6 +48,8 @@ LEFT_BEHIND = (
     "select count(*) from waiting where passage_id not in (select id from passages)",
 )
 TABLES = {"docs": DOCS, "passages": PASSAGES, "names": NAMES, "files": FILES, "counted": COUNTED, "waiting": WAITING}
+ROUNDED = 16
+"""Bits of a word's code of 1,024."""
 NEAR = 1e-4
 """Vectors of two ways to compute them differ in their last digits."""
 
@@ -74,6 +77,7 @@ def differences(vaults: Sequence[KnowledgeBase]) -> list[str]:
         fresh = [KnowledgeBase(kb.settings._replace(data_dir=folder)) for kb in vaults]
         try:
             for kb in fresh:
+                kb.index.told = None  # no history of a vault that nobody has
                 kb.sync()
             return _compare(_contents(vaults), _contents(fresh))
         finally:
@@ -85,7 +89,9 @@ def _contents(vaults: Sequence[KnowledgeBase]) -> dict[str, Any]:
     held: dict[str, Any] = {}
     with vaults[0].database.reading() as connection:
         for kb in vaults:
-            found = connection.execute("select id, space_id from vaults where root = :root", {"root": kb.root}).fetchone()
+            found = connection.execute(
+                "select id, space_id from vaults where root = :root", {"root": kb.root}
+            ).fetchone()
             vault, space = (-1, None) if found is None else (int(str(found[0])), found[1])
             for table, statement in TABLES.items():
                 held[f"{table} of {kb.root}"] = fetch(connection, statement, {"vault": vault})
@@ -95,14 +101,23 @@ def _contents(vaults: Sequence[KnowledgeBase]) -> dict[str, Any]:
     return held
 
 
-def _vectors(connection: apsw.Connection, vault: int, space: int | None) -> dict[tuple[Any, ...], list[float]]:
+def _vectors(connection: apsw.Connection, vault: int, space: int | None) -> dict[tuple[Any, ...], Any]:
     """By path and line; one that no passage has is under its own number."""
     if space is None:
         return {}
     places = {row[0]: row[1:] for row in fetch(connection, PLACES, {"vault": vault})}
     rows = fetch(connection, VECTORS.format(table=table_of(space)))
     mine = [(row, part, blob) for row, part, blob in rows if part.startswith(f"{vault}/")]
-    return {(*places.get(row, (row,)), part.partition("/")[2]): list(memoryview(blob).cast("f")) for row, part, blob in mine}
+    return {
+        (*places.get(row, (row,)), part.partition("/")[2]): np.frombuffer(blob, np.float32) for row, part, blob in mine
+    }
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """The same stem, and the same code but for what rounding does to it."""
+    if one is None or one[0] != other[0] or len(one[1]) != len(other[1]):
+        return False
+    return (int.from_bytes(one[1], "big") ^ int.from_bytes(other[1], "big")).bit_count() <= ROUNDED
 
 
 def _compare(held: dict[str, Any], fresh: dict[str, Any]) -> list[str]:
@@ -110,13 +125,13 @@ def _compare(held: dict[str, Any], fresh: dict[str, Any]) -> list[str]:
     for table, wanted in fresh.items():
         have = held[table]
         if table == "lexicon":  # a word that no note has any more stays until the next rebuild
-            lacking = [word for word, facts in wanted.items() if have.get(word) != facts]
+            lacking = [word for word, facts in wanted.items() if not _alike(have.get(word), facts)]
             if lacking:
                 found.append(f"lexicon lacks {lacking[:3]}")
         elif table.startswith("vectors"):
             found += [f"{table}: {key} is only on one side" for key in sorted(have.keys() ^ wanted.keys(), key=str)[:3]]
             for key in have.keys() & wanted.keys():
-                if max(abs(one - other) for one, other in zip(have[key], wanted[key], strict=True)) > NEAR:
+                if not np.allclose(have[key], wanted[key], atol=NEAR):
                     found.append(f"{table}: {key} has another vector")
         elif have != wanted:
             extra = [row for row in have if row not in wanted][:2]

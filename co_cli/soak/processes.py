@@ -15,17 +15,7 @@ from typing import Any
 
 PATIENCE = 60.0
 """Seconds after which a process that says nothing is a fault."""
-PRELOADED = [
-    "co_cli.soak.killing",
-    "co_cli.soak.crowding",
-    "co_cli.index.making",
-    "co_cli.index.sync",
-    "co_cli.index.building",
-    "co_cli.service.saving",
-    "co_cli.service.recording",
-    "co_cli.activity.background",
-    "co_cli.embedding.static",
-]
+PRELOADED = ["co_cli.soak.warm", "co_cli.soak.killing", "co_cli.soak.crowding"]
 
 
 class Process:
