@@ -26,7 +26,7 @@ from co_cli.index.connection import (
     connect,
     fresh_path,
 )
-from co_cli.notes.files import locked, sync_folder
+from co_cli.notes.files import locked, make_folders, sync_folder
 
 DATABASE_FILES = ("", "-wal", "-shm", "-journal")
 
@@ -194,7 +194,7 @@ def _is_ours(path: str) -> bool:
 def _opening(path: str) -> Generator[None]:
     """Hold the lock, and say clearly what SQLite or the system refuses meanwhile."""
     try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+        make_folders(os.path.dirname(path))
         with locked(f"{path}.lock"):
             yield
     except (apsw.BusyError, *NO_PLACE) as error:

@@ -82,13 +82,18 @@ def sweep_temporary(folder: str, now: float | None = None) -> list[str]:
 
 def make_folders(folder: str) -> None:
     """Make a folder and those above it that are missing; each new name survives a power cut, as what is put in it will."""
+    folder = os.path.abspath(folder)
     if os.path.isdir(folder):
         return
     above = os.path.dirname(folder)
     make_folders(above)
-    with contextlib.suppress(FileExistsError):  # somebody else was quicker
+    try:
         os.mkdir(folder)
-    sync_folder(above)
+    except FileExistsError:
+        if not os.path.isdir(folder):  # else somebody was quicker
+            raise
+    with contextlib.suppress(PermissionError):  # a folder that may be written to and not read
+        sync_folder(above)
 
 
 @contextlib.contextmanager

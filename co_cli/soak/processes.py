@@ -10,7 +10,6 @@ import multiprocessing
 import multiprocessing.context
 import os
 from collections.abc import Callable, Generator
-from multiprocessing.connection import Connection
 from typing import Any
 
 PATIENCE = 60.0
