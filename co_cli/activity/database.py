@@ -120,12 +120,16 @@ def _connect(path: str) -> FileConnection | None:
 
 
 def _is_ours(path: str) -> bool:
-    """A healthy database of this program, of whatever version; or no file at all."""
+    """A healthy database of this program, of whatever version; or no file at all, or one without any table.
+
+    Whoever is killed while it is made leaves such a file, and it is worth nothing to anybody.
+    """
     if not os.path.exists(path):
         return True
     connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
     try:
-        connection.execute("select count(*) from sqlite_master").fetchall()
+        if not connection.execute("select count(*) from sqlite_master").get:
+            return True
         return connection.pragma("application_id") == APPLICATION
     except WRONG_FILE:
         return False

@@ -97,8 +97,7 @@ def _show(verdict: Verdict, seed: int) -> None:
     for fault in verdict.faults:
         screen.wrapped(fault, indent="  ", style="red")
     if verdict.faults:
-        first = verdict.faults[0].split(":")[0].removeprefix("round ")
-        screen.line(f"  again: co soak {verdict.name} --seed {seed} --first {first} --rounds 1")
+        screen.line(f"  again: co soak {verdict.name} --seed {seed} {verdict.again}")
 
 
 def _folded(text: str, width: int) -> list[str]:

@@ -10,8 +10,8 @@ A soak is a module of this package with a function `run(trial)` and an entry in 
             if lost:
                 trial.fault(f"{ref} was acknowledged and is lost")
 
-It never touches a vault of the user's, ends every process that it began (in a `finally`: Ctrl-C may strike at any moment),
-and does not catch KeyboardInterrupt. What it counted and found until then is still told.
+It never touches a vault of the user's, ends every process that it began (in a `finally`: Ctrl-C may strike at any
+moment), and does not catch KeyboardInterrupt. What it counted and found until then is still told.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ class Verdict(NamedTuple):
     seconds: float
     faults: list[str]
     counts: dict[str, int]
+    again: str = ""
+    """The rounds that led to the first fault, as options of `co soak`."""
 
     @property
     def shown(self) -> str:
@@ -63,10 +65,12 @@ class Trial:
         self.chance = random.Random(f"{seed}/{name}/{first}")
         self.counts: Counter[str] = Counter()
         self.faults: list[str] = []
+        self.again = ""
+        """The rounds that led to the first fault, as options of `co soak`."""
         self._most, self._seconds, self._first, self._progress = rounds, seconds, first, progress
         self._begun = time.monotonic()
         self._done = 0
-        self._number = first
+        self._number = self._since = first
 
     def rounds(self) -> Iterator[int]:
         """The numbers of the rounds, until the rounds or the seconds are over or enough is found."""
@@ -86,12 +90,12 @@ class Trial:
         return late or len(self.faults) >= MOST_FAULTS
 
     def folder(self, number: int) -> Path:
-        """An empty folder for this round; those of earlier rounds go, except where there was a fault."""
+        """An empty folder for this round and those after it; that of the rounds before goes."""
         folder = self.place / f"{self.name}-{number}"
-        if not self.faults:
-            for old in self.place.glob(f"{self.name}-*"):
-                shutil.rmtree(old, ignore_errors=True)
+        for old in self.place.glob(f"{self.name}-*"):
+            shutil.rmtree(old, ignore_errors=True)
         folder.mkdir(parents=True)
+        self._since = number
         return folder
 
     def count(self, what: str, number: int = 1) -> None:
@@ -99,9 +103,11 @@ class Trial:
         self.counts[what] += number
 
     def fault(self, text: str) -> None:
-        """Something that must not be. The round stands before it, to be repeated."""
+        """Something that must not be. The round stands before it, to be repeated with those that led to it."""
         self.faults.append(f"round {self._number}: {text}")
+        self.again = self.again or f"--first {self._since} --rounds {self._number - self._since + 1}"
 
     def verdict(self) -> Verdict:
         """As far as it went."""
-        return Verdict(self.name, self._done, time.monotonic() - self._begun, list(self.faults), dict(self.counts))
+        seconds = time.monotonic() - self._begun
+        return Verdict(self.name, self._done, seconds, list(self.faults), dict(self.counts), self.again)

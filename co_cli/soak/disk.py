@@ -1,9 +1,9 @@
 """A disk that forgets: SQLite's files as they would be found after a power cut at any moment.
 
-An apsw VFS that passes everything on and remembers, for each file, what was synced and what was only written since. A cut
-gives each file the synced bytes and some of the others: none, all, those before a moment, or any of them, whole or torn
-at a sector. Names are as durable: a file that was made is sure to be there once it was synced, one that was deleted may
-come back until the folder was. The -shm file means nothing after a cut and is missing, old or rubbish.
+An apsw VFS that passes everything on and remembers, for each file, what was synced and what was only written since.
+A cut gives each file the synced bytes and some of the others: none, all, those before a moment, or any of them, whole or
+torn at a sector. Names are as durable: a file that was made is sure to be there once it was synced, one that was deleted
+may come back until the folder was. The -shm file means nothing after a cut and is missing, empty or rubbish.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Disk(apsw.VFS):
         """So many requests of SQLite until the power is cut next."""
         self._stored: dict[int, Stored] = {}
         self._deleted: dict[str, bytes] = {}
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
         self.base = apsw.vfs_names()[0]
         super().__init__(f"co-soak-{id(self):x}", self.base, makedefault=True)
 
@@ -119,7 +119,7 @@ class Disk(apsw.VFS):
         path = name.filename() if isinstance(name, apsw.URIFilename) else name
         if path is None or not path.startswith(self.folder) or not flags[0] & RECORDED:
             return apsw.VFSFile(self.base, name, flags)
-        with self._lock:
+        with self.lock:
             new = not os.path.exists(path)
             file = DiskFile(self, name, flags)
             inode = os.stat(path).st_ino
@@ -133,7 +133,7 @@ class Disk(apsw.VFS):
 
     def xDelete(self, filename: str, syncdir: bool) -> None:
         if filename.startswith(self.folder):
-            with self._lock:
+            with self.lock:
                 self.tick()
                 try:
                     stored = self._stored.pop(os.stat(filename).st_ino, None)
@@ -147,7 +147,7 @@ class Disk(apsw.VFS):
 
     def folder_synced(self) -> None:
         """What was deleted stays deleted."""
-        with self._lock:
+        with self.lock:
             self._deleted.clear()
 
     def tick(self) -> None:
@@ -183,20 +183,20 @@ class DiskFile(apsw.VFSFile):
         super().__init__(disk.base, name, flags)
 
     def xWrite(self, data: bytes, offset: int) -> None:
-        with self.disk._lock:
+        with self.disk.lock:
             self.disk.tick()
             self.stored.since.append((offset, bytes(data)))
         super().xWrite(data, offset)
 
     def xTruncate(self, newsize: int) -> None:
-        with self.disk._lock:
+        with self.disk.lock:
             self.disk.tick()
             self.stored.since.append((newsize, None))
         super().xTruncate(newsize)
 
     def xSync(self, flags: int) -> None:
         super().xSync(flags)
-        with self.disk._lock:
+        with self.disk.lock:
             self.disk.tick()
             new = self.stored.safe is None
             self.stored.sync()

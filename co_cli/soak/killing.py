@@ -1,8 +1,8 @@
 """kill -9 at a random moment of saving, changing, forgetting, restoring, syncing, reembedding and rebuilding.
 
-A real process works in a vault and says over a pipe what it begins and what it acknowledges. It is killed in the middle of
-the verb whose turn it is. Then: every acknowledged note is there and whole, a change that was under way happened or did
-not, and the next process heals the index by itself until every row equals the files.
+A real process works in a vault and says over a pipe what it begins and what it acknowledges. It is killed in the middle
+of the verb whose turn it is. Then: every acknowledged note is there and whole, a change that was under way happened or
+did not, and the next process heals the index by itself until every row equals the files.
 """
 
 from __future__ import annotations
@@ -26,15 +26,14 @@ LIFE = 10
 """Rounds that one vault lives through: what one kill leaves is there when the next strikes."""
 FEW, MANY = 4, 12
 """Notes: with few it rather saves, with many it rather forgets."""
-OURS = ("search.db", "search.db-wal", "search.db-shm", "search.db.lock", "activity.db", "activity.db-wal")
-OURS += ("activity.db-shm", "activity.db.lock")
+OURS = {f"{name}{ending}" for name in ("search.db", "activity.db") for ending in ("", "-wal", "-shm", ".lock")}
 
 
 def run(trial: Trial) -> None:
     spans: dict[str, float] = dict.fromkeys(VERBS, 0.02)
-    ledger = Ledger(trial.place)
+    ledger: Ledger | None = None
     for number in trial.rounds():
-        if (number - 1) % LIFE == 0 or ledger.place == trial.place:
+        if ledger is None or (number - 1) % LIFE == 0:
             ledger = Ledger(trial.folder(number))
         verb = VERBS[number % len(VERBS)]
         victim = Process(work, str(ledger.place), trial.chance.getrandbits(32), verb)
@@ -45,11 +44,12 @@ def run(trial: Trial) -> None:
             victim.close()
         trial.count("kills")
         trial.count("saves acknowledged", ledger.acknowledged)
-        for problem in ledger.check():
+        problems = [*ledger.check(), *(f"{problem}, after healing" for problem in heal(ledger.place))]
+        for problem in problems:
             trial.fault(f"killed in {ledger.under_way or verb}: {problem}")
-        for problem in heal(ledger.place):
-            trial.fault(f"killed in {ledger.under_way or verb}, healed: {problem}")
         ledger.settle()
+        if problems:
+            ledger = None  # what is wrong once is told once
 
 
 def _until_killed(victim: Process, verb: str, spans: dict[str, float], trial: Trial) -> list[Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import multiprocessing.context
-import os
+import sys
 from collections.abc import Callable, Generator
 from typing import Any
 
@@ -23,7 +23,7 @@ class Process:
     def __init__(self, target: Callable[..., None], *arguments: Any) -> None:
         context = _context()
         self.pipe, theirs = context.Pipe()
-        self._process = context.Process(target=target, args=(theirs, *arguments), daemon=True)  # type: ignore[attr-defined]
+        self._process = context.Process(target=target, args=(theirs, *arguments), daemon=True)
         self._process.start()
         theirs.close()  # so that the end of the process is the end of the pipe
 
@@ -72,8 +72,8 @@ def processes(target: Callable[..., None], arguments: list[tuple[Any, ...]]) -> 
             process.close()
 
 
-def _context() -> multiprocessing.context.BaseContext:
-    if os.name == "nt":
+def _context() -> multiprocessing.context.SpawnContext | multiprocessing.context.ForkServerContext:
+    if sys.platform == "win32":
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
