@@ -19,6 +19,7 @@ class Entry(NamedTuple):
 SOAKS = {
     "kill": Entry("kill -9 while it saves, forgets, syncs, reembeds and rebuilds", 2_000, "killing"),
     "power": Entry("power cuts: a disk that forgets what was not synced", 10_000, "power"),
+    "names": Entry("power cuts while notes are written, renamed and trashed", 10_000, "names"),
 }
 
 

@@ -1,9 +1,9 @@
 """A disk that forgets: SQLite's files as they would be found after a power cut at any moment.
 
 An apsw VFS that passes everything on and remembers, for each file, what was synced and what was only written since.
-A cut gives each file the synced bytes and some of the others: none, all, those before a moment, or any of them, whole or
-torn at a sector. Names are as durable: a file that was made is sure to be there once it was synced, one that was deleted
-may come back until the folder was. The -shm file means nothing after a cut and is missing, empty or rubbish.
+A cut gives each file the synced bytes and some of the others: none, all, those before a moment, or any of them, whole
+or torn at a sector. Names are as durable: a file that was made is sure to be there once it was synced, one that was
+deleted may come back until the folder was. The -shm file means nothing after a cut and is missing, empty or rubbish.
 """
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ import os
 import random
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 SECTOR = 512
 LONGEST_GAP = 60
@@ -182,7 +185,7 @@ class DiskFile(apsw.VFSFile):
         self.disk = disk
         super().__init__(disk.base, name, flags)
 
-    def xWrite(self, data: bytes, offset: int) -> None:
+    def xWrite(self, data: Buffer, offset: int) -> None:
         with self.disk.lock:
             self.disk.tick()
             self.stored.since.append((offset, bytes(data)))

@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.notes.files import TEMPORARY
 from co_cli.soak.comparing import differences
 from co_cli.soak.contract import Trial
+from co_cli.soak.ledger import Ledger, files_of
 from co_cli.soak.processes import Process
-from co_cli.soak.vaults import is_whole, mark_of, open_vault, sealed_text
+from co_cli.soak.vaults import mark_of, open_vault, sealed_text
 
 VERBS = ("remember", "update", "forget", "restore", "edit", "sync", "reembed", "rebuild")
-WRITES = ("remember", "update", "forget", "restore", "edit")
 LIFE = 10
 """Rounds that one vault lives through: what one kill leaves is there when the next strikes."""
 FEW, MANY = 4, 12
@@ -32,11 +31,12 @@ OURS = {f"{name}{ending}" for name in ("search.db", "activity.db") for ending in
 def run(trial: Trial) -> None:
     spans: dict[str, float] = dict.fromkeys(VERBS, 0.02)
     ledger: Ledger | None = None
+    place = trial.place
     for number in trial.rounds():
         if ledger is None or (number - 1) % LIFE == 0:
-            ledger = Ledger(trial.folder(number))
+            ledger, place = Ledger(), trial.folder(number)
         verb = VERBS[number % len(VERBS)]
-        victim = Process(work, str(ledger.place), trial.chance.getrandbits(32), verb)
+        victim = Process(work, str(place), trial.chance.getrandbits(32), verb)
         try:
             for said in _until_killed(victim, verb, spans, trial):
                 ledger.hear(said)
@@ -44,10 +44,11 @@ def run(trial: Trial) -> None:
             victim.close()
         trial.count("kills")
         trial.count("saves acknowledged", ledger.acknowledged)
-        problems = [*ledger.check(), *(f"{problem}, after healing" for problem in heal(ledger.place))]
+        left = files_of(place / "vault")
+        problems = [*ledger.check(left), *(f"{problem}, after healing" for problem in heal(place))]
         for problem in problems:
             trial.fault(f"killed in {ledger.under_way or verb}: {problem}")
-        ledger.settle()
+        ledger.settle(left)
         if problems:
             ledger = None  # what is wrong once is told once
 
@@ -71,76 +72,12 @@ def _until_killed(victim: Process, verb: str, spans: dict[str, float], trial: Tr
                 spans[verb] = min(0.5, 1.05 * spans[verb])
             victim.kill()
             said += victim.rest()
-            trial.count(f"in {verb}", said[-1][:2] == ("begin", verb))
+            trial.count("in the middle of something", said[-1][0] == "begin")
             return said
         if one[0] == "failed":
             trial.fault(f"{one[1]} raised {one[2]}")
     trial.fault("the process ended before it was killed")
     return said
-
-
-class Ledger:
-    """What was acknowledged about the notes of one vault, and what was under way."""
-
-    def __init__(self, place: Path) -> None:
-        self.place = place
-        self.notes: dict[str, str] = {}
-        self.trashed: set[str] = set()
-        self.pending: tuple[str, str, str] | None = None
-        self.under_way = ""
-        self.acknowledged = 0
-
-    def hear(self, said: Any) -> None:
-        if said[0] == "begin":
-            _, verb, path, mark = said
-            self.under_way = verb
-            self.pending = (verb, path, mark)
-        elif said[0] == "done":
-            _, verb, path, mark = said
-            if verb in WRITES:
-                self.acknowledged += 1
-            if verb == "forget":
-                self.trashed.add(self.notes.pop(path))
-            elif verb in WRITES:
-                self.notes[path] = mark
-                self.trashed.discard(mark)
-            self.pending = None
-
-    def check(self) -> list[str]:
-        """What is wrong with the files."""
-        found = self._files("vault/memories")
-        trash = {mark_of(data) for data in self._files("vault/.trash").values()}
-        problems = [f"{path} is half a note" for path, data in found.items() if not is_whole(data)]
-        verb, at, mark = self.pending or ("", "", "")
-        for path, known in self.notes.items():
-            now = mark_of(found[path]) if path in found else None
-            if now == known or (path == at and now == mark and verb in ("update", "edit")):
-                continue
-            if path == at and verb == "forget" and now is None and known in trash:
-                continue
-            problems.append(f"{path} was acknowledged with {known} and has {now}")
-        for path in found.keys() - self.notes.keys():
-            if verb not in ("remember", "restore") or mark_of(found[path]) != mark:
-                problems.append(f"{path} is there and nobody saved it")
-        back = mark if verb == "restore" and mark in map(mark_of, found.values()) else None
-        lost = self.trashed - trash - {back}
-        problems += [f"{mark} was forgotten and is not in the trash" for mark in sorted(lost)]
-        odd = [file.name for file in (self.place / "vault").rglob("*") if file.is_file() and _odd(file)]
-        return problems + [f"{name} was left behind" for name in odd]
-
-    def settle(self) -> None:
-        """What is there now is what counts from here on."""
-        self.notes = {path: mark_of(data) for path, data in self._files("vault/memories").items()}
-        self.trashed = {mark_of(data) for data in self._files("vault/.trash").values()}
-        self.pending, self.under_way, self.acknowledged = None, "", 0
-
-    def _files(self, folder: str) -> dict[str, bytes]:
-        root = self.place / folder
-        return {str(file.relative_to(self.place / "vault")): file.read_bytes() for file in root.rglob("*.md")}
-
-
-def _odd(file: Path) -> bool:
-    return file.suffix != ".md" and not file.name.startswith(TEMPORARY)
 
 
 def heal(place: Path) -> list[str]:

@@ -1,6 +1,6 @@
 """Cut the power while search.db and activity.db are written, by a disk that forgets what was not synced.
 
-The notes are left whole here: notes_power.py is about them. Of search.db, which syncs when it checkpoints: it is never
+The notes are left whole here: names.py is about them. Of search.db, which syncs when it checkpoints: it is never
 corrupt, holds nothing that was never written, and the next sync brings its tail back. Of activity.db, which syncs with
 every commit: no acknowledged row is lost. The same with `synchronous=off` finds faults, or it would find none anywhere.
 """
