@@ -17,15 +17,16 @@ from co_cli.soak.contract import Trial, Verdict
 SECONDS = 60.0
 
 EXPLAINED = """
-Each soak ends after its rounds or after {seconds:.0f} seconds, whichever is first; --rounds and
---seconds say otherwise, and with --rounds alone there is no time limit. 0 is the exit
-code if nothing was lost, 3 if something was: then the faults are listed, with the command
-that repeats them. Works in a temporary folder and removes it; your notes are not touched.
+Each ends after its rounds or after {seconds:.0f} seconds, whichever is first; --rounds
+and --seconds say otherwise, and with --rounds alone there is no time limit. The
+exit code is 0 if no promise was broken, 3 if one was: then it lists the faults,
+with the command that repeats them. Works in a temporary folder and removes it;
+your notes are not touched.
 
 examples:
-  co soak                                    all of them, a minute each
-  co soak power --rounds 10000               as many power cuts as we run ourselves
-  co soak kill --seed 7 --first 812 --rounds 1   one round again
+  co soak                                     all of them, a minute each
+  co soak power --rounds 10000                as many power cuts as we make
+  co soak kill --seed 7 --first 811 --rounds 2   two rounds again
 """
 
 
@@ -33,11 +34,11 @@ def add_soak(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="*", metavar="NAME", help=f"{', '.join(SOAKS)} (default: all)")
     parser.add_argument("--seed", type=int, metavar="N", help="what chance decides, decided again (default: a new one)")
     parser.add_argument("--seconds", type=float, metavar="S", help=f"for each soak at most (default {SECONDS:.0f})")
-    parser.add_argument("--rounds", type=int, metavar="N", help="for each soak (default: see above)")
+    parser.add_argument("--rounds", type=int, metavar="N", help="for each soak (default: see below)")
     parser.add_argument("--first", type=int, default=1, metavar="N", help="the number of the first round")
     parser.add_argument("--list", action="store_true", help="list the soaks, and run none")
-    listing = "\n".join(f"  {name:<10}{entry.about} ({entry.rounds:,})" for name, entry in SOAKS.items())
-    parser.epilog = f"soaks, and how many rounds they are meant for:\n{listing}\n{EXPLAINED.format(seconds=SECONDS)}"
+    listing = "\n".join(f"  {name:<9}{entry.rounds:>7,}  {entry.about}" for name, entry in SOAKS.items())
+    parser.epilog = f"soaks, and the rounds they are meant for:\n{listing}\n{EXPLAINED.format(seconds=SECONDS)}"
     parser.set_defaults(run=run)
 
 
@@ -111,4 +112,4 @@ def _list(as_json: bool) -> None:
         print_json({name: entry._asdict() for name, entry in SOAKS.items()})
         return
     for name, entry in SOAKS.items():
-        Screen().line(f"{name:<10}{entry.rounds:>8,} rounds  {entry.about}")
+        Screen().line(f"{name:<9}{entry.rounds:>7,}  {entry.about}")

@@ -81,7 +81,7 @@ def sweep_temporary(folder: str, now: float | None = None) -> list[str]:
 
 
 def make_folders(folder: str) -> None:
-    """Make a folder and those above it that are missing; each new name survives a power cut, as what is put in it will."""
+    """Make a folder and those above it that are missing; their names survive a power cut, as what is put there will."""
     folder = os.path.abspath(folder)
     if os.path.isdir(folder):
         return

@@ -17,9 +17,14 @@ class Entry(NamedTuple):
 
 
 SOAKS = {
-    "kill": Entry("kill -9 while it saves, forgets, syncs, reembeds and rebuilds", 2_000, "killing"),
+    "kill": Entry("kill -9 while it saves, forgets, syncs, embeds and rebuilds", 2_000, "killing"),
     "power": Entry("power cuts: a disk that forgets what was not synced", 10_000, "power"),
     "names": Entry("power cuts while notes are written, renamed and trashed", 10_000, "names"),
+    "opening": Entry("eight processes make search.db and activity.db at once", 480, "opening"),
+    "crowd": Entry("eight processes write and search in one vault, and in two", 10, "crowding"),
+    "twins": Entry("agents save the same fact or title at the same moment", 500, "twins"),
+    "readers": Entry("a process searches while another writes without a pause", 20, "reading"),
+    "stay": Entry("one process searches and syncs for long: does it grow?", 1_000, "staying"),
 }
 
 

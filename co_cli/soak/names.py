@@ -128,10 +128,10 @@ def listening(root: str, hear: Callable[[Request], None]) -> Generator[None]:
     handles: dict[int, str] = {}
 
     def inside(path: Any) -> str | None:
-        text = os.fspath(path)
+        text = os.fsdecode(path)
         if text == root:
             return ""
-        return text[len(root) + 1 :] if isinstance(text, str) and text.startswith(root + os.sep) else None
+        return text[len(root) + 1 :] if text.startswith(root + os.sep) else None
 
     def open_(path: Any, flags: int, mode: int = 0o777, **more: Any) -> int:
         known = inside(path)
