@@ -21,7 +21,7 @@ from co_cli.soak.processes import Process
 from co_cli.soak.vaults import mark_of, open_vault, sealed_text
 
 VERBS = ("remember", "update", "forget", "restore", "edit", "sync", "reembed", "rebuild")
-LIFE = 10
+LIFE = 25
 """Rounds that one vault lives through: what one kill leaves is there when the next strikes."""
 FEW, MANY = 4, 12
 """Notes: with few it rather saves, with many it rather forgets."""

@@ -23,14 +23,14 @@ FEWEST = 5
 """Rounds that a median is taken of."""
 
 
-def run(trial: Trial, notes: int = NOTES) -> None:
+def run(trial: Trial, notes: int = NOTES, searches: int = SEARCHES) -> None:
     place = trial.folder(1)
     places = (place / "shared", place / "apart")
     for one in places:
         _fill(one, notes, trial.chance)
     ratios: list[float] = []
     with (
-        processes(search, [(str(places[0]),)]) as (reader,),
+        processes(search, [(str(places[0]), searches)]) as (reader,),
         processes(write, [(str(places[0]), str(places[1]))]) as (writer,),
     ):
         for number in trial.rounds():
@@ -48,7 +48,7 @@ def run(trial: Trial, notes: int = NOTES) -> None:
                     trial.fault(f"failed: {answer}; {written}")
                     return
                 took[where] = answer
-                trial.count("searches", SEARCHES)
+                trial.count("searches", searches)
                 trial.count("writes meanwhile", written)
             ratios.append(took["apart"] / took["shared"])
     if len(ratios) >= FEWEST:
@@ -66,7 +66,7 @@ def _fill(place: Path, notes: int, chance: random.Random) -> None:
         kb.sync()
 
 
-def search(pipe: Connection, place: str) -> None:
+def search(pipe: Connection, place: str, searches: int) -> None:
     """So many searches for each seed that comes, and how long they took."""
     with open_vault(Path(place)) as kb:
         for _ in range(10):
@@ -78,7 +78,7 @@ def search(pipe: Connection, place: str) -> None:
                 return
             try:
                 begun = time.perf_counter()
-                for _ in range(SEARCHES):
+                for _ in range(searches):
                     kb.search(" ".join(chance.sample(WORDS, 3)))
                 pipe.send(time.perf_counter() - begun)
             except Exception as error:

@@ -85,7 +85,7 @@ def test_a_kill_between_the_two_steps_of_a_swap_keeps_what_was_embedded(tmp_path
 
     with open_vault(tmp_path) as kb:
         assert kb.search("oaks").hits[0].ref == "memory:oaks-live-long"
-        assert kb.index.meaning().cache.texts == 1
+        assert kb.index.meaning().cache.entries == 1
         assert kb.sync().touched == 0
     assert not Path(fresh_path(path)).exists()
 
