@@ -99,7 +99,9 @@ class KnowledgeBase:
             flags = {"vault": vault and os.fspath(vault), "data_dir": data_dir and os.fspath(data_dir)}
             settings = load_settings(flags)
         if settings.origins["vault"] in ("default", "project") and not os.path.exists(settings.vault):
-            os.makedirs(settings.vault)
+            from co_cli.notes.files import make_folders  # once in the life of a vault
+
+            make_folders(settings.vault)
         return cls(settings)
 
     def close(self) -> None:
@@ -479,7 +481,9 @@ class KnowledgeBase:
 
         place = place_of(self.settings, tier)
         if tier == "user":
-            os.makedirs(place, exist_ok=True)
+            from co_cli.notes.files import make_folders
+
+            make_folders(place)
         origins = {**self.settings.origins, "vault": tier}
         return KnowledgeBase(self.settings._replace(vault=place, origins=origins))
 

@@ -15,7 +15,7 @@ import apsw
 from co_cli.errors import ActivityUnavailableError, IndexUnavailableError
 from co_cli.index.connection import BUSY_MS, NO_PLACE, WRONG_FILE, Database, FileConnection
 from co_cli.index.making import set_aside
-from co_cli.notes.files import locked
+from co_cli.notes.files import locked, make_folders
 
 FILE_NAME = "activity.db"
 APPLICATION = 0x636F6163
@@ -44,7 +44,7 @@ class ActivityDatabase(Database):
             connection = _connect(self.path)
             if connection is not None:
                 return connection
-            os.makedirs(os.path.dirname(self.path), exist_ok=True)
+            make_folders(os.path.dirname(self.path))
             with locked(f"{self.path}.lock"):  # eight that make it at once would fail each other
                 connection = _connect(self.path)
                 if connection is None:
@@ -120,12 +120,16 @@ def _connect(path: str) -> FileConnection | None:
 
 
 def _is_ours(path: str) -> bool:
-    """A healthy database of this program, of whatever version; or no file at all."""
+    """A healthy database of this program, of whatever version; or no file at all, or one without any table.
+
+    Whoever is killed while it is made leaves such a file, and it is worth nothing to anybody.
+    """
     if not os.path.exists(path):
         return True
     connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
     try:
-        connection.execute("select count(*) from sqlite_master").fetchall()
+        if not connection.execute("select count(*) from sqlite_master").get:
+            return True
         return connection.pragma("application_id") == APPLICATION
     except WRONG_FILE:
         return False

@@ -10,6 +10,7 @@ from co_cli.cli.opening import print_json
 from co_cli.cli.terminal import ProgressBar, Screen, printable
 from co_cli.errors import VaultError
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.notes.files import make_folders
 from co_cli.notes.store import TRASH
 from co_cli.places import PROJECT_FOLDER, project_vault
 from co_cli.sample import sample_vault
@@ -38,7 +39,7 @@ def init(options: argparse.Namespace) -> int:
     try:
         made = not os.path.isdir(os.path.join(vault, "memories"))
         for name in ("memories", "articles"):
-            os.makedirs(os.path.join(vault, name), exist_ok=True)
+            make_folders(os.path.join(vault, name))
         if made:
             _keep_trash_out_of_git(vault)
     except OSError as error:

@@ -16,7 +16,7 @@ from co_cli.errors import KnowledgeError, NoteConflictError, VaultError
 from co_cli.exchange.items import Copy, Left, Own, Text, bytes_hash, text_hash
 from co_cli.exchange.stamping import HASH, IDENTITY, ORIGIN, came_as, claims, marked, stamped, still_as_written
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.notes.files import create_exclusively
+from co_cli.notes.files import create_exclusively, make_folders
 from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.notes.refs import FOLDERS, name_key, source_ref
 from co_cli.notes.twins import fingerprint
@@ -201,7 +201,7 @@ class Writer:
             return "created", None, ""
         full = self.store.absolute(path)
         try:
-            os.makedirs(os.path.dirname(full), exist_ok=True)
+            make_folders(os.path.dirname(full))
             made = create_exclusively(full, data)
             if made and modified is not None:
                 os.utime(full, (modified, modified))  # what has no date of its own is as old as it was

@@ -139,6 +139,10 @@ class Database:
         except (apsw.BusyError, *NO_PLACE) as error:
             raise clear(self.path, error) from error
         if connection is not None:
+            if os.path.exists(fresh_path(self.path)):
+                from co_cli.index.making import sweep_unfinished
+
+                sweep_unfinished(self.path)
             return connection
         from co_cli.index.making import open_or_make
 
@@ -269,6 +273,11 @@ def connect(path: str, extension: str | None) -> FileConnection | None:
         connection.close()
         raise
     return connection
+
+
+def fresh_path(path: str) -> str:
+    """Where a new search.db is made, beside the one whose place it takes."""
+    return f"{path}.new"
 
 
 def clear(path: str, error: BaseException) -> IndexUnavailableError:

@@ -24,8 +24,9 @@ from co_cli.index.connection import (
     FileConnection,
     clear,
     connect,
+    fresh_path,
 )
-from co_cli.notes.files import locked
+from co_cli.notes.files import locked, make_folders, sync_folder
 
 DATABASE_FILES = ("", "-wal", "-shm", "-journal")
 
@@ -37,13 +38,35 @@ def open_or_make(database: Database) -> FileConnection:
         connection = _connect(database)
         if connection is not None:
             return connection  # another process made it while we waited
-        if not _is_ours(path):
-            database.set_aside = set_aside(path) or database.set_aside
-        swap(_make_fresh(path), path)
+        if os.path.exists(path) or not _finish_swap(database):
+            if not _is_ours(path):
+                database.set_aside = set_aside(path) or database.set_aside
+            swap(_make_fresh(path), path)
         connection = _connect(database)
     if connection is None:
         raise IndexUnavailableError(f"{path} cannot be made: delete it and try again")
     return connection
+
+
+def _finish_swap(database: Database) -> bool:
+    """Whoever was killed, or lost power, between the two steps of a swap left the new file beside an empty place."""
+    path, fresh = database.path, fresh_path(database.path)
+    connection = connect(fresh, database.extension)
+    if connection is None:
+        return False
+    try:
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)  # its log does not come along
+    finally:
+        connection.close()
+    swap(fresh, path)
+    return True
+
+
+def sweep_unfinished(path: str) -> None:
+    """Remove what a killed rebuild left beside search.db, unless somebody is rebuilding now."""
+    with contextlib.suppress(OSError), locked(f"{path}.lock", wait=False):
+        if os.path.exists(path):
+            remove_database(fresh_path(path))
 
 
 def _connect(database: Database) -> FileConnection | None:
@@ -91,7 +114,9 @@ def swap(fresh: str, path: str) -> None:
     """Put a closed database in place of another. The old one goes with its log, which must never meet the new file."""
     try:
         remove_database(path)
+        sync_folder(os.path.dirname(path))  # else a power cut may bring the old log back beside the new file
         os.replace(fresh, path)
+        sync_folder(os.path.dirname(path))
     except PermissionError as error:
         raise IndexUnavailableError(f"{path} is in use by another program; close it and try again") from error
 
@@ -143,7 +168,7 @@ def carry_cache(old: str, fresh: str) -> None:
 
 def _make_fresh(path: str) -> str:
     """An empty database beside `path`, with the cache of the one that is there."""
-    fresh = f"{path}.new"
+    fresh = fresh_path(path)
     remove_database(fresh)
     create(fresh)
     if os.path.exists(path):
@@ -169,7 +194,7 @@ def _is_ours(path: str) -> bool:
 def _opening(path: str) -> Generator[None]:
     """Hold the lock, and say clearly what SQLite or the system refuses meanwhile."""
     try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+        make_folders(os.path.dirname(path))
         with locked(f"{path}.lock"):
             yield
     except (apsw.BusyError, *NO_PLACE) as error:

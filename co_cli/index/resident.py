@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+PATIENCE = 3
+"""Searches that find the same change before it is read: to read every vector takes as long as many scans of vec0."""
+
+
 class Matrix(NamedTuple):
     """The vectors of one partition, as of one stamp."""
 
@@ -33,6 +37,24 @@ class ResidentVectors:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._held: dict[tuple[int, str], Matrix] = {}
+        self._asked: dict[tuple[int, str], tuple[int, int]] = {}
+        """Of what is held no longer: its stamp now, and how often it was asked for since."""
+
+    def worth_reading(self, space: StoredSpace, parts: Sequence[tuple[str, int]]) -> bool:
+        """Are these held, or to be read? Not again and again while somebody writes: then vec0 had better scan."""
+        with self._lock:
+            changed = [
+                (space.id, part, stamp)
+                for part, stamp in parts
+                if (held := self._held.get((space.id, part))) is not None and held.stamp != stamp
+            ]
+            worth = True
+            for number, part, stamp in changed:
+                before, times = self._asked.get((number, part), (stamp, 0))
+                times = times + 1 if before == stamp else 1
+                self._asked[number, part] = stamp, times
+                worth = worth and times > PATIENCE
+            return worth
 
     def nearest(
         self,
@@ -71,4 +93,5 @@ class ResidentVectors:
             for older in [key for key in self._held if key[1] == part]:
                 del self._held[older]  # of a space that does not answer any more
             self._held[space.id, part] = matrix
+            self._asked.pop((space.id, part), None)
         return matrix

@@ -245,13 +245,14 @@ def nearest(
     if resident is not None or not with_vec0:
         from co_cli.index.resident import ResidentVectors
 
-        allowed = None
-        if narrowed:
-            allowed = {int(str(row)) for (row,) in connection.execute(FILTERED.format(filters=where), values)}
         scan = resident if resident is not None else ResidentVectors()
         stamps = {vault: int(connection.execute(STAMP, {"vault": vault}).get or 0) for vault in reach.vaults}
         stamped = [(part_of(vault, source), stamps[vault]) for vault, source in reach.parts]
-        return scan.nearest(connection, space, stamped, query, limit, allowed)
+        if not with_vec0 or scan.worth_reading(space, stamped):
+            allowed = None
+            if narrowed:
+                allowed = {int(str(row)) for (row,) in connection.execute(FILTERED.format(filters=where), values)}
+            return scan.nearest(connection, space, stamped, query, limit, allowed)
     parts = [part_of(vault, source) for vault, source in reach.parts]
     statement = (NEAREST_FILTERED if narrowed else NEAREST).format(table=space.table, filters=where)
     bound = {**(values if narrowed else {}), "query": query, "limit": limit}

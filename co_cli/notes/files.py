@@ -80,9 +80,25 @@ def sweep_temporary(folder: str, now: float | None = None) -> list[str]:
     return swept
 
 
+def make_folders(folder: str) -> None:
+    """Make a folder and those above it that are missing; their names survive a power cut, as what is put there will."""
+    folder = os.path.abspath(folder)
+    if os.path.isdir(folder):
+        return
+    above = os.path.dirname(folder)
+    make_folders(above)
+    try:
+        os.mkdir(folder)
+    except FileExistsError:
+        if not os.path.isdir(folder):  # else somebody was quicker
+            raise
+    with contextlib.suppress(PermissionError):  # a folder that may be written to and not read
+        sync_folder(above)
+
+
 @contextlib.contextmanager
-def locked(target: str) -> Generator[None]:
-    """Hold the one lock of a folder or a lock file; waits for whoever has it."""
+def locked(target: str, wait: bool = True) -> Generator[None]:
+    """Hold the one lock of a folder or a lock file; waits for whoever has it, or raises BlockingIOError."""
     if os.name == "nt":
         target = _lock_file(target)
     try:
@@ -91,16 +107,22 @@ def locked(target: str) -> Generator[None]:
     except PermissionError:
         handle = os.open(_lock_file(target), os.O_RDWR | os.O_CREAT, 0o644)
     try:
-        _lock(handle)
+        _lock(handle, wait)
         yield
     finally:
         os.close(handle)  # closing releases the lock
 
 
-def _lock(handle: int) -> None:
+def _lock(handle: int, wait: bool) -> None:
     if sys.platform == "win32":
         import msvcrt
 
+        if not wait:
+            try:
+                msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+            except OSError as error:
+                raise BlockingIOError(error.errno, error.strerror) from error
+            return
         while True:
             with contextlib.suppress(OSError):  # gives up after ten seconds: ask again
                 msvcrt.locking(handle, msvcrt.LK_LOCK, 1)
@@ -108,7 +130,7 @@ def _lock(handle: int) -> None:
     else:
         import fcntl
 
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _lock_file(target: str) -> str:

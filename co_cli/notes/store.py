@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Generator
 
 from co_cli.errors import NoteConflictError, NoteFileError, VaultError
-from co_cli.notes.files import create_exclusively, locked, replace, sweep_temporary, sync_folder
+from co_cli.notes.files import create_exclusively, locked, make_folders, replace, sweep_temporary, sync_folder
 from co_cli.notes.refs import name_key
 from co_cli.notes.slug import slugify
 
@@ -61,7 +61,7 @@ class NoteStore:
         """
         slug = slugify(title)
         with _reporting("write", f"{folder}/{slug}.md"):
-            os.makedirs(self.absolute(folder), exist_ok=True)
+            make_folders(self.absolute(folder))
             taken = taken or self._taken_in(folder)
             for number in range(1, MOST_NAMESAKES):
                 path = f"{folder}/{slug}.md" if number == 1 else f"{folder}/{slug}-{number}.md"
@@ -102,7 +102,7 @@ class NoteStore:
             kept = f"{TRASH}/{stamp}/{path}"
             target = self.absolute(kept)
             if not os.path.lexists(target):
-                os.makedirs(os.path.dirname(target), exist_ok=True)
+                make_folders(os.path.dirname(target))
                 return kept, target
         raise NoteConflictError(f"the trash holds too many copies of {path}; empty {TRASH}/")
 
@@ -126,7 +126,7 @@ class NoteStore:
             raise NoteConflictError(f"{path} is not in the trash of {self.root}")
         source, target = self.absolute(kept), self.absolute(path)
         with _reporting("restore", path):
-            os.makedirs(os.path.dirname(target), exist_ok=True)
+            make_folders(os.path.dirname(target))
             with open(source, "rb") as stream:
                 data = stream.read()
             if not create_exclusively(target, data):

@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple
 from co_cli.errors import FrontmatterError, IndexUnavailableError, InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.editing import set_fields
-from co_cli.notes.files import create_exclusively, sync_folder
+from co_cli.notes.files import create_exclusively, make_folders, sync_folder
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.note import BINARY_PROBE, UTF_16, read_note
 from co_cli.notes.refs import name_key
@@ -178,7 +178,7 @@ class MemoryFiles:
         """Write a new file and index it; False if there is one."""
         data = self._checked(path, self.encoded(text))
         full = self.store.absolute(path)
-        os.makedirs(os.path.dirname(full), exist_ok=True)
+        make_folders(os.path.dirname(full))
         if not create_exclusively(full, data):
             return False
         self._index(path)
@@ -211,7 +211,7 @@ class MemoryFiles:
         """Move a file or a folder; False if something is there already."""
         source, target = self.store.absolute(place.path), self.store.absolute(path)
         before = self.below(place.path) if place.kind == "folder" else [place.path]
-        os.makedirs(os.path.dirname(target), exist_ok=True)
+        make_folders(os.path.dirname(target))
         if not _move(source, target, place.kind == "folder"):
             return False
         sync_folder(os.path.dirname(target))

@@ -1,0 +1,207 @@
+"""A disk that forgets: SQLite's files as they would be found after a power cut at any moment.
+
+An apsw VFS that passes everything on and remembers, for each file, what was synced and what was only written since.
+A cut gives each file the synced bytes and some of the others: none, all, those before a moment, or any of them, whole
+or torn at a sector. Names are as durable: a file that was made is sure to be there once it was synced, one that was
+deleted may come back until the folder was. The -shm file means nothing after a cut and is missing, empty or rubbish.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import apsw
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+SECTOR = 512
+LONGEST_GAP = 60
+"""Requests of SQLite from one cut to the next: a save makes about as many."""
+RECORDED = (
+    apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_WAL | apsw.SQLITE_OPEN_MAIN_JOURNAL | apsw.SQLITE_OPEN_SUPER_JOURNAL
+)
+Image = dict[str, bytes]
+"""The files of the folder after a cut, by name."""
+
+
+class Stored:
+    """One file: what is safe, and what was asked for since, in order."""
+
+    def __init__(self, safe: bytes | None) -> None:
+        self.safe = safe
+        """None: even its name is not safe yet."""
+        self.since: list[tuple[int, bytes | None]] = []
+        """Writes at an offset; without bytes, the length it was cut to."""
+
+    def sync(self) -> None:
+        self.safe = applied(self.safe or b"", self.since)
+        self.since = []
+
+    def after_cut(self, chance: random.Random) -> bytes | None:
+        """As it is found; None: not at all."""
+        if self.safe is None and chance.random() < 0.5:
+            return None
+        kept = chance.choice(HABITS)(self.since, chance)
+        return applied(self.safe or b"", kept)
+
+
+def applied(data: bytes, changes: list[tuple[int, bytes | None]]) -> bytes:
+    """Bytes after these changes."""
+    if not changes:
+        return data
+    held = bytearray(data)
+    for offset, written in changes:
+        if written is None:
+            del held[offset:]
+            continue
+        if len(held) < offset:
+            held += bytes(offset - len(held))
+        held[offset : offset + len(written)] = written
+    return bytes(held)
+
+
+Changes = list[tuple[int, bytes | None]]
+
+
+def _nothing(changes: Changes, chance: random.Random) -> Changes:
+    return []
+
+
+def _everything(changes: Changes, chance: random.Random) -> Changes:
+    return changes
+
+
+def _beginning(changes: Changes, chance: random.Random) -> Changes:
+    return changes[: chance.randint(0, len(changes))]
+
+
+def _any(changes: Changes, chance: random.Random) -> Changes:
+    return [change for change in changes if chance.random() < 0.5]
+
+
+def _torn(changes: Changes, chance: random.Random) -> Changes:
+    """Sectors of each write, kept or lost one by one."""
+    kept: Changes = []
+    for offset, written in changes:
+        if written is None:
+            kept += [(offset, None)] if chance.random() < 0.5 else []
+            continue
+        start = 0
+        while start < len(written):
+            size = SECTOR - (offset + start) % SECTOR
+            if chance.random() < 0.5:
+                kept.append((offset + start, written[start : start + size]))
+            start += size
+    return kept
+
+
+HABITS: tuple[Callable[[Changes, random.Random], Changes], ...] = (_nothing, _everything, _beginning, _any, _torn)
+
+
+class Disk(apsw.VFS):
+    """Remembers the databases of one folder, for every connection of this process while it is in use."""
+
+    def __init__(self, folder: str, chance: random.Random, on_cut: Callable[[Image], None]) -> None:
+        self.folder, self.chance = folder + os.sep, chance
+        self.on_cut = on_cut
+        """Is given the files as a cut at this moment leaves them. The work goes on: only it knows of the cut."""
+        self._until = 1
+        """So many requests of SQLite until the power is cut next."""
+        self._stored: dict[int, Stored] = {}
+        self._deleted: dict[str, bytes] = {}
+        self.lock = threading.RLock()
+        self.base = apsw.vfs_names()[0]
+        super().__init__(f"co-soak-{id(self):x}", self.base, makedefault=True)
+
+    def xOpen(self, name: Any, flags: list[int]) -> apsw.VFSFile:
+        path = name.filename() if isinstance(name, apsw.URIFilename) else name
+        if path is None or not path.startswith(self.folder) or not flags[0] & RECORDED:
+            return apsw.VFSFile(self.base, name, flags)
+        with self.lock:
+            new = not os.path.exists(path)
+            file = DiskFile(self, name, flags)
+            inode = os.stat(path).st_ino
+            if new:
+                self._stored[inode] = Stored(None)
+            elif inode not in self._stored:
+                with open(path, "rb") as stream:
+                    self._stored[inode] = Stored(stream.read())
+            file.stored = self._stored[inode]
+        return file
+
+    def xDelete(self, filename: str, syncdir: bool) -> None:
+        if filename.startswith(self.folder):
+            with self.lock:
+                self.tick()
+                try:
+                    stored = self._stored.pop(os.stat(filename).st_ino, None)
+                except FileNotFoundError:
+                    stored = None
+                if stored is not None and stored.safe is not None and not syncdir:
+                    self._deleted[filename] = stored.safe
+        super().xDelete(filename, syncdir)
+        if syncdir:
+            self.folder_synced()
+
+    def folder_synced(self) -> None:
+        """What was deleted stays deleted."""
+        with self.lock:
+            self._deleted.clear()
+
+    def tick(self) -> None:
+        """Before each thing that SQLite asks for."""
+        self._until -= 1
+        if self._until <= 0:
+            self._until = self.chance.randint(1, LONGEST_GAP)
+            self.on_cut(self._cut())
+
+    def _cut(self) -> Image:
+        """The databases as they are found when the power is back."""
+        found: Image = {}
+        for name in sorted(os.listdir(self.folder)):
+            stored = self._stored.get(os.stat(os.path.join(self.folder, name)).st_ino)
+            data = stored.after_cut(self.chance) if stored else None
+            if data is not None:
+                found[name] = data
+            if name.endswith("-shm") and self.chance.random() < 0.5:
+                found[name] = self.chance.randbytes(32_768) if self.chance.random() < 0.5 else bytes(32_768)
+        for path, data in self._deleted.items():
+            if os.path.basename(path) not in found and self.chance.random() < 0.5:
+                found[os.path.basename(path)] = data
+        return found
+
+
+class DiskFile(apsw.VFSFile):
+    """One open file of a Disk."""
+
+    stored: Stored
+
+    def __init__(self, disk: Disk, name: Any, flags: list[int]) -> None:
+        self.disk = disk
+        super().__init__(disk.base, name, flags)
+
+    def xWrite(self, data: Buffer, offset: int) -> None:
+        with self.disk.lock:
+            self.disk.tick()
+            self.stored.since.append((offset, bytes(data)))
+        super().xWrite(data, offset)
+
+    def xTruncate(self, newsize: int) -> None:
+        with self.disk.lock:
+            self.disk.tick()
+            self.stored.since.append((newsize, None))
+        super().xTruncate(newsize)
+
+    def xSync(self, flags: int) -> None:
+        super().xSync(flags)
+        with self.disk.lock:
+            self.disk.tick()
+            new = self.stored.safe is None
+            self.stored.sync()
+            if new:  # SQLite syncs the folder with the first sync of a file that it made
+                self.disk.folder_synced()

@@ -1,0 +1,145 @@
+"""`co soak`: a table, an exit code, a way to repeat what was found, and nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from co_cli.notes import files, store
+from co_cli.soak.catalogue import SOAKS
+from co_cli.soak.contract import MOST_FAULTS, Trial
+from tests.command import Co
+from tests.vault import Vault
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where it may write: whatever it leaves behind is seen."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def test_it_prints_a_table_and_touches_nothing_of_yours(co: Co, vault: Vault, data_dir: Path, temporary: Path) -> None:
+    ran = co("soak", "names", "--rounds", "60", "--seed", "4")
+
+    head, row, *_ = ran.out.splitlines()
+    assert ran.code == 0
+    assert head.split() == ["soak", "rounds", "seconds", "faults", "done"]
+    assert row.split()[:2] == ["names", "60"]
+    assert "60 cuts" in row
+    assert all(len(line) <= 80 for line in ran.out.splitlines())
+    assert list(temporary.iterdir()) == []
+    assert vault.files() == []
+    assert not data_dir.exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows syncs no folder")
+def test_faults_are_exit_code_3_with_the_command_that_repeats_them(co: Co, monkeypatch: pytest.MonkeyPatch) -> None:
+    for place in (files, store):
+        monkeypatch.setattr(place, "sync_folder", lambda folder: None)
+    ran = co("soak", "names", "--rounds", "300", "--seed", "4")
+
+    assert ran.code == 3
+    assert "was acknowledged" in ran.out
+    again = next(line for line in ran.out.splitlines() if "again: " in line).partition("again: ")[2].split()
+    assert again[:5] == ["co", "soak", "names", "--seed", "4"]
+    assert co(*again[1:]).code == 3
+
+
+def test_as_json_it_has_the_seed_and_every_soak(co: Co) -> None:
+    ran = co("soak", "names", "--rounds", "20", "--json")
+
+    assert ran.code == 0
+    assert ran.json["stopped"] is False
+    assert isinstance(ran.json["seed"], int)
+    (soak,) = ran.json["soaks"]
+    assert (soak["name"], soak["rounds"], soak["faults"]) == ("names", 20, [])
+    assert soak["counts"]["cuts"] == 20
+
+
+def test_it_lists_every_soak_with_what_it_does(co: Co) -> None:
+    listed = co("soak", "--list").out.splitlines()
+
+    assert [line.split()[0] for line in listed] == list(SOAKS)
+    assert all(len(line) <= 80 for line in listed)
+    assert set(co("soak", "--list", "--json").json) == set(SOAKS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("flood",), "there is no soak 'flood': kill, power"),
+        (("names", "--rounds", "0"), "--rounds is more than 0"),
+        (("names", "--seconds", "-1"), "--seconds is more than 0"),
+    ],
+)
+def test_a_mistake_is_one_line(co: Co, arguments: tuple[str, ...], told: str) -> None:
+    ran = co("soak", *arguments)
+
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.count("\n") == 1
+    assert told in ran.err
+
+
+def test_it_ends_after_the_seconds_that_were_given(co: Co) -> None:
+    ran = co("soak", "names", "--seconds", "0.2", "--json")
+
+    (soak,) = ran.json["soaks"]
+    assert 0 < soak["rounds"] < SOAKS["names"].rounds
+
+
+def test_a_soak_that_found_enough_ends(tmp_path: Path) -> None:
+    trial = Trial("kill", tmp_path, seed=1, rounds=1_000)
+    for _ in trial.rounds():
+        trial.fault("again")
+
+    assert len(trial.faults) == trial.verdict().rounds == MOST_FAULTS
+
+
+def test_a_round_is_decided_alike_whichever_was_the_first(tmp_path: Path) -> None:
+    whole, late = (Trial("kill", tmp_path, seed=1, rounds=5, first=first) for first in (1, 4))
+    drawn = {number: whole.chance.random() for number in whole.rounds()}
+
+    assert {number: late.chance.random() for number in late.rounds() if number in drawn} == {
+        number: drawn[number] for number in (4, 5)
+    }
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT to send")
+def test_ctrl_c_shows_what_was_done_and_leaves_no_folder_and_no_process(co: Co, temporary: Path) -> None:
+    code = (
+        "import sys, signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
+        "from co_cli.cli.app import main; sys.exit(main(sys.argv[1:]))"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, "soak", "kill", "--rounds", "100000"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(temporary)},
+        start_new_session=True,
+    )
+    waited = time.monotonic()
+    while not list(temporary.glob("co-soak-*/kill-1/vault/memories/*.md")) and time.monotonic() - waited < 60:
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+
+    assert process.returncode == 130
+    assert out.splitlines()[1].split()[0] == "kill"
+    assert "co: stopped; what was done so far is kept" in err
+    assert list(temporary.iterdir()) == []
+    with pytest.raises(ProcessLookupError):
+        waited = time.monotonic()
+        while time.monotonic() - waited < 30:  # the last of its own session has ended
+            os.killpg(process.pid, 0)
+            time.sleep(0.05)
