@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 SKETCHED_FROM = 40_000
 """Passages. In a smaller vault it is no faster: what is measured lies far apart in the file."""
-FEWEST, SHARE = 8, 200
-"""How many are measured for each that is wanted, and one in how many of all, if that is more."""
-SAMPLE, CLOSE = 64, 16
+MEASURED = 8
+"""How many are measured for each that is wanted."""
+SAMPLE, CLOSE = 64, 32
 """Passages whose distance tells what is near for this question: nearer than all but one in so many of them."""
 
 PASSAGES = "select sum(passages) from vaults where id in (select value from json_each(:vaults))"
@@ -45,8 +45,8 @@ def nearest_by_sketch(
 ) -> list[Neighbour] | None:
     """The passages nearest to the query, best first; None where a look at every vector is cheap, or the only way."""
     passages = fetch(connection, PASSAGES, {"vaults": ids_text(reach.vaults)})[0][0] or 0
-    measured = max(FEWEST * limit, passages // SHARE)
-    if passages < SKETCHED_FROM or not limit <= measured <= MOST_NEAREST:
+    measured = MEASURED * limit
+    if passages < SKETCHED_FROM or measured > MOST_NEAREST:
         return None
     step = max((fetch(connection, HIGHEST, {})[0][0] or 0) // SAMPLE, 1)
     ids = ids_text(range(1, step * SAMPLE, step))
@@ -61,7 +61,8 @@ def nearest_by_sketch(
             row for part in parts for row in fetch(connection, statement, {**bound, "part": part, "furthest": furthest})
         ]
         if len(rows) >= measured:
-            near = cosines(connection, space, query, [passage for _, passage in sorted(rows)[:measured]])
+            # in the order in which they lie in the file
+            near = cosines(connection, space, query, sorted(passage for _, passage in sorted(rows)[:measured]))
             best = sorted(near.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
             return [Neighbour(passage, cosine) for passage, cosine in best]
     return None
