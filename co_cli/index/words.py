@@ -38,7 +38,7 @@ where {filters} and (instr(passages.body, :literal) or instr(passages.title, :li
 order by docs.created desc limit :limit
 """
 
-# FTS5 looks for each of these rows anew, which costs as much as running through a thousand matches: `+` forbids it
+# `+` has FTS5 run through all matches; see `_cheaper`
 MARK_WORDS = """
 select rowid, snippet(docs_fts, 2, char(2), char(3), '…', 40)
 from docs_fts where docs_fts match :match and +rowid in (select value from json_each(:ids)) and length(body) <= :longest
@@ -46,6 +46,7 @@ from docs_fts where docs_fts match :match and +rowid in (select value from json_
 LONGEST_MARKED = 20_000
 """Letters: what FTS5 needs for a snippet grows with the square of how often a word stands there, to minutes."""
 
+SOUGHT = 500
 MOST_OF_A_NOTE = 5
 CATEGORIES = "L* N* Co Mn Mc"
 MOST_COUNTED = 200
@@ -120,11 +121,17 @@ def _best(connection: apsw.Connection, query: WordQuery, limit: int) -> list[tup
     """The passages that rank best for any of the words, of all vaults."""
     if query.phrases or query.excluded or query.pairs:
         return fetch(connection, RANKED, {"match": query.any_term(), "limit": limit})
+    total = connection.execute(PASSAGE_COUNT).get or 0
+    return best_by_words(connection, piece_counts(connection, query), total, limit)
+
+
+def piece_counts(connection: apsw.Connection, query: WordQuery) -> dict[str, int | None]:
+    """How many passages have each wanted piece; None where that is not the count of one word."""
     counts: dict[str, int | None] = {}
     for piece, word in query.wanted:
         tokens = _tokens(connection, word)
         counts[piece] = passages_with(connection, tokens[0]) if len(tokens) == 1 else None
-    return best_by_words(connection, counts, connection.execute(PASSAGE_COUNT).get or 0, limit)
+    return counts
 
 
 def mark_words(connection: apsw.Connection, query: WordQuery, passage_ids: list[int]) -> dict[int, str]:
@@ -132,7 +139,9 @@ def mark_words(connection: apsw.Connection, query: WordQuery, passage_ids: list[
     if query.empty or not passage_ids:
         return {}
     ids = "[" + ",".join(map(str, passage_ids)) + "]"
-    return dict(connection.execute(MARK_WORDS, {"match": query.any_term(), "ids": ids, "longest": LONGEST_MARKED}))
+    counts = piece_counts(connection, query)
+    marking = _cheaper(MARK_WORDS, sum(count or 0 for count in counts.values()), len(passage_ids) * len(counts))
+    return dict(connection.execute(marking, {"match": query.any_term(), "ids": ids, "longest": LONGEST_MARKED}))
 
 
 def rarest_words(connection: apsw.Connection, text: str, limit: int) -> list[str]:
@@ -173,11 +182,21 @@ def coverage(connection: apsw.Connection, query: WordQuery, matches: list[WordMa
     best = matches[:MOST_COVERED]
     ids = f"[{','.join(str(match.passage_id) for match in best)}]"
     having = dict.fromkeys((match.passage_id for match in best), 0.0)
+    counts = piece_counts(connection, query)
     for piece, weight in list(weights.items())[:MOST_TERMS_COVERED]:
         match = f"- context : ({piece})" if own else piece
-        for (passage,) in fetch(connection, HAVING, {"match": match, "ids": ids}):
+        having_it = _cheaper(HAVING, counts[piece] or 0, len(best))
+        for (passage,) in fetch(connection, having_it, {"match": match, "ids": ids}):
             having[passage] += weight
     return min(1.0, max(-best[0].rank / typical, max(having.values()) / sum(weights.values())))
+
+
+def _cheaper(statement: str, matches: int, sought: int) -> str:
+    """Run through all matches, or have FTS5 look for each row anew, whichever takes less.
+
+    `sought` is how many words are looked for in how many rows: one costs as much as running through 500 matches.
+    """
+    return statement.replace("+rowid", "rowid") if matches > SOUGHT * sought else statement
 
 
 def rarity(connection: apsw.Connection, word: str) -> float:
