@@ -23,20 +23,44 @@ class Bench(NamedTuple):
 
 def add_bench(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", choices=tuple(BENCHES), metavar="NAME", help=", ".join(BENCHES))
-    parser.add_argument("--notes", type=int, metavar="N", help="how many notes to generate (default 10,000)")
-    parser.add_argument("--rows", type=int, metavar="N", help="of log: how many searches (default 1,000,000)")
+    parser.add_argument(
+        "--notes",
+        type=_sizes,
+        metavar="N",
+        help="how many notes to generate (default 10,000); N,N,... shows the growth",
+    )
+    parser.add_argument(
+        "--rows", type=int, metavar="N", help="of log: how many searches; of scan: vectors; of words: passages"
+    )
     listing = "\n".join(f"  {name:<10}{bench.summary}" for name, bench in BENCHES.items())
     parser.epilog = f"{listing}\n\nWorks in a temporary folder and removes it; your notes are not touched.\n"
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    rows = BENCHES[options.name].run(options)
+    from co_cli.benchmarks.measuring import growth
+
+    bench, sizes = BENCHES[options.name], options.notes
+    tables: dict[int, list[BenchRow]] = {}
+    for size in sizes or [None]:
+        options.notes = size
+        tables[size or 0] = bench.run(options)
+    tables = dict(sorted(tables.items()))
+    rows = [row for table in tables.values() for row in table]
+    grown = growth(tables)
     if options.json:
-        print_json({"bench": options.name, "rows": [{**row._asdict(), "kept": row.kept} for row in rows]})
+        shown = [{**row._asdict(), "kept": row.kept} for row in rows]
+        print_json({"bench": options.name, "rows": shown, "growth": [row._asdict() for row in grown]})
     else:
-        _show(rows)
+        for size, table in tables.items():
+            _show(table, f"{size:,} notes" if len(tables) > 1 else "")
+        if grown:
+            _show(grown, "growth: how many times as much, and that beside how many times as many notes")
     return 0
+
+
+def _sizes(text: str) -> list[int]:
+    return [int(part) for part in text.split(",")]
 
 
 def _sync(options: argparse.Namespace) -> list[BenchRow]:
@@ -94,6 +118,42 @@ def _watch(options: argparse.Namespace) -> list[BenchRow]:
     return bench_watch(_positive("--notes", options.notes, NOTES), ProgressBar("indexing"))
 
 
+def _first(options: argparse.Namespace) -> list[BenchRow]:
+    from co_cli.benchmarks.first import bench_first
+
+    return bench_first(_positive("--notes", options.notes, NOTES), ProgressBar("indexing"))
+
+
+def _scan(options: argparse.Namespace) -> list[BenchRow]:
+    from co_cli.benchmarks.scan import ROWS, bench_scan
+
+    return bench_scan(_positive("--rows", options.rows, options.notes or ROWS))
+
+
+def _words(options: argparse.Namespace) -> list[BenchRow]:
+    from co_cli.benchmarks.words import ROWS, bench_words
+
+    return bench_words(_positive("--rows", options.rows, options.notes or ROWS), ProgressBar("writing"))
+
+
+def _lancedb(options: argparse.Namespace) -> list[BenchRow]:
+    from co_cli.benchmarks.peers import bench_lancedb
+
+    return bench_lancedb(_positive("--notes", options.notes, NOTES), ProgressBar("indexing"))
+
+
+def _ripgrep(options: argparse.Namespace) -> list[BenchRow]:
+    from co_cli.benchmarks.peers import bench_ripgrep
+
+    return bench_ripgrep(_positive("--notes", options.notes, NOTES), ProgressBar("indexing"))
+
+
+def _footprint(options: argparse.Namespace) -> list[BenchRow]:
+    from co_cli.benchmarks.footprint import bench_footprint
+
+    return bench_footprint(_positive("--notes", options.notes, NOTES), ProgressBar("indexing"))
+
+
 def _skills(options: argparse.Namespace) -> list[BenchRow]:
     from co_cli.cli.bench_skills import bench_skills
 
@@ -112,9 +172,15 @@ def _feedback(options: argparse.Namespace) -> list[BenchRow]:
 
 BENCHES = {
     "sync": Bench("the first sync, one without changes and one after ten edits", _sync),
+    "first": Bench("the first sync beside a plain implementation, and beside reading alone", _first),
     "embed": Bench("the first sync beside embedding the same texts with a plain loop", _embed),
     "remember": Bench("one save in a vault of many notes beside writing the file alone", _remember),
     "search": Bench("one search in a process that stays, beside a simple hybrid", _search),
+    "scan": Bench("a scan of vectors in a process that stays, beside reading memory", _scan),
+    "words": Bench("ranking by words where there are many passages", _words),
+    "lancedb": Bench("one search beside LanceDB's hybrid over the same rows, if that is installed", _lancedb),
+    "ripgrep": Bench("one search in a fresh process beside ripgrep, if that is installed", _ripgrep),
+    "footprint": Bench("search.db beside the notes, and the memory of a process that searched", _footprint),
     "sources": Bench("a search of one source where there is another as large", _sources),
     "cold": Bench("one search in a fresh process beside a bare Python start", _cold),
     "log": Bench("a query log of a million rows: `co stats` and searches", _log),
@@ -131,11 +197,15 @@ def _positive(option: str, value: int | None, default: int) -> int:
     return default if value is None else value
 
 
-def _show(rows: list[BenchRow]) -> None:
+def _show(rows: list[BenchRow], title: str = "") -> None:
     screen = Screen()
     width = max(len(row.name) for row in rows)
+    if title:
+        screen.line(screen.paint(title, "bold"))
     for row in rows:
         text = f"{row.name:<{width}}  {row.value:>12,.3f} {row.unit:<8}"
+        if row.skipped:
+            text = f"{row.name:<{width}}  skipped: {row.skipped}"
         if row.ratio is not None:
             text += f"{row.ratio:>8.2f} x"
         if row.kept is not None:

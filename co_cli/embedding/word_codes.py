@@ -24,6 +24,7 @@ DIMENSIONS = 256
 BLOCKS = 4
 BITS = DIMENSIONS * BLOCKS
 BYTES = BITS // 8
+SIDE = 16
 
 
 SIGNS = 0x6EB96F6D68690B65AA73026F6B41C7AD3F68AA220652A188ED4D5D27B3D199A84AD4359B500B5717A9B4D1316791CC1E6810D2E6AFB6DE280596DA5E9AD95F853018E884B9E8C59634DBDCD9112FC4DE747FB391356677DDE86A5195DEAB3B4817E5E648BFC8CBCCF1EB511B34A84122E32EF2C93F965BF0C02DC28F5B5A526A  # noqa: E501
@@ -56,12 +57,16 @@ def _code(values: list[float]) -> bytes:
 def _codes_at_once(vectors: Sequence[Vector]) -> list[bytes]:
     import numpy as np
 
-    if not _planes:
-        one_by_one = np.eye(DIMENSIONS).tolist()
-        planes = [[v for signs in _signs() for v in _transformed(row, signs)] for row in one_by_one]
-        _planes.append(np.array(planes, dtype=np.float32))
+    if not _half:
+        _half.append(np.array([[(-1.0) ** (i & j).bit_count() for j in range(SIDE)] for i in range(SIDE)], dtype="<f4"))
+    half = _half[0]
     rows = np.frombuffer(b"".join(vectors), dtype="<f4").reshape(len(vectors), DIMENSIONS)
-    return [row.tobytes() for row in np.packbits(rows @ _planes[0] > 0, axis=1)]
+    codes = np.empty((len(vectors), BITS), dtype=bool)
+    for block, signs in enumerate(_signs()):
+        # a Hadamard matrix of 256 is the product of two of 16: a sixteenth of the work of multiplying by all planes
+        mixed = (rows * np.array(signs, dtype="<f4")).reshape(-1, SIDE, SIDE)
+        codes[:, block * DIMENSIONS : (block + 1) * DIMENSIONS] = (half @ (mixed @ half)).reshape(-1, DIMENSIONS) > 0
+    return [row.tobytes() for row in np.packbits(codes, axis=1)]
 
 
 def _transformed(values: list[float], signs: list[int]) -> list[float]:
@@ -93,5 +98,5 @@ def _has_numpy() -> bool:
 
 
 _made: list[list[int]] = []
-_planes: list[NDArray[np.float32]] = []
+_half: list[NDArray[np.float32]] = []
 _coded = 0

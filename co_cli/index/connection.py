@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-DERIVATION = 5
+DERIVATION = 6
 """Raise it when the same files would give other rows: passages cut elsewhere, other text embedded, other listings."""
 APPLICATION = 0x636F6B62
 """Tells our file from somebody else's (`cokb`)."""
@@ -51,6 +51,8 @@ class FileConnection(apsw.Connection):
     """Knows which file it was opened on: one that was deleted or swapped since is of no use."""
 
     inode = 0
+    counted: dict[str, int] | None = None
+    """Words that were counted in this read transaction: index/words.py asks for each more than once."""
 
 
 class Database:
@@ -184,6 +186,7 @@ class Reading:
             raise failure
 
     def begin(self) -> None:
+        self.connection.counted = {}
         self.connection.execute("begin")
 
     def end(self, error: BaseException | None) -> None:
@@ -217,6 +220,7 @@ class Writing(Reading):
                 self.database.writer.release()
 
     def begin(self) -> None:
+        self.connection.counted = None  # what it counts may change
         self.connection.execute("begin immediate")
 
     def end(self, error: BaseException | None) -> None:

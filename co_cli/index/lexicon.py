@@ -74,7 +74,10 @@ def split_words(text: str) -> list[str]:
 
 def learn_words(connection: apsw.Connection, texts: Iterable[str]) -> None:
     """Note the words of these texts that were never seen before."""
-    seen = {word for text in texts for word in split_words(text) if _tells(word)}
+    found: set[str] = set()
+    for text in texts:
+        found.update(split_words(text))
+    seen = [word for word in found if _tells(word)]
     if not seen:
         return
     unknown = [str(word) for (word,) in fetch(connection, UNKNOWN, {"words": words_text(sorted(seen))})]

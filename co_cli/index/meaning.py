@@ -27,7 +27,7 @@ from co_cli.index.vectors import (
     ids_text,
     open_space,
     part_of,
-    put_vector,
+    put_vectors,
     space_state,
     touch_vectors,
 )
@@ -124,6 +124,7 @@ def embed_waiting(
                 break  # another search.db was put in place of the one that was read
             ids = ids_text([int(str(row[0])) for row in rows])
             still = set(connection.execute(STILL_WAITING, {"vault": vault, "space": space.id, "ids": ids}))
+            placed: list[tuple[int, str, Vector]] = []
             for place, vector in vectors.items():
                 # forgotten or embedded by another process meanwhile; or a new passage has the number of an old one
                 if rows[place][:4] not in still:
@@ -131,7 +132,8 @@ def embed_waiting(
                 passage, source = int(str(rows[place][0])), str(rows[place][4])
                 connection.execute(WAIT_NO_MORE, {"vault": vault, "space": space.id, "id": passage})
                 if vector is not None:
-                    put_vector(connection, space, part_of(vault, source), passage, vector)
+                    placed.append((passage, part_of(vault, source), vector))
+            put_vectors(connection, space, placed)
             fresh = [(hashes[place], vectors[place]) for place in missing if place in vectors]
             remember_vectors(connection, space.id, fresh, [hashes[place] for place in cached])
             evict(connection)

@@ -7,16 +7,24 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 import apsw
 import numpy as np
 
 from co_cli.embedding.space import Vector
-from co_cli.index.vectors import EVERY, Neighbour, StoredSpace
+from co_cli.index.connection import fetch
+from co_cli.index.vectors import EVERY, Neighbour, StoredSpace, is_vec0
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+CHUNKS = """
+select chunks.validity, chunks.rowids, vectors.vectors
+from {table}_chunks as chunks cross join {table}_vector_chunks00 as vectors on vectors.rowid = chunks.chunk_id
+where chunks.partition00 = :part
+"""
 
 
 PATIENCE = 3
@@ -74,9 +82,8 @@ class ResidentVectors:
             if allowed is not None:
                 chosen = np.isin(ids, np.fromiter(allowed, np.int64, len(allowed)))
                 ids, vectors = ids[chosen], vectors[chosen]
-            scores = vectors @ wanted
-            top = np.argpartition(scores, -limit)[-limit:] if len(scores) > limit else np.arange(len(scores))
-            found += [Neighbour(int(ids[place]), float(scores[place])) for place in top]
+            places, cosines = best_of(vectors, wanted, limit)
+            found += map(Neighbour, ids[places].tolist(), cosines.tolist())
         return sorted(found, key=lambda neighbour: (-neighbour.cosine, neighbour.passage_id))[:limit]
 
     def _matrix(self, connection: apsw.Connection, space: StoredSpace, part: str, stamp: int) -> Matrix:
@@ -84,14 +91,44 @@ class ResidentVectors:
             held = self._held.get((space.id, part))
         if held is not None and held.stamp == stamp:
             return held
-        rows = connection.execute(EVERY.format(table=space.table), {"part": part}).fetchall()
-        ids = np.fromiter((int(str(row[0])) for row in rows), np.int64, len(rows))
-        joined = b"".join(bytes(row[1]) for row in rows)  # pyright: ignore[reportArgumentType]
-        vectors = np.frombuffer(joined, dtype="<f4").reshape(len(rows), space.space.dimensions)
-        matrix = Matrix(stamp, ids, vectors)
+        matrix = Matrix(stamp, *_read(connection, space, part))
         with self._lock:
             for older in [key for key in self._held if key[1] == part]:
                 del self._held[older]  # of a space that does not answer any more
             self._held[space.id, part] = matrix
             self._asked.pop((space.id, part), None)
         return matrix
+
+
+def _read(connection: apsw.Connection, space: StoredSpace, part: str) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """The passages of a partition, and their vectors."""
+    dimensions = space.space.dimensions
+    if is_vec0(connection, space.table):
+        with suppress(apsw.SQLError):  # a vec0 that keeps its chunks in another way
+            return _read_chunks(connection, space.table, part, dimensions)
+    rows = fetch(connection, EVERY.format(table=space.table), {"part": part})
+    ids = np.fromiter((row[0] for row in rows), np.int64, len(rows))
+    return ids, np.frombuffer(b"".join(row[1] for row in rows), dtype="<f4").reshape(len(rows), dimensions)
+
+
+def _read_chunks(
+    connection: apsw.Connection, table: str, part: str, dimensions: int
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """As vec0 has them on disk: a tenth of the time that it takes to give them out one by one."""
+    ids = [np.empty(0, np.int64)]
+    vectors = [np.empty((0, dimensions), "<f4")]
+    for validity, rowids, chunk in fetch(connection, CHUNKS.format(table=table), {"part": part}):
+        valid = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little").astype(bool)
+        ids.append(np.frombuffer(rowids, "<i8")[valid])
+        vectors.append(np.frombuffer(chunk, "<f4").reshape(-1, dimensions)[valid])
+    return np.concatenate(ids), np.concatenate(vectors)
+
+
+def best_of(
+    vectors: NDArray[np.float32], wanted: NDArray[np.float32], limit: int
+) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+    """The rows nearest to a vector, in no order, and their cosines."""
+    # not `@`: that has a thread for each core wait for the others, ten times as long where cores are busy
+    scores = np.einsum("ij,j->i", vectors, wanted)
+    places = np.argpartition(scores, -limit)[-limit:] if len(scores) > limit else np.arange(len(scores))
+    return places, scores[places]

@@ -43,9 +43,11 @@ OPEN_SPACE = "select id, provider, model, dimensions, prompts, vector_weight, no
 
 CREATE_VEC0 = """
 create virtual table {table} using vec0 (
-    part text partition key, embedding float[{dimensions}] distance_metric=cosine, chunk_size={chunk_size}
+    part text partition key, embedding float[{dimensions}] distance_metric=cosine, {sketch}chunk_size={chunk_size}
 )
 """
+SKETCH = "sketch int8[{dimensions}] distance_metric=L1, "
+"""The vector again in a quarter of the bytes: a first look that is five times as fast."""
 CREATE_PLAIN = """
 create table {table} (part text not null, embedding blob not null) strict;
 create index {table}_by_part on {table} (part)
@@ -53,6 +55,10 @@ create index {table}_by_part on {table} (part)
 IS_VEC0 = "select sql like 'create virtual%' from sqlite_master where name = :table"
 
 PUT = "insert into {table} (rowid, part, embedding) values (:id, :part, :embedding)"
+PUT_SKETCHED = """
+insert into {table} (rowid, part, embedding, sketch)
+values (:id, :part, :embedding, vec_quantize_int8(:embedding, 'unit'))
+"""
 DROP = "delete from {table} where rowid = :id"
 DROP_PART = "delete from {table} where part = :part"
 SPACES_OF = """
@@ -97,6 +103,11 @@ class StoredSpace(Record):
     @property
     def table(self) -> str:
         return table_of(self.id)
+
+    @property
+    def sketched(self) -> bool:
+        """Has its vec0 table a sketch of each vector? To ask another embedder takes longer than any scan."""
+        return self.space.provider == "static"
 
 
 class SpaceState(Record):
@@ -156,14 +167,18 @@ def add_space(connection: apsw.Connection, space: VectorSpace, with_vec0: bool) 
         stored = StoredSpace(connection.last_insert_rowid(), space)
     if not connection.table_exists("main", stored.table):
         create = CREATE_VEC0 if with_vec0 else CREATE_PLAIN
-        connection.execute(create.format(table=stored.table, dimensions=space.dimensions, chunk_size=CHUNK_SIZE))
+        sketch = SKETCH.format(dimensions=space.dimensions) if stored.sketched else ""
+        values = {"dimensions": space.dimensions, "chunk_size": CHUNK_SIZE, "sketch": sketch}
+        connection.execute(create.format(table=stored.table, **values))
     return stored
 
 
-def put_vector(connection: apsw.Connection, space: StoredSpace, part: str, passage_id: int, vector: Vector) -> None:
-    """In place of the one it had, if any: vec0 knows no upsert."""
-    connection.execute(DROP.format(table=space.table), {"id": passage_id})
-    connection.execute(PUT.format(table=space.table), {"id": passage_id, "part": part, "embedding": vector})
+def put_vectors(connection: apsw.Connection, space: StoredSpace, rows: Sequence[tuple[int, str, Vector]]) -> None:
+    """Passage, partition and vector each, in place of the one it had, if any: vec0 knows no upsert."""
+    put = PUT_SKETCHED if space.sketched and is_vec0(connection, space.table) else PUT
+    connection.executemany(DROP.format(table=space.table), [{"id": row[0]} for row in rows])
+    values = [{"id": passage, "part": part, "embedding": vector} for passage, part, vector in rows]
+    connection.executemany(put.format(table=space.table), values)
 
 
 def touch_vectors(connection: apsw.Connection, vault_id: int) -> None:
@@ -254,6 +269,12 @@ def nearest(
                 allowed = {int(str(row)) for (row,) in connection.execute(FILTERED.format(filters=where), values)}
             return scan.nearest(connection, space, stamped, query, limit, allowed)
     parts = [part_of(vault, source) for vault, source in reach.parts]
+    if space.sketched and not narrowed:
+        from co_cli.index.sketches import nearest_by_sketch
+
+        seen = nearest_by_sketch(connection, space, reach, parts, query, limit)
+        if seen is not None:
+            return seen
     statement = (NEAREST_FILTERED if narrowed else NEAREST).format(table=space.table, filters=where)
     bound = {**(values if narrowed else {}), "query": query, "limit": limit}
     guess = at_least if narrowed else max(at_least, space.space.noise)

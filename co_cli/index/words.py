@@ -6,7 +6,8 @@ import math
 
 import apsw
 
-from co_cli.index.connection import fetch
+from co_cli.index.best_words import BM25, RANKED, best_by_words
+from co_cli.index.connection import FileConnection, fetch
 from co_cli.index.filters import Reach, conditions
 from co_cli.index.match import WordQuery, is_stop_word
 from co_cli.record import Record
@@ -16,11 +17,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# the numbers weigh title, heading, body, tags, aliases, grams, context
-RANKED = """
-select rowid, bm25(docs_fts, 3.0, 2.0, 1.0, 2.0, 3.0, 1.0, 0.3) as rank
-from docs_fts where docs_fts match :match order by rank limit :limit
-"""
 # the order of this join matters: the planner would start from every note of the vault
 WITHIN = """
 select passages.id, passages.doc_id
@@ -28,10 +24,10 @@ from json_each(:ids) as wanted
 cross join passages on passages.id = wanted.value cross join docs on docs.id = passages.doc_id
 where {vaults}
 """
-FIND_WORDS = """
-select passages.id, passages.doc_id, bm25(docs_fts, 3.0, 2.0, 1.0, 2.0, 3.0, 1.0, 0.3) as rank
+FIND_WORDS = f"""
+select passages.id, passages.doc_id, {BM25} as rank
 from docs_fts join passages on passages.id = docs_fts.rowid join docs on docs.id = passages.doc_id
-where docs_fts match :match and {filters}
+where docs_fts match :match and {{filters}}
 order by rank limit :limit
 """
 
@@ -42,7 +38,7 @@ where {filters} and (instr(passages.body, :literal) or instr(passages.title, :li
 order by docs.created desc limit :limit
 """
 
-# FTS5 looks for each of these rows anew, which costs as much as running through a thousand matches: `+` forbids it
+# `+` has FTS5 run through all matches; see `_cheaper`
 MARK_WORDS = """
 select rowid, snippet(docs_fts, 2, char(2), char(3), '…', 40)
 from docs_fts where docs_fts match :match and +rowid in (select value from json_each(:ids)) and length(body) <= :longest
@@ -50,6 +46,7 @@ from docs_fts where docs_fts match :match and +rowid in (select value from json_
 LONGEST_MARKED = 20_000
 """Letters: what FTS5 needs for a snippet grows with the square of how often a word stands there, to minutes."""
 
+SOUGHT = 500
 MOST_OF_A_NOTE = 5
 CATEGORIES = "L* N* Co Mn Mc"
 MOST_COUNTED = 200
@@ -80,7 +77,7 @@ def find_words(
 ) -> list[WordMatch]:
     """Best first. What has all the terms stays ahead of what has some of them; `relaxed` looks for any at once."""
     if relaxed and not query.empty and filters == Filters():
-        found = _find_unfiltered(connection, reach, query.any_term(), limit)
+        found = _find_unfiltered(connection, reach, query, limit)
         if found is not None:
             return found
     where, values = conditions(filters, reach)
@@ -103,23 +100,38 @@ def find_words(
     return found
 
 
-def _find_unfiltered(connection: apsw.Connection, reach: Reach, match: str, limit: int) -> list[WordMatch] | None:
+def _find_unfiltered(connection: apsw.Connection, reach: Reach, query: WordQuery, limit: int) -> list[WordMatch] | None:
     """The best of all vaults, and which of them are within reach: a third cheaper than joining every match.
 
     None if other vaults hold so many of them that this does not tell.
     """
-    ranked = fetch(connection, RANKED, {"match": match, "limit": 2 * limit})
     within = WITHIN.format(vaults=reach.condition)
-    matches: list[WordMatch] = []
-    found: list[WordMatch] = []
-    for half in (ranked[:limit], ranked[limit:]):  # mostly the first one is enough
-        ids = f"[{','.join(str(row[0]) for row in half)}]"
+    for depth in (limit, 2 * limit):  # mostly the first one is enough
+        ranked = _best(connection, query, depth)
+        ids = f"[{','.join(str(row[0]) for row in ranked)}]"
         docs = dict(fetch(connection, within, {"ids": ids}))
-        matches += [WordMatch(passage, docs[passage], rank, False) for passage, rank in half if passage in docs]
+        matches = [WordMatch(passage, docs[passage], rank, False) for passage, rank in ranked if passage in docs]
         found = _varied(matches, limit)
-        if len(found) == limit and _of_many_notes(found, limit):
+        if len(ranked) < depth or (len(found) == limit and _of_many_notes(found, limit)):
             return found
-    return found if len(ranked) < 2 * limit else None
+    return None
+
+
+def _best(connection: apsw.Connection, query: WordQuery, limit: int) -> list[tuple[int, float]]:
+    """The passages that rank best for any of the words, of all vaults."""
+    if query.phrases or query.excluded or query.pairs:
+        return fetch(connection, RANKED, {"match": query.any_term(), "limit": limit})
+    total = connection.execute(PASSAGE_COUNT).get or 0
+    return best_by_words(connection, piece_counts(connection, query), total, limit)
+
+
+def piece_counts(connection: apsw.Connection, query: WordQuery) -> dict[str, int | None]:
+    """How many passages have each wanted piece; None where that is not the count of one word."""
+    counts: dict[str, int | None] = {}
+    for piece, word in query.wanted:
+        tokens = _tokens(connection, word)
+        counts[piece] = passages_with(connection, tokens[0]) if len(tokens) == 1 else None
+    return counts
 
 
 def mark_words(connection: apsw.Connection, query: WordQuery, passage_ids: list[int]) -> dict[int, str]:
@@ -127,14 +139,16 @@ def mark_words(connection: apsw.Connection, query: WordQuery, passage_ids: list[
     if query.empty or not passage_ids:
         return {}
     ids = "[" + ",".join(map(str, passage_ids)) + "]"
-    return dict(connection.execute(MARK_WORDS, {"match": query.any_term(), "ids": ids, "longest": LONGEST_MARKED}))
+    counts = piece_counts(connection, query)
+    marking = _cheaper(MARK_WORDS, sum(count or 0 for count in counts.values()), len(passage_ids) * len(counts))
+    return dict(connection.execute(marking, {"match": query.any_term(), "ids": ids, "longest": LONGEST_MARKED}))
 
 
 def rarest_words(connection: apsw.Connection, text: str, limit: int) -> list[str]:
     """The words of a text that occur in the fewest passages, but in some. Stop words are not even counted."""
     counts: dict[str, int] = {}
     for word, token in telling_words(connection, text, MOST_COUNTED).items():
-        counts[word] = connection.execute(DOCUMENT_COUNT, {"term": token}).get or 0
+        counts[word] = passages_with(connection, token)
     return sorted((word for word, count in counts.items() if count), key=lambda word: counts[word])[:limit]
 
 
@@ -168,20 +182,42 @@ def coverage(connection: apsw.Connection, query: WordQuery, matches: list[WordMa
     best = matches[:MOST_COVERED]
     ids = f"[{','.join(str(match.passage_id) for match in best)}]"
     having = dict.fromkeys((match.passage_id for match in best), 0.0)
+    counts = piece_counts(connection, query)
     for piece, weight in list(weights.items())[:MOST_TERMS_COVERED]:
         match = f"- context : ({piece})" if own else piece
-        for (passage,) in fetch(connection, HAVING, {"match": match, "ids": ids}):
+        having_it = _cheaper(HAVING, counts[piece] or 0, len(best))
+        for (passage,) in fetch(connection, having_it, {"match": match, "ids": ids}):
             having[passage] += weight
     return min(1.0, max(-best[0].rank / typical, max(having.values()) / sum(weights.values())))
 
 
+def _cheaper(statement: str, matches: int, sought: int) -> str:
+    """Run through all matches, or have FTS5 look for each row anew, whichever takes less.
+
+    `sought` is how many words are looked for in how many rows: one costs as much as running through 500 matches.
+    """
+    return statement.replace("+rowid", "rowid") if matches > SOUGHT * sought else statement
+
+
 def rarity(connection: apsw.Connection, word: str) -> float:
     """How many passages lack a word, for each that has it; of several tokens, the rarest counts."""
-    found: Any = _tokenizer(connection)(word.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_QUERY, None)
-    tokens = [token for _, _, token, *_ in found]
-    counts = [connection.execute(DOCUMENT_COUNT, {"term": token}).get or 0 for token in tokens]
+    counts = [passages_with(connection, token) for token in _tokens(connection, word)]
     having, total = min(counts, default=0), connection.execute(PASSAGE_COUNT).get or 0
     return (max(total - having, 0) + 0.5) / (having + 0.5)
+
+
+def passages_with(connection: apsw.Connection, token: str) -> int:
+    """How many passages have a token. FTS5 counts them anew each time, so it is asked once in a transaction."""
+    counted = connection.counted if isinstance(connection, FileConnection) else None
+    counted = {} if counted is None else counted
+    if token not in counted:
+        counted[token] = connection.execute(DOCUMENT_COUNT, {"term": token}).get or 0
+    return counted[token]
+
+
+def _tokens(connection: apsw.Connection, word: str) -> list[str]:
+    found: Any = _tokenizer(connection)(word.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_QUERY, None)
+    return [token for _, _, token, *_ in found]
 
 
 def _tokenizer(connection: apsw.Connection) -> apsw.FTS5Tokenizer:

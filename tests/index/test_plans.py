@@ -6,6 +6,7 @@ import apsw
 import apsw.ext
 import pytest
 
+from co_cli.activity.heads import HEADS
 from co_cli.index.cache import LOOK
 from co_cli.index.connection import Database
 from co_cli.index.knowledge_index import EXACT_TWINS, LISTINGS, PATHS_LIKE, REF_OF_PATH, KnowledgeIndex
@@ -35,6 +36,7 @@ STATEMENTS = {
     "names to drop": DROP_NAMES,
     "is it a name": IS_NAME.format(vaults="1, 2"),
     "notes by name": FIND_CALLED.format(vaults="1, 2", filters="docs.vault_id in (1, 2)"),
+    "heads of saved notes": HEADS,
     "words": FIND_WORDS.format(filters="docs.vault_id = :vault"),
 }
 
@@ -53,6 +55,17 @@ def test_no_table_is_read_from_end_to_end(
     scans = [step for step in plan if step.startswith("SCAN") and "VIRTUAL TABLE" not in step]
     assert plan
     assert scans == []
+
+
+def test_a_save_looks_up_its_own_note_and_no_other(index: KnowledgeIndex, database: Database, vault: Vault) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    index.sync()
+
+    with database.reading() as connection:
+        rows = connection.execute(f"explain query plan {HEADS}", {"paths": "[]", "vault": 1})
+        plan = [str(row[3]) for row in rows]
+
+    assert any("docs" in step and "vault_id=? AND path=?" in step for step in plan), plan
 
 
 def names_in(connection: apsw.Connection, statement: str) -> tuple[str, ...]:

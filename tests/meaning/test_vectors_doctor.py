@@ -12,11 +12,14 @@ from tests.meaning.servers import TurnedOllama
 from tests.vault import Vault
 
 LOST = "delete from docs_vec where rowid = 2"
-ORPHAN = "insert into docs_vec (rowid, part, embedding) select 999, part, embedding from docs_vec where rowid = 1"
+KEPT = "create temp table kept as select rowid as id, part, embedding from docs_vec where rowid = 1;"
+PUT = "insert into docs_vec (rowid, part, embedding, sketch) "
+ORPHAN = KEPT + PUT + "select 999, part, embedding, vec_quantize_int8(embedding, 'unit') from kept"
 OTHER_SOURCE = (
-    "create temp table kept as select rowid as id, embedding from docs_vec where rowid = 1;"
-    "delete from docs_vec where rowid = 1;"
-    "insert into docs_vec (rowid, part, embedding) select id, ':elsewhere', embedding from kept"
+    KEPT
+    + "delete from docs_vec where rowid = 1;"
+    + PUT
+    + "select id, ':elsewhere', embedding, vec_quantize_int8(embedding, 'unit') from kept"
 )
 
 
