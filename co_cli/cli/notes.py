@@ -24,6 +24,7 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.excerpt import excerpt
 from co_cli.notes.moments import moment_text
 from co_cli.notes.refs import lines_of
+from co_cli.regular import open_regular
 from co_cli.service.resolving import resolve_trashed
 from co_cli.service.tiers import TIERS
 from co_cli.values import ON_RELATED, NoteSummary, OnRelated, Saved
@@ -308,7 +309,7 @@ def _text(words: list[str]) -> str:
 
 
 def _bytes(path: str) -> bytes:
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         return file.read()
 
 

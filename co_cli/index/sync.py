@@ -16,6 +16,7 @@ from co_cli.index.rows import PUT_UNLISTED, IndexedFile, drop_file, mark_missing
 from co_cli.index.vault_database import VaultDatabase
 from co_cli.notes.note import NotTextError
 from co_cli.notes.store import content_hash
+from co_cli.regular import open_regular
 from co_cli.sources.origin import Origin, kind_of
 from co_cli.sources.passages import Boundaries, passages_of
 from co_cli.sources.walking import Scan, is_listed, place_of
@@ -146,7 +147,7 @@ def read_file(
     kind, name = kind_of(origin), place_of(path)[1]
     reason, limit = kind.unread(name), kind.largest(name, limit)
     try:
-        with open(os.path.join(origin.root, path), "rb") as stream:
+        with open_regular(os.path.join(origin.root, path), follow=False) as stream:
             state = os.fstat(stream.fileno())
             data = stream.read(limit + 1) if state.st_size <= limit and reason is None else b""
     except OSError as error:

@@ -16,6 +16,7 @@ from co_cli.errors import NoteConflictError, NoteFileError, VaultError
 from co_cli.notes.files import create_exclusively, locked, replace, sweep_temporary, sync_folder
 from co_cli.notes.refs import name_key
 from co_cli.notes.slug import slugify
+from co_cli.regular import open_regular
 
 TRASH = ".trash"
 MOST_NAMESAKES = 10_000
@@ -48,7 +49,7 @@ class NoteStore:
         return full
 
     def read(self, path: str) -> bytes:
-        with _reporting("read", path), open(self.absolute(path), "rb") as stream:
+        with _reporting("read", path), open_regular(self.absolute(path)) as stream:
             return stream.read()
 
     def exists(self, path: str) -> bool:
@@ -127,7 +128,7 @@ class NoteStore:
         source, target = self.absolute(kept), self.absolute(path)
         with _reporting("restore", path):
             os.makedirs(os.path.dirname(target), exist_ok=True)
-            with open(source, "rb") as stream:
+            with open_regular(source, follow=False) as stream:
                 data = stream.read()
             if not create_exclusively(target, data):
                 raise NoteConflictError(f"{path} exists again; rename it before restoring the trashed one")

@@ -13,6 +13,7 @@ from itertools import chain, repeat
 
 from co_cli.errors import VaultError
 from co_cli.record import Record
+from co_cli.regular import open_regular
 from co_cli.sources.origin import kind_of, origin_of
 
 TYPE_CHECKING = False
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     """Patterns as in .gitignore, and the files at the root that hold more of them."""
 
 IGNORE_FILE = ".coignore"
+LARGEST_IGNORE_FILE = 1_000_000
 UNREAD_FOLDER = "folder cannot be read: "
 
 
@@ -271,12 +273,16 @@ def _excluder(root: str, patterns: Sequence[str], files: Sequence[str]) -> Exclu
     lines = list(patterns)
     for name in files:
         try:
-            with open(os.path.join(root, name), encoding="utf-8", errors="replace") as stream:
-                lines += stream.read().splitlines()
+            with open_regular(os.path.join(root, name)) as stream:
+                text = stream.read(LARGEST_IGNORE_FILE + 1)
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             pass
         except OSError as error:
             raise VaultError(f"{os.path.join(root, name)} cannot be read: {error.strerror}") from None
+        else:
+            if len(text) > LARGEST_IGNORE_FILE:
+                raise VaultError(f"{os.path.join(root, name)} has more than {LARGEST_IGNORE_FILE:,} bytes; shorten it")
+            lines += text.decode("utf-8", "replace").splitlines()
     if not any(line.strip() and not line.startswith("#") for line in lines):
         return None
     from pathspec import GitIgnoreSpec  # only for those who exclude something: it is slow to import
