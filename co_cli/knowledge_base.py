@@ -426,13 +426,17 @@ class KnowledgeBase:
         return Saved(ref, path, "updated" if changed else "unchanged", f"{ref}; {detail}" if detail else "")
 
     def rewrite(self, ref: str, data: bytes, based_on: bytes) -> None:
-        """Put these bytes into the file of a note, if it still holds those. Else they are kept in the trash, and
-        NoteConflictError says where.
+        """Put these bytes into the file of a note (a ref or its path), if it still holds those. Else they are kept in
+        the trash, and NoteConflictError says where.
         """
         from co_cli.notes.store import NoteStore
         from co_cli.service.changing import write_over
 
-        origin, path = self._locate(ref)
+        inside = os.path.relpath(ref, self.root) if os.path.isabs(ref) else ".."
+        if inside.startswith(".."):
+            origin, path = self._locate(ref)
+        else:  # one of the vault's, which may be gone by now
+            origin, path = self.index.origin, inside.replace(os.sep, "/")
         own = origin == self.index.origin
         theirs = NoteStore(origin.root)  # another vault has a trash; what is only read in place gets none from us
         write_over(self.store if own else theirs, path, data, based_on, keep=own or bool(origin.tier))

@@ -39,9 +39,11 @@ def edit_note(kb: KnowledgeBase, ref: str) -> Saved:
             hint = ""
             kb.rewrite(path, after, before)
     except (KnowledgeError, OSError) as error:
+        if isinstance(error, OSError):
+            error = KnowledgeError(f"the editor left nothing to read ({error.strerror}); the note is as it was: {path}")
         if isinstance(error, TextKeptError) or not _is_work(copy, before):
             shutil.rmtree(folder, ignore_errors=True)
-            raise
+            raise error from None
         raise KnowledgeError(f"{error}; what you wrote is kept in {copy}") from error
     shutil.rmtree(folder, ignore_errors=True)
     sync_first(kb)

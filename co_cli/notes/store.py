@@ -20,6 +20,7 @@ from co_cli.regular import open_regular
 
 TRASH = ".trash"
 MOST_NAMESAKES = 10_000
+NO_ROOM = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
 
 
 def content_hash(data: bytes) -> str:
@@ -192,5 +193,5 @@ def _reporting(verb: str, path: str) -> Generator[None]:
     except PermissionError as error:
         raise NoteFileError(f"cannot {verb} {path}: no permission; check the rights of {error.filename}") from error
     except OSError as error:
-        cure = "free some space" if error.errno == errno.ENOSPC else "check the disk and the folder"
+        cure = "free some space" if error.errno in NO_ROOM else "check the disk and the folder"
         raise NoteFileError(f"cannot {verb} {path}: {error.strerror or error}; {cure}") from error

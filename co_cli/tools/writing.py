@@ -192,7 +192,7 @@ def receipt(kb: KnowledgeBase, saved: Saved, note: Note, read_back: bool) -> Too
     """What was found in the file and by a search, so that `saved` is a finding and not a hope."""
     found_again = _found_again(kb, note.ref, note.source, note.body, note.title)
     title = one_line(note.title)[:LONGEST_TITLE]
-    told = f"{saved.outcome} {one_line(saved.ref)} ({title}), version {note.version}"
+    told = f"{saved.outcome} {one_line(saved.ref)} ({title})"
     if saved.outcome == "duplicate":
         told = f"known already, nothing written: {one_line(saved.ref)} ({title})"
     proofs = [
@@ -215,7 +215,7 @@ def receipt(kb: KnowledgeBase, saved: Saved, note: Note, read_back: bool) -> Too
         "found_again": found_again,
         "related": [one._asdict() for one in saved.related],
     }
-    return ToolResult(f"{told}: {'; '.join(proofs)}.{detail}", data)
+    return ToolResult(f"{told}: {'; '.join(proofs)}; version {note.version}.{detail}", data)
 
 
 def _offers(saved: Saved) -> str:

@@ -45,7 +45,7 @@ def test_an_agent_s_update_of_an_older_version_is_a_conflict(vault: Vault, kb: K
     read = tools.call("read_note", {"ref": oak})
     vault.write("memories/oak.md", THEIRS + "\n")
 
-    with pytest.raises(NoteConflictError, match="changed meanwhile.*read it again"):
+    with pytest.raises(NoteConflictError, match="changed meanwhile: it is version"):
         tools.call("update_memory", {"ref": oak, "content": MINE, "version": read.data["version"]})
 
     assert vault.read("memories/oak.md") == THEIRS + "\n"

@@ -75,7 +75,7 @@ def test_a_vault_that_is_unmounted_during_a_sync_keeps_its_rows(drive: Path, dat
     mount("--bind", str(drive), str(place))
     with KnowledgeBase.open(place, data_dir) as kb:
         kb.sync()
-        for number in range(1_100):  # three batches, and the drive goes after the first
+        for number in range(600):  # two batches, and the drive goes after the first
             (drive / "memories" / f"new{number}.md").write_text(f"Number {number} is new.")
         gone: list[int] = []
 
@@ -87,8 +87,7 @@ def test_a_vault_that_is_unmounted_during_a_sync_keeps_its_rows(drive: Path, dat
         report = kb.sync(pull)
 
         assert report.removed == []
-        assert len(report.skipped) == 1_100 - len(report.added)
-        assert report.skipped
+        assert len(report.skipped) >= 600 - len(report.added) > 0
         for sync in range(2):
             assert found(kb, "tree07") == ["memory:tree07"], sync
             kb.sync()
@@ -96,7 +95,7 @@ def test_a_vault_that_is_unmounted_during_a_sync_keeps_its_rows(drive: Path, dat
         try:
             kb.sync()
             assert kb.index.missing() == []
-            assert kb.index.counts().notes == 1_124
+            assert kb.index.counts().notes == 624
         finally:
             unmount(place)
 
