@@ -7,7 +7,7 @@ asked. Imports nothing slow: a cold search reads ignore files through it.
 from __future__ import annotations
 
 import os
-from stat import S_ISREG
+from stat import S_ISDIR, S_ISREG
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,8 +25,11 @@ def open_regular(path: str, follow: bool = True) -> BufferedReader:
 
 def _open(path: str, flags: int, more: int = 0) -> int:
     handle = os.open(path, _FLAGS | more)
-    if not S_ISREG(os.fstat(handle).st_mode):
+    mode = os.fstat(handle).st_mode
+    if not S_ISREG(mode):
         os.close(handle)
+        if S_ISDIR(mode):
+            raise IsADirectoryError(None, "a folder, not a file", path)
         from errno import EINVAL  # hardly ever
 
         raise OSError(EINVAL, NOT_REGULAR, path)

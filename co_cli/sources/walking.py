@@ -1,6 +1,6 @@
 """A folder into listings: which notes lie where, and enough of their state to see a change without reading.
 
-A listing is one folder's names with a number for each that stands for size, mtime and inode, as bytes. Two are compared
+A listing is one folder's names with a number for each that stands for size, times and inode, as bytes. Two are compared
 whole, so a vault in which nothing changed costs one walk. Whoever has the listings of an earlier walk brings them: what
 was a note then needs no second look at its name. Hidden names and excluded ones are left out; links are never followed.
 """
@@ -140,7 +140,7 @@ class Walk:
                     except FileNotFoundError:
                         continue  # removed while we walked
                     names.append(entry.name)
-                    numbers.append(hash((state.st_size, state.st_mtime_ns, state.st_ino)))
+                    numbers.append(hash((state.st_size, state.st_mtime_ns, state.st_ino, state.st_ctime_ns)))
                 else:
                     others.append(len(names) + len(others))
         listing = _pack(names, numbers, others)
