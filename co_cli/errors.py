@@ -21,6 +21,15 @@ class VaultError(KnowledgeError):
     """A vault that is missing, is not a folder, or cannot be written to."""
 
 
+def empty_vault(root: str, notes: int) -> str:
+    """What to say of a vault that had notes and is an empty folder now."""
+    known = "1 note was" if notes == 1 else f"{notes:,} notes were"
+    return (
+        f"the vault {root} is empty, and {known} read from it before: is its drive mounted? If you emptied it, "
+        "`co sync --drop-missing` forgets them"
+    )
+
+
 class UnknownRefError(KnowledgeError):
     """A ref that names no note; carries the closest ones."""
 

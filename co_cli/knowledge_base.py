@@ -240,14 +240,22 @@ class KnowledgeBase:
     # -- files into the index ---------------------------------------------------------------------------------------
 
     def sync(
-        self, progress: Progress | None = None, seconds: float | None = None, hold: Hold | None = None
+        self,
+        progress: Progress | None = None,
+        seconds: float | None = None,
+        hold: Hold | None = None,
+        drop_missing: bool = False,
     ) -> SyncReport:
         """Make the index agree with the files; one walk of the vault when nothing changed.
 
         `seconds` bounds the time for embedding with a slow provider; what is left waits for the next sync. `hold` is
         asked about each file that changed, by its path: one for which it says True is left to the next sync.
+        When most of the vault is gone at once, as when it is not mounted, its notes are kept (`report.kept`) until they
+        are back; `drop_missing` forgets them.
         """
         report = self.sync_origin(self.index.origin, progress, seconds, hold)
+        if drop_missing:
+            report = report._replace(removed=[*report.removed, *self.index.drop_missing()], kept=())
         beside = [(origin.label, self._sync_beside(origin, progress, seconds, hold)) for origin in self.index.beside]
         return report._replace(beside=tuple(beside)) if beside else report
 
@@ -386,9 +394,15 @@ class KnowledgeBase:
         tags: Sequence[str] | None = None,
         category: str | None = None,
         fields: dict[str, object] | None = None,
+        version: str | None = None,
     ) -> Saved:
-        """Change a note's body or single fields; every other byte stays. None in `fields` takes a field away."""
-        from co_cli.service.saving import change, clean_tags
+        """Change a note's body or single fields; every other byte stays. None in `fields` takes a field away.
+
+        `version` is the `note.version` that the change is based on: if the note is of another one by now, nothing is
+        written and NoteConflictError says so. Without it, a text that is replaced is kept in the trash.
+        """
+        from co_cli.service.changing import change_note
+        from co_cli.service.saving import clean_tags
 
         if content is not None and not content.strip():
             raise InvalidInputError("the new text is empty: nothing was changed; `co forget` takes a note away")
@@ -403,17 +417,41 @@ class KnowledgeBase:
         if elsewhere is not None:
             tier, theirs = elsewhere
             with self._at(tier) as kb:
-                saved = kb.update(theirs, content, title=title, tags=tags, category=category, fields=fields)
+                changes: dict[str, Any] = {"title": title, "tags": tags, "category": category, "fields": fields}
+                saved = kb.update(theirs, content, **changes, version=version)
             return saved._replace(ref=f"{tier}:{saved.ref}")
         note = self._own_note(ref, "changed")
-        with self.store.lock():
-            data = self.store.read(note.path)
-            changed = change(self.store, note.path, data, content, wanted)
+        changed, detail = change_note(self.store, note.path, content, wanted, version)
+        self._bring_in(note.path)
+        path = self.store.absolute(note.path)
+        ref = self.note(path).ref
+        return Saved(ref, path, "updated" if changed else "unchanged", f"{ref}; {detail}" if detail else "")
+
+    def rewrite(self, ref: str, data: bytes, based_on: bytes) -> None:
+        """Put these bytes into the file of a note (a ref or its path), if it still holds those. Else they are kept in
+        the trash, and NoteConflictError says where.
+        """
+        from co_cli.notes.store import NoteStore
+        from co_cli.service.changing import write_over
+
+        inside = os.path.relpath(ref, self.root) if os.path.isabs(ref) else ".."
+        if inside.startswith(".."):
+            origin, path = self._locate(ref)
+        else:  # one of the vault's, which may be gone by now
+            origin, path = self.index.origin, inside.replace(os.sep, "/")
+        own = origin == self.index.origin
+        theirs = NoteStore(origin.root)  # another vault has a trash; what is only read in place gets none from us
+        write_over(self.store if own else theirs, path, data, based_on, keep=own or bool(origin.tier))
+        if own:
+            self._bring_in(path)
+
+    def _bring_in(self, path: str) -> None:
+        """Index a file that was just written; without an index the next sync does."""
         index = self._working_index()
         if index:
-            index.index_file(note.path)
-        path = self.store.absolute(note.path)
-        return Saved(self.note(path).ref, path, "updated" if changed else "unchanged")
+            from co_cli.service.saving import bring_in
+
+            bring_in(index, path, embed=True)
 
     def note(self, ref: str, track: bool = False) -> Note:
         """The note a ref names, read from its file. Raises UnknownRefError with the closest refs.
@@ -559,9 +597,7 @@ class KnowledgeBase:
         path = resolve_trashed(ref, self.store)
         with self.store.lock():
             self.store.restore(path)
-        index = self._working_index()
-        if index:
-            index.index_file(path)
+        self._bring_in(path)
         note = read_note(path, self.store.read(path))
         return Saved(note.ref, self.store.absolute(path), "restored")
 
@@ -658,7 +694,12 @@ class KnowledgeBase:
     def store(self) -> NoteStore:
         from co_cli.notes.store import NoteStore
 
-        return NoteStore(self.root)
+        return NoteStore(self.root, self._indexed)
+
+    def _indexed(self) -> int:
+        """How many notes were read from the vault; 0 if nobody knows."""
+        index = self._working_index()
+        return index.counts().notes if index else 0
 
     def _web_pages(self, fetcher: Fetcher | None, loader: Loader | None) -> WebPages:
         from co_cli.service.web_pages import WebPages, make_fetcher

@@ -12,6 +12,7 @@ import os
 from co_cli.errors import SettingsError
 from co_cli.places import find_project, project_settings_file, project_vault, user_data_dir, user_settings_file
 from co_cli.record import Record
+from co_cli.regular import open_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -357,10 +358,10 @@ def _refuse_undecodable(name: str, path: str, origin: str) -> None:
 def _says_something(file: str) -> bool:
     """Is the file there, and is there more in it than comments? Reading TOML would be half of a search."""
     try:
-        with open(file, "rb") as stream:
+        with open_regular(file) as stream:
             return any(line.strip() and not line.lstrip().startswith(b"#") for line in stream)
     except OSError:
-        return os.path.isfile(file)  # what is wrong with it is for its reader to say
+        return os.path.exists(file) and not os.path.isdir(file)  # what is wrong with it is for its reader to say
 
 
 def _checked(setting: Setting, raw: object, origin: str, base: str) -> Scalar:

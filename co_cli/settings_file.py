@@ -13,15 +13,18 @@ from difflib import get_close_matches
 from typing import cast
 
 from co_cli.errors import SettingsError
+from co_cli.regular import open_regular
 from co_cli.settings import BY_NAME, Setting
+
+LARGEST = 1_000_000
 
 
 def read_settings_file(file: str, project: str | None) -> Iterator[tuple[Setting, object, str]]:
     """`project` is the folder the file belongs to, or None for the person's own file."""
     text = ""
     try:
-        with open(file, encoding="utf-8") as stream:
-            text = stream.read()
+        with open_regular(file) as stream:
+            text = stream.read(LARGEST).decode("utf-8").replace("\r\n", "\n")
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         place = re.search(r"\(at line (\d+)", str(error))

@@ -134,6 +134,9 @@ class SyncReport(Record):
     """Notes that are indexed all the same, each with what is wrong in it."""
     beside: tuple[tuple[str, SyncReport], ...] = ()
     """What was seen in the origins beside the vault: the label of each, such as `folder:handbook`, and its report."""
+    kept: tuple[str, ...] = ()
+    """Notes of a vault of which most is gone at once, as if it were not mounted: they stay in the index until they are
+    back, or until somebody says that they are gone."""
 
     @property
     def touched(self) -> int:

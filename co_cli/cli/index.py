@@ -5,21 +5,28 @@ from __future__ import annotations
 import argparse
 
 from co_cli.cli.boundaries import boundaries_for
-from co_cli.cli.opening import open_knowledge_base, print_json
+from co_cli.cli.opening import kept_text, open_knowledge_base, print_json
 from co_cli.cli.terminal import ProgressBar, Screen, count_of, printable, size_of
 from co_cli.retrieval.fuse import Weights
 from co_cli.values import BINARY, Status, SyncReport
 
 
 def add_sync(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = "Search does this by itself; run it to see what changed,\nand which files could not be read.\n"
+    parser.add_argument("--drop-missing", action="store_true", help="forget notes that were kept though they are gone")
+    parser.epilog = (
+        "Search does this by itself; run it to see what changed,\nand which files could not be read.\n\n"
+        "When most of a vault is gone at once, as when its drive is not mounted, its\n"
+        "notes stay in the index and are called missing. They come back with their\n"
+        "files; if you did delete them, --drop-missing forgets them.\n"
+    )
     parser.set_defaults(run=sync)
 
 
 def sync(options: argparse.Namespace) -> int:
     bar = ProgressBar("indexing")
     with open_knowledge_base(options) as kb, boundaries_for(kb):
-        report = kb.sync(bar)
+        report = kb.sync(bar, drop_missing=options.drop_missing)
+        report = report._replace(kept=tuple(kb.index.missing()))  # also those of earlier times
     bar.done()
     return _report(options, report)
 
@@ -157,6 +164,8 @@ def _report(options: argparse.Namespace, report: SyncReport) -> int:
         print_json({**report._asdict(), "beside": beside})
         return 0
     screen = Screen()
+    if report.kept:
+        screen.wrapped(kept_text(len(report.kept)), style="yellow")
     screen.line(_counted(report) or "The vault is empty.")
     _list_troubles(screen, report.skipped, report.problems)
     for label, one in report.beside:

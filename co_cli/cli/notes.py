@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
-import subprocess
 import sys
 import time
 
+from co_cli.cli.editing import edit_note, read_bytes
 from co_cli.cli.opening import (
     add_filters,
     assignments,
@@ -19,7 +18,7 @@ from co_cli.cli.opening import (
     sync_first,
 )
 from co_cli.cli.terminal import Screen, age, count_of, printable
-from co_cli.errors import IndexUnavailableError, InvalidInputError, KnowledgeError
+from co_cli.errors import IndexUnavailableError, InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.excerpt import excerpt
 from co_cli.notes.moments import moment_text
@@ -187,7 +186,7 @@ def show(options: argparse.Namespace) -> int:
                 screen.line()
             if options.raw:
                 sys.stdout.flush()
-                sys.stdout.buffer.write(_bytes(kb.file_of(ref)))
+                sys.stdout.buffer.write(read_bytes(kb.file_of(ref)))
                 continue
             screen.titled(note.title, note.ref)
             about = [" ".join(f"#{printable(tag)}" for tag in note.tags), printable(note.category or "")]
@@ -227,9 +226,16 @@ def add_edit(parser: argparse.ArgumentParser) -> None:
         "--set", action="append", metavar="KEY=VALUE", help="any field; KEY= takes it away (repeatable)"
     )
     parser.add_argument("--body", metavar="TEXT", help="a new text; - reads standard input")
+    parser.add_argument(
+        "--based-on",
+        metavar="VERSION",
+        help="only if the note is still of this version, as `co show --json` tells it",
+    )
     parser.epilog = (
         "Without options your editor opens ($VISUAL or $EDITOR).\n"
-        "With them only those lines of the file change.\n\n"
+        "With them only those lines of the file change.\n"
+        "What somebody else changes meanwhile is not overwritten: you are told, and\n"
+        "both texts are kept. A text that --body replaces is kept in the trash.\n\n"
         "examples:\n  co edit memory:blue-pool-first\n  co edit blue-pool-first --set importance=0.9 --tag deploy\n"
     )
     parser.set_defaults(run=edit)
@@ -249,17 +255,10 @@ def edit(options: argparse.Namespace) -> int:
                 tags=options.tag,
                 category=options.category,
                 fields=assignments("--set", options.set),
+                version=options.based_on,
             )
             return _receipt(options, saved)
-        path = kb.file_of(note.ref)
-        before = _bytes(path)
-        open_editor(path)
-        sync_first(kb)
-        after = kb.note(path)
-        outcome = "unchanged" if _bytes(path) == before else "updated"
-        return _receipt(
-            options, Saved(after.ref, path, outcome, f"{after.ref}, {after.problem}" if after.problem else "")
-        )
+        return _receipt(options, edit_note(kb, note.ref))
 
 
 def add_forget(parser: argparse.ArgumentParser) -> None:
@@ -308,11 +307,6 @@ def _text(words: list[str]) -> str:
     return sys.stdin.buffer.read().decode("utf-8", "replace")
 
 
-def _bytes(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read()
-
-
 def _receipt(options: argparse.Namespace, saved: Saved) -> int:
     if options.json:
         print_json({**saved._asdict(), "related": [one._asdict() for one in saved.related]})
@@ -342,15 +336,3 @@ def _list_trash(options: argparse.Namespace, trashed: list[tuple[str, str]]) -> 
         if not trashed:
             print("The trash is empty.")
     return 0 if trashed else 1
-
-
-def open_editor(path: str) -> None:
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
-    if not editor:
-        raise InvalidInputError(f"set EDITOR, or open the file yourself: {path}")
-    try:
-        done = subprocess.run([*shlex.split(editor), path], check=False)
-    except (OSError, ValueError) as error:
-        raise InvalidInputError(f"the editor {editor!r} cannot be started: {error}") from None
-    if done.returncode:
-        raise KnowledgeError(f"{editor} ended with {done.returncode}; the file is as it left it: {path}")

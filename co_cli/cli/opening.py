@@ -34,11 +34,23 @@ def sync_first(kb: KnowledgeBase, backend: str | None = None) -> SyncReport | No
         return None
     bar = ProgressBar("indexing")
     try:
-        return kb.sync(bar, seconds=SLOW_SECONDS)
+        report = kb.sync(bar, seconds=SLOW_SECONDS)
     except IndexUnavailableError:
         return None  # the search that follows meets the same error, answers from the files and says so
     finally:
         bar.done()
+    if report.kept:
+        print(f"co: {kept_text(len(report.kept))}", file=sys.stderr)
+    return report
+
+
+def kept_text(count: int) -> str:
+    """What to say of notes that are kept though their files are gone."""
+    what = "the file of 1 note is" if count == 1 else f"the files of {count:,} notes are"
+    return (
+        f"{what} gone from the vault; is its drive mounted? They are kept, and called missing, until they are back: "
+        "`co sync --drop-missing` forgets them"
+    )
 
 
 def find_note(kb: KnowledgeBase, ref: str, track: bool = False) -> Note:

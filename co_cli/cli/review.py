@@ -6,13 +6,13 @@ import argparse
 import sys
 import time
 
+from co_cli.cli.editing import edit_note
 from co_cli.cli.keys import read_key
-from co_cli.cli.notes import open_editor
 from co_cli.cli.opening import open_knowledge_base, print_json, sync_first
 from co_cli.cli.terminal import Screen, count_of, printable
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.reviewing import KINDS, Review, ReviewItem, dismiss, review
+from co_cli.service.reviewing import KINDS, Review, ReviewItem, dismiss, require_unchanged, review
 from co_cli.tools.budget import estimate_tokens
 
 SHOWN = 10
@@ -91,6 +91,8 @@ def _sum_up(screen: Screen, found: Review) -> None:
 def _decide(screen: Screen, kb: KnowledgeBase, found: Review) -> int:
     """One finding after the other, until q or the end."""
     gone: set[str] = set()
+    edited: set[str] = set()
+    seen = kb.index.hashes()
     _sum_up(screen, found)
     for number, item in enumerate(found.items, 1):
         if gone & set(item.refs):
@@ -106,7 +108,10 @@ def _decide(screen: Screen, kb: KnowledgeBase, found: Review) -> int:
                 return 0
             try:
                 if key != "n":
+                    if key in "fs" and not edited & set(item.refs):
+                        require_unchanged(kb, item, seen)
                     screen.line("  " + printable(_act(kb, item, key)))
+                    edited |= set(item.refs) if key in "es" else set()
                     gone |= {item.refs[0]} if key in "fs" else set()
                 break
             except KnowledgeError as error:
@@ -121,13 +126,12 @@ def _act(kb: KnowledgeBase, item: ReviewItem, key: str) -> str:
             return f"forgotten {item.refs[0]}; `co restore {item.refs[0]}` brings it back"
         case "s":
             older, newer = item.refs
-            already = kb.note(newer).supersedes
-            kb.update(newer, fields={"supersedes": [*already, older] if already else older})
+            note = kb.note(newer)
+            named = [*note.supersedes, older] if note.supersedes else older
+            kb.update(newer, fields={"supersedes": named}, version=note.version)
             return f"{newer} takes the place of {older}, which stays as a file"
         case "e":
-            open_editor(kb.file_of(item.refs[0]))
-            sync_first(kb)
-            return f"edited {item.refs[0]}"
+            return f"{edit_note(kb, item.refs[0]).outcome} {item.refs[0]}"
         case _:
             dismiss(kb, item, time.time())
             return "kept; it will not be asked again"

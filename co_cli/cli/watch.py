@@ -107,6 +107,7 @@ def _changes(kb: KnowledgeBase, batch: Batch) -> dict[str, list[str]]:
         found["new"] += _refs(kb, origin, report.added)
         found["moved"] += _refs(kb, origin, [new for _, new in report.moved])
         found[gone] += [os.path.join(origin.label, path) if origin.name else path for path in report.removed]
+        found["missing"] += report.kept
     return found
 
 

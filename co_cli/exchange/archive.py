@@ -18,6 +18,7 @@ from typing import IO, NamedTuple, Protocol
 from co_cli.errors import InvalidInputError
 from co_cli.exchange.items import Trouble
 from co_cli.notes.refs import FOLDERS
+from co_cli.regular import open_regular
 from co_cli.typed import whole
 
 LARGEST_FILE = 4_000_000_000
@@ -205,7 +206,7 @@ class Bounded:
 
 
 def _open_plainly(path: str) -> IO[bytes]:
-    return open(path, "rb")
+    return open_regular(path)
 
 
 def _name_of(path: str) -> str:

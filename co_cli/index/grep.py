@@ -15,6 +15,7 @@ from co_cli.index.filters import fold, reach_of
 from co_cli.index.match import is_stop_word, read_query
 from co_cli.index.succession import Succession
 from co_cli.notes.note import Note, NotTextError
+from co_cli.regular import open_regular
 from co_cli.sources.origin import Origin, kind_of, origin_of
 from co_cli.sources.passages import passages_of
 from co_cli.sources.walking import entries_of, path_of, scan_origin
@@ -41,7 +42,7 @@ def read_origin(root: str | Origin, exclude: Sequence[str], limit: int) -> Itera
                 continue
             path = path_of(folder, name)
             try:
-                with open(os.path.join(origin.root, path), "rb") as stream:
+                with open_regular(os.path.join(origin.root, path), follow=False) as stream:
                     state = os.fstat(stream.fileno())
                     if state.st_size <= kind.largest(name, limit):
                         yield kind.read(origin, path, stream.read()), state.st_mtime

@@ -15,6 +15,7 @@ from co_cli.index.meaning import embedding_text
 from co_cli.index.vault_database import VaultDatabase
 from co_cli.index.vectors import DROP, WAIT, part_of, spaces_of, table_of, touch_vectors
 from co_cli.notes.store import content_hash
+from co_cli.regular import open_regular
 from co_cli.values import SOURCES
 
 # with rank 1 FTS5 compares its index with the content table; without, drift passes unseen
@@ -47,7 +48,7 @@ def drift(index: KnowledgeIndex, root: str, missing: Sequence[str] = ()) -> list
         if path in missing:
             continue
         try:
-            with open(os.path.join(root, path), "rb") as stream:
+            with open_regular(os.path.join(root, path), follow=False) as stream:
                 if content_hash(stream.read()) != known:
                     differing.append(path)
         except OSError:

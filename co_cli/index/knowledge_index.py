@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 import time
 
-from co_cli.errors import VaultError
+from co_cli.errors import IndexUnavailableError, VaultError, empty_vault
 from co_cli.index.connection import Database, fetch
 from co_cli.index.reader import COUNTS, IndexReader
 from co_cli.index.vectors import SpaceState, any_waiting, space_state, waiting_by_space
 from co_cli.record import Record
+from co_cli.sources.origin import VAULT
 from co_cli.sources.walking import folders_of, scan_origin, would_list
 from co_cli.typed import whole
 from co_cli.values import SyncReport
@@ -195,6 +196,7 @@ class KnowledgeIndex(IndexReader):
     def rebuild(self, progress: Progress | None = None) -> SyncReport:
         """Read every file of this vault into a new search.db and swap it in; other vaults follow when they are used."""
         reports: list[SyncReport] = []
+        self._require_files()
 
         def fill(fresh: Database) -> None:
             for origin in self.beside:
@@ -208,6 +210,16 @@ class KnowledgeIndex(IndexReader):
         self.sync()  # what was saved into the old file meanwhile
         return reports[0]
 
+    def _require_files(self) -> None:
+        from co_cli.index.vanishing import is_bare
+
+        try:
+            notes = self.counts().notes
+        except IndexUnavailableError:
+            return  # a damaged index is made anew, whatever it held
+        if notes and is_bare(self.root):
+            raise VaultError(empty_vault(self.root, notes))
+
     def missing(self) -> list[str]:
         """Notes that are kept although their file is gone."""
         return [path for (path,) in self._select(MISSING)]
@@ -218,7 +230,10 @@ class KnowledgeIndex(IndexReader):
 
         with self.rows.writing() as (connection, vault):
             gone = [row[0] for row in fetch(connection, MISSING, {"vault": vault})]
-            return [path for path in gone if drop_file(connection, vault, path)]
+            dropped = [path for path in gone if drop_file(connection, vault, path)]
+        if self.told and dropped and self.origin.kind == VAULT:  # of others it was told when they went missing
+            self.told(self, SyncReport([], [], [], dropped, 0, [], []), False)
+        return dropped
 
     def drop_all(self) -> int:
         """Forget everything of this origin. Returns how many notes that were."""

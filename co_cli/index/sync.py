@@ -13,9 +13,11 @@ from collections.abc import Callable, Iterable, Iterator
 
 from co_cli.index.changes import RACY_SECONDS, Changes, settled
 from co_cli.index.rows import PUT_UNLISTED, IndexedFile, drop_file, mark_missing, put_file
+from co_cli.index.vanishing import vanished
 from co_cli.index.vault_database import VaultDatabase
 from co_cli.notes.note import NotTextError
 from co_cli.notes.store import content_hash
+from co_cli.regular import open_regular
 from co_cli.sources.origin import Origin, kind_of
 from co_cli.sources.passages import Boundaries, passages_of
 from co_cli.sources.walking import Scan, is_listed, place_of
@@ -121,7 +123,9 @@ def sync_files(
             progress(done, len(changes.look))
 
     left = {old for old, _ in moved}
-    removed = _finish(database, scan, changes, same, put, unsure, now_ns, left)
+    keep = vanished(database, changes.gone, left)
+    removed = _finish(database, scan, changes, same, put, unsure, now_ns, left, keep)
+    kept = [path for path in removed if path not in left] if keep else []
     if len(put) >= MANY:
         merge_words(database)
     skipped, problems = database.reported()
@@ -130,10 +134,11 @@ def sync_files(
         added=added,
         changed=changed,
         moved=moved,
-        removed=[path for path in removed if path not in left],
+        removed=[] if keep else [path for path in removed if path not in left],
         unchanged=scan.notes - len(added) - len(changed) - len(moved) - len(skipped) + len(scan.odd),
         skipped=sorted(skipped),
         problems=problems,
+        kept=tuple(kept),
     )
 
 
@@ -146,7 +151,7 @@ def read_file(
     kind, name = kind_of(origin), place_of(path)[1]
     reason, limit = kind.unread(name), kind.largest(name, limit)
     try:
-        with open(os.path.join(origin.root, path), "rb") as stream:
+        with open_regular(os.path.join(origin.root, path), follow=False) as stream:
             state = os.fstat(stream.fileno())
             data = stream.read(limit + 1) if state.st_size <= limit and reason is None else b""
     except OSError as error:
@@ -175,12 +180,13 @@ def _finish(
     unsure: set[str],
     now_ns: int,
     moved: set[str],
+    vanished: bool,
 ) -> list[str]:
     """Forget what is gone and store the listings, in one transaction. Returns the notes that were forgotten.
 
-    Where an origin keeps what is missing, they are marked instead.
+    Where an origin keeps what is missing, or all of it vanished, they are marked instead.
     """
-    keep_missing = kind_of(database.origin).keeps_missing
+    keep_missing = vanished or kind_of(database.origin).keeps_missing
     removed: list[str] = []
     back: set[str] = set()
     young: dict[str, list[str]] = {}

@@ -10,7 +10,7 @@ import errno
 import os
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 
 TEMPORARY = ".co-tmp-"
 STALE_AFTER = 3600.0
@@ -35,13 +35,15 @@ def create_exclusively(path: str, data: bytes) -> bool:
     return True
 
 
-def replace(path: str, data: bytes) -> None:
-    """Write over an existing file, keeping its permissions."""
+def replace(path: str, data: bytes, check: Callable[[], None] | None = None) -> None:
+    """Write over an existing file, keeping its permissions. `check` may raise at the last moment before it is done."""
     temporary = _temporary_beside(path)
     try:
         _write(temporary, data)
         with contextlib.suppress(OSError):
             os.chmod(temporary, os.stat(path).st_mode & 0o7777)
+        if check:
+            check()
         os.replace(temporary, path)
     finally:
         _discard(temporary)

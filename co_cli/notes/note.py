@@ -13,6 +13,7 @@ from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.markdown import Heading, headings, inline_tags, links
 from co_cli.notes.moments import read_moment
 from co_cli.notes.refs import ref_of, stem_of
+from co_cli.notes.store import content_hash
 from co_cli.values import OwnSource, Source
 
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -43,6 +44,8 @@ class Note(NamedTuple):
     """What is wrong with the file, with its line; the note stands all the same."""
     sections: tuple[Heading, ...] | None = None
     """Where the body is no Markdown, as in code: its sections. None: its Markdown headings are."""
+    version: str = ""
+    """Of the whole file, so that a change can say what it is based on."""
 
     @property
     def also_known_as(self) -> str:
@@ -80,6 +83,11 @@ class Note(NamedTuple):
         return _line(self.metadata.get("provenance")) or ("unknown" if self.problem else "user")
 
 
+def version_of(data: bytes) -> str:
+    """Short enough to be said, and another one for any other content."""
+    return content_hash(data)[:12]
+
+
 class NotTextError(ValueError):
     """The file holds something else than text."""
 
@@ -109,6 +117,7 @@ def read_note(path: str, data: bytes) -> Note:
         created=_first_moment(metadata, "created", "date"),
         updated=_first_moment(metadata, "updated", "modified"),
         problem=problem,
+        version=version_of(data),
     )
 
 

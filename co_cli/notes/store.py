@@ -12,13 +12,15 @@ import os
 import time
 from collections.abc import Callable, Generator
 
-from co_cli.errors import NoteConflictError, NoteFileError, VaultError
+from co_cli.errors import NoteConflictError, NoteFileError, VaultError, empty_vault
 from co_cli.notes.files import create_exclusively, locked, make_folders, replace, sweep_temporary, sync_folder
 from co_cli.notes.refs import name_key
 from co_cli.notes.slug import slugify
+from co_cli.regular import open_regular
 
 TRASH = ".trash"
 MOST_NAMESAKES = 10_000
+NO_ROOM = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
 
 
 def content_hash(data: bytes) -> str:
@@ -28,13 +30,23 @@ def content_hash(data: bytes) -> str:
 class NoteStore:
     """The truth: a folder of Markdown."""
 
-    def __init__(self, root: str) -> None:
-        self.root = os.path.realpath(root)
+    def __init__(self, root: str, known: Callable[[], int] | None = None) -> None:
+        """`known` tells how many notes were read from here, for whoever has an index."""
+        self.root, self._known = os.path.realpath(root), known
 
     @contextlib.contextmanager
     def lock(self) -> Generator[None]:
-        """Hold the vault against other writers that ask; readers and editors need not."""
-        with locked(self.root):
+        """Hold the vault against other writers that ask; readers and editors need not.
+
+        Raises VaultError where there is nothing and notes should be: what is written below the place of a drive that
+        is not mounted is out of sight when it is.
+        """
+        with contextlib.ExitStack() as held:
+            with _reporting("lock", self.root):
+                held.enter_context(locked(self.root))
+            known = self._known() if self._known and not os.listdir(self.root) else 0
+            if known:
+                raise VaultError(empty_vault(self.root, known))
             yield
 
     def absolute(self, path: str) -> str:
@@ -48,7 +60,7 @@ class NoteStore:
         return full
 
     def read(self, path: str) -> bytes:
-        with _reporting("read", path), open(self.absolute(path), "rb") as stream:
+        with _reporting("read", path), open_regular(self.absolute(path)) as stream:
             return stream.read()
 
     def exists(self, path: str) -> bool:
@@ -70,11 +82,17 @@ class NoteStore:
         raise NoteConflictError(f"{folder}/ has {MOST_NAMESAKES:,} notes named {slug!r}; choose another title")
 
     def replace(self, path: str, data: bytes, based_on: bytes) -> None:
-        """Write over a note, if it still says what the change was based on."""
-        if content_hash(self.read(path)) != content_hash(based_on):
-            raise NoteConflictError(f"{path} was changed meanwhile; read it again, then repeat the change")
+        """Write over a note, if it still says what the change was based on: asked last, when all is ready to take
+        its place.
+        """
+
+        def require_same() -> None:
+            if self.read(path) != based_on:
+                raise NoteConflictError(f"{path} was changed meanwhile; read it again, then repeat the change")
+
+        require_same()
         with _reporting("write", path):
-            replace(self.absolute(path), data)
+            replace(self.absolute(path), data, require_same)
 
     def trash(self, path: str) -> str:
         """Move a note to the vault's trash. Returns its path there."""
@@ -88,7 +106,10 @@ class NoteStore:
 
     def keep_copy(self, path: str) -> str:
         """Put a copy of a note into the trash, before it is written over. Returns its path there."""
-        data = self.read(path)
+        return self.keep(path, self.read(path))
+
+    def keep(self, path: str, data: bytes) -> str:
+        """Put a text that belongs to a note into the trash. Returns its path there."""
         with _reporting("copy", path):
             kept, target = self._room_in_trash(path)
             if create_exclusively(target, data):
@@ -127,7 +148,7 @@ class NoteStore:
         source, target = self.absolute(kept), self.absolute(path)
         with _reporting("restore", path):
             make_folders(os.path.dirname(target))
-            with open(source, "rb") as stream:
+            with open_regular(source, follow=False) as stream:
                 data = stream.read()
             if not create_exclusively(target, data):
                 raise NoteConflictError(f"{path} exists again; rename it before restoring the trashed one")
@@ -172,5 +193,5 @@ def _reporting(verb: str, path: str) -> Generator[None]:
     except PermissionError as error:
         raise NoteFileError(f"cannot {verb} {path}: no permission; check the rights of {error.filename}") from error
     except OSError as error:
-        cure = "free some space" if error.errno == errno.ENOSPC else "check the disk and the folder"
+        cure = "free some space" if error.errno in NO_ROOM else "check the disk and the folder"
         raise NoteFileError(f"cannot {verb} {path}: {error.strerror or error}; {cure}") from error

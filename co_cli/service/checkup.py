@@ -146,7 +146,11 @@ def _freshness(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
 
 def _drift(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
     """Hash every file: catches an edit that kept size, time and inode, and rows that somebody changed."""
-    found = drift(kb.index, kb.root)
+    missing = kb.index.missing()
+    if missing:
+        text = f"{len(missing):,} notes are kept though their files are gone, such as {missing[0]}: is it mounted?"
+        yield Finding("content", "warning", text, "bring them back, or co sync --drop-missing")
+    found = drift(kb.index, kb.root, missing)
     if found:
         some = ", ".join(found[:3]) + (" ..." if len(found) > 3 else "")
         if fix:

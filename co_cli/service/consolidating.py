@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from co_cli.errors import KnowledgeError
+from co_cli.errors import KnowledgeError, NoteConflictError
 from co_cli.index.match import is_stop_word
 from co_cli.index.overview import every_note
 from co_cli.knowledge_base import KnowledgeBase
@@ -51,6 +51,8 @@ class Proposal(NamedTuple):
     kept: float
     refused: str | None
     """Why it cannot be accepted."""
+    versions: tuple[str, ...] = ()
+    """Of the sources, as they were read."""
 
 
 Rewriter = Callable[[Sequence[Note]], Rewrite]
@@ -91,6 +93,7 @@ def propose(sources: Sequence[Note], rewriter: Rewriter) -> Proposal | None:
         _diff(sources, content),
         kept,
         refused,
+        tuple(note.version for note in sources),
     )
 
 
@@ -98,6 +101,9 @@ def accept(kb: KnowledgeBase, proposal: Proposal) -> Saved:
     """Write the new note. Its sources stay, and drop out of recall because it supersedes them."""
     if proposal.refused:
         raise KnowledgeError(f"this was refused: {proposal.refused}")
+    for ref, version in zip(proposal.refs, proposal.versions, strict=False):
+        if kb.note(ref).version != version:
+            raise NoteConflictError(f"{ref} was changed since this was proposed: nothing was written; propose it again")
     return kb.remember(
         proposal.content,
         proposal.title,

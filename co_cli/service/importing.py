@@ -13,6 +13,7 @@ from co_cli.notes.refs import ref_of
 from co_cli.notes.slug import slugify
 from co_cli.notes.store import NoteStore
 from co_cli.notes.twins import fingerprint
+from co_cli.regular import open_regular
 from co_cli.values import Saved
 
 TEXTS = (".md", ".markdown", ".txt", ".text")
@@ -26,10 +27,12 @@ class Imported(NamedTuple):
     skipped: str = ""
 
 
-def find_files(path: str) -> Iterator[tuple[str, str]]:
-    """A file, or every text of a folder, each with the folders it lies in (below the one that was named)."""
+def find_files(path: str) -> Iterator[tuple[str, str, bool]]:
+    """A file, or every text of a folder, each with the folders it lies in below the one that was named, and whether
+    it was named itself: only then may it be a link.
+    """
     if os.path.isfile(path):
-        yield path, ""
+        yield path, "", True
         return
     if not os.path.isdir(path):
         raise InvalidInputError(f"{path}: there is no such file or folder")
@@ -38,7 +41,7 @@ def find_files(path: str) -> Iterator[tuple[str, str]]:
         below = os.path.relpath(folder, path).replace(os.sep, "/")
         for name in sorted(names):
             if not name.startswith(".") and name.lower().endswith(TEXTS):
-                yield os.path.join(folder, name), "" if below == "." else below
+                yield os.path.join(folder, name), "" if below == "." else below, False
 
 
 def import_files(
@@ -46,23 +49,28 @@ def import_files(
 ) -> list[Imported]:
     files = [found for path in paths for found in find_files(path)]
     done: list[Imported] = []
-    for number, (origin, below) in enumerate(files):
-        done.append(_import_one(store, index, origin, below, largest))
+    for number, (origin, below, named) in enumerate(files):
+        done.append(_import_one(store, index, origin, below, named, largest))
         if progress:
             progress(number + 1, len(files))
     return done
 
 
-def _import_one(store: NoteStore, index: KnowledgeIndex, origin: str, below: str, largest: int) -> Imported:
+def _import_one(
+    store: NoteStore, index: KnowledgeIndex, origin: str, below: str, named: bool, largest: int
+) -> Imported:
     try:
-        size = os.path.getsize(origin)
-        if size > largest:
-            return Imported(origin, None, f"{size:,} bytes; the limit is {largest:,} (setting max_note_bytes)")
-        with open(origin, "rb") as stream:
-            data = stream.read()
+        with open_regular(origin, follow=named) as stream:
+            size = os.fstat(stream.fileno()).st_size
+            if size > largest:
+                return Imported(origin, None, f"{size:,} bytes; the limit is {largest:,} (setting max_note_bytes)")
+            data = stream.read(largest)
         note = read_note(f"articles/{os.path.basename(origin)}", data)
-    except (OSError, NotTextError) as error:
-        return Imported(origin, None, str(getattr(error, "strerror", None) or error))
+    except OSError as error:
+        link = not named and os.path.islink(origin)
+        return Imported(origin, None, "a link; links are not followed" if link else str(error.strerror or error))
+    except NotTextError as error:
+        return Imported(origin, None, str(error))
     if not note.body.strip():
         return Imported(origin, None, "the file is empty")
     stem = slugify(os.path.splitext(os.path.basename(origin))[0])

@@ -13,7 +13,7 @@ from co_cli.activity import Activity
 from co_cli.activity.database import available
 from co_cli.activity.folding import fold_spool
 from co_cli.activity.statistics import recalled_paths
-from co_cli.errors import ActivityUnavailableError
+from co_cli.errors import ActivityUnavailableError, NoteConflictError
 from co_cli.index.names import fold_name
 from co_cli.index.overview import Overview, every_note
 from co_cli.knowledge_base import KnowledgeBase
@@ -105,6 +105,14 @@ def review(
     found = [item for kind in KINDS if not only or kind in only for item in CHECKS[kind](looking)]
     items = [item for item in found if item.key not in known]
     return Review(items, len(notes), len(found) - len(items), degraded)
+
+
+def require_unchanged(kb: KnowledgeBase, item: ReviewItem, seen: dict[str, str]) -> None:
+    """Raise NoteConflictError if a note is not the one that was looked at. `seen` are the hashes of then, by path."""
+    for ref in item.refs:
+        note = kb.note(ref)
+        if not seen.get(note.path, "").startswith(note.version):
+            raise NoteConflictError(f"{ref} was changed since: nothing was done; run `co review` again")
 
 
 def dismiss(kb: KnowledgeBase, item: ReviewItem, now: float) -> None:

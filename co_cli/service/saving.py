@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import re
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import cast
 
-from co_cli.errors import FrontmatterError, InvalidInputError
+from co_cli.errors import FrontmatterError, IndexUnavailableError, InvalidInputError, NoteConflictError
 from co_cli.index.knowledge_index import KnowledgeIndex
 from co_cli.index.likely import Likely
 from co_cli.index.match import read_query
@@ -34,6 +34,7 @@ from co_cli.values import Filters, OnRelated, OwnSource, Related, Saved
 CANDIDATES = 20
 TELLING_WORDS = 4
 LONGEST_TITLE = 80
+ATTEMPTS = 3
 OURS = ("title", "kind", "tags", "category", "provenance")
 """Fields that a draft has its own way of saying."""
 
@@ -96,11 +97,27 @@ def save(
     """
     if superseded:
         draft.fields["supersedes"] = _refs([note.ref for note in superseded])
-    with store.lock():
-        saved = _save_locked(store, index, draft, threshold, on_related, {note.path for note in superseded})
+    apart = {note.path for note in superseded}
+    saved = _tried(lambda: _save_locked(store, index, draft, threshold, on_related, apart), store)
     if index and saved.outcome != "duplicate":
-        index.embed_saved()
+        with contextlib.suppress(IndexUnavailableError):
+            index.embed_saved()
     return saved
+
+
+def _tried(save: Callable[[], Saved], store: NoteStore) -> Saved:
+    """Under the lock; again if an editor changed the note that it was about to join: it may say something else now."""
+    for _ in range(ATTEMPTS - 1):
+        with contextlib.suppress(NoteConflictError), store.lock():
+            return save()
+    with store.lock():
+        return save()
+
+
+def bring_in(index: KnowledgeIndex, path: str, embed: bool = False) -> None:
+    """Index a file that was just written. It is written, whatever becomes of search.db: the next sync brings it in."""
+    with contextlib.suppress(IndexUnavailableError):
+        index.index_file(path, embed)
 
 
 def _save_locked(
@@ -125,7 +142,7 @@ def _save_locked(
         with contextlib.suppress(FrontmatterError):  # what cannot be edited safely is left alone
             saved = _join(store, draft, *twin)
             if index and saved.outcome == "updated":
-                index.index_file(twin[0].path, embed=False)
+                bring_in(index, twin[0].path)
             return saved
     detail = ""
     if related and on_related == "merge" and index:
@@ -136,7 +153,7 @@ def _save_locked(
         detail = f"it takes the place of {', '.join(refs)}"
     path = store.create(FOLDERS[draft.source], draft.title, draft.render(time.time()), index.taken if index else None)
     if index:
-        index.index_file(path, embed=False)  # before another writer asks whether this is said already
+        bring_in(index, path)  # before another writer asks whether this is said already
     ref = ref_of(path, draft.source)
     detail = f"{ref}; {detail}" if detail else ""
     return Saved(ref, store.absolute(path), "created", detail, tuple(related))
@@ -160,7 +177,7 @@ def _merge(store: NoteStore, index: KnowledgeIndex, draft: Draft, related: list[
     if draft.provenance != "user" and note.provenance == "user":
         fields["provenance"] = draft.provenance  # the words are no longer only the user's
     change(store, note.path, data, None, fields, draft.content)
-    index.index_file(note.path, embed=False)
+    bring_in(index, note.path)
     detail = f"{note.ref} said something else about the same; this was added to it"
     return Saved(note.ref, store.absolute(note.path), "updated", detail, tuple(related[1:]))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from co_cli.notes.moments import read_moment
-from co_cli.notes.note import Note, read_note
+from co_cli.notes.note import Note, read_note, version_of
 from co_cli.sources.documents import is_binary_name, largest_size, read_document
 from co_cli.sources.origin import ENDING, RARE_ENDINGS, Origin
 from co_cli.values import BINARY
@@ -58,4 +58,5 @@ class FolderKind:
             updated=read_moment(document.metadata.get("updated")),
             problem=document.problem,
             sections=document.headings,
+            version=version_of(data),
         )

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, cast
 
 from co_cli.notes.note import Note, read_note
 from co_cli.notes.refs import ENDINGS, without_ending
+from co_cli.regular import open_regular
 from co_cli.sources.origin import THE_VAULT, Origin
 
 if TYPE_CHECKING:
     from co_cli.sources.walking import Exclusions
 
 APP_SETTINGS = os.path.join(".obsidian", "app.json")
+LARGEST_SETTINGS = 1_000_000
 
 
 class ObsidianKind:
@@ -45,9 +47,9 @@ class ObsidianKind:
 def _ignored(root: str) -> tuple[str, ...]:
     """What Obsidian calls excluded files: folders and files from the root. Its regular expressions are not read."""
     try:
-        with open(os.path.join(root, APP_SETTINGS), encoding="utf-8") as stream:
-            settings: object = json.load(stream)
-    except (OSError, ValueError):
+        with open_regular(os.path.join(root, APP_SETTINGS)) as stream:
+            settings: object = json.loads(stream.read(LARGEST_SETTINGS))
+    except (OSError, ValueError, RecursionError):
         return ()  # it has none, or writes them just now: then nothing is excluded
     filters = cast("dict[str, object]", settings).get("userIgnoreFilters") if isinstance(settings, dict) else None
     if not isinstance(filters, list):

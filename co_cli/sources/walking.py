@@ -1,6 +1,6 @@
 """A folder into listings: which notes lie where, and enough of their state to see a change without reading.
 
-A listing is one folder's names with a number for each that stands for size, mtime and inode, as bytes. Two are compared
+A listing is one folder's names with a number for each that stands for size, times and inode, as bytes. Two are compared
 whole, so a vault in which nothing changed costs one walk. Whoever has the listings of an earlier walk brings them: what
 was a note then needs no second look at its name. Hidden names and excluded ones are left out; links are never followed.
 """
@@ -13,6 +13,7 @@ from itertools import chain, repeat
 
 from co_cli.errors import VaultError
 from co_cli.record import Record
+from co_cli.regular import open_regular
 from co_cli.sources.origin import kind_of, origin_of
 
 TYPE_CHECKING = False
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     """Patterns as in .gitignore, and the files at the root that hold more of them."""
 
 IGNORE_FILE = ".coignore"
+LARGEST_IGNORE_FILE = 1_000_000
 UNREAD_FOLDER = "folder cannot be read: "
 
 
@@ -138,7 +140,7 @@ class Walk:
                     except FileNotFoundError:
                         continue  # removed while we walked
                     names.append(entry.name)
-                    numbers.append(hash((state.st_size, state.st_mtime_ns, state.st_ino)))
+                    numbers.append(hash((state.st_size, state.st_mtime_ns, state.st_ino, state.st_ctime_ns)))
                 else:
                     others.append(len(names) + len(others))
         listing = _pack(names, numbers, others)
@@ -271,12 +273,16 @@ def _excluder(root: str, patterns: Sequence[str], files: Sequence[str]) -> Exclu
     lines = list(patterns)
     for name in files:
         try:
-            with open(os.path.join(root, name), encoding="utf-8", errors="replace") as stream:
-                lines += stream.read().splitlines()
+            with open_regular(os.path.join(root, name)) as stream:
+                text = stream.read(LARGEST_IGNORE_FILE + 1)
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             pass
         except OSError as error:
             raise VaultError(f"{os.path.join(root, name)} cannot be read: {error.strerror}") from None
+        else:
+            if len(text) > LARGEST_IGNORE_FILE:
+                raise VaultError(f"{os.path.join(root, name)} has more than {LARGEST_IGNORE_FILE:,} bytes; shorten it")
+            lines += text.decode("utf-8", "replace").splitlines()
     if not any(line.strip() and not line.startswith("#") for line in lines):
         return None
     from pathspec import GitIgnoreSpec  # only for those who exclude something: it is slow to import

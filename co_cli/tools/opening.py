@@ -71,6 +71,7 @@ def read_note(kb: KnowledgeBase, values: dict[str, Any], budget: int, behind: li
         updated=(updated or "")[:10],
         importance=note.metadata.get("importance"),
         outdated=kb.outdated(note),
+        version=note.version,
         lines=f"{first}-{last}" if wanted or cut else None,
     )
     data: dict[str, Any] = {
@@ -83,6 +84,7 @@ def read_note(kb: KnowledgeBase, values: dict[str, Any], budget: int, behind: li
         "created": created,
         "updated": updated,
         "provenance": note.provenance,
+        "version": note.version,
         "fields": plain(note.metadata),
         "lines": [first, last],
         "rest": rest,

@@ -79,7 +79,8 @@ UPDATE_MEMORY = Tool(
     "update_memory",
     "Update a memory",
     "Change a note that is no longer right: give its ref and only what changes. `content` takes the place of the "
-    "whole text, so read the note first; `tags` take the place of all its tags. Every other line of the file stays "
+    "whole text, so read the note first, and give the `version` that you read: then nothing is overwritten that "
+    "somebody wrote since. `tags` take the place of all its tags. Every other line of the file stays "
     "as it is, but for who said it, if the text is yours now. To add a new fact use save_memory instead.",
     schemas.arguments(
         "ref",
@@ -89,6 +90,7 @@ UPDATE_MEMORY = Tool(
         tags={**schemas.texts("All its tags from now on; an empty list takes them away."), "minItems": 0},
         category=schemas.text("A new category."),
         importance=IMPORTANCE,
+        version=schemas.text("The version that this change is based on, as read_note or a receipt gave it."),
     ),
     schemas.RECEIPT,
     destructive=True,
@@ -136,7 +138,8 @@ def _save(
 
 def update_memory(kb: KnowledgeBase, values: dict[str, Any], provenance: str) -> ToolResult:
     ref, content = plain_ref(values["ref"]), values.get("content")
-    if len(values) == 1:
+    version = values.get("version")
+    if not set(values) - {"ref", "version"}:
         raise InvalidInputError(f"update_memory: say what changes of {ref}: content, title, tags, category, importance")
     note = kb.note(ref)
     if content is not None and lines_of(ref) is not None:
@@ -147,9 +150,11 @@ def update_memory(kb: KnowledgeBase, values: dict[str, Any], provenance: str) ->
     changes = {name: values[name] for name in ("title", "tags", "category") if name in values}
     fields = {"importance": values["importance"]} if "importance" in values else {}
     try:
-        saved = kb.update(note.ref, content, **changes, fields={**fields, **_speaker(note, content, provenance)})
+        speaker = _speaker(note, content, provenance)
+        saved = kb.update(note.ref, content, **changes, fields={**fields, **speaker}, version=version)
     except FrontmatterError:
-        saved = kb.update(note.ref, content, **changes, fields=fields)  # the text can be changed, if nothing else
+        # the text can be changed, if nothing else
+        saved = kb.update(note.ref, content, **changes, fields=fields, version=version)
     note = kb.note(saved.ref)
     return receipt(kb, saved, note, _has(note, {**changes, **fields}) and (content is None or _says(note, content)))
 
@@ -204,12 +209,13 @@ def receipt(kb: KnowledgeBase, saved: Saved, note: Note, read_back: bool) -> Too
         "title": note.title,
         "path": note.path,
         "outcome": saved.outcome,
+        "version": note.version,
         "detail": saved.detail,
         "read_back": read_back,
         "found_again": found_again,
         "related": [one._asdict() for one in saved.related],
     }
-    return ToolResult(f"{told}: {'; '.join(proofs)}.{detail}", data)
+    return ToolResult(f"{told}: {'; '.join(proofs)}; version {note.version}.{detail}", data)
 
 
 def _offers(saved: Saved) -> str:

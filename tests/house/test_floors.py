@@ -7,7 +7,7 @@ import pytest
 from tests.house.package import imports, modules
 
 FLOORS = (
-    ("record", "typed", "errors", "values", "settings", "settings_file", "places", "sample"),
+    ("record", "typed", "errors", "values", "settings", "settings_file", "places", "regular", "sample"),
     ("notes",),
     ("sources",),
     ("index", "embedding", "activity"),

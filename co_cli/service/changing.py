@@ -1,0 +1,61 @@
+"""Change a note only if it still says what the change was based on; otherwise nobody's words are lost.
+
+Whoever names the version that they read gets a conflict when the note is another one by now. Whoever gives a whole new
+text without one may not know what was there: then the old text is kept in the trash.
+"""
+
+from __future__ import annotations
+
+from co_cli.errors import KnowledgeError, NoteConflictError
+from co_cli.notes.note import NotTextError, read_note, version_of
+from co_cli.notes.store import NoteStore
+from co_cli.notes.twins import keeps_all_of
+from co_cli.service.saving import change
+
+
+class TextKeptError(NoteConflictError):
+    """A text that could not go where it should have gone, and is safe elsewhere."""
+
+
+def change_note(
+    store: NoteStore, path: str, content: str | None, fields: dict[str, object], version: str | None
+) -> tuple[bool, str]:
+    """Give a note another text or other fields. Whether that changed it, and where an old text is kept."""
+    with store.lock():
+        data = store.read(path)
+        require_version(path, data, version)
+        kept = ""
+        if content is not None and version is None and _loses_words(path, data, content):
+            kept = f"the text that it had is in {store.keep(path, data)}"
+        return change(store, path, data, content, fields), kept
+
+
+def write_over(store: NoteStore, path: str, data: bytes, based_on: bytes, keep: bool) -> None:
+    """Put what an editor made of a note into its file. A text that cannot go there is kept in the trash, if `keep`."""
+    try:
+        with store.lock():
+            store.replace(path, data, based_on)
+    except KnowledgeError as error:
+        if not keep:
+            raise
+        kept = store.keep(path, data)  # raises if that cannot be written either: whoever has the text keeps it
+        raise TextKeptError(
+            f"{path} was changed or moved meanwhile and is as it was left; your text is kept in {kept} ({error})"
+        ) from error
+
+
+def require_version(name: str, data: bytes, version: str | None) -> None:
+    """Raise NoteConflictError if these bytes are not of the version that somebody read."""
+    now = version_of(data)
+    if version is not None and version.strip().casefold() != now:
+        raise NoteConflictError(
+            f"{name} was changed meanwhile: it is version {now} now, not {version}. Nothing was written; read it "
+            "again, then repeat the change"
+        )
+
+
+def _loses_words(path: str, data: bytes, content: str) -> bool:
+    try:
+        return not keeps_all_of(content, read_note(path, data).body)
+    except NotTextError:
+        return True

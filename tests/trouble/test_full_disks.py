@@ -1,0 +1,175 @@
+"""A full disk, a quota, a read-only place: one clear line, and notes and index as they were."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+from pathlib import Path
+
+import pytest
+
+from co_cli.errors import NoteFileError
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.notes.store import NoteStore
+from tests.command import Co
+from tests.rights import can_obey, obey_permissions
+from tests.trouble.file_systems import fill, mount, small_disk, unmount
+from tests.vault import Vault
+
+OAK = "Oaks live long."
+LONG = "oak " * 50_000
+
+
+def one_line(ran_err: str) -> bool:
+    return ran_err.count("\n") == 1 and "Traceback" not in ran_err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("remember", LONG),
+        ("edit", "oaks-live-long", "--body", LONG),
+        ("article", "add", "-"),
+        ("forget", "oaks-live-long"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_a_full_vault_is_one_line_and_everything_is_as_before(
+    co: Co, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    with small_disk(tmp_path / "disk", "96k", "nr_inodes=12") as disk:
+        monkeypatch.setenv("CO_VAULT", str(disk))
+        vault = Vault(disk)
+        assert co("remember", OAK).code == 0
+        before = vault.read("memories/oaks-live-long.md")
+        inodes = [vault.write(f"filler/{number}.txt", "") for number in range(2)] if command[0] == "forget" else []
+        while inodes:
+            try:
+                inodes.append(vault.write(f"filler/{len(inodes)}.txt", ""))
+            except OSError:
+                break
+
+        ran = co(*command, stdin=LONG)
+
+        assert (ran.code, ran.out) == (3, ""), ran
+        assert one_line(ran.err)
+        assert "No space left on device; free some space" in ran.err
+        assert vault.notes()[-1:] == ["memories/oaks-live-long.md"]
+        assert vault.read("memories/oaks-live-long.md") == before
+        assert not [path for path in vault.files() if ".co-tmp-" in path]
+        assert "memory:oaks-live-long" in co("search", "oaks").out
+
+
+def test_a_full_place_for_search_db_costs_no_note_and_search_answers(co: Co, vault: Vault, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "data", "1500k") as disk:
+        assert co("remember", OAK).code == 0
+        filler = fill(disk)
+
+        saved = co("remember", "Elms fall ill. " + "They do. " * 20_000, "--title", "Elms")
+        found, searched = co("search", "elms"), co("search", "oaks")
+
+        assert saved.code == 0, saved.err
+        assert "memory:elms" in found.out
+        assert "memory:oaks-live-long" in searched.out
+        assert "note:" in found.out, "it says that the files answered"
+        assert len(vault.notes()) == 2
+        filler.unlink()
+        assert "memory:elms" in co("search", "elms").out
+        assert co("doctor").code == 0
+
+
+def test_a_sync_that_finds_no_room_leaves_an_index_that_answers(co: Co, vault: Vault, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "data", "1200k") as disk:
+        vault.write("memories/oak.md", OAK)
+        assert co("sync").code == 0
+        for number in range(20):
+            vault.write(f"articles/{number}.md", f"# Chapter {number}\n\n" + f"word{number} " * 6_000)
+
+        ran = co("sync")
+
+        assert ran.code == 3
+        assert one_line(ran.err)
+        assert "memory:oak" in co("search", "oaks", "--no-sync").out
+        assert len(vault.notes()) == 21
+        assert disk.exists()
+
+
+@pytest.mark.parametrize("trouble", [errno.EDQUOT, errno.ENOSPC, errno.EROFS, errno.EIO])
+def test_whatever_the_system_refuses_is_named_with_a_cure(
+    vault: Vault, monkeypatch: pytest.MonkeyPatch, trouble: int
+) -> None:
+    """A quota, and a disk that fails, as the system reports them: no file system here can be made to."""
+    store = NoteStore(str(vault.root))
+    vault.write("memories/oak.md", OAK)
+
+    def fail(handle: int) -> None:
+        raise OSError(trouble, os.strerror(trouble))
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(NoteFileError, match=os.strerror(trouble)) as caught:
+        store.replace("memories/oak.md", b"new", based_on=OAK.encode())
+    with pytest.raises(NoteFileError):
+        store.create("memories", "Elm", b"new")
+
+    room = trouble in (errno.EDQUOT, errno.ENOSPC)
+    assert ("free some space" in str(caught.value)) == room
+    assert vault.files() == ["memories/oak.md"]
+    assert vault.read("memories/oak.md") == OAK
+
+
+def test_a_vault_on_a_read_only_file_system_is_searched_and_not_written(co: Co, vault: Vault, tmp_path: Path) -> None:
+    vault.write("memories/oak.md", OAK)
+    mount("--bind", str(vault.root), str(vault.root))
+    try:
+        mount("-o", "remount,ro,bind", str(vault.root))
+        for command in (
+            ("remember", "Elms fall ill."),
+            ("edit", "oak", "--set", "importance=1"),
+            ("forget", "oak"),
+        ):
+            ran = co(*command)
+            assert ran.code == 3, (command, ran)
+            assert one_line(ran.err)
+            assert "Read-only file system" in ran.err
+        assert "memory:oak" in co("search", "oaks").out
+    finally:
+        unmount(vault.root)
+    assert vault.files() == ["memories/oak.md"]
+
+
+def test_a_file_system_with_bounded_files_keeps_the_index_it_has(co: Co, vault: Vault) -> None:
+    """As with a quota on the file: search.db may not grow any more."""
+
+    def bounded() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (600_000, 600_000))
+
+    vault.write("memories/oak.md", OAK)
+    assert co("sync").code == 0
+    for number in range(10):
+        vault.write(f"articles/{number}.md", f"# Chapter {number}\n\n" + f"word{number} " * 8_000)
+
+    ran = co.process("sync", before=bounded)
+
+    assert ran.code == 3, ran
+    assert one_line(ran.err)
+    assert "memory:oak" in co("search", "oaks", "--no-sync").out
+    assert co("sync").code == 0
+    assert "article:9" in co("search", "word9").out
+
+
+@pytest.mark.skipif(not can_obey(), reason="this root cannot give up its right to ignore permissions")
+def test_a_vault_without_permission_is_one_line_and_keeps_its_rows(co: Co, vault: Vault, kb: KnowledgeBase) -> None:
+    vault.write("memories/oak.md", OAK)
+    kb.sync()
+    vault.path("memories").chmod(0)
+    part = co.process("search", "oaks", before=obey_permissions)
+    vault.path("memories").chmod(0o755)
+    vault.root.chmod(0)
+    whole = co.process("search", "oaks", before=obey_permissions)
+    vault.root.chmod(0o755)
+
+    assert "memory:oak" in part.out
+    assert whole.code != 0
+    assert one_line(whole.err)
+    assert kb.search("oaks").hits

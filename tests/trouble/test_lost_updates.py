@@ -1,0 +1,250 @@
+"""Two change one note: a change goes only into the text it was based on, and no text of either is lost."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pexpect
+import pytest
+
+from co_cli.errors import NoteConflictError
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.service.consolidating import Rewrite, accept, propose
+from co_cli.service.memory_protocol import MemoryToolProtocol
+from co_cli.service.scoped_memory import ScopedMemory
+from co_cli.tools.toolbox import Toolbox
+from tests.command import Co
+from tests.mcp_server.talking import LEGACY, Place, over_stdio
+from tests.upkeep.terminal import terminal
+from tests.vault import Vault
+
+OLD = "Oaks live long."
+THEIRS = "Oaks live long, says Anselm, who counted the rings."
+MINE = "Oaks live for a thousand years."
+
+
+@pytest.fixture
+def oak(vault: Vault, kb: KnowledgeBase) -> str:
+    vault.write("memories/oak.md", OLD + "\n")
+    kb.sync()
+    return "memory:oak"
+
+
+def every_text(vault: Vault) -> str:
+    """All that stands in the vault and in its trash."""
+    return "\n".join(vault.read(path) for path in vault.files() if path.endswith(".md"))
+
+
+def test_an_agent_s_update_of_an_older_version_is_a_conflict(vault: Vault, kb: KnowledgeBase, oak: str) -> None:
+    tools = Toolbox(kb, patience=30)
+    read = tools.call("read_note", {"ref": oak})
+    vault.write("memories/oak.md", THEIRS + "\n")
+
+    with pytest.raises(NoteConflictError, match="changed meanwhile: it is version"):
+        tools.call("update_memory", {"ref": oak, "content": MINE, "version": read.data["version"]})
+
+    assert vault.read("memories/oak.md") == THEIRS + "\n"
+    again = tools.call("read_note", {"ref": oak})
+    assert f'version="{again.data["version"]}"' in again.text
+    done = tools.call("update_memory", {"ref": oak, "content": MINE, "version": again.data["version"]})
+    assert MINE in vault.read("memories/oak.md")
+    assert done.data["version"] == kb.note(oak).version != again.data["version"]
+    assert done.data["version"] in done.text
+
+
+def test_an_update_without_a_version_keeps_the_text_that_it_replaces(vault: Vault, kb: KnowledgeBase, oak: str) -> None:
+    receipt = Toolbox(kb, patience=30).call("update_memory", {"ref": oak, "content": MINE})
+
+    (kept,) = [path for path in vault.files() if path.startswith(".trash/")]
+    assert vault.read(kept) == OLD + "\n"
+    assert kept in receipt.text
+    kb.update(oak, f"{MINE} And longer.")
+    assert [path for path in vault.files() if path.startswith(".trash/")] == [kept], "no word went"
+
+
+def test_an_update_over_mcp_of_an_older_version_is_a_conflict(tmp_path: Path) -> None:
+    place = Place(tmp_path / "served")
+    place.vault.write("memories/oak.md", OLD + "\n")
+    with over_stdio(place, mode=LEGACY) as talk:
+        read = talk.call_tool("read_note", {"ref": "memory:oak"})
+        place.vault.write("memories/oak.md", THEIRS + "\n")
+        change = {"ref": "memory:oak", "content": MINE, "version": read.structured_content["version"]}
+        answer = talk.call_tool("update_memory", change)
+
+    assert answer.is_error
+    assert "changed meanwhile" in str(answer.content)
+    assert place.vault.read("memories/oak.md") == THEIRS + "\n"
+
+
+def test_co_edit_goes_by_the_version_that_co_show_told(co: Co, vault: Vault, oak: str) -> None:
+    version = co("show", oak, "--json").json["version"]
+    vault.write("memories/oak.md", THEIRS + "\n")
+
+    ran = co("edit", oak, "--body", MINE, "--based-on", version)
+
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert "changed meanwhile" in ran.err
+    assert vault.read("memories/oak.md") == THEIRS + "\n"
+    assert co("edit", oak, "--body", MINE, "--based-on", co("show", oak, "--json").json["version"]).code == 0
+
+
+@pytest.mark.parametrize("gone", [False, True], ids=["changed", "deleted"])
+def test_what_happens_to_a_note_while_an_editor_has_it_open_loses_no_text(
+    co: Co, vault: Vault, oak: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone: bool
+) -> None:
+    """The editor saves over what it opened, as one does that never looks at the file again."""
+    note = vault.path("memories/oak.md")
+    script = tmp_path / "editor.sh"
+    other = f"rm '{note}'" if gone else f"echo '{THEIRS}' > '{note}'"
+    script.write_text(f"#!/bin/sh\n{other}\necho '{MINE}' > \"$1\"\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("EDITOR", str(script))
+
+    ran = co("edit", oak)
+
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert MINE in every_text(vault), "the person's own text is kept"
+    assert note.exists() != gone
+    if not gone:
+        assert vault.read("memories/oak.md") == THEIRS + "\n"
+    (kept,) = [path for path in vault.files() if path.startswith(".trash/")]
+    assert kept in ran.err
+
+
+def test_an_editor_that_fails_leaves_the_note_and_says_where_the_work_is(
+    co: Co, vault: Vault, oak: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    script = tmp_path / "editor.sh"
+    script.write_text(f"#!/bin/sh\necho '{MINE}' > \"$1\"\nexit 1\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("EDITOR", str(script))
+
+    ran = co("edit", oak)
+
+    assert ran.code == 2
+    kept = ran.err.strip().rpartition(" ")[2]
+    assert Path(kept).read_text() == MINE + "\n"
+    assert vault.read("memories/oak.md") == OLD + "\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        {"command": "str_replace", "path": "/memories/oak.md", "old_str": "live long", "new_str": "fall"},
+        {"command": "insert", "path": "/memories/oak.md", "insert_line": 1, "insert_text": MINE},
+    ],
+    ids=lambda command: str(command["command"]),
+)
+def test_the_memory_tool_writes_nothing_over_a_file_that_changes_while_it_works(
+    vault: Vault, kb: KnowledgeBase, oak: str, command: dict[str, object]
+) -> None:
+    protocol = MemoryToolProtocol(kb)
+    with saved_at_the_last_moment(vault.path("memories/oak.md")):
+        answer = protocol.answer(command)
+
+    assert answer.refused
+    assert "changed meanwhile" in answer.text
+    assert vault.read("memories/oak.md") == THEIRS + "\n"
+
+
+def test_a_harness_write_of_an_older_version_is_a_conflict(vault: Vault, kb: KnowledgeBase, oak: str) -> None:
+    memory = ScopedMemory(kb)
+    stored = memory.read("main/oak.md", 1_000)
+    assert stored
+    vault.write("memories/oak.md", THEIRS + "\n")
+
+    with pytest.raises(NoteConflictError):
+        memory.write("main/oak.md", MINE, stored.version)
+    with pytest.raises(NoteConflictError):
+        memory.delete("main/oak.md", stored.version)
+
+    assert vault.read("memories/oak.md") == THEIRS + "\n"
+
+
+def test_a_memory_that_joins_a_note_keeps_what_an_editor_wrote_at_that_moment(vault: Vault, kb: KnowledgeBase) -> None:
+    known = "The nightly backup of the harbour database runs at dawn on the old server in the loft"
+    other = "Anselm sends the invoices on the first Monday."
+    kb.remember(known)
+    with saved_at_the_last_moment(next(vault.root.glob("memories/*.md")), other):
+        kb.remember(f"{known} upstairs")
+
+    texts = every_text(vault)
+    assert other in texts
+    assert "upstairs" in texts
+
+
+def test_a_merge_that_was_proposed_of_older_texts_is_not_accepted(vault: Vault, kb: KnowledgeBase, oak: str) -> None:
+    vault.write("memories/old-oak.md", "Oaks live long and grow slowly.\n")
+    kb.sync()
+    sources = [kb.note(oak), kb.note("memory:old-oak")]
+    proposal = propose(sources, lambda _: Rewrite("Oaks", "Oaks live long and grow slowly."))
+    assert proposal
+    assert not proposal.refused
+    vault.write("memories/oak.md", THEIRS + "\n")
+
+    with pytest.raises(NoteConflictError, match="changed since this was proposed"):
+        accept(kb, proposal)
+
+    assert vault.notes() == ["memories/oak.md", "memories/old-oak.md"]
+
+
+def test_a_review_does_not_forget_a_note_that_changed_since_it_was_shown(co: Co, vault: Vault) -> None:
+    vault.write("memories/visa.md", "---\nvalid_until: 2025-06-30\n---\nThe visa holds.\n")
+    with terminal(co.folder, "review") as child:
+        child.expect_exact("[q] quit")
+        vault.write("memories/visa.md", "---\nvalid_until: 2099-06-30\n---\nThe visa holds again.\n")
+        child.send("f")
+        child.expect_exact("was changed since")
+        child.expect_exact("[q] quit")
+        child.send("q")
+        child.expect(pexpect.EOF)
+
+    assert vault.notes() == ["memories/visa.md"]
+
+
+def test_of_writers_that_name_the_version_they_read_one_wins_each_round(vault: Vault, data_dir: Path) -> None:
+    """As a counter shows best: each adds one to what it read, and repeats what was refused."""
+    vault.write("memories/count.md", "0\n")
+    script = """
+import sys
+from co_cli import KnowledgeBase
+from co_cli.errors import NoteConflictError
+with KnowledgeBase.open(*sys.argv[1:3]) as kb:
+    done = 0
+    while done < 8:
+        note = kb.note("memory:count")
+        try:
+            kb.update("memory:count", str(int(note.body) + 1), version=note.version)
+            done += 1
+        except NoteConflictError:
+            pass
+"""
+    running = [subprocess.Popen([sys.executable, "-c", script, str(vault.root), str(data_dir)]) for _ in range(3)]
+
+    assert [process.wait(120) for process in running] == [0, 0, 0]
+    assert vault.read("memories/count.md").strip() == "24"
+    assert vault.files() == ["memories/count.md"]
+
+
+@contextmanager
+def saved_at_the_last_moment(path: Path, text: str = THEIRS) -> Iterator[None]:
+    """An editor that saves when our new text is on disk, and before it takes the place of the old one."""
+    real = os.fsync
+    waiting = [path]
+
+    def fsync(handle: int) -> None:
+        real(handle)
+        if waiting:
+            waiting.pop().write_text(text + "\n")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", fsync)
+        yield
+    assert not waiting, "nothing was written"

@@ -1,0 +1,240 @@
+"""Pipes, devices, loops and links that lead out, wherever files are read: not followed, never waited for, told."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from co_cli.index.connection import Database
+from co_cli.index.knowledge_index import KnowledgeIndex
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.service.memory_protocol import MemoryToolProtocol
+from tests.command import Co
+from tests.vault import Vault
+
+SECRET = "The safe opens with 7391."
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no pipes and devices among its files")
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """A folder that nobody named, with a secret in it."""
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    (folder / "secret.md").write_text(SECRET)
+    (folder / "SKILL.md").write_text(f"---\nname: odd-folder\ndescription: {SECRET}\n---\n{SECRET}\n")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def never_hangs() -> Iterator[None]:
+    """Who waits for a pipe is woken, and fails."""
+
+    def wake(*_: object) -> None:
+        raise TimeoutError("it waited for something that never ends")
+
+    before = signal.signal(signal.SIGALRM, wake)
+    signal.alarm(40)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def plant(folder: Path, outside: Path, ending: str = ".md") -> list[str]:
+    """Everything that is no file, beside one that is."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"oak{ending}").write_text("Oaks live long.")
+    os.mkfifo(folder / f"pipe{ending}")
+    (folder / f"link{ending}").symlink_to(outside / "secret.md")
+    (folder / f"endless{ending}").symlink_to("/dev/zero")
+    (folder / f"loop{ending}").symlink_to(folder / f"loop{ending}")
+    (folder / "around").symlink_to(folder)
+    (folder / "elsewhere").symlink_to(outside)
+    names = ["pipe", "link", "endless", "loop"]
+    try:
+        os.mknod(folder / f"device{ending}", stat.S_IFCHR | 0o644, os.makedev(1, 5))  # /dev/zero itself
+        names.append("device")
+    except (OSError, AttributeError):
+        pass  # only root makes devices
+    return [f"{name}{ending}" for name in names]
+
+
+def no_secret(*texts: str) -> bool:
+    return not any("7391" in text for text in texts)
+
+
+def test_in_the_vault_by_every_way_to_open_or_search_a_note(co: Co, vault: Vault, outside: Path) -> None:
+    odd = plant(vault.path("memories"), outside)
+
+    synced = co("sync", "--json")
+    assert sorted(path for path, _ in synced.json["skipped"]) == sorted(f"memories/{name}" for name in odd)
+    for backend in ("fts5", "grep", "hybrid"):
+        ran = co("search", "oaks safe", "--backend", backend)
+        assert "memory:oak" in ran.out
+        assert no_secret(ran.out, ran.err)
+    for name in odd:
+        for command in (("show",), ("edit", "--set", "a=b"), ("forget",)):
+            ran = co(command[0], f"memories/{name}", *command[1:])
+            assert ran.code != 0, (command, name, ran)
+            assert no_secret(ran.out, ran.err)
+    assert co("doctor").code == 0
+    assert (outside / "secret.md").read_text() == SECRET
+
+
+@pytest.mark.parametrize("kind", ["folder", "obsidian"])
+def test_in_a_folder_that_is_read_in_place(co: Co, vault: Vault, tmp_path: Path, outside: Path, kind: str) -> None:
+    place = tmp_path / "handbook"
+    odd = plant(place, outside)
+    if kind == "obsidian":
+        (place / ".obsidian").mkdir()
+        os.mkfifo(place / ".obsidian" / "app.json")
+
+    added = co("add", str(place))
+
+    assert added.code == 0, added
+    found = co("search", "oaks safe")
+    assert f"{kind}:handbook" in found.out
+    assert no_secret(found.out, co("search", "safe opens").out)
+    told = co("tree", f"{kind}:handbook").out
+    assert all(name in told for name in odd)
+    for name in odd:
+        ran = co("show", f"{kind}:handbook/{name}")
+        assert ran.code != 0
+        assert no_secret(ran.out)
+
+
+def test_in_a_folder_of_skills(co: Co, vault: Vault, home: Path, tmp_path: Path, outside: Path) -> None:
+    project = tmp_path / "project"
+    skills = project / ".agents" / "skills"
+    (project / ".git").mkdir(parents=True)
+    for name in ("good", "odd-pipe", "odd-link", "odd-endless"):
+        (skills / name).mkdir(parents=True)
+    (skills / "good" / "SKILL.md").write_text("---\nname: good\ndescription: Plants oaks.\n---\nDig.\n")
+    os.mkfifo(skills / "odd-pipe" / "SKILL.md")
+    (skills / "odd-link" / "SKILL.md").symlink_to(outside / "SKILL.md")
+    (skills / "odd-endless" / "SKILL.md").symlink_to("/dev/zero")
+    (skills / "odd-folder").symlink_to(outside)
+    (skills / "around").symlink_to(skills)
+
+    ran = Co(project).process("skills", "list")
+
+    assert ran.code == 0, ran
+    assert "good" in ran.out
+    assert no_secret(ran.out)
+
+
+def test_in_another_tier(co: Co, vault: Vault, home: Path, outside: Path) -> None:
+    mine = home / ".local" / "share" / "co-cli" / "knowledge"
+    plant(mine / "memories", outside)
+    project = home / "work"
+    (project / ".co-cli" / "knowledge" / "memories").mkdir(parents=True)
+    (project / ".co-cli" / "knowledge" / "memories" / "elm.md").write_text("Elms fall ill.")
+
+    ran = Co(project).process("search", "oaks safe", env={"CO_VAULT": ""})
+
+    assert ran.code == 0, ran
+    assert "user:memory:oak" in ran.out
+    assert no_secret(ran.out)
+
+
+def test_in_what_is_imported_and_added(co: Co, vault: Vault, tmp_path: Path, outside: Path) -> None:
+    place = tmp_path / "export"
+    odd = plant(place, outside)
+
+    added = co("article", "add", str(place), "--json")
+    imported = co("import", "obsidian", str(place), "--yes")
+
+    assert {Path(one["origin"]).name for one in added.json if one["saved"]} == {"oak.md"}
+    assert {Path(one["origin"]).name for one in added.json if not one["saved"]} == set(odd)
+    assert "article:export/oak" in imported.out + str(added.json)
+    for path in vault.files():
+        assert no_secret(vault.path(path).read_text())
+    for name in ("pipe.md", "endless.md"):
+        for command in (("article", "add"), ("import", "obsidian"), ("add",)):
+            ran = co(*command, str(place / name))
+            assert ran.code != 0, (command, name, ran)
+            assert "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize("make", ["pipe", "device", "folder"])
+@pytest.mark.parametrize("name", [".coignore", ".gitignore"])
+def test_ignore_files_that_are_none_are_told_and_not_waited_for(
+    co: Co, tmp_path: Path, vault: Vault, name: str, make: str
+) -> None:
+    place = vault.root if name == ".coignore" else tmp_path / "handbook"
+    place.mkdir(exist_ok=True)
+    (place / "oak.md").write_text("Oaks live long.")
+    if make == "pipe":
+        os.mkfifo(place / name)
+    elif make == "device":
+        (place / name).symlink_to("/dev/zero")
+    else:
+        (place / name).mkdir()
+
+    ran = co("sync") if name == ".coignore" else co("add", str(place))
+
+    if make == "folder":
+        assert ran.code == 0
+    else:
+        assert ran.code == 2
+        assert ran.err.count("\n") == 1
+        assert "not a regular file" in ran.err + ran.out
+
+
+def test_a_project_s_settings_that_are_a_pipe_are_refused(home: Path) -> None:
+    project = home / "work"
+    (project / ".co-cli").mkdir(parents=True)
+    os.mkfifo(project / ".co-cli" / "settings.toml")
+
+    ran = Co(project).process("search", "oaks", env={"CO_VAULT": "", "CO_DATA_DIR": ""})
+
+    assert ran.code == 2
+    assert ran.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("make", ["pipe", "link"])
+def test_a_note_that_becomes_something_else_between_the_listing_and_the_reading(
+    vault: Vault, tmp_path: Path, outside: Path, make: str
+) -> None:
+    for number in range(520):
+        vault.write(f"memories/{number:03}.md", f"Note {number}.")
+    last = vault.path("memories/519.md")
+    done: list[int] = []
+
+    def swap(*_: int) -> None:
+        if not done:
+            done.append(1)
+            last.unlink()
+            os.mkfifo(last) if make == "pipe" else last.symlink_to(outside / "secret.md")
+
+    database = Database(str(tmp_path / "data" / "search.db"))
+    index = KnowledgeIndex(database, str(vault.root))
+    report = index.sync(swap)
+    database.close()
+
+    assert [path for path, _ in report.skipped] == ["memories/519.md"]
+    assert len(report.added) == 519
+
+
+MEMORY_COMMANDS: list[Callable[[str], dict[str, object]]] = [
+    lambda path: {"command": "view", "path": path},
+    lambda path: {"command": "create", "path": path, "file_text": "x"},
+    lambda path: {"command": "str_replace", "path": path, "old_str": "a", "new_str": "b"},
+    lambda path: {"command": "insert", "path": path, "insert_line": 0, "insert_text": "x"},
+    lambda path: {"command": "delete", "path": path},
+]
+
+
+def test_by_the_memory_tool(vault: Vault, kb: KnowledgeBase, outside: Path) -> None:
+    protocol = MemoryToolProtocol(kb, overwrite=True)
+    for name in plant(vault.path("memories"), outside):
+        for command in MEMORY_COMMANDS:
+            answer = protocol.answer(command(f"/memories/{name}"))
+            assert answer.refused, (name, answer)
+            assert no_secret(answer.text)
+    assert (outside / "secret.md").read_text() == SECRET

@@ -1,0 +1,177 @@
+"""A drive that is not mounted looks like an empty folder: that is not the same as deleting everything."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from co_cli.errors import VaultError
+from co_cli.knowledge_base import KnowledgeBase
+from tests.command import Co
+from tests.trouble.file_systems import mount, unmount
+from tests.vault import Vault
+
+TREES = [f"tree{number:02}" for number in range(24)]
+
+
+def plant(vault: Vault, names: list[str] = TREES) -> None:
+    for name in names:
+        vault.write(f"memories/{name}.md", f"The {name} stands in the yard.")
+
+
+def found(kb: KnowledgeBase, name: str) -> list[str]:
+    return [hit.ref for hit in kb.search(name, backend="fts5").hits]
+
+
+@pytest.fixture
+def drive(tmp_path: Path) -> Path:
+    """A vault on a drive of its own, mounted at the place where the others expect theirs."""
+    kept = Vault(tmp_path / "drive")
+    plant(kept)
+    place = tmp_path / "vault"
+    place.mkdir(exist_ok=True)
+    return kept.root
+
+
+def test_a_vault_that_is_not_mounted_keeps_its_notes_and_is_told_in_one_line(
+    co: Co, drive: Path, tmp_path: Path
+) -> None:
+    place = tmp_path / "vault"
+    shutil.rmtree(place)
+    place.mkdir()
+    mount("--bind", str(drive), str(place))
+    try:
+        assert co("sync").code == 0
+    finally:
+        unmount(place)
+
+    searched, again = co("search", "tree07"), co("search", "tree07")
+    saved, rebuilt = co("remember", "Elms fall ill."), co("rebuild")
+
+    assert "memory:tree07" in searched.out
+    assert "missing" in searched.out
+    assert "24 notes" in searched.err
+    assert searched.err.count("\n") == 1
+    assert again.err == "", "said once"
+    for refused in (saved, rebuilt):
+        assert (refused.code, refused.err.count("\n")) == (2, 1)
+        assert "is its drive mounted?" in refused.err
+    assert list(place.iterdir()) == [], "nothing was written below the drive's place"
+    assert "24 notes are kept" in co("doctor").out
+    mount("--bind", str(drive), str(place))
+    try:
+        ran = co("sync", "--json").json
+        assert (len(ran["kept"]), ran["removed"]) == (0, [])
+        assert "missing" not in co("search", "tree07").out
+        assert co("remember", "Elms fall ill.").code == 0
+    finally:
+        unmount(place)
+
+
+def test_a_vault_that_is_unmounted_during_a_sync_keeps_its_rows(drive: Path, data_dir: Path, tmp_path: Path) -> None:
+    place = tmp_path / "vault"
+    mount("--bind", str(drive), str(place))
+    with KnowledgeBase.open(place, data_dir) as kb:
+        kb.sync()
+        for number in range(600):  # two batches, and the drive goes after the first
+            (drive / "memories" / f"new{number}.md").write_text(f"Number {number} is new.")
+        gone: list[int] = []
+
+        def pull(done: int, total: int) -> None:
+            if not gone:
+                gone.append(done)
+                unmount(place)
+
+        report = kb.sync(pull)
+
+        assert report.removed == []
+        assert len(report.skipped) >= 600 - len(report.added) > 0
+        for sync in range(2):
+            assert found(kb, "tree07") == ["memory:tree07"], sync
+            kb.sync()
+        mount("--bind", str(drive), str(place))
+        try:
+            kb.sync()
+            assert kb.index.missing() == []
+            assert kb.index.counts().notes == 624
+        finally:
+            unmount(place)
+
+
+def test_most_notes_gone_at_once_are_kept_until_somebody_says_so(co: Co, vault: Vault, kb: KnowledgeBase) -> None:
+    plant(vault)
+    kb.sync()
+    for name in TREES[:15]:
+        vault.delete(f"memories/{name}.md")
+
+    report = kb.sync()
+
+    assert (len(report.kept), report.removed) == (15, [])
+    assert found(kb, "tree03") == ["memory:tree03"]
+    plant(vault, [f"elm{number}" for number in range(40)])
+    assert kb.sync().removed == [], "that there are many others now does not make them deleted"
+    assert found(kb, "tree03") == ["memory:tree03"]
+    plant(vault, TREES[:5])
+    assert kb.sync().removed == []
+    assert len(kb.index.missing()) == 10
+    dropped = co("sync", "--drop-missing", "--json").json
+    assert sorted(dropped["removed"]) == [f"memories/{name}.md" for name in TREES[5:15]]
+    assert found(kb, "tree07") == []
+    assert found(kb, "tree03") == ["memory:tree03"]
+
+
+def test_a_few_notes_and_a_smaller_part_are_deleted_as_ever(vault: Vault, kb: KnowledgeBase) -> None:
+    plant(vault)
+    kb.sync()
+    for name in TREES[:11]:
+        vault.delete(f"memories/{name}.md")
+    assert len(kb.sync().removed) == 11
+
+    for name in TREES[11:20]:
+        vault.delete(f"memories/{name}.md")
+    assert len(kb.sync().removed) == 9, "fewer than ten are deleted by hand"
+
+
+def test_notes_that_only_moved_or_were_excluded_did_not_vanish(vault: Vault, kb: KnowledgeBase) -> None:
+    plant(vault)
+    kb.sync()
+    vault.path("memories").rename(vault.path("articles/trees"))
+    report = kb.sync()
+    assert (len(report.moved), report.kept) == (24, ())
+
+    vault.write(".coignore", "articles/\n")
+    report = kb.sync()
+    assert (len(report.removed), report.kept) == (24, ())
+
+
+def test_a_vault_that_was_emptied_is_written_to_again_when_that_was_said(vault: Vault, kb: KnowledgeBase) -> None:
+    plant(vault, ["oak"])
+    kb.sync()
+    shutil.rmtree(vault.path("memories"))
+    shutil.rmtree(vault.path("articles"))
+
+    assert kb.sync().kept == ("memories/oak.md",)
+    with pytest.raises(VaultError, match="1 note was read from it"):
+        kb.remember("Elms fall ill.")
+    assert kb.sync(drop_missing=True).removed == ["memories/oak.md"]
+    assert kb.remember("Elms fall ill.").outcome == "created"
+
+
+def test_another_tier_s_vault_that_is_not_mounted_keeps_its_notes(
+    co: Co, vault: Vault, home: Path, tmp_path: Path
+) -> None:
+    mine = Vault(home / ".local/share/co-cli/knowledge")
+    plant(mine, TREES[:3])
+    vault.write("memories/elm.md", "Elms fall ill.")
+    config = home / ".config" / "co-cli"
+    config.mkdir(parents=True)
+    (config / "settings.toml").write_text("tiers = true\n")
+    first = co("search", "tree01")
+    if "user:memory:tree01" not in first.out:
+        pytest.skip("tiers are not searched here")
+    shutil.rmtree(mine.root)
+    mine.root.mkdir()
+
+    assert "user:memory:tree01" in co("search", "tree01").out
