@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 PROJECT_FOLDER = ".co-cli"
 SETTINGS_FILE = "settings.toml"
+TEMPORARY = ".co-tmp-"
+"""How the name of a file begins while it is being written."""
 
 
 def find_project(start: str) -> str | None:

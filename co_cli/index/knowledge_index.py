@@ -130,6 +130,8 @@ class KnowledgeIndex(IndexReader):
             unlisted = [path for (path,) in connection.execute(UNLISTED, {"vault": vault})]
             synced_at, *_ = connection.execute(COUNTS, {"vault": vault}).get or (None, 0, 0)
         scan = scan_origin(self.origin, self._exclude, stored)
+        if scan.unfinished and self.origin.kind == "vault" and not self.origin.tier:
+            self._sweep(scan.unfinished)
         same = stored == scan.listings and not unlisted and synced_at is not None
         report = None if same else self._catch_up(scan, stored, unlisted, synced_at is not None, progress, hold)
         if report is None:
@@ -141,6 +143,16 @@ class KnowledgeIndex(IndexReader):
             self.told(self, report, False)
         self.embed(progress, seconds)
         return report
+
+    def _sweep(self, folders: Sequence[str]) -> None:
+        """Remove what killed writers left in the vault; what is younger than an hour may still be somebody's."""
+        from co_cli.notes.files import sweep_temporary
+
+        for folder in set(folders):
+            try:
+                sweep_temporary(os.path.join(self.root, folder))
+            except OSError:
+                continue  # a vault that can only be read
 
     def _catch_up(
         self,

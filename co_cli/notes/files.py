@@ -12,7 +12,8 @@ import sys
 import time
 from collections.abc import Callable, Generator
 
-TEMPORARY = ".co-tmp-"
+from co_cli.places import TEMPORARY
+
 STALE_AFTER = 3600.0
 
 _unfinished: set[str] = set()

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
+from co_cli.soak.names import Request
+
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
@@ -113,7 +115,11 @@ class Disk(apsw.VFS):
         self._until = 1
         """So many requests of SQLite until the power is cut next."""
         self._stored: dict[int, Stored] = {}
+        self._inodes: dict[str, int] = {}
+        """Which file each name was opened as."""
         self._deleted: dict[str, bytes] = {}
+        self._renamed: list[tuple[str, str]] = []
+        """What was deleted and renamed since the folder was synced."""
         self.lock = threading.RLock()
         self.base = apsw.vfs_names()[0]
         super().__init__(f"co-soak-{id(self):x}", self.base, makedefault=True)
@@ -132,26 +138,39 @@ class Disk(apsw.VFS):
                 with open(path, "rb") as stream:
                     self._stored[inode] = Stored(stream.read())
             file.stored = self._stored[inode]
+            self._inodes[os.path.basename(path)] = inode
         return file
 
     def xDelete(self, filename: str, syncdir: bool) -> None:
         if filename.startswith(self.folder):
             with self.lock:
                 self.tick()
-                try:
-                    stored = self._stored.pop(os.stat(filename).st_ino, None)
-                except FileNotFoundError:
-                    stored = None
-                if stored is not None and stored.safe is not None and not syncdir:
-                    self._deleted[filename] = stored.safe
+                self._delete(os.path.basename(filename))
         super().xDelete(filename, syncdir)
         if syncdir:
             self.folder_synced()
 
+    def hear(self, request: Request) -> None:
+        """What the program itself does to these files, beside SQLite."""
+        with self.lock:
+            if request.what == "sync folder":
+                self.folder_synced()
+            elif request.what == "unlink":
+                self._delete(request.path)
+            elif request.what == "rename" and request.path in self._inodes:
+                self._inodes[request.other] = self._inodes.pop(request.path)
+                self._renamed.append((request.path, request.other))
+
+    def _delete(self, name: str) -> None:
+        stored = self._stored.get(self._inodes.pop(name, -1))
+        if stored is not None and stored.safe is not None:
+            self._deleted[name] = stored.safe
+
     def folder_synced(self) -> None:
-        """What was deleted stays deleted."""
+        """What was deleted stays deleted, and what was renamed renamed."""
         with self.lock:
             self._deleted.clear()
+            self._renamed.clear()
 
     def tick(self) -> None:
         """Before each thing that SQLite asks for."""
@@ -170,9 +189,12 @@ class Disk(apsw.VFS):
                 found[name] = data
             if name.endswith("-shm") and self.chance.random() < 0.5:
                 found[name] = self.chance.randbytes(32_768) if self.chance.random() < 0.5 else bytes(32_768)
-        for path, data in self._deleted.items():
-            if os.path.basename(path) not in found and self.chance.random() < 0.5:
-                found[os.path.basename(path)] = data
+        for old, new in reversed(self._renamed):
+            if new in found and old not in found and self.chance.random() < 0.5:
+                found[old] = found.pop(new)
+        for name, data in self._deleted.items():
+            if name not in found and self.chance.random() < 0.5:
+                found[name] = data
         return found
 
 

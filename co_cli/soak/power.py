@@ -24,6 +24,7 @@ from co_cli.notes.store import content_hash
 from co_cli.soak.comparing import differences, unsound
 from co_cli.soak.contract import Trial
 from co_cli.soak.disk import Disk, Image
+from co_cli.soak.names import listening
 from co_cli.soak.vaults import open_vault, sealed_text, settings_of
 
 LIFE = 250
@@ -75,10 +76,13 @@ class Load:
         self._cuts: deque[Cut] = deque()
         (place / "data").mkdir()
         self.disk = Disk(str(place / "data"), chance, self._cut)
+        self._listening = listening(str(place / "data"), self.disk.hear)
+        self._listening.__enter__()
         self.kb = self._open()
 
     def close(self) -> None:
         self.kb.close()
+        self._listening.__exit__(None, None, None)
         self.disk.unregister()
 
     def next_cut(self) -> Cut:

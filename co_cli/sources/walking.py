@@ -12,6 +12,7 @@ import struct
 from itertools import chain, repeat
 
 from co_cli.errors import VaultError
+from co_cli.places import TEMPORARY
 from co_cli.record import Record
 from co_cli.regular import open_regular
 from co_cli.sources.origin import kind_of, origin_of
@@ -41,6 +42,8 @@ class Scan(Record):
     """Entries that look like notes and cannot be, and folders that cannot be read: (path, reason)."""
     notes: int
     excluded: Excluded | None = None
+    unfinished: Sequence[str] = ()
+    """Folders in which somebody was writing a file, or was killed while he did."""
 
     @property
     def unread(self) -> list[str]:
@@ -88,7 +91,7 @@ def scan_origin(origin: str | Origin, exclude: Sequence[str] = (), known: Mappin
         if notes:
             count += notes
             listings[folder] = listing
-    return Scan(listings, walk.odd, count, walk.excluded)
+    return Scan(listings, walk.odd, count, walk.excluded, walk.unfinished)
 
 
 def folders_of(origin: Origin, exclude: Sequence[str] = ()) -> tuple[list[str], Excluded | None]:
@@ -122,6 +125,7 @@ class Walk:
         self.root, self.wants, self.excluded, self.only = root, wants, excluded, only
         self.waiting = [""]
         self.odd: list[tuple[str, str]] = []
+        self.unfinished: list[str] = []
 
     def list_folder(self, handle: int | str, folder: str, known: bytes) -> bytes:
         """The listing of one folder, or `known` itself if that is what it says. Its folders join those that wait."""
@@ -173,6 +177,8 @@ class Walk:
         """Is it one? What is a folder instead joins those that wait; what only looks like a note is odd."""
         name = entry.name
         if name[0] == "." or (self.only and name != self.only):
+            if name.startswith(TEMPORARY):
+                self.unfinished.append(prefix)
             return False
         if self.wants(name):
             if self.excluded and self.excluded(prefix + name, False):

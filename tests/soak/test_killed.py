@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from co_cli import KnowledgeBase
 from co_cli.index.making import fresh_path
 from co_cli.soak import killing
 from co_cli.soak.comparing import differences
@@ -126,3 +128,22 @@ def test_an_activity_db_that_a_kill_left_without_tables_is_finished_and_not_set_
         assert kb.activity.flush()
     assert kb.activity.database.set_aside is None
     assert list(path.parent.glob("activity.db.2*")) == []
+
+
+def test_a_sync_sweeps_what_killed_writers_left_and_leaves_what_may_still_be_written(
+    vault: Vault, data_dir: Path
+) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    (vault.root / "articles" / "trees").mkdir(parents=True)
+    old = [vault.root / "memories" / ".co-tmp-1", vault.root / "articles" / "trees" / ".co-tmp-2"]
+    for file in old:
+        file.write_text("half")
+        os.utime(file, (10**9, 10**9))
+    young = vault.write("memories/.co-tmp-3", "half")
+    with KnowledgeBase.open(vault.root, data_dir) as kb:
+        kb.sync()
+        assert [file.exists() for file in (*old, young)] == [False, False, True]
+        os.utime(young, (10**9, 10**9))
+        assert kb.sync().touched == 0, "it is swept though nothing changed"
+    assert not young.exists()
+    assert vault.notes() == ["memories/oak.md"]
