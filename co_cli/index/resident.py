@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import apsw
 import numpy as np
@@ -20,10 +20,11 @@ from co_cli.index.vectors import EVERY, Neighbour, StoredSpace, is_vec0
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+VALID = "select validity from {table}_chunks where partition00 = :part order by chunk_id"
 CHUNKS = """
-select chunks.validity, chunks.rowids, vectors.vectors
+select chunks.rowids, vectors.vectors
 from {table}_chunks as chunks cross join {table}_vector_chunks00 as vectors on vectors.rowid = chunks.chunk_id
-where chunks.partition00 = :part
+where chunks.partition00 = :part order by chunks.chunk_id
 """
 
 
@@ -115,13 +116,22 @@ def _read_chunks(
     connection: apsw.Connection, table: str, part: str, dimensions: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """As vec0 has them on disk: a tenth of the time that it takes to give them out one by one."""
-    ids = [np.empty(0, np.int64)]
-    vectors = [np.empty((0, dimensions), "<f4")]
-    for validity, rowids, chunk in fetch(connection, CHUNKS.format(table=table), {"part": part}):
-        valid = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little").astype(bool)
-        ids.append(np.frombuffer(rowids, "<i8")[valid])
-        vectors.append(np.frombuffer(chunk, "<f4").reshape(-1, dimensions)[valid])
-    return np.concatenate(ids), np.concatenate(vectors)
+    valid = [
+        np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little").astype(bool)
+        for (validity,) in fetch(connection, VALID.format(table=table), {"part": part})
+    ]
+    count = sum(int(rows.sum()) for rows in valid)
+    ids, vectors = np.empty(count, np.int64), np.empty((count, dimensions), "<f4")
+    at = 0
+    # one chunk at a time into its place: a list of them would take as much memory again
+    for rows, (rowids, chunk) in zip(
+        valid, connection.execute(CHUNKS.format(table=table), {"part": part}), strict=True
+    ):
+        found = np.frombuffer(cast("bytes", rowids), "<i8")[rows]
+        ids[at : at + len(found)] = found
+        vectors[at : at + len(found)] = np.frombuffer(cast("bytes", chunk), "<f4").reshape(-1, dimensions)[rows]
+        at += len(found)
+    return ids, vectors
 
 
 def best_of(

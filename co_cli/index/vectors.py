@@ -27,6 +27,8 @@ CHUNK_SIZE = 128
 """Rows that vec0 sets aside at a time for each partition. At its default of 1,024 a vault with one note takes 1 MB."""
 MOST_NEAREST = 4_096
 """vec0's own limit."""
+SKETCHED_FROM = 40_000
+"""Passages for which a first look at their sketches pays: what is measured after it lies far apart in the file."""
 
 FIND_SPACE = """
 select id from spaces
@@ -269,10 +271,10 @@ def nearest(
                 allowed = {int(str(row)) for (row,) in connection.execute(FILTERED.format(filters=where), values)}
             return scan.nearest(connection, space, stamped, query, limit, allowed)
     parts = [part_of(vault, source) for vault, source in reach.parts]
-    if space.sketched and not narrowed:
+    if space.sketched and not narrowed and _passages_within(connection, reach) >= SKETCHED_FROM:
         from co_cli.index.sketches import nearest_by_sketch
 
-        seen = nearest_by_sketch(connection, space, reach, parts, query, limit)
+        seen = nearest_by_sketch(connection, space, parts, query, limit)
         if seen is not None:
             return seen
     statement = (NEAREST_FILTERED if narrowed else NEAREST).format(table=space.table, filters=where)
@@ -282,6 +284,10 @@ def nearest(
     if len(found) < limit and guess > at_least:  # in a small vault, or for an odd question
         found = _scan(connection, statement, bound, parts, at_least)
     return found
+
+
+def _passages_within(connection: apsw.Connection, reach: Reach) -> int:
+    return connection.execute(f"select sum(passages) from vaults where id in ({reach.ids})").get or 0
 
 
 def _scan(

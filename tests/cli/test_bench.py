@@ -12,7 +12,7 @@ import pytest
 
 from co_cli.benchmarks.corpus import generate, write_corpus
 from co_cli.benchmarks.mcp import bench_mcp
-from co_cli.benchmarks.measuring import BenchRow, interleaved
+from co_cli.benchmarks.measuring import BenchRow, growth, interleaved
 from co_cli.benchmarks.sync import walk
 from co_cli.notes.note import read_note
 from tests.command import Co
@@ -60,7 +60,14 @@ def test_people_get_a_table(co: Co) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [("bench",), ("bench", "nothing"), ("bench", "sync", "--notes", "0"), ("bench", "sync", "--notes", "many")],
+    [
+        ("bench",),
+        ("bench", "nothing"),
+        ("bench", "sync", "--notes", "0"),
+        ("bench", "sync", "--notes", "many"),
+        ("bench", "sync", "--notes", "10,"),
+        ("bench", "scan", "--rows", "0"),
+    ],
 )
 def test_wrong_usage_is_one_line_and_exit_code_2(co: Co, arguments: tuple[str, ...]) -> None:
     ran = co(*arguments)
@@ -113,8 +120,10 @@ def test_remember_is_measured_beside_writing_the_file_alone(co: Co) -> None:
 
     rows = ran.json["rows"]
     assert ran.code == 0
-    assert [row["unit"] for row in rows] == ["ms", "ms"]
+    assert [row["unit"] for row in rows] == ["ms"] * 4
+    assert [row["goal"] for row in rows] == [None, 3.0, None, None]
     assert rows[1]["ratio"] > 1
+    assert rows[3]["ratio"] == pytest.approx(rows[3]["value"] / rows[2]["value"], rel=0.05)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows does not tell the CPU time of a child")
@@ -139,3 +148,85 @@ def test_search_is_measured_whole_and_step_by_step_beside_a_simple_hybrid(co: Co
     assert {"measure the evidence", "compare words", "rerank"} <= {row["name"].strip() for row in rows[2:]}
     assert all(row["value"] > 0 for row in rows)
     assert list(temporary.iterdir()) == []
+
+
+def test_the_first_sync_is_measured_beside_a_plain_implementation_and_beside_reading(co: Co, temporary: Path) -> None:
+    ran = co("bench", "first", "--notes", "25", "--json")
+
+    plain, read, _, beside_reading = ran.json["rows"]
+    assert ran.code == 0
+    assert [row["goal"] for row in ran.json["rows"]] == [None, None, 0.2, 8.0]
+    assert 0 < read["value"] < plain["value"]
+    assert beside_reading["ratio"] == pytest.approx(beside_reading["value"] / read["value"], rel=0.2)
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_scan_is_measured_beside_reading_memory(co: Co) -> None:
+    ran = co("bench", "scan", "--rows", "2000", "--json")
+
+    assert [row["unit"] for row in ran.json["rows"]] == ["ms", "GB/s", "ms"]
+    assert "2,000 vectors" in ran.json["rows"][2]["name"]
+
+
+def test_ranking_by_words_is_measured_beside_ranking_everything(co: Co, temporary: Path) -> None:
+    ran = co("bench", "words", "--rows", "200", "--json")
+
+    assert [row["unit"] for row in ran.json["rows"]] == ["s", "MB", "ms", "ms", "ms"]
+    assert ran.json["rows"][1]["value"] > 0
+    assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["lancedb", "ripgrep"])
+def test_who_is_not_installed_is_left_out_with_the_reason(
+    co: Co, name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+
+    ran = co("bench", name)
+
+    assert ran.code == 0
+    assert "skipped: " in ran.out
+    assert "pip install" in ran.out
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells a process's memory in /proc")
+def test_what_a_vault_takes_is_measured_on_disk_and_in_memory(co: Co, temporary: Path) -> None:
+    ran = co("bench", "footprint", "--notes", "20", "--json")
+
+    rows = {row["name"].strip(): row for row in ran.json["rows"]}
+    own, stored = rows["20 notes on disk"]["value"], rows["search.db"]["value"]
+    parts = [row["value"] for row in ran.json["rows"] if row["name"].startswith("  ")]
+    assert ran.code == 0
+    assert rows["search.db"]["ratio"] == pytest.approx(stored / own, rel=0.5)
+    assert sum(parts) == pytest.approx(stored, rel=0.05)
+    assert 10 < next(row["value"] for name, row in rows.items() if name.startswith("memory of")) < 500
+    assert rows["its threads"]["value"] == 1
+    assert rows["its open files"]["value"] < 20
+    assert list(temporary.iterdir()) == []
+
+
+def test_several_sizes_show_how_figures_grow(co: Co) -> None:
+    ran = co("bench", "sync", "--notes", "20,10", "--json")
+
+    assert [row["name"] for row in ran.json["rows"] if row["name"].startswith("first sync of")] == [
+        "first sync of 10 notes",
+        "first sync of 20 notes",
+    ]
+    assert {row["unit"] for row in ran.json["growth"]} == {"times"}
+    assert any(row["name"] == "sync when nothing changed: 20 beside 10" for row in ran.json["growth"])
+
+
+def test_what_grows_faster_than_the_vault_is_told() -> None:
+    tables = {
+        10: [BenchRow("quick", 1.0, "ms"), BenchRow("square", 1.0, "s"), BenchRow("a count", 10, "")],
+        100: [BenchRow("quick", 5.0, "ms"), BenchRow("square", 100.0, "s"), BenchRow("a count", 100, "")],
+    }
+
+    rows = growth(tables)
+
+    assert [(row.name, row.ratio, row.kept) for row in rows] == [
+        ("quick: 100 beside 10", 0.5, True),
+        ("square: 100 beside 10", 10.0, False),
+    ]

@@ -53,7 +53,9 @@ def every_rank(connection: apsw.Connection, words: list[str]) -> list[tuple[int,
 def test_the_best_are_those_of_ranking_everything(connection: apsw.Connection, limit: int) -> None:
     choose = random.Random(limit)
     for _ in range(40):
-        words = list(dict.fromkeys([*choose.choices(WORDS, k=choose.randrange(1, 6)), *choose.choices(WORDS[:60], k=2)]))
+        words = list(
+            dict.fromkeys([*choose.choices(WORDS, k=choose.randrange(1, 6)), *choose.choices(WORDS[:60], k=2)])
+        )
         words += ["most"] * choose.randrange(2)
         ranks = dict(every_rank(connection, words))
 

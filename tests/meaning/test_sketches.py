@@ -6,7 +6,7 @@ import pytest
 
 from co_cli.benchmarks.corpus import Writer, write_corpus
 from co_cli.embedding.static import shared_embedder
-from co_cli.index import sketches
+from co_cli.index import sketches, vectors
 from co_cli.index.connection import vector_extension
 from co_cli.index.vectors import Neighbour
 from co_cli.knowledge_base import KnowledgeBase
@@ -44,7 +44,7 @@ def test_it_finds_what_measuring_every_vector_finds(kb: KnowledgeBase, monkeypat
     monkeypatch.setattr("co_cli.index.reader.prefer_resident", lambda searches: False)
     exact = [nearest(kb, query) for query in queries]
 
-    monkeypatch.setattr(sketches, "SKETCHED_FROM", 1)
+    monkeypatch.setattr(vectors, "SKETCHED_FROM", 1)
     seen = [nearest(kb, query) for query in queries]
 
     right = {(place, one.passage_id): one.cosine for place, found in enumerate(exact) for one in found}
@@ -64,7 +64,7 @@ def test_it_looks_at_sketches_only_in_a_large_vault_without_filters(
 
     nearest(kb, "who approved the refund")
     assert measured == []
-    monkeypatch.setattr(sketches, "SKETCHED_FROM", 1)
+    monkeypatch.setattr(vectors, "SKETCHED_FROM", 1)
     nearest(kb, "who approved the refund", Filters(tags=("refund",)))
     assert measured == []
     assert len(nearest(kb, "who approved the refund")) == LIMIT
@@ -73,7 +73,7 @@ def test_it_looks_at_sketches_only_in_a_large_vault_without_filters(
 
 def test_who_wants_more_than_are_there_gets_all_of_them(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("co_cli.index.reader.prefer_resident", lambda searches: False)
-    monkeypatch.setattr(sketches, "SKETCHED_FROM", 1)
+    monkeypatch.setattr(vectors, "SKETCHED_FROM", 1)
 
     found = nearest(kb, "who approved the refund", limit=400)
 
