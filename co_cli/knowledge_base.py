@@ -335,11 +335,14 @@ class KnowledgeBase:
         if source not in OWN_SOURCES:
             raise InvalidInputError(f"what is saved is a memory or an article, not {source!r}")
         draft = Draft(content, source, title, tags, category, provenance, fields)
-        size, limit = len(draft.content.encode()), self.settings.max_note_bytes
-        if size > limit:
-            raise InvalidInputError(f"{size:,} bytes are too long for a note; the limit is {limit:,} (max_note_bytes)")
+        self._require_fitting(draft.content)
         gone = [self._own_note(ref, "superseded") for ref in superseded]
         return save(self.store, self._working_index(), draft, self.settings.duplicate_threshold, on_related, gone)
+
+    def _require_fitting(self, content: str) -> None:
+        size, limit = len(content.encode()), self.settings.max_note_bytes
+        if size > limit:
+            raise InvalidInputError(f"{size:,} bytes are too long for a note; the limit is {limit:,} (max_note_bytes)")
 
     def related(self, content: str, title: str | None = None) -> list[Related]:
         """Memories that say something else about the same as this text, which is not saved for asking."""
@@ -405,6 +408,7 @@ class KnowledgeBase:
         if content is not None and not content.strip():
             raise InvalidInputError("the new text is empty: nothing was changed; `co forget` takes a note away")
         content = whole(content) if content is not None else None
+        self._require_fitting(content or "")
         wanted: dict[str, object] = dict(fields or {})
         for name, value in (("title", title), ("category", category)):
             if value is not None:
@@ -501,7 +505,9 @@ class KnowledgeBase:
             return skill.origin, self.skills.open(skill).note
         origin, path = self._locate(ref)
         try:
-            return origin, kind_of(origin).read(origin, path, NoteStore(origin.root).read(path))
+            kind = kind_of(origin)
+            store = NoteStore(origin.root, largest=kind.largest(os.path.basename(path), self.settings.max_note_bytes))
+            return origin, kind.read(origin, path, store.read(path))
         except NotTextError as error:
             raise InvalidInputError(f"{path} is no note: {error}") from None
 
@@ -691,7 +697,7 @@ class KnowledgeBase:
     def store(self) -> NoteStore:
         from co_cli.notes.store import NoteStore
 
-        return NoteStore(self.root, self._indexed)
+        return NoteStore(self.root, self._indexed, self.settings.max_note_bytes)
 
     def _indexed(self) -> int:
         """How many notes were read from the vault; 0 if nobody knows."""
