@@ -83,6 +83,8 @@ class KnowledgeBase:
         self.door, self.brief = "python", False
         """Who asks, for the query log; and whether the process ends soon, so that it leaves a second database alone."""
         self._activity: Activity | None = None
+        self._unsynced: IndexUnavailableError | None = None
+        """Why the last sync could not write, such as a full disk."""
 
     @classmethod
     def open(
@@ -166,9 +168,9 @@ class KnowledgeBase:
 
     def _found(self, query: str, asked: Asked, reranker: Reranker | None, started: float) -> SearchResult:
         """From the index, or if that cannot be opened from the files."""
-        reason: IndexUnavailableError | None = None
+        reason = self._unsynced  # it may be read, and does not have what changed: the files do
         filters, limit, backend, profile, weights = asked
-        if backend != "grep":
+        if backend != "grep" and reason is None:
             try:
                 embedders = self.embedders if backend == "hybrid" else None
                 with self.index.snapshot():  # everything one search reads is of one moment
@@ -251,7 +253,12 @@ class KnowledgeBase:
         When most of the vault is gone at once, as when it is not mounted, its notes are kept (`report.kept`) until they
         are back; `drop_missing` forgets them.
         """
-        report = self.sync_origin(self.index.origin, progress, seconds, hold)
+        try:
+            report = self.sync_origin(self.index.origin, progress, seconds, hold)
+        except IndexUnavailableError as error:
+            self._unsynced = error
+            raise
+        self._unsynced = None
         if drop_missing:
             report = report._replace(removed=[*report.removed, *self.index.drop_missing()], kept=())
         beside = [(origin.label, self._sync_beside(origin, progress, seconds, hold)) for origin in self.index.beside]
