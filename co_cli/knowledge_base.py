@@ -83,6 +83,8 @@ class KnowledgeBase:
         self.door, self.brief = "python", False
         """Who asks, for the query log; and whether the process ends soon, so that it leaves a second database alone."""
         self._activity: Activity | None = None
+        self._unsynced: IndexUnavailableError | None = None
+        """Why the last sync could not write, such as a full disk."""
 
     @classmethod
     def open(
@@ -168,9 +170,9 @@ class KnowledgeBase:
 
     def _found(self, query: str, asked: Asked, reranker: Reranker | None, started: float) -> SearchResult:
         """From the index, or if that cannot be opened from the files."""
-        reason: IndexUnavailableError | None = None
+        reason = self._unsynced  # it may be read, and does not have what changed: the files do
         filters, limit, backend, profile, weights = asked
-        if backend != "grep":
+        if backend != "grep" and reason is None:
             try:
                 embedders = self.embedders if backend == "hybrid" else None
                 with self.index.snapshot():  # everything one search reads is of one moment
@@ -253,7 +255,12 @@ class KnowledgeBase:
         When most of the vault is gone at once, as when it is not mounted, its notes are kept (`report.kept`) until they
         are back; `drop_missing` forgets them.
         """
-        report = self.sync_origin(self.index.origin, progress, seconds, hold)
+        try:
+            report = self.sync_origin(self.index.origin, progress, seconds, hold)
+        except IndexUnavailableError as error:
+            self._unsynced = error
+            raise
+        self._unsynced = None
         if drop_missing:
             report = report._replace(removed=[*report.removed, *self.index.drop_missing()], kept=())
         beside = [(origin.label, self._sync_beside(origin, progress, seconds, hold)) for origin in self.index.beside]
@@ -337,11 +344,14 @@ class KnowledgeBase:
         if source not in OWN_SOURCES:
             raise InvalidInputError(f"what is saved is a memory or an article, not {source!r}")
         draft = Draft(content, source, title, tags, category, provenance, fields)
-        size, limit = len(draft.content.encode()), self.settings.max_note_bytes
-        if size > limit:
-            raise InvalidInputError(f"{size:,} bytes are too long for a note; the limit is {limit:,} (max_note_bytes)")
+        self._require_fitting(draft.content)
         gone = [self._own_note(ref, "superseded") for ref in superseded]
         return save(self.store, self._working_index(), draft, self.settings.duplicate_threshold, on_related, gone)
+
+    def _require_fitting(self, content: str) -> None:
+        size, limit = len(content.encode()), self.settings.max_note_bytes
+        if size > limit:
+            raise InvalidInputError(f"{size:,} bytes are too long for a note; the limit is {limit:,} (max_note_bytes)")
 
     def related(self, content: str, title: str | None = None) -> list[Related]:
         """Memories that say something else about the same as this text, which is not saved for asking."""
@@ -407,6 +417,7 @@ class KnowledgeBase:
         if content is not None and not content.strip():
             raise InvalidInputError("the new text is empty: nothing was changed; `co forget` takes a note away")
         content = whole(content) if content is not None else None
+        self._require_fitting(content or "")
         wanted: dict[str, object] = dict(fields or {})
         for name, value in (("title", title), ("category", category)):
             if value is not None:
@@ -502,7 +513,9 @@ class KnowledgeBase:
             return skill.origin, self.skills.open(skill).note
         origin, path = self._locate(ref)
         try:
-            return origin, kind_of(origin).read(origin, path, NoteStore(origin.root).read(path))
+            kind = kind_of(origin)
+            store = NoteStore(origin.root, largest=kind.largest(os.path.basename(path), self.settings.max_note_bytes))
+            return origin, kind.read(origin, path, store.read(path))
         except NotTextError as error:
             raise InvalidInputError(f"{path} is no note: {error}") from None
 
@@ -694,7 +707,7 @@ class KnowledgeBase:
     def store(self) -> NoteStore:
         from co_cli.notes.store import NoteStore
 
-        return NoteStore(self.root, self._indexed)
+        return NoteStore(self.root, self._indexed, self.settings.max_note_bytes)
 
     def _indexed(self) -> int:
         """How many notes were read from the vault; 0 if nobody knows."""

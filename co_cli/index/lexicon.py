@@ -36,6 +36,8 @@ MARKS = {
 }
 """A blank for what is no part of a word, a new line for what ends a sentence, for `str.translate`: a cold search does
 not import re. One letter for one letter: that is ten times as fast."""
+CODED_AT_ONCE = 2_048
+"""A note may have a quarter of a million words, and a word takes ten kilobytes while it is coded."""
 REMEMBERED_WORDS = 200_000
 
 UNKNOWN = "select value from json_each(:words) where value not in (select word from lexicon)"
@@ -163,10 +165,13 @@ def codes_of_words(words: Sequence[str]) -> dict[str, bytes]:
     from co_cli.embedding.static import shared_embedder
     from co_cli.embedding.word_codes import codes_of
 
-    vectors = shared_embedder().embed(words, "document")
-    known = [(word, vector) for word, vector in zip(words, vectors, strict=True) if vector is not None]
-    codes = dict(zip([word for word, _ in known], codes_of([vector for _, vector in known]), strict=True))
-    return {word: codes.get(word, b"") for word in words}
+    codes = dict.fromkeys(words, b"")
+    for start in range(0, len(words), CODED_AT_ONCE):
+        some = words[start : start + CODED_AT_ONCE]
+        vectors = shared_embedder().embed(some, "document")
+        known = [(word, vector) for word, vector in zip(some, vectors, strict=True) if vector is not None]
+        codes.update(zip([word for word, _ in known], codes_of([vector for _, vector in known]), strict=True))
+    return codes
 
 
 def words_text(words: Iterable[str]) -> str:

@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable, Generator
 
-from co_cli.errors import NoteConflictError, NoteFileError, VaultError, empty_vault
+from co_cli.errors import InvalidInputError, NoteConflictError, NoteFileError, VaultError, empty_vault
 from co_cli.notes.files import create_exclusively, locked, make_folders, replace, sweep_temporary, sync_folder
 from co_cli.notes.refs import name_key
 from co_cli.notes.slug import slugify
@@ -30,9 +30,11 @@ def content_hash(data: bytes) -> str:
 class NoteStore:
     """The truth: a folder of Markdown."""
 
-    def __init__(self, root: str, known: Callable[[], int] | None = None) -> None:
-        """`known` tells how many notes were read from here, for whoever has an index."""
-        self.root, self._known = os.path.realpath(root), known
+    def __init__(self, root: str, known: Callable[[], int] | None = None, largest: int | None = None) -> None:
+        """`known` tells how many notes were read from here, for whoever has an index; `largest` is what a note may
+        have, in bytes.
+        """
+        self.root, self._known, self._largest = os.path.realpath(root), known, largest
 
     @contextlib.contextmanager
     def lock(self) -> Generator[None]:
@@ -61,6 +63,12 @@ class NoteStore:
 
     def read(self, path: str) -> bytes:
         with _reporting("read", path), open_regular(self.absolute(path)) as stream:
+            size = os.fstat(stream.fileno()).st_size
+            if self._largest is not None and size > self._largest:
+                raise InvalidInputError(
+                    f"{path} has {size:,} bytes; a note has at most {self._largest:,} (setting max_note_bytes): "
+                    "open it in an editor, or raise the setting"
+                )
             return stream.read()
 
     def exists(self, path: str) -> bool:

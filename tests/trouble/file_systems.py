@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,7 +28,7 @@ def unmount(place: Path) -> None:
 
 
 @contextmanager
-def small_disk(place: Path, size: str, *options: str) -> Iterator[Path]:
+def small_disk(place: Path, size: str, *options: str) -> Generator[Path]:
     """A file system with room for `size`."""
     place.mkdir(parents=True, exist_ok=True)
     mount("-t", "tmpfs", "-o", ",".join((f"size={size}", *options)), "tmpfs", str(place))

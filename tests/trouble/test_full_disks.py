@@ -61,10 +61,13 @@ def test_a_full_vault_is_one_line_and_everything_is_as_before(
         assert "memory:oaks-live-long" in co("search", "oaks").out
 
 
-def test_a_full_place_for_search_db_costs_no_note_and_search_answers(co: Co, vault: Vault, tmp_path: Path) -> None:
+@pytest.mark.parametrize("leave", [0, 120_000], ids=["at once", "while it writes"])
+def test_a_full_place_for_search_db_costs_no_note_and_search_answers(
+    co: Co, vault: Vault, tmp_path: Path, leave: int
+) -> None:
     with small_disk(tmp_path / "data", "1500k") as disk:
         assert co("remember", OAK).code == 0
-        filler = fill(disk)
+        filler = fill(disk, leave)
 
         saved = co("remember", "Elms fall ill. " + "They do. " * 20_000, "--title", "Elms")
         found, searched = co("search", "elms"), co("search", "oaks")

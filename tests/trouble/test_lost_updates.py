@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -234,7 +234,7 @@ with KnowledgeBase.open(*sys.argv[1:3]) as kb:
 
 
 @contextmanager
-def saved_at_the_last_moment(path: Path, text: str = THEIRS) -> Iterator[None]:
+def saved_at_the_last_moment(path: Path, text: str = THEIRS) -> Generator[None]:
     """An editor that saves when our new text is on disk, and before it takes the place of the old one."""
     real = os.fsync
     waiting = [path]

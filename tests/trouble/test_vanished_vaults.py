@@ -138,12 +138,13 @@ def test_notes_that_only_moved_or_were_excluded_did_not_vanish(vault: Vault, kb:
     plant(vault)
     kb.sync()
     vault.path("memories").rename(vault.path("articles/trees"))
+    vault.delete("articles/trees/tree00.md")
     report = kb.sync()
-    assert (len(report.moved), report.kept) == (24, ())
+    assert (len(report.moved), report.removed, report.kept) == (23, ["memories/tree00.md"], ())
 
     vault.write(".coignore", "articles/\n")
     report = kb.sync()
-    assert (len(report.removed), report.kept) == (24, ())
+    assert (len(report.removed), report.kept) == (23, ())
 
 
 def test_a_vault_that_was_emptied_is_written_to_again_when_that_was_said(vault: Vault, kb: KnowledgeBase) -> None:
@@ -160,18 +161,18 @@ def test_a_vault_that_was_emptied_is_written_to_again_when_that_was_said(vault: 
 
 
 def test_another_tier_s_vault_that_is_not_mounted_keeps_its_notes(
-    co: Co, vault: Vault, home: Path, tmp_path: Path
+    co: Co, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mine = Vault(home / ".local/share/co-cli/knowledge")
+    mine, project = Vault(home / ".local/share/co-cli/knowledge"), home / "work"
     plant(mine, TREES[:3])
-    vault.write("memories/elm.md", "Elms fall ill.")
-    config = home / ".config" / "co-cli"
-    config.mkdir(parents=True)
-    (config / "settings.toml").write_text("tiers = true\n")
-    first = co("search", "tree01")
-    if "user:memory:tree01" not in first.out:
-        pytest.skip("tiers are not searched here")
+    Vault(project / ".co-cli/knowledge").write("memories/elm.md", "Elms fall ill.")
+    monkeypatch.delenv("CO_VAULT")
+    monkeypatch.chdir(project)
+    assert "user:memory:tree01" in co("search", "tree01").out
     shutil.rmtree(mine.root)
     mine.root.mkdir()
 
     assert "user:memory:tree01" in co("search", "tree01").out
+    refused = co("remember", "Oaks live long.", "--tier", "user")
+    assert refused.code == 2
+    assert "is its drive mounted?" in refused.err

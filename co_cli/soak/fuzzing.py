@@ -1,0 +1,182 @@
+"""Notes, frontmatter, queries and refs that nobody would write: mutations of real ones, through what reads them.
+
+Nothing here may raise anything but a KnowledgeError, take long, write a note outside its lines or lose one. No library
+is needed: what a round does is decided by its number and the seed, so a fault can be repeated alone. The bytes that
+did it are kept in the round's folder.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from co_cli.errors import KnowledgeError
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.notes.editing import add_paragraph, set_body, set_fields
+from co_cli.notes.frontmatter import read_frontmatter
+from co_cli.notes.moments import read_moment
+from co_cli.notes.note import NotTextError, read_note
+from co_cli.notes.slug import slugify
+from co_cli.sample import sample_vault
+from co_cli.service.memory_protocol import MemoryToolProtocol
+from co_cli.settings import load_settings
+from co_cli.soak.contract import Trial
+from co_cli.sources.passages import passages_of
+
+NOTES, QUERIES, TEXTS = 20, 40, 60
+"""Of a round: mutated notes in a vault, queries of it, and texts that are only read and edited."""
+LONGEST = 60_000
+SLOW = 10.0
+"""Seconds of CPU that one text may take."""
+
+# fmt: off
+TOKENS = (
+    "---\n", "---", "\n", "\r\n", "\r", "\0", "\ufeff", "\u2028", "\u0301", "\u202e", "\x1b[31m", "\ud83d", "\u200d",
+    "title: ", "tags: [a, b", "tags: #x", "- ", ": ", "? ", "&a ", "*a", "<<: *a", "!!python/object:os.system ", "|",
+    ">-", "created: 2026-13-45", "created: 0001-01-01T00:00:00+99:99", "importance: .nan", "1e999", "0x", "0o9", "~",
+    "%YAML 1.1", "# ", "## " * 40, "```", "~~~", "[[", "]]", "[[a|b#c]]", "](", "![", "<!--", "-->", "<x", "$$",
+    "| a |\n|---|\n", "#tag", "#a/b/", "# tag", "http://", "memory:", "article:x#L1-", "#L99999999999", "../", "..\\",
+    "/etc/passwd", "CON", '"', "'", '""', "(", ")", "*", "^", "+", "-", "NEAR(", "NEAR/9", " AND ", " OR ", " NOT ",
+    "title:", "{", "}", "\\", ";--", "tag:", "since:", "yesterday", "last week", "in 31 February", "before 0",
+    "9999-12-31", "%s", "{0}", "${HOME}", "`id`", "\u5b57", "\u0e1b\u0e23\u0e30", "\ud55c\uad6d", "\xdf", "\u0130",
+    "\u01c5", "\ufb00", "\U0001d518", "\u0627" * 50, "\U0001f469\u200d\U0001f469\u200d\U0001f467", "\uff41\uff42",
+    "\u0663", "\u2167", "x" * 300, "a " * 200,
+)
+# fmt: on
+
+
+def run(trial: Trial) -> None:
+    seeds = list(_seeds())
+    for number in trial.rounds():
+        place = trial.folder(number)
+        guard = Guard(trial, place)
+        for _ in range(TEXTS):
+            data = mutated(trial.chance, seeds)
+            guard(data, "reading", lambda data=data: read_and_edit(data))
+        _in_a_vault(trial, place, seeds, guard)
+
+
+class Guard:
+    """Runs one step; what it raises and how long it takes may be a fault."""
+
+    def __init__(self, trial: Trial, place: Path) -> None:
+        self._trial, self._place = trial, place
+
+    def __call__(self, data: bytes, what: str, step: Callable[[], object]) -> None:
+        started = time.process_time()
+        self._trial.count(f"{what} done" if what != "reading" else "texts read")
+        try:
+            step()
+        except (KnowledgeError, NotTextError):
+            pass  # a refusal with a reason
+        except Exception as error:
+            self._keep(data, f"{what} raised {type(error).__name__}: {error}")
+        took = time.process_time() - started
+        if took > SLOW:
+            self._keep(data, f"{what} took {took:.1f} s of CPU")
+
+    def _keep(self, data: bytes, fault: str) -> None:
+        kept = self._place / f"fault-{len(self._trial.faults) + 1}.bin"
+        kept.write_bytes(data)
+        self._trial.fault(f"{fault[:300]} (its bytes are in {kept})")
+
+
+def read_and_edit(data: bytes) -> None:
+    """Everything that reads or edits a text, with what must hold of each answer."""
+    note = read_note("memories/x.md", data)
+    lines = data.count(b"\n") + data.count(b"\r") + 2
+    for passage in passages_of(note):
+        _require(1 <= passage.first_line <= passage.last_line <= lines, f"a passage on lines {passage[1:3]} of {lines}")
+    text = data.decode("utf-8", "surrogateescape")
+    read_frontmatter(text)
+    slug = slugify(note.title)
+    _require(bool(slug) and "/" not in slug and slug not in (".", ".."), f"the slug {slug!r}")
+    _require(set_fields(text, {}) == text, "changing nothing changed something")
+    edited = set_fields(text, {"importance": 0.5})
+    _require(read_frontmatter(edited).metadata.get("importance") == 0.5, "a field that was set is not there")
+    longer = add_paragraph(text, "One more paragraph.")
+    _require("One more paragraph." in longer and len(longer) > len(text), "a paragraph is not there")
+    set_body(text, "Another body.")
+
+
+def _in_a_vault(trial: Trial, place: Path, seeds: list[bytes], guard: Guard) -> None:
+    """The same through the vault: every file is indexed or reported, others too, and any text is a query and a ref."""
+    memories = place / "vault" / "memories"
+    memories.mkdir(parents=True)
+    written = [mutated(trial.chance, seeds) for _ in range(NOTES)]
+    for number, data in enumerate(written):
+        (memories / f"n{number}.md").write_bytes(data)
+    (memories / "oak.md").write_text("Oaks live long.\n", "utf-8")
+    settings = load_settings(
+        {"vault": str(place / "vault"), "data_dir": str(place / "data")}, environ={"HOME": str(place)}
+    )
+    with KnowledgeBase(settings._replace(embedding_provider="none")) as kb:
+        guard(b"\xff---\n".join(written), "syncs", kb.sync)
+        known = {*kb.index.hashes(), *(path for path, _ in kb.index.reported()[0])}
+        lost = {f"memories/n{number}.md" for number in range(NOTES)} - known
+        if lost or "memories/oak.md" not in known:
+            trial.fault(f"neither indexed nor reported: {sorted(lost) or 'oak.md'}")
+        protocol = MemoryToolProtocol(kb)
+        for _ in range(QUERIES):
+            data = mutated(trial.chance, seeds, short=True)
+            text = data.decode("utf-8", "surrogateescape")
+            guard(data, "queries", lambda text=text: kb.search(text))
+            guard(data, "refs", lambda text=text: kb.note(text))
+            guard(data, "dates", lambda text=text: read_moment(text))
+            path = f"/memories/{text}"
+            guard(data, "commands", lambda path=path: protocol.answer({"command": "view", "path": path}))
+        for number, data in enumerate(written):
+            guard(data, "edits", lambda number=number: kb.update(f"memory:n{number}", fields={"importance": 0.5}))
+        hits = kb.search("oaks live long").hits
+        if not any(hit.ref == "memory:oak" for hit in hits):
+            trial.fault("the one sound note is not found")
+    left = sorted(path.name for path in (place / "vault").rglob("*") if path.is_file())
+    if left != sorted(["oak.md", *(f"n{number}.md" for number in range(NOTES))]):
+        trial.fault(f"other files are there now: {left}")
+
+
+def mutated(chance: random.Random, seeds: list[bytes], short: bool = False) -> bytes:
+    """A seed with a few changes, or a heap of tokens."""
+    data = bytearray(chance.choice(seeds) if chance.random() < 0.8 else b"")
+    if short:
+        start = chance.randrange(len(data) + 1)
+        data = data[start : start + chance.randint(0, 200)]
+    for _ in range(chance.randint(1, 12)):
+        place = chance.randrange(len(data) + 1)
+        end = min(len(data), place + int(chance.expovariate(1 / 20)))
+        match chance.randrange(8):
+            case 0:
+                data[place:end] = b""
+            case 1:
+                data[place:place] = bytes(data[place:end]) * chance.randint(1, 300)
+            case 2:
+                data[place:place] = chance.randbytes(chance.randint(1, 8))
+            case 3:
+                other = chance.choice(seeds)
+                data[place:end] = other[chance.randrange(len(other) + 1) :][: chance.randint(1, 400)]
+            case 4:
+                data = data[:place]
+            case _:
+                token = chance.choice(TOKENS).encode("utf-8", "surrogatepass")
+                data[place:place] = token * (1 if chance.random() < 0.9 else chance.randint(2, 400))
+    if chance.random() < 0.05:
+        encoding = chance.choice(("utf-16", "utf-16-le", "utf-32", "latin-1", "utf-7"))
+        data = bytearray(bytes(data).decode("utf-8", "replace").encode(encoding, "replace"))
+    return bytes(data[: 2_000 if short else LONGEST])
+
+
+def _seeds() -> Iterator[bytes]:
+    for path in sorted(Path(sample_vault()).rglob("*.md")):
+        yield path.read_bytes()
+    yield (
+        b"---\ntitle: x\naliases: [a, b]\nvalid_until: 2026-01-01\nsupersedes: memory:y\n---\n"
+        b"# A\n\n- one\n- two #tag\n\n```py\nx = 1\n```\n"
+    )
+    yield b"a: &a [x, x]\nb: &b [*a, *a]\n"
+
+
+def _require(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise AssertionError(otherwise)

@@ -1,0 +1,153 @@
+"""Notes that are far too large, too many or broken: bounded time and memory, told, and the others are indexed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from co_cli.errors import InvalidInputError
+from co_cli.knowledge_base import KnowledgeBase
+from tests.command import Co
+from tests.vault import Vault
+
+MOST_MEMORY = 400_000_000
+"""Bytes that a process may have which reads such notes; it has 70 million with numpy and nothing to do."""
+MEASURE = """
+import json, resource, sys, time
+from co_cli import KnowledgeBase
+started = time.process_time()
+with KnowledgeBase.open(*sys.argv[1:3]) as kb:
+    report = kb.sync()
+    found = [hit.ref for hit in kb.search("oaks live long").hits]
+    notes = len(kb.notes())
+most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+print(json.dumps({"found": found, "notes": notes, "skipped": report.skipped, "problems": report.problems,
+                  "memory": most, "seconds": time.process_time() - started}))
+"""
+ENCODINGS = "utf-8-sig utf-16 utf-16-le utf-16-be utf-32 latin-1 cp1252 shift_jis utf-7".split()
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n" for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+def measured(vault: Vault, data_dir: Path) -> Any:
+    """Sync and search in a process of its own, which tells what it took."""
+    ran = subprocess.run(
+        [sys.executable, "-c", MEASURE, str(vault.root), str(data_dir)], capture_output=True, timeout=300, check=True
+    )
+    return json.loads(ran.stdout)
+
+
+@pytest.fixture
+def oaks(vault: Vault) -> Vault:
+    vault.write("memories/oak.md", "Oaks live long.")
+    return vault
+
+
+def test_a_note_of_a_hundred_megabytes_costs_nothing_and_is_told(co: Co, oaks: Vault, data_dir: Path) -> None:
+    with oaks.path("articles/huge.md").open("wb") as stream:
+        stream.truncate(100_000_000)
+
+    took = measured(oaks, data_dir)
+
+    assert took["found"] == ["memory:oak"]
+    assert took["skipped"] == [
+        ["articles/huge.md", "100,000,000 bytes; the limit is 2,000,000 (setting max_note_bytes)"]
+    ]
+    assert took["memory"] < 150_000_000
+    for command in (("show", "articles/huge.md"), ("edit", "articles/huge.md", "--set", "a=b")):
+        ran = co(*command)
+        assert (ran.code, ran.err.count("\n")) == (2, 1)
+        assert "max_note_bytes" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a million lines", "a\n" * 999_999),
+        ("fifty thousand tags", "---\ntags: [" + ", ".join(f"tag{n}" for n in range(50_000)) + "]\n---\nText.\n"),
+    ],
+    ids=lambda value: value.replace(" ", "-") if len(value) < 30 else "text",
+)
+def test_a_note_with_too_much_of_something_is_indexed_in_bounds(
+    oaks: Vault, data_dir: Path, name: str, text: str
+) -> None:
+    oaks.write("articles/much.md", text)
+
+    took = measured(oaks, data_dir)
+
+    assert "memory:oak" in took["found"]
+    assert took["notes"] == 2
+    assert took["memory"] < MOST_MEMORY, f"{took['memory']:,} bytes for {name}"
+    assert took["seconds"] < 60, f"{took['seconds']} s of CPU for {name}"
+
+
+def test_broken_notes_of_every_kind_are_told_and_the_others_indexed(oaks: Vault, data_dir: Path) -> None:
+    text = "---\ntitle: Gr\u00fc\u00dfe \u5b57 \U0001f333\n---\nThe ash of Stra\u00dfe.\n"
+    broken = {
+        "bomb": f"---\n{BOMB}---\nBody.\n".encode(),
+        "deep": ("---\nx: " + "[" * 100_000 + "\n---\nBody.\n").encode(),
+        "nul": b"Text with \0 a NUL.",
+        "nul-later": b"x" * 20_000 + b"\0" + b"y",
+        "torn": text.encode()[:17],
+        "alone": b"\xff\xfe",
+        "surrogate": text.encode() + "\ud83d".encode("utf-8", "surrogatepass"),
+        "overlong": b"\xc0\xaf\xe0\x80\xaf" + text.encode(),
+        "unended": b"---\n" + b"title: x\n" * 50_000,
+        "empty": b"",
+    }
+    for encoding in (
+        "utf-8-sig",
+        "utf-16",
+        "utf-16-le",
+        "utf-16-be",
+        "utf-32",
+        "latin-1",
+        "cp1252",
+        "shift_jis",
+        "utf-7",
+    ):
+        broken[encoding] = text.encode(encoding, "replace")
+
+    for name, data in broken.items():
+        oaks.write(f"memories/{name}.md", data)
+
+    took = measured(oaks, data_dir)
+
+    assert "memory:oak" in took["found"]
+    told = {path for path, _ in took["skipped"]} | {path for path, _ in took["problems"]}
+    sound = {"torn", "utf-8-sig", "utf-16", "utf-7", "nul-later", "unended", "empty"}
+    assert {f"memories/{name}.md" for name in broken} - told <= {f"memories/{name}.md" for name in sound}
+    assert took["notes"] + len(took["skipped"]) == len(broken) + 1
+    assert took["memory"] < MOST_MEMORY
+
+
+def test_many_notes_with_one_title_are_all_found_and_more_can_be_saved(kb: KnowledgeBase, vault: Vault) -> None:
+    """A thousand here; ten thousand take 5 seconds of CPU, and each further save 0.1."""
+    for number in range(1_000):
+        name = "same" if number == 0 else f"same-{number + 1}"
+        vault.write(f"memories/{name}.md", f"---\ntitle: Same\n---\nNumber{number} of them.\n")
+    assert len(kb.sync().added) == 1_000
+
+    saved = [kb.remember(f"Tree {letter} is another thing.", title="Same") for letter in ("alpha", "beta")]
+
+    assert [one.ref for one in saved] == ["memory:same-1001", "memory:same-1002"]
+    assert [hit.ref for hit in kb.search("number777", backend="fts5").hits] == ["memory:same-778"]
+    assert len(kb.search("Same", limit=20).hits) == 20
+
+
+def test_a_text_that_is_too_long_is_refused_by_whatever_writes_it(kb: KnowledgeBase, vault: Vault) -> None:
+    saved = kb.remember("Oaks live long.")
+    before = vault.read("memories/oaks-live-long.md")
+    with pytest.raises(InvalidInputError, match="too long for a note"):
+        kb.remember("oak " * 600_000)
+    with pytest.raises(InvalidInputError, match="too long for a note"):
+        kb.update(saved.ref, "oak " * 600_000)
+
+    assert vault.files() == ["memories/oaks-live-long.md"]
+    assert vault.read("memories/oaks-live-long.md") == before

@@ -1,0 +1,194 @@
+"""File systems on which two names are one, names that are too long, and Windows' own: no collision loses a note."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import unicodedata
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from co_cli.errors import KnowledgeError
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.notes.refs import name_key
+from co_cli.service.memory_protocol import MemoryToolProtocol
+from tests.command import Co
+from tests.trouble.file_systems import unmount
+from tests.vault import Vault
+
+COMPOSED, DECOMPOSED = (unicodedata.normalize(form, "caf\u00e9") for form in ("NFC", "NFD"))
+TWINS = [("oak", "OAK"), (COMPOSED, DECOMPOSED), ("stra\u00dfe", "STRASSE"), ("\u01c5ungla", "\u01c6ungla")]
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="it is such a file system itself")
+
+
+class OneNameForAll:
+    """The system's calls, as on a file system that takes names which differ in case or composition for one.
+
+    Each path that is given leads to the entry that is there already under such a name. Listings tell the real names.
+    """
+
+    CALLS = ("open", "stat", "lstat", "link", "rename", "replace", "unlink", "mkdir", "utime", "chmod")
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self._listdir = os.listdir
+        for name in self.CALLS:
+            patch.setattr(os, name, self._leading_there(getattr(os, name)))
+
+    def _leading_there(self, call: Any) -> Any:
+        def called(*arguments: Any, **named: Any) -> Any:
+            return call(*(self._there(one) if isinstance(one, str) else one for one in arguments), **named)
+
+        return called
+
+    def _there(self, path: str) -> str:
+        folder, name = os.path.split(path)
+        try:
+            entries = self._listdir(folder or ".")
+        except OSError:
+            return path
+        if name in entries:
+            return path
+        same = next((entry for entry in entries if name_key(entry) == name_key(name)), name)
+        return os.path.join(folder, same)
+
+
+@pytest.fixture(params=["pretended", "ext4"])
+def merging(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vault]:
+    """A vault where `oak.md` and `OAK.md` are one file."""
+    if request.param == "pretended":
+        vault = Vault(tmp_path / "vault")
+        OneNameForAll(monkeypatch)
+        yield vault
+        return
+    image, place = tmp_path / "disk.img", tmp_path / "disk"
+    place.mkdir()
+    with image.open("wb") as stream:
+        stream.truncate(8_000_000)
+    commands = (
+        ["mkfs.ext4", "-q", "-O", "casefold", "-E", "encoding=utf8", str(image)],
+        ["mount", "-o", "loop", str(image), str(place)],
+        ["chattr", "+F", str(place)],
+    )
+    for number, command in enumerate(commands):
+        try:
+            done = os.geteuid() == 0 and subprocess.run(command, capture_output=True, check=False).returncode == 0
+        except OSError:
+            done = False
+        if not done:
+            if number == 2:
+                unmount(place)
+            pytest.skip("no ext4 without case can be mounted here")
+    yield Vault(place)
+    unmount(place)
+
+
+@pytest.fixture
+def merged(merging: Vault, data_dir: Path) -> Iterator[KnowledgeBase]:
+    with KnowledgeBase.open(merging.root, data_dir) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(("one", "other"), TWINS)
+def test_a_note_that_is_saved_takes_no_other_note_s_place(
+    merging: Vault, merged: KnowledgeBase, one: str, other: str
+) -> None:
+    """Also when the other one came a moment ago, and no index knows of it."""
+    merging.write(f"memories/{other}.md", "It was here before.")
+
+    merged.remember("Something else altogether.", title=one)
+
+    texts = "\n".join(path.read_text("utf-8") for path in merging.root.glob("memories/*.md"))
+    assert "It was here before." in texts
+    assert "Something else altogether." in texts
+
+
+@pytest.mark.parametrize(("one", "other"), TWINS[:2])
+def test_what_is_restored_or_moved_takes_no_other_note_s_place(
+    merging: Vault, merged: KnowledgeBase, one: str, other: str
+) -> None:
+    merging.write(f"memories/{one}.md", "It was forgotten.")
+    merged.sync()
+    merged.forget(f"memories/{one}.md")
+    merging.write(f"memories/{other}.md", "It came instead.")
+    with pytest.raises(KnowledgeError):
+        merged.restore(f"memories/{one}.md")
+
+    merging.write("memories/elm.md", "Elms fall ill.")
+    answer = MemoryToolProtocol(merged).answer(
+        {"command": "rename", "old_path": "/memories/elm.md", "new_path": f"/memories/{one}.md"}
+    )
+
+    assert answer.refused
+    assert "It came instead." in "".join(path.read_text() for path in merging.root.glob("memories/*.md"))
+    assert (merging.root / "memories/elm.md").read_text() == "Elms fall ill."
+    assert [home for _, home in merged.store.trashed()] == [f"memories/{one}.md"]
+
+
+def test_twins_of_an_import_are_told_and_the_first_stays(
+    co: Co, merging: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = tmp_path / "notes.zip"
+    with zipfile.ZipFile(archive, "w") as zipped:
+        zipped.writestr("notes/Oak.md", "This is Oak.")
+        zipped.writestr("notes/OAK.md", "This is OAK.")
+    monkeypatch.setenv("CO_VAULT", str(merging.root))
+
+    ran = co("import", "obsidian", str(archive), "--yes")
+
+    texts = [path.read_text() for path in merging.root.rglob("*.md")]
+    assert len(texts) == 1
+    assert "rename one of the two" in ran.out + ran.err
+
+
+def test_both_of_two_notes_that_elsewhere_would_be_one_are_kept_apart_here(kb: KnowledgeBase, vault: Vault) -> None:
+    """A vault from a system with case, used as it is: each opens by its own name, and a new one takes neither's."""
+    vault.write("memories/Oak.md", "With a capital.")
+    vault.write("memories/oak.md", "Without one.")
+    if len(vault.notes()) == 1:
+        pytest.skip("this file system has one name for both")
+    kb.sync()
+
+    assert kb.note("memories/Oak.md").body == "With a capital."
+    assert kb.note("memories/oak.md").body == "Without one."
+    assert kb.remember("A third tree.", title="OAK").ref == "memory:oak-2"
+
+
+def test_paths_that_are_too_long_are_told_and_the_others_are_indexed(kb: KnowledgeBase, vault: Vault) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    handle = os.open(vault.root / "articles", os.O_RDONLY)
+    for _ in range(22):  # 22 x 200 bytes: longer than any call takes
+        os.mkdir("d" * 200, dir_fd=handle)
+        below = os.open("d" * 200, os.O_RDONLY, dir_fd=handle)
+        os.close(handle)
+        handle = below
+    note = os.open("deep.md", os.O_CREAT | os.O_WRONLY, dir_fd=handle)
+    os.write(note, b"Nobody can name this.")
+    os.close(note)
+    os.close(handle)
+
+    for _ in range(2):
+        report = kb.sync()
+        assert [hit.ref for hit in kb.search("oaks").hits] == ["memory:oak"]
+        assert any("File name too long" in reason for _, reason in report.skipped)
+    assert kb.remember("word " * 100, title="x" * 5_000).outcome == "created"
+    with pytest.raises(KnowledgeError):
+        kb.note("memory:" + "x" * 5_000)
+    subprocess.run(["rm", "-r", str(vault.root / "articles")], check=True)  # pytest cannot remove it
+
+
+@pytest.mark.parametrize(
+    "title", ["CON", "nul", "aux.md", "COM1", "lpt9", "a:b", "what?", "end.", "end ", "<x>", 'a"b|c']
+)
+def test_a_title_that_windows_cannot_name_has_a_file_it_can(kb: KnowledgeBase, vault: Vault, title: str) -> None:
+    saved = kb.remember("A tree of that name.", title=title)
+
+    name = Path(saved.path).name
+    assert not set(name) & set('<>:"/\\|?*')
+    assert name.partition(".")[0].upper() not in {"CON", "PRN", "AUX", "NUL", "COM1", "LPT9"}
+    assert not name.removesuffix(".md").endswith((".", " "))
