@@ -10,7 +10,7 @@ import os
 import time
 
 from co_cli.embedding.embedders import Embedders
-from co_cli.errors import IndexUnavailableError, InvalidInputError, VaultError
+from co_cli.errors import IndexDamagedError, IndexUnavailableError, InvalidInputError, SettingsError, VaultError
 from co_cli.index.connection import Database, vector_extension
 from co_cli.index.knowledge_index import KnowledgeIndex
 from co_cli.service.asking import read_asked, read_filters
@@ -47,12 +47,13 @@ if TYPE_CHECKING:
     from co_cli.notes.store import NoteStore
     from co_cli.retrieval.fuse import Weights
     from co_cli.retrieval.reranker import Reranker
+    from co_cli.service import checkup
     from co_cli.service.asking import Asked
-    from co_cli.service.checkup import Finding
     from co_cli.service.explaining import Explanation
     from co_cli.service.importing import Imported
     from co_cli.service.loading import Loader
     from co_cli.service.origins import Origins, SourceReceipt
+    from co_cli.service.searching import Finding
     from co_cli.service.skills import Skills
     from co_cli.service.web_pages import PageReceipt, WebPages
     from co_cli.sources.fetching import Fetcher
@@ -77,6 +78,8 @@ class KnowledgeBase:
             settings.max_note_bytes,
             self.embedders,
         )
+        self.trouble_beside: str | None = None
+        """Why it is not known what stands beside the vault: the list of it cannot be read."""
         self.look_beside()
         self._skills: Skills | None = None
         self.index.told = self._tell
@@ -160,8 +163,9 @@ class KnowledgeBase:
             if self.index.beside:
                 others = ", ".join(origin.label for origin in self.index.beside)
                 problem = f"only the vault itself is known as it was then, not {others}"
-        if problem:
-            found = found._replace(degraded=[*found.degraded, problem])
+        for one in (problem, self.trouble_beside and f"only the vault was searched: {self.trouble_beside}"):
+            if one:
+                found = found._replace(degraded=[*found.degraded, one])
         return self._tracked(found, track)
 
     def _found(self, query: str, asked: Asked, reranker: Reranker | None, started: float) -> SearchResult:
@@ -171,16 +175,34 @@ class KnowledgeBase:
         if backend != "grep":
             try:
                 embedders = self.embedders if backend == "hybrid" else None
+                way = (query, filters, limit, weights, profile, reranker)
                 with self.index.snapshot():  # everything one search reads is of one moment
-                    finding = search_index(self.index, embedders, query, filters, limit, weights, profile, reranker)
-                return answer(query, finding, started)
+                    finding = search_index(self.index, embedders, *way)
+                if finding.drift and self._mended(finding):
+                    with self.index.snapshot():
+                        finding = search_index(self.index, embedders, *way)
+                if not self.database.set_aside or self.index.counts().synced_at is not None:
+                    return answer(query, finding, started)
+                reason = IndexUnavailableError(f"{self.database.path} is being made anew: `co sync` does it now")
             except IndexUnavailableError as error:
                 reason = error
+            except Exception as error:
+                from co_cli.index.damage import damage_behind  # for the day when it happens
+
+                reason = damage_behind(self.database, error)
+                if reason is None:
+                    raise
         origins = (self.index.origin, *self.index.beside)
         found = search_files(
             origins, query, filters, limit, self.settings.exclude, self.settings.max_note_bytes, reason
         )
         return answer(query, found, started)
+
+    def _mended(self, finding: Finding) -> bool:
+        """A search tripped over rows that lack their words or vectors: they are made again."""
+        from co_cli.service.mending import mend
+
+        return mend(self, finding)
 
     def _filters(self, *said: Any, **named: Any) -> Filters:
         return read_filters(self.index.beside, *said, **named)
@@ -331,7 +353,11 @@ class KnowledgeBase:
         if size > limit:
             raise InvalidInputError(f"{size:,} bytes are too long for a note; the limit is {limit:,} (max_note_bytes)")
         gone = [self._own_note(ref, "superseded") for ref in superseded]
-        return save(self.store, self._working_index(), draft, self.settings.duplicate_threshold, on_related, gone)
+        threshold = self.settings.duplicate_threshold
+        try:
+            return save(self.store, self._working_index(), draft, threshold, on_related, gone)
+        except IndexDamagedError:  # met while looking for twins, before anything was written; a new one takes its place
+            return save(self.store, self._working_index(), draft, threshold, on_related, gone)
 
     def related(self, content: str, title: str | None = None) -> list[Related]:
         """Memories that say something else about the same as this text, which is not saved for asking."""
@@ -610,7 +636,7 @@ class KnowledgeBase:
         Skills are many, and have a search of their own.
         """
         beside: list[Origin] = []
-        self.index.tiers = None
+        self.index.tiers = self.trouble_beside = None
         if self.settings.team_vault or self.settings.origins["vault"] == "project":  # else there is no other vault
             from co_cli.service.tiers import tiers_beside
 
@@ -618,8 +644,11 @@ class KnowledgeBase:
         if os.path.exists(os.path.join(self.settings.data_dir, REGISTRY)):
             from co_cli.sources.registry import origins_beside
 
-            added = origins_beside(self.settings.data_dir, self.root)
-            beside = [*beside, *(origin for origin in added if origin.kind != "skill")]
+            try:
+                added = origins_beside(self.settings.data_dir, self.root)
+                beside = [*beside, *(origin for origin in added if origin.kind != "skill")]
+            except SettingsError as error:  # a line that somebody mistyped must not stop everything
+                self.trouble_beside = str(error)
         self.index.beside = beside
 
     # -- the state of things ----------------------------------------------------------------------------------------
@@ -630,7 +659,7 @@ class KnowledgeBase:
 
         return status_of(self)
 
-    def doctor(self, fix: bool = False) -> list[Finding]:
+    def doctor(self, fix: bool = False) -> list[checkup.Finding]:
         """Check everything that can be checked; with `fix`, apply the cures that cannot do harm."""
         from co_cli.service.checkup import examine
 

@@ -41,6 +41,7 @@ def make_parser(name: str, module: Any = None) -> Parser:
     everywhere = parser.add_argument_group("everywhere")
     _add_places(everywhere)
     everywhere.add_argument("--json", action="store_true", help="print JSON, for programs")
+    everywhere.add_argument("--verbose", action="store_true", help="tell on standard error what happens")
     return parser
 
 

@@ -33,12 +33,12 @@ DATABASE_FILES = ("", "-wal", "-shm", "-journal")
 def open_or_make(database: Database) -> FileConnection:
     """A connection to a database of our version; whatever else stands in its place is replaced, or kept elsewhere."""
     path = database.path
-    with _opening(path):
+    with opening(path):
         connection = _connect(database)
         if connection is not None:
             return connection  # another process made it while we waited
-        if not _is_ours(path):
-            database.set_aside = set_aside(path) or database.set_aside
+        if not is_ours(path, APPLICATION):
+            put_aside(database, "is not a search.db of ours")
         swap(_make_fresh(path), path)
         connection = _connect(database)
     if connection is None:
@@ -56,7 +56,7 @@ def _connect(database: Database) -> FileConnection | None:
 
 def rebuild(database: Database, fill: Callable[[Database], None]) -> None:
     """Fill a new database beside the old one, then put it in its place."""
-    with _opening(database.path):
+    with opening(database.path):
         fresh = Database(_make_fresh(database.path), database.extension)
         try:
             fill(fresh)
@@ -114,6 +114,20 @@ def set_aside(path: str) -> str | None:
     return kept
 
 
+def put_aside(database: Database, why: str) -> str | None:
+    """Set the file of a database aside, and say so once: to whoever asked to be told, else in the log."""
+    kept = set_aside(database.path)
+    if kept:
+        database.set_aside = kept
+        told = f"{database.path} {why}: it is kept as {kept}, and a new one takes its place"
+        if database.told:
+            database.told(told)
+        from co_cli.logbook import logger  # rarely needed, and slow to import
+
+        logger("index").warning(told)
+    return kept
+
+
 def remove_database(path: str) -> None:
     for ending in DATABASE_FILES:
         with contextlib.suppress(FileNotFoundError):
@@ -151,14 +165,15 @@ def _make_fresh(path: str) -> str:
     return fresh
 
 
-def _is_ours(path: str) -> bool:
-    """A healthy database of this program, whatever its version."""
+def is_ours(path: str, application: int) -> bool:
+    """A database of this program, whatever its version, whose tables can be listed; or no file at all."""
     try:
         connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
     except apsw.CantOpenError:
-        return False
+        return not os.path.lexists(path)
     try:
-        return connection.pragma("application_id") == APPLICATION
+        connection.execute("select count(*) from sqlite_master").fetchall()
+        return connection.pragma("application_id") == application
     except WRONG_FILE:
         return False
     finally:
@@ -166,7 +181,7 @@ def _is_ours(path: str) -> bool:
 
 
 @contextlib.contextmanager
-def _opening(path: str) -> Generator[None]:
+def opening(path: str) -> Generator[None]:
     """Hold the lock, and say clearly what SQLite or the system refuses meanwhile."""
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)

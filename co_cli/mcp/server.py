@@ -6,7 +6,6 @@ rejects the arguments that `Toolbox.call` forgives. The core is synchronous, so 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -21,6 +20,7 @@ from mcp.shared.exceptions import MCPError
 
 from co_cli import __version__
 from co_cli.errors import KnowledgeError, UnknownRefError
+from co_cli.logbook import logger
 from co_cli.mcp.prompts import instructions, offered, write_prompt
 from co_cli.mcp.resources import (
     MOST_VALUES,
@@ -42,7 +42,7 @@ LONGEST_ERROR = 1_000
 EXACT = ("ref", "rest", "cut", "path", "trash")
 """Keys of an answer whose values open something and so must stay as they are."""
 
-log = logging.getLogger("co_cli.mcp")
+log = logger("mcp")
 
 Context = ServerRequestContext[Any]
 Answer = TypeVar("Answer")

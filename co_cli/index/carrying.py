@@ -1,0 +1,96 @@
+"""Bring notes over into a new search.db that no file gives back: those that are kept though their file is gone, and all
+of an origin that is not there now, as on a drive that is not mounted.
+
+Their text is as it was indexed. They are noted as unlisted and with no hash, so that a sync reads a file again that is
+back, and goes on reporting one that is not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import apsw
+
+from co_cli.index.connection import APPLICATION, BUSY_MS, DAMAGE, Database, fetch
+from co_cli.index.rows import COUNT, FIND_DOC, PUT_FILE, PUT_UNLISTED, PUT_WORDS
+from co_cli.index.vault_database import ADD_VAULT, find_vault
+from co_cli.index.vectors import let_wait
+from co_cli.sources.origin import Origin, kind_of
+
+ORIGINS = "select id, root, kind, name, only from vaults order by id"
+NOTES = "select * from docs where vault_id = :vault order by id"
+OF_NOTE = "select * from {table} where doc_id = :doc order by rowid"
+OF_NOTE_UNNUMBERED = "select * from {table} where doc_id = :doc"
+
+
+def carry_notes(old: str, fresh: Database, vaults: Sequence[str] = ()) -> int:
+    """Carry over what `fresh` does not have and no file gives back. Returns how many notes that were.
+
+    Of vaults only these, and only while they are not there. An old search.db that is of another make or damaged gives
+    what can be read of it: nothing, at worst.
+    """
+    carried = 0
+    with contextlib.suppress(apsw.Error, *DAMAGE), _reading(old) as connection:
+        for number, *named in fetch(connection, ORIGINS):
+            origin = Origin(named[1], named[0], named[2], named[3])
+            there = os.path.exists(origin.path)
+            if not kind_of(origin).keeps_missing and (there or origin.root not in vaults):
+                continue
+            for note in _rows(connection, NOTES, {"vault": number}):
+                if there and os.path.lexists(os.path.join(origin.root, *str(note["path"]).split("/"))):
+                    continue  # a sync has read it, or was told not to
+                missing = note["missing"] or (time.time() if there else None)
+                with fresh.writing() as writer:
+                    carried += _carry(connection, writer, origin, {**note, "missing": missing})
+    return carried
+
+
+@contextlib.contextmanager
+def _reading(path: str) -> Iterator[apsw.Connection]:
+    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+    try:
+        connection.set_busy_timeout(BUSY_MS)
+        if connection.pragma("application_id") == APPLICATION:
+            yield connection
+    finally:
+        connection.close()
+
+
+def _carry(old: apsw.Connection, fresh: apsw.Connection, origin: Origin, note: dict[str, Any]) -> bool:
+    vault = find_vault(fresh, origin)
+    if vault < 0:
+        fresh.execute(ADD_VAULT, origin._asdict())
+        vault = fresh.last_insert_rowid()
+    path, was = str(note["path"]), note["id"]
+    if fresh.execute(FIND_DOC, {"vault": vault, "path": path}).get is not None:
+        return False
+    doc = _put(fresh, "docs", {**note, "id": None, "vault_id": vault, "hash": ""})
+    passages: list[int] = []
+    for row in _rows(old, OF_NOTE.format(table="passages"), {"doc": was}):
+        passages.append(_put(fresh, "passages", {**row, "id": None, "doc_id": doc}))
+        fresh.execute(PUT_WORDS, {**row, "id": passages[-1]})
+    for table in ("names", "links", "supersessions"):
+        for row in _rows(old, OF_NOTE_UNNUMBERED.format(table=table), {"doc": was}):
+            _put(fresh, table, {**row, "vault_id": vault, "doc_id": doc})
+    fresh.execute(PUT_FILE, {"vault": vault, "path": path, "hash": "", "skipped": None, "problem": None})
+    fresh.execute(PUT_UNLISTED, {"vault": vault, "path": path})
+    fresh.execute(COUNT, {"vault": vault, "notes": 1, "passages": len(passages)})
+    let_wait(fresh, vault, passages)
+    return True
+
+
+def _rows(connection: apsw.Connection, statement: str, values: dict[str, Any]) -> list[dict[str, Any]]:
+    cursor = connection.execute(statement, values)
+    names = [column[0] for column in cursor.get_description()] if (rows := cursor.fetchall()) else []
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def _put(connection: apsw.Connection, table: str, row: dict[str, Any]) -> int:
+    """Table and columns are those of our own schema."""
+    columns = ", ".join(row)
+    connection.execute(f"insert into {table} ({columns}) values ({', '.join(f':{name}' for name in row)})", row)
+    return connection.last_insert_rowid()
