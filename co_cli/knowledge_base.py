@@ -163,9 +163,12 @@ class KnowledgeBase:
             if self.index.beside:
                 others = ", ".join(origin.label for origin in self.index.beside)
                 problem = f"only the vault itself is known as it was then, not {others}"
-        for one in (problem, self.trouble_beside and f"only the vault was searched: {self.trouble_beside}"):
-            if one:
-                found = found._replace(degraded=[*found.degraded, one])
+        if problem:
+            found = found._replace(degraded=[*found.degraded, problem])
+        if self.trouble_beside:
+            told = f"only the vault was searched: {self.trouble_beside}"
+            state = "inconclusive" if found.state == "absent" else found.state
+            found = found._replace(degraded=[*found.degraded, told], state=state)
         return self._tracked(found, track)
 
     def _found(self, query: str, asked: Asked, reranker: Reranker | None, started: float) -> SearchResult:
@@ -672,6 +675,7 @@ class KnowledgeBase:
             from co_cli.activity import Activity
 
             self._activity = Activity.of(self.settings, self.root, self.door, self.brief)
+            self._activity.told = self.database.told
         return self._activity
 
     def _tell(self, index: KnowledgeIndex, report: SyncReport, saved: bool) -> None:

@@ -114,6 +114,12 @@ def place() -> tuple[str | None, int]:
     return path, LEVELS.get(name, logging.CRITICAL)
 
 
+def in_log() -> str:
+    """`; the traceback is in PATH`, to be added to a message, where there is a log."""
+    path, level = place() if this_process.command is not None else (None, 0)
+    return f"; the traceback is in {path}" if path is not None and level <= logging.ERROR else ""
+
+
 def crashed(error: BaseException) -> str:
     """Log an error that nobody expected. Returns the one line that a person reads."""
     record = logging.LogRecord("co_cli", logging.ERROR, "", 0, "unexpected error", (), None)
@@ -159,11 +165,10 @@ def _trace(error: BaseException) -> list[str]:
         code = step.tb_frame.f_code
         lines.append(f"{code.co_filename}:{step.tb_lineno} in {code.co_name}")
         step = step.tb_next
-    if isinstance(error, BaseExceptionGroup):
-        several: tuple[BaseException, ...] = error.exceptions  # pyright: ignore[reportUnknownMemberType]
-        for one in several[:5]:
-            lines += [f"one of them: {_told(one)}", *_trace(one)]
-    before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    several: tuple[BaseException, ...] = getattr(error, "exceptions", ())  # a task group has failed in several places
+    for one in several[:5]:
+        lines += [f"one of them: {_told(one)}", *_trace(one)]
+    before: BaseException | None = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return lines if before is None else [*_trace(before), f"then: {_told(error)}", *lines]
 
 

@@ -110,7 +110,7 @@ def _connect(path: str) -> FileConnection | None:
         connection.pragma("cache_size", -CACHE_KB)
         connection.pragma("mmap_size", MMAP_BYTES)
         connection.inode = state.st_ino
-    except WRONG_FILE:
+    except (apsw.SQLError, *WRONG_FILE):
         connection.close()
         return None
     except BaseException:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator
 from typing import Any
 
 import apsw
@@ -25,20 +25,21 @@ ORIGINS = "select id, root, kind, name, only from vaults order by id"
 NOTES = "select * from docs where vault_id = :vault order by id"
 OF_NOTE = "select * from {table} where doc_id = :doc order by rowid"
 OF_NOTE_UNNUMBERED = "select * from {table} where doc_id = :doc"
+OF_ANOTHER_MAKE = (apsw.SQLError, apsw.ConstraintError, apsw.CantOpenError, apsw.BusyError, *DAMAGE)
 
 
-def carry_notes(old: str, fresh: Database, vaults: Sequence[str] = ()) -> int:
+def carry_notes(old: str, fresh: Database) -> int:
     """Carry over what `fresh` does not have and no file gives back. Returns how many notes that were.
 
-    Of vaults only these, and only while they are not there. An old search.db that is of another make or damaged gives
+    Of folders only: what a vault forgets is in its trash. An old search.db that is of another make, or damaged, gives
     what can be read of it: nothing, at worst.
     """
     carried = 0
-    with contextlib.suppress(apsw.Error, *DAMAGE), _reading(old) as connection:
+    with contextlib.suppress(*OF_ANOTHER_MAKE), _reading(old) as connection:
         for number, *named in fetch(connection, ORIGINS):
             origin = Origin(named[1], named[0], named[2], named[3])
             there = os.path.exists(origin.path)
-            if not kind_of(origin).keeps_missing and (there or origin.root not in vaults):
+            if not kind_of(origin).keeps_missing:
                 continue
             for note in _rows(connection, NOTES, {"vault": number}):
                 if there and os.path.lexists(os.path.join(origin.root, *str(note["path"]).split("/"))):
@@ -50,7 +51,7 @@ def carry_notes(old: str, fresh: Database, vaults: Sequence[str] = ()) -> int:
 
 
 @contextlib.contextmanager
-def _reading(path: str) -> Iterator[apsw.Connection]:
+def _reading(path: str) -> Generator[apsw.Connection]:
     connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         connection.set_busy_timeout(BUSY_MS)
@@ -84,9 +85,11 @@ def _carry(old: apsw.Connection, fresh: apsw.Connection, origin: Origin, note: d
 
 
 def _rows(connection: apsw.Connection, statement: str, values: dict[str, Any]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
     cursor = connection.execute(statement, values)
-    names = [column[0] for column in cursor.get_description()] if (rows := cursor.fetchall()) else []
-    return [dict(zip(names, row, strict=True)) for row in rows]
+    for row in cursor:
+        found.append(dict(zip((column[0] for column in cursor.get_description()), row, strict=True)))
+    return found
 
 
 def _put(connection: apsw.Connection, table: str, row: dict[str, Any]) -> int:

@@ -268,7 +268,7 @@ def connect(path: str, extension: str | None) -> FileConnection | None:
             connection.enable_load_extension(True)
             connection.load_extension(extension, "sqlite3_vec_init")
             connection.enable_load_extension(False)
-    except WRONG_FILE:
+    except (apsw.SQLError, *WRONG_FILE):  # SQLite calls a wrong number in the header an unsupported format
         connection.close()
         return None
     except BaseException:

@@ -13,7 +13,7 @@ from co_cli.index.connection import Database, fetch
 from co_cli.index.reader import COUNTS, IndexReader
 from co_cli.index.vectors import SpaceState, any_waiting, space_state, waiting_by_space
 from co_cli.record import Record
-from co_cli.sources.walking import folders_of, scan_origin, would_list
+from co_cli.sources.walking import entries_of, folders_of, path_of, scan_origin, would_list
 from co_cli.typed import whole
 from co_cli.values import SyncReport
 
@@ -174,6 +174,16 @@ class KnowledgeIndex(IndexReader):
             return None
         return sync_files(self.rows, scan, changes, self._limit, progress, hold, self.boundaries)
 
+    def files(self) -> list[str]:
+        """Every file that a sync would look at, by a walk now."""
+        listings = scan_origin(self.origin, self._exclude).listings
+        return sorted(path_of(folder, name) for folder, listing in listings.items() for name in entries_of(listing))
+
+    @property
+    def limit(self) -> int:
+        """How many bytes a note may have."""
+        return self._limit
+
     def folders(self) -> tuple[list[str], Excluded | None]:
         """Every folder that a sync looks into, as it stands in the file system, and what it leaves out."""
         return folders_of(self.origin, self._exclude)
@@ -228,9 +238,7 @@ class KnowledgeIndex(IndexReader):
                 except VaultError:
                     continue  # not there now, as on a drive that is not mounted: its notes are carried over
             reports.append(self.of(self.origin, fresh).sync(progress))
-            if os.path.exists(self.rows.database.path) and carry_notes(
-                self.rows.database.path, fresh, [origin.root for origin in self.beside if origin.tier]
-            ):
+            if os.path.exists(self.rows.database.path) and carry_notes(self.rows.database.path, fresh):
                 for origin in self.beside:
                     self.of(origin, fresh).embed(progress)
 

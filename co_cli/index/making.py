@@ -140,6 +140,8 @@ def carry_cache(old: str, fresh: str) -> None:
     try:
         connection.set_busy_timeout(BUSY_MS)
         connection.execute("attach :old as old", {"old": old})
+        if connection.execute("pragma old.quick_check(1)").get != "ok":
+            return  # a vector out of a damaged page would be wrong and look right
         connection.execute("begin")  # not immediate: that would wait for whoever writes to the old one
         try:
             for table in ("spaces", "embedding_cache"):
@@ -174,7 +176,7 @@ def is_ours(path: str, application: int) -> bool:
     try:
         connection.execute("select count(*) from sqlite_master").fetchall()
         return connection.pragma("application_id") == application
-    except WRONG_FILE:
+    except (apsw.SQLError, *WRONG_FILE):
         return False
     finally:
         connection.close()

@@ -20,7 +20,7 @@ from mcp.shared.exceptions import MCPError
 
 from co_cli import __version__
 from co_cli.errors import KnowledgeError, UnknownRefError
-from co_cli.logbook import logger
+from co_cli.logbook import in_log, logger
 from co_cli.mcp.prompts import instructions, offered, write_prompt
 from co_cli.mcp.resources import (
     MOST_VALUES,
@@ -92,7 +92,7 @@ class McpDoor:
             return failed(str(error))
         except Exception as error:
             log.exception("%s failed", name)
-            return failed(f"{name} failed unexpectedly ({_line(error)}); `co doctor` looks for what is wrong")
+            return failed(f"{name} failed unexpectedly ({_line(error)}){in_log()}; `co doctor` looks for what is wrong")
         return types.CallToolResult(
             content=[types.TextContent(text=result.text)], structured_content=harmless(result.data)
         )
@@ -198,7 +198,7 @@ class McpDoor:
             raise MCPError(code, str(error)) from None
         except Exception as error:
             log.exception("%s failed", function.__name__)
-            raise MCPError(types.INTERNAL_ERROR, f"failed unexpectedly ({_line(error)})") from None
+            raise MCPError(types.INTERNAL_ERROR, f"failed unexpectedly ({_line(error)}){in_log()}") from None
 
     async def _run(self, function: Callable[..., Answer], *arguments: object) -> Answer:
         """Run it in a thread that nobody abandons: what has begun to be written is written to its end."""

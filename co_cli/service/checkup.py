@@ -14,8 +14,8 @@ import apsw
 
 from co_cli.errors import IndexDamagedError, IndexUnavailableError, VaultError
 from co_cli.index.connection import OLDEST_SQLITE
-from co_cli.index.damage import set_aside_before
-from co_cli.index.integrity import damaged_words, drift, mend_vectors, vector_state
+from co_cli.index.damage import retire, set_aside_before
+from co_cli.index.integrity import damaged_words, drift, mend_vectors, mend_words, vector_state
 
 if TYPE_CHECKING:
     from co_cli.knowledge_base import KnowledgeBase
@@ -127,9 +127,12 @@ def _database(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
     damage = None if broken else damaged_words(kb.database)
     if broken or damage:
         problem = "; ".join(broken) or f"the word index does not fit the notes: {damage}"
-        if fix:
+        if fix and broken:
+            retire(kb.database, os.stat(kb.database.path).st_ino, apsw.CorruptError(problem))
+            kb.sync()
+        elif fix and not (mend_words(kb.database) and damaged_words(kb.database) is None):
             kb.rebuild()
-        yield Finding("index", "error", problem, "co rebuild", fix)
+        yield Finding("index", "error", problem, "co doctor --fix", fix)
     else:
         yield Finding(
             "index", "ok", f"{kb.database.path} is sound (notes: {counts.notes:,}, passages: {counts.passages:,})"
