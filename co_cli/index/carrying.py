@@ -23,8 +23,12 @@ from co_cli.sources.origin import Origin, kind_of
 
 ORIGINS = "select id, root, kind, name, only from vaults order by id"
 NOTES = "select * from docs where vault_id = :vault order by id"
-OF_NOTE = "select * from {table} where doc_id = :doc order by rowid"
-OF_NOTE_UNNUMBERED = "select * from {table} where doc_id = :doc"
+OF_NOTE = {
+    "passages": "select * from passages where doc_id = :doc order by id",
+    "names": "select * from names where doc_id = :doc",
+    "links": "select * from links where doc_id = :doc",
+    "supersessions": "select * from supersessions where doc_id = :doc",
+}
 OF_ANOTHER_MAKE = (apsw.SQLError, apsw.ConstraintError, apsw.CantOpenError, apsw.BusyError, *DAMAGE)
 
 
@@ -44,9 +48,12 @@ def carry_notes(old: str, fresh: Database) -> int:
             for note in _rows(connection, NOTES, {"vault": number}):
                 if there and os.path.lexists(os.path.join(origin.root, *str(note["path"]).split("/"))):
                     continue  # a sync has read it, or was told not to
-                missing = note["missing"] or (time.time() if there else None)
-                with fresh.writing() as writer:
-                    carried += _carry(connection, writer, origin, {**note, "missing": missing})
+                note["missing"] = note["missing"] or (time.time() if there else None)
+                rows = {
+                    table: _rows(connection, statement, {"doc": note["id"]}) for table, statement in OF_NOTE.items()
+                }
+                with fresh.writing() as writer:  # all is read: what is damaged in the old one is no fault of this
+                    carried += _put_note(writer, origin, note, rows)
     return carried
 
 
@@ -61,21 +68,23 @@ def _reading(path: str) -> Generator[apsw.Connection]:
         connection.close()
 
 
-def _carry(old: apsw.Connection, fresh: apsw.Connection, origin: Origin, note: dict[str, Any]) -> bool:
+def _put_note(
+    fresh: apsw.Connection, origin: Origin, note: dict[str, Any], rows: dict[str, list[dict[str, Any]]]
+) -> bool:
     vault = find_vault(fresh, origin)
     if vault < 0:
         fresh.execute(ADD_VAULT, origin._asdict())
         vault = fresh.last_insert_rowid()
-    path, was = str(note["path"]), note["id"]
+    path = str(note["path"])
     if fresh.execute(FIND_DOC, {"vault": vault, "path": path}).get is not None:
         return False
     doc = _put(fresh, "docs", {**note, "id": None, "vault_id": vault, "hash": ""})
     passages: list[int] = []
-    for row in _rows(old, OF_NOTE.format(table="passages"), {"doc": was}):
+    for row in rows.pop("passages"):
         passages.append(_put(fresh, "passages", {**row, "id": None, "doc_id": doc}))
         fresh.execute(PUT_WORDS, {**row, "id": passages[-1]})
-    for table in ("names", "links", "supersessions"):
-        for row in _rows(old, OF_NOTE_UNNUMBERED.format(table=table), {"doc": was}):
+    for table, found in rows.items():
+        for row in found:
             _put(fresh, table, {**row, "vault_id": vault, "doc_id": doc})
     fresh.execute(PUT_FILE, {"vault": vault, "path": path, "hash": "", "skipped": None, "problem": None})
     fresh.execute(PUT_UNLISTED, {"vault": vault, "path": path})

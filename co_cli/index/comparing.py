@@ -106,6 +106,7 @@ def compare(
         try:
             for done, batch in _batches(paths):
                 files: list[IndexedFile] = []
+                before = len(differing)
                 for path in batch:
                     try:
                         files.append(read_file(index.origin, path, index.limit, None))
@@ -126,19 +127,20 @@ def compare(
                     elif row[0] != file.hash or kept.get(file.path, ("", None))[0] != file.hash:
                         differing.append(Difference(file.path, "has another content than the index knows"))
                 there = [file for file in files if file.note is not None and file.path in kept]
+                told = {one.path for one in differing[before:]}
                 for path, what in _rows_that_differ(index.rows, VaultDatabase(scratch, index.origin), there):
                     if what == "passages" and by_model:
                         cut_elsewhere += 1
-                    elif not any(one.path == path for one in differing):
+                    elif path not in told:
                         differing.append(Difference(path, f"its {what} in the index are not those of the file"))
                 if progress:
                     progress(done, len(paths))
         finally:
             scratch.close()
-    gone = [path for path in {*known, *kept} if path not in set(paths)]
+    gone = {*known, *kept} - set(paths)
     keeps = kind_of(index.origin).keeps_missing
-    missing = [path for path in gone if keeps and kept.get(path, ("", None))[1] is not None]
-    for path in sorted(set(gone) - set(missing)):
+    missing = {path for path in gone if keeps and kept.get(path, ("", None))[1] is not None}
+    for path in sorted(gone - missing):
         differing.append(Difference(path, "is in the index, but there is no such file"))
     with index.rows.reading() as (connection, vault):
         notes, passages, real_notes, real_passages = connection.execute(COUNTS, {"vault": vault}).get or (0, 0, 0, 0)

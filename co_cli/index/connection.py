@@ -177,8 +177,10 @@ class Reading:
             return
         self.connection.close()
         if isinstance(failure, DAMAGE):
-            from co_cli.index.damage import retire
+            from co_cli.index.damage import is_of_sqlite, retire
 
+            if not is_of_sqlite(failure):
+                return  # somebody's text who is called in between, as an embedder is
             raise retire(self.database, self.connection.inode, failure) from failure
         if isinstance(failure, (apsw.BusyError, *NO_PLACE)) and (error is None or isinstance(error, apsw.Error)):
             raise clear(path, failure) from failure

@@ -19,6 +19,8 @@ CHECK_WORDS = "insert into docs_fts (docs_fts, rank) values ('integrity-check', 
 
 UNLIKELY = (apsw.Error, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, MemoryError)
 """What reading rows raises that hold anything at all."""
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+READERS_OF_ROWS = tuple(os.path.join(PACKAGE, folder) for folder in ("index", "activity", "service"))
 
 
 def retire(database: Database, inode: int, failure: BaseException) -> IndexDamagedError:
@@ -31,6 +33,16 @@ def retire(database: Database, inode: int, failure: BaseException) -> IndexDamag
         return IndexDamagedError(f"{path} is damaged ({why}) and cannot be set aside: {error}")
     where = f"it is kept as {kept}" if kept else "it was set aside"
     return IndexDamagedError(f"{path} was damaged ({why}): {where}, and the next try makes a new one")
+
+
+def is_of_sqlite(failure: BaseException) -> bool:
+    """A text that is none may be somebody else's. Those who read rows decode nothing themselves: there it was apsw."""
+    if not isinstance(failure, UnicodeDecodeError):
+        return True
+    step = failure.__traceback__
+    while step is not None and step.tb_next is not None:
+        step = step.tb_next
+    return step is not None and step.tb_frame.f_code.co_filename.startswith(READERS_OF_ROWS)
 
 
 def damage_behind(database: Database, failure: Exception) -> IndexDamagedError | None:

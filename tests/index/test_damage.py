@@ -201,3 +201,13 @@ def spoil_table(path: Path, table: str) -> None:
     with path.open("r+b") as stream:
         stream.seek((page - 1) * 4096)
         stream.write(b"\xff" * 4096)
+
+
+def test_somebody_elses_broken_text_is_no_damage(sound: Path, vault: Vault, data_dir: Path) -> None:
+    shutil.copytree(sound, data_dir)
+
+    with KnowledgeBase.open(vault.root, data_dir) as kb:
+        with pytest.raises(UnicodeDecodeError), kb.database.reading():
+            b"\xff".decode()  # as whoever is called in a transaction may
+        assert kb.search("oaks").backend == "hybrid"
+    assert aside(data_dir) == []
