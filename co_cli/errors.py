@@ -67,6 +67,10 @@ class IndexUnavailableError(KnowledgeError):
     exit_code = 3
 
 
+class IndexDamagedError(IndexUnavailableError):
+    """search.db was found damaged. It was set aside, unless something was in the way: the next try makes a new one."""
+
+
 class ActivityUnavailableError(KnowledgeError):
     """activity.db cannot be opened, or is newer than this program. Search and saving go on without it."""
 

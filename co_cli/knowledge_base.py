@@ -10,7 +10,7 @@ import os
 import time
 
 from co_cli.embedding.embedders import Embedders
-from co_cli.errors import IndexUnavailableError, InvalidInputError, VaultError
+from co_cli.errors import IndexDamagedError, IndexUnavailableError, InvalidInputError, SettingsError, VaultError
 from co_cli.index.connection import Database, vector_extension
 from co_cli.index.knowledge_index import KnowledgeIndex
 from co_cli.service.asking import read_asked, read_filters
@@ -47,12 +47,13 @@ if TYPE_CHECKING:
     from co_cli.notes.store import NoteStore
     from co_cli.retrieval.fuse import Weights
     from co_cli.retrieval.reranker import Reranker
+    from co_cli.service import checkup
     from co_cli.service.asking import Asked
-    from co_cli.service.checkup import Finding
     from co_cli.service.explaining import Explanation
     from co_cli.service.importing import Imported
     from co_cli.service.loading import Loader
     from co_cli.service.origins import Origins, SourceReceipt
+    from co_cli.service.searching import Finding
     from co_cli.service.skills import Skills
     from co_cli.service.web_pages import PageReceipt, WebPages
     from co_cli.sources.fetching import Fetcher
@@ -77,6 +78,8 @@ class KnowledgeBase:
             settings.max_note_bytes,
             self.embedders,
         )
+        self.trouble_beside: str | None = None
+        """Why it is not known what stands beside the vault: the list of it cannot be read."""
         self.look_beside()
         self._skills: Skills | None = None
         self.index.told = self._tell
@@ -166,6 +169,10 @@ class KnowledgeBase:
                 problem = f"only the vault itself is known as it was then, not {others}"
         if problem:
             found = found._replace(degraded=[*found.degraded, problem])
+        if self.trouble_beside:
+            told = f"only the vault was searched: {self.trouble_beside}"
+            state = "inconclusive" if found.state == "absent" else found.state
+            found = found._replace(degraded=[*found.degraded, told], state=state)
         return self._tracked(found, track)
 
     def _found(self, query: str, asked: Asked, reranker: Reranker | None, started: float) -> SearchResult:
@@ -175,16 +182,34 @@ class KnowledgeBase:
         if backend != "grep" and reason is None:
             try:
                 embedders = self.embedders if backend == "hybrid" else None
+                way = (query, filters, limit, weights, profile, reranker)
                 with self.index.snapshot():  # everything one search reads is of one moment
-                    finding = search_index(self.index, embedders, query, filters, limit, weights, profile, reranker)
-                return answer(query, finding, started)
+                    finding = search_index(self.index, embedders, *way)
+                if finding.drift and self._mended(finding):
+                    with self.index.snapshot():
+                        finding = search_index(self.index, embedders, *way)
+                if not self.database.set_aside or self.index.counts().synced_at is not None:
+                    return answer(query, finding, started)
+                reason = IndexUnavailableError(f"{self.database.path} is being made anew: `co sync` does it now")
             except IndexUnavailableError as error:
                 reason = error
+            except Exception as error:
+                from co_cli.index.damage import damage_behind  # for the day when it happens
+
+                reason = damage_behind(self.database, error)
+                if reason is None:
+                    raise
         origins = (self.index.origin, *self.index.beside)
         found = search_files(
             origins, query, filters, limit, self.settings.exclude, self.settings.max_note_bytes, reason
         )
         return answer(query, found, started)
+
+    def _mended(self, finding: Finding) -> bool:
+        """A search tripped over rows that lack their words or vectors: they are made again."""
+        from co_cli.service.mending import mend
+
+        return mend(self, finding)
 
     def _filters(self, *said: Any, **named: Any) -> Filters:
         return read_filters(self.index.beside, *said, **named)
@@ -346,7 +371,11 @@ class KnowledgeBase:
         draft = Draft(content, source, title, tags, category, provenance, fields)
         self._require_fitting(draft.content)
         gone = [self._own_note(ref, "superseded") for ref in superseded]
-        return save(self.store, self._working_index(), draft, self.settings.duplicate_threshold, on_related, gone)
+        threshold = self.settings.duplicate_threshold
+        try:
+            return save(self.store, self._working_index(), draft, threshold, on_related, gone)
+        except IndexDamagedError:  # met while looking for twins, before anything was written; a new one takes its place
+            return save(self.store, self._working_index(), draft, threshold, on_related, gone)
 
     def _require_fitting(self, content: str) -> None:
         size, limit = len(content.encode()), self.settings.max_note_bytes
@@ -662,7 +691,7 @@ class KnowledgeBase:
         Skills are many, and have a search of their own.
         """
         beside: list[Origin] = []
-        self.index.tiers = None
+        self.index.tiers = self.trouble_beside = None
         if self.settings.team_vault or self.settings.origins["vault"] == "project":  # else there is no other vault
             from co_cli.service.tiers import tiers_beside
 
@@ -670,8 +699,11 @@ class KnowledgeBase:
         if os.path.exists(os.path.join(self.settings.data_dir, REGISTRY)):
             from co_cli.sources.registry import origins_beside
 
-            added = origins_beside(self.settings.data_dir, self.root)
-            beside = [*beside, *(origin for origin in added if origin.kind != "skill")]
+            try:
+                added = origins_beside(self.settings.data_dir, self.root)
+                beside = [*beside, *(origin for origin in added if origin.kind != "skill")]
+            except SettingsError as error:  # a line that somebody mistyped must not stop everything
+                self.trouble_beside = str(error)
         self.index.beside = beside
 
     # -- the state of things ----------------------------------------------------------------------------------------
@@ -682,7 +714,7 @@ class KnowledgeBase:
 
         return status_of(self)
 
-    def doctor(self, fix: bool = False) -> list[Finding]:
+    def doctor(self, fix: bool = False) -> list[checkup.Finding]:
         """Check everything that can be checked; with `fix`, apply the cures that cannot do harm."""
         from co_cli.service.checkup import examine
 
@@ -695,6 +727,7 @@ class KnowledgeBase:
             from co_cli.activity import Activity
 
             self._activity = Activity.of(self.settings, self.root, self.door, self.brief)
+            self._activity.told = self.database.told
         return self._activity
 
     def _tell(self, index: KnowledgeIndex, report: SyncReport, saved: bool) -> None:

@@ -13,6 +13,22 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+
+class ThisProcess:
+    """What a door of ours knows of the process that it began, for whoever writes the log. Nothing is opened for it."""
+
+    command: str | None = None
+    """None: somebody else's program, which uses the library."""
+    vault: str | None = None
+    data_dir: str | None = None
+    """As the options name them."""
+    verbose = False
+    chatty = False
+    """Does somebody want to hear of more than trouble?"""
+
+
+this_process = ThisProcess()
+
 PROJECT_FOLDER = ".co-cli"
 SETTINGS_FILE = "settings.toml"
 TEMPORARY = ".co-tmp-"

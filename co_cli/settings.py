@@ -177,6 +177,15 @@ SETTINGS: tuple[Setting, ...] = (
         project_choices=("off",),
     ),
     Setting(
+        "log_level",
+        "CO_LOG_LEVEL",
+        "choice",
+        "warning",
+        "what co.log in the data folder is told: error, warning, info (each command), debug, or off",
+        choices=("off", "error", "warning", "info", "debug"),
+        project_may=False,
+    ),
+    Setting(
         "learn",
         "CO_LEARN",
         "choice",
@@ -264,6 +273,7 @@ class Settings(Record):
     chat_history: Literal["on", "off"]
     query_log: Literal["on", "off", "no-text"]
     count_use: Literal["on", "off"]
+    log_level: Literal["off", "error", "warning", "info", "debug"]
     learn: Literal["on", "off", "ask"]
     web_allow: tuple[str, ...]
     web_max_bytes: int

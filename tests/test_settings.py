@@ -81,6 +81,7 @@ VALUES = {
     "chat_history": ("off", "off"),
     "query_log": ("no-text", "no-text"),
     "count_use": ("off", "off"),
+    "log_level": ("info", "info"),
     "learn": ("off", "off"),
     "web_allow": ("wiki.example.org, 10.1.0.0/16", ("wiki.example.org", "10.1.0.0/16")),
     "web_max_bytes": ("5000", 5000),

@@ -48,6 +48,8 @@ class Activity:
         """Events that could not be written down."""
         self.problem: str | None = None
         """Why, the last time."""
+        self.told: Callable[[str], None] | None = None
+        """Hears it once when a damaged activity.db was set aside."""
         self._clock = clock
         self._spooled: list[Searched | Opened] = []
         self._indexed: list[Indexed] = []
@@ -67,6 +69,7 @@ class Activity:
             from co_cli.activity.database import ActivityDatabase
 
             self._database = ActivityDatabase(self.data_dir)
+            self._database.told = self.told
         return self._database
 
     def __enter__(self) -> Self:

@@ -16,7 +16,7 @@ import apsw
 from co_cli.activity import Activity
 from co_cli.activity.folding import fold_spool
 from co_cli.activity.writing import Event, write_events
-from co_cli.errors import KnowledgeError
+from co_cli.errors import IndexDamagedError, KnowledgeError
 
 MOST_WAITING = 10_000
 REST_SECONDS = 0.5
@@ -27,12 +27,19 @@ PATIENCE = 10.0
 def write_now(activity: Activity, events: list[Event]) -> None:
     """Fold in what was spooled, then write these. What fails is dropped and counted."""
     try:
-        fold_spool(activity.database, activity.data_dir)
-        if events:
-            with activity.database.writing() as connection:
-                write_events(connection, events)
+        try:
+            _write(activity, events)
+        except IndexDamagedError:
+            _write(activity, events)  # it was set aside: a new one is begun
     except (KnowledgeError, apsw.Error, OSError) as error:
         activity.drop(len(events), error)
+
+
+def _write(activity: Activity, events: list[Event]) -> None:
+    fold_spool(activity.database, activity.data_dir)
+    if events:
+        with activity.database.writing() as connection:
+            write_events(connection, events)
 
 
 class BackgroundWriter:

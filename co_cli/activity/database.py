@@ -12,9 +12,9 @@ from collections.abc import Generator
 
 import apsw
 
-from co_cli.errors import ActivityUnavailableError, IndexUnavailableError
+from co_cli.errors import ActivityUnavailableError, IndexDamagedError, IndexUnavailableError
 from co_cli.index.connection import BUSY_MS, NO_PLACE, WRONG_FILE, Database, FileConnection
-from co_cli.index.making import set_aside
+from co_cli.index.making import is_ours, put_aside
 from co_cli.notes.files import locked, make_folders
 
 FILE_NAME = "activity.db"
@@ -48,8 +48,8 @@ class ActivityDatabase(Database):
             with locked(f"{self.path}.lock"):  # eight that make it at once would fail each other
                 connection = _connect(self.path)
                 if connection is None:
-                    if not _is_ours(self.path):
-                        self.set_aside = set_aside(self.path) or self.set_aside
+                    if not is_ours(self.path, APPLICATION, or_empty=True):
+                        put_aside(self, "is damaged, or not an activity.db of ours")
                     migrate(self.path)
                     connection = _connect(self.path)
         if connection is None:
@@ -110,31 +110,13 @@ def _connect(path: str) -> FileConnection | None:
         connection.pragma("cache_size", -CACHE_KB)
         connection.pragma("mmap_size", MMAP_BYTES)
         connection.inode = state.st_ino
-    except WRONG_FILE:
+    except (apsw.SQLError, *WRONG_FILE):
         connection.close()
         return None
     except BaseException:
         connection.close()
         raise
     return connection
-
-
-def _is_ours(path: str) -> bool:
-    """A healthy database of this program, of whatever version; or no file at all, or one without any table.
-
-    Whoever is killed while it is made leaves such a file, and it is worth nothing to anybody.
-    """
-    if not os.path.exists(path):
-        return True
-    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
-    try:
-        if not connection.execute("select count(*) from sqlite_master").get:
-            return True
-        return connection.pragma("application_id") == APPLICATION
-    except WRONG_FILE:
-        return False
-    finally:
-        connection.close()
 
 
 @contextlib.contextmanager
@@ -146,6 +128,10 @@ def _clear(path: str) -> Generator[None]:
         raise ActivityUnavailableError(f"{path} was locked by another program for {BUSY_MS // 1000} s") from error
     except (*NO_PLACE, *WRONG_FILE) as error:
         raise ActivityUnavailableError(f"{path} cannot be opened ({error}): check the data folder") from error
+    except apsw.SQLError as error:  # of a migration: somebody changed the tables
+        raise ActivityUnavailableError(
+            f"{path} cannot be brought to this version ({error}): move it away, and a new one is begun"
+        ) from error
 
 
 @contextlib.contextmanager
@@ -153,6 +139,8 @@ def available(path: str) -> Generator[None]:
     """Errors of a transaction as those of this file: nobody should rebuild search.db for them."""
     try:
         yield
+    except IndexDamagedError as error:
+        raise ActivityUnavailableError(f"{error}; `co restore-backup` brings back what was backed up") from error
     except IndexUnavailableError as error:
         raise ActivityUnavailableError(
             f"{path} cannot be used ({error.__cause__ or error}): move it away, and a new one is begun"

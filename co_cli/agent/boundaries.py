@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import os
 from collections.abc import Sequence
 
@@ -21,6 +20,7 @@ from pydantic_ai.models import Model
 from pydantic_ai.usage import UsageLimits
 
 from co_cli.embedding.own_loop import OwnLoop
+from co_cli.logbook import logger
 from co_cli.notes.note import Note
 from co_cli.notes.store import content_hash
 from co_cli.sources.cutting import LONGEST
@@ -47,7 +47,7 @@ INSTRUCTIONS = (
     f"code blocks whole. {GUIDE}"
 )
 
-log = logging.getLogger("co_cli")
+log = logger("boundaries")
 
 
 class Section(BaseModel):

@@ -35,10 +35,11 @@ from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, RunCont
 
 from co_cli.agent import Knowledge
 from co_cli.agent.injection import KEY
-from co_cli.chat.models import full_name, load_model, problem_of
+from co_cli.chat.models import full_name, is_unexpected, load_model, problem_of
 from co_cli.chat.turn import Beside, CallBegan, CallEnded, Event, Injected, TextCame, Thinking, ToolCall, Turn
 from co_cli.errors import KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.logbook import in_log, logger
 
 INSTRUCTIONS = """\
 You talk with a person in their terminal. Answer in Markdown, briefly: say what was asked for, and no more.
@@ -103,6 +104,9 @@ class Conversation:
                 task.uncancel()
         except Exception as error:  # whatever it is: the chat goes on, and the person is told
             turn.problem = problem_of(error, self._model_name, begun=bool(spoken))
+            if is_unexpected(error):
+                logger("chat").error("a question failed", exc_info=error)
+                turn.problem += in_log()
         if turn.stopped or turn.problem:
             turn.answer = "".join(spoken)
             self._interrupt(turn, show)

@@ -108,6 +108,13 @@ def problem_of(error: Exception, name: str, begun: bool = False) -> str:
     return f"{name}: {type(error).__name__}: {_one_line(str(error))}"
 
 
+def is_unexpected(error: Exception) -> bool:
+    """Is it neither a mistake with a cure nor the model's or its service's doing?"""
+    from pydantic_ai.exceptions import ModelAPIError, UnexpectedModelBehavior, UsageLimitExceeded
+
+    return not isinstance(error, (KnowledgeError, ModelAPIError, UnexpectedModelBehavior, UsageLimitExceeded))
+
+
 def _refused(error: Any, provider: str, model: str) -> str:
     said = _said(error.body)
     match error.status_code:

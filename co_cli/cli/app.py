@@ -8,9 +8,11 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import time
 
 from co_cli.cli.terminal import printable
 from co_cli.errors import KnowledgeError
+from co_cli.places import this_process
 from co_cli.record import Record
 
 TYPE_CHECKING = False
@@ -60,6 +62,9 @@ COMMANDS = {
     "reembed": Command("index", "make the vectors anew, as a new model needs", "Look after"),
     "status": Command("index", "show what is there, in numbers", "Look after"),
     "doctor": Command("index", "check everything and name a cure for each finding", "Look after"),
+    "verify": Command("verify", "prove that the index holds what the files say", "Look after"),
+    "backup": Command("backup", "copy activity.db, which no file brings back", "Look after"),
+    "restore-backup": Command("backup", "bring a copy of activity.db back", "Look after"),
     "review": Command("review", "find what went stale, and decide about each with a key", "Look after"),
     "consolidate": Command("consolidate", "let a model propose merges of memories, as diffs", "Look after"),
     "context": Command("context", "show what an agent is given before its first turn", "Talk"),
@@ -100,7 +105,7 @@ def main(arguments: Sequence[str] | None = None, last: bool = False) -> int:
         return 0
     except OSError as error:
         if error.filename is not None:
-            raise
+            return _complain(_crashed(error), 3)
         sys.stdout = None  # type: ignore[assignment]  # it cannot be flushed at the end either
         return _complain(f"the output cannot be written: {error.strerror}", 3)
     except KeyboardInterrupt:
@@ -108,6 +113,10 @@ def main(arguments: Sequence[str] | None = None, last: bool = False) -> int:
 
         discard_unfinished()
         return _complain("stopped; what was done so far is kept", 130)
+    except Exception as error:
+        return _complain(_crashed(error), 3)
+    finally:
+        this_process.command = None
 
 
 def _run(arguments: list[str], last: bool = False) -> int:
@@ -129,6 +138,9 @@ def _run(arguments: list[str], last: bool = False) -> int:
         return _run([*arguments[place + 1 :][:1], "--help"])
     if name not in COMMANDS:
         return _complain(_unknown_command(name), 2)
+    started = time.perf_counter()
+    this_process.command, this_process.verbose, this_process.chatty = name, False, False
+    this_process.vault = this_process.data_dir = None
     rest = [*arguments[:place], *arguments[place + 1 :]]
     quick = name in PLAIN and rest and not any(argument.startswith("-") for argument in rest)
     if quick:
@@ -144,12 +156,30 @@ def _run(arguments: list[str], last: bool = False) -> int:
         parser = make_parser(name, module)
         plain = name == "completion" or "--" in rest  # argparse cannot mix options and words then
         options = parser.parse_args(rest) if plain else parser.parse_intermixed_args(rest)
+    this_process.vault, this_process.data_dir, this_process.verbose = options.vault, options.data_dir, options.verbose
+    this_process.chatty = this_process.verbose
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - somebody closed it, and wants no output
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a note may hold what the terminal cannot show
     code: int = options.run(options)
     sys.stdout.flush()
+    if this_process.chatty:
+        _ended(name, code, started)
     return code
+
+
+def _crashed(error: Exception) -> str:
+    from co_cli.logbook import crashed  # slow to import, and hardly ever needed
+
+    return crashed(error)
+
+
+def _ended(name: str, code: int, started: float) -> None:
+    from co_cli.logbook import logger
+
+    took = round((time.perf_counter() - started) * 1000, 1)
+    fields = {"code": code, "ms": took}
+    logger("cli").info("co %s ended with %d after %s ms", name, code, took, extra={"fields": fields})
 
 
 def _import(name: str) -> Any:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from co_cli.cli.terminal import ProgressBar
+from co_cli.cli.terminal import ProgressBar, printable
 from co_cli.errors import IndexUnavailableError, InvalidInputError, UnknownRefError
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.places import this_process
 from co_cli.settings import load_settings
 from co_cli.values import SyncReport
 
@@ -25,7 +26,23 @@ def open_knowledge_base(options: Any, door: str = "cli") -> KnowledgeBase:
     """A command ends soon; another door stays, and writes down what happens as it goes."""
     kb = KnowledgeBase.open(settings=load_settings({"vault": options.vault, "data_dir": options.data_dir}))
     kb.door, kb.brief = door, door == "cli"
+    kb.database.told = _say if door == "cli" else None  # a server has its log for it
+    this_process.chatty = this_process.verbose or kb.settings.log_level in ("info", "debug")
+    if this_process.chatty:
+        mention("vault %s, index %s", kb.root, kb.database.path)
     return kb
+
+
+def _say(text: str) -> None:
+    """What a person should know once, beside the answer."""
+    print(f"co: {printable(text)}", file=sys.stderr)
+
+
+def mention(text: str, *values: object) -> None:
+    """For the log and for `--verbose`: nothing that was asked or written. Ask first whether anybody hears it."""
+    from co_cli.logbook import logger
+
+    logger("cli").info(text, *values)
 
 
 def sync_first(kb: KnowledgeBase, backend: str | None = None) -> SyncReport | None:
@@ -35,6 +52,8 @@ def sync_first(kb: KnowledgeBase, backend: str | None = None) -> SyncReport | No
     bar = ProgressBar("indexing")
     try:
         report = kb.sync(bar, seconds=SLOW_SECONDS)
+        if this_process.chatty:
+            mention("synced: %d files changed, %d as they were", report.touched, report.unchanged)
     except IndexUnavailableError:
         return None  # the search that follows meets the same error, answers from the files and says so
     finally:

@@ -37,10 +37,11 @@ def make_parser(name: str, module: Any = None) -> Parser:
         formatter_class=_formatter,
         allow_abbrev=False,
     )
-    getattr(module, f"add_{name}")(parser)
+    getattr(module, f"add_{name.replace('-', '_')}")(parser)
     everywhere = parser.add_argument_group("everywhere")
     _add_places(everywhere)
     everywhere.add_argument("--json", action="store_true", help="print JSON, for programs")
+    everywhere.add_argument("--verbose", action="store_true", help="tell on standard error what happens")
     return parser
 
 

@@ -9,6 +9,7 @@ from co_cli.cli.opening import (
     add_filters,
     add_moment,
     filters_of,
+    mention,
     moment_of,
     open_knowledge_base,
     print_json,
@@ -17,6 +18,7 @@ from co_cli.cli.opening import (
 from co_cli.cli.terminal import Screen, age, count_of
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.places import this_process
 from co_cli.retrieval.profiles import PROFILES, weights_of
 from co_cli.values import Hit, SearchResult, worth_showing
 
@@ -89,7 +91,7 @@ class PlainQuery:
     """The options of a query that names none: what argparse would say, without importing it."""
 
     vault = data_dir = source = tag = category = since = until = as_of = where = backend = profile = weights = None
-    any_tag = outdated = no_sync = json = explain = False
+    any_tag = outdated = no_sync = json = explain = verbose = False
     limit = 10
     last = False
     """Does the process end with this query?"""
@@ -153,6 +155,9 @@ def _answer(options: Options, sources: list[str] | None, whole: bool) -> int:
             if options.explain:
                 _say_if_learned(kb, ranking_of(options))
         sys.stdout.flush()
+        if this_process.chatty:
+            told = (found.backend, found.state, len(found.hits), found.searched.notes, found.took_ms)
+            mention("searched by %s: %s, %d hits of %d notes, %s ms", *told)
         kb.track(found)  # once the answer is out: nobody waits for it
         if isinstance(options, PlainQuery) and options.last:
             kb.database.leave()

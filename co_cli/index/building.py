@@ -6,7 +6,6 @@ when it is complete. An embedder that fails stops only its own space.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
 
@@ -17,11 +16,12 @@ from co_cli.errors import SettingsError
 from co_cli.index.meaning import Embedded, begin_space, embed_waiting, swap_space
 from co_cli.index.vault_database import VaultDatabase
 from co_cli.index.vectors import SpaceState, StoredSpace
+from co_cli.logbook import logger
 
 REST_SECONDS = 30.0
 """After a failure an embedder is left alone for so long: a save must not wait for a server that is down each time."""
 
-log = logging.getLogger("co_cli")
+log = logger("embedding")
 _warned: set[str] = set()
 _failed_at: dict[str, tuple[float, str]] = {}
 

@@ -39,6 +39,8 @@ MMAP_BYTES = 1 << 30
 
 MOST_IDLE = 8
 WRONG_FILE = (apsw.NotADBError, apsw.CorruptError)
+DAMAGE = (*WRONG_FILE, UnicodeDecodeError)
+"""What a read of a damaged file raises: SQLite does not look whether a text is one, and we only write such that are."""
 NO_PLACE = (apsw.CantOpenError, apsw.PermissionsError, apsw.ReadOnlyError, apsw.IOError, apsw.FullError, OSError)
 HAS_VEC0 = "select 1 from sqlite_master where sql like 'create virtual table % using vec0%' limit 1"
 
@@ -65,6 +67,8 @@ class Database:
         self.path, self.extension = path, extension
         self.set_aside: str | None = None
         """Where a file that was not usable went, if one was found."""
+        self.told: Callable[[str], None] | None = None
+        """Hears it once, in words, when that happens; None: the log does."""
         self.writer = RLock()
         self._idle: list[FileConnection] = []
         self._pool = allocate_lock()
@@ -106,7 +110,7 @@ class Database:
 
     def borrow(self) -> FileConnection:
         """An idle connection, or a new one; none of them if the file was deleted or swapped meanwhile."""
-        inode = _inode(self.path)
+        inode = inode_of(self.path)
         with self._pool:
             if inode != self._inode or not inode:
                 stale, self._idle = self._idle, []
@@ -178,8 +182,12 @@ class Reading:
             self.database.give_back(self.connection)
             return
         self.connection.close()
-        if isinstance(failure, WRONG_FILE):
-            raise IndexUnavailableError(f"{path} is damaged ({failure}): `co rebuild` makes it anew") from failure
+        if isinstance(failure, DAMAGE):
+            from co_cli.index.damage import is_of_sqlite, retire
+
+            if not is_of_sqlite(failure):
+                return  # somebody's text who is called in between, as an embedder is
+            raise retire(self.database, self.connection.inode, failure) from failure
         if isinstance(failure, (apsw.BusyError, *NO_PLACE)) and (error is None or isinstance(error, apsw.Error)):
             raise clear(path, failure) from failure
         if error is None:
@@ -247,7 +255,7 @@ def fetch(connection: apsw.Connection, statement: str, values: dict[str, Any] | 
 
 def connect(path: str, extension: str | None) -> FileConnection | None:
     """A connection, or None if the file is missing, empty, not a database, of another version, or swapped meanwhile."""
-    inode = _inode(path)
+    inode = inode_of(path)
     try:
         connection = FileConnection(path, flags=apsw.SQLITE_OPEN_READWRITE)
     except apsw.CantOpenError:
@@ -258,7 +266,7 @@ def connect(path: str, extension: str | None) -> FileConnection | None:
         connection.set_busy_timeout(BUSY_MS)
         known = connection.pragma("user_version"), connection.pragma("application_id")
         # a swap removes the file before its log: if it is still the same now, the log that was opened is its own
-        if known != (SCHEMA_VERSION, APPLICATION) or _inode(path) != inode:
+        if known != (SCHEMA_VERSION, APPLICATION) or inode_of(path) != inode:
             connection.close()
             return None
         if extension is None and connection.execute(HAS_VEC0).get is not None:
@@ -270,7 +278,7 @@ def connect(path: str, extension: str | None) -> FileConnection | None:
             connection.enable_load_extension(True)
             connection.load_extension(extension, "sqlite3_vec_init")
             connection.enable_load_extension(False)
-    except WRONG_FILE:
+    except (apsw.SQLError, *WRONG_FILE):  # SQLite calls a wrong number in the header an unsupported format
         connection.close()
         return None
     except BaseException:
@@ -303,7 +311,7 @@ def _fold(*texts: apsw.SQLiteValue) -> apsw.SQLiteValue:
     return fold(texts[0]) if isinstance(texts[0], str) else texts[0]
 
 
-def _inode(path: str) -> int:
+def inode_of(path: str) -> int:
     """0 if there is no such file, or no way to it."""
     try:
         return os.stat(path).st_ino

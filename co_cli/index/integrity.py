@@ -10,15 +10,15 @@ import apsw
 
 from co_cli.index.cache import look_up, text_hash
 from co_cli.index.connection import Database, fetch
+from co_cli.index.damage import CHECK_WORDS
 from co_cli.index.knowledge_index import KnowledgeIndex
 from co_cli.index.meaning import embedding_text
 from co_cli.index.vault_database import VaultDatabase
-from co_cli.index.vectors import DROP, WAIT, part_of, spaces_of, table_of, touch_vectors
+from co_cli.index.vectors import DROP, WAIT, ids_text, part_of, spaces_of, table_of, touch_vectors
 from co_cli.notes.store import content_hash
 from co_cli.regular import open_regular
 from co_cli.values import SOURCES
 
-# with rank 1 FTS5 compares its index with the content table; without, drift passes unseen
 PASSAGES = """
 select passages.id, docs.source from passages join docs on docs.id = passages.doc_id where docs.vault_id = :vault
 """
@@ -26,7 +26,19 @@ WAITS = "select space_id, passage_id from waiting where vault_id = :vault"
 ROWIDS = "select rowid from {table} where part = :part"
 TEXT_OF = "select title, heading, body, tags, aliases, context from passages where id = :id"
 LARGEST = 100_000_000
-CHECK_WORDS = "insert into docs_fts (docs_fts, rank) values ('integrity-check', 1)"
+REAL_COUNTS = """
+select (select count(*) from passages), (select coalesce(sum(passages), 0) from vaults),
+    (select coalesce(sum(passages), 0) from docs)
+"""
+REBUILD_WORDS = "insert into docs_fts (docs_fts) values ('rebuild')"
+EXPECTED = """
+select passages.id from json_each(:ids) as wanted
+cross join passages on passages.id = wanted.value cross join docs on docs.id = passages.doc_id
+cross join vaults on vaults.id = docs.vault_id
+where vaults.space_id = :space and not exists (
+    select 1 from waiting where vault_id = vaults.id and space_id = :space and passage_id = passages.id
+)
+"""
 
 
 def damaged_words(database: Database) -> str | None:
@@ -37,6 +49,15 @@ def damaged_words(database: Database) -> str | None:
         except (apsw.SQLError, apsw.CorruptError) as error:
             return str(error)
     return None
+
+
+def mend_words(database: Database) -> bool:
+    """Make the word index anew from the passages. False if it is the passages that are not all there."""
+    with database.writing() as connection:
+        counts = connection.execute(REAL_COUNTS).get
+        if len(set(counts)) == 1:
+            connection.execute(REBUILD_WORDS)
+        return len(set(counts)) == 1
 
 
 def drift(index: KnowledgeIndex, root: str, missing: Sequence[str] = ()) -> list[str]:
@@ -86,6 +107,12 @@ def vector_state(database: VaultDatabase) -> VectorState:
                 lacking = [row for row in passages if row not in right and (space, row) not in waits]
                 missing += [(space, row) for row in lacking if not _known_as_empty(connection, space, row)]
     return VectorState(missing, misplaced)
+
+
+def any_lost(connection: apsw.Connection, space_id: int, passage_ids: Sequence[int]) -> bool:
+    """Does one of these, which have no vector in this space, neither wait for one nor do without?"""
+    rows = fetch(connection, EXPECTED, {"ids": ids_text(passage_ids), "space": space_id})
+    return any(not _known_as_empty(connection, space_id, passage) for (passage,) in rows)
 
 
 def mend_vectors(database: VaultDatabase) -> None:

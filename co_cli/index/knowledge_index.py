@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 import time
 
-from co_cli.errors import IndexUnavailableError, VaultError, empty_vault
+from co_cli.errors import IndexDamagedError, IndexUnavailableError, VaultError, empty_vault
 from co_cli.index.connection import Database, fetch
 from co_cli.index.reader import COUNTS, IndexReader
 from co_cli.index.vectors import SpaceState, any_waiting, space_state, waiting_by_space
 from co_cli.record import Record
 from co_cli.sources.origin import VAULT
-from co_cli.sources.walking import folders_of, scan_origin, would_list
+from co_cli.sources.walking import entries_of, folders_of, path_of, scan_origin, would_list
 from co_cli.typed import whole
 from co_cli.values import SyncReport
 
@@ -122,8 +122,22 @@ class KnowledgeIndex(IndexReader):
         """Make the index agree with the files, then embed what waits. Costs one walk when nothing changed.
 
         `seconds` bounds the time spent on building a space that is slow to embed; the next sync goes on with it.
-        `hold` names files that are not read now, because somebody is writing them.
+        `hold` names files that are not read now, because somebody is writing them. A search.db that turns out to be
+        damaged is set aside, and a new one is filled.
         """
+        try:
+            return self._sync(progress, seconds, hold)
+        except Exception as error:
+            if not self._was_damaged(error):
+                raise
+        return self._sync(progress, seconds, hold)
+
+    def _was_damaged(self, error: Exception) -> bool:
+        from co_cli.index.damage import damage_behind  # for the day when it happens
+
+        return damage_behind(self.rows.database, error) is not None
+
+    def _sync(self, progress: Progress | None, seconds: float | None, hold: Hold | None) -> SyncReport:
         started = time.time()
         with self.rows.reading() as (connection, vault):
             stored: dict[str, bytes] = dict(connection.execute(LISTINGS, {"vault": vault}))
@@ -173,6 +187,16 @@ class KnowledgeIndex(IndexReader):
             return None
         return sync_files(self.rows, scan, changes, self._limit, progress, hold, self.boundaries)
 
+    def files(self) -> list[str]:
+        """Every file that a sync would look at, by a walk now."""
+        listings = scan_origin(self.origin, self._exclude).listings
+        return sorted(path_of(folder, name) for folder, listing in listings.items() for name in entries_of(listing))
+
+    @property
+    def limit(self) -> int:
+        """How many bytes a note may have."""
+        return self._limit
+
     def folders(self) -> tuple[list[str], Excluded | None]:
         """Every folder that a sync looks into, as it stands in the file system, and what it leaves out."""
         return folders_of(self.origin, self._exclude)
@@ -186,8 +210,11 @@ class KnowledgeIndex(IndexReader):
             file = read_file(self.origin, path, self._limit, None)
         except Unreadable:
             return
-        with self.rows.writing() as (connection, vault):
-            put_file(connection, vault, file)
+        try:
+            with self.rows.writing() as (connection, vault):
+                put_file(connection, vault, file)
+        except IndexDamagedError:
+            return  # set aside: the file is written, and the next sync brings it into a new one
         if self.told:
             self.told(self, SyncReport([], [path], [], [], 0, [], []), True)
         if embed:
@@ -198,15 +225,23 @@ class KnowledgeIndex(IndexReader):
         from co_cli.index.rows import drop_file
 
         paths = [path for path in paths if whole(path) == path]  # a name that is not UTF-8 never got in
-        with self.rows.writing() as (connection, vault):
-            gone = [path for path in paths if not os.path.lexists(os.path.join(self.root, path))]
-            dropped = [path for path in gone if drop_file(connection, vault, path)]
+        try:
+            with self.rows.writing() as (connection, vault):
+                gone = [path for path in paths if not os.path.lexists(os.path.join(self.root, path))]
+                dropped = [path for path in gone if drop_file(connection, vault, path)]
+        except IndexDamagedError:
+            return []  # set aside, with everything in it
         if self.told and dropped:
             self.told(self, SyncReport([], [], [], dropped, 0, [], []), True)
         return dropped
 
     def rebuild(self, progress: Progress | None = None) -> SyncReport:
-        """Read every file of this vault into a new search.db and swap it in; other vaults follow when they are used."""
+        """Read every file of this vault into a new search.db and swap it in; other vaults follow when they are used.
+
+        What no file gives back is carried over: notes whose file is gone, and origins that are not there now.
+        """
+        from co_cli.index.carrying import carry_notes
+
         reports: list[SyncReport] = []
         self._require_files()
 
@@ -215,8 +250,11 @@ class KnowledgeIndex(IndexReader):
                 try:
                     self.of(origin, fresh).sync(progress)
                 except VaultError:
-                    continue  # not there now, as on a drive that is not mounted: it comes back with the next sync
+                    continue  # not there now, as on a drive that is not mounted: its notes are carried over
             reports.append(self.of(self.origin, fresh).sync(progress))
+            if os.path.exists(self.rows.database.path) and carry_notes(self.rows.database.path, fresh):
+                for origin in self.beside:
+                    self.of(origin, fresh).embed(progress)
 
         self.rows.database.rebuild(fill)
         self.sync()  # what was saved into the old file meanwhile
@@ -272,7 +310,10 @@ class KnowledgeIndex(IndexReader):
 
     def embed_saved(self) -> None:
         """Give what was just saved its vectors, if that does not take long."""
-        self.embed(seconds=SAVE_SECONDS)
+        try:
+            self.embed(seconds=SAVE_SECONDS)
+        except IndexDamagedError:
+            return  # set aside: the next sync makes a new one, with vectors
 
     def reembed(self, progress: Progress | None = None, fresh: bool = False) -> Embedded | None:
         """Embed every passage again in the space that the settings choose; `fresh` does without the cache."""

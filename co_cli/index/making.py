@@ -34,13 +34,13 @@ DATABASE_FILES = ("", "-wal", "-shm", "-journal")
 def open_or_make(database: Database) -> FileConnection:
     """A connection to a database of our version; whatever else stands in its place is replaced, or kept elsewhere."""
     path = database.path
-    with _opening(path):
+    with opening(path):
         connection = _connect(database)
         if connection is not None:
             return connection  # another process made it while we waited
         if os.path.exists(path) or not _finish_swap(database):
-            if not _is_ours(path):
-                database.set_aside = set_aside(path) or database.set_aside
+            if not is_ours(path, APPLICATION):
+                put_aside(database, "is not a search.db of ours")
             swap(_make_fresh(path), path)
         connection = _connect(database)
     if connection is None:
@@ -79,7 +79,7 @@ def _connect(database: Database) -> FileConnection | None:
 
 def rebuild(database: Database, fill: Callable[[Database], None]) -> None:
     """Fill a new database beside the old one, then put it in its place."""
-    with _opening(database.path):
+    with opening(database.path):
         fresh = Database(_make_fresh(database.path), database.extension)
         try:
             fill(fresh)
@@ -139,6 +139,20 @@ def set_aside(path: str) -> str | None:
     return kept
 
 
+def put_aside(database: Database, why: str) -> str | None:
+    """Set the file of a database aside, and say so once: to whoever asked to be told, else in the log."""
+    kept = set_aside(database.path)
+    if kept:
+        database.set_aside = kept
+        told = f"{database.path} {why}: it is kept as {kept}, and a new one takes its place"
+        if database.told:
+            database.told(told)
+        from co_cli.logbook import logger  # rarely needed, and slow to import
+
+        logger("index").warning(told)
+    return kept
+
+
 def remove_database(path: str) -> None:
     for ending in DATABASE_FILES:
         with contextlib.suppress(FileNotFoundError):
@@ -151,6 +165,8 @@ def carry_cache(old: str, fresh: str) -> None:
     try:
         connection.set_busy_timeout(BUSY_MS)
         connection.execute("attach :old as old", {"old": old})
+        if connection.execute("pragma old.quick_check(1)").get != "ok":
+            return  # a vector out of a damaged page would be wrong and look right
         connection.execute("begin")  # not immediate: that would wait for whoever writes to the old one
         try:
             for table in ("spaces", "embedding_cache"):
@@ -176,22 +192,26 @@ def _make_fresh(path: str) -> str:
     return fresh
 
 
-def _is_ours(path: str) -> bool:
-    """A healthy database of this program, whatever its version."""
+def is_ours(path: str, application: int, or_empty: bool = False) -> bool:
+    """A database of this program, whatever its version, whose tables can be listed; or no file at all.
+
+    `or_empty`: one without any table will do. Whoever is killed while it is made leaves that, and it is worth nothing.
+    """
     try:
         connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
     except apsw.CantOpenError:
-        return False
+        return not os.path.lexists(path)
     try:
-        return connection.pragma("application_id") == APPLICATION
-    except WRONG_FILE:
+        tables = connection.execute("select count(*) from sqlite_master").get
+        return connection.pragma("application_id") == application or (or_empty and not tables)
+    except (apsw.SQLError, *WRONG_FILE):
         return False
     finally:
         connection.close()
 
 
 @contextlib.contextmanager
-def _opening(path: str) -> Generator[None]:
+def opening(path: str) -> Generator[None]:
     """Hold the lock, and say clearly what SQLite or the system refuses meanwhile."""
     try:
         make_folders(os.path.dirname(path))

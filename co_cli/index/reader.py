@@ -20,7 +20,16 @@ from co_cli.index.vectors import (
     prefer_resident,
     space_state,
 )
-from co_cli.index.words import SharedWords, WordMatch, coverage, find_words, mark_words, rarest_words, shared_words
+from co_cli.index.words import (
+    SharedWords,
+    WordMatch,
+    coverage,
+    find_words,
+    lacks_words,
+    mark_words,
+    rarest_words,
+    shared_words,
+)
 from co_cli.record import Record
 from co_cli.sources.origin import origin_of
 from co_cli.typed import whole
@@ -205,6 +214,18 @@ class IndexReader:
         """How much of what was asked for the best of these matches have, 0 to 1; `own`: in their own words alone."""
         with self.rows.reading() as (connection, _):
             return coverage(connection, query, matches, own)
+
+    def lacks_words(self) -> bool:
+        """Has the word index lost passages of whichever vault, or has it some that nobody wrote?"""
+        with self.rows.reading() as (connection, _):
+            return lacks_words(connection)
+
+    def lost_vectors(self, space: StoredSpace, passage_ids: Sequence[int]) -> bool:
+        """Should one of these passages have a vector in this space that it has not?"""
+        from co_cli.index.integrity import any_lost  # most passages have theirs
+
+        with self.rows.reading() as (connection, _):
+            return any_lost(connection, space.id, passage_ids)
 
     def cosines(self, space: StoredSpace, query: Vector, passage_ids: Sequence[int]) -> dict[int, float]:
         """The exact cosine of each of these passages that has a vector."""

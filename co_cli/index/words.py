@@ -53,6 +53,7 @@ MOST_COUNTED = 200
 MOST_COVERED, MOST_TERMS_COVERED = 5, 16
 """Passages and words that are looked at to see how much of a question words can answer."""
 HAVING = "select rowid from docs_fts where docs_fts match :match and +rowid in (select value from json_each(:ids))"
+INDEXED_ROWS = "select block from docs_fts_data where id = 1"
 PASSAGE_COUNT = "select sum(passages) from vaults"
 DOCUMENT_COUNT = "select doc from docs_terms where term = :term"
 
@@ -142,6 +143,21 @@ def mark_words(connection: apsw.Connection, query: WordQuery, passage_ids: list[
     counts = piece_counts(connection, query)
     marking = _cheaper(MARK_WORDS, sum(count or 0 for count in counts.values()), len(passage_ids) * len(counts))
     return dict(connection.execute(marking, {"match": query.any_term(), "ids": ids, "longest": LONGEST_MARKED}))
+
+
+def indexed_passages(connection: apsw.Connection) -> int:
+    """How many passages the word index says that it has: the first number of its own record, a varint of SQLite's."""
+    rows = 0
+    for byte in bytes(connection.execute(INDEXED_ROWS).get or b""):
+        rows = rows << 7 | byte & 0x7F
+        if byte < 0x80:
+            break
+    return rows
+
+
+def lacks_words(connection: apsw.Connection) -> bool:
+    """Does the word index have fewer or more passages than were written? Two look-ups, so that a search can ask."""
+    return indexed_passages(connection) != (connection.execute(PASSAGE_COUNT).get or 0)
 
 
 def rarest_words(connection: apsw.Connection, text: str, limit: int) -> list[str]:

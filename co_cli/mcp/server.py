@@ -6,7 +6,6 @@ rejects the arguments that `Toolbox.call` forgives. The core is synchronous, so 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -21,6 +20,7 @@ from mcp.shared.exceptions import MCPError
 
 from co_cli import __version__
 from co_cli.errors import KnowledgeError, UnknownRefError
+from co_cli.logbook import in_log, logger
 from co_cli.mcp.prompts import instructions, offered, write_prompt
 from co_cli.mcp.resources import (
     MOST_VALUES,
@@ -42,7 +42,7 @@ LONGEST_ERROR = 1_000
 EXACT = ("ref", "rest", "cut", "path", "trash")
 """Keys of an answer whose values open something and so must stay as they are."""
 
-log = logging.getLogger("co_cli.mcp")
+log = logger("mcp")
 
 Context = ServerRequestContext[Any]
 Answer = TypeVar("Answer")
@@ -92,7 +92,7 @@ class McpDoor:
             return failed(str(error))
         except Exception as error:
             log.exception("%s failed", name)
-            return failed(f"{name} failed unexpectedly ({_line(error)}); `co doctor` looks for what is wrong")
+            return failed(f"{name} failed unexpectedly ({_line(error)}){in_log()}; `co doctor` looks for what is wrong")
         return types.CallToolResult(
             content=[types.TextContent(text=result.text)], structured_content=harmless(result.data)
         )
@@ -198,7 +198,7 @@ class McpDoor:
             raise MCPError(code, str(error)) from None
         except Exception as error:
             log.exception("%s failed", function.__name__)
-            raise MCPError(types.INTERNAL_ERROR, f"failed unexpectedly ({_line(error)})") from None
+            raise MCPError(types.INTERNAL_ERROR, f"failed unexpectedly ({_line(error)}){in_log()}") from None
 
     async def _run(self, function: Callable[..., Answer], *arguments: object) -> Answer:
         """Run it in a thread that nobody abandons: what has begun to be written is written to its end."""

@@ -37,3 +37,5 @@ class Trace(Record):
     """Proposed by what they are called."""
     confidence: float | None = None
     """How sure it is that anything here has to do with the question."""
+    lost: bool = False
+    """Did a candidate lack the vector that it should have?"""

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import apsw
 
-from co_cli.errors import IndexUnavailableError, VaultError
+from co_cli.errors import IndexDamagedError, IndexUnavailableError, VaultError
 from co_cli.index.connection import OLDEST_SQLITE
-from co_cli.index.integrity import damaged_words, drift, mend_vectors, vector_state
+from co_cli.index.damage import retire, set_aside_before
+from co_cli.index.integrity import damaged_words, drift, mend_vectors, mend_words, vector_state
 
 if TYPE_CHECKING:
     from co_cli.knowledge_base import KnowledgeBase
@@ -49,6 +50,9 @@ def examine(kb: KnowledgeBase, fix: bool) -> list[Finding]:
     for check in checks:
         try:
             findings += check(kb, fix)
+        except IndexDamagedError as error:
+            fixed = fix and _rebuilt(kb)
+            findings.append(Finding("index", "error", str(error), "co sync", fixed))
         except IndexUnavailableError as error:
             fixed = fix and _rebuilt(kb)
             cure = "co rebuild" if fixed else "free or delete search.db; it comes back from the files"
@@ -113,21 +117,22 @@ def _vault(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
 
 def _database(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
     counts = kb.index.counts()
-    if kb.database.set_aside:
-        yield Finding(
-            "index",
-            "warning",
-            f"search.db was unusable; it is kept as {kb.database.set_aside}",
-            "delete it when you like",
-        )
+    kept = set_aside_before(kb.database.path)
+    if kept:
+        size = sum(os.path.getsize(path) for path in kept)
+        text = f"search.db was unusable; it is kept as {', '.join(kept)} ({size:,} bytes)"
+        yield Finding("index", "warning", text, "delete it when you like")
     with kb.database.reading() as connection:
         broken = [row[0] for row in connection.execute("pragma quick_check(5)") if row[0] != "ok"]
     damage = None if broken else damaged_words(kb.database)
     if broken or damage:
         problem = "; ".join(broken) or f"the word index does not fit the notes: {damage}"
-        if fix:
+        if fix and broken:
+            retire(kb.database, os.stat(kb.database.path).st_ino, apsw.CorruptError(problem))
+            kb.sync()
+        elif fix and not (mend_words(kb.database) and damaged_words(kb.database) is None):
             kb.rebuild()
-        yield Finding("index", "error", problem, "co rebuild", fix)
+        yield Finding("index", "error", problem, "co doctor --fix", fix)
     else:
         yield Finding(
             "index", "ok", f"{kb.database.path} is sound (notes: {counts.notes:,}, passages: {counts.passages:,})"
@@ -180,6 +185,9 @@ def _vectors(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
 
 def _origins(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
     """The same for what is read in place beside the vault, in a line each."""
+    if kb.trouble_beside:
+        cure = "mend that line, or move the file away and `co add` the folders again"
+        yield Finding("sources", "error", f"only the vault is searched: {kb.trouble_beside}", cure)
     for origin in kb.index.beside:
         index = kb.index.of(origin)
         label = origin.label
@@ -224,9 +232,12 @@ def _activity(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
     """Nothing in it is needed to find a note, so nothing about it is an error."""
     from co_cli.service.usage import unsound
 
-    problem = unsound(kb.settings.data_dir)
+    problem = unsound(kb.settings.data_dir, fix)
     if problem:
-        yield Finding("activity", "warning", problem, "update co-cli, or move activity.db away: a new one is begun")
+        cure = "`co restore-backup` brings back what was backed up"
+        if "newer co-cli" in problem:
+            cure = "update co-cli, or move activity.db away: a new one is begun"
+        yield Finding("activity", "warning", problem, cure)
 
 
 def _unreadable(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:

@@ -67,6 +67,8 @@ class Finding:
         """Notes that were found and do not hold."""
         self.filters = filters or Filters()
         """What it was narrowed to in the end."""
+        self.drift: list[str] = []
+        """What it tripped over: `words` or `vectors` that some passages lack."""
         self.understood: list[str] = []
         """What was read out of the query beside its words, such as dates."""
 
@@ -141,12 +143,14 @@ def _search(
     # who excludes a word of a name does not mean the note that has it
     called = index.called(query, filters) if profile.names and not words.excluded else []
     backend, trace = "fts5", None
+    drift = ["words"] if index.lacks_words() else []
     if embedders is not None:
         backend = "hybrid"
         if profile.meaning:
             asked = (index, embedders, words, query, filters, limit, weights, profile, called, counts.passages)
             trace, problem = _by_meaning(*asked)
             degraded += [problem] if problem else []
+            drift += ["vectors"] if trace and trace.lost else []
     ranked = trace.ranked if trace else score_words(index.search(query, filters, limit * OVERFETCH))
     now = time.time() if filters.as_of is None else filters.as_of
     if profile.mix is not None and ranked:
@@ -182,7 +186,9 @@ def _search(
     hits = _hits(index, words, query, chosen)
     if index.unread and not hits:
         degraded.append(f"could not be read, and may say it: {', '.join(index.unread[:3])}")
-    return Finding(backend, hits, _searched(index, counts), degraded, trace, ranked, called, left, filters)
+    finding = Finding(backend, hits, _searched(index, counts), degraded, trace, ranked, called, left, filters)
+    finding.drift = drift
+    return finding
 
 
 def _notes(ranked: list[Scored]) -> list[int]:
@@ -221,6 +227,7 @@ def _by_meaning(
     candidates = propose(matches, near, called, profile.every_term)
     matches = candidates.matches
     cosines = {**candidates.cosines, **index.cosines(active, vector, candidates.unmeasured)}
+    lacking = [passage for passage in candidates.unmeasured if passage not in cosines]
     docs = {**candidates.docs, **index.docs_of(candidates.unplaced)}
     space = (embedders.of(active.space) or active).space  # with today's weight and noise, not those it was stored with
     weights = weights or Weights(space.vector_weight, 1 - space.vector_weight)
@@ -255,7 +262,8 @@ def _by_meaning(
     trace = Trace(*proposed, fused, terms, evidence, ranked, telling, tuple(called))
     unready = index.unready(active, filters) if index.beside else []
     sure = 0.0 if faint else confidence(trace, space, passages_searched) if profile.abstain else None
-    return trace._replace(confidence=sure), (
+    lost = bool(lacking) and index.lost_vectors(active, lacking)
+    return trace._replace(confidence=sure, lost=lost), (
         f"answered by words, for lack of vectors: {', '.join(unready)}" if unready else None
     )
 
@@ -293,10 +301,10 @@ def _query_vector(embedders: Embedders, space: VectorSpace, query: str) -> tuple
 
 def _warn_once(space: VectorSpace, error: Exception) -> None:
     if space.key not in _warned:
-        import logging  # slow to import, and rarely needed
+        from co_cli.logbook import logger  # slow to import, and rarely needed
 
         _warned.add(space.key)
-        logging.getLogger("co_cli").warning("search goes on by words: %s", error)
+        logger().warning("search goes on by words: %s", error)
 
 
 _warned: set[str] = set()

@@ -16,6 +16,7 @@ from co_cli.activity.query_log import DAY, clear_some
 from co_cli.activity.statistics import Asking, asking, most_recalled, recalled_paths
 from co_cli.activity.versions import vault_id
 from co_cli.errors import ActivityUnavailableError
+from co_cli.index.damage import retire
 from co_cli.index.knowledge_index import KnowledgeIndex
 
 STEP = 20_000
@@ -73,8 +74,8 @@ def usage_of(activity: Activity, indexes: Sequence[KnowledgeIndex], now: float, 
     return Usage(asked, recalled, never[:limit], len(never), notes)
 
 
-def unsound(data_dir: str) -> str | None:
-    """What is wrong with activity.db; None if it is sound, or not there yet."""
+def unsound(data_dir: str, fix: bool = False) -> str | None:
+    """What is wrong with activity.db; None if it is sound, or not there yet. `fix` sets a damaged one aside."""
     database = ActivityDatabase(data_dir)
     if not os.path.exists(database.path):
         return None
@@ -85,9 +86,11 @@ def unsound(data_dir: str) -> str | None:
         return str(error)
     finally:
         database.close()
+    if broken and fix:
+        retire(database, os.stat(database.path).st_ino, apsw.CorruptError("; ".join(broken)))
     if database.set_aside:
         return f"activity.db was unusable; it is kept as {database.set_aside}"
-    return f"{database.path} is damaged: {'; '.join(broken)}" if broken else None
+    return f"{database.path} is damaged: {'; '.join(broken)}; `co doctor --fix` begins a new one" if broken else None
 
 
 def clear_log(activity: Activity, progress: Callable[[int], None] | None = None) -> int:

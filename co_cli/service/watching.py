@@ -9,7 +9,6 @@ keeps its rows and is synced when it is back.
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 import time
@@ -20,6 +19,7 @@ from typing import Literal, Self
 from co_cli.errors import KnowledgeError, VaultError
 from co_cli.index.sync import BEING_WRITTEN
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.logbook import logger
 from co_cli.record import Record
 from co_cli.service.listening import Listening, Unwatchable
 from co_cli.service.settling import QUIET, Settling, is_open_for_writing
@@ -49,7 +49,7 @@ NO_POLLING = ("", "0", "false", "disable", "disabled")
 """What watchfiles takes WATCHFILES_FORCE_POLLING to mean, and 0."""
 
 State = Literal["starting", "watching", "polling", "stopped"]
-log = logging.getLogger("co_cli.watching")
+log = logger("watching")
 
 
 class Batch(Record):

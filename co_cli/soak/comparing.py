@@ -13,7 +13,7 @@ import apsw
 import numpy as np
 
 from co_cli.index.connection import Database, fetch
-from co_cli.index.integrity import CHECK_WORDS
+from co_cli.index.damage import CHECK_WORDS
 from co_cli.index.vectors import table_of
 from co_cli.knowledge_base import KnowledgeBase
 

@@ -122,9 +122,9 @@ def _proposed(note: Note, body: Body, boundaries: Boundaries) -> Sequence[Lines]
         return None
     wrong = what_is_wrong(ranges, body.lines)
     if wrong:
-        import logging  # slow to import, and rarely needed
+        from co_cli.logbook import logger  # slow to import, and rarely needed
 
-        logging.getLogger("co_cli").warning("%s is cut without a proposal: %s", note.path, wrong)
+        logger().warning("%s is cut without a proposal: %s", note.path, wrong)
         return None
     return ranges
 

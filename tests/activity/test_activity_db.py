@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 import subprocess
 import sys
@@ -13,8 +14,7 @@ import pytest
 from co_cli.activity import Activity
 from co_cli.activity.database import APPLICATION, ActivityDatabase, migrate, migrations
 from co_cli.activity.versions import Head
-from co_cli.errors import ActivityUnavailableError
-from co_cli.service.usage import unsound, usage_of
+from co_cli.service.usage import unsound
 from tests.activity.conftest import answer, rows
 from tests.command import Co
 from tests.rights import can_obey, obey_permissions
@@ -232,24 +232,65 @@ def test_an_unusable_file_drops_and_counts(data_dir: Path, vault: Vault) -> None
         assert "activity.db" in (activity.problem or "")
 
 
-def test_a_damaged_page_is_told_as_a_matter_of_this_file(data_dir: Path, vault: Vault) -> None:
+def spoil(file: Path, table: str) -> None:
+    connection = apsw.Connection(str(file))
+    page = int(str(connection.execute("select rootpage from sqlite_master where name = :name", {"name": table}).get))
+    connection.close()
+    with file.open("r+b") as stream:
+        stream.seek((page - 1) * 4096)
+        stream.write(b"\xff" * 4096)
+
+
+@pytest.mark.parametrize("table", ["days", "documents", "queries", "spools"])
+def test_a_damaged_file_is_set_aside_and_restarted_and_notes_and_index_are_untouched(
+    co: Co, vault: Vault, data_dir: Path, table: str
+) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    co("search", "oaks")
+    co("stats")
+    index, file = (data_dir / "search.db").read_bytes(), data_dir / "activity.db"
+    spoil(file, table)
+
+    found = co("search", "oaks")
+    saved = co("remember", "Elms fall ill.")
+    co("stats")
+    stats = co("stats", "--json")
+
+    assert (found.code, found.err, saved.code) == (0, "", 0)
+    assert saved.err.count("activity.db is damaged") <= 1
+    [kept] = [path for path in data_dir.iterdir() if re.fullmatch(r"activity\.db\.\d+T\d+Z", path.name)]
+    assert stats.code == 0
+    assert co("history", "elms-fall-ill", "--json").json["changes"]
+    assert vault.read("memories/oak.md") == "Oaks live long."
+    assert len(index) <= (data_dir / "search.db").stat().st_size
+    assert kept.stat().st_size >= 4096
+
+
+def test_a_process_that_stays_goes_on_in_a_new_file_and_loses_nothing_new(data_dir: Path, vault: Vault) -> None:
     with Activity(str(data_dir), str(vault.root)) as activity:
         activity.searched(answer(vault.root, "oaks", "oak"))
         assert activity.flush()
-        page = rows(activity, "select rootpage from sqlite_master where name = 'days'")[0][0]
-    file = data_dir / "activity.db"
-    data = bytearray(file.read_bytes())
-    data[(page - 1) * 4096 : page * 4096] = b"\xff" * 4096
-    file.write_bytes(bytes(data))
+    spoil(data_dir / "activity.db", "days")
+    told: list[str] = []
 
     with Activity(str(data_dir), str(vault.root)) as activity:
+        activity.told = told.append
         activity.searched(answer(vault.root, "elms", "elm"))
-        assert not activity.flush()
-        with pytest.raises(ActivityUnavailableError) as refused:
-            usage_of(activity, [], 2e9, 1, 1)
-    assert str(file) in str(refused.value)
-    assert "move it away" in str(refused.value)
-    assert "move it away" in (unsound(str(data_dir)) or "")
+        assert activity.flush()
+        assert rows(activity, "select text from questions") == [("elms",)]
+        assert activity.dropped == 0
+    assert len(told) == 1
+    assert "it is kept as" in told[0]
+
+
+def test_damage_that_nobody_met_is_found_by_the_doctor_and_set_aside_by_fix(data_dir: Path, vault: Vault) -> None:
+    with Activity(str(data_dir), str(vault.root)) as activity:
+        activity.searched(answer(vault.root, "oaks", "oak"))
+        assert activity.flush()
+    spoil(data_dir / "activity.db", "judgements")
+
+    assert "it is kept as" in (unsound(str(data_dir), fix=True) or "")
+    assert unsound(str(data_dir)) is None
 
 
 def test_a_sound_file_and_one_that_is_not_there_yet_are_well(data_dir: Path, vault: Vault) -> None:

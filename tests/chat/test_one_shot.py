@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from pydantic_ai import Agent
 
 from tests.chat_server import HOLD, ChatServer, calls, text
 from tests.command import Co
@@ -174,3 +177,19 @@ def test_no_model_imports_no_agent_library(co: Co) -> None:
 
     assert ran.code == 2
     assert not any(f" {name}\n" in ran.err for name in ("pydantic_ai", "openai"))
+
+
+def test_a_bug_of_ours_is_one_line_with_the_path_of_the_log(
+    co: Co, notes: Vault, server: ChatServer, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise LookupError("out of reach")
+
+    monkeypatch.setattr(Agent, "iter", broken)
+
+    ran = co("chat", "how do we deploy?")
+
+    assert (ran.code, len(ran.err.splitlines())) == (3, 1)
+    assert f"LookupError: out of reach; the traceback is in {data_dir / 'co.log'}" in ran.err
+    entry = json.loads((data_dir / "co.log").read_text().splitlines()[-1])
+    assert (entry["from"], entry["error"]) == ("co_cli.chat", "LookupError: out of reach")

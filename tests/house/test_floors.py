@@ -8,7 +8,7 @@ from tests.house.package import imports, modules
 
 FLOORS = (
     ("record", "typed", "errors", "values", "settings", "settings_file", "places", "regular", "sample"),
-    ("notes",),
+    ("notes", "logbook"),
     ("sources",),
     ("index", "embedding", "activity"),
     ("retrieval",),

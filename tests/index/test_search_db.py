@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import shutil
 from pathlib import Path
 
@@ -200,32 +199,6 @@ def test_an_empty_file_is_simply_replaced(index: KnowledgeIndex, data_dir: Path)
 
     assert len(index.search("oaks")) == 1
     assert aside(data_dir) == []
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_damage_inside_the_file_is_one_clear_error_and_a_rebuild_cures_it(
-    index: KnowledgeIndex, database: Database, data_dir: Path, seed: int
-) -> None:
-    index.sync()
-    database.close()
-    chance = random.Random(seed)
-    path = data_dir / "search.db"
-    held = bytearray(path.read_bytes())
-    for _ in range(chance.choice([1, 5, 60])):
-        place = chance.randrange(100, len(held) - 512)
-        held[place : place + 512] = chance.randbytes(512)
-    path.write_bytes(held[: chance.choice([len(held), len(held) // 2])])
-
-    errors: list[str] = []
-    for verb in (lambda: index.search("oaks"), index.counts, index.docs, index.sync):
-        try:
-            verb()
-        except IndexUnavailableError as error:
-            errors.append(str(error))
-
-    assert all("search.db is damaged" in error for error in errors)
-    index.rebuild()
-    assert len(index.search("oaks")) == 1
 
 
 @pytest.mark.parametrize("fault", ["a file in place of the data folder", "a folder in place of search.db"])

@@ -1,0 +1,177 @@
+"""`co backup` and `co restore-backup`: what no file can tell is copied while it is used, and comes back."""
+
+from __future__ import annotations
+
+import re
+import stat
+import threading
+from pathlib import Path
+
+import apsw
+import pytest
+
+from co_cli.activity import Activity
+from co_cli.activity.backup import back_up, look_at, restore
+from co_cli.activity.database import migrate, migrations
+from co_cli.activity.versions import Head
+from tests.command import Co
+from tests.vault import Vault
+
+
+@pytest.fixture
+def used(co: Co, vault: Vault) -> Co:
+    vault.write("memories/oak.md", "Oaks live long.")
+    co("search", "oaks")
+    co("history", "oak")
+    return co
+
+
+def searches(co: Co) -> int:
+    return co("stats", "--json").json["searches"]
+
+
+def kept(data_dir: Path) -> list[Path]:
+    return [path for path in data_dir.iterdir() if re.fullmatch(r"activity\.db\.\d+T\d+Z(-\d+)?", path.name)]
+
+
+def test_a_backup_brings_back_what_was_there_and_keeps_what_it_replaces(used: Co, data_dir: Path) -> None:
+    def documents() -> int:
+        return look_at(str(data_dir / "activity.db")).rows["documents"]
+
+    made = used("backup", "--json").json
+    used("remember", "Elms fall ill.")
+    assert (made["rows"]["documents"], documents()) == (1, 2)
+
+    back = used("restore-backup", made["path"])
+
+    assert (back.code, back.err, documents()) == (0, "", 1)
+    [old] = kept(data_dir)
+    used("restore-backup", str(old))
+    assert documents() == 2
+    assert not list(data_dir.glob("*.restored*"))
+    assert "memory:oak" in used("search", "oaks").out
+
+
+def test_it_is_one_file_for_its_owner_alone_and_holds_what_was_still_spooled(used: Co, data_dir: Path) -> None:
+    used("stats")
+    used("search", "oaks")
+    assert (data_dir / "activity.spool").exists()
+
+    assert used("backup").code == 0
+    assert used("backup").code == 0  # within the same second
+
+    files = sorted((data_dir / "backups").iterdir())
+    assert [bool(re.fullmatch(r"activity-\d+T\d+Z(-2)?\.db", file.name)) for file in files] == [True, True]
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+    assert look_at(str(files[0])).rows["queries"] == 2
+    listed = used("restore-backup")
+    assert all(str(file) in listed.out for file in files)
+
+
+def test_nothing_is_overwritten_unasked(used: Co, tmp_path: Path, data_dir: Path) -> None:
+    mine = tmp_path / "mine.db"
+    mine.write_text("somebody's")
+
+    refused = used("backup", str(mine))
+    assert (refused.code, mine.read_text()) == (2, "somebody's")
+    assert "--overwrite" in refused.err
+    assert used("backup", str(data_dir / "activity.db"), "--overwrite").code == 2
+    assert used("backup", str(tmp_path)).code == 2
+
+    assert used("backup", str(mine), "--overwrite").code == 0
+    assert look_at(str(mine)).rows["documents"] == 1
+    assert [path.name for path in tmp_path.iterdir() if ".part" in path.name] == []
+
+
+def newer(path: Path) -> None:
+    migrate(str(path))
+    connection = apsw.Connection(str(path))
+    connection.pragma("user_version", len(migrations()) + 1)
+    connection.close()
+
+
+def damaged(path: Path) -> None:
+    migrate(str(path))
+    data = bytearray(path.read_bytes())
+    data[4096:] = b"\xff" * (len(data) - 4096)
+    path.write_bytes(data)
+
+
+def foreign(path: Path) -> None:
+    connection = apsw.Connection(str(path))
+    connection.execute("create table bees (name text)")
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("make", "code", "told"),
+    [
+        (lambda path: None, 2, "there is no backup"),
+        (lambda path: path.write_text("no database" * 99), 3, "no database"),
+        (foreign, 2, "no copy of an activity.db"),
+        (damaged, 3, "damaged"),
+        (newer, 3, "newer co-cli"),
+    ],
+    ids=["missing", "text", "somebody else's", "damaged", "newer"],
+)
+def test_what_is_not_a_sound_copy_is_refused_and_nothing_changes(
+    used: Co, data_dir: Path, tmp_path: Path, make: object, code: int, told: str
+) -> None:
+    used("stats")
+    file, before = tmp_path / "copy.db", (data_dir / "activity.db").read_bytes()
+    assert callable(make)
+    make(file)
+
+    ran = used("restore-backup", str(file))
+
+    assert (ran.code, len(ran.err.splitlines())) == (code, 1)
+    assert told in ran.err
+    assert (data_dir / "activity.db").read_bytes() == before
+    assert kept(data_dir) == []
+
+
+def test_an_older_copy_is_brought_forward(used: Co, tmp_path: Path) -> None:
+    old = tmp_path / "old.db"
+    migrate(str(old), 1)
+
+    assert used("restore-backup", str(old)).code == 0
+    assert searches(used) == 0
+    used("search", "oaks")
+    assert searches(used) == 1
+
+
+def test_a_copy_made_beside_a_writer_is_whole_and_writer_and_reader_go_on(data_dir: Path, tmp_path: Path) -> None:
+    with Activity(str(data_dir), "/vault") as activity:
+        activity.indexed([Head("first.md", "first", "First")])
+        assert activity.flush()
+        done = threading.Event()
+
+        def write() -> None:
+            number = 0
+            while not done.is_set() and number < 500:
+                number += 1
+                activity.indexed([Head(f"{number}.md", f"{number}", "Note")])
+                activity.flush()
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        try:
+            counts = [back_up(str(data_dir), str(tmp_path / f"{n}.db")).rows for n in range(5)]
+        finally:
+            done.set()
+            writer.join()
+        assert [row["documents"] for row in counts] == [row["versions"] for row in counts]
+        restore(str(data_dir), str(tmp_path / "0.db"))
+        activity.indexed([Head("later.md", "later", "Later")])
+        assert activity.flush()  # into what was restored, not into what was set aside
+        with activity.database.reading() as connection:
+            assert connection.execute("select count(*) from documents").get == counts[0]["documents"] + 1
+            assert connection.pragma("journal_mode") == "wal"
+
+
+def test_without_anything_to_copy_it_says_so(co: Co) -> None:
+    ran = co("backup")
+
+    assert (ran.code, len(ran.err.splitlines())) == (2, 1)
+    assert "nothing is lost" in ran.err
+    assert co("restore-backup").code == 1

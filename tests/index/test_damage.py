@@ -1,0 +1,213 @@
+"""search.db damaged in any way: noticed, set aside, made anew, said once; and searches answer meanwhile."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+import pytest
+
+from co_cli.index.connection import APPLICATION, SCHEMA_VERSION
+from co_cli.index.making import is_ours
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.service.verifying import verify
+from co_cli.settings import load_settings
+from tests.command import Co
+from tests.vault import Vault
+
+NOTES = {
+    "memories/oak.md": "---\ntitle: Oaks\ntags: [tree]\n---\nOaks live for centuries.",
+    "memories/elm.md": "The elm in the park fell ill. See [[oak]].",
+    "articles/trees.md": "# Trees\n\nTrees are tall.\n\n## Bushes\n\nBushes are small and many.\n",
+}
+
+
+@pytest.fixture
+def sound(vault: Vault, data_dir: Path, tmp_path: Path) -> Path:
+    """A data folder as it should be, to damage copies of."""
+    for path, text in NOTES.items():
+        vault.write(path, text)
+    with KnowledgeBase.open(vault.root, data_dir) as kb:
+        kb.sync()
+    for name in ("search.db-wal", "search.db-shm"):
+        (data_dir / name).unlink(missing_ok=True)
+    return data_dir.rename(tmp_path / "sound")
+
+
+def damaged(held: bytes, chance: random.Random) -> bytes:
+    """Some of it overwritten, some of it cut off, some of it both."""
+    data = bytearray(held)
+    kind = chance.choice(["bytes", "bytes", "sectors", "page", "zeros", "shorter", "header"])
+    if kind == "bytes":
+        for _ in range(chance.choice([1, 10, 200])):
+            data[chance.randrange(len(data))] = chance.randrange(256)
+    elif kind == "header":
+        place = chance.randrange(100)
+        data[place : place + 8] = chance.randbytes(8)
+    elif kind == "shorter":
+        del data[chance.randrange(len(data)) :]
+    else:
+        size = {"sectors": 512, "page": 4096, "zeros": 4096}[kind]
+        for _ in range(chance.choice([1, 3, 20])):
+            place = chance.randrange(len(data) // size) * size
+            data[place : place + size] = bytes(size) if kind == "zeros" else chance.randbytes(size)
+    return bytes(data)
+
+
+def aside(data_dir: Path) -> list[Path]:
+    return [path for path in data_dir.iterdir() if path.name.startswith("search.db.2") and "-" not in path.name]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_of_25_random_damages_none_stops_a_search_and_each_is_healed(
+    sound: Path, vault: Vault, data_dir: Path, seed: int
+) -> None:
+    held = (sound / "search.db").read_bytes()
+    for number in range(25):
+        shutil.rmtree(data_dir, ignore_errors=True)
+        data_dir.mkdir()
+        damage = damaged(held, random.Random(f"{seed}/{number}"))
+        (data_dir / "search.db").write_bytes(damage)
+        told: list[str] = []
+        by_meaning = number % 8 == 0  # vectors take most of the time
+        settings = load_settings({"vault": str(vault.root), "data_dir": str(data_dir)})
+        with KnowledgeBase(settings if by_meaning else settings._replace(embedding_provider="none")) as kb:
+            kb.database.told, kb.index.told = told.append, None  # and nothing of it for activity.db
+            backend = "hybrid" if by_meaning else "fts5"
+            before = kb.search("oaks", backend=backend)  # from the index if it can, from the files if not
+            kb.sync()
+            after = kb.search("oaks", backend=backend)
+
+            case = f"seed {seed}, damage {number}"
+            assert before.state != "absent" or before.hits, case
+            assert len(told) == len(aside(data_dir)) <= 1, case
+            if told:
+                assert aside(data_dir)[0].read_bytes()[:100] == damage[:100], case
+                assert after.degraded == [], case
+            if told or before.degraded == []:
+                assert "memory:oak" in [hit.ref for hit in after.hits], case
+            if not told:  # what SQLite cannot see, as a letter in a text, is found by comparing with the files
+                assert not verify(kb, repair=True).drifted, case
+                assert [hit.ref for hit in kb.search("oaks", backend=backend).hits][:1] == ["memory:oak"], case
+    assert {path: vault.read(path) for path in NOTES} == NOTES
+
+
+def of_another(path: Path) -> None:
+    connection = apsw.Connection(str(path))
+    connection.execute("create table bees (name text)")
+    connection.close()
+
+
+def of_a_newer_program(path: Path) -> None:
+    connection = apsw.Connection(str(path))
+    connection.execute("alter table docs rename to notes; create table dreams (id integer primary key)")
+    connection.pragma("user_version", SCHEMA_VERSION + 1)
+    connection.close()
+
+
+WHOLE: dict[str, tuple[Callable[[Path], object], bool]] = {
+    "random bytes": (lambda path: path.write_bytes(random.Random(1).randbytes(50_000)), True),
+    "zero length": (lambda path: path.write_bytes(b""), False),
+    "half of it": (lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]), True),
+    "somebody else's database": (lambda path: (path.unlink(), of_another(path)), True),
+    "a newer schema": (of_a_newer_program, False),
+}
+
+
+@pytest.mark.parametrize(("spoil", "kept"), WHOLE.values(), ids=WHOLE)
+def test_a_search_notices_sets_aside_makes_anew_and_says_it_once(
+    co: Co, sound: Path, data_dir: Path, spoil: Callable[[Path], object], kept: bool
+) -> None:
+    shutil.copytree(sound, data_dir)
+    spoil(data_dir / "search.db")
+
+    first, second = co("search", "oaks"), co("search", "oaks")
+
+    assert (first.code, second.code) == (0, 0)
+    assert "memory:oak" in first.out
+    assert len(aside(data_dir)) == int(kept)
+    assert first.err.count("it is kept as") == int(kept)
+    assert second.err == ""
+    assert is_ours(str(data_dir / "search.db"), APPLICATION)
+
+
+def test_without_a_sync_the_files_answer_and_the_next_search_has_an_index_again(
+    co: Co, sound: Path, data_dir: Path
+) -> None:
+    shutil.copytree(sound, data_dir)
+    path = data_dir / "search.db"
+    spoil_table(path, "passages")
+
+    ran = co("search", "oaks", "--no-sync", "--json")
+
+    assert (ran.code, ran.json["backend"]) == (0, "grep")
+    assert [hit["ref"] for hit in ran.json["hits"]] == ["memory:oak"]
+    assert "answered from the files" in ran.json["degraded"][0]
+    assert len(aside(data_dir)) == 1
+    assert co("search", "oaks", "--json").json["backend"] == "hybrid"
+
+
+def test_a_process_that_stays_answers_from_the_files_until_it_has_synced(
+    sound: Path, vault: Vault, data_dir: Path
+) -> None:
+    shutil.copytree(sound, data_dir)
+    spoil_table(data_dir / "search.db", "passages")
+
+    with KnowledgeBase.open(vault.root, data_dir) as kb:
+        met, meanwhile = kb.search("oaks"), kb.search("oaks")
+        kb.sync()
+        later = kb.search("oaks")
+
+    assert (met.backend, meanwhile.backend, later.backend) == ("grep", "grep", "hybrid")
+    assert met.hits[0].ref == meanwhile.hits[0].ref == later.hits[0].ref == "memory:oak"
+    assert later.degraded == []
+
+
+def test_a_save_is_not_lost_to_a_damaged_index(sound: Path, co: Co, vault: Vault, data_dir: Path) -> None:
+    for table in ("passages", "docs", "docs_fts_data", "knowledge_files"):
+        shutil.rmtree(data_dir, ignore_errors=True)
+        shutil.copytree(sound, data_dir)
+        spoil_table(data_dir / "search.db", table)
+
+        saved = co("remember", f"The word of {table} is blue.")
+
+        assert (saved.code, saved.out.split()[0]) == (0, "created"), saved.err
+        assert co("search", f"word of {table}", "--json").json["hits"][0]["title"].startswith("The word of")
+    assert len(vault.notes()) == len(NOTES) + 4
+
+
+def test_vectors_out_of_a_damaged_file_are_not_believed(sound: Path, vault: Vault, data_dir: Path) -> None:
+    """The cache of a sound one is carried over, so that a rebuild embeds nothing again."""
+    for spoilt, misses in ((False, 0), (True, 4)):
+        shutil.rmtree(data_dir, ignore_errors=True)
+        shutil.copytree(sound, data_dir)
+        if spoilt:
+            spoil_table(data_dir / "search.db", "links")
+        with KnowledgeBase.open(vault.root, data_dir) as kb:
+            had = kb.index.meaning().cache.misses
+            kb.rebuild()
+            cache = kb.index.meaning().cache
+        assert (cache.misses if spoilt else cache.misses - had) == misses
+
+
+def spoil_table(path: Path, table: str) -> None:
+    connection = apsw.Connection(str(path))
+    connection.pragma("journal_mode", "delete")
+    page = int(str(connection.execute("select rootpage from sqlite_schema where name = :name", {"name": table}).get))
+    connection.close()
+    with path.open("r+b") as stream:
+        stream.seek((page - 1) * 4096)
+        stream.write(b"\xff" * 4096)
+
+
+def test_somebody_elses_broken_text_is_no_damage(sound: Path, vault: Vault, data_dir: Path) -> None:
+    shutil.copytree(sound, data_dir)
+
+    with KnowledgeBase.open(vault.root, data_dir) as kb:
+        with pytest.raises(UnicodeDecodeError), kb.database.reading():
+            b"\xff".decode()  # as whoever is called in a transaction may
+        assert kb.search("oaks").backend == "hybrid"
+    assert aside(data_dir) == []

@@ -1,0 +1,195 @@
+"""co.log: one JSON object a line, bounded, whole whoever writes, without anything that a person wrote."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.logbook import LogFile, logger
+from tests.command import Co
+from tests.mcp_server.talking import Place
+from tests.vault import Vault
+
+KEY = "sk-proj-" + "a1B2c3D4e5F6g7H8" * 2
+
+
+def entries(data_dir: Path) -> list[dict[str, Any]]:
+    file = data_dir / "co.log"
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def test_nothing_is_logged_and_no_file_made_when_all_is_well(co: Co, vault: Vault, data_dir: Path) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    for command in (("search", "oaks"), ("remember", "Elms."), ("doctor",), ("search", "oaks", "--limit", "0")):
+        co(*command)
+
+    assert not (data_dir / "co.log").exists()
+
+
+def test_at_level_info_each_command_is_one_line_that_never_says_what_was_asked_or_written(
+    co: Co, vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CO_LOG_LEVEL", "info")
+    co("remember", "The zebra lives in the cellar.")
+    ran = co("search", "where is the zebra")
+
+    assert "co.log" not in ran.out + ran.err
+    ends = [entry for entry in entries(data_dir) if "code" in entry]
+    assert [(entry["command"], entry["code"], entry["level"]) for entry in ends] == [
+        ("remember", 0, "info"),
+        ("search", 0, "info"),
+    ]
+    assert all({"at", "from", "pid", "text"} <= set(entry) for entry in entries(data_dir))
+    assert "zebra" not in (data_dir / "co.log").read_text()
+    assert (data_dir / "co.log").stat().st_mode & 0o777 == 0o600
+
+
+def test_verbose_tells_it_on_standard_error_and_leaves_standard_output_alone(co: Co, vault: Vault) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    quiet, loud = co("search", "oaks", "--json"), co("search", "oaks", "--json", "--verbose")
+
+    assert quiet.err == ""
+    assert "co: info: searched by hybrid" in loud.err
+    assert "co: info: co search ended with 0" in loud.err
+    assert [hit["ref"] for hit in loud.json["hits"]] == [hit["ref"] for hit in quiet.json["hits"]]
+
+
+CRASH = "import co_cli.cli.index as index\ndef broken(options): raise {error}\nindex.status = broken\n"
+RUN = "from co_cli.cli.app import run\nrun()\n"
+
+
+def crash(co: Co, error: str, *options: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """A bug of ours in `co status`, in a process of its own."""
+    code = CRASH.format(error=error) + RUN
+    return subprocess.run(
+        [sys.executable, "-c", code, "status", *options],
+        capture_output=True,
+        text=True,
+        cwd=co.folder,
+        env={**os.environ, **(env or {})},
+        check=False,
+    )
+
+
+def test_a_crash_leaves_one_line_and_the_path_of_the_log_which_has_the_traceback(co: Co, data_dir: Path) -> None:
+    ran = crash(co, "ValueError('no such thing')")
+
+    assert (ran.returncode, ran.stdout) == (3, "")
+    assert ran.stderr == f"co: unexpected ValueError: no such thing; the traceback is in {data_dir / 'co.log'}\n"
+    [entry] = entries(data_dir)
+    assert (entry["level"], entry["error"]) == ("error", "ValueError: no such thing")
+    assert entry["trace"][-1].endswith("in broken")
+    assert any("in main" in line for line in entry["trace"])
+
+
+def test_a_crash_with_the_log_off_can_be_seen_with_verbose(co: Co, data_dir: Path) -> None:
+    off = {"CO_LOG_LEVEL": "off"}
+    ran, loud = crash(co, "ValueError('no')", env=off), crash(co, "ValueError('no')", "--verbose", env=off)
+
+    assert ran.stderr == "co: unexpected ValueError: no; --verbose shows the traceback\n"
+    assert "Traceback (most recent call last)" in loud.stderr
+    assert not (data_dir / "co.log").exists()
+
+
+def test_a_crash_without_a_place_for_a_log_is_one_line_all_the_same(co: Co, data_dir: Path) -> None:
+    data_dir.write_text("in the way")
+
+    ran = crash(co, "KeyError('x')")
+
+    assert (ran.returncode, len(ran.stderr.splitlines())) == (3, 1)
+
+
+def test_what_an_error_quotes_and_what_looks_like_a_key_is_not_logged(co: Co, data_dir: Path) -> None:
+    note = "Dear diary, today I met somebody whom I shall not name here."
+    ran = crash(co, f"RuntimeError('cannot parse ' + repr({note!r}) + ' with {KEY}') from OSError({note * 20!r})")
+
+    text = (data_dir / "co.log").read_text() + ran.stderr
+    assert KEY not in text
+    assert "whom I shall" not in ran.stderr
+    assert len(entries(data_dir)) == 1
+    assert len(text) < 6_000
+    assert "cannot parse" in text
+
+
+WRITER = """
+import sys
+from co_cli.logbook import LogFile
+log = LogFile(sys.argv[1], largest=20_000, kept=60)
+sys.stdin.readline()
+for number in range(300):
+    assert log.write(f"{sys.argv[2]} {number} {'x' * 100}\\n".encode())
+"""
+
+
+def test_processes_that_write_and_rotate_at_once_tear_and_lose_no_line(tmp_path: Path) -> None:
+    file = tmp_path / "co.log"
+    command = [sys.executable, "-c", WRITER, str(file)]
+    writers = [subprocess.Popen([*command, str(number)], stdin=subprocess.PIPE) for number in range(4)]
+    for writer in writers:
+        assert writer.stdin is not None
+        writer.stdin.write(b"go\n")
+        writer.stdin.flush()
+    for writer in writers:
+        writer.communicate(timeout=60)
+
+    assert [writer.returncode for writer in writers] == [0] * 4
+    files = [path for path in tmp_path.glob("co.log*") if path.suffix != ".lock"]
+    lines = [line for path in files for line in path.read_text().splitlines()]
+    assert len(files) > 3
+    assert max(path.stat().st_size for path in files) <= 20_000
+    assert sorted(line.split(" x")[0] for line in lines) == sorted(f"{w} {n}" for w in range(4) for n in range(300))
+
+
+def test_it_stays_within_its_bound(tmp_path: Path) -> None:
+    log = LogFile(str(tmp_path / "co.log"), largest=1_000, kept=2)
+    for number in range(200):
+        assert log.write(f"{number} {'x' * 50}\n".encode())
+
+    files = sorted(path.name for path in tmp_path.glob("co.log*") if path.suffix != ".lock")
+    assert files == ["co.log", "co.log.1", "co.log.2"]
+    assert sum((tmp_path / name).stat().st_size for name in files) <= 3_000
+    assert (tmp_path / "co.log").read_text().splitlines()[-1].startswith("199 ")
+
+
+def test_a_program_that_uses_the_library_is_left_to_its_own_logging(
+    vault: Vault, data_dir: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    data_dir.mkdir()
+    (data_dir / "search.db").write_bytes(b"no database at all" * 500)
+
+    with caplog.at_level(logging.WARNING, "co_cli"), KnowledgeBase.open(vault.root, data_dir) as kb:
+        kb.sync()
+
+    assert ["it is kept as" in record.getMessage() for record in caplog.records] == [True]
+    assert not (data_dir / "co.log").exists()
+    assert logger("index").name == "co_cli.index"
+
+
+def test_a_crash_in_a_tool_reaches_the_mcp_client_as_one_line_with_the_path_of_the_log(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.vault.write("memories/oak.md", "Oaks live long.")
+    (tmp_path / "sitecustomize.py").write_text(
+        "import co_cli.tools.toolbox as toolbox\n"
+        "def broken(self, name, arguments): raise LookupError('out of reach')\n"
+        "toolbox.Toolbox.call = broken\n"
+    )
+    server = place.start(PYTHONPATH=str(tmp_path))
+    server.initialise()
+    answer = server.call("recall_memory", query="oaks")
+    server.end()
+
+    assert answer["isError"]
+    text = answer["content"][0]["text"]
+    assert "recall_memory failed unexpectedly (LookupError: out of reach)" in text
+    [log] = list(tmp_path.rglob("co.log"))
+    assert f"the traceback is in {log}" in text
+    entry = [json.loads(line) for line in log.read_text().splitlines()][-1]
+    assert (entry["command"], entry["error"]) == ("mcp", "LookupError: out of reach")
