@@ -655,7 +655,7 @@ class KnowledgeBase:
     def store(self) -> NoteStore:
         from co_cli.notes.store import NoteStore
 
-        return NoteStore(self.root)
+        return NoteStore(self.root, self.settings.secrets)
 
     def _web_pages(self, fetcher: Fetcher | None, loader: Loader | None) -> WebPages:
         from co_cli.service.web_pages import WebPages, make_fetcher

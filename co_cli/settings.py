@@ -120,6 +120,15 @@ SETTINGS: tuple[Setting, ...] = (
         "how alike two memories must be for the second to join the first; 1 joins only identical ones",
     ),
     Setting(
+        "secrets",
+        "CO_SECRETS",
+        "choice",
+        "refuse",
+        "keys, tokens, passwords and card numbers in what is to be saved: refuse, redact or allow",
+        choices=("refuse", "redact", "allow"),
+        project_choices=("refuse", "redact"),
+    ),
+    Setting(
         "max_note_bytes",
         "CO_KNOWLEDGE_MAX_NOTE_BYTES",
         "bytes",
@@ -256,6 +265,7 @@ class Settings(Record):
     hybrid_vector_weight: float | None
     hybrid_text_weight: float | None
     duplicate_threshold: float
+    secrets: Literal["refuse", "redact", "allow"]
     max_note_bytes: int
     exclude: tuple[str, ...]
     model: str | None

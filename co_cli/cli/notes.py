@@ -19,7 +19,7 @@ from co_cli.cli.opening import (
     sync_first,
 )
 from co_cli.cli.terminal import Screen, age, count_of, printable
-from co_cli.errors import IndexUnavailableError, InvalidInputError, KnowledgeError
+from co_cli.errors import IndexUnavailableError, InvalidInputError, KnowledgeError, SecretError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.excerpt import excerpt
 from co_cli.notes.moments import moment_text
@@ -255,10 +255,21 @@ def edit(options: argparse.Namespace) -> int:
         open_editor(path)
         sync_first(kb)
         after = kb.note(path)
-        outcome = "unchanged" if _bytes(path) == before else "updated"
-        return _receipt(
-            options, Saved(after.ref, path, outcome, f"{after.ref}, {after.problem}" if after.problem else "")
-        )
+        now = _bytes(path)
+        trouble = after.problem or _new_secret(before, now)
+        outcome = "unchanged" if now == before else "updated"
+        return _receipt(options, Saved(after.ref, path, outcome, f"{after.ref}, {trouble}" if trouble else ""))
+
+
+def _new_secret(before: bytes, after: bytes) -> str:
+    """An editor writes what it likes; what a save would have refused is told."""
+    from co_cli.notes.secrets import without_secrets
+
+    try:
+        without_secrets(after.decode("utf-8", "replace"), "refuse", before.decode("utf-8", "replace"))
+    except SecretError as error:
+        return f"and it holds a secret now: {str(error).partition(', and nothing')[0].removeprefix('this holds ')}"
+    return ""
 
 
 def add_forget(parser: argparse.ArgumentParser) -> None:

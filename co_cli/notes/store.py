@@ -16,6 +16,7 @@ from co_cli.errors import NoteConflictError, NoteFileError, VaultError
 from co_cli.notes.files import create_exclusively, locked, replace, sweep_temporary, sync_folder
 from co_cli.notes.refs import name_key
 from co_cli.notes.slug import slugify
+from co_cli.typed import whole
 
 TRASH = ".trash"
 MOST_NAMESAKES = 10_000
@@ -28,8 +29,8 @@ def content_hash(data: bytes) -> str:
 class NoteStore:
     """The truth: a folder of Markdown."""
 
-    def __init__(self, root: str) -> None:
-        self.root = os.path.realpath(root)
+    def __init__(self, root: str, secrets: str = "refuse") -> None:
+        self.root, self.secrets = os.path.realpath(root), secrets
 
     @contextlib.contextmanager
     def lock(self) -> Generator[None]:
@@ -54,11 +55,21 @@ class NoteStore:
     def exists(self, path: str) -> bool:
         return os.path.isfile(self.absolute(path))
 
+    def safe(self, data: bytes, before: bytes = b"") -> bytes:
+        """What may be written of this: secrets that were not there `before` are refused or masked, by the setting."""
+        if self.secrets == "allow":
+            return data
+        from co_cli.notes.secrets import without_secrets  # its rules are for those who write
+
+        text, was = (one.decode("utf-8", "surrogateescape") for one in (data, before))
+        return without_secrets(text, self.secrets, was).encode("utf-8", "surrogateescape")
+
     def create(self, folder: str, title: str, data: bytes, taken: Callable[[str], bool] | None = None) -> str:
         """Write a new note named after its title; a taken name gets a number. Returns its path.
 
         `taken` answers for names that differ only in case or normalisation; without it the folder is looked through.
         """
+        data, title = self.safe(data), self.safe(whole(title).encode()).decode()
         slug = slugify(title)
         with _reporting("write", f"{folder}/{slug}.md"):
             os.makedirs(self.absolute(folder), exist_ok=True)
@@ -73,6 +84,7 @@ class NoteStore:
         """Write over a note, if it still says what the change was based on."""
         if content_hash(self.read(path)) != content_hash(based_on):
             raise NoteConflictError(f"{path} was changed meanwhile; read it again, then repeat the change")
+        data = self.safe(data, based_on)
         with _reporting("write", path):
             replace(self.absolute(path), data)
 

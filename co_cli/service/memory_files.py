@@ -176,7 +176,8 @@ class MemoryFiles:
 
     def create(self, path: str, text: str) -> bool:
         """Write a new file and index it; False if there is one."""
-        data = self._checked(path, self.encoded(text))
+        data = self.store.safe(self._checked(path, self.encoded(text)))
+        self.store.safe(path.encode("utf-8", "surrogateescape"))
         full = self.store.absolute(path)
         os.makedirs(os.path.dirname(full), exist_ok=True)
         if not create_exclusively(full, data):
@@ -195,8 +196,8 @@ class MemoryFiles:
 
     def write_over(self, path: str, text: str) -> None:
         """Give a file another text altogether; what it said goes to the trash."""
-        data = self._checked(path, self.encoded(text))
         before = self.store.read(path)
+        data = self.store.safe(self._checked(path, self.encoded(text)), before)
         self.store.keep_copy(path)
         self.store.replace(path, data, based_on=before)
         self._index(path)
