@@ -74,6 +74,7 @@ VALUES = {
     "hybrid_vector_weight": ("0.7", 0.7),
     "hybrid_text_weight": ("0.3", 0.3),
     "duplicate_threshold": ("0.8", 0.8),
+    "secrets": ("redact", "redact"),
     "context_tokens": ("500", 500),
     "max_note_bytes": ("1000", 1000),
     "exclude": ("drafts/, *.tmp.md,", ("drafts/", "*.tmp.md")),

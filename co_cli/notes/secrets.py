@@ -12,8 +12,9 @@ import functools
 import math
 import os
 import re
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
 from co_cli.errors import SecretError
@@ -36,6 +37,8 @@ BEARING = re.compile(
 LONG = re.compile(r"[A-Za-z0-9_+/=~.-]{16,}")
 MIXED = re.compile(r"\d|[a-z][A-Z]").search
 """Every key of the rule set has one such stretch, with a digit or a capital letter in it; most notes have none."""
+SWITCH = re.compile(r"[a-z][A-Z]")
+ESCAPE = re.compile(r"\\(?=[_.~=+*#-])")
 FEW = 100
 """Secrets of one text that are looked for once more without the words that gave them away."""
 CARD = re.compile(r"(?<![\w.-])(?:[3-6]\d{3}([ -]?)\d{4}\1\d{4}\1\d{1,7}|3[47]\d{2}([ -]?)\d{6}\2\d{5})(?![\w.-]*\w)")
@@ -131,13 +134,11 @@ def without_secrets(text: str, policy: str, before: str = "") -> str:
     )
 
 
-def redact_title(title: str, text: str) -> str:
-    """A title that was cut out of a text may end in the middle of a secret, which then has another form."""
-    for start, end, _ in _spans(text):
-        place = title.find(text[start : min(end, start + 2 * SHOWN)])
-        if place >= 0:
-            title = f"{title[:place]}{mask(text[start:end])}"
-    return redact(title)
+def gives_away(title: str, text: str) -> bool:
+    """Is there the beginning of one of the text's secrets in its title, in whatever form it was cut out?"""
+    letters = re.sub(r"[^A-Za-z0-9]", "", title)
+    starts = (re.sub(r"[^A-Za-z0-9]", "", text[start:end])[: 2 * SHOWN] for start, end, _ in _spans(text))
+    return any(start in letters for start in starts)
 
 
 def mask(secret: str) -> str:
@@ -155,15 +156,26 @@ def entropy(text: str) -> float:
 
 
 def _spans(text: str) -> list[Span]:
-    """In the order of the text; of two that overlap the longer one."""
+    """In the order of the text; of two that overlap the longer one. Markdown's escapes (`ghp\\_…`) hide nothing."""
     spans: list[Span] = []
-    for span in sorted(_found(text), key=lambda span: (span.start, -span.end)):
+    plain, places = _unescaped(text)
+    found = [Span(places(start), places(end - 1) + 1, what) for start, end, what in _found(plain)]
+    for span in sorted(found, key=lambda span: (span.start, -span.end)):
         if spans and span.start < spans[-1].end:
             if span.end - span.start > spans[-1].end - spans[-1].start:
                 spans[-1] = span
             continue
         spans.append(span)
     return spans
+
+
+def _unescaped(text: str) -> tuple[str, Callable[[int], int]]:
+    """The text without Markdown's escapes, and where each letter of it stands in the text."""
+    gone = [found.start() for found in ESCAPE.finditer(text)] if "\\" in text else []
+    if not gone:
+        return text, lambda place: place
+    moved = [place - before for before, place in enumerate(gone)]  # where in the plain text each was taken out
+    return ESCAPE.sub("", text), lambda place: place + bisect_right(moved, place)
 
 
 def _found(text: str) -> Iterator[Span]:
@@ -257,10 +269,9 @@ def _a(name: str) -> str:
 
 
 def _random(text: str) -> bool:
-    """Is there a stretch without a joint in which letters and digits are mixed? Names of things have none so long."""
-    return any(
-        len(part) >= 16 and not part.isalpha() and not part.isdigit() for part in re.split(r"[^A-Za-z0-9]+", text)
-    )
+    """Is there a stretch without a joint in which letters are mixed with digits or capitals? Names have none so long."""
+    parts = [part for part in re.split(r"[^A-Za-z0-9]+", text) if len(part) >= 16 and not part.isdigit()]
+    return any(not part.isalpha() or len(SWITCH.findall(part)) >= 3 for part in parts)
 
 
 def _adds_up(digits: list[int]) -> bool:

@@ -64,6 +64,13 @@ class NoteStore:
         text, was = (one.decode("utf-8", "surrogateescape") for one in (data, before))
         return without_secrets(text, self.secrets, was).encode("utf-8", "surrogateescape")
 
+    def refuse_name(self, path: str) -> None:
+        """A name that is itself a secret: there is no way to mask it and have the file where it was asked for."""
+        if self.secrets != "allow":
+            from co_cli.notes.secrets import without_secrets
+
+            without_secrets(path, "refuse")
+
     def create(self, folder: str, title: str, data: bytes, taken: Callable[[str], bool] | None = None) -> str:
         """Write a new note named after its title; a taken name gets a number. Returns its path.
 

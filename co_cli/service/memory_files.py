@@ -177,7 +177,7 @@ class MemoryFiles:
     def create(self, path: str, text: str) -> bool:
         """Write a new file and index it; False if there is one."""
         data = self.store.safe(self._checked(path, self.encoded(text)))
-        self.store.safe(path.encode("utf-8", "surrogateescape"))
+        self.store.refuse_name(path)
         full = self.store.absolute(path)
         os.makedirs(os.path.dirname(full), exist_ok=True)
         if not create_exclusively(full, data):
@@ -210,6 +210,7 @@ class MemoryFiles:
 
     def move(self, place: Place, path: str) -> bool:
         """Move a file or a folder; False if something is there already."""
+        self.store.refuse_name(path)
         source, target = self.store.absolute(place.path), self.store.absolute(path)
         before = self.below(place.path) if place.kind == "folder" else [place.path]
         os.makedirs(os.path.dirname(target), exist_ok=True)

@@ -70,10 +70,10 @@ class Draft:
     def redact(self, policy: str) -> None:
         """Mask secrets before anything is made of the text: a title that is cut, a comparison with other notes."""
         if policy == "redact":
-            from co_cli.notes.secrets import redact, redact_title
+            from co_cli.notes.secrets import gives_away, redact
 
-            self.title = redact_title(self.title, self.content)
-            self.content = redact(self.content)
+            content, self.content = self.content, redact(self.content)
+            self.title = title_from(self.content) if gives_away(self.title, content) else redact(self.title)
 
     def render(self, now: float) -> bytes:
         metadata: dict[str, object] = {

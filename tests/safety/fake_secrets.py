@@ -1,8 +1,8 @@
 """Sixty kinds of secrets, made up when a test runs, so that nothing in this repository looks like one; and look-alikes.
 
 In a form `{A36}` stands for 36 letters and digits, `{a32}` for small ones, `{U16}` for capital letters and digits,
-`{h40}` for hexadecimal digits, `{d12}` for digits, `{b64}` for base64. Forms are written down from what the services say
-of their keys, not from the rules that find them.
+`{h40}` for hexadecimal digits, `{d12}` for digits, `{b64}` for base64. Forms are written down from what the services
+say of their keys, not from the rules that find them.
 """
 
 from __future__ import annotations
