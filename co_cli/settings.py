@@ -1,8 +1,8 @@
 """Settings: flag > environment > project file > user file > default, each value with where it came from.
 
 A project's file is checked in, and a clone must be safe to open: it may not point outside the project, redirect a
-provider's address, move the data folder, name the model of a chat or choose a provider that sends notes elsewhere.
-Unknown names, malformed values and such attempts are refused with file and line.
+provider's address, move the data folder, name the model of a chat, choose a provider or model that sends notes
+elsewhere, or say how much its own notes count. Unknown names, malformed values and such attempts are refused with file and line.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ class Setting(Record):
     """False: only the person's own file, environment or flag may set it."""
     project_choices: tuple[str, ...] = ()
     """If given, the only values that a project's file may choose."""
+    project_most: float = 0.0
+    """If given, the largest number that a project's file may choose."""
 
 
 LOCAL_PROVIDERS = ("static", "minilm", "ollama", "none")
@@ -52,10 +54,32 @@ SETTINGS: tuple[Setting, ...] = (
         "on",
         "search your own and your team's vault with the project's: on or off",
         choices=("on", "off"),
+        project_choices=("off",),
     ),
-    Setting("tier_user", "CO_TIER_USER", "share", 1.0, "how much it counts that a note is your own, 0 to 1"),
-    Setting("tier_project", "CO_TIER_PROJECT", "share", 0.8, "how much it counts that a note is the project's"),
-    Setting("tier_team", "CO_TIER_TEAM", "share", 0.6, "how much it counts that a note is the team's"),
+    Setting(
+        "tier_user",
+        "CO_TIER_USER",
+        "share",
+        1.0,
+        "how much it counts that a note is your own, 0 to 1",
+        project_may=False,
+    ),
+    Setting(
+        "tier_project",
+        "CO_TIER_PROJECT",
+        "share",
+        0.8,
+        "how much it counts that a note is the project's",
+        project_may=False,
+    ),
+    Setting(
+        "tier_team",
+        "CO_TIER_TEAM",
+        "share",
+        0.6,
+        "how much it counts that a note is the team's",
+        project_may=False,
+    ),
     Setting(
         "search_backend",
         "CO_KNOWLEDGE_SEARCH_BACKEND",
@@ -134,6 +158,7 @@ SETTINGS: tuple[Setting, ...] = (
         "bytes",
         2_000_000,
         "larger files are skipped and reported",
+        project_most=2_000_000,
     ),
     Setting(
         "exclude",
@@ -156,6 +181,7 @@ SETTINGS: tuple[Setting, ...] = (
         "bytes",
         1_000,
         "how much of the notes that belong beside a prompt an agent is given, in tokens",
+        project_most=4_000,
     ),
     Setting(
         "chat_history",
@@ -366,6 +392,8 @@ def _refuse_undecodable(name: str, path: str, origin: str) -> None:
 
 def _says_something(file: str) -> bool:
     """Is the file there, and is there more in it than comments? Reading TOML would be half of a search."""
+    if not os.path.isfile(file):  # a clone may have a link to a device in its place, which has no end
+        return False
     try:
         with open(file, "rb") as stream:
             return any(line.strip() and not line.lstrip().startswith(b"#") for line in stream)

@@ -19,7 +19,7 @@ class TooMuchError(EmbeddingError):
 
 
 def bound(client: Any, most: int | None = None) -> None:
-    """Make an asynchronous client of httpx refuse what is too large. It goes through its hooks, whoever is the proxy."""
+    """Make an asynchronous client of httpx refuse what is too large, by its hooks: they count behind a proxy too."""
     limit = most or MOST_BYTES
 
     async def ask_plainly(request: Any) -> None:

@@ -2,8 +2,8 @@
 
 A query gives up quickly and is never tried twice, because a search goes on by words; documents are sent in batches and
 tried again when the trouble may pass. Says which of three things is wrong: nobody answers, the model was not pulled, or
-the vectors have the wrong dimensions. An answer is bounded, in bytes and in the time for all of it. The `ollama` package
-is imported by the first call, not before.
+the vectors have the wrong dimensions. An answer is bounded, in bytes and in the time for all of it. The `ollama`
+package is imported by the first call, not before.
 """
 
 from __future__ import annotations

@@ -133,7 +133,9 @@ class Guard:
         refusal = self.refuse(scope["method"], _headers(scope)) if scope["type"] == "http" else HTTP_ONLY
         if scope["type"] == "http" and _length(scope) > MOST_BYTES and refusal is None:
             refusal = TOO_LARGE
-        elif (refusal is None and not self._requests.take()) or (refusal and refusal.status == 401 and not self._wrong.take()):
+        elif (refusal is None and not self._requests.take()) or (
+            refusal and refusal.status == 401 and not self._wrong.take()
+        ):
             refusal = TOO_OFTEN
         if refusal:
             await _answer(send, refusal)

@@ -45,6 +45,8 @@ class ObsidianKind:
 def _ignored(root: str) -> tuple[str, ...]:
     """What Obsidian calls excluded files: folders and files from the root. Its regular expressions are not read."""
     try:
+        if not os.path.isfile(os.path.join(root, APP_SETTINGS)):
+            raise FileNotFoundError(APP_SETTINGS)  # also for a link to something without end
         with open(os.path.join(root, APP_SETTINGS), encoding="utf-8") as stream:
             settings: object = json.load(stream)
     except (OSError, ValueError):

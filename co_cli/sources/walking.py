@@ -271,6 +271,8 @@ def _excluder(root: str, patterns: Sequence[str], files: Sequence[str]) -> Exclu
     lines = list(patterns)
     for name in files:
         try:
+            if not os.path.isfile(os.path.join(root, name)):
+                continue  # none, or a link to something without end
             with open(os.path.join(root, name), encoding="utf-8", errors="replace") as stream:
                 lines += stream.read().splitlines()
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
