@@ -2,7 +2,8 @@
 
 A project's file is checked in, and a clone must be safe to open: it may not point outside the project, redirect a
 provider's address, move the data folder, name the model of a chat, choose a provider or model that sends notes
-elsewhere, or say how much its own notes count. Unknown names, malformed values and such attempts are refused with file and line.
+elsewhere, or say how much its own notes count. Unknown names, malformed values and such attempts are refused with file
+and line.
 """
 
 from __future__ import annotations

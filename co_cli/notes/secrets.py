@@ -269,7 +269,7 @@ def _a(name: str) -> str:
 
 
 def _random(text: str) -> bool:
-    """Is there a stretch without a joint in which letters and digits, or capitals, are mixed? Names have none so long."""
+    """Is there a long stretch without a joint in which letters and digits, or capitals, are mixed? Names have none."""
     parts = [part for part in re.split(r"[^A-Za-z0-9]+", text) if len(part) >= 16 and not part.isdigit()]
     return any(not part.isalpha() or len(SWITCH.findall(part)) >= 3 for part in parts)
 

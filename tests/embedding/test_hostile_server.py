@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -39,19 +39,19 @@ FAULTS: dict[str, type[EmbeddingError]] = {
 
 
 @pytest.fixture(params=["ollama", "openai"])
-def asking(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> tuple[Loopback, Ask]:
+def asking(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Loopback, Ask]]:
     """A server, and a query to it through the genuine client."""
     monkeypatch.setattr("co_cli.embedding.bounded.MOST_BYTES", 2_000_000)
     server: Loopback = OllamaServer() if request.param == "ollama" else OpenAIServer()
-    request.addfinalizer(server.close)
     if request.param == "ollama":
         embedder: OllamaEmbedder | RemoteEmbedder = OllamaEmbedder(host=server.url, query_seconds=1.0)
     else:
         key = {"OPENAI_API_KEY": "k"}
         embedder = RemoteEmbedder("openai", host=server.url, dimensions=256, query_seconds=1.0, environment=key)
-    request.addfinalizer(embedder.close)
     embedder.embed(["warm"], "query")  # importing a client takes its time
-    return server, lambda: embedder.embed(["oaks"], "query")
+    yield server, lambda: embedder.embed(["oaks"], "query")
+    embedder.close()
+    server.close()
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -1,4 +1,4 @@
-"""No door lets a secret into the vault: it is refused, or masked if a person says so, before a byte reaches the disk."""
+"""No door lets a secret into the vault: it is refused, or masked if a person says so, before the first byte."""
 
 from __future__ import annotations
 
