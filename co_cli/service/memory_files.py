@@ -178,6 +178,7 @@ class MemoryFiles:
         """Write a new file and index it; False if there is one."""
         data = self.store.safe(self._checked(path, self.encoded(text)))
         self.store.refuse_name(path)
+        _refuse_loading(path, b"", data)
         full = self.store.absolute(path)
         os.makedirs(os.path.dirname(full), exist_ok=True)
         if not create_exclusively(full, data):
@@ -190,6 +191,7 @@ class MemoryFiles:
         before, after = _speaker(file.path, file.data), self.encoded(text, file)
         if _speaker(file.path, after) not in (before, self.provenance):
             raise InvalidInputError("`provenance` says who wrote a note: leave it as it is")
+        _refuse_loading(file.path, file.data, after)
         if after != file.data:
             self.store.replace(file.path, self._checked(file.path, after), based_on=file.data)
             self._index(file.path)
@@ -198,6 +200,7 @@ class MemoryFiles:
         """Give a file another text altogether; what it said goes to the trash."""
         before = self.store.read(path)
         data = self.store.safe(self._checked(path, self.encoded(text)), before)
+        _refuse_loading(path, before, data)
         self.store.keep_copy(path)
         self.store.replace(path, data, based_on=before)
         self._index(path)
@@ -368,3 +371,9 @@ def _move(source: str, target: str, is_folder: bool) -> bool:
 
 def _speaker(path: str, data: bytes) -> str:
     return read_note(path, data).provenance
+
+
+def _refuse_loading(path: str, before: bytes, after: bytes) -> None:
+    """What a neighbour writes may come from a page that it read: it must not put itself beside every prompt."""
+    if read_note(path, after).metadata.get("loading") not in (None, read_note(path, before).metadata.get("loading")):
+        raise InvalidInputError("`loading` puts a note beside prompts, and is for the person to say: leave it out")
