@@ -43,6 +43,10 @@ class InvalidInputError(KnowledgeError):
     """Text, a date, a filter or a limit that makes no sense."""
 
 
+class SecretError(InvalidInputError):
+    """A text to be saved that holds a key, a token or a password."""
+
+
 class FrontmatterError(KnowledgeError):
     """Frontmatter that cannot be edited without guessing."""
 

@@ -740,7 +740,7 @@ class KnowledgeBase:
     def store(self) -> NoteStore:
         from co_cli.notes.store import NoteStore
 
-        return NoteStore(self.root, self._indexed, self.settings.max_note_bytes)
+        return NoteStore(self.root, self._indexed, self.settings.max_note_bytes, self.settings.secrets)
 
     def _indexed(self) -> int:
         """How many notes were read from the vault; 0 if nobody knows."""

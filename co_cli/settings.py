@@ -1,8 +1,9 @@
 """Settings: flag > environment > project file > user file > default, each value with where it came from.
 
 A project's file is checked in, and a clone must be safe to open: it may not point outside the project, redirect a
-provider's address, move the data folder, name the model of a chat or choose a provider that sends notes elsewhere.
-Unknown names, malformed values and such attempts are refused with file and line.
+provider's address, move the data folder, name the model of a chat, choose a provider or model that sends notes
+elsewhere, or say how much its own notes count. Unknown names, malformed values and such attempts are refused with file
+and line.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ class Setting(Record):
     """False: only the person's own file, environment or flag may set it."""
     project_choices: tuple[str, ...] = ()
     """If given, the only values that a project's file may choose."""
+    project_most: float = 0.0
+    """If given, the largest number that a project's file may choose."""
 
 
 LOCAL_PROVIDERS = ("static", "minilm", "ollama", "none")
@@ -53,10 +56,32 @@ SETTINGS: tuple[Setting, ...] = (
         "on",
         "search your own and your team's vault with the project's: on or off",
         choices=("on", "off"),
+        project_choices=("off",),
     ),
-    Setting("tier_user", "CO_TIER_USER", "share", 1.0, "how much it counts that a note is your own, 0 to 1"),
-    Setting("tier_project", "CO_TIER_PROJECT", "share", 0.8, "how much it counts that a note is the project's"),
-    Setting("tier_team", "CO_TIER_TEAM", "share", 0.6, "how much it counts that a note is the team's"),
+    Setting(
+        "tier_user",
+        "CO_TIER_USER",
+        "share",
+        1.0,
+        "how much it counts that a note is your own, 0 to 1",
+        project_may=False,
+    ),
+    Setting(
+        "tier_project",
+        "CO_TIER_PROJECT",
+        "share",
+        0.8,
+        "how much it counts that a note is the project's",
+        project_may=False,
+    ),
+    Setting(
+        "tier_team",
+        "CO_TIER_TEAM",
+        "share",
+        0.6,
+        "how much it counts that a note is the team's",
+        project_may=False,
+    ),
     Setting(
         "search_backend",
         "CO_KNOWLEDGE_SEARCH_BACKEND",
@@ -121,11 +146,21 @@ SETTINGS: tuple[Setting, ...] = (
         "how alike two memories must be for the second to join the first; 1 joins only identical ones",
     ),
     Setting(
+        "secrets",
+        "CO_SECRETS",
+        "choice",
+        "refuse",
+        "keys, tokens, passwords and card numbers in what is to be saved: refuse, redact or allow",
+        choices=("refuse", "redact", "allow"),
+        project_choices=("refuse", "redact"),
+    ),
+    Setting(
         "max_note_bytes",
         "CO_KNOWLEDGE_MAX_NOTE_BYTES",
         "bytes",
         2_000_000,
         "larger files are skipped and reported",
+        project_most=2_000_000,
     ),
     Setting(
         "exclude",
@@ -148,6 +183,7 @@ SETTINGS: tuple[Setting, ...] = (
         "bytes",
         1_000,
         "how much of the notes that belong beside a prompt an agent is given, in tokens",
+        project_most=4_000,
     ),
     Setting(
         "chat_history",
@@ -266,6 +302,7 @@ class Settings(Record):
     hybrid_vector_weight: float | None
     hybrid_text_weight: float | None
     duplicate_threshold: float
+    secrets: Literal["refuse", "redact", "allow"]
     max_note_bytes: int
     exclude: tuple[str, ...]
     model: str | None
@@ -367,6 +404,8 @@ def _refuse_undecodable(name: str, path: str, origin: str) -> None:
 
 def _says_something(file: str) -> bool:
     """Is the file there, and is there more in it than comments? Reading TOML would be half of a search."""
+    if not os.path.isfile(file):  # a clone may have a link to a device in its place, which has no end
+        return False
     try:
         with open_regular(file) as stream:
             return any(line.strip() and not line.lstrip().startswith(b"#") for line in stream)

@@ -17,11 +17,15 @@ from co_cli.regular import open_regular
 from co_cli.settings import BY_NAME, Setting
 
 LARGEST = 1_000_000
+CLOUD = re.compile(r"(?i)[-:]cloud$")
+"""How Ollama calls models that it asks for elsewhere, with all that they are given."""
 
 
 def read_settings_file(file: str, project: str | None) -> Iterator[tuple[Setting, object, str]]:
     """`project` is the folder the file belongs to, or None for the person's own file."""
     text = ""
+    if project is not None and not os.path.realpath(file).startswith(os.path.realpath(project) + os.sep):
+        raise SettingsError(f"{file} is a link that leads out of the project: put a file in its place")
     try:
         with open_regular(file) as stream:
             text = stream.read(LARGEST).decode("utf-8").replace("\r\n", "\n")
@@ -60,6 +64,15 @@ def _refuse_unsafe(setting: Setting, raw: object, origin: str, project: str) -> 
         raise SettingsError(
             f"{origin}: a project may set {setting.name} to {', '.join(setting.project_choices)} only; "
             f"choose {raw!r} yourself with {setting.environment}"
+        )
+    if setting.project_most and isinstance(raw, int) and raw > setting.project_most:
+        raise SettingsError(
+            f"{origin}: a project may set {setting.name} to {setting.project_most:,.0f} at most; "
+            f"choose {raw!r} yourself with {setting.environment}"
+        )
+    if setting.name == "embedding_model" and isinstance(raw, str) and CLOUD.search(raw.strip()):
+        raise SettingsError(
+            f"{origin}: a project may not choose a model that sends notes elsewhere; set {setting.environment} yourself"
         )
     if setting.kind in ("path", "paths"):
         root = os.path.realpath(project)

@@ -74,6 +74,7 @@ VALUES = {
     "hybrid_vector_weight": ("0.7", 0.7),
     "hybrid_text_weight": ("0.3", 0.3),
     "duplicate_threshold": ("0.8", 0.8),
+    "secrets": ("redact", "redact"),
     "context_tokens": ("500", 500),
     "max_note_bytes": ("1000", 1000),
     "exclude": ("drafts/, *.tmp.md,", ("drafts/", "*.tmp.md")),
@@ -155,6 +156,9 @@ def test_a_path_in_a_file_is_read_from_where_the_file_belongs(places: Places) ->
         'loading_model = "ollama:qwen3"',
         'loading_servers = "servers.json"',
         "web_max_bytes = 5",
+        "max_note_bytes = 3000000",
+        "tier_project = 1.0",
+        'secrets = "allow"',
     ],
 )
 def test_a_checked_in_file_cannot_make_a_clone_unsafe_to_open(places: Places, tmp_path: Path, line: str) -> None:

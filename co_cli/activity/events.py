@@ -24,6 +24,8 @@ MOST = 1 << 22
 """Bytes after which nothing is appended: activity.db was not to be had for a long time."""
 LONGEST_TEXT = 1_000
 """Characters of a query that the log keeps."""
+LONG_WORD, MANY_DIGITS = 14, 12
+"""Of a query that may hold a key or a card number."""
 RESULTS = 5
 """Refs and scores that the log keeps of each answer."""
 
@@ -72,11 +74,12 @@ def searched(
     if query_log == "off":
         return Searched(roots[0], at, door, None, "", "", 0, 0.0, None, (), recalled) if recalled else None
     words = query_log == "on"
+    text = _without_secrets(found.query) if words else None
     return Searched(
         root=roots[0],
         at=at,
         door=door,
-        text=found.query[:LONGEST_TEXT] if words else None,
+        text=text[:LONGEST_TEXT] if text is not None else None,
         backend=found.backend,
         state=found.state,
         hits=len(found.hits),
@@ -85,6 +88,19 @@ def searched(
         results=tuple((hit.ref, hit.score) for hit in shown[:RESULTS]) if words else (),
         recalled=recalled,
     )
+
+
+def _without_secrets(query: str) -> str:
+    """Somebody may look for a key by pasting it. Few queries are worth a closer look, which takes an import."""
+    if not (
+        any(len(word) >= LONG_WORD for word in query.split())
+        or sum(letter.isdigit() for letter in query) >= MANY_DIGITS
+        or any(word in query.lower() for word in ("pass", "pwd", "secret", "key", "token"))
+    ):
+        return query
+    from co_cli.notes.secrets import redact
+
+    return redact(query)
 
 
 def place_of(file: str, roots: Sequence[str]) -> tuple[str, str]:

@@ -21,6 +21,7 @@ from co_cli.agent.deps import PathLike
 from co_cli.errors import KnowledgeError, SettingsError, VaultError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.tools import Tool as AgentTool
+from co_cli.tools.fencing import clean
 from co_cli.tools.skills import SKILL_TOOLS
 
 MAX_RETRIES = 3
@@ -85,7 +86,8 @@ async def _if_there_are_skills(access: Access, ctx: RunContext[Any], tool: ToolD
 def told_to_a_model(error: KnowledgeError, last_attempt: bool = False) -> ModelRetry | ToolFailed:
     """A mistake that a model can mend is worth another try; a thing that is broken is not."""
     can_mend = error.exit_code == 2 and not isinstance(error, SettingsError | VaultError)
-    return ModelRetry(str(error)) if can_mend and not last_attempt else ToolFailed(str(error))
+    said = clean(str(error))  # it may name refs and titles, which are somebody's text
+    return ModelRetry(said) if can_mend and not last_attempt else ToolFailed(said)
 
 
 def _object(value: Any) -> Any:

@@ -18,9 +18,11 @@ SOURCE = "SOURCE"
 SCRIPTS = {
     "bash": """\
 _co() {
-    local IFS=$'\\n' found
-    found=$(co completion --words "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
-    COMPREPLY=($(compgen -W "$found" -- "${COMP_WORDS[COMP_CWORD]}"))
+    local word
+    COMPREPLY=()
+    while IFS= read -r word; do
+        COMPREPLY+=("$word")
+    done < <(co completion --words "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
 }
 COMP_WORDBREAKS=${COMP_WORDBREAKS//:}
 complete -o default -F _co co
@@ -39,6 +41,7 @@ compdef _co co
 complete -c co -a '(co completion --words (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
 """,
 }
+PLAIN = "_-./:@%+=,"
 SETUP = """\
 bash:  echo 'eval "$(co completion bash)"' >> ~/.bashrc
 zsh:   echo 'eval "$(co completion zsh)"' >> ~/.zshrc      (after compinit)
@@ -55,13 +58,18 @@ def add_completion(parser: argparse.ArgumentParser) -> None:
 
 def completion(options: argparse.Namespace) -> int:
     if options.words is not None:
-        for word in suggestions(options.words):
+        for word in filter(_is_plain, suggestions(options.words)):
             print(word)
     elif options.shell:
         print(SCRIPTS[options.shell], end="")
     else:
         print(SETUP, end="")
     return 0
+
+
+def _is_plain(word: str) -> bool:
+    """A shell would run `$(...)` in a ref when the line is sent: a file of a clone may have such a name."""
+    return all(letter.isalnum() or letter in PLAIN for letter in word)
 
 
 def suggestions(words: list[str]) -> list[str]:

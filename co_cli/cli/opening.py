@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from co_cli.cli.terminal import ProgressBar, printable
+from co_cli.cli.terminal import CONTROL, ProgressBar, printable
 from co_cli.errors import IndexUnavailableError, InvalidInputError, UnknownRefError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.places import this_process
@@ -142,5 +142,9 @@ def print_json(value: Any) -> None:
     import json  # slow to import, and people do not read JSON
 
     unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    json.dump(value, sys.stdout, ensure_ascii=not unicode, indent=2, default=list)
-    sys.stdout.write("\n")
+    text = json.dumps(value, ensure_ascii=not unicode, indent=2, default=list)
+    if not text.isascii():  # JSON itself escapes only some of what a terminal obeys
+        import re
+
+        text = re.sub(CONTROL.replace("\x0a-\x1f", ""), lambda found: f"\\u{ord(found[0]):04x}", text)
+    sys.stdout.write(text + "\n")

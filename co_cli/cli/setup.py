@@ -45,6 +45,10 @@ def init(options: argparse.Namespace) -> int:
     except OSError as error:
         raise VaultError(f"{vault} cannot be made: {error.strerror}") from None
     vault = os.path.abspath(vault)
+    if made:  # one that was there may be somebody else's: `co trust` is for that
+        from co_cli.service.trusting import trust
+
+        trust(load_settings({"data_dir": options.data_dir}, start=vault).data_dir, vault)
     if options.json:
         print_json({"vault": vault, "made": made})
     else:

@@ -2,23 +2,27 @@
 
 A query gives up quickly and is never tried twice, because a search goes on by words; documents are sent in batches and
 tried again when the trouble may pass. Says which of three things is wrong: nobody answers, the model was not pulled, or
-the vectors have the wrong dimensions. The `ollama` package is imported by the first call, not before.
+the vectors have the wrong dimensions. An answer is bounded, in bytes and in the time for all of it. The `ollama`
+package is imported by the first call, not before.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from co_cli.embedding.answers import batches, put_back, unit_vectors
+from co_cli.embedding.bounded import TooMuchError, bound
 from co_cli.embedding.catalogue import ollama_space, prompted
+from co_cli.embedding.own_loop import OwnLoop
 from co_cli.embedding.space import EmbedKind, Vector, VectorSpace
 from co_cli.errors import EmbedderUnreachableError, EmbeddingError, ModelMissingError
 
 if TYPE_CHECKING:
-    from ollama import Client
+    from ollama import AsyncClient
 
 DEFAULT_HOST = "http://127.0.0.1:11434"
 BATCH_TEXTS = 32
@@ -49,7 +53,8 @@ class OllamaEmbedder:
         self._seconds: dict[EmbedKind, float] = {"query": query_seconds, "document": document_seconds}
         self._pauses: dict[EmbedKind, Sequence[float]] = {"query": (), "document": pauses}
         self._sleep = sleep
-        self._clients: dict[EmbedKind, Client] = {}
+        self._clients: dict[EmbedKind, AsyncClient] = {}
+        self._loop = OwnLoop("co-embed-ollama")
 
     @property
     def space(self) -> VectorSpace:
@@ -65,8 +70,9 @@ class OllamaEmbedder:
 
     def close(self) -> None:
         for client in self._clients.values():
-            client.close()
+            self._loop.run(client.close())
         self._clients.clear()
+        self._loop.close()
 
     def _answer_with_retries(self, texts: Sequence[str], kind: EmbedKind) -> Sequence[Sequence[float]]:
         for pause in self._pauses[kind]:
@@ -85,8 +91,17 @@ class OllamaEmbedder:
         import ollama
 
         name = self._space.model
+
+        async def ask() -> Sequence[Sequence[float]]:
+            answer = client.embed(model=name, input=texts, dimensions=self._space.dimensions)
+            return (await asyncio.wait_for(answer, self._seconds[kind])).embeddings  # the whole of it, not each read
+
         try:
-            return client.embed(model=name, input=texts, dimensions=self._space.dimensions).embeddings
+            return self._loop.run(ask())
+        except TooMuchError as error:
+            raise EmbeddingError(
+                f"Ollama at {self._host} gave an answer that is no vectors ({error}): see what answers at that address"
+            ) from error
         except ollama.ResponseError as error:
             if error.status_code == 404:
                 raise ModelMissingError(
@@ -105,7 +120,7 @@ class OllamaEmbedder:
                     f"Ollama is not running at {self._host}: start it with `ollama serve`, or set OLLAMA_HOST"
                 )
             ) from error
-        except httpx.TimeoutException as error:
+        except (httpx.TimeoutException, TimeoutError) as error:
             raise _PassingError(
                 EmbedderUnreachableError(
                     f"Ollama at {self._host} did not answer within {self._seconds[kind]:g} s: it may still be loading"
@@ -119,18 +134,19 @@ class OllamaEmbedder:
                 )
             ) from error
 
-    def _client(self, kind: EmbedKind) -> Client:
+    def _client(self, kind: EmbedKind) -> AsyncClient:
         client = self._clients.get(kind)
         if client is None:
             try:
-                from ollama import Client
+                from ollama import AsyncClient
             except ModuleNotFoundError as error:
                 raise EmbeddingError("the embedding provider ollama needs a package: `pip install ollama`") from error
             read = self._seconds[kind]
             import httpx
 
             try:
-                client = Client(host=self._host, timeout=(min(CONNECT_SECONDS, read), read, read, read))
+                client = AsyncClient(host=self._host, timeout=(min(CONNECT_SECONDS, read), read, read, read))
+                bound(client._client)  # type: ignore[reportPrivateUsage]
             except (ValueError, httpx.InvalidURL) as error:
                 raise EmbeddingError(
                     f"{self._host!r} is no address of an Ollama server ({error}): set CO_KNOWLEDGE_EMBEDDING_HOST"

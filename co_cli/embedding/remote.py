@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from co_cli.embedding.answers import batches, put_back, unit_vectors
+from co_cli.embedding.bounded import TooMuchError, bound
 from co_cli.embedding.catalogue import remote_model, remote_space
 from co_cli.embedding.own_loop import OwnLoop
 from co_cli.embedding.remote_keys import Keyring, key_variables, keys_of
@@ -130,6 +131,13 @@ class RemoteEmbedder:
         except ModelHTTPError as error:
             raise self._refusal(error) from error
         except ModelAPIError as error:
+            cause = error.__cause__
+            while cause is not None and not isinstance(cause, TooMuchError):
+                cause = cause.__cause__
+            if cause is not None:
+                raise EmbeddingError(
+                    f"{self._who} gave an answer that is no vectors ({cause}): see who answers"
+                ) from error
             gone = f"{self._who} cannot be reached ({error}): check the network, or use the static provider"
             raise _TroubleError("passing", EmbedderUnreachableError(gone)) from error
         except (UnexpectedModelBehavior, ValueError) as error:
@@ -206,6 +214,9 @@ class RemoteEmbedder:
         provider = opened(**arguments)
         if hasattr(provider.client, "max_retries"):
             provider.client.max_retries = 0  # we wait ourselves: another key may be ready sooner
+        http = getattr(provider.client, "_client", None)
+        if hasattr(http, "event_hooks"):
+            bound(http)
         return provider
 
 

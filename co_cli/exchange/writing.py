@@ -115,7 +115,8 @@ class Writer:
         draft = Draft(entry.text, entry.source, entry.title, entry.tags, entry.category, "import", fields)
         if entry.source == "memory":
             self._refuse_twins(entry)
-        data = draft.render(time.time())
+        draft.redact(self.store.secrets)
+        data = self.store.safe(draft.render(time.time()))
         self._refuse_large(data)
         if not self.write:
             return "created", None, ""
@@ -134,6 +135,7 @@ class Writer:
         if edited and self.on_conflict != "overwrite":
             raise _Conflict(f"{note.ref} was changed here, and at its origin too")
         self._refuse_large(entry.text.encode("utf-8", "replace"))
+        self.store.safe(entry.text.encode("utf-8", "replace"), data)
         detail = ""
         if self.write:
             if edited:
@@ -197,6 +199,7 @@ class Writer:
         if self._taken(path) or self._exists(path):
             raise _Left("skipped", f"there is another note at {path} already; rename one of the two", None)
         self._names.add(name_key(path))
+        data = self.store.safe(data)
         if not self.write:
             return "created", None, ""
         full = self.store.absolute(path)
@@ -213,6 +216,7 @@ class Writer:
 
     def _replace(self, path: str, here: bytes, data: bytes, keep: bool) -> tuple[ImportOutcome, str | None, str]:
         self._refuse_large(data)
+        data = self.store.safe(data, here)
         if not self.write:
             return "updated", path, ""
         detail = f"the note that was here is in {self.store.keep_copy(path)}" if keep else ""

@@ -2,7 +2,8 @@
 
 A server on loopback can be reached by every program of every user of the machine, and by every web page that a browser
 there shows. The token keeps out the programs; the check of Host and Origin keeps out pages, also those that point a
-name of their own at 127.0.0.1 (DNS rebinding).
+name of their own at 127.0.0.1 (DNS rebinding). Whoever is let in has a bounded share of the machine: so many requests a
+second, so many bytes each, so long to send them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 import os
 import secrets
 import stat
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from typing import Any, NamedTuple
 
@@ -21,6 +23,14 @@ from co_cli.errors import InvalidInputError
 VARIABLE = "CO_MCP_TOKEN"
 SHORTEST_TOKEN = 16
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
+
+MOST_BYTES = 4_000_000
+"""Of one request: a note is half as large at most."""
+BODY_SECONDS = 30.0
+RATE, BURST = 100.0, 400.0
+"""Requests a second that are answered in the long run, and at once after a rest."""
+WRONG_RATE, WRONG_BURST = 1.0, 20.0
+"""The same of wrong tokens. Who knows the right one is never kept waiting by those who guess."""
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -84,6 +94,26 @@ class Refusal(NamedTuple):
 
 
 HTTP_ONLY = Refusal(400, "HTTP only")
+TOO_LARGE = Refusal(413, f"a request has {MOST_BYTES:,} bytes at most", {"connection": "close"})
+TOO_SLOW = Refusal(408, f"a request is sent within {BODY_SECONDS:g} s", {"connection": "close"})
+TOO_OFTEN = Refusal(429, "too many requests: wait a second", {"retry-after": "1"})
+
+
+class Allowance:
+    """So many a second, and a store of them for those who come all at once."""
+
+    def __init__(self, rate: float, burst: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate, self._burst, self._clock = rate, burst, clock
+        self._left, self._seen = burst, clock()
+
+    def take(self) -> bool:
+        now = self._clock()
+        self._left = min(self._burst, self._left + (now - self._seen) * self._rate)
+        self._seen = now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
 
 
 class Guard:
@@ -94,16 +124,27 @@ class Guard:
         self._own = {*LOOPBACK_NAMES, host.lower()}
         self._allowed = {name.lower() for name in names}
         self._any_address = not is_loopback(host)
+        self._requests, self._wrong = Allowance(RATE, BURST), Allowance(WRONG_RATE, WRONG_BURST)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
         refusal = self.refuse(scope["method"], _headers(scope)) if scope["type"] == "http" else HTTP_ONLY
+        if scope["type"] == "http" and _length(scope) > MOST_BYTES and refusal is None:
+            refusal = TOO_LARGE
+        elif (refusal is None and not self._requests.take()) or (
+            refusal and refusal.status == 401 and not self._wrong.take()
+        ):
+            refusal = TOO_OFTEN
         if refusal:
             await _answer(send, refusal)
-        else:
-            await self._app(scope, receive, send)
+            return
+        body = await _body(receive)
+        if isinstance(body, Refusal):
+            await _answer(send, body)
+        elif body is not None:
+            await self._app(scope, _again(body, receive), send)
 
     def refuse(self, method: str, headers: dict[str, list[str]]) -> Refusal | None:
         """Why this request is refused; None if it is welcome."""
@@ -132,6 +173,41 @@ class Guard:
         if port != self._port:
             return False
         return name in self._own or (self._any_address and _is_address(name))  # only a name can be pointed elsewhere
+
+
+def _length(scope: Message) -> int:
+    said = _headers(scope).get("content-length", ["0"])[0]
+    return int(said) if said.isascii() and said.isdigit() else 0
+
+
+async def _body(receive: Receive) -> bytes | Refusal | None:
+    """All that a client sends, if it is not too much and does not take too long; None if it hung up."""
+    import anyio  # slow, and whoever only makes a token does without
+
+    parts: list[bytes] = []
+    size = 0
+    with anyio.move_on_after(BODY_SECONDS):
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return None
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > MOST_BYTES:
+                return TOO_LARGE
+            if not message.get("more_body"):
+                return b"".join(parts)
+    return TOO_SLOW
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """What was received, for the one behind us; then whatever else happens, such as that the client hangs up."""
+    waiting = [body]
+
+    async def once() -> Message:
+        return {"type": "http.request", "body": waiting.pop(), "more_body": False} if waiting else await receive()
+
+    return once
 
 
 def _split(host: str) -> tuple[str, int]:

@@ -19,6 +19,7 @@ from co_cli.mcp.stdio import log_to_stderr
 
 GRACE = 5
 """Seconds that answers have to finish after a signal."""
+MOST_CONNECTIONS = 128
 
 
 def serve_http(door: McpDoor, listening: socket.socket, host: str, token: str, names: Sequence[str] = ()) -> None:
@@ -39,6 +40,7 @@ def serve_http(door: McpDoor, listening: socket.socket, host: str, token: str, n
         lifespan="on",
         ws="none",
         server_header=False,
+        limit_concurrency=MOST_CONNECTIONS,
         timeout_graceful_shutdown=GRACE,
     )
     with closing(listening), door.watching():

@@ -32,7 +32,7 @@ from co_cli.mcp.resources import (
     uri_of,
 )
 from co_cli.tools import Tool, Toolbox
-from co_cli.tools.fencing import clean
+from co_cli.tools.fencing import clean, one_line
 
 NAME = "co-cli"
 TEMPLATES = {"memory": "co://memory/{+slug}", "article": "co://article/{+path}"}
@@ -195,7 +195,7 @@ class McpDoor:
             raise
         except KnowledgeError as error:
             code = types.INVALID_PARAMS if error.exit_code == 2 else types.INTERNAL_ERROR
-            raise MCPError(code, str(error)) from None
+            raise MCPError(code, clean(str(error))) from None
         except Exception as error:
             log.exception("%s failed", function.__name__)
             raise MCPError(types.INTERNAL_ERROR, f"failed unexpectedly ({_line(error)}){in_log()}") from None
@@ -251,7 +251,7 @@ def described(tool: Tool) -> types.Tool:
 
 
 def failed(message: str) -> types.CallToolResult:
-    line = " ".join(message.split())
+    line = one_line(message)
     text = line if len(line) <= LONGEST_ERROR else f"{line[: LONGEST_ERROR // 2]} ... {line[-LONGEST_ERROR // 2 :]}"
     return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
 

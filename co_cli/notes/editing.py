@@ -64,6 +64,8 @@ def set_body(text: str, body: str) -> str:
     head = text[: front.body]
     if head and not head.endswith("\n") and _has_block(front):
         head += newline
+    if not head and read_frontmatter(body).body:
+        head = newline  # a body that looks like frontmatter is text: it must not say what the note is
     return head + body.replace("\n", newline)
 
 

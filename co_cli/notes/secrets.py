@@ -1,44 +1,60 @@
-"""Find what should not stand in a note: tokens, private keys, passwords. And show it without giving it away. Pure.
+"""Find what should not stand in a note, such as keys and passwords, and show it without giving it away. Pure.
 
-A few forms that are well known, and `password: …` where what follows is as irregular as passwords are. A word that
-stands for one (`your-token`, `xxxx`, `${TOKEN}`) is none.
+Some 350 forms are those of a rule set that others keep up to date (`secret_rules.tsv`, from Betterleaks and gitleaks,
+made by `.ci/secret_rules.py`). A few are ours: `password: …` where what follows is as irregular as passwords are, a
+password in an address, a card number whose digits add up. A word that stands for one (`your-token`, `xxxx`, `${TOKEN}`)
+is none. A rule is compiled when a text first holds one of its keywords; most notes hold none.
 """
 
 from __future__ import annotations
 
+import functools
 import math
+import os
 import re
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
+from co_cli.errors import SecretError
+
 SHOWN = 4
-LEAST_ENTROPY = 3.0
-"""Bits a character of a token that a machine made."""
 LEAST_OF_A_PASSWORD = 2.5
-FORMS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("a private key", re.compile(r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----")),
-    ("an AWS access key", re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b")),
-    ("a GitHub token", re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{40,})")),
-    ("a GitLab token", re.compile(r"\bglpat-[A-Za-z0-9_-]{18,}")),
-    ("a Slack token", re.compile(r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}")),
-    ("an API key", re.compile(r"\bsk-(?:ant-|proj-|or-)?[A-Za-z0-9_-]{20,}")),
-    ("a Google API key", re.compile(r"\bAIza[0-9A-Za-z_-]{35}")),
-    ("a Stripe key", re.compile(r"\b[rs]k_(?:live|test)_[0-9A-Za-z]{16,}")),
-    ("a signed token", re.compile(r"\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}")),
-    ("a password in an address", re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s:/@]+:(?P<secret>[^\s:/@]{4,})@")),
+"""Bits a character; a token that a machine made has 3 and more."""
+MOST_ENTROPY = 3.0
+"""That a rule may ask for: of keys in hexadecimal digits one in seven has less than the 3.5 that some of them do."""
+RULES = os.path.join(os.path.dirname(__file__), "secret_rules.tsv")
+PRIVATE_KEY = re.compile(
+    r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
+    r"(?:[^-]{0,20000}-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----|[A-Za-z0-9+/=\s:,-]{0,20000})"
 )
+IN_AN_ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@]{1,200}:(?P<secret>[^\s:/@]{4,200})@")
+BEARING = re.compile(
+    r"\b(?:sk-[A-Za-z0-9_-]{20,200}|gh[pousr]_[A-Za-z0-9]{30,255}|[rs]k_(?:live|test)_[0-9A-Za-z]{16,255})"
+)
+"""Keys of services that nobody has a rule for yet, which copy the form of a better-known one."""
+LONG = re.compile(r"[A-Za-z0-9_+/=~.-]{16,}")
+MIXED = re.compile(r"\d|[a-z][A-Z]").search
+"""Every key of the rule set has one such stretch, with a digit or a capital letter in it; most notes have none."""
+SWITCH = re.compile(r"[a-z][A-Z]")
+ESCAPE = re.compile(r"\\(?=[_.~=+*#-])")
+FEW = 100
+"""Secrets of one text that are looked for once more without the words that gave them away."""
+CARD = re.compile(r"(?<![\w.-])(?:[3-6]\d{3}([ -]?)\d{4}\1\d{4}\1\d{1,7}|3[47]\d{2}([ -]?)\d{6}\2\d{5})(?![\w.-]*\w)")
 NAMED = re.compile(
     r"(?i)\b(?P<name>passw(?:or)?d|passphrase|pwd|secret|api[ _-]?key|access[ _-]?key|auth[ _-]?token|token)\b[\"']?"
-    r"\s*(?:is|[:=])\s*[\"'`]?(?P<secret>[^\s\"'`,;]{8,})"
+    r"\s{0,9}(?:is|[:=])\s{0,9}[\"'`]?(?P<secret>[^\s\"'`,;]{8,200})"
 )
-CERTAIN = re.compile(
-    r"-----BEGIN|BEGIN PRIVATE|://|sk-|_|eyJ|AKIA|ASIA|AIza|xox|glpat|(?i:passw|passphrase|pwd|secret|key|token)"
-)
-"""A text without any of these has none of the forms: most notes are done with after this."""
+WORDS = ("passw", "passphrase", "pwd", "secret", "key", "token")
+SIGNS = "!@#$%^&*?~+"
+CODE = re.compile(r"[()\[\]{}\\|]|^[A-Za-z_]+(?:[.:][A-Za-z_]\w*)+$|^\w*_\w*[A-Za-z]$")
+"""A call, an index, `module.name`, `a_name`: what stands behind `token =` in a program."""
 STANDS_FOR_ONE = re.compile(
-    r"(?i)x{4,}|\*{3,}|\.{3,}|…|<|\$\{|\{\{|example|your[-_ ]|change-?me|placeholder|redacted|dummy"
+    r"(?i)x{4,}|\*{3,}|\.{3,}|…|<|\$\{|\{\{|example|your[-_ ]|change-?me|placeholder|redacted|dummy|0123456|abcdefgh"
 )
+BEFORE, AFTER = 100, 1_500
+"""Characters around a keyword in which a rule looks: what a text costs does not grow with the number of rules."""
 
 
 class Secret(NamedTuple):
@@ -49,32 +65,86 @@ class Secret(NamedTuple):
     line: int
 
 
+class Rule(NamedTuple):
+    """One form, as the rule set has it."""
+
+    name: str
+    least_entropy: float
+    random: bool
+    """It must not read like words."""
+    form: str
+
+
+class Span(NamedTuple):
+    """Where a secret stands, and what it is."""
+
+    start: int
+    end: int
+    what: str
+
+
 def find_secrets(text: str) -> list[Secret]:
     """Each once, in the order of the text."""
-    if not CERTAIN.search(text):
-        return []
-    found: dict[str, tuple[int, str]] = {}
-    for start, what, secret in _found(text):
-        if not any(secret in known or known in secret for known in found):
-            found[secret] = start, what
-    return [
-        Secret(what, mask(secret), text.count("\n", 0, start) + 1)
-        for secret, (start, what) in sorted(found.items(), key=lambda one: one[1][0])
-    ]
+    found: dict[str, Secret] = {}
+    line, place = 1, 0
+    for start, end, what in _spans(text):
+        line, place = line + text.count("\n", place, start), start
+        if text[start:end] not in found:
+            found[text[start:end]] = Secret(what, mask(text[start:end]), line)
+    return list(found.values())
 
 
-def redact(text: str) -> str:
-    """The text with its secrets masked."""
-    if CERTAIN.search(text):
-        for _, _, secret in _found(text):
-            text = text.replace(secret, mask(secret))
-    return text
+def redact(text: str, known: Collection[str] = ()) -> str:
+    """The text with its secrets masked wherever they stand, but for those that are known."""
+    parts: list[str] = []
+    place = 0
+    masked: set[str] = set()
+    for start, end, _ in _spans(text):
+        secret = text[start:end]
+        if secret not in known:
+            parts += [text[place:start], mask(secret)]
+            place = end
+            masked.add(secret)
+    shown = "".join([*parts, text[place:]])
+    for secret in sorted(masked, key=len, reverse=True)[:FEW] if shown != text else ():
+        shown = shown.replace(secret, mask(secret))  # once more without the words that gave it away
+    return shown
+
+
+def without_secrets(text: str, policy: str, before: str = "") -> str:
+    """A text that is to be written, as `policy` wants it: refused (SecretError), redacted, or as it is.
+
+    What stood in the text `before` is not looked at again: one may mend a title beside a key that was there already.
+    """
+    if policy == "allow":
+        return text
+    spans = _spans(text)
+    known = {before[start:end] for start, end, _ in _spans(before)} if spans and before else set[str]()
+    new = [span for span in spans if text[span.start : span.end] not in known]
+    if not new:
+        return text
+    if policy == "redact":
+        return redact(text, known)
+    (start, end, what), more = new[0], len(new) - 1
+    others = f" and {more} more" if more else ""
+    line = text.count("\n", 0, start) + 1
+    raise SecretError(
+        f"this holds {what} (line {line}: {mask(text[start:end])}){others}, and nothing was saved: take it out, or set "
+        "CO_SECRETS to redact or allow"
+    )
+
+
+def gives_away(title: str, text: str) -> bool:
+    """Is there the beginning of one of the text's secrets in its title, in whatever form it was cut out?"""
+    letters = re.sub(r"[^A-Za-z0-9]", "", title)
+    starts = (re.sub(r"[^A-Za-z0-9]", "", text[start:end])[: 2 * SHOWN] for start, end, _ in _spans(text))
+    return any(start in letters for start in starts)
 
 
 def mask(secret: str) -> str:
     """The first letters, and how long it is: enough to find it, too little to use it."""
     if secret.startswith("-----"):
-        return secret
+        return f"{secret.split('-----')[1]}… ({len(secret)} characters)"
     shown = SHOWN if len(secret) >= 4 * SHOWN else 1
     return f"{secret[:shown]}… ({len(secret)} characters)"
 
@@ -85,23 +155,135 @@ def entropy(text: str) -> float:
     return -sum(count / len(text) * math.log2(count / len(text)) for count in counts.values()) if text else 0.0
 
 
-def _found(text: str) -> Iterator[tuple[int, str, str]]:
-    for what, form in FORMS:
-        for match in form.finditer(text):
-            secret = match["secret"] if "secret" in form.groupindex else match[0]
-            certain = secret.startswith("-----") or "secret" in form.groupindex or entropy(secret) >= LEAST_ENTROPY
-            if certain and not STANDS_FOR_ONE.search(secret):
-                yield match.start(), what, secret
-    for match in NAMED.finditer(text):
-        secret = match["secret"].rstrip(".!?)]")
-        if _irregular(secret) and not STANDS_FOR_ONE.search(secret):
-            yield match.start(), f"a {match['name'].lower()}", secret
+def _spans(text: str) -> list[Span]:
+    """In the order of the text; of two that overlap the longer one. Markdown's escapes (`ghp\\_…`) hide nothing."""
+    spans: list[Span] = []
+    plain, places = _unescaped(text)
+    found = [Span(places(start), places(end - 1) + 1, what) for start, end, what in _found(plain)]
+    for span in sorted(found, key=lambda span: (span.start, -span.end)):
+        if spans and span.start < spans[-1].end:
+            if span.end - span.start > spans[-1].end - spans[-1].start:
+                spans[-1] = span
+            continue
+        spans.append(span)
+    return spans
+
+
+def _unescaped(text: str) -> tuple[str, Callable[[int], int]]:
+    """The text without Markdown's escapes, and where each letter of it stands in the text."""
+    gone = [found.start() for found in ESCAPE.finditer(text)] if "\\" in text else []
+    if not gone:
+        return text, lambda place: place
+    moved = [place - before for before, place in enumerate(gone)]  # where in the plain text each was taken out
+    return ESCAPE.sub("", text), lambda place: place + bisect_right(moved, place)
+
+
+def _found(text: str) -> Iterator[Span]:
+    lowered = text.lower()
+    if len(lowered) != len(text):  # a letter became two, and places would differ
+        lowered = "".join(letter.lower() if letter.isascii() else letter for letter in text)
+    if "-----begin" in lowered:
+        for match in PRIVATE_KEY.finditer(text):
+            yield Span(match.start(), match.start() + len(match[0].rstrip()), "a private key")
+    if "://" in lowered and "@" in lowered:
+        for match in IN_AN_ADDRESS.finditer(text):
+            port = match["secret"].isdigit() and len(match["secret"]) < 6
+            if not port and not STANDS_FOR_ONE.search(match["secret"]):
+                yield Span(*match.span("secret"), "a password in an address")
+    if any(map(MIXED, LONG.findall(text))):
+        yield from _by_rules(text, lowered)
+        for match in BEARING.finditer(text):
+            if _random(match[0]) and not STANDS_FOR_ONE.search(match[0]):
+                yield Span(*match.span(), "an API key")
+    if any(word in lowered for word in WORDS):
+        for match in NAMED.finditer(text):
+            secret = match["secret"].rstrip(".!?)]")
+            if _irregular(secret) and not STANDS_FOR_ONE.search(secret):
+                start = match.start("secret")
+                yield Span(start, start + len(secret), f"a {match['name'].lower()}")
+    for match in CARD.finditer(text):
+        digits = [int(digit) for digit in match[0] if digit.isdigit()]
+        if 13 <= len(digits) <= 19 and len(set(digits)) > 3 and _adds_up(digits):
+            yield Span(*match.span(), "a card number")
+
+
+def _by_rules(text: str, lowered: str) -> Iterator[Span]:
+    windows: dict[int, list[tuple[int, int]]] = {}
+    for keyword, numbers in _keywords():
+        place = lowered.find(keyword)
+        while place >= 0:
+            for number in numbers:
+                windows.setdefault(number, []).append((max(0, place - BEFORE), place + AFTER))
+            place = lowered.find(keyword, place + len(keyword))
+    for number, around in windows.items():
+        rule = _rules()[number]
+        for start, end in _joined(around):
+            for match in _compiled(rule.form).finditer(text, start, end):
+                group = next((number for number, group in enumerate(match.groups(), 1) if group), 0)
+                secret = match[group]
+                if (
+                    entropy(secret) > rule.least_entropy
+                    and not STANDS_FOR_ONE.search(secret)
+                    and (not rule.random or _random(secret))
+                ):
+                    yield Span(*match.span(group), _a(rule.name))
+
+
+def _joined(windows: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Windows that overlap become one."""
+    start, end = -1, -1
+    for first, last in sorted(windows):
+        if first > end:
+            if end >= 0:
+                yield start, end
+            start = first
+        end = max(end, last)
+    yield start, end
+
+
+@functools.cache
+def _rules() -> list[Rule]:
+    with open(RULES, encoding="utf-8") as file:
+        rows = [line.rstrip("\n").split("\t") for line in file]
+    return [Rule(name, min(float(least), MOST_ENTROPY), random == "1", form) for name, least, random, _, form in rows]
+
+
+@functools.cache
+def _keywords() -> list[tuple[str, list[int]]]:
+    """Each keyword with the rules that ask for it. Together with `_rules` this takes a millisecond, once."""
+    keywords: dict[str, list[int]] = {}
+    with open(RULES, encoding="utf-8") as file:
+        for number, line in enumerate(file):
+            for keyword in line.split("\t")[3].split("|"):
+                keywords.setdefault(keyword, []).append(number)
+    return list(keywords.items())
+
+
+@functools.lru_cache(maxsize=64)
+def _compiled(form: str) -> re.Pattern[str]:
+    return re.compile(form, re.ASCII)
+
+
+def _a(name: str) -> str:
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+
+
+def _random(text: str) -> bool:
+    """Is there a long stretch without a joint in which letters and digits, or capitals, are mixed? Names have none."""
+    parts = [part for part in re.split(r"[^A-Za-z0-9]+", text) if len(part) >= 16 and not part.isdigit()]
+    return any(not part.isalpha() or len(SWITCH.findall(part)) >= 3 for part in parts)
+
+
+def _adds_up(digits: list[int]) -> bool:
+    """Luhn's sum, which one wrong digit spoils."""
+    doubled = [2 * digit - 9 * (digit > 4) for digit in digits[-2::-2]]
+    return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
 
 
 def _irregular(text: str) -> bool:
-    """Letters and digits mixed, or signs among them, and few of them twice."""
+    """Letters and digits mixed, or signs among them, and few of them twice. A line of a program is none."""
     kinds = (any(map(str.isdigit, text)), any(map(str.islower, text)), any(map(str.isupper, text)))
-    signs = any(not letter.isalnum() and letter not in "-._/" for letter in text)
+    signs = any(letter in SIGNS for letter in text)
     mixed = (kinds[0] and (kinds[1] or kinds[2])) or (signs and sum(kinds) >= 1)
-    address = "://" in text or text.startswith(("/", "./", "[["))
-    return len(text) >= 8 and mixed and not address and entropy(text) >= LEAST_OF_A_PASSWORD
+    address = "://" in text or text.startswith(("/", "./", "--"))
+    return len(text) >= 8 and mixed and not address and entropy(text) >= LEAST_OF_A_PASSWORD and not CODE.search(text)

@@ -17,6 +17,7 @@ from co_cli.notes.files import create_exclusively, locked, make_folders, replace
 from co_cli.notes.refs import name_key
 from co_cli.notes.slug import slugify
 from co_cli.regular import open_regular
+from co_cli.typed import whole
 
 TRASH = ".trash"
 MOST_NAMESAKES = 10_000
@@ -30,11 +31,18 @@ def content_hash(data: bytes) -> str:
 class NoteStore:
     """The truth: a folder of Markdown."""
 
-    def __init__(self, root: str, known: Callable[[], int] | None = None, largest: int | None = None) -> None:
+    def __init__(
+        self,
+        root: str,
+        known: Callable[[], int] | None = None,
+        largest: int | None = None,
+        secrets: str = "refuse",
+    ) -> None:
         """`known` tells how many notes were read from here, for whoever has an index; `largest` is what a note may
-        have, in bytes.
+        have, in bytes; `secrets` says what becomes of those in a text that is to be written.
         """
         self.root, self._known, self._largest = os.path.realpath(root), known, largest
+        self.secrets = secrets
 
     @contextlib.contextmanager
     def lock(self) -> Generator[None]:
@@ -74,11 +82,28 @@ class NoteStore:
     def exists(self, path: str) -> bool:
         return os.path.isfile(self.absolute(path))
 
+    def safe(self, data: bytes, before: bytes = b"") -> bytes:
+        """What may be written of this: secrets that were not there `before` are refused or masked, by the setting."""
+        if self.secrets == "allow":
+            return data
+        from co_cli.notes.secrets import without_secrets  # its rules are for those who write
+
+        text, was = (one.decode("utf-8", "surrogateescape") for one in (data, before))
+        return without_secrets(text, self.secrets, was).encode("utf-8", "surrogateescape")
+
+    def refuse_name(self, path: str) -> None:
+        """A name that is itself a secret: there is no way to mask it and have the file where it was asked for."""
+        if self.secrets != "allow":
+            from co_cli.notes.secrets import without_secrets
+
+            without_secrets(path, "refuse")
+
     def create(self, folder: str, title: str, data: bytes, taken: Callable[[str], bool] | None = None) -> str:
         """Write a new note named after its title; a taken name gets a number. Returns its path.
 
         `taken` answers for names that differ only in case or normalisation; without it the folder is looked through.
         """
+        data, title = self.safe(data), self.safe(whole(title).encode()).decode()
         slug = slugify(title)
         with _reporting("write", f"{folder}/{slug}.md"):
             make_folders(self.absolute(folder))
@@ -99,6 +124,7 @@ class NoteStore:
                 raise NoteConflictError(f"{path} was changed meanwhile; read it again, then repeat the change")
 
         require_same()
+        data = self.safe(data, based_on)
         with _reporting("write", path):
             replace(self.absolute(path), data, require_same)
 

@@ -5,6 +5,7 @@ With `fix` it applies the cures that cannot do harm: all of them concern what is
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
@@ -12,10 +13,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import apsw
 
-from co_cli.errors import IndexDamagedError, IndexUnavailableError, VaultError
+from co_cli.errors import IndexDamagedError, IndexUnavailableError, KnowledgeError, VaultError
 from co_cli.index.connection import OLDEST_SQLITE
 from co_cli.index.damage import retire, set_aside_before
 from co_cli.index.integrity import damaged_words, drift, mend_vectors, mend_words, vector_state
+from co_cli.values import OWN_SOURCES, Filters
 
 if TYPE_CHECKING:
     from co_cli.knowledge_base import KnowledgeBase
@@ -44,6 +46,7 @@ def examine(kb: KnowledgeBase, fix: bool) -> list[Finding]:
         _drift,
         _vectors,
         _unreadable,
+        _secrets,
         _activity,
         _origins,
     )
@@ -238,6 +241,23 @@ def _activity(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
         if "newer co-cli" in problem:
             cure = "update co-cli, or move activity.db away: a new one is begun"
         yield Finding("activity", "warning", problem, cure)
+
+
+def _secrets(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
+    """Keys and passwords that came into the vault by an editor or before there was a check. Never shown whole."""
+    from co_cli.notes.secrets import find_secrets
+
+    found: list[str] = []
+    for row in kb.index.docs(Filters(OWN_SOURCES), -1):
+        with contextlib.suppress(KnowledgeError):  # it went, or cannot be read: another check says so
+            text = kb.store.read(row.path).decode("utf-8", "replace") if row.root == kb.root else ""
+            found += [f"{row.path}:{secret.line} holds {secret.what}" for secret in find_secrets(text)[:1]]
+    if found:
+        more = f", and {len(found) - 1:,} more notes hold one" if len(found) > 1 else ""
+        cure = "take it out and change it where it is used; `co review --only secret` shows each"
+        yield Finding("secrets", "warning", f"{found[0]}{more}", cure)
+    else:
+        yield Finding("secrets", "ok", "no note holds a key, token or password that is known by its form")
 
 
 def _unreadable(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:

@@ -23,6 +23,7 @@ from co_cli.notes.excerpt import excerpt
 from co_cli.notes.note import Note
 from co_cli.notes.refs import without_lines
 from co_cli.service.holding import outdated
+from co_cli.service.trusting import unasked_from
 from co_cli.values import OWN_SOURCES, Filters
 
 Why = Literal["always", "contextual", "recalled"]
@@ -86,17 +87,22 @@ class Comparing(NamedTuple):
 def always_there(kb: KnowledgeBase, seen: Collection[str], now: float) -> Context:
     """Notes marked `loading: always` that were not `seen` in the conversation: by importance, then newest first.
 
-    Only the vault's own: a file of somebody's folder must not put itself into every conversation.
+    Only of vaults that may (`trusting`): a file of somebody's folder or of a clone must not put itself into every
+    conversation.
     """
+    allowed, _ = unasked_from(kb.settings, kb.root, kb.index.beside)
     try:
         rows = kb.index.docs(Filters(OWN_SOURCES, fields=(("loading", "always"),)), MOST_ALWAYS + 1)
     except KnowledgeError as error:
         return Context([], [f"no notes were added: {error}"])
+    held = [row for row in rows if row.root not in allowed]
+    rows = [row for row in rows if row.root in allowed]
     notes = [note for row in rows[:MOST_ALWAYS] if row.ref not in seen and (note := _open(kb, row.ref, now))]
     notes.sort(key=_importance, reverse=True)
     missing = [f"more than {MOST_ALWAYS} notes are `loading: always`: older ones were left out"]
     chosen = [_context_note(note.ref, note, "always", None) for note in notes]
-    return Context(chosen, missing if len(rows) > MOST_ALWAYS else [])
+    untold = [f"{held[0].ref} is `loading: always` and waits until you trust its vault: `co trust`"] if held else []
+    return Context(chosen, [*(missing if len(rows) > MOST_ALWAYS else []), *untold])
 
 
 def matching(kb: KnowledgeBase, prompt: str, seen: Collection[str], now: float) -> Context:
@@ -140,12 +146,13 @@ def _chosen(
     enough = [passage for passage, strength in evidence.items() if strength >= least]
     enough.sort(key=lambda passage: -evidence[passage])
     chosen: dict[str, ContextNote] = {}
+    allowed, _ = unasked_from(kb.settings, kb.root, kb.index.beside) if enough else (set[str](), [])
     for passage in kb.index.passages(enough):
         if len(chosen) == most:
             break
         if passage.ref in seen or passage.ref in chosen:
             continue
-        note = _open(kb, passage.ref, now)
+        note = _open(kb, passage.ref, now) if _root_of(kb, passage.ref) in allowed else None
         if note is None or (why == "recalled" and not _may_come_unasked(note)):
             continue
         article = passage.source != "memory"
@@ -232,6 +239,12 @@ def _open(kb: KnowledgeBase, ref: str, now: float) -> Note | None:
     except KnowledgeError:
         return None  # forgotten, or unreadable, since it was indexed: there is nothing to add
     return None if outdated(note, kb.index, now) else note
+
+
+def _root_of(kb: KnowledgeBase, ref: str) -> str:
+    """The vault that a note is of."""
+    tier = ref.partition(":")[0]
+    return next((origin.root for origin in kb.index.beside if origin.tier == tier), kb.root)
 
 
 def _may_come_unasked(note: Note) -> bool:

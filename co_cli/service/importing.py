@@ -1,4 +1,8 @@
-"""Bring files into the vault as articles, byte for byte, and say of each what became of it."""
+"""Bring files into the vault as articles, byte for byte, and say of each what became of it.
+
+But for two claims that only you can make of a note: that it belongs beside every prompt (`loading`), and that it is
+your own words (`provenance: user`). A file that brings them along has them under another name.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,9 @@ import os
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from co_cli.errors import InvalidInputError
+from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.index.knowledge_index import KnowledgeIndex
+from co_cli.notes.editing import set_fields
 from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.notes.refs import ref_of
 from co_cli.notes.slug import slugify
@@ -73,6 +78,10 @@ def _import_one(
         return Imported(origin, None, str(error))
     if not note.body.strip():
         return Imported(origin, None, "the file is empty")
+    try:
+        data = _without_claims(note, data)
+    except KnowledgeError as error:
+        return Imported(origin, None, f"what it claims of itself cannot be taken out: {error}")
     stem = slugify(os.path.splitext(os.path.basename(origin))[0])
     folder = "/".join(["articles", *(slugify(part) for part in below.split("/") if part)])
     with store.lock():
@@ -84,6 +93,18 @@ def _import_one(
         index.index_file(path)
     ref = index.ref_of(path) or ref_of(path, "article")
     return Imported(origin, Saved(ref, store.absolute(path), "created"))
+
+
+def _without_claims(note: Note, data: bytes) -> bytes:
+    claimed = {key: note.metadata[key] for key in ("loading", "provenance") if note.metadata.get(key) is not None}
+    if str(claimed.get("provenance", "import")).strip().casefold() in ("import", "web", "agent"):
+        claimed.pop("provenance", None)
+    if not claimed:
+        return data
+    fields: dict[str, object] = {f"imported_{key}": value for key, value in claimed.items()}
+    fields |= {key: "import" if key == "provenance" else None for key in claimed}
+    text = set_fields(data.decode("utf-8", "surrogateescape"), fields, note.path)
+    return text.encode("utf-8", "surrogateescape")
 
 
 def _still_says(store: NoteStore, path: str, note: Note) -> bool:

@@ -176,7 +176,9 @@ class MemoryFiles:
 
     def create(self, path: str, text: str) -> bool:
         """Write a new file and index it; False if there is one."""
-        data = self._checked(path, self.encoded(text))
+        data = self.store.safe(self._checked(path, self.encoded(text)))
+        self.store.refuse_name(path)
+        _refuse_loading(path, b"", data)
         full = self.store.absolute(path)
         make_folders(os.path.dirname(full))
         if not create_exclusively(full, data):
@@ -189,14 +191,16 @@ class MemoryFiles:
         before, after = _speaker(file.path, file.data), self.encoded(text, file)
         if _speaker(file.path, after) not in (before, self.provenance):
             raise InvalidInputError("`provenance` says who wrote a note: leave it as it is")
+        _refuse_loading(file.path, file.data, after)
         if after != file.data:
             self.store.replace(file.path, self._checked(file.path, after), based_on=file.data)
             self._index(file.path)
 
     def write_over(self, path: str, text: str) -> None:
         """Give a file another text altogether; what it said goes to the trash."""
-        data = self._checked(path, self.encoded(text))
         before = self.store.read(path)
+        data = self.store.safe(self._checked(path, self.encoded(text)), before)
+        _refuse_loading(path, before, data)
         self.store.keep_copy(path)
         self.store.replace(path, data, based_on=before)
         self._index(path)
@@ -209,6 +213,7 @@ class MemoryFiles:
 
     def move(self, place: Place, path: str) -> bool:
         """Move a file or a folder; False if something is there already."""
+        self.store.refuse_name(path)
         source, target = self.store.absolute(place.path), self.store.absolute(path)
         before = self.below(place.path) if place.kind == "folder" else [place.path]
         make_folders(os.path.dirname(target))
@@ -366,3 +371,9 @@ def _move(source: str, target: str, is_folder: bool) -> bool:
 
 def _speaker(path: str, data: bytes) -> str:
     return read_note(path, data).provenance
+
+
+def _refuse_loading(path: str, before: bytes, after: bytes) -> None:
+    """What a neighbour writes may come from a page that it read: it must not put itself beside every prompt."""
+    if read_note(path, after).metadata.get("loading") not in (None, read_note(path, before).metadata.get("loading")):
+        raise InvalidInputError("`loading` puts a note beside prompts, and is for the person to say: leave it out")

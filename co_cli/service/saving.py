@@ -68,6 +68,14 @@ class Draft:
         if created is not None and read_moment(created) is None:
             raise InvalidInputError(f"created is a date such as 2026-03-01, not {created!r}")
 
+    def redact(self, policy: str) -> None:
+        """Mask secrets before anything is made of the text: a title that is cut, a comparison with other notes."""
+        if policy == "redact":
+            from co_cli.notes.secrets import gives_away, redact
+
+            content, self.content = self.content, redact(self.content)
+            self.title = title_from(self.content) if gives_away(self.title, content) else redact(self.title)
+
     def render(self, now: float) -> bytes:
         metadata: dict[str, object] = {
             "title": self.title,
@@ -95,6 +103,7 @@ def save(
     this one takes the place of, which it never joins. Vectors are made after the lock is free: others must not wait
     for a slow embedder.
     """
+    draft.redact(store.secrets)
     if superseded:
         draft.fields["supersedes"] = _refs([note.ref for note in superseded])
     apart = {note.path for note in superseded}

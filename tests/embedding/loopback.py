@@ -6,6 +6,8 @@ Vectors come from the embedded static model, so that meaning can be tested throu
 from __future__ import annotations
 
 import base64
+import contextlib
+import gzip
 import json
 import struct
 import threading
@@ -27,6 +29,8 @@ class Loopback:
         self.faults: list[str | None] = []
         self.requests: list[dict[str, Any]] = []
         self.keys: list[str] = []
+        self.written = 0
+        """Bytes of answers without end."""
         self._model = StaticEmbedder()
         self._released = threading.Event()
         loopback = self
@@ -69,7 +73,7 @@ class Loopback:
 
     def answer(self, handler: BaseHTTPRequestHandler, request: dict[str, Any], fault: str | None) -> None:
         body = json.dumps(self.body(request, fault)).encode()
-        if fault is None or fault in ("wrong dimensions", "nan", "zeros", "one vector too few"):
+        if fault is None or fault in ("wrong dimensions", "nan", "infinity", "zeros", "one vector too few"):
             self._send(handler, 200, body)
         elif fault == "slow":
             self._released.wait(SLOW_SECONDS)
@@ -81,11 +85,27 @@ class Loopback:
             handler.send_header("Content-Length", str(len(body)))
             handler.end_headers()
             handler.wfile.write(body[:100])
+        elif fault in ("endless", "drips", "drips its head"):
+            self._go_on(handler, fault)
+        elif fault == "packed":
+            bomb = gzip.compress(b" " * 20_000_000, 1)
+            self._send(handler, 200, bomb, {"Content-Encoding": "gzip"})
         elif fault == "dies":
             handler.close_connection = True
             threading.Thread(target=self.close).start()
         else:
             self._refuse(handler, fault)
+
+    def _go_on(self, handler: BaseHTTPRequestHandler, fault: str) -> None:
+        """Until the client has had enough: at full speed, or a byte now and then, in the body or before it."""
+        with contextlib.suppress(OSError):
+            head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+            handler.wfile.write(head + (b"X-Slow: " if fault == "drips its head" else b"\r\n{"))
+            while not self._released.wait(0 if fault == "endless" else 0.05):
+                handler.wfile.write(b" " * (100_000 if fault == "endless" else 1))
+                handler.wfile.flush()
+                self.written += 100_000 if fault == "endless" else 1
+        handler.close_connection = True
 
     def body(self, request: dict[str, Any], fault: str | None) -> dict[str, Any]:
         raise NotImplementedError
@@ -96,6 +116,8 @@ class Loopback:
             return [vector[:100] for vector in vectors]
         if fault == "nan":
             vectors[0][3] = float("nan")
+        if fault == "infinity":
+            vectors[0][3] = float("inf")
         if fault == "zeros":
             vectors[-1] = [0.0] * len(vectors[-1])
         return vectors[:-1] if fault == "one vector too few" else vectors

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from co_cli.errors import InvalidInputError
-from co_cli.mcp.access import Guard, find_token, is_loopback
+from co_cli.mcp.access import MOST_BYTES, Allowance, Guard, find_token, is_loopback
 
 TOKEN = "a-token-that-only-tests-know"
 BEARER = f"Bearer {TOKEN}"
@@ -155,3 +155,83 @@ def test_a_token_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 )
 def test_loopback_is_known(host: str, loopback: bool) -> None:
     assert is_loopback(host) is loopback
+
+
+def served(messages: list[dict[str, Any]], headers: dict[str, str] | None = None) -> tuple[int, bytes]:
+    """The status that a request got, and the body that reached the server behind the guard."""
+    reached: list[bytes] = []
+    statuses: list[int] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        reached.append((await receive())["body"])
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def receive() -> dict[str, Any]:
+        if not messages:
+            await anyio.sleep_forever()
+        return messages.pop(0)
+
+    async def send(message: Any) -> None:
+        if "status" in message:
+            statuses.append(message["status"])
+
+    told = {"host": "127.0.0.1:8765", "authorization": BEARER, **(headers or {})}
+    pairs = [(name.encode(), value.encode()) for name, value in told.items()]
+    guard = Guard(app, TOKEN, "127.0.0.1", 8765)
+    anyio.run(guard, {"type": "http", "method": "POST", "headers": pairs}, receive, send)
+    return (statuses or [0])[0], b"".join(reached)
+
+
+def part(body: bytes, more: bool = True) -> dict[str, Any]:
+    return {"type": "http.request", "body": body, "more_body": more}
+
+
+def test_a_request_reaches_the_server_whole() -> None:
+    assert served([part(b"one "), part(b"two", more=False)]) == (200, b"one two")
+
+
+def test_a_request_that_is_too_large_reaches_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert served([part(b" " * 1_000_000) for _ in range(9)]) == (413, b"")
+    assert served([], {"content-length": str(MOST_BYTES + 1)}) == (413, b"")
+
+
+def test_a_request_that_is_never_sent_to_its_end_reaches_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("co_cli.mcp.access.BODY_SECONDS", 0.2)
+
+    assert served([part(b"{")]) == (408, b"")
+    assert served([part(b"{"), {"type": "http.disconnect"}]) == (0, b"")
+
+
+def test_an_allowance_is_used_up_and_comes_back_with_time() -> None:
+    now = [0.0]
+    allowance = Allowance(2.0, 3.0, lambda: now[0])
+
+    assert [allowance.take() for _ in range(4)] == [True, True, True, False]
+    now[0] = 0.5
+    assert [allowance.take() for _ in range(2)] == [True, False]
+    now[0] = 100.0
+    assert [allowance.take() for _ in range(4)] == [True, True, True, False]
+
+
+def test_too_many_requests_are_refused_though_they_know_the_token() -> None:
+    statuses: list[int] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def receive() -> dict[str, Any]:
+        return part(b"{}", more=False)
+
+    async def send(message: Any) -> None:
+        if "status" in message:
+            statuses.append(message["status"])
+
+    async def many() -> None:
+        pairs = [(b"host", b"127.0.0.1:8765"), (b"authorization", BEARER.encode())]
+        guard = Guard(app, TOKEN, "127.0.0.1", 8765)
+        for _ in range(2_000):
+            await guard({"type": "http", "method": "POST", "headers": pairs}, receive, send)
+
+    anyio.run(many)
+    assert 400 <= statuses.count(200) < 1_900
+    assert set(statuses) == {200, 429}

@@ -72,6 +72,30 @@ def test_a_body_without_end_is_refused(server: tuple[Process, str]) -> None:
     assert post(server[1], **WELCOME).status_code == 200
 
 
+def test_a_body_that_does_not_say_how_long_it_is_is_bounded_too(server: tuple[Process, str]) -> None:
+    def endless() -> Iterator[bytes]:
+        while True:
+            yield b" " * 100_000
+
+    try:
+        answer = httpx2.post(server[1], content=endless(), headers=WELCOME, timeout=20)
+    except httpx2.TransportError:
+        pass  # the server hung up while it was still being sent to
+    else:
+        assert answer.status_code == 413
+    assert post(server[1], **WELCOME).status_code == 200
+
+
+def test_requests_are_bounded_in_number_and_wrong_tokens_keep_nobody_out(place: Place) -> None:
+    with http_server(place) as (_, address), httpx2.Client(timeout=20) as client:
+        wrong = {**WELCOME, "Authorization": "Bearer guess"}
+        guessed = [client.post(address, json=PING, headers=wrong).status_code for _ in range(30)]
+        assert client.post(address, json=PING, headers=WELCOME).status_code == 200
+
+        assert set(guessed) == {401, 429}
+        assert guessed[0] == 401
+
+
 def test_a_client_of_the_older_protocol_is_answered_too(server: tuple[Process, str]) -> None:
     with over_http(server[1], LEGACY) as talk:
         assert talk.client.protocol_version == "2025-11-25"

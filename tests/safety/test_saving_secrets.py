@@ -1,0 +1,251 @@
+"""No door lets a secret into the vault: it is refused, or masked if a person says so, before the first byte."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from pydantic_ai import Agent, models
+
+from co_cli.agent import Knowledge
+from co_cli.errors import SecretError
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.service.consolidating import Proposal, accept
+from co_cli.service.memory_protocol import MemoryToolProtocol
+from co_cli.service.scoped_memory import ScopedMemory
+from tests.agent.scripted import Script
+from tests.command import Co
+from tests.safety.fake_secrets import make
+from tests.sources.web_server import WebServer, article
+from tests.vault import Vault
+
+TOKEN = make("ghp_{A36}")
+TEXT = f"The bot of the harbour signs in with {TOKEN} on Mondays."
+OLD = "---\ntitle: The bot\n---\nThe bot of the harbour signs in.\n"
+
+
+@pytest.fixture(autouse=True)
+def no_real_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "ALLOW_MODEL_REQUESTS", False)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[WebServer]:
+    monkeypatch.setenv("CO_WEB_ALLOW", "127.0.0.1")
+    opened = WebServer()
+    yield opened
+    opened.close()
+
+
+def holding(secret: str, *folders: Path) -> list[str]:
+    """Every file below these that has the secret, or a good part of it, in its bytes or its name."""
+    part = secret[4:24]
+    files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    return [str(path) for path in files if part in path.name or part.encode() in path.read_bytes()]
+
+
+def opened(co: Co) -> KnowledgeBase:
+    return KnowledgeBase.open(os.environ["CO_VAULT"], os.environ["CO_DATA_DIR"])
+
+
+def by_tool(tool: str, **arguments: Any) -> Callable[[Co, Path, WebServer], str]:
+    def call(co: Co, outside: Path, server: WebServer) -> str:
+        with opened(co) as kb:
+            kb.sync()
+            script = Script([(tool, arguments)], "Done.")
+            Agent(script.model, capabilities=[Knowledge(knowledge_base=kb)]).run_sync("Go on.")
+        return script.told
+
+    return call
+
+
+def by_memory_tool(**command: Any) -> Callable[[Co, Path, WebServer], str]:
+    def call(co: Co, outside: Path, server: WebServer) -> str:
+        with opened(co) as kb:
+            return MemoryToolProtocol(kb, overwrite=True).call(command)
+
+    return call
+
+
+def by_command(*arguments: str) -> Callable[[Co, Path, WebServer], str]:
+    def call(co: Co, outside: Path, server: WebServer) -> str:
+        ran = co(*(argument.replace("OUTSIDE", str(outside)) for argument in arguments))
+        return ran.out + ran.err
+
+    return call
+
+
+def add_a_page(co: Co, outside: Path, server: WebServer) -> str:
+    ran = co("add", server.page("/bot", article("The bot", TEXT)))
+    return ran.out + ran.err
+
+
+def consolidate(co: Co, outside: Path, server: WebServer) -> str:
+    with opened(co) as kb:
+        kb.sync()
+        try:
+            return accept(kb, Proposal(("memory:bot",), "The bot", TEXT, (), "agent", "", 1.0, None)).detail
+        except SecretError as error:
+            return str(error)
+
+
+def by_the_harness(co: Co, outside: Path, server: WebServer) -> str:
+    with opened(co) as kb:
+        memory = ScopedMemory(kb)
+        try:
+            return str(memory.write("main/new.md", TEXT, None))
+        except SecretError as error:
+            return str(error)
+
+
+DOORS: dict[str, Callable[[Co, Path, WebServer], str]] = {
+    "co remember": by_command("remember", TEXT),
+    "co remember, in its title": by_command("remember", "The bot signs in on Mondays.", "--title", TEXT),
+    "co remember, as a tag": by_command("remember", "The bot signs in on Mondays.", "--tag", TOKEN),
+    "co remember, in a field": by_command("remember", "The bot signs in.", "--set", f"note={TOKEN}"),
+    "co edit": by_command("edit", "memory:bot", "--body", TEXT),
+    "co edit, a field": by_command("edit", "memory:bot", "--set", f"note={TOKEN}"),
+    "co article add": by_command("article", "add", "OUTSIDE/file.md"),
+    "co import obsidian": by_command("import", "obsidian", "OUTSIDE/obsidian", "--yes"),
+    "co import mem0": by_command("import", "mem0", "OUTSIDE/mem0.json", "--yes"),
+    "co import co": by_command("import", "co", "OUTSIDE/notes.jsonl", "--yes"),
+    "co add": add_a_page,
+    "co consolidate": consolidate,
+    "save_memory": by_tool("save_memory", content=TEXT),
+    "save_article": by_tool("save_article", content=TEXT, title="The bot"),
+    "update_memory": by_tool("update_memory", ref="memory:bot", content=TEXT),
+    "memory tool, create": by_memory_tool(command="create", path="/memories/new.md", file_text=TEXT),
+    "memory tool, create over": by_memory_tool(command="create", path="/memories/bot.md", file_text=TEXT),
+    "memory tool, replace": by_memory_tool(
+        command="str_replace", path="/memories/bot.md", old_str="signs in", new_str=TOKEN
+    ),
+    "memory tool, insert": by_memory_tool(command="insert", path="/memories/bot.md", insert_line=4, insert_text=TOKEN),
+    "harness": by_the_harness,
+}
+NAMES: dict[str, Callable[[Co, Path, WebServer], str]] = {
+    "memory tool, name": by_memory_tool(command="create", path=f"/memories/{TOKEN}.md", file_text="x"),
+    "memory tool, rename": by_memory_tool(
+        command="rename", old_path="/memories/bot.md", new_path=f"/memories/{TOKEN}.md"
+    ),
+}
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """Files that somebody wants brought in."""
+    folder = tmp_path / "outside"
+    (folder / "obsidian").mkdir(parents=True)
+    (folder / "file.md").write_text(TEXT)
+    (folder / "obsidian" / "bot.md").write_text(TEXT)
+    (folder / "mem0.json").write_text(json.dumps([{"id": "1", "memory": TEXT}]))
+    line = {"path": "memories/new.md", "body": TEXT, "frontmatter": {}}
+    (folder / "notes.jsonl").write_text(json.dumps(line) + "\n")
+    return folder
+
+
+@pytest.mark.parametrize("door", [*DOORS, *NAMES])
+def test_a_secret_is_refused_and_reaches_no_file(
+    co: Co, vault: Vault, data_dir: Path, home: Path, outside: Path, server: WebServer, door: str
+) -> None:
+    vault.write("memories/bot.md", OLD)
+
+    told = {**DOORS, **NAMES}[door](co, outside, server)
+
+    assert "github pat" in told
+    assert "nothing was saved" in told
+    assert TOKEN[4:24] not in told
+    assert holding(TOKEN, vault.root, data_dir, home) == []
+    assert vault.read("memories/bot.md") == OLD
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_it_is_masked_if_the_person_says_so(
+    co: Co,
+    vault: Vault,
+    data_dir: Path,
+    home: Path,
+    outside: Path,
+    server: WebServer,
+    door: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CO_SECRETS", "redact")
+    vault.write("memories/bot.md", OLD)
+
+    DOORS[door](co, outside, server)
+
+    assert holding(TOKEN, vault.root, data_dir, home) == []
+    assert re.search(r"ghp[\\_]…[ -]\(4[01][ -]characters\)", " ".join(map(vault.read, vault.notes())))
+
+
+def test_what_is_allowed_is_saved_as_it_is(co: Co, vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CO_SECRETS", "allow")
+
+    assert co("remember", TEXT).code == 0
+    assert TOKEN in vault.read(vault.notes()[0])
+
+
+def test_a_note_that_holds_one_already_can_still_be_mended(co: Co, vault: Vault) -> None:
+    vault.write("memories/bot.md", f"---\ntitle: The bot\n---\n{TEXT}\n")
+
+    assert co("edit", "memory:bot", "--tag", "mondays").code == 0
+    assert TOKEN in vault.read("memories/bot.md")
+
+
+def test_what_an_editor_wrote_is_told(co: Co, vault: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    vault.write("memories/bot.md", OLD)
+    editor = tmp_path / "editor"
+    editor.write_text(f"#!/bin/sh\necho '{TOKEN}' >> \"$1\"\n")
+    editor.chmod(0o755)
+    monkeypatch.setenv("EDITOR", str(editor))
+
+    ran = co("edit", "memory:bot")
+
+    assert "it holds a secret now: a github pat (line 5: ghp_… (40 characters))" in ran.out
+    assert TOKEN not in ran.out
+
+
+def test_doctor_finds_those_that_are_there_and_shows_none(co: Co, vault: Vault) -> None:
+    vault.write("memories/bot.md", f"One.\nTwo {TOKEN}\n")
+    vault.write("articles/other.md", f"# Other\n\n{TEXT}\n")
+    vault.write("memories/fine.md", "Oaks live long.")
+    co("sync")
+
+    ran = co("doctor")
+
+    assert "holds a github pat, and 1 more notes hold one" in ran.out
+    assert "co review --only secret" in ran.out
+    assert TOKEN[4:24] not in ran.out
+
+
+@pytest.mark.parametrize("door", ["cli", "python"])
+def test_a_query_that_holds_a_key_is_not_written_down(
+    co: Co, vault: Vault, data_dir: Path, home: Path, door: str
+) -> None:
+    vault.write("memories/bot.md", OLD)
+    card = make("{card}")
+    for query in (f"bot {TOKEN}", f"bot {card}", "the password is hunter2!x"):
+        if door == "cli":
+            co("search", query)
+        else:
+            with KnowledgeBase.open(vault.root, data_dir) as kb:
+                kb.search(query, track=True)
+    co("stats")
+
+    assert holding(TOKEN, data_dir, home) == []
+    assert [path for path in data_dir.rglob("*") if path.is_file() and card.encode() in path.read_bytes()] == []
+    assert [path for path in data_dir.rglob("*") if path.is_file() and b"hunter2!x" in path.read_bytes()] == []
+    connection = apsw.Connection(str(data_dir / "activity.db"))
+    asked = [row[0] for row in connection.execute("select text from questions order by id")]
+    connection.close()
+    assert asked == [
+        "bot ghp_… (40 characters)",
+        f"bot {card[:4]}… (19 characters)",
+        "the password is h… (9 characters)",
+    ]
