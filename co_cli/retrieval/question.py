@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 MOST_TERMS = 16
 """Of a longer question, the rarest words are compared."""
+SHORT = 5
+"""Terms up to which a question asks for one thing, and does not describe what it is about."""
 
 OWN = frozenset("i i'm i've i'll i'd my me mine we we're we've we'll our us let's".split())
 MINE = frozenset("i i'm i've i'll i'd my me mine".split())

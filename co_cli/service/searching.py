@@ -19,7 +19,7 @@ from co_cli.retrieval.diversify import one_a_note
 from co_cli.retrieval.evidence import likeness, measure
 from co_cli.retrieval.fuse import Scored, Weights, fuse, score_words
 from co_cli.retrieval.profiles import DEFAULT_PROFILE, Profile
-from co_cli.retrieval.question import asks, asks_for_newer, may_name_a_date, understand
+from co_cli.retrieval.question import SHORT, asks, asks_for_newer, may_name_a_date, understand
 from co_cli.retrieval.rerank import RERANKED, how_telling, rerank
 from co_cli.retrieval.snippets import around, from_marked
 from co_cli.retrieval.trace import Trace
@@ -265,6 +265,11 @@ def _by_meaning(
         evidence = measure(terms, passages, likeness(terms, known, cosine_table()))
         telling = how_telling(trust, terms, passages_searched)
         ranked = rerank(fused, evidence, weights, telling, asked=asks(query))
+        if profile.alike and telling and len(terms) > SHORT:
+            from co_cli.retrieval.alike import LOOKED_AT, how_far, like_the_best  # most questions are short
+
+            first = [candidate.passage_id for candidate in ranked[:LOOKED_AT]]
+            ranked = like_the_best(ranked, index.vectors(active, first), how_far(len(terms), telling))
     newer = asks_for_newer(query) if profile.recency else 0.0
     if newer:
         from co_cli.service.weighing import newer_first  # not every question asks so
