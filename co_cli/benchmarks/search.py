@@ -12,6 +12,7 @@ from co_cli.benchmarks.sync import Bar
 from co_cli.embedding.word_codes import cosine_table
 from co_cli.index.match import read_query
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.retrieval.alike import like_the_best
 from co_cli.retrieval.candidates import BY_MEANING, BY_WORDS
 from co_cli.retrieval.evidence import likeness, measure
 from co_cli.retrieval.fuse import Weights
@@ -102,5 +103,6 @@ def _steps(kb: KnowledgeBase, query: str) -> dict[str, Callable[[], object]]:
         "compare words": lambda: likeness(trace.terms, known, cosine_table()),
         "measure the evidence": lambda: measure(trace.terms, passages, like),
         "rerank": lambda: rerank(trace.fused, trace.evidence, weights, trace.telling),
+        "likeness to the best": lambda: like_the_best(trace.ranked, index.vectors(active, ids), 1.0),
         "snippets": lambda: (index.marked(words, ids[:10]), index.passages(ids[:10])),
     }

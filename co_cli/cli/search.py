@@ -42,6 +42,7 @@ SIGNALS = {
     "title": "words of the question in the title or in a heading",
     "named": "names and numbers of the question, as they were typed",
     "context": "what only the note's context has",
+    "alike": "it is like the first hits, which tells where a question is long",
     "recency": "how new it is: among the candidates if the question asks how things stand now, else by its age",
     "date": "it is of the time that the question names",
     "importance": "how important it says it is",

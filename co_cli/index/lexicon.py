@@ -43,8 +43,9 @@ REMEMBERED_WORDS = 200_000
 UNKNOWN = "select value from json_each(:words) where value not in (select word from lexicon)"
 LEARN = "insert into lexicon (word, stem, code) values (:word, :stem, :code) on conflict do nothing"
 TEXTS = """
-select passages.id, passages.title, passages.heading, passages.body, passages.context, passages.aliases
-from json_each(:ids) as wanted cross join passages on passages.id = wanted.value
+select passages.id, passages.title, passages.heading, passages.body, passages.context, passages.aliases, docs.passages
+from json_each(:ids) as wanted
+cross join passages on passages.id = wanted.value cross join docs on docs.id = passages.doc_id
 """
 OPEN_WORDS = """
 select lexicon.word, lexicon.stem, lexicon.code
@@ -67,6 +68,8 @@ class PassageWords(Record):
     """Of the headings, too."""
     body: list[str]
     context: list[str]
+    asks: bool = False
+    """It is a whole note, and ends in a question."""
 
 
 def split_words(text: str) -> list[str]:
@@ -132,9 +135,10 @@ def words_of_passages(connection: apsw.Connection, ids: str) -> tuple[dict[int, 
     passages: dict[int, PassageWords] = {}
     seen: set[str] = set()
     rows: Any = fetch(connection, TEXTS, {"ids": ids})
-    for passage, title, heading, body, context, aliases in rows:
+    for passage, title, heading, body, context, aliases, passages_of_note in rows:
         text = f"{body[:LONGEST_READ]}\n{aliases}"
-        found = PassageWords(split_words(f"{title}\n{heading}"), split_words(text), split_words(context))
+        asks = passages_of_note == 1 and body.endswith(("?", "?\n"))
+        found = PassageWords(split_words(f"{title}\n{heading}"), split_words(text), split_words(context), asks)
         passages[passage] = found
         seen.update(found.title, found.body, found.context)
     return passages, open_words(connection, [word for word in seen if _tells(word)])

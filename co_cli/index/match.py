@@ -19,6 +19,8 @@ MOST_TERMS = 64
 LONGEST_QUERY = 20_000
 BLANKED = {place: " " for place in range(128) if not chr(place).isalnum() and chr(place) != "'"}
 """Leaves the words of an ASCII text, for `str.translate`."""
+TELLING_BESIDE = 2
+"""Words beside a phrase, stop words not counted, that make a question which quotes out of a search for the phrase."""
 STOP_WORDS = frozenset(
     """
     a about above after again against all am an and any are aren't as at be because been before being below between
@@ -109,6 +111,11 @@ def read_query(text: str) -> WordQuery:
         words=tuple(dict.fromkeys(words)),
         quoted=tuple(tuple(_words(phrases[piece])) for piece in must),
     )
+
+
+def quotes_in_passing(query: WordQuery) -> bool:
+    """Does it say more than what it quotes? Then it asks for what the rest says, and not for the phrase alone."""
+    return bool(query.phrases) and not query.excluded and len(query.terms) >= TELLING_BESIDE
 
 
 def _parts(text: str) -> Iterable[tuple[str | None, str | None, str | None, str]]:

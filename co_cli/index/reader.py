@@ -19,6 +19,7 @@ from co_cli.index.vectors import (
     nearest,
     prefer_resident,
     space_state,
+    vectors_at,
 )
 from co_cli.index.words import (
     SharedWords,
@@ -231,6 +232,12 @@ class IndexReader:
         """The exact cosine of each of these passages that has a vector."""
         with self.rows.reading() as (connection, _):
             return cosines(connection, space, query, passage_ids)
+
+    def vectors(self, space: StoredSpace, passage_ids: Sequence[int]) -> dict[int, list[float]]:
+        """The vector of each of these passages that has one, as numbers."""
+        with self.rows.reading() as (connection, _):
+            found = vectors_at(connection, space, passage_ids)
+        return {passage: [*memoryview(vector).cast("f")] for passage, vector in found.items()}
 
     def facts(self, words: Sequence[str]) -> dict[str, WordFacts]:
         """What is known of the words of a question: stem, rarity, and their code in the embedded model."""

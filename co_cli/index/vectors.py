@@ -230,6 +230,14 @@ def cosines(
     return {passage: dot(wanted, memoryview(blob).cast("f")) for passage, blob in rows}
 
 
+def vectors_at(connection: apsw.Connection, space: StoredSpace, passage_ids: Sequence[int]) -> dict[int, Vector]:
+    """The vector of each of these passages that has one."""
+    if is_vec0(connection, space.table) is None:
+        return {}
+    rows = AT.format(table=space.table, value="vectors.embedding")
+    return dict(fetch(connection, rows, {"ids": ids_text(passage_ids)}))
+
+
 def ids_text(ids: Sequence[int]) -> str:
     """As json_each reads it, without importing json."""
     return f"[{','.join(map(str, ids))}]"

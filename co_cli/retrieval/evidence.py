@@ -48,6 +48,8 @@ class Evidence(Record):
     """What only the context has."""
     weighed: float = 0.0
     """bm25 in which a similar word counts in part."""
+    asks: float = 0.0
+    """1 for a note that ends in a question itself."""
 
 
 def likeness(terms: Sequence[Term], words: dict[str, Word], cosines: Sequence[float]) -> Likeness:
@@ -122,6 +124,7 @@ def _evidence(terms: Sequence[Term], words: PassageWords, like: Likeness, typica
             for weight, count in zip(weights, counts, strict=True)
             if count
         ),
+        asks=float(words.asks),
     )
 
 

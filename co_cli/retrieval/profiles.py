@@ -37,6 +37,8 @@ class Profile(Record):
     noise: bool = True
     """Leave out what shares no word and is no nearer than unrelated texts are."""
     rerank: bool = True
+    alike: bool = True
+    """What is like the best candidates gains a little, where a long question is asked. Needs `rerank`."""
     by_rank: bool = False
     """Fuse by the places in the two lists, and not by what words and meaning are worth."""
     mix: Mix | None = None

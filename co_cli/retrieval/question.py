@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 MOST_TERMS = 16
 """Of a longer question, the rarest words are compared."""
+SHORT = 5
+"""Terms up to which a question asks for one thing, and does not describe what it is about."""
 
 OWN = frozenset("i i'm i've i'll i'd my me mine we we're we've we'll our us let's".split())
 MINE = frozenset("i i'm i've i'll i'd my me mine".split())
@@ -25,6 +27,7 @@ NOW = frozenset(
     """.split()
 )
 PAST = frozenset("did was were had used been when ago said told".split())
+ASKING = frozenset("what what's when where where's which who who's whom whose why how how's did does".split())
 MARKS = {ord(mark): " " for mark in '.,;:!?"()*'} | {0x2019: "'"}
 
 
@@ -66,6 +69,11 @@ def asks_for_newer(text: str) -> float:
         return 1.0
     words = text.lower().translate(MARKS).split()
     return 0.5 if not MINE.isdisjoint(words) and PAST.isdisjoint(words) else 0.0
+
+
+def asks(text: str) -> bool:
+    """Is it a question, and not some words to look for?"""
+    return text.rstrip().endswith("?") or next(iter(text.lower().translate(MARKS).split()), "") in ASKING
 
 
 def may_name_a_date(text: str) -> bool:

@@ -39,6 +39,9 @@ class Shares(Record):
 
 
 DEFAULT = Shares()
+ONLY_ASKS = 0.2
+"""What a note that ends in a question gives up of its score, and of each part, where a question is asked: it has the
+words of the question as nobody else has, and the answer stands in the next one."""
 USUAL_MEANING = 0.4
 """The share of meaning against words at which the shares were learned."""
 
@@ -60,8 +63,12 @@ def rerank(
     weights: Weights,
     telling: float = 1.0,
     shares: Shares = DEFAULT,
+    asked: bool = False,
 ) -> list[Scored]:
-    """Best first. Candidates without evidence keep what words and meaning give them: none is dropped."""
+    """Best first. Candidates without evidence keep what words and meaning give them: none is dropped.
+
+    `asked`: is it a question that is to be answered?
+    """
     most = max((found.weighed for found in evidence.values()), default=0.0) or 1.0
     balance = weights.meaning + weights.words or 1.0
     for_meaning = shares.meaning * weights.meaning / balance / USUAL_MEANING
@@ -78,7 +85,8 @@ def rerank(
             parts["title"] = telling * found.title * shares.title
             parts["named"] = telling * found.named * shares.named
             parts["context"] = telling * found.context * shares.context
-        parts = {name: part / total for name, part in parts.items() if part or name in ("words", "meaning")}
+        whole = total / (1 - ONLY_ASKS) if asked and found is not None and found.asks else total
+        parts = {name: part / whole for name, part in parts.items() if part or name in ("words", "meaning")}
         passage, doc, _, _, words, meaning = candidate
         scored.append(Scored(passage, doc, sum(parts.values()), parts, words, meaning))
     return sorted(scored, key=lambda candidate: (-candidate.score, candidate.passage_id))

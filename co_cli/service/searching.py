@@ -9,7 +9,7 @@ from co_cli.embedding.space import Vector, VectorSpace
 from co_cli.embedding.word_codes import cosine_table
 from co_cli.errors import EmbeddingError, IndexUnavailableError, SettingsError
 from co_cli.index.knowledge_index import KnowledgeIndex
-from co_cli.index.match import WordQuery, read_query
+from co_cli.index.match import WordQuery, quotes_in_passing, read_query
 from co_cli.index.reader import Counts
 from co_cli.index.spaceless import runs
 from co_cli.index.vectors import StoredSpace
@@ -19,7 +19,7 @@ from co_cli.retrieval.diversify import one_a_note
 from co_cli.retrieval.evidence import likeness, measure
 from co_cli.retrieval.fuse import Scored, Weights, fuse, score_words
 from co_cli.retrieval.profiles import DEFAULT_PROFILE, Profile
-from co_cli.retrieval.question import asks_for_newer, may_name_a_date, understand
+from co_cli.retrieval.question import SHORT, asks, asks_for_newer, may_name_a_date, understand
 from co_cli.retrieval.rerank import RERANKED, how_telling, rerank
 from co_cli.retrieval.snippets import around, from_marked
 from co_cli.retrieval.trace import Trace
@@ -94,7 +94,30 @@ def search_index(
     profile: Profile = DEFAULT_PROFILE,
     reranker: Reranker | None = None,
 ) -> Finding:
-    """By words, and with embedders by words and meaning. Wants to be asked inside a snapshot."""
+    """By words, and with embedders by words and meaning. Wants to be asked inside a snapshot.
+
+    A question may quote what no note has as it stands: then its quotes are read as words, and `understood` says so.
+    """
+    asked = (filters, limit, weights, profile, reranker)
+    found = _search_dated(index, embedders, query, *asked)
+    if found.hits or '"' not in query or not quotes_in_passing(read_query(query)):
+        return found
+    plain = _search_dated(index, embedders, query.replace('"', " "), *asked)
+    plain.understood.append("the words in quotes like any others: no note has them as they stand")
+    return plain
+
+
+def _search_dated(
+    index: KnowledgeIndex,
+    embedders: Embedders | None,
+    query: str,
+    filters: Filters,
+    limit: int,
+    weights: Weights | None,
+    profile: Profile,
+    reranker: Reranker | None,
+) -> Finding:
+    """What a date in the query asks for is understood first."""
     asked = (filters, limit, weights, profile, reranker)
     if not (profile.dates and filters.since is None and filters.until is None and may_name_a_date(query)):
         return _search(index, embedders, query, *asked)
@@ -252,7 +275,12 @@ def _by_meaning(
         passages, known = index.words_of([candidate.passage_id for candidate in fused[:RERANKED]])
         evidence = measure(terms, passages, likeness(terms, known, cosine_table()))
         telling = how_telling(trust, terms, passages_searched)
-        ranked = rerank(fused, evidence, weights, telling)
+        ranked = rerank(fused, evidence, weights, telling, asked=asks(query))
+        if profile.alike and telling and len(terms) > SHORT:
+            from co_cli.retrieval.alike import LOOKED_AT, how_far, like_the_best  # most questions are short
+
+            first = [candidate.passage_id for candidate in ranked[:LOOKED_AT]]
+            ranked = like_the_best(ranked, index.vectors(active, first), how_far(len(terms), telling))
     newer = asks_for_newer(query) if profile.recency else 0.0
     if newer:
         from co_cli.service.weighing import newer_first  # not every question asks so

@@ -28,7 +28,7 @@ def passage(body: str, title: str = "", context: str = "") -> PassageWords:
 
 
 def evidence(terms: list[Term], *passages: PassageWords) -> list[Evidence]:
-    seen = {word for one in passages for part in one for word in part if word != "."}
+    seen = {word for one in passages for part in one[:3] for word in part if word != "."}
     words = {word: (word, code(word)) for word in seen}
     measured = measure(terms, dict(enumerate(passages)), likeness(terms, words, cosine_table()))
     return list(measured.values())

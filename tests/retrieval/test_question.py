@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from co_cli.index.lexicon import WordFacts
-from co_cli.retrieval.question import MOST_TERMS, understand
+from co_cli.retrieval.question import MOST_TERMS, asks, understand
 
 
 def facts(*words: str) -> dict[str, WordFacts]:
@@ -38,3 +40,17 @@ def test_of_a_long_question_the_rarest_words_are_kept() -> None:
     terms = understand(" ".join(asked), asked, facts(*asked))
 
     assert [term.stem for term in terms] == asked[-MOST_TERMS:]
+
+
+@pytest.mark.parametrize(
+    "text", ["where is the boat", "Who's at the helm", "the boat?", "How old is it? ", "Did Mara sail"]
+)
+def test_a_question_is_told_by_its_first_word_or_its_mark(text: str) -> None:
+    assert asks(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "boat", "the boat and where it lies", "whatever", "open questions about boats", "?!"]
+)
+def test_words_to_look_for_are_no_question(text: str) -> None:
+    assert not asks(text)

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from co_cli.retrieval.evidence import Evidence
 from co_cli.retrieval.fuse import Scored, Weights
 from co_cli.retrieval.question import Term
-from co_cli.retrieval.rerank import how_telling, rerank
+from co_cli.retrieval.rerank import ONLY_ASKS, how_telling, rerank
 
 SHARE = st.floats(0, 1)
-EVIDENCE = st.builds(Evidence, *[SHARE] * 7, st.floats(0, 40))
+EVIDENCE = st.builds(Evidence, *[SHARE] * 7, st.floats(0, 40), st.sampled_from([0.0, 1.0]))
 USUAL = Weights(0.4, 0.6)
 
 
@@ -20,14 +20,18 @@ def fused(words: float, meaning: float, number: int) -> Scored:
     return Scored(number, number, words + meaning, {}, words, meaning)
 
 
-@given(rows=st.lists(st.tuples(SHARE, SHARE, st.none() | EVIDENCE), max_size=20), meaning=st.floats(0.01, 0.99))
+@given(
+    rows=st.lists(st.tuples(SHARE, SHARE, st.none() | EVIDENCE), max_size=20),
+    meaning=st.floats(0.01, 0.99),
+    asked=st.booleans(),
+)
 def test_parts_add_up_to_the_score_and_the_score_lies_between_0_and_1(
-    rows: list[tuple[float, float, Evidence | None]], meaning: float
+    rows: list[tuple[float, float, Evidence | None]], meaning: float, asked: bool
 ) -> None:
     candidates = [fused(words, near, number) for number, (words, near, _) in enumerate(rows)]
     evidence = {number: found for number, (_, _, found) in enumerate(rows) if found}
 
-    ranked = rerank(candidates, evidence, Weights(meaning, 1 - meaning))
+    ranked = rerank(candidates, evidence, Weights(meaning, 1 - meaning), asked=asked)
 
     assert sorted(candidate.passage_id for candidate in ranked) == list(range(len(rows)))
     for candidate in ranked:
@@ -75,3 +79,15 @@ def test_words_tell_when_they_cover_the_question_or_are_rare_enough_to_name_a_pa
     assert how_telling(0.2, long, 400) == 1
     assert how_telling(0.5, short, 400) > how_telling(0.4, short, 400) > 0
     assert how_telling(0.2, short, 0) == 0
+
+
+def test_a_note_that_asks_gives_way_where_a_question_is_asked() -> None:
+    candidates = [fused(0.9, 0.5, 1), fused(0.8, 0.5, 2)]
+    evidence = {1: Evidence(sentence=0.9, asks=1.0), 2: Evidence(sentence=0.85)}
+
+    looked_for, asked = (rerank(candidates, evidence, USUAL, asked=asked) for asked in (False, True))
+
+    assert [one.passage_id for one in looked_for] == [1, 2]
+    assert [one.passage_id for one in asked] == [2, 1]
+    assert asked[1].score == pytest.approx(looked_for[0].score * (1 - ONLY_ASKS))
+    assert sum(asked[1].signals.values()) == pytest.approx(asked[1].score)

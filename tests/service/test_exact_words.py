@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from co_cli import KnowledgeBase
+from tests.command import Co
 from tests.vault import Vault
 
 TOPICS = "tides clocks bells harbours letters invoices gulls varnish radios ladders".split()
@@ -73,3 +74,27 @@ def test_a_rebuild_between_does_not_mix_notes_up(kb: KnowledgeBase, vault: Vault
         found = kb.index.passages([match.passage_id for match in matches])
 
     assert [passage.ref for passage in found] == ["memory:b"]
+
+
+def test_a_question_that_quotes_what_no_note_has_is_answered_without_the_quotes(
+    kb: KnowledgeBase, vault: Vault, co: Co
+) -> None:
+    vault.write("memories/song.md", "Mara plays Vivaldi on the violin every winter evening.")
+    vault.write("memories/soup.md", "Soup is on Thursdays.")
+    kb.sync()
+    question = 'would Mara enjoy the song "The Four Seasons" by Vivaldi?'
+
+    found = kb.search(question)
+
+    assert found.hits[0].ref == "memory:song"
+    assert found.understood == ("the words in quotes like any others: no note has them as they stand",)
+    assert "understood the words in quotes like any others" in co("search", question).out
+    assert kb.search('what did "Mara plays" on the violin').understood == ()  # a note has it, and must
+
+
+def test_a_phrase_with_hardly_a_word_beside_it_must_stand(kb: KnowledgeBase, vault: Vault) -> None:
+    vault.write("memories/song.md", "Mara plays Vivaldi on the violin.")
+    kb.sync()
+
+    for query in ('"violin Mara"', 'the "violin Mara"', '"violin Mara" Vivaldi', '"violin Mara" Vivaldi plays -soup'):
+        assert kb.search(query).state == "absent"

@@ -89,3 +89,24 @@ def test_without_an_embedder_words_still_answer(co: Co, notes: Vault, monkeypatc
 )
 def test_a_text_is_split_into_words_and_ends_of_sentences(text: str, words: list[str]) -> None:
     assert split_words(text) == words
+
+
+def test_the_answer_stands_before_the_note_that_asks(kb: KnowledgeBase, vault: Vault) -> None:
+    vault.write("memories/asked.md", "Mara, what name has the new boat in the harbour?")
+    vault.write("memories/told.md", "Mara gave the new boat the name Heron, after a bird.")
+    vault.write("memories/invoice.md", "The invoice for the boat is paid, and the bank has the receipt.")
+    kb.sync()
+
+    refs = [hit.ref for hit in kb.search("What did Mara name the new boat?").hits]
+    assert refs.index("memory:told") < refs.index("memory:asked")
+    assert kb.search("Mara name new boat").hits[0].ref == "memory:asked"  # who looks for words finds words
+    told = kb.why("What did Mara name the new boat?", "memory:asked").steps
+    assert any("asks 1.00" in step.told for step in told)
+
+
+def test_a_section_that_ends_in_a_question_is_no_note_that_asks(kb: KnowledgeBase, vault: Vault) -> None:
+    vault.write("articles/boats.md", "# Boats\n\n## Names\n\nHeron is the name. Why Heron?\n\n## Paint\n\nBlue. Why?")
+    kb.sync()
+
+    told = kb.why("what is the name of the boat", "article:boats").steps
+    assert not any("asks" in step.told for step in told)
