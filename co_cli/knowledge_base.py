@@ -480,7 +480,8 @@ class KnowledgeBase:
         else:  # one of the vault's, which may be gone by now
             origin, path = self.index.origin, inside.replace(os.sep, "/")
         own = origin == self.index.origin
-        theirs = NoteStore(origin.root)  # another vault has a trash; what is only read in place gets none from us
+        # another vault has a trash; what is only read in place gets none from us
+        theirs = NoteStore(origin.root, secrets=self.settings.secrets)
         write_over(self.store if own else theirs, path, data, based_on, keep=own or bool(origin.tier))
         if own:
             self._bring_in(path)

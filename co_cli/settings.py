@@ -404,8 +404,6 @@ def _refuse_undecodable(name: str, path: str, origin: str) -> None:
 
 def _says_something(file: str) -> bool:
     """Is the file there, and is there more in it than comments? Reading TOML would be half of a search."""
-    if not os.path.isfile(file):  # a clone may have a link to a device in its place, which has no end
-        return False
     try:
         with open_regular(file) as stream:
             return any(line.strip() and not line.lstrip().startswith(b"#") for line in stream)

@@ -121,7 +121,8 @@ def _lance_table(vault: BenchVault, kb: KnowledgeBase) -> Any:
 
 
 def _numbers(vector: Any) -> list[float]:
-    return memoryview(vector).cast("f").tolist()
+    numbers: list[float] = list(memoryview(vector).cast("f"))
+    return numbers
 
 
 def _plain(query: str) -> str:

@@ -6,7 +6,7 @@ text without one may not know what was there: then the old text is kept in the t
 
 from __future__ import annotations
 
-from co_cli.errors import KnowledgeError, NoteConflictError
+from co_cli.errors import KnowledgeError, NoteConflictError, SecretError
 from co_cli.notes.note import NotTextError, read_note, version_of
 from co_cli.notes.store import NoteStore
 from co_cli.notes.twins import keeps_all_of
@@ -36,7 +36,7 @@ def write_over(store: NoteStore, path: str, data: bytes, based_on: bytes, keep: 
         with store.lock():
             store.replace(path, data, based_on)
     except KnowledgeError as error:
-        if not keep:
+        if not keep or isinstance(error, SecretError):  # the trash is a place on disk, too
             raise
         kept = store.keep(path, data)  # raises if that cannot be written either: whoever has the text keeps it
         raise TextKeptError(

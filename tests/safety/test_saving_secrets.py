@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -198,7 +199,9 @@ def test_a_note_that_holds_one_already_can_still_be_mended(co: Co, vault: Vault)
     assert TOKEN in vault.read("memories/bot.md")
 
 
-def test_what_an_editor_wrote_is_told(co: Co, vault: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_an_editor_wrote_is_refused_and_kept_where_only_the_person_reads_it(
+    co: Co, vault: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     vault.write("memories/bot.md", OLD)
     editor = tmp_path / "editor"
     editor.write_text(f"#!/bin/sh\necho '{TOKEN}' >> \"$1\"\n")
@@ -207,8 +210,13 @@ def test_what_an_editor_wrote_is_told(co: Co, vault: Vault, tmp_path: Path, monk
 
     ran = co("edit", "memory:bot")
 
-    assert "it holds a secret now: a github pat (line 5: ghp_… (40 characters))" in ran.out
-    assert TOKEN not in ran.out
+    assert (ran.code, vault.read("memories/bot.md")) == (2, OLD)
+    assert "a github pat (line 5: ghp_… (40 characters))" in ran.err
+    assert TOKEN not in ran.err
+    [copy] = re.findall(r"what you wrote is kept in (\S+)", ran.err)
+    assert TOKEN in Path(copy).read_text()
+    assert Path(copy).parent.stat().st_mode & 0o077 == 0
+    shutil.rmtree(Path(copy).parent)
 
 
 def test_doctor_finds_those_that_are_there_and_shows_none(co: Co, vault: Vault) -> None:
