@@ -151,6 +151,7 @@ def test_a_path_in_a_file_is_read_from_where_the_file_belongs(places: Places) ->
         'query_log = "on"',
         'query_log = "no-text"',
         'count_use = "on"',
+        'log_level = "off"',
         'web_allow = ["127.0.0.1"]',
         'boundaries_model = "ollama:qwen3"',
         'loading_model = "ollama:qwen3"',
