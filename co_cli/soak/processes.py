@@ -1,6 +1,7 @@
 """Real processes that come to harm: they start quickly, talk over a pipe, and are killed without a word.
 
-On Linux and macOS they are forks of one server that has everything imported; Windows starts each anew.
+On Linux and macOS they are forks of one server that has everything imported; Windows starts each anew, as does whoever
+has a temporary folder with a very long name.
 """
 
 from __future__ import annotations
@@ -9,11 +10,14 @@ import contextlib
 import multiprocessing
 import multiprocessing.context
 import sys
+import tempfile
 from collections.abc import Callable, Generator
 from typing import Any
 
 PATIENCE = 60.0
 """Seconds after which a process that says nothing is a fault."""
+LONGEST_PLACE = 60
+"""Letters of the temporary folder: the socket of the server lies in it, and its name may have about a hundred."""
 PRELOADED = ["co_cli.soak.warm", "co_cli.soak.killing", "co_cli.soak.crowding"]
 
 
@@ -73,7 +77,7 @@ def processes(target: Callable[..., None], arguments: list[tuple[Any, ...]]) -> 
 
 
 def _context() -> multiprocessing.context.SpawnContext | multiprocessing.context.ForkServerContext:
-    if sys.platform == "win32":
+    if sys.platform == "win32" or len(tempfile.gettempdir()) > LONGEST_PLACE:
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)

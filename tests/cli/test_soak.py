@@ -134,7 +134,7 @@ def test_ctrl_c_shows_what_was_done_and_leaves_no_folder_and_no_process(co: Co, 
     os.kill(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)
 
-    assert process.returncode == 130
+    assert process.returncode == 130, f"{out}\n{err}"
     assert out.splitlines()[1].split()[0] == "kill"
     assert "co: stopped; what was done so far is kept" in err
     assert list(temporary.iterdir()) == []
