@@ -121,7 +121,7 @@ def _lance_table(vault: BenchVault, kb: KnowledgeBase) -> Any:
 
 
 def _numbers(vector: Any) -> list[float]:
-    return memoryview(vector).cast("f").tolist()
+    return list(memoryview(vector).cast("f"))
 
 
 def _plain(query: str) -> str:
