@@ -121,8 +121,7 @@ def _lance_table(vault: BenchVault, kb: KnowledgeBase) -> Any:
 
 
 def _numbers(vector: Any) -> list[float]:
-    numbers: list[float] = list(memoryview(vector).cast("f"))
-    return numbers
+    return list(memoryview(vector).cast("f"))
 
 
 def _plain(query: str) -> str:

@@ -180,9 +180,12 @@ def test_ranking_by_words_is_measured_beside_ranking_everything(co: Co, temporar
 def test_who_is_not_installed_is_left_out_with_the_reason(
     co: Co, name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    def nowhere(name: str) -> None:
+        return None
+
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", nowhere)
 
     ran = co("bench", name)
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import apsw
 import pytest
 
 from co_cli.benchmarks.corpus import Writer, write_corpus
+from co_cli.embedding.space import Vector
 from co_cli.embedding.static import shared_embedder
 from co_cli.index import sketches, vectors
 from co_cli.index.connection import vector_extension
-from co_cli.index.vectors import Neighbour
+from co_cli.index.vectors import Neighbour, StoredSpace
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.values import Filters
 from tests.meaning.conftest import Open
@@ -20,6 +24,16 @@ pytestmark = pytest.mark.skipif(
 LIMIT = 10
 
 
+@pytest.fixture(autouse=True)
+def as_a_cold_process_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of search.db, not of vectors in memory."""
+
+    def never(searches: int) -> bool:
+        return False
+
+    monkeypatch.setattr("co_cli.index.reader.prefer_resident", never)
+
+
 @pytest.fixture
 def kb(open_kb: Open, vault: Vault) -> KnowledgeBase:
     write_corpus(str(vault.root), 300)
@@ -29,19 +43,16 @@ def kb(open_kb: Open, vault: Vault) -> KnowledgeBase:
 
 
 def nearest(kb: KnowledgeBase, query: str, filters: Filters | None = None, limit: int = LIMIT) -> list[Neighbour]:
-    """As a cold process asks: of search.db, not of vectors in memory."""
     active = kb.index.spaces().active
     [vector] = shared_embedder().embed([query], "query")
     assert active is not None
     assert vector is not None
-    kb.index._searches = -1_000  # pyright: ignore[reportPrivateUsage]
     return kb.index.nearest(active, vector, filters, limit)
 
 
 def test_it_finds_what_measuring_every_vector_finds(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
     writer = Writer(seed=3)
     queries = [writer.sentence() for _ in range(25)]
-    monkeypatch.setattr("co_cli.index.reader.prefer_resident", lambda searches: False)
     exact = [nearest(kb, query) for query in queries]
 
     monkeypatch.setattr(vectors, "SKETCHED_FROM", 1)
@@ -57,10 +68,16 @@ def test_it_finds_what_measuring_every_vector_finds(kb: KnowledgeBase, monkeypat
 def test_it_looks_at_sketches_only_in_a_large_vault_without_filters(
     kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("co_cli.index.reader.prefer_resident", lambda searches: False)
     measured: list[int] = []
     cosines = sketches.cosines
-    monkeypatch.setattr(sketches, "cosines", lambda *asked: measured.append(len(asked[3])) or cosines(*asked))
+
+    def noted(
+        connection: apsw.Connection, space: StoredSpace, query: Vector, passage_ids: Sequence[int]
+    ) -> dict[int, float]:
+        measured.append(len(passage_ids))
+        return cosines(connection, space, query, passage_ids)
+
+    monkeypatch.setattr(sketches, "cosines", noted)
 
     nearest(kb, "who approved the refund")
     assert measured == []
@@ -72,7 +89,6 @@ def test_it_looks_at_sketches_only_in_a_large_vault_without_filters(
 
 
 def test_who_wants_more_than_are_there_gets_all_of_them(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("co_cli.index.reader.prefer_resident", lambda searches: False)
     monkeypatch.setattr(vectors, "SKETCHED_FROM", 1)
 
     found = nearest(kb, "who approved the refund", limit=400)
