@@ -128,16 +128,11 @@ class RemoteEmbedder:
         except TimeoutError as error:
             late = f"{self._who} did not answer within {self._seconds[kind]:g} s: try again, or use the static provider"
             raise _TroubleError("passing", EmbedderUnreachableError(late)) from error
+        except TooMuchError as error:
+            raise EmbeddingError(f"{self._who} gave an answer that is no vectors ({error}): see who answers") from error
         except ModelHTTPError as error:
             raise self._refusal(error) from error
         except ModelAPIError as error:
-            cause = error.__cause__
-            while cause is not None and not isinstance(cause, TooMuchError):
-                cause = cause.__cause__
-            if cause is not None:
-                raise EmbeddingError(
-                    f"{self._who} gave an answer that is no vectors ({cause}): see who answers"
-                ) from error
             gone = f"{self._who} cannot be reached ({error}): check the network, or use the static provider"
             raise _TroubleError("passing", EmbedderUnreachableError(gone)) from error
         except (UnexpectedModelBehavior, ValueError) as error:

@@ -65,7 +65,7 @@ def set_body(text: str, body: str) -> str:
     if head and not head.endswith("\n") and _has_block(front):
         head += newline
     if not head and read_frontmatter(body).body:
-        head = newline  # a body that looks like frontmatter is text: it must not say what the note is
+        head = f"---{newline}---{newline}"  # a body that looks like frontmatter is text: it says nothing of the note
     return head + body.replace("\n", newline)
 
 

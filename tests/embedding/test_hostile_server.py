@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from .loopback import Loopback, OllamaServer, OpenAIServer
 pytest.importorskip("ollama", reason="the genuine ollama client is not installed: pip install ollama")
 pytest.importorskip("openai", reason='openai is not installed: pip install "pydantic-ai-slim[openai]"')
 
-Ask = Callable[[], object]
+Ask = Callable[[float], object]
 FAULTS: dict[str, type[EmbeddingError]] = {
     "endless": EmbeddingError,
     "packed": EmbeddingError,
@@ -40,17 +39,25 @@ FAULTS: dict[str, type[EmbeddingError]] = {
 
 @pytest.fixture(params=["ollama", "openai"])
 def asking(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Loopback, Ask]]:
-    """A server, and a query to it through the genuine client."""
+    """A server, and a query to it through the genuine client that gives up after so many seconds."""
     monkeypatch.setattr("co_cli.embedding.bounded.MOST_BYTES", 2_000_000)
     server: Loopback = OllamaServer() if request.param == "ollama" else OpenAIServer()
-    if request.param == "ollama":
-        embedder: OllamaEmbedder | RemoteEmbedder = OllamaEmbedder(host=server.url, query_seconds=1.0)
-    else:
-        key = {"OPENAI_API_KEY": "k"}
-        embedder = RemoteEmbedder("openai", host=server.url, dimensions=256, query_seconds=1.0, environment=key)
-    embedder.embed(["warm"], "query")  # importing a client takes its time
-    yield server, lambda: embedder.embed(["oaks"], "query")
-    embedder.close()
+    opened: dict[float, OllamaEmbedder | RemoteEmbedder] = {}
+
+    def ask(seconds: float) -> object:
+        if seconds not in opened:
+            key = {"OPENAI_API_KEY": "k"}
+            opened[seconds] = (
+                OllamaEmbedder(host=server.url, query_seconds=seconds)
+                if request.param == "ollama"
+                else RemoteEmbedder("openai", host=server.url, dimensions=256, query_seconds=seconds, environment=key)
+            )
+        return opened[seconds].embed(["oaks"], "query")
+
+    ask(30.0)  # importing a client takes its time
+    yield server, ask
+    for embedder in opened.values():
+        embedder.close()
     server.close()
 
 
@@ -58,20 +65,17 @@ def asking(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
 def test_it_is_refused_within_its_time_and_size(asking: tuple[Loopback, Ask], fault: str) -> None:
     server, ask = asking
     server.faults = [fault]
-    tracemalloc.start()
     started = time.monotonic()
 
     with pytest.raises(FAULTS[fault]) as raised:
-        ask()
+        ask(1.0 if fault.startswith("drips") else 30.0)
 
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
     assert time.monotonic() - started < 20
-    assert server.written < 50_000_000
-    if fault != "packed":  # the server makes its bomb in this process
-        assert peak < 40_000_000
+    if fault in ("endless", "packed"):
+        assert "gave an answer that is no vectors" in str(raised.value)
+        assert server.written < 20_000_000
     assert "\n" not in str(raised.value)
-    assert ask()  # and the next answer is taken
+    assert ask(30.0)  # and the next answer is taken
 
 
 @pytest.mark.parametrize("fault", ["endless", "packed", "infinity", "zeros"])

@@ -54,6 +54,10 @@ def by_save_memory(vault: Vault, data_dir: Path) -> None:
 def by_update_memory(vault: Vault, data_dir: Path) -> None:
     vault.write("memories/menu.md", "Soup.\n")
     told(vault, data_dir, [("update_memory", {"ref": "memory:menu", "content": CLAIMING})])
+    vault.write("memories/bare.md", "Bread.\n")
+    with KnowledgeBase.open(vault.root, data_dir) as kb:
+        kb.update("memory:bare", CLAIMING)
+        assert not {"loading", "provenance"} & set(kb.note("memory:bare").metadata)
 
 
 def by_memory_tool(vault: Vault, data_dir: Path) -> None:
