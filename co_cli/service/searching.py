@@ -276,16 +276,16 @@ def _by_meaning(
         evidence = measure(terms, passages, likeness(terms, known, cosine_table()))
         telling = how_telling(trust, terms, passages_searched)
         ranked = rerank(fused, evidence, weights, telling, asked=asks(query))
-        if profile.alike and telling and len(terms) > SHORT:
-            from co_cli.retrieval.alike import LOOKED_AT, how_far, like_the_best  # most questions are short
-
-            first = [candidate.passage_id for candidate in ranked[:LOOKED_AT]]
-            ranked = like_the_best(ranked, index.vectors(active, first), how_far(len(terms), telling))
     newer = asks_for_newer(query) if profile.recency else 0.0
     if newer:
         from co_cli.service.weighing import newer_first  # not every question asks so
 
         ranked = newer_first(index, ranked, newer, profile, time.time() if filters.as_of is None else filters.as_of)
+    if profile.alike and telling and len(terms) > SHORT:
+        from co_cli.retrieval.alike import LOOKED_AT, how_far, like_the_best  # most questions are short
+
+        first = [candidate.passage_id for candidate in ranked[:LOOKED_AT]]
+        ranked = like_the_best(ranked, index.vectors(active, first), how_far(len(terms), telling))
     proposed = (profile, matches, cosines, candidates.near, trust, weights)
     trace = Trace(*proposed, fused, terms, evidence, ranked, telling, tuple(called))
     unready = index.unready(active, filters) if index.beside else []
