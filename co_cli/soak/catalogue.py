@@ -25,6 +25,7 @@ SOAKS = {
     "twins": Entry("agents save the same fact or title at the same moment", 500, "twins"),
     "readers": Entry("a process searches while another writes without a pause", 20, "reading"),
     "stay": Entry("one process searches and syncs for long: does it grow?", 1_000, "staying"),
+    "fuzz": Entry("mutations of notes, queries and refs: does it crash?", 1_300, "fuzzing"),
 }
 
 
