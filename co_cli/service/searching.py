@@ -281,7 +281,8 @@ def _by_meaning(
         from co_cli.service.weighing import newer_first  # not every question asks so
 
         ranked = newer_first(index, ranked, newer, profile, time.time() if filters.as_of is None else filters.as_of)
-    if profile.alike and telling and len(terms) > SHORT:
+    # chosen with the embedded model; with MiniLM it harms as often as it helps
+    if profile.alike and telling and len(terms) > SHORT and space.provider == "static":
         from co_cli.retrieval.alike import LOOKED_AT, how_far, like_the_best  # most questions are short
 
         first = [candidate.passage_id for candidate in ranked[:LOOKED_AT]]

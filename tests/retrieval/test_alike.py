@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,11 +14,22 @@ from co_cli.retrieval.fuse import Scored
 from co_cli.retrieval.profiles import DEFAULT_PROFILE
 from co_cli.retrieval.question import SHORT
 from co_cli.service.searching import search_index
+from co_cli.settings import load_settings
 from co_cli.values import Filters
+from tests.embedding.loopback import OllamaServer
 from tests.vault import Vault
 
 EAST, NORTH, WEST = (1.0, 0.0), (0.0, 1.0), (-1.0, 0.0)
 LONG_QUESTION = "How should the night watch treat swollen wooden planks below the waterline after winter storms?"
+
+
+def boats(vault: Vault) -> None:
+    vault.write("memories/treat.md", "Swollen planks below the waterline: the night watch treats them with warm tar.")
+    vault.write("memories/planks.md", "Wooden planks swell when storms drive water between them all winter.")
+    vault.write("memories/storms.md", "After winter storms the watch looks below deck for water.")
+    vault.write("memories/tar.md", "Warm tar and caulking cure swollen wood.")
+    for number in range(30):
+        vault.write(f"memories/n{number}.md", f"Invoice {number} of the bakery was paid on a Tuesday, after lunch.")
 
 
 def scored(number: int, score: float, doc: int | None = None) -> Scored:
@@ -82,12 +95,7 @@ def test_parts_add_up_and_nobody_is_lost(rows: list[tuple[float, tuple[float, ..
 def test_a_search_asks_for_it_where_the_question_is_long_and_it_can_be_turned_off(
     kb: KnowledgeBase, vault: Vault
 ) -> None:
-    vault.write("memories/treat.md", "Swollen planks below the waterline: the night watch treats them with warm tar.")
-    vault.write("memories/planks.md", "Wooden planks swell when storms drive water between them all winter.")
-    vault.write("memories/storms.md", "After winter storms the watch looks below deck for water.")
-    vault.write("memories/tar.md", "Warm tar and caulking cure swollen wood.")
-    for number in range(30):
-        vault.write(f"memories/n{number}.md", f"Invoice {number} of the bakery was paid on a Tuesday, after lunch.")
+    boats(vault)
     kb.sync()
 
     def parts(query: str, alike: bool = True) -> set[str]:
@@ -100,3 +108,17 @@ def test_a_search_asks_for_it_where_the_question_is_long_and_it_can_be_turned_of
     assert "alike" in parts(LONG_QUESTION)
     assert "alike" not in parts(LONG_QUESTION, alike=False)
     assert "alike" not in parts("swollen planks")
+
+
+def test_vectors_of_other_models_are_not_compared(vault: Vault, data_dir: Path) -> None:
+    """The server answers with the embedded model's vectors, so that nothing but whose they are differs."""
+    boats(vault)
+    server = OllamaServer()
+    flags = {"vault": vault.root, "data_dir": data_dir, "embedding_provider": "ollama", "embedding_host": server.url}
+    with KnowledgeBase.open(settings=load_settings(flags)) as kb:
+        kb.sync()
+        hits = kb.search(LONG_QUESTION).hits
+    server.close()
+
+    assert "sentence" in hits[0].signals
+    assert not any("alike" in hit.signals for hit in hits)
