@@ -105,7 +105,7 @@ def _read(connection: apsw.Connection, space: StoredSpace, part: str) -> tuple[N
     """The passages of a partition, and their vectors."""
     dimensions = space.space.dimensions
     if is_vec0(connection, space.table):
-        with suppress(apsw.SQLError):  # a vec0 that keeps its chunks in another way
+        with suppress(apsw.SQLError, ValueError):  # a vec0 that keeps its chunks in another way
             return _read_chunks(connection, space.table, part, dimensions)
     rows = fetch(connection, EVERY.format(table=space.table), {"part": part})
     ids = np.fromiter((row[0] for row in rows), np.int64, len(rows))

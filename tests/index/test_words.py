@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from co_cli.index import words
+from co_cli.index.connection import Database
 from co_cli.index.knowledge_index import KnowledgeIndex
+from co_cli.index.match import read_query
 from tests.vault import Vault
 
 
@@ -157,3 +160,35 @@ def test_a_phrase_is_enough_when_nothing_has_the_other_words_of_the_question(
     assert len(index.search('what on earth does "strike: ok" denote?')) == 1
     assert index.search('"they turn"')[0].passage_id != index.search('"strike: ok"')[0].passage_id
     assert len(index.search('"they turn"')) == 1  # what stands beside a passage is not in it
+
+
+def test_rows_are_marked_alike_whether_matches_are_run_through_or_rows_looked_for(
+    team: KnowledgeIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = read_query("blue pool traffic first")
+    matches = team.search(query, relaxed=True)
+    ids = [match.passage_id for match in matches]
+    answers: list[tuple[dict[int, str], float]] = []
+
+    for sought in (0, 10**9):  # always look for rows, always run through
+        monkeypatch.setattr(words, "SOUGHT", sought)
+        answers.append((team.marked(query, ids), team.coverage(query, matches)))
+
+    assert answers[0] == answers[1]
+    assert len(answers[0][0]) == len(ids) == 4
+
+
+def test_a_word_is_counted_anew_in_the_next_transaction(
+    vault: Vault, index: KnowledgeIndex, database: Database
+) -> None:
+    vault.write("memories/one.md", "A zebra.")
+    index.sync()
+    with database.reading() as connection:
+        assert words.passages_with(connection, "zebra") == 1
+
+    vault.write("memories/two.md", "Another zebra.")
+    index.sync()
+
+    with database.reading() as connection:
+        assert words.passages_with(connection, "zebra") == 2
+        assert words.passages_with(connection, "zebra") == 2

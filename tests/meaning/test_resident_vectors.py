@@ -119,3 +119,24 @@ def test_only_the_vectors_of_the_space_that_answers_are_kept(settled: KnowledgeB
     assert resident is not None
     assert {number for number, _ in resident._held} != {space.id}
     assert len({number for number, _ in resident._held}) == 1
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        "select rowids, vectors from {table}_kept_elsewhere where :part",
+        "select rowids, x'00' from {table}_chunks where partition00 = :part",
+    ],
+    ids=["other tables", "other chunks"],
+)
+def test_a_vec0_that_keeps_its_chunks_in_another_way_is_asked_for_each_vector(
+    open_kb: Open, vault: Vault, monkeypatch: pytest.MonkeyPatch, chunks: str
+) -> None:
+    vault.write("memories/apology.md", APOLOGY)
+    vault.write("memories/backup.md", BACKUP)
+    kb = open_kb()
+    kb.sync()
+
+    monkeypatch.setattr("co_cli.index.resident.CHUNKS", chunks)
+
+    assert nearest(kb) == ["memories/apology.md", "memories/backup.md"]
