@@ -187,7 +187,9 @@ def test_a_word_is_counted_anew_in_the_next_transaction(
         assert words.passages_with(connection, "zebra") == 1
 
     vault.write("memories/two.md", "Another zebra.")
-    index.sync()
+    elsewhere = Database(database.path, database.extension)  # as another process would
+    KnowledgeIndex(elsewhere, str(vault.root)).sync()
+    elsewhere.close()
 
     with database.reading() as connection:
         assert words.passages_with(connection, "zebra") == 2
