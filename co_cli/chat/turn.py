@@ -147,8 +147,10 @@ def answered(call: ToolCall) -> str:
         return _receipt(data)
     if "hits" in data:
         refs = [str(hit["ref"]) for hit in data["hits"]]
+        if data.get("state") == "absent":
+            return f"nothing there; nearest: {' '.join(refs[:MOST_REFS])}" if refs else "nothing there"
         if not refs:
-            return "nothing there" if data.get("state") == "absent" else "nothing found, not everything could be asked"
+            return "nothing found, not everything could be asked"
         told = _refs(count_of(len(refs) + len(data.get("cut", ())), "note"), refs)
         return f"{told} (not everything could be asked)" if data.get("degraded") else told
     if "notes" in data:

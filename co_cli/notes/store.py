@@ -13,7 +13,15 @@ import time
 from collections.abc import Callable, Generator
 
 from co_cli.errors import InvalidInputError, NoteConflictError, NoteFileError, VaultError, empty_vault
-from co_cli.notes.files import create_exclusively, locked, make_folders, replace, sweep_temporary, sync_folder
+from co_cli.notes.files import (
+    TEMPORARY,
+    create_exclusively,
+    locked,
+    make_folders,
+    replace,
+    sweep_temporary,
+    sync_folder,
+)
 from co_cli.notes.refs import name_key
 from co_cli.notes.slug import slugify
 from co_cli.regular import open_regular
@@ -150,6 +158,17 @@ class NoteStore:
                 return kept
         raise NoteConflictError(f"another copy of {path} came into the trash this moment; try again")
 
+    def drop_kept(self, kept: str) -> None:
+        """Take back a copy that `keep` made and nobody needs."""
+        if kept.startswith(f"{TRASH}/"):
+            folder = os.path.dirname(self.absolute(kept))
+            with contextlib.suppress(OSError):  # it stays, and does no harm there
+                os.unlink(self.absolute(kept))
+                while os.path.basename(folder) != TRASH:
+                    os.rmdir(folder)
+                    folder = os.path.dirname(folder)
+                os.rmdir(folder)
+
     def _room_in_trash(self, path: str) -> tuple[str, str]:
         """A free path in the trash, and where that is on disk; its folder is made."""
         for number in range(MOST_NAMESAKES):
@@ -169,8 +188,10 @@ class NoteStore:
             inside = os.path.relpath(folder, root).replace(os.sep, "/")
             stamp, _, home = inside.partition("/")
             for name in names:
+                if stamp == "." or name.startswith(TEMPORARY):
+                    continue  # whoever was killed while it wrote left that
                 # a link in the trash is none of our doing, and might lead anywhere
-                if stamp != "." and not os.path.islink(os.path.join(folder, name)):
+                if not os.path.islink(os.path.join(folder, name)):
                     found.append((f"{TRASH}/{inside}/{name}", f"{home}/{name}" if home else name))
         return sorted(found, reverse=True, key=lambda pair: _stamp_order(pair[0]))
 

@@ -26,8 +26,13 @@ def change_note(
         require_version(path, data, version)
         kept = ""
         if content is not None and version is None and _loses_words(path, data, content):
-            kept = f"the text that it had is in {store.keep(path, data)}"
-        return change(store, path, data, content, fields), kept
+            kept = store.keep(path, data)
+        try:
+            changed = change(store, path, data, content, fields)
+        except BaseException:
+            store.drop_kept(kept)  # the note has it still
+            raise
+        return changed, kept and f"the text that it had is in {kept}"
 
 
 def write_over(store: NoteStore, path: str, data: bytes, based_on: bytes, keep: bool) -> None:

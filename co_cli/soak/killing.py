@@ -71,7 +71,10 @@ def _until_killed(victim: Process, verb: str, spans: dict[str, float], trial: Tr
             else:
                 spans[verb] = min(0.5, 1.05 * spans[verb])
             victim.kill()
-            said += victim.rest()
+            rest = victim.rest()
+            for _, what, how in [one for one in rest if one[0] == "failed"]:
+                trial.fault(f"{what} raised {how}")
+            said += [one for one in rest if one[0] != "failed"]
             trial.count("in the middle of something", said[-1][0] == "begin")
             return said
         if one[0] == "failed":

@@ -83,6 +83,8 @@ def stay(pipe: Connection, place: str, seed: int, notes: int) -> None:
         (memories / f"{number}.md").write_text(sealed_text(chance, f"n{number}"))
     with open_vault(Path(place)) as kb:
         kb.sync()
+        kb.search(" ".join(chance.sample(WORDS, 3)), track=True)
+        kb.activity.flush()  # the log opens its file when it has something to write
         pipe.send("ready")
         while True:
             try:

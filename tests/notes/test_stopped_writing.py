@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -32,15 +33,18 @@ class CtrlC:
         return self
 
     def during(self, write: Callable[[], object]) -> bool:
-        """Whether it struck."""
-        before = sys.gettrace()
+        """Whether it struck. In a thread, because a strike leaves the interpreter's idea of errors in a mess."""
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(self._during, write).result()
+
+    def _during(self, write: Callable[[], object]) -> bool:
         sys.settrace(self)
         try:
             write()
         except KeyboardInterrupt:
             return True
         finally:
-            sys.settrace(before)
+            sys.settrace(None)
         return False
 
 

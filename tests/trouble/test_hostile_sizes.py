@@ -25,7 +25,11 @@ with KnowledgeBase.open(*sys.argv[1:3]) as kb:
     report = kb.sync()
     found = [hit.ref for hit in kb.search("oaks live long").hits]
     notes = len(kb.notes())
-most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+if sys.platform == "linux":  # getrusage would tell of the process that started this one, too
+    with open("/proc/self/status") as status:
+        most = next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM:"))
+else:
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 print(json.dumps({"found": found, "notes": notes, "skipped": report.skipped, "problems": report.problems,
                   "memory": most, "seconds": time.process_time() - started}))
 """
@@ -59,7 +63,7 @@ def test_a_note_of_a_hundred_megabytes_costs_nothing_and_is_told(co: Co, oaks: V
     assert took["skipped"] == [
         ["articles/huge.md", "100,000,000 bytes; the limit is 2,000,000 (setting max_note_bytes)"]
     ]
-    assert took["memory"] < 200_000_000
+    assert took["memory"] < 150_000_000
     for command in (("show", "articles/huge.md"), ("edit", "articles/huge.md", "--set", "a=b")):
         ran = co(*command)
         assert (ran.code, ran.err.count("\n")) == (2, 1)
