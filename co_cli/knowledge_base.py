@@ -177,8 +177,9 @@ class KnowledgeBase:
 
     def _found(self, query: str, asked: Asked, reranker: Reranker | None, started: float) -> SearchResult:
         """From the index, or if that cannot be opened from the files."""
-        reason = self._unsynced  # it may be read, and does not have what changed: the files do
         filters, limit, backend, profile, weights = asked
+        # an index that was not synced may be read, and does not have what changed: the files do
+        reason = None if backend == "grep" else self._unsynced
         if backend != "grep" and reason is None:
             try:
                 embedders = self.embedders if backend == "hybrid" else None

@@ -65,7 +65,7 @@ def _refuse_unsafe(setting: Setting, raw: object, origin: str, project: str) -> 
             f"{origin}: a project may set {setting.name} to {', '.join(setting.project_choices)} only; "
             f"choose {raw!r} yourself with {setting.environment}"
         )
-    if setting.project_most and isinstance(raw, int) and raw > setting.project_most:
+    if setting.project_most and not (isinstance(raw, int) and raw <= setting.project_most):  # nor a text or 1e9
         raise SettingsError(
             f"{origin}: a project may set {setting.name} to {setting.project_most:,.0f} at most; "
             f"choose {raw!r} yourself with {setting.environment}"

@@ -19,7 +19,7 @@ from co_cli.activity.folding import fold_spool
 from co_cli.errors import ActivityUnavailableError, InvalidInputError
 from co_cli.index.connection import BUSY_MS, NO_PLACE, WRONG_FILE
 from co_cli.index.making import opening, remove_database, set_aside, swap
-from co_cli.notes.files import sync_folder
+from co_cli.notes.files import make_folders, sync_folder
 
 FOLDER = "backups"
 PAGES = 1_000
@@ -129,7 +129,7 @@ def _written(connection: apsw.Connection, path: str, overwrite: bool, progress: 
     folder = os.path.dirname(path)
     temporary = f"{path}.{os.getpid():x}-{time.monotonic_ns():x}.part"
     with _clear(path):
-        os.makedirs(folder, exist_ok=True)
+        make_folders(folder)
         try:
             _copy(connection, temporary, progress)
             found = look_at(temporary)

@@ -9,6 +9,7 @@ import os
 from co_cli.cli.opening import print_json
 from co_cli.cli.terminal import ProgressBar, Screen, printable
 from co_cli.errors import VaultError
+from co_cli.index.vanishing import is_bare
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.files import make_folders
 from co_cli.notes.store import TRASH
@@ -38,6 +39,7 @@ def init(options: argparse.Namespace) -> int:
     vault = options.vault or (project_vault(options.folder) if options.folder else _vault_to_make())
     try:
         made = not os.path.isdir(os.path.join(vault, "memories"))
+        ours = is_bare(vault)
         for name in ("memories", "articles"):
             make_folders(os.path.join(vault, name))
         if made:
@@ -45,7 +47,7 @@ def init(options: argparse.Namespace) -> int:
     except OSError as error:
         raise VaultError(f"{vault} cannot be made: {error.strerror}") from None
     vault = os.path.abspath(vault)
-    if made:  # one that was there may be somebody else's: `co trust` is for that
+    if ours:  # one that was there may be somebody else's: `co trust` is for that
         from co_cli.service.trusting import trust
 
         trust(load_settings({"data_dir": options.data_dir}, start=vault).data_dir, vault)

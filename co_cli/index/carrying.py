@@ -43,9 +43,10 @@ def carry_notes(old: str, fresh: Database) -> int:
         for number, *named in fetch(connection, ORIGINS):
             origin = Origin(named[1], named[0], named[2], named[3])
             there = os.path.exists(origin.path)
-            if not kind_of(origin).keeps_missing:
-                continue
+            keeps = kind_of(origin).keeps_missing
             for note in _rows(connection, NOTES, {"vault": number}):
+                if not keeps and note["missing"] is None:
+                    continue  # of a vault, whose trash has what it forgets: only what vanished at once
                 if there and os.path.lexists(os.path.join(origin.root, *str(note["path"]).split("/"))):
                     continue  # a sync has read it, or was told not to
                 note["missing"] = note["missing"] or (time.time() if there else None)

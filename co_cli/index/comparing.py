@@ -23,7 +23,6 @@ from co_cli.index.rows import IndexedFile, put_file
 from co_cli.index.sync import Unreadable, read_file
 from co_cli.index.vault_database import VaultDatabase
 from co_cli.index.vectors import AT, StoredSpace, ids_text, is_vec0, space_state
-from co_cli.sources.origin import kind_of
 
 BATCH = 200
 ROUNDING = 1e-4
@@ -138,8 +137,7 @@ def compare(
         finally:
             scratch.close()
     gone = {*known, *kept} - set(paths)
-    keeps = kind_of(index.origin).keeps_missing
-    missing = {path for path in gone if keeps and kept.get(path, ("", None))[1] is not None}
+    missing = {path for path in gone if kept.get(path, ("", None))[1] is not None}
     for path in sorted(gone - missing):
         differing.append(Difference(path, "is in the index, but there is no such file"))
     with index.rows.reading() as (connection, vault):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 
-from co_cli.errors import IndexDamagedError, IndexUnavailableError, VaultError, empty_vault
+from co_cli.errors import IndexUnavailableError, VaultError, empty_vault
 from co_cli.index.connection import Database, fetch
 from co_cli.index.reader import COUNTS, IndexReader
 from co_cli.index.vectors import SpaceState, any_waiting, space_state, waiting_by_space
@@ -213,8 +213,8 @@ class KnowledgeIndex(IndexReader):
         try:
             with self.rows.writing() as (connection, vault):
                 put_file(connection, vault, file)
-        except IndexDamagedError:
-            return  # set aside: the file is written, and the next sync brings it into a new one
+        except IndexUnavailableError:
+            return  # the file is written, whatever becomes of search.db: the next sync brings it in
         if self.told:
             self.told(self, SyncReport([], [path], [], [], 0, [], []), True)
         if embed:
@@ -229,8 +229,8 @@ class KnowledgeIndex(IndexReader):
             with self.rows.writing() as (connection, vault):
                 gone = [path for path in paths if not os.path.lexists(os.path.join(self.root, path))]
                 dropped = [path for path in gone if drop_file(connection, vault, path)]
-        except IndexDamagedError:
-            return []  # set aside, with everything in it
+        except IndexUnavailableError:
+            return []  # the files are gone: the next sync takes them out
         if self.told and dropped:
             self.told(self, SyncReport([], [], [], dropped, 0, [], []), True)
         return dropped
@@ -312,8 +312,8 @@ class KnowledgeIndex(IndexReader):
         """Give what was just saved its vectors, if that does not take long."""
         try:
             self.embed(seconds=SAVE_SECONDS)
-        except IndexDamagedError:
-            return  # set aside: the next sync makes a new one, with vectors
+        except IndexUnavailableError:
+            return  # the next sync makes them
 
     def reembed(self, progress: Progress | None = None, fresh: bool = False) -> Embedded | None:
         """Embed every passage again in the space that the settings choose; `fresh` does without the cache."""

@@ -6,6 +6,8 @@ text without one may not know what was there: then the old text is kept in the t
 
 from __future__ import annotations
 
+import contextlib
+
 from co_cli.errors import KnowledgeError, NoteConflictError, SecretError
 from co_cli.notes.note import NotTextError, read_note, version_of
 from co_cli.notes.store import NoteStore
@@ -30,7 +32,9 @@ def change_note(
         try:
             changed = change(store, path, data, content, fields)
         except BaseException:
-            store.drop_kept(kept)  # the note has it still
+            with contextlib.suppress(KnowledgeError):  # a note that cannot be read now: then the copy stays
+                if kept and store.read(path) == data:  # it has it still; Ctrl-C may come after it was replaced
+                    store.drop_kept(kept)
             raise
         return changed, kept and f"the text that it had is in {kept}"
 
@@ -43,7 +47,7 @@ def write_over(store: NoteStore, path: str, data: bytes, based_on: bytes, keep: 
     except KnowledgeError as error:
         if not keep or isinstance(error, SecretError):  # the trash is a place on disk, too
             raise
-        kept = store.keep(path, data)  # raises if that cannot be written either: whoever has the text keeps it
+        kept = store.keep(path, store.safe(data, based_on))  # if that is refused too, whoever has the text keeps it
         raise TextKeptError(
             f"{path} was changed or moved meanwhile and is as it was left; your text is kept in {kept} ({error})"
         ) from error

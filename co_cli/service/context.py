@@ -92,7 +92,7 @@ def always_there(kb: KnowledgeBase, seen: Collection[str], now: float) -> Contex
     """
     allowed, _ = unasked_from(kb.settings, kb.root, kb.index.beside)
     try:
-        rows = kb.index.docs(Filters(OWN_SOURCES, fields=(("loading", "always"),)), MOST_ALWAYS + 1)
+        rows = kb.index.docs(Filters(OWN_SOURCES, fields=(("loading", "always"),)))
     except KnowledgeError as error:
         return Context([], [f"no notes were added: {error}"])
     held = [row for row in rows if row.root not in allowed]

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from co_cli.errors import InvalidInputError, KnowledgeError
+from co_cli.errors import InvalidInputError, KnowledgeError, SecretError
 from co_cli.index.knowledge_index import KnowledgeIndex
 from co_cli.notes.editing import set_fields
 from co_cli.notes.note import Note, NotTextError, read_note
@@ -89,7 +89,10 @@ def _import_one(
             if _still_says(store, path, note):
                 ref = ref_of(path, "article")
                 return Imported(origin, Saved(ref, store.absolute(path), "duplicate", f"{ref} says this already"))
-        path = store.create(folder, stem, data, index.taken)
+        try:
+            path = store.create(folder, stem, data, index.taken)
+        except SecretError as error:
+            return Imported(origin, None, str(error))
         index.index_file(path)
     ref = index.ref_of(path) or ref_of(path, "article")
     return Imported(origin, Saved(ref, store.absolute(path), "created"))

@@ -21,6 +21,7 @@ from co_cli.notes.note import Note, NotTextError
 from co_cli.notes.store import NoteStore
 from co_cli.retrieval.profiles import profile_named
 from co_cli.service.asking import Asked
+from co_cli.service.mending import mend
 from co_cli.service.origins import SourceState
 from co_cli.service.searching import Finding, answer, search_files, search_index
 from co_cli.sources.origin import Origin, kind_of
@@ -200,8 +201,12 @@ class Skills:
             index = self._index(origins[0], origins[1:])
             embedders = kb.embedders if backend == "hybrid" else None
             try:
+                way = (query, filters, most, weights, profile, reranker)
                 with index.snapshot():
-                    finding = search_index(index, embedders, query, filters, most, weights, profile, reranker)
+                    finding = search_index(index, embedders, *way)
+                if finding.drift and mend(kb, finding):
+                    with index.snapshot():
+                        finding = search_index(index, embedders, *way)
             except IndexUnavailableError as error:
                 reason = error
         finding = finding or search_files(origins, query, filters, most, exclude, kb.settings.max_note_bytes, reason)

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable
 
 from co_cli.errors import InvalidInputError
-from co_cli.notes.files import locked, replace
+from co_cli.notes.files import locked, make_folders, replace
 from co_cli.places import user_settings_file
 from co_cli.settings import Settings
 from co_cli.sources.origin import Origin
@@ -34,7 +34,7 @@ def trust(data_dir: str, root: str, trusted: bool = True) -> bool:
     root = os.path.realpath(root)
     if "\n" in root:
         raise InvalidInputError("a folder whose name has a line break cannot be trusted: rename it")
-    os.makedirs(data_dir, exist_ok=True)
+    make_folders(data_dir)
     with locked(data_dir):
         known = trusted_vaults(data_dir)
         if (root in known) == trusted:

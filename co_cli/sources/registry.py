@@ -56,9 +56,9 @@ def read_registry(data_dir: str) -> list[Added]:
 
 def change_registry(data_dir: str, change: Callable[[list[Added]], Sequence[Added]]) -> None:
     """Read the file, change what it says and write it, with nobody in between."""
-    from co_cli.notes.files import create_exclusively, locked, replace
+    from co_cli.notes.files import create_exclusively, locked, make_folders, replace
 
-    os.makedirs(data_dir, exist_ok=True)
+    make_folders(data_dir)
     file = registry_file(data_dir)
     with locked(data_dir):
         data = _render(change(read_registry(data_dir))).encode()

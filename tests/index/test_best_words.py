@@ -105,3 +105,24 @@ def test_fewer_matches_than_wanted_are_all_found(connection: apsw.Connection) ->
 
 def test_words_that_nobody_has_find_nothing(connection: apsw.Connection) -> None:
     assert best_by_words(connection, {'"nobody"': 0, '"nothing"': 0}, PASSAGES, 10) == []
+
+
+@pytest.mark.parametrize(
+    "bodies",
+    [
+        # alike in the rare word, and only the last of them have the common one too
+        ["rare x y z"] * 195 + ["rare common y z"] * 5 + ["common x y z"] * 1_800 + ["q x y z"] * 3_000,
+        # so long that the rare word gives little: a short text with the common one is better
+        [f"rare {'x ' * 3_000}"] * 10 + ["common"] * 1_000 + ["q " * 20] * 4_000,
+    ],
+    ids=["many alike", "long texts"],
+)
+def test_what_common_words_bring_up_is_found(bodies: list[str]) -> None:
+    with apsw.Connection(":memory:") as opened:
+        opened.execute(f"create virtual table docs_fts using fts5 ({', '.join(COLUMNS)})")
+        opened.executemany("insert into docs_fts (body) values (?)", [(body,) for body in bodies])
+        right = fetch(opened, RANKED, {"match": "rare OR common", "limit": 5})
+
+        found = best_by_words(opened, counts_of(opened, ["rare", "common"]), len(bodies), 5)
+
+    assert [rank for _, rank in found] == pytest.approx([rank for _, rank in right], abs=1e-4)

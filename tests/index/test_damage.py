@@ -10,7 +10,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from co_cli.index.connection import APPLICATION, SCHEMA_VERSION
+from co_cli.index.connection import APPLICATION, SCHEMA_VERSION, inode_of
+from co_cli.index.damage import retire
 from co_cli.index.making import is_ours
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.verifying import verify
@@ -209,3 +210,14 @@ def test_somebody_elses_broken_text_is_no_damage(sound: Path, vault: Vault, data
             b"\xff".decode()  # as whoever is called in a transaction may
         assert kb.search("oaks").backend == "hybrid"
     assert aside(data_dir) == []
+
+
+def test_what_another_process_made_anew_is_not_set_aside_again(vault: Vault, data_dir: Path) -> None:
+    with KnowledgeBase.open(vault.root, data_dir) as kb:
+        kb.sync()
+        of_the_damaged_one = inode_of(kb.database.path) + 1
+
+        retire(kb.database, of_the_damaged_one, apsw.CorruptError("found before it was swapped"))
+
+        assert aside(data_dir) == []
+        assert kb.index.counts().synced_at is not None

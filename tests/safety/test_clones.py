@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from pydantic_ai import Agent, models
 from co_cli.agent import Knowledge
 from co_cli.errors import SettingsError
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.service.context import MOST_ALWAYS, always_there
 from co_cli.settings import SETTINGS, Setting, load_settings
 from tests.agent.scripted import Script
 from tests.command import Co
@@ -31,8 +33,8 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "embedding_model": ('"gpt-oss:120b-cloud"', '"embed:cloud"'),
     "embedding_host": ('"http://127.0.0.1:1"', '"https://evil.example"'),
     "secrets": ('"allow"',),
-    "max_note_bytes": ("10000000000",),
-    "context_tokens": ("1000000",),
+    "max_note_bytes": ("10000000000", '"10000000000"', "1e10"),
+    "context_tokens": ("1000000", '"1000000"', "1e6"),
     "model": ('"ollama:x"', '"openai:gpt-5"'),
     "chat_history": ('"on"',),
     "log_level": ('"off"', '"debug"'),
@@ -193,3 +195,27 @@ def test_an_article_that_is_added_cannot_put_itself_beside_prompts(
     assert "loading" not in shown
     assert shown.get("provenance", "import") == "import"
     assert any(key.startswith("imported_") for key in shown)
+
+
+def test_a_clone_without_memories_is_not_trusted_for_an_init(clone: Path, home: Path) -> None:
+    (clone / ".co-cli" / "knowledge" / "memories").rmdir()
+    (clone / ".co-cli" / "knowledge" / "articles").mkdir()
+    (clone / ".co-cli" / "knowledge" / "articles" / "orders.md").write_text(POISON.replace("LOADING", "always"))
+
+    Co(home)("init", str(clone))
+
+    assert not any(row["trusted"] for row in Co(home)("trust", "--list", "--json").json if str(clone) in row["vault"])
+
+
+def test_a_clone_s_many_notes_do_not_crowd_out_the_person_s_own(clone: Path, home: Path) -> None:
+    with KnowledgeBase.open() as kb:
+        kb.remember(
+            "Answer in English.", title="English", tier="user", fields={"loading": "always", "created": "2020-01-01"}
+        )
+    for number in range(MOST_ALWAYS + 1):
+        (clone / ".co-cli" / "knowledge" / "memories" / f"{number}.md").write_text(POISON.replace("LOADING", "always"))
+
+    with KnowledgeBase.open() as kb:
+        kb.sync()
+
+        assert [note.ref for note in always_there(kb, (), time.time()).notes] == ["user:memory:english"]

@@ -257,3 +257,23 @@ def test_a_query_that_holds_a_key_is_not_written_down(
         f"bot {card[:4]}… (19 characters)",
         "the password is h… (9 characters)",
     ]
+
+
+def test_a_text_that_meets_a_conflict_brings_no_secret_into_the_trash(kb: KnowledgeBase, vault: Vault) -> None:
+    before = vault.write("memories/bot.md", OLD).read_bytes()
+    vault.write("memories/bot.md", f"{OLD}Somebody else was here.\n")
+
+    with pytest.raises(SecretError):
+        kb.rewrite(str(vault.path("memories/bot.md")), before + TEXT.encode(), before)
+
+    assert holding(TOKEN, vault.root) == []
+
+
+def test_one_file_with_a_secret_does_not_stop_the_others(co: Co, vault: Vault, tmp_path: Path) -> None:
+    for name, text in (("a", "One."), ("b", TEXT), ("c", "Three.")):
+        (tmp_path / f"{name}.md").write_text(f"# {name}\n\n{text}\n")
+
+    ran = co("article", "add", *(str(tmp_path / f"{name}.md") for name in "abc"))
+
+    assert "b.md  skipped: this holds" in ran.out
+    assert vault.files() == ["articles/a.md", "articles/c.md"]

@@ -176,3 +176,20 @@ def test_another_tier_s_vault_that_is_not_mounted_keeps_its_notes(
     refused = co("remember", "Oaks live long.", "--tier", "user")
     assert refused.code == 2
     assert "is its drive mounted?" in refused.err
+
+
+def test_what_is_kept_is_no_drift_and_survives_a_rebuild(co: Co, vault: Vault, kb: KnowledgeBase) -> None:
+    plant(vault)
+    kb.sync()
+    for name in TREES[:15]:
+        vault.delete(f"memories/{name}.md")
+    kb.sync()
+
+    assert co("verify").code == 0
+    assert co("rebuild").code == 0
+    assert len(kb.index.missing()) == 15
+    assert found(kb, "tree03") == ["memory:tree03"]
+    plant(vault)
+    kb.sync()
+    assert kb.index.missing() == []
+    assert co("verify").code == 0
