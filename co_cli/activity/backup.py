@@ -68,6 +68,8 @@ def back_up(data_dir: str, path: str, overwrite: bool = False, progress: Progres
         raise InvalidInputError(f"{path} is in use itself: name another file")
     if os.path.lexists(path) and not overwrite:
         raise InvalidInputError(f"{path} is there already: name another file, or --overwrite")
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise InvalidInputError(f"{path} is not a file that could be replaced: name another")
     try:
         with available(database.path):
             fold_spool(database, data_dir)
@@ -184,6 +186,8 @@ def _write_ahead(path: str) -> None:
 
 
 def _open(path: str) -> apsw.Connection:
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise InvalidInputError(f"{path} is a folder, or no regular file: name a copy of activity.db")
     try:
         connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
         connection.set_busy_timeout(BUSY_MS)

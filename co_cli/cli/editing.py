@@ -6,6 +6,7 @@ import contextlib
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -14,17 +15,18 @@ from co_cli.cli.opening import sync_first
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.regular import open_regular
-from co_cli.service.changing import TextKeptError
+from co_cli.service.changing import TextKeptError, require_version
 from co_cli.values import Saved
 
 AT_ONCE = 1.0
 """Seconds: an editor that comes back sooner, and changed nothing, may not have waited for its window."""
 
 
-def edit_note(kb: KnowledgeBase, ref: str) -> Saved:
+def edit_note(kb: KnowledgeBase, ref: str, version: str | None = None) -> Saved:
     """Let the person change a note. Written back only if the note is still the one that the editor opened."""
     path = kb.file_of(ref)
     before = read_bytes(path)
+    require_version(path, before, version)
     folder = tempfile.mkdtemp(prefix="co-edit-")
     copy = os.path.join(folder, os.path.basename(path))
     try:
@@ -33,6 +35,10 @@ def edit_note(kb: KnowledgeBase, ref: str) -> Saved:
         started = time.monotonic()
         open_editor(copy, path)
         after = read_bytes(copy)
+        if before.strip() and not after.strip():
+            raise InvalidInputError(
+                f"the editor left no text; the note is as it was, and `co forget` takes it away: {path}"
+            )
         if after == before:
             hint = _did_it_wait(started)
         else:
@@ -58,11 +64,19 @@ def open_editor(copy: str, path: str) -> None:
     if not editor:
         raise InvalidInputError(f"set EDITOR, or open the file yourself: {path}")
     try:
-        done = subprocess.run([*shlex.split(editor), copy], check=False)
+        mine = signal.signal(signal.SIGINT, _leave_it)
+        try:
+            done = subprocess.run([*shlex.split(editor), copy], check=False)
+        finally:
+            signal.signal(signal.SIGINT, mine)
     except (OSError, ValueError) as error:
         raise InvalidInputError(f"the editor {editor!r} cannot be started: {error}") from None
     if done.returncode:
         raise KnowledgeError(f"{editor} ended with {done.returncode}; the note is as it was: {path}")
+
+
+def _leave_it(number: int, frame: object) -> None:
+    """Ctrl-C is the editor's while it runs, as in git. To ignore it altogether would be inherited by the editor."""
 
 
 def read_bytes(path: str) -> bytes:
@@ -73,7 +87,7 @@ def read_bytes(path: str) -> bytes:
 def _is_work(copy: str, before: bytes) -> bool:
     """Did somebody write into the copy?"""
     with contextlib.suppress(OSError):
-        return read_bytes(copy) != before
+        return read_bytes(copy).strip() not in (before.strip(), b"")
     return False
 
 

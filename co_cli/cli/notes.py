@@ -258,7 +258,7 @@ def edit(options: argparse.Namespace) -> int:
                 version=options.based_on,
             )
             return _receipt(options, saved)
-        return _receipt(options, edit_note(kb, note.ref))
+        return _receipt(options, edit_note(kb, note.ref, options.based_on))
 
 
 def add_forget(parser: argparse.ArgumentParser) -> None:

@@ -48,7 +48,7 @@ def make_parser(name: str, module: Any = None) -> Parser:
 def main_parser() -> Parser:
     groups: dict[str, list[str]] = {}
     for name, command in COMMANDS.items():
-        groups.setdefault(command.group, []).append(f"  {name:<12}{command.summary}")
+        groups.setdefault(command.group, []).append(f"  {name:<16}{command.summary}")
     listing = "\n\n".join(f"{group}:\n" + "\n".join(lines) for group, lines in groups.items())
     parser = Parser(
         prog="co",

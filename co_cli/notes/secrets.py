@@ -27,9 +27,11 @@ MOST_ENTROPY = 3.0
 RULES = os.path.join(os.path.dirname(__file__), "secret_rules.tsv")
 PRIVATE_KEY = re.compile(
     r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
+    r"(?=[\s\S]{0,400}?[A-Za-z0-9+/=]{32})"  # whoever writes about the first line of a key gives none away
     r"(?:[^-]{0,20000}-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----|[A-Za-z0-9+/=\s:,-]{0,20000})"
 )
-IN_AN_ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@]{1,200}:(?P<secret>[^\s:/@]{4,200})@")
+IN_AN_ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]{1,20}://(?P<user>[^\s:/@]{1,200}):(?P<secret>[^\s:/@]{4,200})@")
+OF_EXAMPLES = ("pass", "password", "passwd", "passw0rd", "secret", "admin", "test", "tiger", "token")
 BEARING = re.compile(
     r"\b(?:sk-[A-Za-z0-9_-]{20,200}|gh[pousr]_[A-Za-z0-9]{30,255}|[rs]k_(?:live|test)_[0-9A-Za-z]{16,255})"
 )
@@ -41,7 +43,11 @@ SWITCH = re.compile(r"[a-z][A-Z]")
 ESCAPE = re.compile(r"\\(?=[_.~=+*#-])")
 FEW = 100
 """Secrets of one text that are looked for once more without the words that gave them away."""
-CARD = re.compile(r"(?<![\w.-])(?:[3-6]\d{3}([ -]?)\d{4}\1\d{4}\1\d{1,7}|3[47]\d{2}([ -]?)\d{6}\2\d{5})(?![\w.-]*\w)")
+CARD = re.compile(
+    r"(?<![\w.-])(?:(?:4\d{3}|5[1-5]\d\d|2[2-7]\d\d|35\d\d|6011|6[245]\d\d)([ -]?)\d{4}\1\d{4}\1\d{4}"
+    r"|3[47]\d{2}([ -]?)\d{6}\2\d{5}|3[068]\d{2}([ -]?)\d{6}\3\d{4})(?![\w.-]*\w)"
+)
+"""As long as its first digits say: an IMEI, an id of a chat or the code of a product adds up, too."""
 NAMED = re.compile(
     r"(?i)\b(?P<name>passw(?:or)?d|passphrase|pwd|secret|api[ _-]?key|access[ _-]?key|auth[ _-]?token|token)\b[\"']?"
     r"\s{0,9}(?:is|[:=])\s{0,9}[\"'`]?(?P<secret>[^\s\"'`,;]{8,200})"
@@ -51,7 +57,8 @@ SIGNS = "!@#$%^&*?~+"
 CODE = re.compile(r"[()\[\]{}\\|]|^[A-Za-z_]+(?:[.:][A-Za-z_]\w*)+$|^\w*_\w*[A-Za-z]$")
 """A call, an index, `module.name`, `a_name`: what stands behind `token =` in a program."""
 STANDS_FOR_ONE = re.compile(
-    r"(?i)x{4,}|\*{3,}|\.{3,}|…|<|\$\{|\{\{|example|your[-_ ]|change-?me|placeholder|redacted|dummy|0123456|abcdefgh"
+    r"(?i)x{4,}|\*{3,}|\.{3,}|…|<|\$\{|^\$[A-Za-z_]\w*|"
+    r"\{\{|example|your[-_ ]|change-?me|placeholder|redacted|dummy|0123456|abcdefgh"
 )
 BEFORE, AFTER = 100, 1_500
 """Characters around a keyword in which a rule looks: what a text costs does not grow with the number of rules."""
@@ -125,7 +132,8 @@ def without_secrets(text: str, policy: str, before: str = "") -> str:
         return text
     if policy == "redact":
         return redact(text, known)
-    (start, end, what), more = new[0], len(new) - 1
+    start, end, what = new[0]
+    more = len({text[span.start : span.end] for span in new}) - 1
     others = f" and {more} more" if more else ""
     line = text.count("\n", 0, start) + 1
     raise SecretError(
@@ -188,7 +196,8 @@ def _found(text: str) -> Iterator[Span]:
     if "://" in lowered and "@" in lowered:
         for match in IN_AN_ADDRESS.finditer(text):
             port = match["secret"].isdigit() and len(match["secret"]) < 6
-            if not port and not STANDS_FOR_ONE.search(match["secret"]):
+            known = match["secret"].lower() in OF_EXAMPLES or match["secret"] == match["user"]
+            if not port and not known and not STANDS_FOR_ONE.search(match["secret"]):
                 yield Span(*match.span("secret"), "a password in an address")
     if any(map(MIXED, LONG.findall(text))):
         yield from _by_rules(text, lowered)
@@ -198,13 +207,23 @@ def _found(text: str) -> Iterator[Span]:
     if any(word in lowered for word in WORDS):
         for match in NAMED.finditer(text):
             secret = match["secret"].rstrip(".!?)]")
-            if _irregular(secret) and not STANDS_FOR_ONE.search(secret):
+            spoken = not match["name"].lower().startswith("p") and _spoken(secret)
+            if not spoken and _irregular(secret) and not STANDS_FOR_ONE.search(secret):
                 start = match.start("secret")
-                yield Span(start, start + len(secret), f"a {match['name'].lower()}")
+                yield Span(start, start + len(secret), _a(match["name"].lower()))
     for match in CARD.finditer(text):
         digits = [int(digit) for digit in match[0] if digit.isdigit()]
         if 13 <= len(digits) <= 19 and len(set(digits)) > 3 and _adds_up(digits):
             yield Span(*match.span(), "a card number")
+
+
+def _spoken(text: str) -> bool:
+    """Words and numbers with signs between them, such as `ERC-20/BEP-20`, `gpt-4o-2024-08-06` or a key to press."""
+    pieces = re.split(r"[-/+.:_]+", text)
+    return len(pieces) > 2 and all(
+        len(piece) < 4 or (piece.isalpha() and len(piece) < 13) or (piece.isdigit() and len(piece) < 13)
+        for piece in pieces
+    )
 
 
 def _by_rules(text: str, lowered: str) -> Iterator[Span]:

@@ -54,7 +54,10 @@ class Scan(Record):
 def require_vault(root: str) -> str:
     """The real path of a vault that is there, or a VaultError with the cure."""
     if not os.path.exists(root):
-        raise VaultError(f"no vault at {root}: `co init --vault {root}` makes one, `--vault DIR` names another")
+        raise VaultError(
+            f"no vault at {root}: `co init --vault {root}` makes one, `--vault DIR` names another; "
+            "if it is on a drive, mount that first"
+        )
     if not os.path.isdir(root):
         raise VaultError(f"{root} is a file: a vault is a folder of notes; name the folder")
     return os.path.realpath(root)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 import threading
@@ -128,6 +129,18 @@ def test_what_is_not_a_sound_copy_is_refused_and_nothing_changes(
     assert told in ran.err
     assert (data_dir / "activity.db").read_bytes() == before
     assert kept(data_dir) == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such files")
+def test_a_pipe_or_a_folder_is_neither_replaced_nor_waited_for(used: Co, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+
+    for name in ("pipe", "folder"):
+        for command in (("backup", str(tmp_path / name), "--overwrite"), ("restore-backup", str(tmp_path / name))):
+            ran = used(*command)
+            assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert (tmp_path / "pipe").is_fifo()
 
 
 def test_an_older_copy_is_brought_forward(used: Co, tmp_path: Path) -> None:

@@ -84,6 +84,16 @@ KINDS: dict[str, str] = {
     "passphrase": "passphrase: {a5}-{d3}-{A6}",
 }
 LOOKALIKES: tuple[str, ...] = (
+    "Token is ERC-20/BEP-20 compatible.",
+    "The secret is the-2-minute-rule.",
+    "Access key: Ctrl+Alt+F12",
+    "token: gpt-4o-2024-08-06",
+    "postgres://postgres:postgres@localhost:5432/db",
+    "amqp://guest:guest@localhost/",
+    "https://x:$TOKEN@github.com/a/b",
+    "A file that begins with -----BEGIN PRIVATE KEY----- is for nobody else to read.",
+    "IMEI 490154203237518 of the phone",
+    "default_rng(5292808890472453840)",
     "commit {h40} mends the bell",
     "sha256:{h64}",
     "md5 {h32}  harbour.iso",

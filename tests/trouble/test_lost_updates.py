@@ -248,3 +248,39 @@ def saved_at_the_last_moment(path: Path, text: str = THEIRS) -> Generator[None]:
         patch.setattr(os, "fsync", fsync)
         yield
     assert not waiting, "nothing was written"
+
+
+def test_an_editor_that_leaves_nothing_changes_nothing(
+    co: Co, vault: Vault, oak: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "editor.sh"
+    script.write_text('#!/bin/sh\n: > "$1"\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("EDITOR", str(script))
+
+    ran = co("edit", oak)
+
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert "left no text" in ran.err
+    assert vault.read("memories/oak.md") == OLD + "\n"
+
+
+def test_an_editor_is_not_opened_on_another_version(co: Co, oak: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EDITOR", "false")
+
+    ran = co("edit", oak, "--based-on", "0123456789ab")
+
+    assert ran.code == 2
+    assert "was changed meanwhile" in ran.err
+
+
+def test_ctrl_c_belongs_to_the_editor(
+    co: Co, vault: Vault, oak: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "editor.sh"
+    script.write_text(f"#!/bin/sh\nkill -INT $PPID\necho '{MINE}' > \"$1\"\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("EDITOR", str(script))
+
+    assert co("edit", oak).code == 0
+    assert vault.read("memories/oak.md") == MINE + "\n"

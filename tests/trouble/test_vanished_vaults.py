@@ -193,3 +193,14 @@ def test_what_is_kept_is_no_drift_and_survives_a_rebuild(co: Co, vault: Vault, k
     kb.sync()
     assert kb.index.missing() == []
     assert co("verify").code == 0
+
+
+def test_a_rebuild_without_a_sync_before_it_forgets_nothing_either(co: Co, vault: Vault, kb: KnowledgeBase) -> None:
+    plant(vault)
+    kb.sync()
+    for name in TREES[:15]:
+        vault.delete(f"memories/{name}.md")
+
+    assert co("rebuild").code == 0
+
+    assert len(kb.index.missing()) == 15
