@@ -10,6 +10,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from difflib import get_close_matches
+from math import inf, isfinite
 from typing import cast
 
 from co_cli.errors import SettingsError
@@ -55,6 +56,17 @@ def unknown_setting(name: str) -> str:
     return f"unknown setting {name!r}: {hint}"
 
 
+def _number(raw: object) -> float:
+    """A number however it is written, as the settings take it; what is none is for them to refuse."""
+    try:
+        number = float(raw) if isinstance(raw, int | float | str) else 0.0
+    except ValueError:
+        return 0.0
+    except OverflowError:
+        return inf
+    return number if isfinite(number) else 0.0
+
+
 def _refuse_unsafe(setting: Setting, raw: object, origin: str, project: str) -> None:
     if not setting.project_may:
         raise SettingsError(
@@ -65,7 +77,7 @@ def _refuse_unsafe(setting: Setting, raw: object, origin: str, project: str) -> 
             f"{origin}: a project may set {setting.name} to {', '.join(setting.project_choices)} only; "
             f"choose {raw!r} yourself with {setting.environment}"
         )
-    if setting.project_most and not (isinstance(raw, int) and raw <= setting.project_most):  # nor a text or 1e9
+    if setting.project_most and _number(raw) > setting.project_most:
         raise SettingsError(
             f"{origin}: a project may set {setting.name} to {setting.project_most:,.0f} at most; "
             f"choose {raw!r} yourself with {setting.environment}"

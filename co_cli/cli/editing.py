@@ -44,6 +44,11 @@ def edit_note(kb: KnowledgeBase, ref: str, version: str | None = None) -> Saved:
         else:
             hint = ""
             kb.rewrite(path, after, before)
+    except KeyboardInterrupt:
+        if _is_work(copy, before):
+            raise KnowledgeError(f"stopped; the note is as it was, and what you wrote is kept in {copy}") from None
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     except (KnowledgeError, OSError) as error:
         if isinstance(error, OSError):
             error = KnowledgeError(f"the editor left nothing to read ({error.strerror}); the note is as it was: {path}")
@@ -71,6 +76,8 @@ def open_editor(copy: str, path: str) -> None:
             signal.signal(signal.SIGINT, mine)
     except (OSError, ValueError) as error:
         raise InvalidInputError(f"the editor {editor!r} cannot be started: {error}") from None
+    if done.returncode in (-signal.SIGINT, 128 + signal.SIGINT):
+        raise KeyboardInterrupt
     if done.returncode:
         raise KnowledgeError(f"{editor} ended with {done.returncode}; the note is as it was: {path}")
 

@@ -17,6 +17,7 @@ import apsw
 
 from co_cli.index.connection import APPLICATION, BUSY_MS, DAMAGE, Database, fetch
 from co_cli.index.rows import COUNT, FIND_DOC, PUT_FILE, PUT_UNLISTED, PUT_WORDS
+from co_cli.index.vanishing import too_many
 from co_cli.index.vault_database import ADD_VAULT, find_vault
 from co_cli.index.vectors import let_wait
 from co_cli.sources.origin import Origin, kind_of
@@ -35,20 +36,23 @@ OF_ANOTHER_MAKE = (apsw.SQLError, apsw.ConstraintError, apsw.CantOpenError, apsw
 def carry_notes(old: str, fresh: Database) -> int:
     """Carry over what `fresh` does not have and no file gives back. Returns how many notes that were.
 
-    Of folders only: what a vault forgets is in its trash. An old search.db that is of another make, or damaged, gives
-    what can be read of it: nothing, at worst.
+    Of a vault only what vanished: what it forgets is in its trash. An old search.db that is of another make, or
+    damaged, gives what can be read of it: nothing, at worst.
     """
     carried = 0
     with contextlib.suppress(*OF_ANOTHER_MAKE), _reading(old) as connection:
         for number, *named in fetch(connection, ORIGINS):
             origin = Origin(named[1], named[0], named[2], named[3])
             there = os.path.exists(origin.path)
-            keeps = kind_of(origin).keeps_missing
-            for note in _rows(connection, NOTES, {"vault": number}):
+            notes = _rows(connection, NOTES, {"vault": number})
+            # what is there a sync has read, or was told not to
+            gone = [note for note in notes if not there or not _is_there(origin, note)]
+            present = sum(note["missing"] is None for note in notes)
+            lost = sum(note["missing"] is None for note in gone)
+            keeps = kind_of(origin).keeps_missing or too_many(origin.root, lost, present)
+            for note in gone:
                 if not keeps and note["missing"] is None:
-                    continue  # of a vault, whose trash has what it forgets: only what vanished at once
-                if there and os.path.lexists(os.path.join(origin.root, *str(note["path"]).split("/"))):
-                    continue  # a sync has read it, or was told not to
+                    continue
                 note["missing"] = note["missing"] or (time.time() if there else None)
                 rows = {
                     table: _rows(connection, statement, {"doc": note["id"]}) for table, statement in OF_NOTE.items()
@@ -56,6 +60,10 @@ def carry_notes(old: str, fresh: Database) -> int:
                 with fresh.writing() as writer:  # all is read: what is damaged in the old one is no fault of this
                     carried += _put_note(writer, origin, note, rows)
     return carried
+
+
+def _is_there(origin: Origin, note: dict[str, Any]) -> bool:
+    return os.path.lexists(os.path.join(origin.root, *str(note["path"]).split("/")))
 
 
 @contextlib.contextmanager

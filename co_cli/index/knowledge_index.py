@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 
-from co_cli.errors import IndexUnavailableError, KnowledgeError, VaultError, empty_vault
+from co_cli.errors import IndexUnavailableError, VaultError, empty_vault
 from co_cli.index.connection import Database, fetch
 from co_cli.index.reader import COUNTS, IndexReader
 from co_cli.index.vectors import SpaceState, any_waiting, space_state, waiting_by_space
@@ -240,14 +240,10 @@ class KnowledgeIndex(IndexReader):
 
         What no file gives back is carried over: notes whose file is gone, and origins that are not there now.
         """
-        from contextlib import suppress  # who searches does without
-
         from co_cli.index.carrying import carry_notes
 
         reports: list[SyncReport] = []
         self._require_files()
-        with suppress(KnowledgeError):  # a damaged index is made anew, whatever it held
-            self.sync()  # what vanished since the last one is marked as missing, and carried over
 
         def fill(fresh: Database) -> None:
             for origin in self.beside:

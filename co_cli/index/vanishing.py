@@ -25,10 +25,15 @@ def vanished(database: VaultDatabase, gone: Sequence[str], moved: Collection[str
         return False
     lost = [path for path in gone if path not in moved and not os.path.lexists(os.path.join(root, path))]
     if not lost or (len(lost) < MANY and not is_bare(root)):
-        return False
+        return False  # mostly, and nothing is counted
     with database.reading() as (connection, vault):
         present: int = connection.execute(PRESENT, {"vault": vault}).get or 0
-    return is_bare(root) or len(lost) * 2 > present
+    return too_many(root, len(lost), present)
+
+
+def too_many(root: str, lost: int, present: int) -> bool:
+    """Are so many of a vault's notes more than a person deletes?"""
+    return lost > 0 and (is_bare(root) or (lost >= MANY and lost * 2 > present))
 
 
 def is_bare(folder: str) -> bool:
