@@ -43,6 +43,8 @@ def resolve_anywhere(
 ) -> tuple[Origin, str]:
     """The origin that a note is of, the vault first, and its path there."""
     asked = without_lines(ref.strip())
+    if "\0" in asked:
+        raise UnknownRefError(ref, [])  # no file is called so, and no file system may be asked for it
     for origin in beside:
         path = _path_in(origin, asked, store.root)
         if path is not None:
@@ -94,6 +96,8 @@ def _is_file(origin: Origin, path: str, index: KnowledgeIndex | None) -> bool:
 
 def resolve_trashed(ref: str, store: NoteStore) -> str:
     asked = without_lines(ref.strip())
+    if "\0" in asked:
+        raise UnknownRefError(ref, [])
     homes = list(dict.fromkeys(home for _, home in store.trashed()))
     for path in _readings(asked, store.root):
         if path in homes:

@@ -165,3 +165,13 @@ def test_indexing_and_searching_never_write_to_a_note(kb: KnowledgeBase, vault: 
     kb.doctor(fix=True)
 
     assert (file.read_bytes(), file.stat().st_mtime_ns, file.stat().st_ino) == before
+
+
+@pytest.mark.parametrize("ref", ["a\0b", "memory:oak\0", "/x\0y", "\0"])
+def test_a_ref_that_no_file_can_have_is_unknown(kb: KnowledgeBase, vault: Vault, ref: str) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    kb.sync()
+
+    for ask in (kb.note, kb.forget, kb.restore, kb.links, kb.file_of):
+        with pytest.raises((UnknownRefError, InvalidInputError)):
+            ask(ref)
