@@ -15,8 +15,8 @@ from co_cli.notes.plain_yaml import resolve_scalar
 
 Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml is missing from some builds of PyYAML
 YAML_PROBLEMS = (yaml.YAMLError, ValueError, OverflowError, TypeError)
-SAFE_ITEM = re.compile(r"[^\W_](?:[\w ./()+@%-]*[\w.)%])?$")
-SAFE_LINE = re.compile(r"[^\W_](?:[\w ./()+@%,;'\"!?&*=-]|:(?=[^ ])|(?<! )#)*(?<=[\w.)%!?'\"])$")
+SAFE_ITEM = re.compile(r"[^\W_](?:[\w ./()+@%-]*[\w.)%])?\Z")
+SAFE_LINE = re.compile(r"[^\W_](?:[\w ./()+@%,;'\"!?&*=-]|:(?=[^ ])|(?<! )#)*(?<=[\w.)%!?'\"])\Z")
 """What YAML reads back unquoted: in a list, and alone on a line, where commas and quotes mean nothing."""
 
 ESCAPE = re.compile(r"\\(?:U([0-9A-F]{8})|.)")
@@ -106,7 +106,7 @@ def render_value(value: object, safe: re.Pattern[str] = SAFE_LINE) -> str:
 
 
 def _is_moment(text: str) -> bool:
-    return re.match(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?)?$", text) is not None
+    return re.match(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?)?\Z", text) is not None
 
 
 def _quoted(text: str) -> str:

@@ -146,3 +146,9 @@ def test_an_emoji_is_written_as_itself() -> None:
 
         assert ("🌳" in title) == ("🌳" in written)
         assert yaml.safe_load(written) == title
+
+
+@pytest.mark.parametrize("value", ["A\n", "2026-11-15\n", "a b\n"])
+def test_a_line_end_at_the_end_of_a_value_is_kept(value: str) -> None:
+    assert read_frontmatter(set_fields("", {"importance": value})).metadata == {"importance": value}
+    assert read_frontmatter(set_fields("", {"tags": [value]})).metadata == {"tags": [value]}
