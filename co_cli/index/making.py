@@ -202,6 +202,7 @@ def is_ours(path: str, application: int, or_empty: bool = False) -> bool:
     except apsw.CantOpenError:
         return not os.path.lexists(path)
     try:
+        connection.set_busy_timeout(BUSY_MS)  # whoever looked at it without the lock may be closing it
         tables = connection.execute("select count(*) from sqlite_master").get
         return connection.pragma("application_id") == application or (or_empty and not tables)
     except (apsw.SQLError, *WRONG_FILE):

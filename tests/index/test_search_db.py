@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from pathlib import Path
 
 import apsw
@@ -12,6 +13,7 @@ import pytest
 from co_cli.errors import IndexUnavailableError
 from co_cli.index.connection import APPLICATION, SCHEMA_VERSION, Database
 from co_cli.index.knowledge_index import KnowledgeIndex
+from co_cli.index.making import create, is_ours
 from tests.index.contents import contents, contents_from_scratch
 from tests.vault import Vault
 
@@ -81,6 +83,18 @@ def test_another_version_is_replaced_while_its_readers_go_on(
     assert aside(data_dir) == []  # it was ours: nothing in it is worth keeping
     older.close()
     assert len(index.search("oaks")) == 1
+
+
+def test_whether_a_file_is_ours_waits_for_whoever_holds_it(tmp_path: Path) -> None:
+    create(path := str(tmp_path / "search.db"))
+    holder = apsw.Connection(path)
+    holder.pragma("locking_mode", "exclusive")
+    holder.execute("begin immediate")
+    letting_go = threading.Timer(0.2, holder.close)
+    letting_go.start()
+
+    assert is_ours(path, APPLICATION)
+    letting_go.join()
 
 
 def test_a_rebuild_swaps_a_complete_index_in(
