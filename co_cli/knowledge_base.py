@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from co_cli.retrieval.fuse import Weights
     from co_cli.retrieval.reranker import Reranker
     from co_cli.service import checkup
+    from co_cli.service.adopting import Adopted
     from co_cli.service.asking import Asked
     from co_cli.service.explaining import Explanation
     from co_cli.service.importing import Imported
@@ -721,6 +722,12 @@ class KnowledgeBase:
         from co_cli.service.checkup import examine
 
         return examine(self, fix)
+
+    def adopt(self, old: str) -> Adopted:
+        """This vault was moved: what is kept under its old folder is kept under this one from now on."""
+        from co_cli.service.adopting import adopt_vault
+
+        return adopt_vault(self, old, time.time())
 
     @property
     def activity(self) -> Activity:

@@ -175,11 +175,16 @@ def move(connection: apsw.Connection, vault: int, before: str, path: str, at: fl
     number = int(str(known[0]))
     other = connection.execute(FIND, {"vault": vault, "path": path}).fetchone()
     if other is not None:
-        both = {"id": number, "other": other[0]}
-        for statement in (JOIN_VERSIONS, JOIN_USES, DROP_USES, JOIN_JUDGEMENTS, DROP_DOCUMENT):
-            connection.execute(statement, both if ":id" in statement else {"other": other[0]})
+        join(connection, number, int(str(other[0])))
     connection.execute(SET_PATH, {"id": number, "path": path})
     _put_version(connection, number, at, "moved", known[1], known[2], known[3], before)
+
+
+def join(connection: apsw.Connection, number: int, other: int) -> None:
+    """Make what is known of another document that of this one; the other is no more."""
+    both = {"id": number, "other": other}
+    for statement in (JOIN_VERSIONS, JOIN_USES, DROP_USES, JOIN_JUDGEMENTS, DROP_DOCUMENT):
+        connection.execute(statement, both if ":id" in statement else {"other": other})
 
 
 def remove(connection: apsw.Connection, vault: int, path: str, at: float) -> None:

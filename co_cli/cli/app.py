@@ -53,6 +53,7 @@ COMMANDS = {
     "chat": Command("chat", "talk with a model that has your notes", "Talk"),
     "init": Command("setup", "make a vault here", "Set up"),
     "trust": Command("trust", "let a project's or a team's notes come beside a prompt", "Set up"),
+    "adopt": Command("adopt", "bring along what is known of a vault that was moved", "Set up"),
     "demo": Command("setup", "search the sample vault", "Set up"),
     "settings": Command("setup", "show every setting and where it came from", "Set up"),
     "mcp": Command("mcp", "serve the vault to MCP clients such as Claude Code", "Set up"),

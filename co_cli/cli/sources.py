@@ -157,6 +157,7 @@ def sources(options: argparse.Namespace) -> int:
         if not options.no_sync:
             sync_first(kb, INDEXED)
         states = [*kb.origins.states(), *kb.skills.states()]
+        orphaned = kb.origins.orphaned()
     if options.json:
         print_json([state._asdict() for state in states])
         return 0 if states else 1
@@ -170,6 +171,10 @@ def sources(options: argparse.Namespace) -> int:
         screen.line(f"  {screen.paint(printable(state.path), 'dim')}")
     if not states:
         screen.line("No notes and no sources yet: `co remember` saves a note, `co add` adds a source.")
+    if orphaned:
+        screen.line(
+            printable(f"{orphaned[0]} had sources, too, and is gone: if it moved here, `co adopt {orphaned[0]}`")
+        )
     return 0 if states else 1
 
 

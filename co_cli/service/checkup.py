@@ -48,6 +48,7 @@ def examine(kb: KnowledgeBase, fix: bool) -> list[Finding]:
         _unreadable,
         _secrets,
         _activity,
+        _moved,
         _origins,
     )
     for check in checks:
@@ -241,6 +242,19 @@ def _activity(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
         if "newer co-cli" in problem:
             cure = "update co-cli, or move activity.db away: a new one is begun"
         yield Finding("activity", "warning", problem, cure)
+
+
+def _moved(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
+    """Was this vault somewhere else before? Its history and its sources are kept under that place."""
+    from co_cli.service.adopting import left_behind
+
+    with contextlib.suppress(KnowledgeError):  # of activity.db or sources.toml: another check says so
+        for one in left_behind(kb)[:1]:
+            if 2 * one.alike >= one.documents > 0:
+                text = (
+                    f"{one.vault} is gone, and {one.alike:,} of its {one.documents:,} documents are here: was it moved?"
+                )
+                yield Finding("vault", "warning", text, f"co adopt {one.vault}")
 
 
 def _secrets(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:

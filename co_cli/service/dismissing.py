@@ -23,6 +23,16 @@ class Dismissals:
     def add(self, key: str, now: float) -> None:
         known = self._read()
         known.setdefault(self._root, {})[key] = moment_text(now)
+        self._write(known)
+
+    def adopt(self, old: str) -> None:
+        """The vault stands elsewhere now: what was kept at the old place is kept here."""
+        known = self._read()
+        if old in known:
+            known[self._root] = {**known.pop(old), **known.get(self._root, {})}
+            self._write(known)
+
+    def _write(self, known: dict[str, Any]) -> None:
         data = json.dumps(known, indent=1).encode()
         os.makedirs(os.path.dirname(self._file), exist_ok=True)
         if not create_exclusively(self._file, data):

@@ -46,6 +46,16 @@ def write_learned(data_dir: str, root: str, space: str, weights: Weights | None)
             os.unlink(path)
 
 
+def adopt_learned(data_dir: str, old: str, new: str) -> None:
+    """A vault stands elsewhere now: its line, unless there is one of the new place."""
+    for line in _lines(data_dir):
+        place, weights = _read(line)
+        if place and place[0] == old:
+            if weights is not None and learned_weights(data_dir, new, place[1]) is None:
+                write_learned(data_dir, new, place[1], weights)
+            write_learned(data_dir, old, place[1], None)
+
+
 def _lines(data_dir: str) -> list[str]:
     try:
         with open(os.path.join(data_dir, FILE_NAME), encoding="utf-8", errors="surrogateescape") as stream:

@@ -64,6 +64,11 @@ class Origins:
     def entries(self) -> list[Added]:
         return [entry for entry in read_registry(self._data_dir) if entry.vault == self._vault]
 
+    def orphaned(self) -> list[str]:
+        """Vaults that are gone, and had sources beside them: one of them may be this vault, which was moved."""
+        vaults = dict.fromkeys(entry.vault for entry in read_registry(self._data_dir))
+        return [vault for vault in vaults if not os.path.isdir(vault)]
+
     def add(
         self,
         path: str,

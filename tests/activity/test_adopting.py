@@ -1,0 +1,148 @@
+"""A vault that was moved: `co adopt` brings along what is kept under its old folder, and loses nothing of either."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.command import Co
+
+
+@pytest.fixture
+def moved(co: Co, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Path]:
+    """Make a project with a history and a source, and move it when called; where it was before."""
+    monkeypatch.delenv("CO_VAULT")
+    project, there = tmp_path / "project", tmp_path / "elsewhere" / "renamed"
+    (project / "docs").mkdir(parents=True)
+    (project / "docs" / "handbook.md").write_text("# Handbook\n\nPlant in autumn.\n")
+    monkeypatch.chdir(project)
+    assert co("init").code == 0
+    co("remember", "Oaks live long", "--title", "Oak")
+    co("remember", "Elms fall ill", "--title", "Elm")
+    co("add", str(project / "docs"))
+    co("search", "oaks")
+    co("show", "oak")
+    co("show", "folder:docs/handbook.md")
+    co("feedback", "oak", "good", "--query", "which tree lives long")
+
+    def move() -> Path:
+        there.parent.mkdir()
+        shutil.move(project, there)
+        monkeypatch.chdir(there)
+        return project
+
+    return move
+
+
+def told(co: Co, ref: str) -> list[str]:
+    return [change["what"] for change in co("history", ref, "--json").json["changes"]]
+
+
+def test_history_use_judgements_and_sources_come_along(co: Co, moved: Callable[[], Path]) -> None:
+    before = moved()
+    assert co("search", "oaks", "--json").json["hits"]  # which makes a history of its own at the new place
+    assert [row["source"] for row in co("sources", "--json").json] == ["memory"]
+
+    done = co("adopt", str(before))
+
+    assert done.code == 0, done.err
+    assert "the history of 2 documents and 1 source (folder:docs)" in done.out
+    assert told(co, "oak") == ["created"]
+    head = co("history", "oak", "--json").json
+    assert (head["recalls"], head["opens"]) == (2, 1)  # a search before the move, and one after
+    assert [row["path"] for row in co("sources", "--json").json] == [
+        str(Path.cwd() / ".co-cli" / "knowledge"),
+        str(Path.cwd() / "docs"),
+    ]
+    assert co("history", "folder:docs/handbook.md", "--json").json["opens"] == 1
+    assert co("tune", "--json").json["said"] == 1
+    asked = co("stats", "--json").json
+    assert asked["searches"] == 2
+    assert co("adopt").code == 1  # nothing is left there
+
+
+def test_what_changed_at_the_new_place_follows_the_old_history(co: Co, moved: Callable[[], Path]) -> None:
+    before = moved()
+    note = Path(".co-cli/knowledge/memories/oak.md")
+    note.write_text(note.read_text().replace("live long", "live very long"))
+    Path(".co-cli/knowledge/memories/elm.md").unlink()
+    co("remember", "Ashes burn well", "--title", "Ash")
+
+    co("adopt", str(before / ".co-cli" / "knowledge"))
+
+    assert told(co, "oak") == ["updated", "created"]
+    assert told(co, "memories/elm.md") == ["removed", "created"]
+    assert told(co, "ash") == ["created"]
+
+
+def test_the_last_word_on_a_note_counts_also_if_it_was_said_at_the_new_place(co: Co, moved: Callable[[], Path]) -> None:
+    before = moved()
+    co("feedback", "oak", "bad", "--query", "which tree lives long")
+
+    co("adopt", str(before))
+
+    said = co("feedback", "oak", "good", "--query", "another question", "--json").json
+    assert (said["good"], said["bad"]) == (1, 1)
+
+
+def test_doctor_and_sources_notice_that_it_was_moved(co: Co, moved: Callable[[], Path]) -> None:
+    assert "adopt" not in co("doctor").out + co("sources").out
+    before = moved() / ".co-cli" / "knowledge"
+
+    assert f"`co adopt {before}`" in co("sources").out
+    assert f"{before} is gone, and 2 of its 2 documents are here: was it moved?" in co("doctor").out
+    assert co("adopt", "--json").json == [{"vault": str(before), "documents": 2, "alike": 2, "sources": 1}]
+
+
+def test_another_vault_that_is_gone_is_not_taken_for_this_one(co: Co, moved: Callable[[], Path]) -> None:
+    before = moved()
+    shutil.rmtree(".co-cli")
+    co("init")
+    co("remember", "Poplars whisper", "--title", "Poplar")
+
+    assert "was it moved?" not in co("doctor").out
+    assert co("adopt", str(before)).code == 0  # the person knows better
+
+
+@pytest.mark.parametrize(
+    ("folder", "says"),
+    [
+        ("{here}", "name the folder where this vault was before"),
+        ("", "name the folder where this vault was before"),
+        ("/nowhere", "nothing is kept of a vault at /nowhere"),
+        ("{docs}", "is still there"),
+    ],
+)
+def test_what_cannot_be_adopted_is_said(co: Co, moved: Callable[[], Path], folder: str, says: str) -> None:
+    moved()
+
+    ran = co("adopt", folder.format(here=Path.cwd(), docs=Path.cwd() / "docs"))
+
+    assert ran.code == 2
+    assert says in ran.err
+
+
+def test_a_source_of_a_name_that_is_taken_stays_and_is_told(co: Co, moved: Callable[[], Path], tmp_path: Path) -> None:
+    before = moved()
+    other = tmp_path / "other" / "docs"
+    other.mkdir(parents=True)
+    (other / "a.md").write_text("Another.")
+    co("add", str(other))
+
+    ran = co("adopt", str(before))
+
+    assert "left there, for this vault has others of that name or place: folder:docs" in ran.out
+    assert [row["path"] for row in co("sources", "--json").json][1:] == [str(other)]
+
+
+def test_trust_does_not_come_along(co: Co, moved: Callable[[], Path]) -> None:
+    assert co("trust", "--list").out.startswith("trusted")
+    before = moved()
+
+    co("adopt", str(before))
+
+    here = str(Path.cwd() / ".co-cli" / "knowledge")
+    assert {"vault": here, "trusted": False} in co("trust", "--list", "--json").json
