@@ -352,6 +352,7 @@ class KnowledgeBase:
             raise InvalidInputError(f"on_related is one of {', '.join(ON_RELATED)}, not {on_related!r}")
         superseded = [supersedes] if isinstance(supersedes, str) else list(supersedes)
         if tier is not None and tier != tier_of(self.settings):
+            theirs = [self._ref_in(tier, ref) for ref in superseded]
             with self._at(tier) as kb:
                 saved = kb.remember(
                     content,
@@ -361,7 +362,7 @@ class KnowledgeBase:
                     provenance,
                     source=source,
                     fields=fields,
-                    supersedes=[ref.removeprefix(f"{tier}:") for ref in superseded],
+                    supersedes=theirs,
                     on_related=on_related,
                 )
             related = tuple(one._replace(ref=f"{tier}:{one.ref}") for one in saved.related)
@@ -557,6 +558,15 @@ class KnowledgeBase:
             return None
         origin, note = self._open(ref)
         return (origin.tier, note.ref.removeprefix(f"{origin.tier}:")) if origin.tier else None
+
+    def _ref_in(self, tier: str, ref: str) -> str:
+        """What a note of another vault is called there. One that is elsewhere has no place to be taken there."""
+        if ref.startswith(f"{tier}:"):
+            return ref.removeprefix(f"{tier}:")
+        elsewhere = self._elsewhere(ref)
+        if elsewhere is None or elsewhere[0] != tier:
+            raise InvalidInputError(f"{ref} is not in the {tier}'s vault: save the new note where the old one is")
+        return elsewhere[1]
 
     def _at(self, tier: str) -> KnowledgeBase:
         """The vault of another tier, alone. Your own is made when it is not there yet."""

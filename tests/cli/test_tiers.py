@@ -103,6 +103,19 @@ def test_writing_goes_to_the_tier_that_is_named_and_else_to_the_project(co: Co, 
     assert set(refs(co, "biscuits tin")) >= {"user:memory:tin-user", "team:memory:tin-team", "memory:tin-project"}
 
 
+def test_a_note_takes_the_place_of_one_in_its_own_vault_only(co: Co, three: dict[str, Vault]) -> None:
+    three["user"].write("memories/tea-project.md", "Mine of the same name.")
+    coffee = ("remember", "We drink coffee now.", "--tier", "user", "--supersedes")
+
+    refused = co(*coffee, "memory:tea-project")
+    done = co(*coffee, "user:memory:tea-user", "--json")
+
+    assert refused.code == 2
+    assert "memory:tea-project is not in the user's vault: save the new note where the old one is" in refused.err
+    assert done.code == 0, done.err
+    assert "supersedes: memory:tea-user" in three["user"].read("memories/we-drink-coffee-now.md")
+
+
 def test_a_search_can_be_narrowed_to_a_tier_or_to_this_vault(
     co: Co, three: dict[str, Vault], monkeypatch: pytest.MonkeyPatch
 ) -> None:
