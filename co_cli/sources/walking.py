@@ -14,7 +14,6 @@ from itertools import chain, repeat
 from co_cli.errors import VaultError
 from co_cli.places import TEMPORARY
 from co_cli.record import Record
-from co_cli.regular import open_regular
 from co_cli.sources.origin import kind_of, origin_of
 
 TYPE_CHECKING = False
@@ -26,10 +25,10 @@ if TYPE_CHECKING:
     Excluded = Callable[[str, bool], bool]
     """Is this path (inside the folder) excluded; the flag says whether it is a folder."""
     Exclusions = tuple[Sequence[str], Sequence[str]]
-    """Patterns as in .gitignore, and the files at the root that hold more of them."""
+    """Patterns as in .gitignore, and the files that hold more of them: at the root; git's own in every folder."""
 
 IGNORE_FILE = ".coignore"
-LARGEST_IGNORE_FILE = 1_000_000
+GIT_FILE = ".gitignore"
 UNREAD_FOLDER = "folder cannot be read: "
 
 
@@ -69,8 +68,7 @@ def scan_origin(origin: str | Origin, exclude: Sequence[str] = (), known: Mappin
     """
     origin = origin_of(origin)
     root, kind = origin.root, kind_of(origin)
-    patterns, files = kind.exclusions(origin)
-    walk = Walk(root, kind.wants, _excluder(root, (*patterns, *exclude), files), origin.only)
+    walk = Walk(root, kind.wants, _excluder(origin, exclude), origin.only)
     listings: dict[str, bytes] = {}
     count = 0
     while walk.waiting:
@@ -99,8 +97,7 @@ def scan_origin(origin: str | Origin, exclude: Sequence[str] = (), known: Mappin
 
 def folders_of(origin: Origin, exclude: Sequence[str] = ()) -> tuple[list[str], Excluded | None]:
     """Every folder that a walk would look into, as a full path, and what it would leave out. Looks at no file."""
-    patterns, files = kind_of(origin).exclusions(origin)
-    excluded = _excluder(origin.root, (*patterns, *exclude), files)
+    excluded = _excluder(origin, exclude)
     found, waiting = [origin.root], [] if origin.only else [""]
     while waiting:
         folder = waiting.pop()
@@ -261,8 +258,7 @@ def would_list(origin: Origin, path: str, exclude: Sequence[str] = ()) -> bool:
     kind = kind_of(origin)
     if (origin.only and path != origin.only) or not kind.wants(place_of(path)[1]):
         return False
-    patterns, files = kind.exclusions(origin)
-    return is_listed(origin.root, path, _excluder(origin.root, (*patterns, *exclude), files))
+    return is_listed(origin.root, path, _excluder(origin, exclude))
 
 
 def is_listed(root: str, path: str, excluded: Excluded | None) -> bool:
@@ -277,24 +273,15 @@ def is_listed(root: str, path: str, excluded: Excluded | None) -> bool:
     return excluded is None or not (any(excluded(folder, True) for folder in folders) or excluded(path, False))
 
 
-def _excluder(root: str, patterns: Sequence[str], files: Sequence[str]) -> Excluded | None:
+def _excluder(origin: Origin, exclude: Sequence[str]) -> Excluded | None:
     """None when nothing is excluded, which is the usual case and costs nothing."""
-    lines = list(patterns)
-    for name in files:
-        try:
-            with open_regular(os.path.join(root, name)) as stream:
-                text = stream.read(LARGEST_IGNORE_FILE + 1)
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-            pass
-        except OSError as error:
-            raise VaultError(f"{os.path.join(root, name)} cannot be read: {error.strerror}") from None
-        else:
-            if len(text) > LARGEST_IGNORE_FILE:
-                raise VaultError(f"{os.path.join(root, name)} has more than {LARGEST_IGNORE_FILE:,} bytes; shorten it")
-            lines += text.decode("utf-8", "replace").splitlines()
-    if not any(line.strip() and not line.startswith("#") for line in lines):
+    patterns, files = kind_of(origin).exclusions(origin)
+    if not patterns and not exclude and not any(os.path.lexists(os.path.join(origin.root, name)) for name in files):
         return None
-    from pathspec import GitIgnoreSpec  # only for those who exclude something: it is slow to import
+    from co_cli.sources.ignoring import Ignoring, ignored_in  # only for those who exclude something: slow to import
 
-    spec = GitIgnoreSpec.from_lines(lines)
-    return lambda path, is_folder: spec.match_file(f"{path}/" if is_folder else path)
+    lines = [*patterns, *exclude, *ignored_in(origin.root, files)]
+    below = files if GIT_FILE in files else ()  # git has one in every folder, and we one at the root
+    if not below and not any(line.strip() and not line.startswith("#") for line in lines):
+        return None
+    return Ignoring(origin.root, lines, exclude, below)

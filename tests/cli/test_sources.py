@@ -255,6 +255,36 @@ def test_what_git_ignores_and_tools_leave_behind_is_left_out(co: Co, vault: Vaul
     assert "out.txt" not in co("tree").out
 
 
+def test_the_gitignore_of_a_folder_counts_below_it(
+    co: Co, vault: Vault, handbook: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CO_KNOWLEDGE_EXCLUDE", "diary*")
+    files = {
+        ".gitignore": "*.log\n",
+        "web/.gitignore": "dist/\n/top.txt\n!kept.log\n!diary.txt\n",
+        "web/dist/out.txt": "built",
+        "web/top.txt": "only here",
+        "web/deep/top.txt": "not this",
+        "web/deep/other.log": "left out",
+        "web/deep/kept.log": "the nearer file has the last word",
+        "web/diary.txt": "but not over the settings",
+        "top.txt": "nor over its neighbours",
+        "dist/out.txt": "either",
+    }
+    for path, text in files.items():
+        (handbook / path).parent.mkdir(parents=True, exist_ok=True)
+        (handbook / path).write_text(text)
+
+    co("add", str(handbook))
+
+    [tree] = [one for one in co("tree", "--json").json if one["source"] == "folder:handbook"]
+    seen = set(tree["files"]) & files.keys()
+    assert seen == {"web/deep/top.txt", "web/deep/kept.log", "top.txt", "dist/out.txt"}
+    assert co("show", "folder:handbook/web/top.txt").code == 2
+    (handbook / "web" / ".gitignore").write_text("")
+    assert co("refresh", "handbook", "--json").json[0]["added"] == ["web/dist/out.txt", "web/top.txt"]
+
+
 def test_tree_draws_the_files_and_says_which_are_not_read(co: Co, vault: Vault, handbook: Path) -> None:
     vault.write("memories/green.md", "Green.")
     co("add", str(handbook))
