@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Generator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from co_cli.cli.eval_tables import show_comparisons, show_crossed, show_cuts, show_runs, show_year
 from co_cli.cli.opening import open_knowledge_base, print_json
@@ -24,6 +25,9 @@ from co_cli.retrieval.profiles import PROFILES
 from co_cli.sample import sample_vault
 from co_cli.service.asking import BACKENDS
 from co_cli.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from co_cli.cli.boundaries import ProposedCuts
 
 EPILOG = """\
 Without a SET it asks the questions of the sample vault. A SET becomes notes in
@@ -102,7 +106,8 @@ def add_eval(parser: argparse.ArgumentParser) -> None:
         "--cut",
         action="append",
         metavar="NAME",
-        help="with --passages, how to cut: co, LONGEST/OVERLAP/NEIGHBOURS, fixed/LONGEST, parts (repeatable)",
+        help="with --passages, how to cut: co, LONGEST/OVERLAP/NEIGHBOURS, fixed/LONGEST, parts, or model, the setting "
+        "boundaries_model (repeatable)",
     )
     parser.add_argument("--corpus", metavar="DIR", help="where corpus.jsonl is, for a SET of questions only")
     parser.add_argument("--kinds", action="store_true", help="with several sets, too, show each kind of question")
@@ -235,7 +240,8 @@ def _passages(options: argparse.Namespace, settings: Settings) -> int:
 
     if not options.set or not options.passages:
         raise InvalidInputError("--passages needs a SET whose documents can be joined, and --cut needs --passages")
-    cutters = {name: cutter(name) for name in options.cut or (AS_WE_DO, "parts")}
+    model = _boundaries(options.cut or (), settings)
+    cutters = {name: model.cut if name == "model" else cutter(name) for name in options.cut or (AS_WE_DO, "parts")}
     found: list[Found] = []
     try:
         for folder in options.set:
@@ -252,7 +258,20 @@ def _passages(options: argparse.Namespace, settings: Settings) -> int:
         )
     else:
         show_cuts(Screen(), found)
+    if model.asked:
+        told = f"model: cut as it said {model.used:,} of {model.asked:,} texts that are long enough to ask about"
+        print(told, file=sys.stderr if options.json else sys.stdout)
     return 0
+
+
+def _boundaries(cuts: Sequence[str], settings: Settings) -> ProposedCuts:
+    from co_cli.cli.boundaries import ConfiguredBoundaries, ProposedCuts
+
+    if "model" in cuts and not settings.boundaries_model:
+        raise InvalidInputError(
+            "--cut model: the setting boundaries_model names none (CO_BOUNDARIES_MODEL=ollama:qwen3)"
+        )
+    return ProposedCuts(ConfiguredBoundaries(settings.boundaries_model or "", settings))
 
 
 def _runs_of_vault(options: argparse.Namespace, methods: Sequence[Method]) -> list[Run]:

@@ -35,7 +35,7 @@ def cutter(name: str) -> Cutter:
             raise ValueError
     except ValueError:
         raise InvalidInputError(
-            f"--cut {name}: there are co, parts, fixed/2000 and LONGEST/OVERLAP/NEIGHBOURS as in 1200/1/1"
+            f"--cut {name}: there are co, parts, fixed/2000, LONGEST/OVERLAP/NEIGHBOURS as in 1200/1/1, and model"
         ) from None
     if kind == "fixed":
         return lambda text, note: list(_windows(note, numbers[0]))

@@ -10,6 +10,7 @@ from co_cli.evaluation.cuts import cutter
 from co_cli.evaluation.long_texts import join, measure_cuts, spans
 from co_cli.evaluation.sets import Document
 from co_cli.settings import load_settings
+from tests.chat_server import ChatServer, calls
 from tests.command import Co
 from tests.evaluation.tiny_set import write_set
 
@@ -112,6 +113,28 @@ def test_a_way_to_cut_that_there_is_not_is_told(co: Co, folder: Path, name: str)
 
     assert ran.code == 2
     assert f"--cut {name}: there are co, parts, fixed/2000" in ran.err
+
+
+def test_a_model_s_cuts_are_measured_beside_ours(co: Co, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One page is long enough to ask about, with headings and without; the second answer leaves lines out."""
+    answers = [[{"first": 1, "last": 4}, {"first": 5, "last": 8}], [{"first": 1, "last": 1}]]
+    with ChatServer() as server:
+        monkeypatch.setenv("OLLAMA_BASE_URL", server.url)
+        monkeypatch.setenv("CO_BOUNDARIES_MODEL", "ollama:qwen3")
+        server.play(*(calls(("final_result", {"response": answer})) for answer in answers))
+
+        ran = co("eval", str(folder), "--passages", "--cut", "model", "--cut", "co")
+
+        assert ran.code == 0, ran.err
+        assert "model: cut as it said 1 of 2 texts that are long enough to ask about" in ran.out
+        assert [line.split()[1] for line in ran.out.splitlines()[2:4]] == ["model", ran.out.splitlines()[3].split()[1]]
+
+
+def test_a_model_to_measure_has_to_be_named(co: Co, folder: Path) -> None:
+    ran = co("eval", str(folder), "--passages", "--cut", "model")
+
+    assert ran.code == 2
+    assert "--cut model: the setting boundaries_model names none" in ran.err
 
 
 @pytest.mark.parametrize("arguments", [["--passages"], ["--cut", "co"]])
