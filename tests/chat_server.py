@@ -184,7 +184,7 @@ class ChatServer:
         for chunk in turn.chunks:
             if chunk == HOLD:
                 self.held.set()
-                self._released.wait(30)
+                self._released.wait(300)
             else:
                 yield chunk
 

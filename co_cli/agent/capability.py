@@ -69,6 +69,8 @@ class Knowledge(AbstractCapability[Any]):
     """Add the notes that belong beside the prompt to the user's turn, before the model is asked."""
     context_tokens: int | None = None
     """How much of them, at most; None: as the setting `context_tokens` says."""
+    context_seconds: float | None = None
+    """How long a run waits for them before it goes without; None: two seconds."""
     result_tokens: int = 2_000
     """How long the answer of a tool may be."""
     skills: SkillUse = "off"
@@ -93,6 +95,7 @@ class Knowledge(AbstractCapability[Any]):
         approve_forget: bool = False,
         context: bool = True,
         context_tokens: int | None = None,
+        context_seconds: float | None = None,
         result_tokens: int = 2_000,
         skills: SkillUse = "off",
         id: str = "knowledge",
@@ -108,6 +111,7 @@ class Knowledge(AbstractCapability[Any]):
             approve_forget=approve_forget,
             context=context,
             context_tokens=context_tokens,
+            context_seconds=context_seconds,
             result_tokens=result_tokens,
             skills=skills,
             id=id,
@@ -134,6 +138,9 @@ class Knowledge(AbstractCapability[Any]):
             context=all(one.context for one in stated),
             tools=_allowed_by_all(stated),
             context_tokens=min((one.context_tokens for one in stated if one.context_tokens is not None), default=None),
+            context_seconds=min(
+                (one.context_seconds for one in stated if one.context_seconds is not None), default=None
+            ),
             result_tokens=min(one.result_tokens for one in stated),
             skills=min((one.skills for one in stated), key=SKILL_USES.index),
         )
@@ -182,7 +189,8 @@ class Knowledge(AbstractCapability[Any]):
         notes: list[ContextNote] = []
         room = self.context_tokens or UNKNOWN_ROOM
         degraded: list[str] = []
-        with anyio.move_on_after(CONTEXT_SECONDS) as patience:
+        seconds = self._seconds
+        with anyio.move_on_after(seconds) as patience:
             room = await anyio.to_thread.run_sync(self._room, ctx.deps, abandon_on_cancel=True)
             for step in (self._always, self._matching):
                 found = await anyio.to_thread.run_sync(step, ctx.deps, text, seen, abandon_on_cancel=True)
@@ -191,7 +199,7 @@ class Knowledge(AbstractCapability[Any]):
                 degraded += found.degraded
                 seen |= {without_lines(note.ref) for note in found.notes}
         if patience.cancelled_caught:
-            degraded.append(f"not everything was asked: finding notes took longer than {CONTEXT_SECONDS:g} s")
+            degraded.append(f"not everything was asked: finding notes took longer than {seconds:g} s")
         part, report = inject(notes, room)
         self.report = {**self.report, **report, "degraded": degraded}
         if part is not None:
@@ -204,7 +212,7 @@ class Knowledge(AbstractCapability[Any]):
         def find() -> tuple[UserPromptPart | None, dict[str, Any]]:
             return skill_for(self.access.toolbox(ctx.deps).kb, text, seen, self._room(ctx.deps))
 
-        with anyio.move_on_after(CONTEXT_SECONDS):
+        with anyio.move_on_after(self._seconds):
             part, report = await anyio.to_thread.run_sync(find, abandon_on_cancel=True)
             if report:
                 self.report = {**self.report, "skill": report}
@@ -220,6 +228,10 @@ class Knowledge(AbstractCapability[Any]):
         if self.report and state is not None:
             state.metadata = {**(result.metadata or {}), self.id or "knowledge": self.report}
         return result
+
+    @property
+    def _seconds(self) -> float:
+        return CONTEXT_SECONDS if self.context_seconds is None else self.context_seconds
 
     def _room(self, deps: object) -> int:
         if self.context_tokens is not None:

@@ -16,6 +16,9 @@ from co_cli.agent.injection import OPENING, user_contents
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.tools.budget import estimate_tokens
 
+PATIENCE = 30.0
+"""Seconds: whoever asks what belongs beside a prompt wants to see it, also on a slow disk."""
+
 
 class WorkingSet(NamedTuple):
     """All of it, each with about what it costs in tokens."""
@@ -38,7 +41,8 @@ def working_set(kb: KnowledgeBase, task: str, context_tokens: int | None = None)
         heard.append((list(messages), info))
         return ModelResponse([TextPart("heard")])
 
-    agent = Agent(FunctionModel(listen), capabilities=[Knowledge(knowledge_base=kb, context_tokens=context_tokens)])
+    given = Knowledge(knowledge_base=kb, context_tokens=context_tokens, context_seconds=PATIENCE)
+    agent = Agent(FunctionModel(listen), capabilities=[given])
     metadata = agent.run_sync(task or " ").metadata or {}
     messages, info = heard[0]
     instructions = "\n".join(one.instructions or "" for one in messages if isinstance(one, ModelRequest)).strip()

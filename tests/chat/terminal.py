@@ -19,7 +19,7 @@ from co_cli.cli.app import main
 PROMPT = "› "
 CTRL_C, CTRL_D, UP = "\x03", "\x04", "\x1b[A"
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]|\x1b\][^\x07]*\x07")
-PATIENCE = 30
+PATIENCE = 120
 """Seconds until a test gives up; a busy machine is no bug."""
 
 

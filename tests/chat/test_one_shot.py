@@ -159,7 +159,7 @@ def test_a_pipe_gets_the_words_before_the_answer_ends_and_ctrl_c_keeps_them(co: 
         assert os.read(process.stdout.fileno(), 100) == b"One word, "
 
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 130
+        assert process.wait(120) == 130
         assert process.stdout.read() == b"\n"
         assert process.stderr.read() == b""
 

@@ -34,7 +34,7 @@ def on_terminal(folder: Path, *arguments: str, columns: int = 80, **environ: str
         if not block:
             break
         drawn += block
-    process.wait(30)
+    process.wait(120)
     os.close(ours)
     return drawn.decode("utf-8").replace("\r\n", "\n")
 

@@ -192,9 +192,9 @@ def test_ctrl_c_keeps_what_was_done(co: Co, vault: Vault, server: WebServer, hom
     first = server.page("/oaks", OAKS)
     command = [sys.executable, "-m", "co_cli", "add", first, server.url + "/hangs", server.url + "/never"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=home) as running:
-        assert reached.wait(30)
+        assert reached.wait(120)
         running.send_signal(signal.SIGINT)
-        out, err = running.communicate(timeout=30)
+        out, err = running.communicate(timeout=120)
 
     assert (running.returncode, out) == (130, f"{first}  created article:oaks\n")
     assert err == "co: stopped; what was done so far is kept\n"

@@ -213,7 +213,7 @@ def test_ctrl_c_shows_the_sets_that_are_finished_and_leaves_nothing_behind(co: C
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
 
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=180)
 
     assert process.returncode == 130
     assert err.splitlines()[-1].startswith("co: stopped")

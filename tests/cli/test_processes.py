@@ -41,7 +41,7 @@ def test_a_reader_that_goes_away_is_no_error(co: Co, vault: Vault) -> None:
     process.stdout.readline()
     process.stdout.close()  # as head does
 
-    assert process.wait(30) == 0
+    assert process.wait(120) == 0
     assert process.stderr.read() == b""
 
 
@@ -72,7 +72,7 @@ def test_ctrl_c_is_one_line_and_exit_code_130(co: Co, vault: Vault, tmp_path: Pa
     time.sleep(0.2)  # until it waits
     os.killpg(process.pid, signal.SIGINT)
 
-    assert process.wait(30) == 130
+    assert process.wait(120) == 130
     assert process.stderr.read() == "co: stopped; what was done so far is kept\n"
 
 

@@ -468,7 +468,7 @@ def test_a_first_add_that_is_stopped_leaves_nothing(co: Co, vault: Vault, tmp_pa
         time.sleep(0.005)
     adding.send_signal(signal.SIGINT)  # listed, and at work
 
-    assert adding.wait(60) == 130
+    assert adding.wait(180) == 130
     assert co("sources").code == 1
 
 

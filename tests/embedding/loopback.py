@@ -17,7 +17,7 @@ from typing import Any
 
 from co_cli.embedding.static import StaticEmbedder
 
-SLOW_SECONDS = 5.0
+SLOW_SECONDS = 60.0
 
 
 class Loopback:

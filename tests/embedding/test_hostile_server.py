@@ -70,7 +70,7 @@ def test_it_is_refused_within_its_time_and_size(asking: tuple[Loopback, Ask], fa
     with pytest.raises(FAULTS[fault]) as raised:
         ask(1.0 if fault.startswith("drips") else 30.0)
 
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < 60
     if fault in ("endless", "packed"):
         assert "gave an answer that is no vectors" in str(raised.value)
         assert server.written < 20_000_000

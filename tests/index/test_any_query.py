@@ -135,11 +135,11 @@ def ask(index: KnowledgeIndex, text: str) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: ascii(text[:20]))
 def test_hostile_queries_run_and_end_soon(trees: KnowledgeIndex, text: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
 
     ask(trees, text)
 
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 @settings(max_examples=400, deadline=None)

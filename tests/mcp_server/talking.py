@@ -89,8 +89,8 @@ class Process(subprocess.Popen[str]):
         """Hang up, or send a signal; how it ended, and what it had still to say."""
         if how is not None:
             self.send_signal(how)
-            self.wait(timeout=20)  # its input stays open meanwhile
-        out, err = self.communicate(timeout=20)
+            self.wait(timeout=120)  # its input stays open meanwhile
+        out, err = self.communicate(timeout=120)
         return self.returncode, out, err
 
 
@@ -161,6 +161,6 @@ def http_server(place: Place, *arguments: str, **variables: str) -> Iterator[tup
 
 @contextmanager
 def over_http(address: str, mode: str = MODERN, token: str = TOKEN) -> Iterator[Talk]:
-    http = httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=30)
+    http = httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=120)
     with connected(lambda: Client(streamable_http_client(address, http_client=http), mode=mode)) as talk:
         yield talk

@@ -79,10 +79,10 @@ def test_a_process_that_is_killed_midway_leaves_what_it_did(
         stderr=subprocess.DEVNULL,
     )
     started = time.monotonic()
-    while len(ollama.requests) <= REQUESTS and time.monotonic() - started < 30:
+    while len(ollama.requests) <= REQUESTS and time.monotonic() - started < 120:
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
-    assert process.wait(timeout=10) == -signal.SIGKILL
+    assert process.wait(timeout=120) == -signal.SIGKILL
 
     assert inside.spaces() == {"static:co-static-256": NOTES, f"ollama:{model}": SLOW_BATCH}
     assert open_kb().search("where are parcels kept before they leave").degraded == []

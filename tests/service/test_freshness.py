@@ -19,7 +19,7 @@ class SlowlySynced:
 
     def sync(self, seconds: float | None = None) -> object:
         self.syncs += 1
-        assert self.go.wait(10)
+        assert self.go.wait(120)
         return self.kb.sync(seconds=seconds)
 
 

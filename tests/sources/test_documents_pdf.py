@@ -93,7 +93,7 @@ def test_a_page_that_never_ends_costs_only_itself(monkeypatch: pytest.MonkeyPatc
 
     document = read(endless())
 
-    assert time.monotonic() - started < 8
+    assert time.monotonic() - started < 40
     assert document.text == "## Page 1\n\nBefore.\n"
     assert document.problem == "only 1 of 2 pages are read, the next one takes too long"
     assert "Words." in read(pdf(lines_of("Words."))).text  # another process reads the next file

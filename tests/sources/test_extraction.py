@@ -355,11 +355,11 @@ def test_what_holds_no_text_is_refused(body: bytes, media_type: str) -> None:
     ],
 )
 def test_a_hostile_page_is_read_or_refused_and_soon(markup: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     with contextlib.suppress(PageRefusedError):
         assert len(read(markup).text) < 2 * len(markup)
 
-    assert time.monotonic() - started < 20
+    assert time.process_time() - started < 20
 
 
 def test_comments_before_a_page_of_no_type_cost_little() -> None:

@@ -21,7 +21,7 @@ def terminal(folder: Path, *arguments: str, **environ: str) -> Generator[Any]:
         env={**os.environ, "TERM": "dumb", **environ},  # type: ignore[arg-type]
         dimensions=(24, 80),
         encoding="utf-8",
-        timeout=30,
+        timeout=120,
     )
     child.delaybeforesend = None
     try:

@@ -10,7 +10,7 @@ import pytest
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.watching import Batch, News, Notice, Watcher
 
-PATIENCE = 20.0
+PATIENCE = 120.0
 """Seconds: a busy machine is no bug."""
 
 

@@ -17,7 +17,7 @@ from co_cli.service.watching import Batch, Watcher
 
 vault, data, news = sys.argv[1], sys.argv[2], []
 def until(true):
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while not true():
         assert time.monotonic() < end, news
         time.sleep(0.02)
