@@ -462,11 +462,11 @@ class KnowledgeBase:
                 saved = kb.update(theirs, content, **changes, version=version)
             return saved._replace(ref=f"{tier}:{saved.ref}")
         note = self._own_note(ref, "changed")
-        changed, detail = change_note(self.store, note.path, content, wanted, version)
+        changed, detail, masked = change_note(self.store, note.path, content, wanted, version)
         self._bring_in(note.path)
         path = self.store.absolute(note.path)
-        ref = self.note(path).ref
-        return Saved(ref, path, "updated" if changed else "unchanged", f"{ref}; {detail}" if detail else "")
+        ref, outcome = self.note(path).ref, "updated" if changed else "unchanged"
+        return Saved(ref, path, outcome, f"{ref}; {detail}" if detail else "", masked=masked)
 
     def rewrite(self, ref: str, data: bytes, based_on: bytes) -> None:
         """Put these bytes into the file of a note (a ref or its path), if it still holds those. Else they are kept in

@@ -57,7 +57,7 @@ def recall(chat: Chat, query: str) -> None:
 def remember(chat: Chat, text: str) -> None:
     chat.freshener.ensure(FRESH_SECONDS)
     saved = chat.kb.remember(_given(text, "/remember Blue takes traffic first. #deploy"))
-    _say(f"{saved.outcome}: {saved.detail}" if saved.detail else f"{saved.outcome} {saved.ref}")
+    _say(saved.told)
 
 
 def forget(chat: Chat, refs: str) -> None:
