@@ -63,6 +63,10 @@ class Filters(Record):
     """What was there and held at this moment; None: now."""
     outdated: bool = False
     """Also what no longer holds, or not yet."""
+    roots: tuple[str, ...] = ()
+    """Only of the origins at these places."""
+    speakers: tuple[str, ...] = ()
+    """Who must have said it (`provenance`, in small letters); a note that names nobody is the user's."""
 
 
 class Hit(Record):

@@ -12,7 +12,7 @@ from pydantic_ai import Agent, models
 from co_cli.agent import Knowledge
 from co_cli.errors import SettingsError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.context import MOST_ALWAYS, always_there
+from co_cli.service.context import CANDIDATES, MOST_ALWAYS, always_there
 from co_cli.settings import SETTINGS, Setting, load_settings
 from tests.agent.scripted import Script
 from tests.command import Co
@@ -219,3 +219,22 @@ def test_a_clone_s_many_notes_do_not_crowd_out_the_person_s_own(clone: Path, hom
         kb.sync()
 
         assert [note.ref for note in always_there(kb, (), time.time()).notes] == ["user:memory:english"]
+
+
+@pytest.mark.parametrize("loading", ["contextual", "sometimes"])
+def test_notes_that_may_not_come_take_no_place_of_one_that_may(clone: Path, home: Path, loading: str) -> None:
+    own = Vault(home / ".local" / "share" / "co-cli" / "knowledge")
+    own.write(
+        "memories/mine.md",
+        f"---\nloading: {loading}\nprovenance: User\n---\nThe canteen opens at noon. Ask Bex for a table.\n",
+    )
+    poison = POISON.replace("LOADING", loading).replace("The canteen opens", "At which hour does the canteen open")
+    for number in range(3 * CANDIDATES):
+        (clone / ".co-cli" / "knowledge" / "memories" / f"{number}.md").write_text(poison)
+        if loading == "sometimes":
+            own.write(f"memories/came-{number}.md", poison.replace("provenance: user", "provenance: Import"))
+
+    said = told("At which hour does the canteen open at noon?")
+
+    assert "Ask Bex for a table." in said
+    assert "Mallory" not in said
