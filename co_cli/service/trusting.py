@@ -19,14 +19,13 @@ from co_cli.settings import Settings
 from co_cli.sources.origin import Origin
 
 FILE = "trusted"
-LARGEST = 1_000_000
 
 
 def trusted_vaults(data_dir: str) -> list[str]:
     """The folders that the person trusts, as real paths."""
     try:
         with open(os.path.join(data_dir, FILE), encoding="utf-8", errors="surrogateescape") as file:
-            return [line for line in file.read(LARGEST).split("\n") if os.path.isabs(line)]
+            return [line for line in file.read().split("\n") if os.path.isabs(line)]
     except OSError:
         return []
 

@@ -14,6 +14,7 @@ from co_cli.errors import SettingsError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.context import CANDIDATES, MOST_ALWAYS, always_there
 from co_cli.settings import SETTINGS, Setting, load_settings
+from co_cli.settings_file import LARGEST
 from tests.agent.scripted import Script
 from tests.command import Co
 from tests.vault import Vault
@@ -85,6 +86,17 @@ def test_every_setting_is_harmless_or_refused_from_a_clone(clone: Path, setting:
 
         with pytest.raises(SettingsError, match="a project may"):
             load_settings()
+
+
+def test_a_settings_file_that_is_too_long_is_refused_and_not_cut(clone: Path) -> None:
+    file = clone / ".co-cli" / "settings.toml"
+    file.write_text('profile = "exact"\n' + "#" * (LARGEST - 18))
+    assert load_settings().profile == "exact"
+
+    file.write_text("#" * LARGEST + '\nprofile = "exact"\n')
+
+    with pytest.raises(SettingsError, match=r"settings\.toml: more than 1,000,000 bytes"):
+        load_settings()
 
 
 @pytest.mark.parametrize("name", [".co-cli/settings.toml", ".co-cli/knowledge/.coignore"])
