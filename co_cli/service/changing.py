@@ -70,9 +70,8 @@ def require_version(name: str, data: bytes, version: str | None) -> None:
 
 def _still_there(data: bytes, content: str | None) -> str:
     """That a key which was taken out of a note is not gone from the disk."""
-    gone = [
-        secret for secret in find_secrets(data.decode("utf-8", "replace")) if secret not in find_secrets(content or "")
-    ]
+    left = {secret.shown for secret in find_secrets(content or "")}
+    gone = [one for one in find_secrets(data.decode("utf-8", "replace")) if one.shown not in left]
     return f", which holds {gone[0].what}: delete it there, too" if gone else ""
 
 

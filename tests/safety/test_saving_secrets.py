@@ -253,6 +253,10 @@ def test_a_key_that_was_taken_out_of_a_note_is_looked_for_in_the_trash_too(co: C
     assert TOKEN[4:24] not in told + ran.out
     kept.unlink()
     assert "no note holds a key" in co("doctor").out
+    vault.write("memories/bot.md", f"---\ntitle: The bot\n---\n{TEXT}\n")
+    assert (
+        "delete" not in co("edit", "memory:bot", "--body", f"Not on Mondays:\n\nit has {TOKEN}").out
+    )  # it stays there
 
 
 def test_a_receipt_counts_what_was_masked(co: Co, vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
