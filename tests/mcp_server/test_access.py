@@ -26,6 +26,8 @@ from co_cli.mcp.access import (
 
 TOKEN = "a-token-that-only-tests-know"
 BEARER = f"Bearer {TOKEN}"
+PATIENCE = 20.0
+"""Seconds after which a guard that waits for ever has failed."""
 
 
 async def nobody(*_: Any) -> None:
@@ -180,7 +182,8 @@ def served(messages: list[dict[str, Any]], headers: dict[str, str] | None = None
 
     async def receive() -> dict[str, Any]:
         if not messages:
-            await anyio.sleep_forever()
+            await anyio.sleep(PATIENCE)
+            raise AssertionError("nobody had enough of waiting")
         return messages.pop(0)
 
     async def send(message: Any) -> None:
