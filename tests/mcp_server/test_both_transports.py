@@ -84,7 +84,7 @@ def test_a_file_saved_in_an_editor_is_found_without_a_word(served: Served) -> No
     place, talk = served
     place.vault.write("articles/lantern.md", "# Lantern\n\nThe lantern hangs at the boathouse door.")
 
-    deadline = time.monotonic() + 20  # a sync is trusted for two seconds
+    deadline = time.monotonic() + 60  # a sync is trusted for two seconds
     while "article:lantern" not in text_of(talk.call_tool("recall_article", {"query": "boathouse lantern"})):
         assert time.monotonic() < deadline
         time.sleep(0.1)

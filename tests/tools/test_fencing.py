@@ -128,8 +128,8 @@ def test_a_label_is_short_whatever_the_note_says_of_itself() -> None:
 
 
 def test_marks_that_are_never_closed_cost_little() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
 
     clean("<" * 100_000 + "< " * 100_000 + "<" + " /" * 100_000 + "<a" * 100_000 + "<" + "a." * 100_000)
 
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
