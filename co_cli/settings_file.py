@@ -29,7 +29,10 @@ def read_settings_file(file: str, project: str | None) -> Iterator[tuple[Setting
         raise SettingsError(f"{file} is a link that leads out of the project: put a file in its place")
     try:
         with open_regular(file) as stream:
-            text = stream.read(LARGEST).decode("utf-8").replace("\r\n", "\n")
+            data = stream.read(LARGEST + 1)
+        if len(data) > LARGEST:
+            raise SettingsError(f"{file}: more than {LARGEST:,} bytes are no settings: look what it is, and mend it")
+        text = data.decode("utf-8").replace("\r\n", "\n")
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         place = re.search(r"\(at line (\d+)", str(error))

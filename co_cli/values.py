@@ -63,6 +63,10 @@ class Filters(Record):
     """What was there and held at this moment; None: now."""
     outdated: bool = False
     """Also what no longer holds, or not yet."""
+    roots: tuple[str, ...] = ()
+    """Only of the origins at these places."""
+    speakers: tuple[str, ...] = ()
+    """Who must have said it (`provenance`, in small letters); a note that names nobody is the user's."""
 
 
 class Hit(Record):
@@ -161,6 +165,19 @@ class Saved(Record):
     """For `updated` and `duplicate`: which note it joined and what happened to the words."""
     related: tuple[Related, ...] = ()
     """Memories that say something else about the same."""
+    masked: int = 0
+    """Secrets that were masked before the first byte was written, as the setting `secrets` wants it."""
+
+    @property
+    def told(self) -> str:
+        """What became of it, for a person, on one line."""
+        said = f"{self.outcome}: {self.detail}" if self.detail else f"{self.outcome} {self.ref}"
+        return f"{said} ({masked_text(self.masked)})" if self.masked else said
+
+
+def masked_text(count: int) -> str:
+    """`2 secrets masked`."""
+    return f"{count:,} secret{'' if count == 1 else 's'} masked"
 
 
 class NoteSummary(Record):

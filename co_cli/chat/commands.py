@@ -57,7 +57,7 @@ def recall(chat: Chat, query: str) -> None:
 def remember(chat: Chat, text: str) -> None:
     chat.freshener.ensure(FRESH_SECONDS)
     saved = chat.kb.remember(_given(text, "/remember Blue takes traffic first. #deploy"))
-    _say(f"{saved.outcome}: {saved.detail}" if saved.detail else f"{saved.outcome} {saved.ref}")
+    _say(saved.told)
 
 
 def forget(chat: Chat, refs: str) -> None:
@@ -90,7 +90,8 @@ def notes(chat: Chat, tags: str) -> None:
         about = [age(note.created, time.time()), " ".join(f"#{tag}" for tag in note.tags)]
         screen.wrapped(" · ".join(part for part in about if part), "  ", style="dim")
     if not found:
-        screen.line(f"No notes with {' '.join(f'#{tag}' for tag in wanted)}." if wanted else "No notes yet.")
+        said = " ".join(f"#{tag}" for tag in wanted)
+        screen.line(f"No notes with {printable(said)}." if wanted else "No notes yet.")
     elif len(found) > MOST_LISTED:
         screen.line(screen.paint("… and older ones; /notes TAG narrows it, /recall finds.", "dim"))
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from co_cli.cli.terminal import count_of
+from co_cli.values import masked_text
 
 SHORT = 48
 MOST_REFS = 3
@@ -166,6 +167,8 @@ def _receipt(data: dict[str, Any]) -> str:
         for name, words in (("read_back", "the file says something else"), ("found_again", "not found by search yet"))
         if data.get(name) is False
     ]
+    masked = int(data.get("masked") or 0)
+    doubts += [masked_text(masked)] if masked else []
     told = f"{'known already:' if data['outcome'] == 'duplicate' else data['outcome']} {data.get('ref', '')}".rstrip()
     return f"{told} ({'; '.join(doubts)})" if doubts else told
 

@@ -13,7 +13,7 @@ from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.consolidating import Proposal, accept, proposals
 from co_cli.settings import load_settings
-from co_cli.values import Saved
+from co_cli.values import Saved, masked_text
 
 
 def add_consolidate(parser: argparse.ArgumentParser) -> None:
@@ -69,8 +69,10 @@ def _go_through(options: argparse.Namespace, kb: KnowledgeBase, model: str) -> i
         elif proposal.refused is None and options.yes:
             saved = accept(kb, proposal)
         if saved is not None and not options.json:
-            screen.line(f"created {printable(saved.ref)}, which supersedes {printable(', '.join(proposal.refs))}")
-        done.append({**proposal._asdict(), "saved": saved.ref if saved else None})
+            masked = f" ({masked_text(saved.masked)})" if saved.masked else ""
+            told = f"created {saved.ref}, which supersedes {', '.join(proposal.refs)}{masked}"
+            screen.line(printable(told))
+        done.append({**proposal._asdict(), "saved": saved and saved.ref, "masked": saved.masked if saved else 0})
     if options.json:
         print_json(done)
     elif not done:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import Any
 
 from co_cli.cli.opening import open_knowledge_base, print_json, sync_first
 from co_cli.cli.terminal import Screen, printable
-from co_cli.errors import InvalidInputError
+from co_cli.errors import IndexUnavailableError, InvalidInputError
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.values import OWN_SOURCES, Filters
 
 REASONS = {
     "always": "it is marked `loading: always`",
@@ -35,12 +38,16 @@ def add_context(parser: argparse.ArgumentParser) -> None:
 
 def context(options: argparse.Namespace) -> int:
     from co_cli.agent.working_set import working_set  # imports pydantic-ai
+    from co_cli.service.trusting import unasked_from, why_waiting
 
     if options.tokens is not None and options.tokens < 1:
         raise InvalidInputError(f"--tokens is at least 1, not {options.tokens}")
     with open_knowledge_base(options) as kb:
         sync_first(kb)
         given = working_set(kb, " ".join(options.task).strip(), options.tokens)
+        for root in unasked_from(kb.settings, kb.root, kb.index.beside)[1]:
+            if _has_notes(kb, root):
+                print(f"co: {printable(why_waiting(kb.settings.data_dir, root))}", file=sys.stderr)
     if options.json:
         print_json({**given._asdict(), "report": _with_reasons(given.report)})
         return 0
@@ -63,6 +70,13 @@ def context(options: argparse.Namespace) -> int:
         screen.line()
         screen.wrapped(f"warning: {printable(problem)}", style="yellow")
     return 0
+
+
+def _has_notes(kb: KnowledgeBase, root: str) -> bool:
+    try:
+        return bool(kb.index.docs(Filters(OWN_SOURCES, roots=(root,)), 1))
+    except IndexUnavailableError:
+        return True  # the report says what is wrong with the index
 
 
 def _explain(screen: Screen, heading: str, notes: list[dict[str, Any]]) -> None:

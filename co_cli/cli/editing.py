@@ -14,6 +14,7 @@ import time
 from co_cli.cli.opening import sync_first
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.notes.secrets import counting
 from co_cli.regular import open_regular
 from co_cli.service.changing import TextKeptError, require_version
 from co_cli.values import Saved
@@ -25,7 +26,7 @@ AT_ONCE = 1.0
 def edit_note(kb: KnowledgeBase, ref: str, version: str | None = None) -> Saved:
     """Let the person change a note. Written back only if the note is still the one that the editor opened."""
     path = kb.file_of(ref)
-    before = read_bytes(path)
+    before, masked = read_bytes(path), set[str]()
     require_version(path, before, version)
     folder = tempfile.mkdtemp(prefix="co-edit-")
     copy = os.path.join(folder, os.path.basename(path))
@@ -43,7 +44,8 @@ def edit_note(kb: KnowledgeBase, ref: str, version: str | None = None) -> Saved:
             hint = _did_it_wait(started)
         else:
             hint = ""
-            kb.rewrite(path, after, before)
+            with counting() as masked:
+                kb.rewrite(path, after, before)
     except KeyboardInterrupt:
         if _is_work(copy, before):
             raise KnowledgeError(f"stopped; the note is as it was, and what you wrote is kept in {copy}") from None
@@ -60,7 +62,7 @@ def edit_note(kb: KnowledgeBase, ref: str, version: str | None = None) -> Saved:
     sync_first(kb)
     note = kb.note(path)
     detail = f"{note.ref}, {note.problem}" if note.problem else hint and f"{note.ref}; {hint}"
-    return Saved(note.ref, path, "unchanged" if after == before else "updated", detail)
+    return Saved(note.ref, path, "unchanged" if after == before else "updated", detail, masked=len(masked))
 
 
 def open_editor(copy: str, path: str) -> None:

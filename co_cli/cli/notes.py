@@ -311,7 +311,7 @@ def _receipt(options: argparse.Namespace, saved: Saved) -> int:
     if options.json:
         print_json({**saved._asdict(), "related": [one._asdict() for one in saved.related]})
     else:
-        print(printable(f"{saved.outcome}: {saved.detail}" if saved.detail else f"{saved.outcome} {saved.ref}"))
+        print(printable(saved.told))
     return 0
 
 

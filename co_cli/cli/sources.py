@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from co_cli.cli.opening import open_knowledge_base, print_json, sync_first
 from co_cli.cli.terminal import ProgressBar, Screen, count_of, printable
 from co_cli.errors import InvalidInputError
-from co_cli.values import BINARY, ON_CONFLICT
+from co_cli.values import BINARY, ON_CONFLICT, masked_text
 
 if TYPE_CHECKING:
     from co_cli.service.origins import SourceReceipt
@@ -267,6 +267,7 @@ class Said:
             return
         name = f"{outcome} {row['ref']}" if row["ref"] else outcome
         told = f": {detail}" if detail else ""
+        told += f" ({masked_text(row['masked'])})" if row.get("masked") else ""
         print(printable(f"{row['origin']}  {name}{told}"), flush=True)
 
     def end(self, nothing: str) -> int:
@@ -284,8 +285,8 @@ class Said:
 
 
 def _row_of_page(receipt: PageReceipt) -> Row:
-    url, outcome, ref, path, title, detail, _ = receipt
-    return _row(url or ref or "", outcome, ref, path, title, detail)
+    url, outcome, ref, path, title, detail, _, masked = receipt
+    return {**_row(url or ref or "", outcome, ref, path, title, detail), "masked": masked}
 
 
 def _row_of_source(receipt: SourceReceipt) -> Row:

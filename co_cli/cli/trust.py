@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
 
 from co_cli.cli.opening import open_knowledge_base, print_json
 from co_cli.cli.terminal import printable
-from co_cli.service.trusting import trust, trusted_vaults, unasked_from
+from co_cli.service.trusting import trust, trusted_vaults, unasked_from, vault_at, why_anyway
 
 
 def add_trust(parser: argparse.ArgumentParser) -> None:
@@ -36,20 +35,22 @@ def run_trust(options: argparse.Namespace) -> int:
             for root, trusted in () if options.json else rows.items():
                 print(f"{'trusted ' if trusted else 'not yet '} {printable(root)}")
             return 0
-        root = _vault_of(options.folder) if options.folder else kb.root
+        here = [kb.root, *(origin.root for origin in kb.index.beside if origin.tier)]
+        root = vault_at(options.folder, [*here, *trusted_vaults(data_dir)]) if options.folder else kb.root
         changed = trust(data_dir, root, not options.off)
+        anyway = why_anyway(kb.settings) if root == kb.root else ""
     if options.json:
-        print_json({"vault": root, "trusted": not options.off, "changed": changed})
+        print_json({"vault": root, "trusted": not options.off or bool(anyway), "changed": changed})
         return 0
-    so = "no longer trusted" if options.off else "trusted"
-    print(f"{printable(root)} is {so}" + ("" if changed else ", as it was"))
+    print(printable(_told(root, options.off, changed, anyway)))
     return 0
 
 
-def _vault_of(folder: str) -> str:
-    """A project's vault, if it has one; else the folder itself."""
-    from co_cli.places import project_vault
-    from co_cli.sources.walking import require_vault
-
-    inner = project_vault(folder)
-    return require_vault(inner if os.path.isdir(inner) else folder)
+def _told(root: str, off: bool, changed: bool, anyway: str) -> str:
+    if off and anyway:
+        was = "is no longer in your list" if changed else "was not in your list"
+        return f"{root} {was}, but its notes come unasked all the same: {anyway}"
+    so = f"{root} is no longer trusted" if off else f"{root} is trusted"
+    if anyway and changed:
+        return f"{so}; it needed no word here: {anyway}"
+    return so if changed else f"{so}, as it was"

@@ -22,7 +22,7 @@ from co_cli.exchange.own_lines import read_own
 from co_cli.exchange.writing import Receipt, Writer
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.files import locked
-from co_cli.values import ON_CONFLICT
+from co_cli.values import ON_CONFLICT, masked_text
 
 Progress = Callable[[int, int], None]
 Stages = Callable[[str], Progress]
@@ -109,6 +109,10 @@ def _run(
                         done += report.receipts[-1].outcome in WRITTEN
                 if progress:
                     progress(*((done, total) if total is not None else (export.done, export.size)))
+    masked = [receipt.masked for receipt in report.receipts if receipt.masked]
+    if masked:
+        told = masked_text(sum(masked)) if writer.write else masked_text(sum(masked)).replace("masked", "to be masked")
+        report.remarks.append(f"{told} in {'1 note' if len(masked) == 1 else f'{len(masked):,} notes'}")
     if writer.disowned:
         report.remarks.append(_told(writer.disowned, writer.write))
     return report

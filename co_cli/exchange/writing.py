@@ -19,6 +19,7 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.files import create_exclusively, make_folders
 from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.notes.refs import FOLDERS, name_key, source_ref
+from co_cli.notes.secrets import counting, gives_away, redact_line, without_secrets
 from co_cli.notes.twins import fingerprint
 from co_cli.service.saving import Draft, change
 
@@ -36,6 +37,8 @@ class Receipt(NamedTuple):
     ref: str | None = None
     path: str | None = None
     detail: str = ""
+    masked: int = 0
+    """Secrets that were masked, or would be, before it is written."""
 
 
 class _Conflict(Exception):
@@ -71,13 +74,13 @@ class Writer:
         """Decide about one thing and, if that is wanted, write it."""
         if isinstance(entry, Left):
             return Receipt(entry.place, entry.noun, "skipped", entry.title, detail=entry.why)
-        title = entry.title if isinstance(entry, Text) else entry.path.rsplit("/", 1)[-1]
         outcome: ImportOutcome
         path: str | None
         detail = ""
+        masked = set[str]()
         try:
-            with self.store.lock() if self.write else contextlib.nullcontext():
-                outcome, path, detail = self._put(entry)
+            with counting() as masked, self.store.lock() if self.write else contextlib.nullcontext():
+                outcome, path, detail = self._put(self._clear(entry))
         except _Left as left:
             outcome, path, detail = left.outcome, left.path, left.detail
         except _Conflict as conflict:
@@ -87,10 +90,27 @@ class Writer:
             outcome, path, detail = "skipped", None, f"{conflict}; {hint}"
         except KnowledgeError as error:
             outcome, path, detail = "failed", None, str(error)
-        ref = source_ref(path) if path else None
-        return Receipt(
-            entry.place, entry.noun, outcome, title, ref, self.store.absolute(path) if path else None, detail
-        )
+        ref, full = (source_ref(path), self.store.absolute(path)) if path else (None, None)
+        count = len(masked) if outcome in ("created", "updated") else 0
+        place, title = self._shown(entry)
+        return Receipt(place, entry.noun, outcome, title, ref, full, detail, count)
+
+    def _clear(self, entry: Text | Copy | Own) -> Text | Copy | Own:
+        """As it will stand here: masked first, so that what is compared later is what was written."""
+        if self.store.secrets != "redact":
+            return entry
+        if isinstance(entry, Text):
+            title = "" if gives_away(entry.title, entry.text) else without_secrets(entry.title, "redact")
+            return entry._replace(text=without_secrets(entry.text, "redact"), title=title)
+        return entry._replace(data=self.store.safe(entry.data))
+
+    def _shown(self, entry: Text | Copy | Own) -> tuple[str, str]:
+        """Where it stands and what a person knows it by, without the key that may be in it."""
+        title = entry.title if isinstance(entry, Text) else entry.path.rsplit("/", 1)[-1]
+        if self.store.secrets == "allow":
+            return entry.place, title
+        text = entry.text if isinstance(entry, Text) else ""
+        return redact_line(entry.place, text), redact_line(title, text)
 
     def _put(self, entry: Text | Copy | Own) -> tuple[ImportOutcome, str | None, str]:
         identity = entry.path if isinstance(entry, Own) else entry.id
@@ -115,7 +135,7 @@ class Writer:
         draft = Draft(entry.text, entry.source, entry.title, entry.tags, entry.category, "import", fields)
         if entry.source == "memory":
             self._refuse_twins(entry)
-        draft.redact(self.store.secrets)
+        draft.clear(self.store.secrets)
         data = self.store.safe(draft.render(time.time()))
         self._refuse_large(data)
         if not self.write:

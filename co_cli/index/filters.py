@@ -35,6 +35,7 @@ SCALAR = """
 case {of}.type when 'true' then 'true' when 'false' then 'false' when 'array' then null when 'object' then null
     else fold(cast({of}.value as text)) end
 """
+SPEAKER = "coalesce(nullif(lower(trim(docs.frontmatter ->> '$.provenance')), ''), 'user')"
 FIELD, ITEM = SCALAR.format(of="field"), SCALAR.format(of="item")
 
 
@@ -119,6 +120,10 @@ def conditions(filters: Filters, reach: Reach) -> tuple[str, dict[str, apsw.SQLi
     if filters.as_of is not None:
         wanted.append("docs.created <= :as_of")
         values["as_of"] = filters.as_of
+    if filters.speakers:
+        names = {f"speaker_{number}": speaker for number, speaker in enumerate(filters.speakers)}
+        wanted.append(f"{SPEAKER} in ({', '.join(':' + name for name in names)})")
+        values.update(names)
     for number, (key, value) in enumerate(filters.fields):
         name = f"field_{number}"
         wanted.append(HAS_FIELD.format(name=name, field=FIELD, item=ITEM))

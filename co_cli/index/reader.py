@@ -408,6 +408,8 @@ class IndexReader:
     ) -> Reach:
         """What these filters reach; with a space, only of those whose vectors are in it."""
         origins = self._origins(connection, vault)
+        if filters and filters.roots:
+            origins = [one for one in origins if one[1].root in filters.roots]
         if space is not None and len(origins) > 1:
             origins = [one for one in origins if connection.execute(SPACE_OF, {"vault": one[0]}).get == space.id]
         return reach_of(origins, filters.sources if filters else ())

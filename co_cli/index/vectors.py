@@ -263,7 +263,7 @@ def nearest(
     """
     limit = min(limit, MOST_NEAREST)
     where, values = conditions(filters, reach)
-    narrowed = filters._replace(sources=()) != Filters()
+    narrowed = filters._replace(sources=(), roots=()) != Filters()  # those are in the reach already
     with_vec0 = is_vec0(connection, space.table)
     if with_vec0 is None:
         return []

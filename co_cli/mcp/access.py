@@ -26,6 +26,8 @@ LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 
 MOST_BYTES = 4_000_000
 """Of one request: a note is half as large at most."""
+MOST_UNREAD = 4 * MOST_BYTES
+"""Of one that is too large: so much is taken in and thrown away, so that its sender comes to read why."""
 BODY_SECONDS = 30.0
 RATE, BURST = 100.0, 400.0
 """Requests a second that are answered in the long run, and at once after a rest."""
@@ -119,12 +121,20 @@ class Allowance:
 class Guard:
     """Lets a request through if it names a host that is ours, comes from no foreign page, and knows the token."""
 
-    def __init__(self, app: App, token: str, host: str, port: int, names: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        app: App,
+        token: str,
+        host: str,
+        port: int,
+        names: Iterable[str] = (),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._app, self._token, self._port = app, token.encode(), port
         self._own = {*LOOPBACK_NAMES, host.lower()}
         self._allowed = {name.lower() for name in names}
         self._any_address = not is_loopback(host)
-        self._requests, self._wrong = Allowance(RATE, BURST), Allowance(WRONG_RATE, WRONG_BURST)
+        self._requests, self._wrong = Allowance(RATE, BURST, clock), Allowance(WRONG_RATE, WRONG_BURST, clock)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -138,11 +148,11 @@ class Guard:
         ):
             refusal = TOO_OFTEN
         if refusal:
-            await _answer(send, refusal)
+            await _answer(send, refusal, receive)
             return
         body = await _body(receive)
         if isinstance(body, Refusal):
-            await _answer(send, body)
+            await _answer(send, body, receive)
         elif body is not None:
             await self._app(scope, _again(body, receive), send)
 
@@ -237,9 +247,26 @@ def _headers(scope: Message) -> dict[str, list[str]]:
     return found
 
 
-async def _answer(send: Send, refusal: Refusal) -> None:
+async def _answer(send: Send, refusal: Refusal, receive: Receive) -> None:
     body = json.dumps({"error": refusal.reason}).encode()
     head = {"content-type": "application/json", "content-length": str(len(body)), **refusal.headers}
     pairs = [(name.encode(), value.encode()) for name, value in head.items()]
     await send({"type": "http.response.start", "status": refusal.status, "headers": pairs})
+    if refusal is TOO_LARGE:  # who hangs up on one that still sends takes the answer back
+        await send({"type": "http.response.body", "body": body, "more_body": True})
+        await _thrown_away(receive)
+        body = b""
     await send({"type": "http.response.body", "body": body})
+
+
+async def _thrown_away(receive: Receive) -> None:
+    """The rest of a request, up to a bound."""
+    import anyio
+
+    size = 0
+    with anyio.move_on_after(BODY_SECONDS):
+        while size < MOST_UNREAD:
+            message = await receive()
+            size += len(message.get("body", b""))
+            if message["type"] == "http.disconnect" or not message.get("more_body"):
+                return

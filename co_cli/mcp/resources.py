@@ -19,6 +19,7 @@ from co_cli.notes.moments import read_moment
 from co_cli.notes.note import Note, decode
 from co_cli.notes.refs import lines_of
 from co_cli.service.freshness import Freshener
+from co_cli.tools.fencing import one_line
 from co_cli.values import OWN_SOURCES, NoteSummary
 
 SCHEME = "co://"
@@ -61,7 +62,7 @@ def ref_of(uri: str) -> str | None:
 
 
 def open_resource(kb: KnowledgeBase, freshener: Freshener, uri: str) -> Opened:
-    """The file behind an address, byte for byte as text; only its lines if the address ends in `#L10-24`."""
+    """The file behind an address as text; only its lines if the address ends in `#L10-24`."""
     ref = ref_of(uri)
     if ref is None:
         raise UnknownRefError(uri, [])
@@ -134,16 +135,16 @@ def describe(note: NoteSummary) -> str:
 
 
 def complete_name(kb: KnowledgeBase, source: str, typed: str) -> list[str]:
-    """Names of notes for the last part of an address."""
+    """Names of notes for the last part of an address; not those that hide something, or pose as something else."""
     names = [ref.partition(":")[2] for ref in kb.index.titles() if ref.startswith(f"{source}:")]
-    return _matching(sorted(names), typed)
+    return _matching(sorted(name for name in names if one_line(name) == name), typed)
 
 
 def complete_topic(kb: KnowledgeBase, typed: str) -> list[str]:
     """Tags and titles of the newest notes."""
     notes = kb.notes(limit=RECENT)
-    tags = sorted({tag for note in notes for tag in note.tags})
-    return _matching([*tags, *(note.title for note in notes)], typed)
+    tags = sorted({one_line(tag) for note in notes for tag in note.tags})
+    return _matching([*tags, *(one_line(note.title) for note in notes)], typed)
 
 
 def _matching(values: list[str], typed: str) -> list[str]:
@@ -151,4 +152,4 @@ def _matching(values: list[str], typed: str) -> list[str]:
     wanted = typed.strip().casefold()
     begins = [value for value in values if value.casefold().startswith(wanted)]
     contains = [value for value in values if wanted in value.casefold()]
-    return list(dict.fromkeys((*begins, *contains)))
+    return [value for value in dict.fromkeys((*begins, *contains)) if value]

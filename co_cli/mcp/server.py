@@ -110,9 +110,9 @@ class McpDoor:
         resources = [
             types.Resource(
                 uri=uri_of(note.ref),
-                name=note.ref,
-                title=clean(note.title),
-                description=clean(describe(note)),
+                name=one_line(note.ref),
+                title=one_line(note.title),
+                description=one_line(describe(note)),
                 mime_type=MARKDOWN,
             )
             for note in page.notes
@@ -144,10 +144,10 @@ class McpDoor:
         except UnknownRefError as error:
             closest = [uri_of(ref) for ref in error.closest]
             hint = f"did you mean {', '.join(closest)}?" if closest else "resources/list shows what there is"
-            data = {"uri": uri, "closest": closest}
-            raise MCPError(types.INVALID_PARAMS, f"there is no note {uri}: {hint}", data) from None
-        meta = {"co-cli/ref": opened.note.ref, "co-cli/provenance": opened.note.provenance}
-        contents = types.TextResourceContents(uri=uri, mime_type=MARKDOWN, text=opened.text, _meta=meta)
+            data = {"uri": one_line(uri), "closest": closest}
+            raise MCPError(types.INVALID_PARAMS, f"there is no note {one_line(uri)}: {hint}", data) from None
+        meta = {"co-cli/ref": opened.note.ref, "co-cli/provenance": one_line(opened.note.provenance)}
+        contents = types.TextResourceContents(uri=uri, mime_type=MARKDOWN, text=clean(opened.text), _meta=meta)
         return types.ReadResourceResult(contents=[contents])
 
     # -- prompts ----------------------------------------------------------------------------------------------------
@@ -195,7 +195,7 @@ class McpDoor:
             raise
         except KnowledgeError as error:
             code = types.INVALID_PARAMS if error.exit_code == 2 else types.INTERNAL_ERROR
-            raise MCPError(code, clean(str(error))) from None
+            raise MCPError(code, one_line(str(error))) from None
         except Exception as error:
             log.exception("%s failed", function.__name__)
             raise MCPError(types.INTERNAL_ERROR, f"failed unexpectedly ({_line(error)}){in_log()}") from None
@@ -268,8 +268,8 @@ def harmless(value: Any, key: str = "") -> Any:
 def _unknown(what: str, name: str, known: list[str]) -> str:
     close = get_close_matches(name, known, n=1)
     hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
-    return f"there is no {what} {name!r} here: {hint}"
+    return f"there is no {what} {one_line(name)!r} here: {hint}"
 
 
 def _line(error: Exception) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    return one_line(f"{type(error).__name__}: {error}")[:300]

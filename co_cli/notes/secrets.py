@@ -14,7 +14,9 @@ import os
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import NamedTuple
 
 from co_cli.errors import SecretError
@@ -41,6 +43,9 @@ MIXED = re.compile(r"\d|[a-z][A-Z]").search
 """Every key of the rule set has one such stretch, with a digit or a capital letter in it; most notes have none."""
 SWITCH = re.compile(r"[a-z][A-Z]")
 ESCAPE = re.compile(r"\\(?=[_.~=+*#-])")
+MARKUP = re.compile(r"[*_`\\]")
+TELLING = 16
+"""Letters of a longer secret that mean it, also where the rest is cut off."""
 FEW = 100
 """Secrets of one text that are looked for once more without the words that gave them away."""
 CARD = re.compile(
@@ -60,6 +65,16 @@ STANDS_FOR_ONE = re.compile(
     r"(?i)x{4,}|\*{3,}|\.{3,}|…|<|\$\{|^\$[A-Za-z_]\w*|"
     r"\{\{|example|your[-_ ]|change-?me|placeholder|redacted|dummy|0123456|abcdefgh"
 )
+ELSEWHERE = re.compile(
+    r"^(?:arn|ssm|vault):|^projects/|"
+    r"^(?i:see|ask|look|check|kept|stored|in|from)[-_:/](?:[A-Za-z]+[-_:/])*"
+    r"(?:(?i:ticket|issue|vault|wiki|page|docs?|runbook|safe|keychain|keepass|bitwarden|1password|lastpass)"
+    r"(?:[-_:/#](?:[A-Z]{2,10}-)?\d{1,6})?|[A-Z]{2,10}-\d{1,6})$"
+)
+"""Says where the secret is kept: `arn:aws:secretsmanager:…`, `see-ticket-OPS-4412`."""
+COMMIT = re.compile(r"[0-9a-f]{40}")
+OF_GIT = re.compile(r"(?i)\b(?:git|commits?|committed|sha-?1?|revision|checkout|branch|merged?|cache|etag|digest)\b")
+"""Words that stand on the line of a commit's name, which may be called a token, too."""
 BEFORE, AFTER = 100, 1_500
 """Characters around a keyword in which a rule looks: what a text costs does not grow with the number of rules."""
 
@@ -101,8 +116,27 @@ def find_secrets(text: str) -> list[Secret]:
     return list(found.values())
 
 
+_masked: ContextVar[set[str] | None] = ContextVar("masked", default=None)
+
+
+@contextmanager
+def counting() -> Generator[set[str]]:
+    """The secrets that are masked in here before something is written, each once, however often it is gone over."""
+    found = set[str]()
+    before = _masked.set(found)
+    try:
+        yield found
+    finally:
+        _masked.reset(before)
+
+
 def redact(text: str, known: Collection[str] = ()) -> str:
     """The text with its secrets masked wherever they stand, but for those that are known."""
+    return _redacted(text, known)[0]
+
+
+def _redacted(text: str, known: Collection[str]) -> tuple[str, set[str]]:
+    """The same, and what was masked."""
     parts: list[str] = []
     place = 0
     masked: set[str] = set()
@@ -114,14 +148,25 @@ def redact(text: str, known: Collection[str] = ()) -> str:
             masked.add(secret)
     shown = "".join([*parts, text[place:]])
     for secret in sorted(masked, key=len, reverse=True)[:FEW] if shown != text else ():
-        shown = shown.replace(secret, mask(secret))  # once more without the words that gave it away
-    return shown
+        shown = _without_forms_of(secret, shown)  # once more without the words that gave it away
+    return shown, masked
 
 
-def without_secrets(text: str, policy: str, before: str = "") -> str:
+def _without_forms_of(secret: str, text: str) -> str:
+    """The secret masked also where it was made part of a heading: its `_` taken for Markdown, its end cut off."""
+    bare = MARKUP.sub("", secret)
+    for form in {secret, bare} if len(bare) >= 2 * SHOWN else (secret,):
+        text = text.replace(form, mask(secret))
+        if len(form) > TELLING and not form.startswith("-----"):
+            text = re.sub(re.escape(form[:TELLING]) + r"[\w-]*", lambda _: mask(secret), text)
+    return text
+
+
+def without_secrets(text: str, policy: str, before: str = "", place: str = "") -> str:
     """A text that is to be written, as `policy` wants it: refused (SecretError), redacted, or as it is.
 
     What stood in the text `before` is not looked at again: one may mend a title beside a key that was there already.
+    `place` is what a person calls it, such as `the title`; else a line is named.
     """
     if policy == "allow":
         return text
@@ -131,15 +176,26 @@ def without_secrets(text: str, policy: str, before: str = "") -> str:
     if not new:
         return text
     if policy == "redact":
-        return redact(text, known)
+        shown, masked = _redacted(text, known)
+        counted = _masked.get()
+        if counted is not None:
+            counted |= masked
+        return shown
     start, end, what = new[0]
     more = len({text[span.start : span.end] for span in new}) - 1
     others = f" and {more} more" if more else ""
-    line = text.count("\n", 0, start) + 1
+    place = place or f"line {text.count(chr(10), 0, start) + 1}"
     raise SecretError(
-        f"this holds {what} (line {line}: {mask(text[start:end])}){others}, and nothing was saved: take it out, or set "
+        f"this holds {what} ({place}: {mask(text[start:end])}){others}, and nothing was saved: take it out, or set "
         "CO_SECRETS to redact or allow"
     )
+
+
+def redact_line(line: str, text: str) -> str:
+    """A title or another line that was made from this text, with the text's secrets masked, in whatever form."""
+    if not any(map(MIXED, re.findall(r"[\w-]{8,}", line))):
+        return line
+    return redact(f"{text}\n{line}").rpartition("\n")[2]
 
 
 def gives_away(title: str, text: str) -> bool:
@@ -208,13 +264,23 @@ def _found(text: str) -> Iterator[Span]:
         for match in NAMED.finditer(text):
             secret = match["secret"].rstrip(".!?)]")
             spoken = not match["name"].lower().startswith("p") and _spoken(secret)
-            if not spoken and _irregular(secret) and not STANDS_FOR_ONE.search(secret):
+            none = spoken or STANDS_FOR_ONE.search(secret) or ELSEWHERE.search(secret) or _is_commit(match, secret)
+            if not none and _irregular(secret):
                 start = match.start("secret")
                 yield Span(start, start + len(secret), _a(match["name"].lower()))
     for match in CARD.finditer(text):
         digits = [int(digit) for digit in match[0] if digit.isdigit()]
         if 13 <= len(digits) <= 19 and len(set(digits)) > 3 and _adds_up(digits):
             yield Span(*match.span(), "a card number")
+
+
+def _is_commit(named: re.Match[str], secret: str) -> bool:
+    """`the token of the cache is <40 digits>, the commit that was built`: only beside a word that says so."""
+    if named["name"].lower() != "token" or not COMMIT.fullmatch(secret):
+        return False
+    text = named.string
+    start, end = text.rfind("\n", 0, named.start()) + 1, text.find("\n", named.end())
+    return bool(OF_GIT.search(text, start, len(text) if end < 0 else end))
 
 
 def _spoken(text: str) -> bool:

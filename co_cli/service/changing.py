@@ -10,6 +10,7 @@ import contextlib
 
 from co_cli.errors import KnowledgeError, NoteConflictError, SecretError
 from co_cli.notes.note import NotTextError, read_note, version_of
+from co_cli.notes.secrets import counting, find_secrets
 from co_cli.notes.store import NoteStore
 from co_cli.notes.twins import keeps_all_of
 from co_cli.service.saving import change
@@ -21,11 +22,15 @@ class TextKeptError(NoteConflictError):
 
 def change_note(
     store: NoteStore, path: str, content: str | None, fields: dict[str, object], version: str | None
-) -> tuple[bool, str]:
-    """Give a note another text or other fields. Whether that changed it, and where an old text is kept."""
-    with store.lock():
+) -> tuple[bool, str, int]:
+    """Give a note another text or other fields. Whether that changed it, where an old text is kept, and how many
+    secrets were masked.
+    """
+    with counting() as masked, store.lock():
         data = store.read(path)
         require_version(path, data, version)
+        if content is not None:
+            store.safe(content.encode("utf-8", "surrogateescape"), data)  # refused by a line of what was given
         kept = ""
         if content is not None and version is None and _loses_words(path, data, content):
             kept = store.keep(path, data)
@@ -36,7 +41,7 @@ def change_note(
                 if kept and store.read(path) == data:  # it has it still; Ctrl-C may come after it was replaced
                     store.drop_kept(kept)
             raise
-        return changed, kept and f"the text that it had is in {kept}"
+        return changed, kept and f"the text that it had is in {kept}{_still_there(data, content)}", len(masked)
 
 
 def write_over(store: NoteStore, path: str, data: bytes, based_on: bytes, keep: bool) -> None:
@@ -61,6 +66,13 @@ def require_version(name: str, data: bytes, version: str | None) -> None:
             f"{name} was changed meanwhile: it is version {now} now, not {version}. Nothing was written; read it "
             "again, then repeat the change"
         )
+
+
+def _still_there(data: bytes, content: str | None) -> str:
+    """That a key which was taken out of a note is not gone from the disk."""
+    left = {secret.shown for secret in find_secrets(content or "")}
+    gone = [one for one in find_secrets(data.decode("utf-8", "replace")) if one.shown not in left]
+    return f", which holds {gone[0].what}: delete it there, too" if gone else ""
 
 
 def _loses_words(path: str, data: bytes, content: str) -> bool:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+import shlex
+from collections.abc import Callable, Iterable, Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -261,16 +262,26 @@ def _secrets(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
     """Keys and passwords that came into the vault by an editor or before there was a check. Never shown whole."""
     from co_cli.notes.secrets import find_secrets
 
-    found: list[str] = []
-    for row in kb.index.docs(Filters(OWN_SOURCES), -1):
-        with contextlib.suppress(KnowledgeError):  # it went, or cannot be read: another check says so
-            text = kb.store.read(row.path).decode("utf-8", "replace") if row.root == kb.root else ""
-            found += [f"{row.path}:{secret.line} holds {secret.what}" for secret in find_secrets(text)[:1]]
-    if found:
-        more = f", and {len(found) - 1:,} more notes hold one" if len(found) > 1 else ""
+    def holding(paths: Iterable[str]) -> list[tuple[str, str]]:
+        """Those that hold one, each with where it stands and what it is."""
+        found: list[tuple[str, str]] = []
+        for path in paths:
+            with contextlib.suppress(KnowledgeError):  # it went, or cannot be read: another check says so
+                first = find_secrets(kb.store.read(path).decode("utf-8", "replace"))[:1]
+                found += [(path, f"{path}:{secret.line} holds {secret.what}") for secret in first]
+        return found
+
+    notes = holding(row.path for row in kb.index.docs(Filters(OWN_SOURCES), -1) if row.root == kb.root)
+    if notes:
+        more = f", and {len(notes) - 1:,} more notes hold one" if len(notes) > 1 else ""
         cure = "take it out and change it where it is used; `co review --only secret` shows each"
-        yield Finding("secrets", "warning", f"{found[0]}{more}", cure)
-    else:
+        yield Finding("secrets", "warning", f"{notes[0][1]}{more}", cure)
+    trashed = holding(kept for kept, _ in kb.store.trashed())
+    if trashed:
+        more = f", and {len(trashed) - 1:,} more files of the trash hold one" if len(trashed) > 1 else ""
+        cure = f"delete {'each such file' if more else 'that file'}: rm {shlex.quote(kb.store.absolute(trashed[0][0]))}"
+        yield Finding("secrets", "warning", f"{trashed[0][1]}{more}", cure)
+    if not notes and not trashed:
         yield Finding("secrets", "ok", "no note holds a key, token or password that is known by its form")
 
 

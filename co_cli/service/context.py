@@ -124,12 +124,17 @@ def _matched(kb: KnowledgeBase, comparing: Comparing, seen: Collection[str], now
     if comparing.active is not None and kb.index.spaces().active != comparing.active:
         comparing = comparing._replace(active=None)  # another space took over meanwhile: words must do
     found: list[ContextNote] = []
-    contextual = Filters(OWN_SOURCES, fields=(("loading", "contextual"),))
+    # what may not come is left out before the best are looked for: it must not take the place of what may
+    allowed, _ = unasked_from(kb.settings, kb.root, kb.index.beside)
+    if not allowed:
+        return []
+    may = Filters(OWN_SOURCES, roots=tuple(sorted(allowed)))
+    contextual = may._replace(fields=(("loading", "contextual"),))
     if kb.index.docs(contextual, 1):
         evidence = _evidence(kb, comparing, contextual)
         found += _chosen(kb, evidence, RELATED, MOST_CONTEXTUAL, "contextual", seen, now)
     seen = {*seen, *(without_lines(note.ref) for note in found)}
-    evidence = _evidence(kb, comparing, Filters(sources=("memory",)))
+    evidence = _evidence(kb, comparing, may._replace(sources=("memory",), speakers=OWN_WORDS))
     return [*found, *_chosen(kb, evidence, STRONG, MOST_RECALLED, "recalled", seen, now)]
 
 
@@ -146,13 +151,12 @@ def _chosen(
     enough = [passage for passage, strength in evidence.items() if strength >= least]
     enough.sort(key=lambda passage: -evidence[passage])
     chosen: dict[str, ContextNote] = {}
-    allowed, _ = unasked_from(kb.settings, kb.root, kb.index.beside) if enough else (set[str](), [])
     for passage in kb.index.passages(enough):
         if len(chosen) == most:
             break
         if passage.ref in seen or passage.ref in chosen:
             continue
-        note = _open(kb, passage.ref, now) if _root_of(kb, passage.ref) in allowed else None
+        note = _open(kb, passage.ref, now)
         if note is None or (why == "recalled" and not _may_come_unasked(note)):
             continue
         article = passage.source != "memory"
@@ -239,12 +243,6 @@ def _open(kb: KnowledgeBase, ref: str, now: float) -> Note | None:
     except KnowledgeError:
         return None  # forgotten, or unreadable, since it was indexed: there is nothing to add
     return None if outdated(note, kb.index, now) else note
-
-
-def _root_of(kb: KnowledgeBase, ref: str) -> str:
-    """The vault that a note is of."""
-    tier = ref.partition(":")[0]
-    return next((origin.root for origin in kb.index.beside if origin.tier == tier), kb.root)
 
 
 def _may_come_unasked(note: Note) -> bool:

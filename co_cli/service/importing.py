@@ -15,6 +15,7 @@ from co_cli.index.knowledge_index import KnowledgeIndex
 from co_cli.notes.editing import set_fields
 from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.notes.refs import ref_of
+from co_cli.notes.secrets import counting
 from co_cli.notes.slug import slugify
 from co_cli.notes.store import NoteStore
 from co_cli.notes.twins import fingerprint
@@ -90,12 +91,13 @@ def _import_one(
                 ref = ref_of(path, "article")
                 return Imported(origin, Saved(ref, store.absolute(path), "duplicate", f"{ref} says this already"))
         try:
-            path = store.create(folder, stem, data, index.taken)
+            with counting() as masked:
+                path = store.create(folder, stem, data, index.taken)
         except SecretError as error:
             return Imported(origin, None, str(error))
         index.index_file(path)
     ref = index.ref_of(path) or ref_of(path, "article")
-    return Imported(origin, Saved(ref, store.absolute(path), "created"))
+    return Imported(origin, Saved(ref, store.absolute(path), "created", masked=len(masked)))
 
 
 def _without_claims(note: Note, data: bytes) -> bytes:

@@ -16,8 +16,10 @@ from urllib.parse import unquote
 
 from co_cli.errors import KnowledgeError, NoteFileError, VaultError
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.notes.secrets import counting
 from co_cli.service.memory_files import ROOT, Listed, MemoryFile, MemoryFiles, Place, shown
 from co_cli.typed import whole
+from co_cli.values import masked_text
 
 DESCRIPTION = (
     "Your memory: text files under /memories that stay between conversations. View /memories before you start, and "
@@ -98,7 +100,9 @@ class MemoryToolProtocol:
         try:
             if carry_out is None:
                 raise Refusal(f"Error: Unknown command: {name}. The commands are {', '.join(self._commands)}.")
-            return Answer(whole(carry_out(command)))
+            with counting() as masked:
+                text = whole(carry_out(command))
+            return Answer(f"{text} ({masked_text(len(masked))} before it was written.)" if masked else text)
         except Refusal as refusal:
             return Answer(whole(str(refusal)), refused=True)
         except (NoteFileError, VaultError) as error:  # their messages name folders of this machine
@@ -165,6 +169,7 @@ class MemoryToolProtocol:
             text = file.text[: places[0]] + new + file.text[places[0] + len(old) :]
             _require_lines(path, text)
             self.files.change(file, text)
+            text = self.files.read(file.path).text  # as it was written, without what was masked
         first = text.count("\n", 0, places[0]) + 1 - AROUND
         last = min(first + AROUND + new.count("\n") + AROUND, first + LONGEST_SNIPPET)
         snippet = _numbered(_lines(text), max(1, first), last)

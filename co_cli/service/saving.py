@@ -68,13 +68,24 @@ class Draft:
         if created is not None and read_moment(created) is None:
             raise InvalidInputError(f"created is a date such as 2026-03-01, not {created!r}")
 
-    def redact(self, policy: str) -> None:
-        """Mask secrets before anything is made of the text: a title that is cut, a comparison with other notes."""
-        if policy == "redact":
-            from co_cli.notes.secrets import gives_away, redact
+    def clear(self, policy: str) -> None:
+        """Refuse or mask secrets before anything is made of the text: a title that is cut, a comparison with notes.
 
-            content, self.content = self.content, redact(self.content)
-            self.title = title_from(self.content) if gives_away(self.title, content) else redact(self.title)
+        What is refused is named as the person gave it: a line of their text, not one of the file that it would be.
+        """
+        if policy == "allow":
+            return
+        from co_cli.notes.secrets import gives_away, without_secrets
+
+        content, self.content = self.content, without_secrets(self.content, policy)
+        cut = gives_away(self.title, content)
+        self.title = title_from(self.content) if cut else without_secrets(self.title, policy, place="the title")
+        self.tags = [without_secrets(tag, policy, place="a tag") for tag in self.tags]
+        if self.category:
+            self.category = without_secrets(self.category, policy, place="the category")
+        for key, value in self.fields.items():
+            if isinstance(value, str):
+                self.fields[key] = without_secrets(value, policy, place=f"the field {key}")
 
     def render(self, now: float) -> bytes:
         metadata: dict[str, object] = {
@@ -103,11 +114,15 @@ def save(
     this one takes the place of, which it never joins. Vectors are made after the lock is free: others must not wait
     for a slow embedder.
     """
-    draft.redact(store.secrets)
-    if superseded:
-        draft.fields["supersedes"] = _refs([note.ref for note in superseded])
-    apart = {note.path for note in superseded}
-    saved = _tried(lambda: _save_locked(store, index, draft, threshold, on_related, apart), store)
+    from co_cli.notes.secrets import counting
+
+    with counting() as masked:
+        draft.clear(store.secrets)
+        if superseded:
+            draft.fields["supersedes"] = _refs([note.ref for note in superseded])
+        apart = {note.path for note in superseded}
+        saved = _tried(lambda: _save_locked(store, index, draft, threshold, on_related, apart), store)
+    saved = saved._replace(masked=len(masked)) if masked else saved
     if index and saved.outcome != "duplicate":
         with contextlib.suppress(IndexUnavailableError):
             index.embed_saved()

@@ -15,15 +15,16 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from co_cli.errors import IndexUnavailableError, InvalidInputError, VaultError
+from co_cli.index.damage import damage_behind
 from co_cli.index.grep import read_origin
 from co_cli.index.knowledge_index import KnowledgeIndex
 from co_cli.notes.note import Note, NotTextError
 from co_cli.notes.store import NoteStore
 from co_cli.retrieval.profiles import profile_named
 from co_cli.service.asking import Asked
-from co_cli.service.mending import mend
+from co_cli.service.finding import find
 from co_cli.service.origins import SourceState
-from co_cli.service.searching import Finding, answer, search_files, search_index
+from co_cli.service.searching import answer
 from co_cli.sources.origin import Origin, kind_of
 from co_cli.sources.registry import origins_beside
 from co_cli.sources.skill import HEAVY, SKILL_FILE, folder_name
@@ -129,11 +130,17 @@ class Skills:
 
     def all(self) -> list[Skill]:
         """Every skill by precedence and name, also those that are not offered."""
+        return self._all()[0]
+
+    def _all(self) -> tuple[list[Skill], IndexUnavailableError | None]:
+        """The same, and why the index does not know all of them."""
         found: list[Skill] = []
+        unsynced: IndexUnavailableError | None = None
         files: set[str] = set()
         first: dict[str, Skill] = {}
         for folder in self.places().folders:
-            seen = self._seen(folder)
+            seen, problem = self._seen(folder)
+            unsynced = unsynced or problem
             inside_of = {one.inside.rpartition("/")[0] for one in seen}
             for one in sorted(seen, key=lambda one: one.inside):
                 skill = _skill(folder, one, first)
@@ -143,7 +150,7 @@ class Skills:
                 found.append(skill)
                 if skill.state in ("offered", "manual"):
                     first[skill.name] = skill
-        return found
+        return found, unsynced
 
     def states(self) -> list[SourceState]:
         """A row of `co sources` for each folder that holds any; one that was added has a row there already."""
@@ -185,7 +192,7 @@ class Skills:
     ) -> tuple[dict[str, Skill], SearchResult]:
         """Offered skills by their file, and what the search says."""
         started = time.perf_counter()
-        kb, skills = self._kb, self.all()
+        kb, (skills, unsynced) = self._kb, self._all()
         offered = {skill.file: skill for skill in skills if skill.state == "offered"}
         origins = list(dict.fromkeys(skill.origin for skill in skills))
         alone = all(source == "skill" for source in filters.sources)
@@ -194,22 +201,11 @@ class Skills:
         if not origins:
             return offered, SearchResult(query, "absent", [], backend, Searched(0, 0, None), [], 0.0)
         most = min(limit + len(skills) - len(offered), MOST_HITS)  # others of one name are found, too, and left out
-        exclude = () if alone else kb.settings.exclude
-        reason: IndexUnavailableError | None = None
-        finding: Finding | None = None
-        if backend != "grep":
-            index = self._index(origins[0], origins[1:])
-            embedders = kb.embedders if backend == "hybrid" else None
-            try:
-                way = (query, filters, most, weights, profile, reranker)
-                with index.snapshot():
-                    finding = search_index(index, embedders, *way)
-                if finding.drift and mend(kb, finding):
-                    with index.snapshot():
-                        finding = search_index(index, embedders, *way)
-            except IndexUnavailableError as error:
-                reason = error
-        finding = finding or search_files(origins, query, filters, most, exclude, kb.settings.max_note_bytes, reason)
+        index = self._index(origins[0], origins[1:])
+        asked = Asked(filters, most, backend, profile, weights)
+        # nobody synced one of the folders, or the vault: then the files know better
+        unsynced = unsynced or (None if alone else kb.unsynced)
+        finding = find(kb, index, query, asked, reranker, unsynced, () if alone else kb.settings.exclude)
         finding.hits = [hit for hit in finding.hits if hit.source != "skill" or hit.path in offered][:limit]
         if alone:
             finding.searched = finding.searched._replace(notes=len(offered), passages=len(offered))
@@ -249,17 +245,23 @@ class Skills:
 
     # -- the index --------------------------------------------------------------------------------------------------
 
-    def _seen(self, folder: SkillFolder) -> list[Seen]:
-        """What lies in a folder now: from the index, which a sync brings up to date, else from the files."""
+    def _seen(self, folder: SkillFolder) -> tuple[list[Seen], IndexUnavailableError | None]:
+        """What lies in a folder now: from the index, which a sync brings up to date, else from the files, and why."""
+        reason: IndexUnavailableError | None = None
         try:
-            return self._indexed(self._index(folder.origin))
-        except IndexUnavailableError:
-            return [
-                Seen(note.path, note.description, note.problem, note.metadata.get(MANUAL) is True)
-                for note, _ in read_origin(folder.origin, (), self._kb.settings.max_note_bytes)
-            ]
+            return self._indexed(self._index(folder.origin)), None
+        except IndexUnavailableError as error:
+            reason = error
         except VaultError as error:
-            return [Seen(SKILL_FILE, "", f"line 1: {error}", False)]
+            return [Seen(SKILL_FILE, "", f"line 1: {error}", False)], None
+        except Exception as error:
+            reason = damage_behind(self._kb.database, error)
+            if reason is None:
+                raise
+        read = read_origin(folder.origin, (), self._kb.settings.max_note_bytes)
+        return [
+            Seen(note.path, note.description, note.problem, note.metadata.get(MANUAL) is True) for note, _ in read
+        ], reason
 
     def _indexed(self, index: KnowledgeIndex) -> list[Seen]:
         report = index.sync(seconds=EMBEDDING)

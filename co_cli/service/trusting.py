@@ -8,23 +8,24 @@ say `co trust`. What you trust stands in the data folder, never in the project.
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable
 
 from co_cli.errors import InvalidInputError
 from co_cli.notes.files import locked, make_folders, replace
-from co_cli.places import user_settings_file
+from co_cli.notes.refs import FOLDERS
+from co_cli.places import project_vault, user_settings_file
 from co_cli.settings import Settings
 from co_cli.sources.origin import Origin
 
 FILE = "trusted"
-LARGEST = 1_000_000
 
 
 def trusted_vaults(data_dir: str) -> list[str]:
     """The folders that the person trusts, as real paths."""
     try:
         with open(os.path.join(data_dir, FILE), encoding="utf-8", errors="surrogateescape") as file:
-            return [line for line in file.read(LARGEST).split("\n") if os.path.isabs(line)]
+            return [line for line in file.read().split("\n") if os.path.isabs(line)]
     except OSError:
         return []
 
@@ -49,7 +50,7 @@ def unasked_from(settings: Settings, root: str, beside: Iterable[Origin]) -> tup
     """The vaults whose notes may come unasked, and those that wait for the person's word."""
     known = set(trusted_vaults(settings.data_dir))
     allowed, waiting = set[str](), list[str]()
-    if root in known or _named_by_the_person(settings):
+    if root in known or why_anyway(settings):
         allowed.add(root)
     else:
         waiting.append(root)
@@ -61,8 +62,40 @@ def unasked_from(settings: Settings, root: str, beside: Iterable[Origin]) -> tup
     return allowed, waiting
 
 
-def _named_by_the_person(settings: Settings) -> bool:
-    """By a flag, the environment, their own settings file, or because it is the one they have without saying."""
+def why_waiting(data_dir: str, root: str) -> str:
+    """Why nothing of a vault comes unasked, and what to do, on one line."""
+    gone = [vault for vault in trusted_vaults(data_dir) if not os.path.isdir(vault)]
+    moved = f" (you trust {gone[0]}, which is gone: was it moved here?)" if gone else ""
+    return (
+        f"nothing of {root} comes beside a prompt unasked, because you did not trust it{moved}: "
+        f"`co trust {shlex.quote(root)}` if its notes are yours"
+    )
+
+
+def why_anyway(settings: Settings) -> str:
+    """Why the vault needs nobody's word: how the person named it. Empty if it does need one."""
     origin = settings.origins["vault"]
+    if origin == "default":
+        return "it is your own vault"
     own = user_settings_file(os.environ)
-    return origin in ("default", "CO_VAULT", "--vault") or bool(own and origin.startswith(f"{own}:"))
+    named = origin in ("CO_VAULT", "--vault") or bool(own and origin.startswith(f"{own}:"))
+    return f"you name it yourself ({origin})" if named else ""
+
+
+def vault_at(folder: str, known: Iterable[str]) -> str:
+    """The vault that a person means by a folder: a project's own, or itself. Raises InvalidInputError if it is none.
+
+    `known` are those that are in use here, or that are trusted: they may look like any folder, and be gone by now.
+    """
+    places = [os.path.realpath(os.path.expanduser(place)) for place in (project_vault(folder), folder)]
+    for place in places:
+        if place in known or any(os.path.isdir(os.path.join(place, name)) for name in FOLDERS.values()):
+            return place
+    if os.path.isdir(places[0]):
+        return places[0]  # of a project in which nothing is written yet
+    if not os.path.isdir(places[1]):
+        raise InvalidInputError(f"there is no folder {folder}: name a vault, or a project that has one")
+    raise InvalidInputError(
+        f"{folder} is no vault (it has neither {' nor '.join(f'{name}/' for name in FOLDERS.values())}) and no project "
+        "(it has no .co-cli/knowledge/): name the folder that the notes are in"
+    )

@@ -29,9 +29,10 @@ from co_cli.notes.editing import render_note
 from co_cli.notes.moments import moment_text
 from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.notes.refs import ref_of
+from co_cli.notes.secrets import counting, gives_away, without_secrets
 from co_cli.notes.store import NoteStore
 from co_cli.service.loading import Loaded, Loader, LoadFailed, UseHttp
-from co_cli.service.saving import change, clean_tags
+from co_cli.service.saving import change, clean_tags, title_from
 from co_cli.settings import Settings
 from co_cli.sources.extraction import Page, read_page
 from co_cli.sources.fetching import Fetcher, Validators
@@ -56,6 +57,8 @@ class PageReceipt(NamedTuple):
     """Why it was skipped, is missing or failed; where an overwritten text is; why the loader could not help."""
     exit_code: int = 0
     """What the command line ends with for it: 0, or as the error says."""
+    masked: int = 0
+    """Secrets that were masked before it was written."""
 
 
 class _Arrived(NamedTuple):
@@ -92,6 +95,10 @@ class WebPages:
     def add(self, address: str, on_conflict: str = "skip", tags: Sequence[str] | None = None) -> PageReceipt:
         """Fetch a page and keep it. One that is here already is skipped, fetched again, or an error."""
         _require(on_conflict)
+        with counting() as masked:
+            return _with(self._add(address, on_conflict, tags), masked)
+
+    def _add(self, address: str, on_conflict: str, tags: Sequence[str] | None) -> PageReceipt:
         try:
             url = read_url(address)
         except PageRefusedError as error:
@@ -121,7 +128,8 @@ class WebPages:
         _require(on_conflict)
         receipts: list[PageReceipt] = []
         for path in paths:
-            receipts.append(self._refresh_path(path, on_conflict))
+            with counting() as masked:
+                receipts.append(_with(self._refresh_path(path, on_conflict), masked))
             if each:
                 each(receipts[-1])
             if progress:
@@ -219,7 +227,12 @@ class WebPages:
             raise PageRefusedError(
                 f"{url}: {size:,} bytes of text; the limit is {self.largest:,} (the setting max_note_bytes)"
             )
-        return page
+        if self.store.secrets != "redact":
+            return page
+        # masked first, so that what is compared later is what was written
+        cut = gives_away(page.title, page.text)
+        text = without_secrets(page.text, "redact")
+        return page._replace(text=text, title=title_from(text) if cut else without_secrets(page.title, "redact"))
 
     def _create(self, url: PageUrl, arrived: _Arrived, tags: Sequence[str] | None) -> str:
         page, now = arrived.page, moment_text(time.time())
@@ -320,6 +333,10 @@ def _same_page(value: str, url: PageUrl) -> bool:
         return read_url(value) == url
     except PageRefusedError:
         return False
+
+
+def _with(receipt: PageReceipt, masked: set[str]) -> PageReceipt:
+    return receipt._replace(masked=len(masked)) if masked and receipt.outcome in ("created", "updated") else receipt
 
 
 def _receipt_of(error: KnowledgeError, url: PageUrl) -> PageReceipt:

@@ -89,6 +89,7 @@ RECEIPT = answer(
         "items": answer(ref=_STRING, title=_STRING, why=_STRING),
         "description": "Memories that say something else about the same.",
     },
+    masked={"type": "integer", "description": "Secrets that were masked before it was written."},
     ignored=_STRINGS,
 )
 FORGOTTEN = answer(ref=_STRING, path=_STRING, trash=_STRING, ignored=_STRINGS)

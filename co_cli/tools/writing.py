@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from typing import Any
+from typing import Any, cast
 
 from co_cli.errors import FrontmatterError, IndexUnavailableError, InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
@@ -16,7 +16,7 @@ from co_cli.tools.fencing import one_line
 from co_cli.tools.opening import plain_ref
 from co_cli.tools.tool import Tool, ToolResult
 from co_cli.typed import whole
-from co_cli.values import ON_RELATED, OwnSource, Saved
+from co_cli.values import ON_RELATED, OwnSource, Saved, masked_text
 
 TELLING_WORDS = 6
 LONGEST_TITLE = 120
@@ -130,7 +130,7 @@ def _save(
         supersedes=[without_lines(plain_ref(ref)) for ref in values.get("supersedes", ())],
         on_related=values.get("on_related", "tell"),
     )
-    note = kb.note(saved.ref)
+    note, content = kb.note(saved.ref), _as_written(content, saved)
     joined = saved.outcome != "created"
     holds = says_all_of(note.body, whole(content)) if joined else _says(note, content)
     return receipt(kb, saved, note, holds)
@@ -156,7 +156,8 @@ def update_memory(kb: KnowledgeBase, values: dict[str, Any], provenance: str) ->
         # the text can be changed, if nothing else
         saved = kb.update(note.ref, content, **changes, fields=fields, version=version)
     note = kb.note(saved.ref)
-    return receipt(kb, saved, note, _has(note, {**changes, **fields}) and (content is None or _says(note, content)))
+    has = _has(note, {name: _as_written(value, saved) for name, value in {**changes, **fields}.items()})
+    return receipt(kb, saved, note, has and (content is None or _says(note, _as_written(content, saved))))
 
 
 def forget_memory(kb: KnowledgeBase, values: dict[str, Any], provenance: str) -> ToolResult:
@@ -170,6 +171,17 @@ def _speaker(note: Note, content: str | None, provenance: str) -> dict[str, obje
     """Whoever writes the whole text says it from now on; what came from elsewhere is never trusted more for that."""
     theirs = content is None or _says(note, content) or note.provenance.casefold() != "user"
     return {} if theirs or provenance == "user" else {"provenance": provenance}
+
+
+def _as_written(value: Any, saved: Saved) -> Any:
+    """What the file should hold of a text or a list of texts: where secrets were masked, that."""
+    if not saved.masked:
+        return value
+    from co_cli.notes.secrets import redact
+
+    if isinstance(value, list):
+        return [redact(whole(one)) for one in cast("list[str]", value)]
+    return redact(whole(value)) if isinstance(value, str) else value
 
 
 def _says(note: Note, content: str) -> bool:
@@ -202,6 +214,8 @@ def receipt(kb: KnowledgeBase, saved: Saved, note: Note, read_back: bool) -> Too
         else "not found by search yet: it has no words to find it by, or the "
         "index cannot be used (`co doctor` says which)",
     ]
+    if saved.masked:
+        proofs.insert(0, f"{masked_text(saved.masked)} before it was written")
     detail = f" {one_line(saved.detail)}." if saved.detail else ""
     detail += _offers(saved)
     data: dict[str, Any] = {
@@ -214,6 +228,7 @@ def receipt(kb: KnowledgeBase, saved: Saved, note: Note, read_back: bool) -> Too
         "read_back": read_back,
         "found_again": found_again,
         "related": [one._asdict() for one in saved.related],
+        "masked": saved.masked,
     }
     return ToolResult(f"{told}: {'; '.join(proofs)}; version {note.version}.{detail}", data)
 

@@ -79,14 +79,14 @@ def test_json_is_one_list_for_pages_and_files(co: Co, vault: Vault, server: WebS
 
     assert ran.code == 0
     file, page = ran.json
-    assert tuple(page.values()) == (url, "created", "article:oaks", str(vault.path("articles/oaks.md")), "Oaks", "")
+    assert tuple(page.values()) == (url, "created", "article:oaks", str(vault.path("articles/oaks.md")), "Oaks", "", 0)
     assert (file["origin"], file["outcome"], file["ref"], file["added"]) == (
         str(elms),
         "created",
         "folder:elms",
         ["elms.md"],
     )
-    assert list(file)[:6] == list(page) == ["origin", "outcome", "ref", "path", "title", "detail"]
+    assert list(file)[:6] == list(page)[:6] == ["origin", "outcome", "ref", "path", "title", "detail"]
     assert co("add", str(elms), "--json").json[0]["outcome"] == "skipped"
 
 

@@ -79,6 +79,7 @@ def test_remember_as_json_is_a_receipt(co: Co, vault: Vault) -> None:
         "outcome": "created",
         "detail": "",
         "related": [],
+        "masked": 0,
     }
     again = co("remember", "oaks live LONG!", "--json").json
     assert (again["ref"], again["outcome"]) == ("memory:oaks-live-long", "duplicate")

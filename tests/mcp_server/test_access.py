@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,23 @@ import anyio
 import pytest
 
 from co_cli.errors import InvalidInputError
-from co_cli.mcp.access import MOST_BYTES, Allowance, Guard, find_token, is_loopback
+from co_cli.mcp.access import (
+    BURST,
+    MOST_BYTES,
+    MOST_UNREAD,
+    RATE,
+    WRONG_BURST,
+    WRONG_RATE,
+    Allowance,
+    Guard,
+    find_token,
+    is_loopback,
+)
 
 TOKEN = "a-token-that-only-tests-know"
 BEARER = f"Bearer {TOKEN}"
+PATIENCE = 20.0
+"""Seconds after which a guard that waits for ever has failed."""
 
 
 async def nobody(*_: Any) -> None:
@@ -168,7 +182,8 @@ def served(messages: list[dict[str, Any]], headers: dict[str, str] | None = None
 
     async def receive() -> dict[str, Any]:
         if not messages:
-            await anyio.sleep_forever()
+            await anyio.sleep(PATIENCE)
+            raise AssertionError("nobody had enough of waiting")
         return messages.pop(0)
 
     async def send(message: Any) -> None:
@@ -190,9 +205,9 @@ def test_a_request_reaches_the_server_whole() -> None:
     assert served([part(b"one "), part(b"two", more=False)]) == (200, b"one two")
 
 
-def test_a_request_that_is_too_large_reaches_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert served([part(b" " * 1_000_000) for _ in range(9)]) == (413, b"")
-    assert served([], {"content-length": str(MOST_BYTES + 1)}) == (413, b"")
+def test_a_request_that_is_too_large_reaches_nobody() -> None:
+    assert served([part(b" " * 1_000_000) for _ in range(50)]) == (413, b"")
+    assert served([part(b"", more=False)], {"content-length": str(MOST_BYTES + 1)}) == (413, b"")
 
 
 def test_a_request_that_is_never_sent_to_its_end_reaches_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,25 +228,53 @@ def test_an_allowance_is_used_up_and_comes_back_with_time() -> None:
     assert [allowance.take() for _ in range(4)] == [True, True, True, False]
 
 
-def test_too_many_requests_are_refused_though_they_know_the_token() -> None:
-    statuses: list[int] = []
-
-    async def app(scope: Any, receive: Any, send: Any) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": []})
+def knocking(guard: Guard, authorization: str, times: int) -> Counter[int]:
+    """How often each status was the answer to so many requests."""
+    statuses: Counter[int] = Counter()
 
     async def receive() -> dict[str, Any]:
         return part(b"{}", more=False)
 
     async def send(message: Any) -> None:
-        if "status" in message:
-            statuses.append(message["status"])
+        statuses.update([message["status"]] if "status" in message else [])
 
     async def many() -> None:
-        pairs = [(b"host", b"127.0.0.1:8765"), (b"authorization", BEARER.encode())]
-        guard = Guard(app, TOKEN, "127.0.0.1", 8765)
-        for _ in range(2_000):
+        pairs = [(b"host", b"127.0.0.1:8765"), (b"authorization", authorization.encode())]
+        for _ in range(times):
             await guard({"type": "http", "method": "POST", "headers": pairs}, receive, send)
 
     anyio.run(many)
-    assert 400 <= statuses.count(200) < 1_900
-    assert set(statuses) == {200, 429}
+    return statuses
+
+
+async def welcoming(scope: Any, receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+
+
+def test_too_many_requests_are_refused_though_they_know_the_token() -> None:
+    now = [0.0]
+    guard = Guard(welcoming, TOKEN, "127.0.0.1", 8765, clock=lambda: now[0])
+
+    assert knocking(guard, BEARER, 1_000) == {200: BURST, 429: 1_000 - BURST}
+    now[0] = 2.0
+    assert knocking(guard, BEARER, 1_000) == {200: 2 * RATE, 429: 1_000 - 2 * RATE}
+
+
+def test_wrong_tokens_are_bounded_by_themselves_and_keep_nobody_out() -> None:
+    now = [0.0]
+    guard = Guard(welcoming, TOKEN, "127.0.0.1", 8765, clock=lambda: now[0])
+
+    assert knocking(guard, "Bearer guess", 1_000) == {401: WRONG_BURST, 429: 1_000 - WRONG_BURST}
+    now[0] = 3.0
+    assert knocking(guard, "", 1_000) == {401: 3 * WRONG_RATE, 429: 1_000 - 3 * WRONG_RATE}
+    assert knocking(guard, BEARER, int(BURST)) == {200: BURST}
+
+
+def test_who_sends_too_much_is_heard_out_to_a_bound_and_reads_why() -> None:
+    rest = [part(b" " * 1_000_000) for _ in range(8)] + [part(b"", more=False)]
+    assert served(rest) == (413, b"")
+    assert rest == []
+
+    endless = [part(b" " * 1_000_000) for _ in range(100)]
+    assert served(endless) == (413, b"")
+    assert len(endless) > 100 - (MOST_BYTES + MOST_UNREAD) // 1_000_000 - 3

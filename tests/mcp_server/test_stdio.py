@@ -38,7 +38,7 @@ def test_standard_output_carries_the_protocol_and_nothing_else_until_the_client_
     assert saved["structuredContent"]["outcome"] == "created"
     assert wrong["isError"]
     assert "Half an otter ? swims." in place.vault.read(halved["structuredContent"]["path"])
-    assert odd["text"] == place.vault.read("memories/odd.md")
+    assert odd["text"] == "Line one.\nLine two,   three.\n\n日本語 🦦"  # no sign in it ends a line of the protocol
     assert ended == (0, "", "")
 
 

@@ -82,6 +82,10 @@ KINDS: dict[str, str] = {
     "address": "postgres://shop:{A12}@db.local/shop",
     "card": "{card}",
     "passphrase": "passphrase: {a5}-{d3}-{A6}",
+    "a token in digits": "The deploy token is {h40}.",
+    "a token beside a word that is no commit's": "token: {h40} for the digestion of parcels",
+    "a password that begins like a place": "password: from-{a5}{d2}-{d4}",
+    "a passphrase that begins like a hint": "passphrase: see-saw-{a5}{d3}-{A6}",
 }
 LOOKALIKES: tuple[str, ...] = (
     "Token is ERC-20/BEP-20 compatible.",
@@ -157,6 +161,14 @@ LOOKALIKES: tuple[str, ...] = (
     "パスワードは金庫の中です。",
     "eyJ is how JSON begins in base64",
     "adobe photoshop 2026 = the new one",
+    "The cache's token: {h40} is the commit that was built.",
+    "token: {h40} (git sha of the last release)",
+    "secret: arn:aws:secretsmanager:eu-west-1:123456789012:secret:prod/db-AbC1{A3}",
+    "secret = projects/harbour-42/secrets/db-password/versions/7",
+    "password: see-ticket-OPS-4412",
+    "password: see-OPS-4412",
+    "passphrase: ask-bex-see-wiki-page-12",
+    "password: in-1password",
 )
 
 

@@ -12,8 +12,9 @@ from pydantic_ai import Agent, models
 from co_cli.agent import Knowledge
 from co_cli.errors import SettingsError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.context import MOST_ALWAYS, always_there
+from co_cli.service.context import CANDIDATES, MOST_ALWAYS, always_there
 from co_cli.settings import SETTINGS, Setting, load_settings
+from co_cli.settings_file import LARGEST
 from tests.agent.scripted import Script
 from tests.command import Co
 from tests.vault import Vault
@@ -85,6 +86,17 @@ def test_every_setting_is_harmless_or_refused_from_a_clone(clone: Path, setting:
 
         with pytest.raises(SettingsError, match="a project may"):
             load_settings()
+
+
+def test_a_settings_file_that_is_too_long_is_refused_and_not_cut(clone: Path) -> None:
+    file = clone / ".co-cli" / "settings.toml"
+    file.write_text('profile = "exact"\n' + "#" * (LARGEST - 18))
+    assert load_settings().profile == "exact"
+
+    file.write_text("#" * LARGEST + '\nprofile = "exact"\n')
+
+    with pytest.raises(SettingsError, match=r"settings\.toml: more than 1,000,000 bytes"):
+        load_settings()
 
 
 @pytest.mark.parametrize("name", [".co-cli/settings.toml", ".co-cli/knowledge/.coignore"])
@@ -219,3 +231,70 @@ def test_a_clone_s_many_notes_do_not_crowd_out_the_person_s_own(clone: Path, hom
         kb.sync()
 
         assert [note.ref for note in always_there(kb, (), time.time()).notes] == ["user:memory:english"]
+
+
+@pytest.mark.parametrize("loading", ["contextual", "sometimes"])
+def test_notes_that_may_not_come_take_no_place_of_one_that_may(clone: Path, home: Path, loading: str) -> None:
+    own = Vault(home / ".local" / "share" / "co-cli" / "knowledge")
+    own.write(
+        "memories/mine.md",
+        f"---\nloading: {loading}\nprovenance: User\n---\nThe canteen opens at noon. Ask Bex for a table.\n",
+    )
+    poison = POISON.replace("LOADING", loading).replace("The canteen opens", "At which hour does the canteen open")
+    for number in range(3 * CANDIDATES):
+        (clone / ".co-cli" / "knowledge" / "memories" / f"{number}.md").write_text(poison)
+        if loading == "sometimes":
+            own.write(f"memories/came-{number}.md", poison.replace("provenance: user", "provenance: Import"))
+
+    said = told("At which hour does the canteen open at noon?")
+
+    assert "Ask Bex for a table." in said
+    assert "Mallory" not in said
+
+
+def test_a_moved_project_says_why_nothing_of_it_comes(clone: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Co(clone)("trust")
+    trusted = clone / ".co-cli" / "knowledge"
+    assert Co(clone)("context", "canteen").err == ""  # there is no note yet
+    moved = clone.rename(home / "moved")
+    monkeypatch.chdir(moved)
+    vault = moved / ".co-cli" / "knowledge"
+    (vault / "memories" / "menu.md").write_text(POISON.replace("LOADING", "sometimes"))
+
+    ran = Co(moved)("context", "At which hour does the canteen open at noon?")
+
+    assert ran.err == (
+        f"co: nothing of {vault} comes beside a prompt unasked, because you did not trust it (you trust {trusted}, "
+        f"which is gone: was it moved here?): `co trust {vault}` if its notes are yours\n"
+    )
+    (home / ".local" / "share" / "co-cli" / "trusted").unlink()  # as when the data folder was lost
+    assert "you did not trust it: `co trust" in Co(moved)("context", "--json", "canteen").err
+    Co(moved)("trust", str(vault))
+    assert Co(moved)("context", "canteen").err == ""
+
+
+def test_only_a_vault_or_a_project_can_be_trusted(clone: Path, home: Path, tmp_path: Path) -> None:
+    (tmp_path / "just" / "notes").mkdir(parents=True)
+    (tmp_path / "just" / "todo.md").write_text("Milk.")
+    (tmp_path / "vault" / "articles").mkdir(parents=True)
+
+    ran = Co(home)("trust", str(tmp_path / "just"))
+
+    assert (ran.code, ran.out) == (2, "")
+    assert "is no vault (it has neither memories/ nor articles/) and no project" in ran.err
+    assert "there is no folder" in Co(home)("trust", str(tmp_path / "nowhere")).err
+    for folder, vault in ((clone, clone / ".co-cli" / "knowledge"), (tmp_path / "vault", tmp_path / "vault")):
+        assert Co(home)("trust", str(folder)).out == f"{vault} is trusted\n"
+        folder.rename(tmp_path / "gone")  # what is gone can still be taken out of the list
+        assert Co(home)("trust", str(folder), "--off").out == f"{vault} is no longer trusted\n"
+        (tmp_path / "gone").rename(folder)
+
+
+def test_a_vault_that_is_named_says_that_it_needs_no_trust(co: Co, vault: Vault) -> None:
+    assert co("trust").out == f"{vault.root} is trusted; it needed no word here: you name it yourself (CO_VAULT)\n"
+    for was in ("is no longer", "was not"):
+        told = (
+            f"{vault.root} {was} in your list, but its notes come unasked all the same: you name it yourself (CO_VAULT)"
+        )
+        assert co("trust", "--off").out == f"{told}\n"
+    assert co("trust", "--off", "--json").json == {"vault": str(vault.root), "trusted": True, "changed": False}

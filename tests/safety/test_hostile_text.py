@@ -3,26 +3,41 @@
 from __future__ import annotations
 
 import html
+import io
 import json
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from pathlib import Path
+from typing import Any
 
+import anyio
+import mcp_types as types
 import pytest
+from mcp import Client, MCPError
 from pydantic_ai import Agent, models
 
 from co_cli.agent import Knowledge
+from co_cli.chat.conversation import Conversation
+from co_cli.chat.session import Session
+from co_cli.chat.view import TerminalView
 from co_cli.cli.completion import SCRIPTS
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.mcp.server import McpDoor
+from co_cli.sources.origin import Origin
+from co_cli.sources.registry import Added, change_registry
+from co_cli.tools import Toolbox
 from tests.agent.scripted import Script
+from tests.chat_server import ChatServer, calls, text
 from tests.cli.screen import on_terminal
 from tests.command import Co, Ran
-from tests.safety.hostile import HOSTILE, OBEYED, OURS, file_name, note
+from tests.safety.hostile import HOSTILE, OBEYED, OURS, TOGETHER, assert_data, file_name, note, strings_in
+from tests.sources.web_server import WebServer, article, response
 from tests.vault import Vault
 
+ESCAPES = HOSTILE["a terminal's title"] + HOSTILE["eight-bit control"] + HOSTILE["text the other way round"]
 MARKS = re.compile(r"</?(?:note|knowledge|notes|system|skill)\b")
 
 
@@ -186,12 +201,7 @@ def test_a_model_gets_it_as_data(attacked: Co, tool: str, arguments: dict[str, o
         Agent(script.model, capabilities=[Knowledge(knowledge_base=kb)]).run_sync("What is there?")
 
     told = script.told
-    opened, closed = told.count("<note "), told.count("</note>")
-    assert opened == closed
-    assert "<|im_start|>" not in told
-    assert "[INST]" not in told
-    assert "<system>" not in told
-    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]", told)
+    assert_data(told)
     for inside in re.findall(r"<note [^>]*>\n(.*?)\n</note>", told, re.DOTALL):
         assert not MARKS.search(html.unescape(inside).replace("&lt;", "")) or "&lt;" in inside
 
@@ -205,3 +215,190 @@ def test_an_export_and_an_import_carry_it_and_change_nothing(attacked: Co, tmp_p
 
     assert_inert(ran)
     assert len(Vault(tmp_path / "new").notes()) > len(HOSTILE)
+
+
+def test_a_chat_shows_it_and_sends_it_as_data(attacked: Co, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "ALLOW_MODEL_REQUESTS", True)  # of a server of ours on loopback
+    monkeypatch.setenv("CO_MODEL", "ollama:qwen3")
+    everything = "\n\n".join(HOSTILE.values())
+    looking = calls(
+        *((tool, arguments) for tool, arguments in TOOLS),
+        ("recall_memory", {"query": everything}),
+        (HOSTILE["a cleared screen"], {}),
+        ("forget_memory", {"ref": HOSTILE["the end of a fence"]}),
+        ("recall_memory", "{ broken \x1b[2J"),
+    )
+    with ChatServer() as server:
+        monkeypatch.setenv("OLLAMA_BASE_URL", server.url)
+        for more in ([], ["--json"]):
+            server.play(looking, text(*HOSTILE.values()))
+            ran = attacked("chat", *more, "what about zebra?")
+
+            assert ran.code == 0, ran.err
+            assert_inert(ran)
+            assert "harbour" in ran.out  # it is shown, in a form that nobody obeys
+            assert_data(server.said("tool"))
+
+
+class Terminal(io.StringIO):
+    """A stream that takes itself for a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_chat_on_a_terminal_steers_nothing(
+    attacked: Co, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    answer = "\n\n".join(HOSTILE.values())
+    turns = [[(tool, arguments) for tool, arguments in TOOLS], answer]
+    screen = Terminal()
+    with KnowledgeBase.open() as kb:
+        session = Session(kb, None, TerminalView(screen), yes=False, interactive=False)
+        session._conversation = Conversation(kb, Script(*turns).model, session.approve)
+        try:
+            session.take("What about zebra?")
+            refs = [f"/show memory:m{number}" for number in range(len(HOSTILE))]
+            for line in (
+                "/why",
+                "/recall zebra",
+                "/notes",
+                f"/remember {answer}",
+                f"/recall {answer}",
+                f"/model {ESCAPES}",
+                *refs,
+            ):
+                session.take(line)
+            for hostile in HOSTILE.values():
+                for command in ("/notes", "/show", "/restore", "/"):
+                    session.take(f"{command} {hostile}")
+        finally:
+            session.close()
+    drawn = screen.getvalue()
+    said = capsys.readouterr()
+
+    assert "harbour" in drawn
+    assert OBEYED.search(OURS.sub("", drawn.replace("\r\x1b[K", ""))) is None
+    assert "\x1b[31mred" not in drawn
+    assert_inert(Ran(0, said.out, said.err))
+
+
+async def answers_of_a_server(kb: KnowledgeBase) -> list[str]:
+    """Every string that a client is sent for resources, prompts and completions; errors too."""
+    sent: list[str] = []
+
+    async def ask(asked: Awaitable[Any]) -> Any:
+        try:
+            answer = await asked
+        except MCPError as error:
+            sent.extend(strings_in([error.message, error.data]))
+            return None
+        said = answer.model_dump(mode="json", by_alias=True)
+        for content in said.get("contents", ()):
+            content["_meta"].pop("co-cli/ref")  # it opens the note, and so stays as it is
+        sent.extend(strings_in(said))
+        return answer
+
+    async with Client(McpDoor(Toolbox(kb)).server) as client:
+        cursor = None
+        while page := await ask(client.list_resources(cursor=cursor)):
+            for resource in page.resources:
+                await ask(client.read_resource(resource.uri))
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        await ask(client.list_prompts())
+        for hostile in TOGETHER:
+            await ask(client.get_prompt("what_do_you_know", {"topic": hostile}))
+            await ask(client.get_prompt("remember_conversation", {"focus": hostile}))
+            await ask(client.get_prompt(hostile, {hostile: hostile}))
+            await ask(client.call_tool(hostile, {hostile: hostile}))
+            await ask(client.list_resources(cursor=hostile))
+            for address in (hostile, f"co://memory/{hostile}"):
+                await ask(client.read_resource(address))
+        for reference, name in (
+            (types.PromptReference(name="what_do_you_know"), "topic"),
+            (types.ResourceTemplateReference(uri="co://memory/{+slug}"), "slug"),
+            (types.ResourceTemplateReference(uri="co://article/{+path}"), "path"),
+        ):
+            await ask(client.complete(reference, {"name": name, "value": ""}))
+    return sent
+
+
+def test_resources_prompts_and_completions_carry_it_as_data(attacked: Co) -> None:
+    with KnowledgeBase.open() as kb:
+        kb.sync()
+        sent = anyio.run(answers_of_a_server, kb)
+
+    assert len(sent) > 10 * len(HOSTILE)
+    for one in sent:
+        assert_data(one)
+
+
+def test_names_in_the_list_of_sources_are_shown_and_not_obeyed(co: Co, vault: Vault, data_dir: Path) -> None:
+    entries: list[Added] = []
+    for number, hostile in enumerate(TOGETHER):
+        folder = vault.root.parent / f"beside{number}"
+        folder.mkdir()
+        (folder / "note.md").write_text("A zebra.")
+        origin = Origin("folder", str(folder), re.sub("[/:]", "_", hostile))
+        entries.append(Added(str(vault.root), origin, hostile))
+    change_registry(str(data_dir), lambda _: entries)
+    for command in (
+        ["sync"],
+        ["search", "zebra", "-n", "80"],
+        ["search", "zebra", "-n", "80", "--json"],
+        ["list"],
+        ["sources"],
+        ["tree"],
+        ["status"],
+        ["doctor"],
+        ["refresh", "--all"],
+    ):
+        assert_inert(co(*command))
+    assert len(co("sources", "--json").json) > len(TOGETHER)
+    for broken in ("name", "kind", "path"):
+        table = {"vault": str(vault.root), "kind": "folder", "name": "x", "path": "/x"}
+        said = "".join(f"{key} = {json.dumps(value)}\n" for key, value in {**table, broken: f":{ESCAPES}"}.items())
+        (data_dir / "sources.toml").write_text(f"[[source]]\n{said}")
+        ran = co("sources")
+        assert_inert(ran)
+        assert (ran.code, ran.out) == (2, "")
+
+
+def test_titles_of_web_pages_are_shown_and_not_obeyed(
+    co: Co, vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CO_WEB_ALLOW", "127.0.0.1")
+    server = WebServer()
+    try:
+        for number, hostile in enumerate(TOGETHER):
+            said = html.escape(hostile)
+            line = re.sub(r"[\r\n\x0b\x0c\x85\u2028\u2029]", " ", hostile).encode().decode("latin-1")
+            server.page(f"/{number}", article(f"{said} {number}", f"A zebra, {said}."), etag=line, last_modified=line)
+            server.routes[f"/gone{number}"] = response(b"", status=f"404 {line}", content_type=line, location=line)
+            server.redirect(f"/away{number}", line)
+        numbers = range(len(TOGETHER))
+
+        ran = co("add", *(f"{server.url}/{number}" for number in numbers))
+
+        assert_inert(ran)
+        assert (ran.code, len(vault.notes())) == (0, len(TOGETHER))
+        for kind in ("gone", "away"):
+            assert_inert(co("add", *(f"{server.url}/{kind}{number}" for number in numbers)))
+        assert_inert(co("refresh", "--all"))
+    finally:
+        server.close()
+    for command in (["list"], ["search", "zebra", "-n", "80"], ["context", "zebra"], ["tree"], ["review", "--list"]):
+        assert_inert(co(*command))
+    listed = co("list", "--json")
+    assert_inert(listed)
+    assert_inert(co("search", "zebra", "-n", "80", "--json"))
+    for row in listed.json:
+        assert_inert(co("show", row["ref"]))
+    script = Script([("search_knowledge", {"query": "zebra", "limit": 50, "detail": "full"})], "Yes.")
+    with KnowledgeBase.open() as kb:
+        Agent(script.model, capabilities=[Knowledge(knowledge_base=kb)]).run_sync("What is there?")
+    assert 'provenance="web"' in script.told
+    assert_data(script.told)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.settings import load_settings
 from tests.command import Co
+from tests.index.test_damage import spoil_table
 from tests.skills.conftest import SkillRoot
 from tests.vault import Vault
 
@@ -134,3 +136,29 @@ def test_the_skill_for_a_task_is_mostly_among_the_first_three(tmp_path: Path, ho
 
     found = sum(task.skill in names for task, names in zip(wanted, first, strict=True))
     assert found / len(wanted) >= 0.85
+
+
+@pytest.mark.parametrize("table", ["passages", "docs"])
+def test_a_damaged_index_costs_no_skill_and_is_made_anew(co: Co, mine: SkillRoot, data_dir: Path, table: str) -> None:
+    mine.write("knives", "Sharpens knives and scissors.")
+    assert co("skills", "search", "knives").code == 0
+    spoil_table(data_dir / "search.db", table)
+
+    first, second = co("skills", "search", "knives", "--json"), co("skills", "search", "knives", "--json")
+
+    assert [ran.json["skills"][0]["name"] for ran in (first, second)] == ["knives", "knives"], first.err
+    assert (second.json["backend"], second.json["degraded"]) == ("hybrid", [])
+
+
+def test_where_search_db_cannot_be_written_skills_are_found_in_their_files(co: Co, mine: SkillRoot) -> None:
+    def bounded() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))  # enough to read, too little to write
+
+    mine.write("knives", "Sharpens knives and scissors.")
+    assert co("skills", "search", "knives").code == 0
+    mine.write("bread", "Bakes bread with sourdough.")
+
+    ran = co.process("skills", "search", "bread", "--json", before=bounded)
+
+    assert ran.json["skills"][0]["name"] == "bread", ran
+    assert ran.json["degraded"] != []

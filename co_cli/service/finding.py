@@ -1,0 +1,63 @@
+"""A search that answers whatever became of search.db: from the index, else from the files, and it says why.
+
+The one way to it, for notes and for skills.
+"""
+
+from __future__ import annotations
+
+from co_cli.errors import IndexUnavailableError
+from co_cli.service.searching import search_files, search_index
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from co_cli.index.knowledge_index import KnowledgeIndex
+    from co_cli.knowledge_base import KnowledgeBase
+    from co_cli.retrieval.reranker import Reranker
+    from co_cli.service.asking import Asked
+    from co_cli.service.searching import Finding
+
+
+def find(
+    kb: KnowledgeBase,
+    index: KnowledgeIndex,
+    query: str,
+    asked: Asked,
+    reranker: Reranker | None = None,
+    unsynced: IndexUnavailableError | None = None,
+    exclude: tuple[str, ...] = (),
+) -> Finding:
+    """From an index of this knowledge base; from the files if it cannot be used, is damaged, or was not brought up to
+    them (`unsynced` says why). What it lacks is made again, and a damaged file is set aside.
+    """
+    filters, limit, backend, profile, weights = asked
+    # an index that was not synced may be read, and does not have what changed: the files do
+    reason = None if backend == "grep" else unsynced
+    if backend != "grep" and reason is None:
+        try:
+            embedders = kb.embedders if backend == "hybrid" else None
+            way = (query, filters, limit, weights, profile, reranker)
+            with index.snapshot():  # everything one search reads is of one moment
+                finding = search_index(index, embedders, *way)
+            if finding.drift and _mended(kb, finding):
+                with index.snapshot():
+                    finding = search_index(index, embedders, *way)
+            if not kb.database.set_aside or index.counts().synced_at is not None:
+                return finding
+            reason = IndexUnavailableError(f"{kb.database.path} is being made anew: `co sync` does it now")
+        except IndexUnavailableError as error:
+            reason = error
+        except Exception as error:
+            from co_cli.index.damage import damage_behind  # for the day when it happens
+
+            reason = damage_behind(kb.database, error)
+            if reason is None:
+                raise
+    origins = (index.origin, *index.beside)
+    return search_files(origins, query, filters, limit, exclude, kb.settings.max_note_bytes, reason)
+
+
+def _mended(kb: KnowledgeBase, finding: Finding) -> bool:
+    """A search tripped over rows that lack their words or vectors: they are made again."""
+    from co_cli.service.mending import mend
+
+    return mend(kb, finding)
