@@ -70,6 +70,8 @@ class PassageWords(Record):
     context: list[str]
     asks: bool = False
     """It is a whole note, and ends in a question."""
+    own_title: bool = True
+    """Its title, or a heading, says something of its own, and not only how the text begins."""
 
 
 def split_words(text: str) -> list[str]:
@@ -138,10 +140,25 @@ def words_of_passages(connection: apsw.Connection, ids: str) -> tuple[dict[int, 
     for passage, title, heading, body, context, aliases, passages_of_note in rows:
         text = f"{body[:LONGEST_READ]}\n{aliases}"
         asks = passages_of_note == 1 and body.endswith(("?", "?\n"))
-        found = PassageWords(split_words(f"{title}\n{heading}"), split_words(text), split_words(context), asks)
+        called, said = split_words(f"{title}\n{heading}"), split_words(text)
+        own_title = _is_heading(body) or not _begins(said, called)
+        found = PassageWords(called, said, split_words(context), asks, own_title)
         passages[passage] = found
         seen.update(found.title, found.body, found.context)
     return passages, open_words(connection, [word for word in seen if _tells(word)])
+
+
+def _begins(said: list[str], called: list[str]) -> bool:
+    """Is a title just the first words of the text, as it is where nobody gave one?"""
+    if said[:1] != called[:1]:
+        return False
+    words = [word for word in called if word != "."]
+    return [word for word in said[: 2 * len(called)] if word != "."][: len(words)] == words
+
+
+def _is_heading(body: str) -> bool:
+    """Does a text begin with a heading, which is where its title is from?"""
+    return body.startswith("#") or body.partition("\n")[2].startswith("==")
 
 
 def stems_of(connection: apsw.Connection, words: Sequence[str]) -> dict[str, str]:
