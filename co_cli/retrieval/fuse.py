@@ -12,8 +12,6 @@ DOUBT = 1.5
 
 CROWD = 0.05
 """What a note of n passages has to give up of its meaning: this times ln n. The best of n draws grows like that."""
-TOLD = 0.7
-"""The share of that which it keeps where words tell which note it is."""
 
 
 class Scored(Record):
@@ -67,8 +65,8 @@ def fuse(
     0 to 1): one shared word of five must not outweigh meaning. Meaning: the exact
     cosine, min-max over the candidates. `docs` says which note each passage is of. A candidate without a vector scores
     by its words alone; one without words is dropped when its cosine is no better than `noise`. `sizes` says how many
-    passages a note has: the more, the nearer its nearest is by chance alone, and that much is taken off; less of it
-    where words tell (`telling`, 0 to 1) that it is not by chance.
+    passages a note has: the more, the nearer its nearest is by chance alone, and that much is taken off, unless words
+    tell (`telling`, 0 to 1) that it is not by chance.
     """
     best = min((match.rank for match in words), default=0.0)
     trust = covered**DOUBT
@@ -76,7 +74,7 @@ def fuse(
     low, high = min(cosines.values(), default=0.0), max(cosines.values(), default=0.0)
     spread = (high - low) or 1.0
     total = (weights.meaning + weights.words) or 1.0
-    crowd = CROWD * (1 - TOLD * telling)
+    crowd = CROWD * (1 - telling)
     scored: list[Scored] = []
     for passage, doc in docs.items():
         if passage not in by_words and cosines.get(passage, -1.0) < noise:

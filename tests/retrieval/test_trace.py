@@ -62,6 +62,19 @@ def test_without_rerank_neither_terms_nor_evidence_and_the_order_is_that_of_fuse
     assert trace.ranked == trace.fused
 
 
+def test_a_long_note_gives_nothing_up_where_words_tell_that_it_is_the_one(ports: KnowledgeBase, vault: Vault) -> None:
+    sections = "".join(f"## Year {year}\n\nNothing was built in that year, and nobody came.\n\n" for year in range(6))
+    vault.write("articles/quay.md", f"# Quay\n\n## Depth\n\nThe quay is four metres deep in winter.\n\n{sections}")
+    ports.sync()
+    told = traced(ports, query="how deep is the quay in winter")
+    unread = traced(ports, DEFAULT_PROFILE._replace(rerank=False), "how deep is the quay in winter")
+    nearest = told.near[0]
+
+    assert (told.telling, unread.telling) == (1.0, 0.0)
+    assert next(one.meaning for one in told.fused if one.passage_id == nearest) == 1.0
+    assert next(one.meaning for one in unread.fused if one.passage_id == nearest) < 1.0
+
+
 def test_without_trust_words_count_in_full(ports: KnowledgeBase) -> None:
     assert traced(ports, DEFAULT_PROFILE._replace(trust=False)).trust == 1.0
     assert traced(ports).trust < 1.0
