@@ -43,7 +43,8 @@ REMEMBERED_WORDS = 200_000
 UNKNOWN = "select value from json_each(:words) where value not in (select word from lexicon)"
 LEARN = "insert into lexicon (word, stem, code) values (:word, :stem, :code) on conflict do nothing"
 TEXTS = """
-select passages.id, passages.title, passages.heading, passages.body, passages.context, passages.aliases, docs.passages
+select passages.id, passages.title, passages.heading, passages.body, passages.context, passages.aliases, docs.passages,
+    docs.source
 from json_each(:ids) as wanted
 cross join passages on passages.id = wanted.value cross join docs on docs.id = passages.doc_id
 """
@@ -137,11 +138,12 @@ def words_of_passages(connection: apsw.Connection, ids: str) -> tuple[dict[int, 
     passages: dict[int, PassageWords] = {}
     seen: set[str] = set()
     rows: Any = fetch(connection, TEXTS, {"ids": ids})
-    for passage, title, heading, body, context, aliases, passages_of_note in rows:
+    for passage, title, heading, body, context, aliases, passages_of_note, source in rows:
         text = f"{body[:LONGEST_READ]}\n{aliases}"
         asks = passages_of_note == 1 and body.endswith(("?", "?\n"))
         called, said = split_words(f"{title}\n{heading}"), split_words(text)
-        own_title = _is_heading(body) or not _begins(said, called)
+        # the name of a skill is a handle: what it is for stands in its description
+        own_title = source != "skill" and (_is_heading(body) or not _begins(said, called))
         found = PassageWords(called, said, split_words(context), asks, own_title)
         passages[passage] = found
         seen.update(found.title, found.body, found.context)

@@ -269,7 +269,8 @@ def _by_meaning(
         fused = by_rank(matches, candidates.near, docs, weights)
     else:
         noise = space.noise if profile.noise else -1.0
-        fused = fuse(matches, trust, cosines, docs, weights, noise, sizes, telling)
+        told = telling if weights.meaning > weights.words else 0.0  # else what long notes give up hardly counts
+        fused = fuse(matches, trust, cosines, docs, weights, noise, sizes, told)
     faint = not fused and profile.abstain and passages_searched < FEW
     if faint:  # nothing has to do with it, but so few are quickly looked through
         fused = fuse(matches, trust, cosines, docs, weights, sizes=sizes)

@@ -84,7 +84,7 @@ def test_a_note_of_many_passages_gives_a_little_up_unless_sizes_are_left_out() -
 
 def test_where_words_tell_a_note_of_many_passages_gives_nothing_up() -> None:
     by_chance, partly, told = (
-        fuse(FOUND, 1.0, COSINES, DOCS, USUAL, sizes={20: 10}, telling=telling)[0].meaning for telling in (0.0, 0.5, 1.0)
+        fuse(FOUND, 1.0, COSINES, DOCS, USUAL, sizes={20: 10}, telling=far)[0].meaning for far in (0.0, 0.5, 1.0)
     )
 
     assert by_chance < partly < told == 1.0
