@@ -43,7 +43,8 @@ REMEMBERED_WORDS = 200_000
 UNKNOWN = "select value from json_each(:words) where value not in (select word from lexicon)"
 LEARN = "insert into lexicon (word, stem, code) values (:word, :stem, :code) on conflict do nothing"
 TEXTS = """
-select passages.id, passages.title, passages.heading, passages.body, passages.context, passages.aliases, docs.passages
+select passages.id, passages.title, passages.heading, passages.body, passages.context, passages.aliases, docs.passages,
+    docs.source
 from json_each(:ids) as wanted
 cross join passages on passages.id = wanted.value cross join docs on docs.id = passages.doc_id
 """
@@ -70,6 +71,8 @@ class PassageWords(Record):
     context: list[str]
     asks: bool = False
     """It is a whole note, and ends in a question."""
+    own_title: bool = True
+    """Its title, or a heading, says something of its own, and not only how the text begins."""
 
 
 def split_words(text: str) -> list[str]:
@@ -135,13 +138,29 @@ def words_of_passages(connection: apsw.Connection, ids: str) -> tuple[dict[int, 
     passages: dict[int, PassageWords] = {}
     seen: set[str] = set()
     rows: Any = fetch(connection, TEXTS, {"ids": ids})
-    for passage, title, heading, body, context, aliases, passages_of_note in rows:
+    for passage, title, heading, body, context, aliases, passages_of_note, source in rows:
         text = f"{body[:LONGEST_READ]}\n{aliases}"
         asks = passages_of_note == 1 and body.endswith(("?", "?\n"))
-        found = PassageWords(split_words(f"{title}\n{heading}"), split_words(text), split_words(context), asks)
+        called, said = split_words(f"{title}\n{heading}"), split_words(text)
+        # the name of a skill is a handle: what it is for stands in its description
+        own_title = source != "skill" and (_is_heading(body) or not _begins(said, called))
+        found = PassageWords(called, said, split_words(context), asks, own_title)
         passages[passage] = found
         seen.update(found.title, found.body, found.context)
     return passages, open_words(connection, [word for word in seen if _tells(word)])
+
+
+def _begins(said: list[str], called: list[str]) -> bool:
+    """Is a title just the first words of the text, as it is where nobody gave one?"""
+    if said[:1] != called[:1]:
+        return False
+    words = [word for word in called if word != "."]
+    return [word for word in said[: 2 * len(called)] if word != "."][: len(words)] == words
+
+
+def _is_heading(body: str) -> bool:
+    """Does a text begin with a heading, which is where its title is from?"""
+    return body.startswith("#") or body.partition("\n")[2].startswith("==")
 
 
 def stems_of(connection: apsw.Connection, words: Sequence[str]) -> dict[str, str]:

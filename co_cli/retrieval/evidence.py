@@ -41,7 +41,7 @@ class Evidence(Record):
     order: float = 0.0
     """Neighbours in the question that are neighbours in the passage."""
     title: float = 0.0
-    """Terms that stand in the title or in a heading."""
+    """Terms that stand in the title or in a heading; 0 where the title is only how the text begins."""
     named: float = 0.0
     """Names and numbers that stand as they were typed."""
     context: float = 0.0
@@ -115,7 +115,9 @@ def _evidence(terms: Sequence[Term], words: PassageWords, like: Likeness, typica
         sentence=sentence / total,
         near=_nearest(exact, weights) / total,
         order=_order(exact, weights),
-        title=sum(weights[place] for place, share in enumerate(titled) if share == 1.0) / total,
+        title=sum(weights[place] for place, share in enumerate(titled) if share == 1.0) / total
+        if words.own_title
+        else 0.0,
         named=sum(weights[place] for place in naming if both[place] == 1.0)
         / (sum(weights[place] for place in naming) or 1.0),
         context=_weighted([max(0.0, one - other) for one, other in zip(around, both, strict=True)], weights) / total,

@@ -57,6 +57,7 @@ def fuse(
     weights: Weights,
     noise: float = -1.0,
     sizes: dict[int, int] | None = None,
+    telling: float = 0.0,
 ) -> list[Scored]:
     """Words and meaning of every candidate into one score each, best first.
 
@@ -64,7 +65,8 @@ def fuse(
     0 to 1): one shared word of five must not outweigh meaning. Meaning: the exact
     cosine, min-max over the candidates. `docs` says which note each passage is of. A candidate without a vector scores
     by its words alone; one without words is dropped when its cosine is no better than `noise`. `sizes` says how many
-    passages a note has: the more, the nearer its nearest is by chance alone, and that much is taken off.
+    passages a note has: the more, the nearer its nearest is by chance alone, and that much is taken off, unless words
+    tell (`telling`, 0 to 1) that it is not by chance.
     """
     best = min((match.rank for match in words), default=0.0)
     trust = covered**DOUBT
@@ -72,13 +74,14 @@ def fuse(
     low, high = min(cosines.values(), default=0.0), max(cosines.values(), default=0.0)
     spread = (high - low) or 1.0
     total = (weights.meaning + weights.words) or 1.0
+    crowd = CROWD * (1 - telling)
     scored: list[Scored] = []
     for passage, doc in docs.items():
         if passage not in by_words and cosines.get(passage, -1.0) < noise:
             continue
         word = by_words.get(passage, 0.0)
         meaning = (cosines[passage] - low) / spread if passage in cosines and high > low else float(passage in cosines)
-        meaning = max(0.0, meaning - CROWD * log((sizes or {}).get(doc, 1)))
+        meaning = max(0.0, meaning - crowd * log((sizes or {}).get(doc, 1)))
         parts = {"words": weights.words * word / total, "meaning": weights.meaning * meaning / total}
         scored.append(Scored(passage, doc, parts["words"] + parts["meaning"], parts, word, meaning))
     return sorted(scored, key=lambda candidate: (-candidate.score, candidate.passage_id))

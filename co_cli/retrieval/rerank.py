@@ -26,16 +26,16 @@ RERANKED = 25
 class Shares(Record):
     """What each signal counts for. They add up to one before words and meaning are weighed."""
 
-    words: float = 0.038
-    meaning: float = 0.213
-    weighed: float = 0.053
-    related: float = 0.086
-    sentence: float = 0.212
-    near: float = 0.044
-    order: float = 0.029
-    title: float = 0.053
-    named: float = 0.050
-    context: float = 0.219
+    words: float = 0.035
+    meaning: float = 0.198
+    weighed: float = 0.049
+    related: float = 0.080
+    sentence: float = 0.197
+    near: float = 0.041
+    order: float = 0.027
+    title: float = 0.122
+    named: float = 0.047
+    context: float = 0.204
 
 
 DEFAULT = Shares()

@@ -351,7 +351,8 @@ def change(
 def title_from(content: str) -> str:
     """The first sentence, or as much of it as a title can hold."""
     first = next((line for line in content.splitlines() if re.search(r"\w", line)), content.splitlines()[0])
-    first = _one_line(re.sub(r"^[#>*\-\s\d.)]*(?=\w)|[*_`]", "", first) or first)
+    # an underscore within a word is part of it: get_width is no emphasis
+    first = _one_line(re.sub(r"^[#>*\-\s\d.)]*(?=\w)|[*`]|(?<![^\W_])_+|_+(?![^\W_])", "", first) or first)
     sentence = re.match(r"(.+?[^\W\d_]{2})[.!?\u3002](?=\s|$|[^\x00-\x7f])", first[:1_000])
     title = sentence[1] if sentence else first.rstrip(".")
     if len(title) <= LONGEST_TITLE:

@@ -256,25 +256,29 @@ def _by_meaning(
     weights = weights or Weights(space.vector_weight, 1 - space.vector_weight)
     sizes = index.passage_counts(list(set(docs.values()))) if profile.crowd else {}
     trust = index.coverage(words, matches) if profile.trust else 1.0
+    terms: list[Term] = []
+    telling = 0.0
+    # who wants one of them alone gets that alone; and without spaces there are no words to compare
+    closely = profile.rerank and docs and weights.meaning and weights.words and not runs(query)
+    if closely:
+        terms = understand(query, words.words, index.facts(words.words))
+        telling = how_telling(trust, terms, passages_searched)
     if profile.by_rank:
         from co_cli.retrieval.mix import by_rank
 
         fused = by_rank(matches, candidates.near, docs, weights)
     else:
         noise = space.noise if profile.noise else -1.0
-        fused = fuse(matches, trust, cosines, docs, weights, noise, sizes)
+        told = telling if weights.meaning > weights.words else 0.0  # else what long notes give up hardly counts
+        fused = fuse(matches, trust, cosines, docs, weights, noise, sizes, told)
     faint = not fused and profile.abstain and passages_searched < FEW
     if faint:  # nothing has to do with it, but so few are quickly looked through
         fused = fuse(matches, trust, cosines, docs, weights, sizes=sizes)
-    terms: list[Term] = []
     evidence: dict[int, Evidence] = {}
-    ranked, telling = fused, 0.0
-    # who wants one of them alone gets that alone; and without spaces there are no words to compare
-    if profile.rerank and fused and weights.meaning and weights.words and not runs(query):
-        terms = understand(query, words.words, index.facts(words.words))
+    ranked = fused
+    if closely and fused:
         passages, known = index.words_of([candidate.passage_id for candidate in fused[:RERANKED]])
         evidence = measure(terms, passages, likeness(terms, known, cosine_table()))
-        telling = how_telling(trust, terms, passages_searched)
         ranked = rerank(fused, evidence, weights, telling, asked=asks(query))
     newer = asks_for_newer(query) if profile.recency else 0.0
     if newer:

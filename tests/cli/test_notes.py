@@ -91,6 +91,20 @@ def test_a_duplicate_is_said_in_one_line_that_names_the_note_once(co: Co) -> Non
     assert co("remember", "Oaks live long.").out == "duplicate: memory:oaks-live-long says this already\n"
 
 
+@pytest.mark.parametrize(
+    ("content", "title"),
+    [
+        ("Call get_span_width() before wrap_text().", "Call get_span_width() before wrap_text()"),
+        ("_Blue_ first, then __green__. Always.", "Blue first, then green"),
+        ("- **Mara** keeps `snake_case_` names", "Mara keeps snake_case names"),
+    ],
+)
+def test_a_title_made_of_the_text_leaves_marks_out_and_names_whole(co: Co, content: str, title: str) -> None:
+    ref = co("remember", content, "--json").json["ref"]
+
+    assert co("show", ref, "--json").json["title"] == title
+
+
 @pytest.mark.parametrize("title", ["../../x", "/etc/passwd", "CON", "x" * 300, "🎉", "\x1b[31mred", "a\nb"])
 def test_remember_stays_in_the_vault_whatever_the_title(co: Co, vault: Vault, title: str) -> None:
     ran = co("remember", "Words.", "--title", title)

@@ -105,6 +105,17 @@ def test_a_title_counts_for_itself_and_helps_every_sentence() -> None:
     assert titled.sentence == 1 > untitled.sentence
 
 
+def test_a_title_that_is_only_how_the_text_begins_counts_for_nothing() -> None:
+    given, derived = evidence(
+        [term("boat")],
+        passage("the boat sank in a storm.", title="The boat"),
+        passage("the boat sank in a storm.", title="The boat")._replace(own_title=False),
+    )
+
+    assert (given.title, derived.title) == (1, 0)
+    assert given._replace(title=0.0) == derived  # its words stand in the text as well, and count there
+
+
 WORDS = st.lists(st.sampled_from("boat storm doctor physician carrot pool blue . ship 2023 the".split()), max_size=30)
 
 

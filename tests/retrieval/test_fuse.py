@@ -82,6 +82,14 @@ def test_a_note_of_many_passages_gives_a_little_up_unless_sizes_are_left_out() -
     assert fuse(FOUND, 1.0, COSINES, DOCS, USUAL, sizes={})[0].meaning == 1.0
 
 
+def test_where_words_tell_a_note_of_many_passages_gives_nothing_up() -> None:
+    by_chance, partly, told = (
+        fuse(FOUND, 1.0, COSINES, DOCS, USUAL, sizes={20: 10}, telling=far)[0].meaning for far in (0.0, 0.5, 1.0)
+    )
+
+    assert by_chance < partly < told == 1.0
+
+
 def test_a_candidate_without_a_vector_scores_by_its_words() -> None:
     found = fuse(FOUND, 1.0, {}, {1: 10}, USUAL)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.retrieval.fuse import Weights
 from co_cli.retrieval.profiles import DEFAULT_PROFILE, PROFILES, Profile
 from co_cli.retrieval.trace import Trace
 from co_cli.service.searching import Finding, search_index
@@ -60,6 +61,24 @@ def test_without_rerank_neither_terms_nor_evidence_and_the_order_is_that_of_fuse
 
     assert (trace.terms, trace.evidence, trace.telling) == ([], {}, 0.0)
     assert trace.ranked == trace.fused
+
+
+def test_a_long_note_gives_nothing_up_where_words_tell_that_it_is_the_one(ports: KnowledgeBase, vault: Vault) -> None:
+    sections = "".join(f"## Year {year}\n\nNothing was built in that year, and nobody came.\n\n" for year in range(6))
+    vault.write("articles/quay.md", f"# Quay\n\n## Depth\n\nThe quay is four metres deep in winter.\n\n{sections}")
+    ports.sync()
+    asked = "how deep is the quay in winter"
+
+    def meaning(weights: Weights, profile: Profile = DEFAULT_PROFILE) -> float:
+        with ports.index.snapshot():
+            trace = search_index(ports.index, ports.embedders, asked, Filters(), 10, weights, profile).trace
+        assert trace is not None
+        return next(one.meaning for one in trace.fused if one.passage_id == trace.near[0])
+
+    assert traced(ports, query=asked).telling == 1.0
+    assert meaning(Weights(meaning=0.7, words=0.3)) == 1.0
+    assert meaning(Weights(meaning=0.7, words=0.3), DEFAULT_PROFILE._replace(rerank=False)) < 1.0
+    assert meaning(Weights(meaning=0.4, words=0.6)) < 1.0  # there it hardly counts, and recall loses by it
 
 
 def test_without_trust_words_count_in_full(ports: KnowledgeBase) -> None:

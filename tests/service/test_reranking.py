@@ -91,6 +91,28 @@ def test_a_text_is_split_into_words_and_ends_of_sentences(text: str, words: list
     assert split_words(text) == words
 
 
+@pytest.mark.parametrize(
+    ("note", "counts"),
+    [
+        ("---\ntitle: Heron sank\n---\nHeron sank in a storm near the harbour.", False),
+        ("---\ntitle: Heron sank\n---\n**Heron** sank in a storm near the harbour.", False),
+        ("---\ntitle: The end of Heron\n---\nHeron sank in a storm near the harbour.", True),
+        ("# Heron sank\n\nIt was a storm near the harbour.", True),
+        ("Heron sank\n==========\n\nIt was a storm near the harbour.", True),
+    ],
+)
+def test_a_title_counts_where_it_is_more_than_how_the_text_begins(
+    kb: KnowledgeBase, vault: Vault, note: str, counts: bool
+) -> None:
+    vault.write("memories/heron.md", note)
+    vault.write("memories/invoice.md", "The invoice for the boat is paid, and the bank has the receipt.")
+    kb.sync()
+
+    hit = kb.search("how did Heron sink in the storm").hits[0]
+    assert hit.ref == "memory:heron"
+    assert ("title" in hit.signals) == counts
+
+
 def test_the_answer_stands_before_the_note_that_asks(kb: KnowledgeBase, vault: Vault) -> None:
     vault.write("memories/asked.md", "Mara, what name has the new boat in the harbour?")
     vault.write("memories/told.md", "Mara gave the new boat the name Heron, after a bird.")

@@ -48,6 +48,18 @@ def test_skills_are_found_by_every_backend(
     assert found["skills"][0]["name"] == "knives"
 
 
+def test_a_skill_is_judged_by_its_description_and_its_name_is_a_handle(co: Co, mine: SkillRoot) -> None:
+    mine.write("sharp-knives", "Hones blades until they cut paper.")
+    mine.write("bread", "Bakes bread with sourdough.")
+    co("skills", "search", "knives")
+
+    found = co("search", "sharp knives that cut paper", "--source", "skill", "--json").json["hits"][0]
+
+    assert found["ref"].startswith("skill:sharp-knives")
+    assert found["signals"]["sentence"] > 0
+    assert "title" not in found["signals"]
+
+
 def test_what_changed_a_moment_ago_is_seen(kb: KnowledgeBase, mine: SkillRoot) -> None:
     file = mine.write("knives", "Sharpens knives.")
     assert [skill.name for skill, _ in kb.skills.search("knives").skills] == ["knives"]
