@@ -6,7 +6,7 @@ The one way to it, for notes and for skills.
 from __future__ import annotations
 
 from co_cli.errors import IndexUnavailableError
-from co_cli.service.searching import search_files, search_index
+from co_cli.service.searching import search_index
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ def find(
             reason = damage_behind(kb.database, error)
             if reason is None:
                 raise
+    from co_cli.service.searching_files import search_files  # reads and parses every file
+
     origins = (index.origin, *index.beside)
     return search_files(origins, query, filters, limit, exclude, kb.settings.max_note_bytes, reason)
 

@@ -1,4 +1,4 @@
-"""One search, from what was typed to hits, whichever backend answers. Never raises for want of an index."""
+"""One search of the index, from what was typed to hits, by words and by meaning."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.space import Vector, VectorSpace
 from co_cli.embedding.word_codes import cosine_table
-from co_cli.errors import EmbeddingError, IndexUnavailableError, SettingsError
+from co_cli.errors import EmbeddingError, SettingsError
 from co_cli.index.knowledge_index import KnowledgeIndex
 from co_cli.index.match import WordQuery, quotes_in_passing, read_query
 from co_cli.index.reader import Counts
@@ -23,19 +23,16 @@ from co_cli.retrieval.question import SHORT, asks, asks_for_newer, may_name_a_da
 from co_cli.retrieval.rerank import RERANKED, how_telling, rerank
 from co_cli.retrieval.snippets import around, from_marked
 from co_cli.retrieval.trace import Trace
-from co_cli.retrieval.validity import Left, holding, strength
+from co_cli.retrieval.validity import Left, holding
 from co_cli.values import Filters, Hit, Searched, SearchResult, State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from co_cli.index.names import Called
     from co_cli.retrieval.dates import Dates
     from co_cli.retrieval.evidence import Evidence
     from co_cli.retrieval.question import Term
     from co_cli.retrieval.reranker import Reranker
-    from co_cli.sources.origin import Origin
 
 FEW = 50
 """Passages of a vault so small that the nearest are shown even when they are no nearer than unrelated texts."""
@@ -343,47 +340,6 @@ def _warn_once(space: VectorSpace, error: Exception) -> None:
 _warned: set[str] = set()
 
 
-def search_files(
-    origins: Sequence[Origin],
-    query: str,
-    filters: Filters,
-    limit: int,
-    exclude: tuple[str, ...],
-    largest: int,
-    why: IndexUnavailableError | None,
-) -> Finding:
-    from co_cli.index.grep import grep  # reads and parses every file
-
-    words = read_query(query).words or (query.strip(),)
-    matches, count, succession = grep(origins, query, filters, exclude, largest)
-    if not filters.outdated:
-        now = time.time() if filters.as_of is None else filters.as_of
-        standing = succession.standing
-        matches = [match for match in matches if strength(standing(match.origin.root, match.note, now), now)]
-    hits: list[Hit] = []
-    for match in matches[:limit]:
-        snippet = around(match.passage.text, words)
-        note, lines = match.note, (match.passage.first_line, match.passage.last_line)
-        hits.append(
-            Hit(
-                ref=_ref_with_lines(note.ref, note.source, lines),
-                source=note.source,
-                path=_absolute(match.origin.root, note.path),
-                title=note.title,
-                snippet=snippet.text,
-                lines=lines,
-                score=round(match.share, 4),
-                signals={"words": round(match.share, 4)},
-                tags=note.tags,
-                created=_moment(match.created),
-                marks=snippet.marks,
-                heading=match.passage.heading,
-            )
-        )
-    degraded = [f"answered from the files by substring: {why}"] if why else []
-    return Finding("grep", hits, Searched(count, count, _moment(time.time())), degraded)
-
-
 def _hits(index: KnowledgeIndex, words: WordQuery, query: str, chosen: list[Scored]) -> list[Hit]:
     ids = [candidate.passage_id for candidate in chosen]
     marked = index.marked(words, ids)
@@ -399,16 +355,16 @@ def _hits(index: KnowledgeIndex, words: WordQuery, query: str, chosen: list[Scor
         lines = (passage.first_line, passage.last_line)
         hits.append(
             Hit(
-                ref=_ref_with_lines(passage.ref, passage.source, lines),
+                ref=ref_with_lines(passage.ref, passage.source, lines),
                 source=passage.source,
-                path=_absolute(passage.root, passage.path),
+                path=absolute(passage.root, passage.path),
                 title=passage.title,
                 snippet=snippet.text,
                 lines=lines,
                 score=round(candidate.score, 4),
                 signals={name: round(value, 4) for name, value in candidate.signals.items()},
                 tags=passage.tags,
-                created=_moment(passage.created),
+                created=moment(passage.created),
                 marks=snippet.marks,
                 heading=passage.heading,
                 missing=passage.missing is not None,
@@ -419,19 +375,19 @@ def _hits(index: KnowledgeIndex, words: WordQuery, query: str, chosen: list[Scor
 
 def _searched(index: KnowledgeIndex, counts: Counts) -> Searched:
     fresh = index.fresh_as_of or counts.synced_at
-    return Searched(counts.notes, counts.passages, _moment(fresh) if fresh else None)
+    return Searched(counts.notes, counts.passages, moment(fresh) if fresh else None)
 
 
-def _ref_with_lines(ref: str, source: str, lines: tuple[int, int]) -> str:
+def ref_with_lines(ref: str, source: str, lines: tuple[int, int]) -> str:
     """A memory is opened whole, an article at its lines."""
     return ref if source == "memory" else f"{ref}#L{lines[0]}-{lines[1]}"
 
 
-def _absolute(root: str, path: str) -> str:
+def absolute(root: str, path: str) -> str:
     import os
 
     return os.path.join(root, *path.split("/"))
 
 
-def _moment(seconds: float) -> str:
+def moment(seconds: float) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
