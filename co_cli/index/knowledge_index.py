@@ -203,6 +203,7 @@ class KnowledgeIndex(IndexReader):
 
     def index_file(self, path: str, embed: bool = True) -> None:
         """Index one file now, whatever the listings say. One that cannot be read is left to the next sync."""
+        from co_cli.index.building import begin_with
         from co_cli.index.rows import put_file
         from co_cli.index.sync import Unreadable, read_file
 
@@ -213,6 +214,8 @@ class KnowledgeIndex(IndexReader):
         try:
             with self.rows.writing() as (connection, vault):
                 put_file(connection, vault, file)
+                if self._embedders is not None:
+                    begin_with(self.rows, self._embedders, connection, vault)
         except IndexUnavailableError:
             return  # the file is written, whatever becomes of search.db: the next sync brings it in
         if self.told:
