@@ -58,6 +58,8 @@ where files.vault_id = :vault and files.skipped is null
 
 MISSING = "select path from docs where vault_id = :vault and missing is not null order by path"
 
+MISSING_SINCE = "select ref, missing from docs where vault_id = :vault and path = :path and missing is not null"
+
 LISTED = """
 select files.path, coalesce(files.skipped, iif(docs.missing is not null, 'missing', ''))
 from knowledge_files as files left join docs on docs.vault_id = files.vault_id and docs.path = files.path
@@ -277,6 +279,11 @@ class KnowledgeIndex(IndexReader):
         """Notes that are kept although their file is gone."""
         return [path for (path,) in self._select(MISSING)]
 
+    def missing_since(self, path: str) -> tuple[str, float] | None:
+        """The ref of a note that is kept although its file is gone, and when that was noticed."""
+        rows: Any = self._select(MISSING_SINCE, path=path)
+        return next(iter(rows), None)
+
     def drop_missing(self) -> list[str]:
         """Forget the notes whose file is gone."""
         from co_cli.index.rows import drop_file
@@ -383,6 +390,15 @@ class KnowledgeIndex(IndexReader):
         """What lies there and cannot be read at all, such as links: by a walk, for no row tells of it."""
         try:
             return scan_origin(self.origin, self._exclude).odd
+        except VaultError:
+            return []
+
+    def unread_entries(self) -> list[tuple[str, str]]:
+        """The same and more, for who wonders: also links to folders, and names that are no text."""
+        from co_cli.sources.odd import odd_entries
+
+        try:
+            return odd_entries(self.origin, self._exclude)
         except VaultError:
             return []
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 
 import apsw
 
@@ -66,7 +66,7 @@ def sweep_unfinished(path: str) -> None:
     """Remove what a killed rebuild left beside search.db, unless somebody is rebuilding now."""
     with contextlib.suppress(OSError), locked(f"{path}.lock", wait=False):
         if os.path.exists(path):
-            remove_database(fresh_path(path))
+            _remove_unfinished(fresh_path(path))
 
 
 def _connect(database: Database) -> FileConnection | None:
@@ -153,10 +153,15 @@ def put_aside(database: Database, why: str) -> str | None:
     return kept
 
 
-def remove_database(path: str) -> None:
-    for ending in DATABASE_FILES:
+def remove_database(path: str, endings: Iterable[str] = DATABASE_FILES) -> None:
+    for ending in endings:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path + ending)
+
+
+def _remove_unfinished(fresh: str) -> None:
+    """The file last: as long as it is there, the next process knows that something is left to sweep."""
+    remove_database(fresh, reversed(DATABASE_FILES))
 
 
 def carry_cache(old: str, fresh: str) -> None:
@@ -185,7 +190,7 @@ def carry_cache(old: str, fresh: str) -> None:
 def _make_fresh(path: str) -> str:
     """An empty database beside `path`, with the cache of the one that is there."""
     fresh = fresh_path(path)
-    remove_database(fresh)
+    _remove_unfinished(fresh)
     create(fresh)
     if os.path.exists(path):
         carry_cache(path, fresh)

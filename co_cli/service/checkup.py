@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -21,6 +21,9 @@ from co_cli.values import OWN_SOURCES, Filters
 
 if TYPE_CHECKING:
     from co_cli.knowledge_base import KnowledgeBase
+
+FIRST = 3
+"""Names that are told of many."""
 
 Level = Literal["ok", "warning", "error"]
 
@@ -46,6 +49,7 @@ def examine(kb: KnowledgeBase, fix: bool) -> list[Finding]:
         _drift,
         _vectors,
         _unreadable,
+        _odd,
         _secrets,
         _activity,
         _origins,
@@ -258,6 +262,22 @@ def _secrets(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
         yield Finding("secrets", "warning", f"{found[0]}{more}", cure)
     else:
         yield Finding("secrets", "ok", "no note holds a key, token or password that is known by its form")
+
+
+def _odd(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
+    """What lies in the vault and is not read, however often somebody syncs."""
+    found = kb.index.unread_entries()
+    if found:
+        cure = "put the file itself there, rename it, or leave it: nothing is lost, and nothing of it is searched"
+        yield Finding("odd entries", "warning", odd_text(found), cure)
+
+
+def odd_text(found: Sequence[tuple[str, str]]) -> str:
+    """Of links, pipes, devices and the like: how many, and the first of them."""
+    some = ", ".join(f"{path} ({reason.partition(',')[0].partition(';')[0]})" for path, reason in found[:FIRST])
+    more = " ..." if len(found) > FIRST else ""
+    what = "1 entry of the vault is" if len(found) == 1 else f"{len(found):,} entries of the vault are"
+    return f"{what} not read: {some}{more}"
 
 
 def _unreadable(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
