@@ -29,6 +29,8 @@ from co_cli.index.connection import (
 from co_cli.notes.files import locked, make_folders, sync_folder
 
 DATABASE_FILES = ("", "-wal", "-shm", "-journal")
+KEPT = 3
+"""So many of the search.db that were found unusable are kept: they are derived, and may be large."""
 
 
 def open_or_make(database: Database) -> FileConnection:
@@ -150,7 +152,41 @@ def put_aside(database: Database, why: str) -> str | None:
         from co_cli.logbook import logger  # rarely needed, and slow to import
 
         logger("index").warning(told)
+        if database.derived:
+            _forget_older(database.path)
     return kept
+
+
+def set_aside_before(path: str) -> list[str]:
+    """What was set aside of this file and is still there, oldest first."""
+    import re  # slow to import, and rarely needed
+
+    folder, name = os.path.split(path)
+    dated = re.compile(re.escape(name) + r"\.(\d{8}T\d{6}Z)(?:-(\d+))?")
+    try:
+        found = [match for match in map(dated.fullmatch, os.listdir(folder)) if match]
+    except OSError:
+        return []
+    found.sort(key=lambda match: (match[1], int(match[2] or 1)))
+    return [os.path.join(folder, match[0]) for match in found]
+
+
+def _forget_older(path: str) -> None:
+    """Of those that were set aside keep the newest few. What may be somebody else's is never removed."""
+    ours = [kept for kept in set_aside_before(path) if _is_marked(kept)]
+    for kept in ours[:-KEPT]:
+        with contextlib.suppress(OSError):
+            remove_database(kept)
+
+
+def _is_marked(path: str) -> bool:
+    """Does the header of a file, which may be damaged, have the mark of a search.db? It is not opened as a database."""
+    try:
+        with open(path, "rb") as stream:
+            header = stream.read(100)
+    except OSError:
+        return False
+    return header.startswith(b"SQLite format 3\0") and header[68:72] == APPLICATION.to_bytes(4, "big")
 
 
 def remove_database(path: str, endings: Iterable[str] = DATABASE_FILES) -> None:

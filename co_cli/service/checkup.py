@@ -15,8 +15,9 @@ import apsw
 
 from co_cli.errors import IndexDamagedError, IndexUnavailableError, KnowledgeError, VaultError
 from co_cli.index.connection import OLDEST_SQLITE
-from co_cli.index.damage import retire, set_aside_before
+from co_cli.index.damage import retire
 from co_cli.index.integrity import damaged_words, drift, mend_vectors, mend_words, vector_state
+from co_cli.index.making import set_aside_before
 from co_cli.values import OWN_SOURCES, Filters
 
 if TYPE_CHECKING:
@@ -62,7 +63,9 @@ def examine(kb: KnowledgeBase, fix: bool) -> list[Finding]:
             findings.append(Finding("index", "error", str(error), "co sync", fixed))
         except IndexUnavailableError as error:
             fixed = fix and _rebuilt(kb)
-            cure = "co rebuild" if fixed else "free or delete search.db; it comes back from the files"
+            full = "the disk is full" in str(error)
+            place = "free some space" if full else "free or delete search.db; it comes back from the files"
+            cure = "co rebuild" if fixed else place
             findings.append(Finding("index", "error", str(error), cure, fixed))
             if not fixed:
                 break
