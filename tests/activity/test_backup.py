@@ -13,7 +13,7 @@ import pytest
 
 from co_cli.activity import Activity
 from co_cli.activity.backup import back_up, look_at, restore
-from co_cli.activity.database import migrate, migrations
+from co_cli.activity.database import ActivityDatabase, migrate, migrations
 from co_cli.activity.versions import Head
 from co_cli.settings import load_settings
 from tests.command import Co
@@ -112,6 +112,29 @@ def test_what_a_restore_keeps_is_whole_without_its_log(used: Co, data_dir: Path)
         (data_dir / f"{old.name}{ending}").unlink(missing_ok=True)
     connection = apsw.Connection(str(old))
     assert connection.execute("select title from documents").get == "in the log"
+    connection.close()
+
+
+def test_whoever_opens_it_at_the_moment_of_a_restore_writes_into_what_was_restored(used: Co, data_dir: Path) -> None:
+    made = used("backup", "--json").json["path"]
+    path = data_dir / "activity.db"
+    used("remember", "Elms fall ill.")
+    assert look_at(str(path)).rows["documents"] == 2
+
+    def restore_now(connection: apsw.Connection) -> None:
+        apsw.connection_hooks.remove(restore_now)  # once: as soon as the old file is open, before it is read
+        restore(str(data_dir), made)
+
+    database = ActivityDatabase(str(data_dir))
+    apsw.connection_hooks.append(restore_now)
+    with database.writing() as connection:
+        connection.execute("update documents set title = 'after the restore'")
+    database.close()
+
+    assert restore_now not in apsw.connection_hooks
+    assert look_at(str(path)).rows["documents"] == 1, "nothing of the old file came along"
+    connection = apsw.Connection(str(path))
+    assert connection.execute("select title from documents").get == "after the restore"
     connection.close()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -130,6 +131,35 @@ def test_what_a_killed_rebuild_left_is_swept_by_the_next_process_but_not_while_a
     with locked(f"{kb.database.path}.lock"), open_vault(tmp_path) as busy:
         busy.sync()
         assert all(file.exists() for file in left)
+    with open_vault(tmp_path) as next_one:
+        next_one.sync()
+
+    assert not any(file.exists() for file in left)
+
+
+def die_while_sweeping(pipe: Connection, place: str) -> None:
+    removed: list[object] = []
+
+    def hear(event: str, arguments: tuple[object, ...]) -> None:
+        if event == "os.remove" and "search.db.new" in str(arguments[0]) and os.path.exists(str(arguments[0])):
+            if removed:
+                os.kill(os.getpid(), signal.SIGKILL)
+            removed.append(arguments[0])
+
+    sys.addaudithook(hear)
+    open_vault(Path(place)).sync()
+
+
+def test_whoever_is_killed_while_it_sweeps_leaves_it_to_the_next(tmp_path: Path) -> None:
+    with open_vault(tmp_path) as kb:
+        kb.sync()
+    left = [Path(fresh_path(kb.database.path) + ending) for ending in ("", "-wal", "-shm")]
+    for file in left:
+        file.write_bytes(b"half")
+    with processes(die_while_sweeping, [(str(tmp_path),)]) as (victim,):
+        assert victim.end() == -signal.SIGKILL
+    assert 0 < sum(file.exists() for file in left) < 3
+
     with open_vault(tmp_path) as next_one:
         next_one.sync()
 
