@@ -151,7 +151,8 @@ def test_ctrl_c_at_any_moment_shows_what_was_done_and_leaves_no_folder_and_no_pr
 
     assert process.returncode == 130, f"{out}\n{err}"
     assert out.splitlines()[1:2] == [] or out.splitlines()[1].split()[0] == "kill"
-    assert err == "co: stopped; what was done so far is kept\n"
+    told = [line for line in err.splitlines() if not line.startswith("kill ")]  # how far it is, on a slow machine
+    assert told == ["co: stopped; what was done so far is kept"]
     assert list(temporary.iterdir()) == []
     with pytest.raises(ProcessLookupError):
         waited = time.monotonic()

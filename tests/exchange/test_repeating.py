@@ -146,7 +146,8 @@ def test_an_import_that_is_stopped_can_be_finished(co: Co, vault: Vault, tmp_pat
     running.send_signal(signal.SIGINT)
     _, err = running.communicate(timeout=60)
 
-    assert (running.returncode, err) == (130, b"co: stopped; what was done so far is kept\n")
+    assert running.returncode == 130
+    assert err.splitlines()[-1] == b"co: stopped; what was done so far is kept", "behind how far it is, if it was slow"
     before = vault.notes()
     assert 0 < len(before) < 120
     assert [path for path in vault.files() if path not in before] == []
