@@ -6,6 +6,7 @@ when it is complete. An embedder that fails stops only its own space.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 
@@ -65,8 +66,10 @@ def begin_with(database: VaultDatabase, embedders: Embedders, connection: apsw.C
     """Give the first note of a vault its vectors, in the transaction that brings it. Others get theirs after it."""
     if embedders.space is None or space_state(connection, vault).active is not None:
         return
-    embedder = embedders.of(STATIC)
-    if embedder is not None:
+    with contextlib.suppress(SettingsError):  # who embeds what waits says what is wrong
+        embedder = embedders.of(STATIC)
+        if embedder is None:
+            return
         embed_first(connection, vault, STATIC, embedder, database.database.extension is not None)
 
 

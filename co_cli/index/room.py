@@ -16,6 +16,10 @@ LITTLE = 64 << 10
 """Bytes: SQLite needs half of that to open a database at all, and calls it an I/O error when it does not get them."""
 
 
+MUCH = 64 << 20
+"""Bytes: with more of them left it is something else that is used up, such as a quota or the number of files."""
+
+
 def no_room(path: str, error: BaseException | None) -> str | None:
     """`the disk is full (0 bytes are left in /data)`, if that is what an error means that is about this file."""
     folder = os.path.dirname(path)
@@ -27,5 +31,6 @@ def no_room(path: str, error: BaseException | None) -> str | None:
     unsaid = isinstance(error, (apsw.IOError, apsw.CantOpenError)) and left is not None and left < LITTLE
     if not (full or unsaid):
         return None
-    # a quota or a bound of files may be used up where there is room
-    return f"the disk is full ({left:,} bytes are left in {folder})" if left is not None else "the disk is full"
+    if left is None or left > MUCH:
+        return f"a quota is used up, or the disk of {folder} is full"
+    return f"the disk is full ({left:,} bytes are left in {folder})"
