@@ -9,6 +9,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Generator, Iterable
+from typing import NamedTuple
 
 import apsw
 
@@ -130,9 +131,10 @@ def set_aside(path: str) -> str | None:
     if os.path.getsize(path) == 0:
         remove_database(path)
         return None
-    dated = kept = f"{path}.{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
-    number = 1
-    while os.path.exists(kept):
+    dated = f"{path}.{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
+    number = max((one.number for one in _dated(path) if one.path.startswith(dated)), default=0) + 1
+    kept = dated if number == 1 else f"{dated}-{number}"  # a number that was given away is not given again
+    while os.path.lexists(kept):
         number += 1
         kept = f"{dated}-{number}"
     for ending in DATABASE_FILES:
@@ -153,12 +155,24 @@ def put_aside(database: Database, why: str) -> str | None:
 
         logger("index").warning(told)
         if database.derived:
-            _forget_older(database.path)
+            _forget_older(database.path, kept)
     return kept
 
 
 def set_aside_before(path: str) -> list[str]:
     """What was set aside of this file and is still there, oldest first."""
+    return [one.path for one in sorted(_dated(path))]
+
+
+class _Dated(NamedTuple):
+    """A file that was set aside: when, and which of that second."""
+
+    moment: str
+    number: int
+    path: str
+
+
+def _dated(path: str) -> list[_Dated]:
     import re  # slow to import, and rarely needed
 
     folder, name = os.path.split(path)
@@ -167,14 +181,16 @@ def set_aside_before(path: str) -> list[str]:
         found = [match for match in map(dated.fullmatch, os.listdir(folder)) if match]
     except OSError:
         return []
-    found.sort(key=lambda match: (match[1], int(match[2] or 1)))
-    return [os.path.join(folder, match[0]) for match in found]
+    return [_Dated(match[1], int(match[2] or 1), os.path.join(folder, match[0])) for match in found]
 
 
-def _forget_older(path: str) -> None:
-    """Of those that were set aside keep the newest few. What may be somebody else's is never removed."""
-    ours = [kept for kept in set_aside_before(path) if _is_marked(kept)]
-    for kept in ours[:-KEPT]:
+def _forget_older(path: str, newest: str) -> None:
+    """Of those that were set aside keep the newest few. What may be somebody else's is never removed.
+
+    Which one is the newest is known, whatever the clock says.
+    """
+    others = [kept for kept in set_aside_before(path) if kept != newest and _is_marked(kept)]
+    for kept in others[: max(0, len(others) - KEPT + 1)]:
         with contextlib.suppress(OSError):
             remove_database(kept)
 
