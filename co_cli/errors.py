@@ -39,6 +39,20 @@ class UnknownRefError(KnowledgeError):
         super().__init__(f"no note {ref!r}: {hint}")
 
 
+class NoteMissingError(UnknownRefError):
+    """A note that is kept though its file is gone, as when a drive is not mounted."""
+
+    exit_code = 3
+
+    def __init__(self, ref: str, path: str, since: str) -> None:
+        self.ref, self.closest = ref, []
+        KnowledgeError.__init__(
+            self,
+            f"{ref} has no file: {path} is missing since {since}; is its drive mounted? If it was deleted, "
+            "`co sync --drop-missing` forgets it",
+        )
+
+
 class InvalidInputError(KnowledgeError):
     """Text, a date, a filter or a limit that makes no sense."""
 

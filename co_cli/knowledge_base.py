@@ -587,6 +587,7 @@ class KnowledgeBase:
                 row.category,
                 moment_text(row.created),
                 row.description,
+                row.missing is not None,
             )
             for row in rows
         ]

@@ -191,6 +191,8 @@ class NoteSummary(Record):
     category: str | None
     created: str
     description: str = ""
+    missing: bool = False
+    """It is kept though its file is gone."""
 
 
 class Forgotten(Record):
@@ -225,3 +227,7 @@ class Status(Record):
     cache_hit_rate: float | None
     beside: dict[str, int]
     """What is read in place: the label of each source and how many notes it has."""
+    missing: int = 0
+    """Notes that are kept though their files are gone."""
+    odd: tuple[tuple[str, str], ...] = ()
+    """What lies in the vault and is not read, each with the reason: links, pipes, devices, names that are no text."""

@@ -19,6 +19,7 @@ from co_cli.activity.folding import fold_spool
 from co_cli.errors import ActivityUnavailableError, InvalidInputError
 from co_cli.index.connection import BUSY_MS, NO_PLACE, WRONG_FILE
 from co_cli.index.making import opening, remove_database, set_aside, swap
+from co_cli.index.room import no_room
 from co_cli.notes.files import make_folders, sync_folder
 
 FOLDER = "backups"
@@ -70,6 +71,7 @@ def back_up(data_dir: str, path: str, overwrite: bool = False, progress: Progres
         raise InvalidInputError(f"{path} is there already: name another file, or --overwrite")
     if os.path.exists(path) and not os.path.isfile(path):
         raise InvalidInputError(f"{path} is not a file that could be replaced: name another")
+    _require_folder(data_dir, os.path.dirname(path))
     try:
         with available(database.path):
             fold_spool(database, data_dir)
@@ -103,6 +105,7 @@ def restore(data_dir: str, path: str, progress: Progress | None = None) -> Resto
         if look_at(fresh).rows != found.rows:
             raise ActivityUnavailableError(f"{path} changed while it was read: try again")
         _write_ahead(fresh)
+        _fold_log_in(target)
         kept = set_aside(target)
         swap(fresh, target)
         sync_folder(data_dir)
@@ -125,6 +128,12 @@ def look_at(path: str) -> Copy:
         raise ActivityUnavailableError(f"{path} is damaged, or no database ({error}): take another copy") from error
     finally:
         connection.close()
+
+
+def _require_folder(data_dir: str, folder: str) -> None:
+    """Only our own folder is made: another that is not there may be on a drive that is not mounted."""
+    if os.path.realpath(folder) != os.path.realpath(os.path.join(data_dir, FOLDER)) and not os.path.isdir(folder):
+        raise InvalidInputError(f"there is no folder {folder}: is its drive mounted? Make it first, or name another")
 
 
 def _written(connection: apsw.Connection, path: str, overwrite: bool, progress: Progress | None) -> Copy:
@@ -185,6 +194,20 @@ def _write_ahead(path: str) -> None:
         connection.close()
 
 
+def _fold_log_in(path: str) -> None:
+    """What is kept should be whole in one file: whoever is killed while it is moved leaves its log behind."""
+    if not os.path.exists(path):
+        return
+    with contextlib.suppress(apsw.Error):  # damaged, or in use: its log goes with it
+        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+        try:
+            connection.set_busy_timeout(BUSY_MS)
+            connection.execute("select count(*) from sqlite_master").fetchall()  # only who reads knows of a log
+            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        finally:
+            connection.close()
+
+
 def _open(path: str) -> apsw.Connection:
     if os.path.exists(path) and not os.path.isfile(path):
         raise InvalidInputError(f"{path} is a folder, or no regular file: name a copy of activity.db")
@@ -206,6 +229,9 @@ def _clear(path: str) -> Generator[None]:
     try:
         yield
     except NO_PLACE as error:
-        raise ActivityUnavailableError(
-            f"{path} cannot be written ({error}): name another folder, or free some space"
-        ) from error
+        full = no_room(path, error)
+        if full:
+            raise ActivityUnavailableError(
+                f"{path} cannot be written: {full}; free some space, or name another folder"
+            ) from error
+        raise ActivityUnavailableError(f"{path} cannot be written ({error}): name another folder") from error

@@ -13,8 +13,9 @@ from collections.abc import Generator
 import apsw
 
 from co_cli.errors import ActivityUnavailableError, IndexDamagedError, IndexUnavailableError
-from co_cli.index.connection import BUSY_MS, NO_PLACE, WRONG_FILE, Database, FileConnection
+from co_cli.index.connection import BUSY_MS, NO_PLACE, WRONG_FILE, Database, FileConnection, inode_of
 from co_cli.index.making import is_ours, put_aside
+from co_cli.index.room import no_room
 from co_cli.notes.files import locked, make_folders
 
 FILE_NAME = "activity.db"
@@ -35,6 +36,8 @@ def migrations() -> list[str]:
 
 class ActivityDatabase(Database):
     """One activity.db, shared by threads and processes."""
+
+    derived = False
 
     def __init__(self, data_dir: str) -> None:
         super().__init__(os.path.join(data_dir, FILE_NAME))
@@ -97,6 +100,9 @@ def _connect(path: str) -> FileConnection | None:
         if connection.pragma("application_id") != APPLICATION:
             connection.close()
             return None
+        if inode_of(path) != state.st_ino:  # restored or set aside meanwhile: the log that was opened may be another's
+            connection.close()
+            return None
         version, known = int(connection.pragma("user_version") or 0), len(migrations())
         if version > known:
             raise ActivityUnavailableError(
@@ -127,6 +133,9 @@ def _clear(path: str) -> Generator[None]:
     except apsw.BusyError as error:
         raise ActivityUnavailableError(f"{path} was locked by another program for {BUSY_MS // 1000} s") from error
     except (*NO_PLACE, *WRONG_FILE) as error:
+        full = no_room(path, error)
+        if full:
+            raise ActivityUnavailableError(f"{path} cannot be written: {full}; free some space") from error
         raise ActivityUnavailableError(f"{path} cannot be opened ({error}): check the data folder") from error
     except apsw.SQLError as error:  # of a migration: somebody changed the tables
         raise ActivityUnavailableError(
@@ -142,6 +151,8 @@ def available(path: str) -> Generator[None]:
     except IndexDamagedError as error:
         raise ActivityUnavailableError(f"{error}; `co restore-backup` brings back what was backed up") from error
     except IndexUnavailableError as error:
+        if no_room(path, error.__cause__):
+            raise ActivityUnavailableError(str(error)) from error
         raise ActivityUnavailableError(
             f"{path} cannot be used ({error.__cause__ or error}): move it away, and a new one is begun"
         ) from error

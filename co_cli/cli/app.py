@@ -107,7 +107,7 @@ def main(arguments: Sequence[str] | None = None, last: bool = False) -> int:
         return 0
     except OSError as error:
         if error.filename is not None:
-            return _complain(_crashed(error), 3)
+            return _complain(_no_room(error) or _crashed(error), 3)
         sys.stdout = None  # type: ignore[assignment]  # it cannot be flushed at the end either
         return _complain(f"the output cannot be written: {error.strerror}", 3)
     except KeyboardInterrupt:
@@ -168,6 +168,14 @@ def _run(arguments: list[str], last: bool = False) -> int:
     if this_process.chatty:
         _ended(name, code, started)
     return code
+
+
+def _no_room(error: OSError) -> str | None:
+    """A full disk is nobody's bug."""
+    from co_cli.index.room import no_room
+
+    full = no_room(os.fsdecode(error.filename), error)
+    return full and f"it cannot be written: {full}; free some space"
 
 
 def _crashed(error: Exception) -> str:

@@ -8,7 +8,7 @@ import time
 from co_cli.activity.events import place_of
 from co_cli.cli.opening import find_note, open_knowledge_base, print_json, sync_first
 from co_cli.cli.terminal import Screen, age, printable, size_of
-from co_cli.errors import InvalidInputError, UnknownRefError
+from co_cli.errors import InvalidInputError, NoteMissingError, UnknownRefError
 from co_cli.index.knowledge_index import KnowledgeIndex
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.moments import moment_text
@@ -53,7 +53,7 @@ def _place(kb: KnowledgeBase, ref: str) -> tuple[KnowledgeIndex, str, str, str, 
     try:
         note = find_note(kb, ref)
     except UnknownRefError as error:
-        asked = without_lines(ref.strip())
+        asked = error.ref if isinstance(error, NoteMissingError) else without_lines(ref.strip())
         path = path_of(asked) or asked
         return kb.index, source_ref(path), "", path, error
     origins = {origin.root: origin for origin in kb.index.beside}

@@ -8,6 +8,7 @@ from co_cli.cli.boundaries import boundaries_for
 from co_cli.cli.opening import kept_text, open_knowledge_base, print_json
 from co_cli.cli.terminal import ProgressBar, Screen, count_of, printable, size_of
 from co_cli.retrieval.fuse import Weights
+from co_cli.service.checkup import odd_text
 from co_cli.values import BINARY, Status, SyncReport
 
 
@@ -64,7 +65,7 @@ def status(options: argparse.Namespace) -> int:
     behind = f", {count_of(waiting, 'file')} changed since" if waiting else ""
     rows = [
         ("vault", state.vault),
-        ("notes", f"{notes} ({count_of(state.passages, 'passage')})"),
+        ("notes", f"{notes} ({count_of(state.passages, 'passage')}){_gone(state.missing)}"),
         *(("beside", f"{label} ({count_of(notes, 'note')})") for label, notes in state.beside.items()),
         ("index", f"{state.search_db} ({size_of(state.search_db_bytes)})"),
         ("synced", f"{state.synced_at or 'never'}{behind}"),
@@ -73,12 +74,19 @@ def status(options: argparse.Namespace) -> int:
         *([("weights", _learned(learned))] if learned else []),
         ("cache", _cache(state)),
         ("trash", count_of(state.trashed, "note")),
+        *([("odd", odd_text(state.odd))] if state.odd else []),
     ]
     screen = Screen()
     for name, value in rows:
         screen.line(f"{screen.paint(f'{name:<8}', 'dim')}{printable(value)}")
     _list_troubles(screen, state.skipped, state.problems)
     return 0
+
+
+def _gone(missing: int) -> str:
+    if not missing:
+        return ""
+    return f", {missing:,} of them missing: {'its file is' if missing == 1 else 'their files are'} gone"
 
 
 def add_reembed(parser: argparse.ArgumentParser) -> None:

@@ -317,7 +317,8 @@ def _receipt(options: argparse.Namespace, saved: Saved) -> int:
 
 def _print_row(screen: Screen, note: NoteSummary) -> None:
     tags = " ".join(f"#{tag}" for tag in note.tags)
-    about = " · ".join(part for part in (age(note.created, time.time()), tags) if part)
+    gone = "missing at its origin" if note.missing else ""
+    about = " · ".join(part for part in (age(note.created, time.time()), gone, tags) if part)
     ref = screen.paint(printable(note.ref), "cyan")
     if screen.fits(note.ref, note.title, about):
         screen.line(f"{ref}  {printable(note.title)}  {screen.paint(printable(about), 'dim')}")

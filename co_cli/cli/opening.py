@@ -34,7 +34,9 @@ def open_knowledge_base(options: Any, door: str = "cli") -> KnowledgeBase:
 
 
 def _say(text: str) -> None:
-    """What a person should know once, beside the answer."""
+    """What a person should know once, beside the answer. With --verbose the log says it there."""
+    if this_process.verbose:
+        return
     print(f"co: {printable(text)}", file=sys.stderr)
 
 

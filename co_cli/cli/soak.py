@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import os
 import random
-import tempfile
-from pathlib import Path
 
 from co_cli.cli.opening import print_json
 from co_cli.cli.terminal import ProgressBar, Screen, printable
 from co_cli.errors import InvalidInputError
 from co_cli.soak.catalogue import SOAKS, soak
 from co_cli.soak.contract import Trial, Verdict
+from co_cli.soak.scratch import scratch
 
 SECONDS = 60.0
 
@@ -67,11 +65,10 @@ def _soak_all(options: argparse.Namespace, seed: int) -> tuple[list[Verdict], bo
     stopped = False
     if not options.json:
         Screen().line(f"{'soak':<10}{'rounds':>8}{'seconds':>9}  {'faults':>6}  done")
-    for name in options.name or SOAKS:
-        bar = ProgressBar(name)
-        seconds = options.seconds or (None if options.rounds else SECONDS)
-        with tempfile.TemporaryDirectory(prefix="co-soak-", ignore_cleanup_errors=True) as folder:
-            place = Path(os.path.realpath(folder))
+    with scratch() as place:
+        for name in options.name or SOAKS:
+            bar = ProgressBar(name)
+            seconds = options.seconds or (None if options.rounds else SECONDS)
             trial = Trial(name, place, seed, options.rounds or SOAKS[name].rounds, seconds, options.first, bar)
             try:
                 soak(name, trial)
@@ -79,11 +76,11 @@ def _soak_all(options: argparse.Namespace, seed: int) -> tuple[list[Verdict], bo
                 stopped = True
             finally:
                 bar.done()
-        verdicts.append(trial.verdict())
-        if not options.json:
-            _show(verdicts[-1], seed)
-        if stopped:
-            break
+            verdicts.append(trial.verdict())
+            if not options.json:
+                _show(verdicts[-1], seed)
+            if stopped:
+                break
     return verdicts, stopped
 
 

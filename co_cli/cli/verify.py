@@ -6,6 +6,7 @@ import argparse
 
 from co_cli.cli.opening import open_knowledge_base, print_json
 from co_cli.cli.terminal import ProgressBar, Screen, count_of, printable, size_of
+from co_cli.service.checkup import odd_text
 from co_cli.service.verifying import Part, Verified, verify
 
 SHOWN = 20
@@ -59,6 +60,7 @@ def as_object(found: Verified) -> dict[str, object]:
         "repaired": found.repaired,
         "damage": found.damage,
         "words": found.words,
+        "odd": [list(one) for one in found.odd],
         "origins": parts,
     }
 
@@ -72,6 +74,8 @@ def show(found: Verified) -> None:
     if found.parts:
         told = f"the word index does not fit the passages: {found.words}"
         _line(screen, "XX" if found.words else "ok", told if found.words else "the word index has every passage")
+    if found.odd:
+        _line(screen, "!!", odd_text(found.odd))
     if found.drifted:
         screen.line("The index differs from the files: `co verify --repair` makes anew what differs.")
     else:

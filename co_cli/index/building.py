@@ -6,16 +6,19 @@ when it is complete. An embedder that fails stops only its own space.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
+
+import apsw
 
 from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.space import VectorSpace
 from co_cli.embedding.static_file import SPACE as STATIC
 from co_cli.errors import SettingsError
-from co_cli.index.meaning import Embedded, begin_space, embed_waiting, swap_space
+from co_cli.index.meaning import Embedded, begin_space, embed_first, embed_waiting, swap_space
 from co_cli.index.vault_database import VaultDatabase
-from co_cli.index.vectors import SpaceState, StoredSpace
+from co_cli.index.vectors import SpaceState, StoredSpace, space_state
 from co_cli.logbook import logger
 
 REST_SECONDS = 30.0
@@ -57,6 +60,17 @@ def embed_vault(
     if not _is_fast(active):
         done = work(active)  # it goes on answering, so new notes belong there too
     return Embedded(done.done + built.done, done.waiting + built.waiting, built.problem or done.problem)
+
+
+def begin_with(database: VaultDatabase, embedders: Embedders, connection: apsw.Connection, vault: int) -> None:
+    """Give the first note of a vault its vectors, in the transaction that brings it. Others get theirs after it."""
+    if embedders.space is None or space_state(connection, vault).active is not None:
+        return
+    with contextlib.suppress(SettingsError):  # who embeds what waits says what is wrong
+        embedder = embedders.of(STATIC)
+        if embedder is None:
+            return
+        embed_first(connection, vault, STATIC, embedder, database.database.extension is not None)
 
 
 def _is_fast(space: StoredSpace) -> bool:

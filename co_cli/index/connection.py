@@ -60,6 +60,9 @@ class FileConnection(apsw.Connection):
 class Database:
     """One search.db, shared by threads and processes."""
 
+    derived = True
+    """Does everything in it come back from the files?"""
+
     def __init__(self, path: str, extension: str | None = None) -> None:
         """`extension` is where sqlite-vec's library is; None does without."""
         if apsw.SQLITE_VERSION_NUMBER < OLDEST_SQLITE:
@@ -296,6 +299,11 @@ def clear(path: str, error: BaseException) -> IndexUnavailableError:
     """SQLite's and the system's refusals as one line with the cure."""
     if isinstance(error, apsw.BusyError):
         return IndexUnavailableError(f"{path} was locked by another program for {BUSY_MS // 1000} s; try again")
+    from co_cli.index.room import no_room  # for the day when it happens
+
+    full = no_room(path, error)
+    if full:
+        return IndexUnavailableError(f"{path} cannot be written: {full}; free some space, or set CO_DATA_DIR")
     return IndexUnavailableError(f"{path} cannot be opened ({error}): check the folder, or set CO_DATA_DIR")
 
 

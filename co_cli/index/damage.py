@@ -6,7 +6,6 @@ Nothing here reads a file that is sound: it is asked for when something went wro
 from __future__ import annotations
 
 import os
-import re
 
 import apsw
 
@@ -79,16 +78,6 @@ def unsound(database: Database, words: bool = True) -> str | None:
     finally:
         connection.close()  # and whatever was begun with it
     return None
-
-
-def set_aside_before(path: str) -> list[str]:
-    """What was set aside of this file and is still there."""
-    folder, name = os.path.split(path)
-    dated = re.compile(re.escape(name) + r"\.\d{8}T\d{6}Z(-\d+)?")
-    try:
-        return sorted(os.path.join(folder, one) for one in os.listdir(folder) if dated.fullmatch(one))
-    except OSError:
-        return []
 
 
 def _words(failure: BaseException) -> str:

@@ -58,6 +58,8 @@ where files.vault_id = :vault and files.skipped is null
 
 MISSING = "select path from docs where vault_id = :vault and missing is not null order by path"
 
+MISSING_SINCE = "select ref, missing from docs where vault_id = :vault and path = :path and missing is not null"
+
 LISTED = """
 select files.path, coalesce(files.skipped, iif(docs.missing is not null, 'missing', ''))
 from knowledge_files as files left join docs on docs.vault_id = files.vault_id and docs.path = files.path
@@ -203,6 +205,7 @@ class KnowledgeIndex(IndexReader):
 
     def index_file(self, path: str, embed: bool = True) -> None:
         """Index one file now, whatever the listings say. One that cannot be read is left to the next sync."""
+        from co_cli.index.building import begin_with
         from co_cli.index.rows import put_file
         from co_cli.index.sync import Unreadable, read_file
 
@@ -213,6 +216,8 @@ class KnowledgeIndex(IndexReader):
         try:
             with self.rows.writing() as (connection, vault):
                 put_file(connection, vault, file)
+                if self._embedders is not None:
+                    begin_with(self.rows, self._embedders, connection, vault)
         except IndexUnavailableError:
             return  # the file is written, whatever becomes of search.db: the next sync brings it in
         if self.told:
@@ -273,6 +278,11 @@ class KnowledgeIndex(IndexReader):
     def missing(self) -> list[str]:
         """Notes that are kept although their file is gone."""
         return [path for (path,) in self._select(MISSING)]
+
+    def missing_since(self, path: str) -> tuple[str, float] | None:
+        """The ref of a note that is kept although its file is gone, and when that was noticed."""
+        rows: Any = self._select(MISSING_SINCE, path=path)
+        return next(iter(rows), None)
 
     def drop_missing(self) -> list[str]:
         """Forget the notes whose file is gone."""
@@ -380,6 +390,15 @@ class KnowledgeIndex(IndexReader):
         """What lies there and cannot be read at all, such as links: by a walk, for no row tells of it."""
         try:
             return scan_origin(self.origin, self._exclude).odd
+        except VaultError:
+            return []
+
+    def unread_entries(self) -> list[tuple[str, str]]:
+        """The same and more, for who wonders: also links to folders, and names that are no text."""
+        from co_cli.sources.odd import odd_entries
+
+        try:
+            return odd_entries(self.origin, self._exclude)
         except VaultError:
             return []
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
+from typing import NamedTuple
 
 import apsw
 
@@ -29,6 +30,8 @@ from co_cli.index.connection import (
 from co_cli.notes.files import locked, make_folders, sync_folder
 
 DATABASE_FILES = ("", "-wal", "-shm", "-journal")
+KEPT = 3
+"""So many of the search.db that were found unusable are kept: they are derived, and may be large."""
 
 
 def open_or_make(database: Database) -> FileConnection:
@@ -66,7 +69,7 @@ def sweep_unfinished(path: str) -> None:
     """Remove what a killed rebuild left beside search.db, unless somebody is rebuilding now."""
     with contextlib.suppress(OSError), locked(f"{path}.lock", wait=False):
         if os.path.exists(path):
-            remove_database(fresh_path(path))
+            _remove_unfinished(fresh_path(path))
 
 
 def _connect(database: Database) -> FileConnection | None:
@@ -128,9 +131,10 @@ def set_aside(path: str) -> str | None:
     if os.path.getsize(path) == 0:
         remove_database(path)
         return None
-    dated = kept = f"{path}.{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
-    number = 1
-    while os.path.exists(kept):
+    dated = f"{path}.{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
+    number = max((one.number for one in _dated(path) if one.path.startswith(dated)), default=0) + 1
+    kept = dated if number == 1 else f"{dated}-{number}"  # a number that was given away is not given again
+    while os.path.lexists(kept):
         number += 1
         kept = f"{dated}-{number}"
     for ending in DATABASE_FILES:
@@ -150,13 +154,66 @@ def put_aside(database: Database, why: str) -> str | None:
         from co_cli.logbook import logger  # rarely needed, and slow to import
 
         logger("index").warning(told)
+        if database.derived:
+            _forget_older(database.path, kept)
     return kept
 
 
-def remove_database(path: str) -> None:
-    for ending in DATABASE_FILES:
+def set_aside_before(path: str) -> list[str]:
+    """What was set aside of this file and is still there, oldest first."""
+    return [one.path for one in sorted(_dated(path))]
+
+
+class _Dated(NamedTuple):
+    """A file that was set aside: when, and which of that second."""
+
+    moment: str
+    number: int
+    path: str
+
+
+def _dated(path: str) -> list[_Dated]:
+    import re  # slow to import, and rarely needed
+
+    folder, name = os.path.split(path)
+    dated = re.compile(re.escape(name) + r"\.(\d{8}T\d{6}Z)(?:-(\d+))?")
+    try:
+        found = [match for match in map(dated.fullmatch, os.listdir(folder)) if match]
+    except OSError:
+        return []
+    return [_Dated(match[1], int(match[2] or 1), os.path.join(folder, match[0])) for match in found]
+
+
+def _forget_older(path: str, newest: str) -> None:
+    """Of those that were set aside keep the newest few. What may be somebody else's is never removed.
+
+    Which one is the newest is known, whatever the clock says.
+    """
+    others = [kept for kept in set_aside_before(path) if kept != newest and _is_marked(kept)]
+    for kept in others[: max(0, len(others) - KEPT + 1)]:
+        with contextlib.suppress(OSError):
+            remove_database(kept)
+
+
+def _is_marked(path: str) -> bool:
+    """Does the header of a file, which may be damaged, have the mark of a search.db? It is not opened as a database."""
+    try:
+        with open(path, "rb") as stream:
+            header = stream.read(100)
+    except OSError:
+        return False
+    return header.startswith(b"SQLite format 3\0") and header[68:72] == APPLICATION.to_bytes(4, "big")
+
+
+def remove_database(path: str, endings: Iterable[str] = DATABASE_FILES) -> None:
+    for ending in endings:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path + ending)
+
+
+def _remove_unfinished(fresh: str) -> None:
+    """The file last: as long as it is there, the next process knows that something is left to sweep."""
+    remove_database(fresh, reversed(DATABASE_FILES))
 
 
 def carry_cache(old: str, fresh: str) -> None:
@@ -185,7 +242,7 @@ def carry_cache(old: str, fresh: str) -> None:
 def _make_fresh(path: str) -> str:
     """An empty database beside `path`, with the cache of the one that is there."""
     fresh = fresh_path(path)
-    remove_database(fresh)
+    _remove_unfinished(fresh)
     create(fresh)
     if os.path.exists(path):
         carry_cache(path, fresh)

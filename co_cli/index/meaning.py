@@ -6,6 +6,7 @@ stopped. While another space is built, the old one keeps answering.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -37,6 +38,8 @@ SLOW_BATCH = 64
 """For embedders that take long: a kill costs one batch, and progress moves."""
 HASTY_BATCH = 8
 """For those when somebody waits: what is not answered in time is asked for again."""
+FIRST = 8
+"""Passages that get their vectors while others wait for the transaction: a memory has one."""
 
 SET_ACTIVE = "update vaults set space_id = :space, building_id = null where id = :vault"
 SET_BUILDING = "update vaults set building_id = :space where id = :vault"
@@ -103,48 +106,81 @@ def embed_waiting(
     size = BATCH if space.space.provider == "static" else SLOW_BATCH if deadline is None else HASTY_BATCH
     while done < total and (deadline is None or time.monotonic() < deadline):
         with database.reading() as (connection, vault):
-            rows = connection.execute(WAITING, {"vault": vault, "space": space.id, "limit": size}).fetchall()
-            texts = [embedding_text(*map(str, row[5:])) for row in rows]
-            hashes = [text_hash(text) for text in texts]
-            cached = look_up(connection, space.id, hashes)
-        if not rows:
+            batch = Batch(connection, vault, space, size)
+        if not batch.rows:
             break
-        missing = [place for place in range(len(rows)) if place not in cached]
-        vectors: dict[int, Vector | None] = {place: found.vector for place, found in cached.items()}
         problem: str | None = None
         try:
-            if missing:
-                made = embed_within(embedder, [texts[place] for place in missing], _patience(space, deadline))
-                vectors.update(zip(missing, made, strict=True))
+            batch.embed(embedder, _patience(space, deadline))
         except EmbeddingError as error:
             # one that answered before is only slow: what is left waits for the next call
             problem = None if done and isinstance(error, OutOfTimeError) else str(error)
         with database.writing() as (connection, vault):
             if not _is_stored(connection, space):
                 break  # another search.db was put in place of the one that was read
-            ids = ids_text([int(str(row[0])) for row in rows])
-            still = set(connection.execute(STILL_WAITING, {"vault": vault, "space": space.id, "ids": ids}))
-            placed: list[tuple[int, str, Vector]] = []
-            for place, vector in vectors.items():
-                # forgotten or embedded by another process meanwhile; or a new passage has the number of an old one
-                if rows[place][:4] not in still:
-                    continue
-                passage, source = int(str(rows[place][0])), str(rows[place][4])
-                connection.execute(WAIT_NO_MORE, {"vault": vault, "space": space.id, "id": passage})
-                if vector is not None:
-                    placed.append((passage, part_of(vault, source), vector))
-            put_vectors(connection, space, placed)
-            fresh = [(hashes[place], vectors[place]) for place in missing if place in vectors]
-            remember_vectors(connection, space.id, fresh, [hashes[place] for place in cached])
-            evict(connection)
-            learn_words(connection, texts)
-            touch_vectors(connection, vault)
-        done += len(vectors)
+            batch.put(connection, vault)
+        done += len(batch.vectors)
         if problem:
             return Embedded(done, _count(database, space), problem)
         if progress:
             progress(done, total)
     return Embedded(done, _count(database, space))
+
+
+def embed_first(connection: apsw.Connection, vault: int, space: VectorSpace, embedder: Embedder, vec0: bool) -> None:
+    """Begin the space of a vault that has none with the vectors of its first note, in the transaction that brings it.
+
+    So there is no moment at which somebody may search the note and the vault has no vector. It is for a model in this
+    process: who waits for the transaction must not wait for a server.
+    """
+    stored = add_space(connection, space, vec0)
+    connection.execute(LET_ALL_WAIT, {"vault": vault, "space": stored.id})
+    connection.execute(SET_ACTIVE, {"vault": vault, "space": stored.id})
+    batch = Batch(connection, vault, stored, FIRST)
+    with contextlib.suppress(EmbeddingError):
+        batch.embed(embedder, None)
+    batch.put(connection, vault)
+
+
+class Batch:
+    """Some of the passages that wait in a space: read in one transaction, embedded, put in another."""
+
+    def __init__(self, connection: apsw.Connection, vault: int, space: StoredSpace, size: int) -> None:
+        self.space = space
+        self.rows = connection.execute(WAITING, {"vault": vault, "space": space.id, "limit": size}).fetchall()
+        self.texts = [embedding_text(*map(str, row[5:])) for row in self.rows]
+        self._hashes = [text_hash(text) for text in self.texts]
+        cached = look_up(connection, space.id, self._hashes)
+        self._cached = list(cached)
+        self._missing = [place for place in range(len(self.rows)) if place not in cached]
+        self.vectors: dict[int, Vector | None] = {place: found.vector for place, found in cached.items()}
+        """By the place of the row."""
+
+    def embed(self, embedder: Embedder, seconds: float | None) -> None:
+        """Make the vectors that the cache did not have."""
+        if self._missing:
+            made = embed_within(embedder, [self.texts[place] for place in self._missing], seconds)
+            self.vectors.update(zip(self._missing, made, strict=True))
+
+    def put(self, connection: apsw.Connection, vault: int) -> None:
+        """Store the vectors of those that still wait, and what comes with them."""
+        ids = ids_text([int(str(row[0])) for row in self.rows])
+        still = set(connection.execute(STILL_WAITING, {"vault": vault, "space": self.space.id, "ids": ids}))
+        placed: list[tuple[int, str, Vector]] = []
+        for place, vector in self.vectors.items():
+            # forgotten or embedded by another process meanwhile; or a new passage has the number of an old one
+            if self.rows[place][:4] not in still:
+                continue
+            passage, source = int(str(self.rows[place][0])), str(self.rows[place][4])
+            connection.execute(WAIT_NO_MORE, {"vault": vault, "space": self.space.id, "id": passage})
+            if vector is not None:
+                placed.append((passage, part_of(vault, source), vector))
+        put_vectors(connection, self.space, placed)
+        fresh = [(self._hashes[place], self.vectors[place]) for place in self._missing if place in self.vectors]
+        remember_vectors(connection, self.space.id, fresh, [self._hashes[place] for place in self._cached])
+        evict(connection)
+        learn_words(connection, self.texts)
+        touch_vectors(connection, vault)
 
 
 def embed_again(database: VaultDatabase, space: StoredSpace, fresh: bool) -> None:

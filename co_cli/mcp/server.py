@@ -19,7 +19,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from co_cli import __version__
-from co_cli.errors import KnowledgeError, UnknownRefError
+from co_cli.errors import KnowledgeError, NoteMissingError, UnknownRefError
 from co_cli.logbook import in_log, logger
 from co_cli.mcp.prompts import instructions, offered, write_prompt
 from co_cli.mcp.resources import (
@@ -141,6 +141,8 @@ class McpDoor:
         uri = str(params.uri)
         try:
             opened = await self._ask(open_resource, self.kb, self.toolbox.freshener, uri)
+        except NoteMissingError as error:
+            raise MCPError(types.INTERNAL_ERROR, clean(str(error))) from None
         except UnknownRefError as error:
             closest = [uri_of(ref) for ref in error.closest]
             hint = f"did you mean {', '.join(closest)}?" if closest else "resources/list shows what there is"

@@ -168,6 +168,9 @@ def _write(temporary: str, data: bytes) -> None:
         while view:
             view = view[os.write(handle, view) :]
         os.fsync(handle)
+    except OSError as error:
+        error.filename = temporary  # the system names no file here, and whoever tells of it should
+        raise
     finally:
         os.close(handle)
 

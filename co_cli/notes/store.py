@@ -10,7 +10,7 @@ import errno
 import hashlib
 import os
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 
 from co_cli.errors import InvalidInputError, NoteConflictError, NoteFileError, VaultError, empty_vault
 from co_cli.notes.files import (
@@ -28,6 +28,7 @@ from co_cli.regular import open_regular
 from co_cli.typed import whole
 
 TRASH = ".trash"
+FEW = 10
 MOST_NAMESAKES = 10_000
 NO_ROOM = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
 
@@ -116,11 +117,15 @@ class NoteStore:
         with _reporting("write", f"{folder}/{slug}.md"):
             make_folders(self.absolute(folder))
             taken = taken or self._taken_in(folder)
-            for number in range(1, MOST_NAMESAKES):
-                path = f"{folder}/{slug}.md" if number == 1 else f"{folder}/{slug}-{number}.md"
+
+            def path_of(number: int) -> str:
+                return f"{folder}/{slug}.md" if number == 1 else f"{folder}/{slug}-{number}.md"
+
+            for number in _numbers(lambda number: taken(path_of(number))):
+                path = path_of(number)
                 if not taken(path) and create_exclusively(self.absolute(path), data):
                     return path
-        raise NoteConflictError(f"{folder}/ has {MOST_NAMESAKES:,} notes named {slug!r}; choose another title")
+        raise NoteConflictError(f"{folder}/ has too many notes named {slug!r}; choose another title")
 
     def replace(self, path: str, data: bytes, based_on: bytes) -> None:
         """Write over a note, if it still says what the change was based on: asked last, when all is ready to take
@@ -236,6 +241,21 @@ class NoteStore:
 def _stamp_order(kept: str) -> tuple[str, int]:
     stamp, _, number = kept.split("/")[1].partition("-")
     return stamp, int(number) if number.isdecimal() else 0
+
+
+def _numbers(taken: Callable[[int], bool]) -> Iterator[int]:
+    """Numbers for a name, the smallest first as long as there are few, then from about the first that is free.
+
+    By doubling and halving: whoever saves the ten thousandth note of one title should not ask for each of the others.
+    """
+    yield from range(1, FEW)
+    last, free = FEW - 1, FEW
+    while taken(free):
+        last, free = free, free * 2
+    while free - last > 1:
+        middle = (last + free) // 2
+        last, free = (middle, free) if taken(middle) else (last, middle)
+    yield from range(free, free + MOST_NAMESAKES)  # others may be saving too
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -16,12 +16,16 @@ import apsw
 
 from co_cli.errors import IndexDamagedError, IndexUnavailableError, KnowledgeError, VaultError
 from co_cli.index.connection import OLDEST_SQLITE
-from co_cli.index.damage import retire, set_aside_before
+from co_cli.index.damage import retire
 from co_cli.index.integrity import damaged_words, drift, mend_vectors, mend_words, vector_state
+from co_cli.index.making import set_aside_before
 from co_cli.values import OWN_SOURCES, Filters
 
 if TYPE_CHECKING:
     from co_cli.knowledge_base import KnowledgeBase
+
+FIRST = 3
+"""Names that are told of many."""
 
 Level = Literal["ok", "warning", "error"]
 
@@ -47,6 +51,7 @@ def examine(kb: KnowledgeBase, fix: bool) -> list[Finding]:
         _drift,
         _vectors,
         _unreadable,
+        _odd,
         _secrets,
         _activity,
         _moved,
@@ -60,7 +65,9 @@ def examine(kb: KnowledgeBase, fix: bool) -> list[Finding]:
             findings.append(Finding("index", "error", str(error), "co sync", fixed))
         except IndexUnavailableError as error:
             fixed = fix and _rebuilt(kb)
-            cure = "co rebuild" if fixed else "free or delete search.db; it comes back from the files"
+            full = "the disk is full" in str(error)
+            place = "free some space" if full else "free or delete search.db; it comes back from the files"
+            cure = "co rebuild" if fixed else place
             findings.append(Finding("index", "error", str(error), cure, fixed))
             if not fixed:
                 break
@@ -283,6 +290,22 @@ def _secrets(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
         yield Finding("secrets", "warning", f"{trashed[0][1]}{more}", cure)
     if not notes and not trashed:
         yield Finding("secrets", "ok", "no note holds a key, token or password that is known by its form")
+
+
+def _odd(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
+    """What lies in the vault and is not read, however often somebody syncs."""
+    found = kb.index.unread_entries()
+    if found:
+        cure = "put the file itself there, rename it, or leave it: nothing is lost, and nothing of it is searched"
+        yield Finding("odd entries", "warning", odd_text(found), cure)
+
+
+def odd_text(found: Sequence[tuple[str, str]]) -> str:
+    """Of links, pipes, devices and the like: how many, and the first of them."""
+    some = ", ".join(f"{path} ({reason.partition(',')[0].partition(';')[0]})" for path, reason in found[:FIRST])
+    more = " ..." if len(found) > FIRST else ""
+    what = "1 entry of the vault is" if len(found) == 1 else f"{len(found):,} entries of the vault are"
+    return f"{what} not read: {some}{more}"
 
 
 def _unreadable(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:

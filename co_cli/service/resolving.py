@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from co_cli.errors import InvalidInputError, NoteFileError, UnknownRefError, VaultError
+from co_cli.errors import InvalidInputError, NoteFileError, NoteMissingError, UnknownRefError, VaultError
 from co_cli.index.knowledge_index import KnowledgeIndex
+from co_cli.notes.moments import moment_text
 from co_cli.notes.refs import ENDINGS, FOLDERS, path_of, source_ref, without_lines
 from co_cli.notes.store import NoteStore
 from co_cli.sources.origin import VAULT, Origin, kind_of
@@ -35,7 +36,18 @@ def resolve(ref: str, store: NoteStore, index: KnowledgeIndex | None) -> str:
             alike = [found for found in index.paths_like(path) if store.exists(found)]
             if len(alike) == 1:
                 return alike[0]
+        _require_present(index, known, _readings(asked, store.root))
     raise UnknownRefError(ref, _closest(asked, index.titles() if index else {}))
+
+
+def _require_present(index: KnowledgeIndex, known: str | None, paths: Sequence[str]) -> None:
+    """Say of a note that is kept without its file that it is, rather than that there is none."""
+    alike = [found for path in paths for found in index.paths_like(path)]
+    for path in [known, *alike] if known else alike:
+        missing = index.missing_since(path)
+        if missing:
+            ref, since = missing
+            raise NoteMissingError(ref, os.path.join(index.root, *path.split("/")), moment_text(since))
 
 
 def resolve_anywhere(
@@ -139,4 +151,4 @@ def _closest(asked: str, refs: dict[str, str]) -> list[str]:
     found = process.extract(
         name, by_name, scorer=fuzz.WRatio, limit=MOST_SUGGESTED, score_cutoff=CLOSE_ENOUGH, processor=str.casefold
     )
-    return [ref for _, _, ref in found]
+    return [ref for _, _, ref in found if ref != asked]

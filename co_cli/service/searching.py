@@ -234,7 +234,7 @@ def _by_meaning(
         return None, None  # the settings want words alone
     active = index.spaces().active
     if active is None:
-        return None, "no note has a vector yet: answered by words"
+        return None, "no note has a vector yet: answered by words" if passages_searched else None
     vector, problem = _query_vector(embedders, active.space, query)
     if vector is None:
         return None, problem

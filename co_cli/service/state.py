@@ -34,5 +34,7 @@ def status_of(kb: KnowledgeBase) -> Status:
         cache_entries=meaning.cache.entries,
         cache_bytes=meaning.cache.bytes,
         cache_hit_rate=meaning.cache.hit_rate,
+        missing=len(kb.index.missing()),
+        odd=tuple(kb.index.unread_entries()),
         beside={origin.label: kb.index.of(origin).counts().notes for origin in kb.index.beside},
     )

@@ -6,7 +6,7 @@ vector is laid beside what comes out. Only what is derived is repaired.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from co_cli.errors import VaultError
@@ -51,6 +51,8 @@ class Verified(NamedTuple):
     words: str | None
     """What FTS5 says does not fit between words and passages."""
     repaired: bool = False
+    odd: Sequence[tuple[str, str]] = ()
+    """What lies in the vault and is not read, each with the reason: it is in neither hash."""
 
     @property
     def drifted(self) -> bool:
@@ -86,7 +88,7 @@ def _compare(kb: KnowledgeBase, progress: Progress | None) -> Verified:
         if damaged is None:
             raise
         return Verified([], str(damaged), None)
-    return Verified(parts, None, words)
+    return Verified(parts, None, words, odd=kb.index.unread_entries())
 
 
 def _part(kb: KnowledgeBase, origin: Origin, progress: Progress | None) -> Part:

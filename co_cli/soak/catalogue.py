@@ -23,6 +23,7 @@ SOAKS = {
     "opening": Entry("eight processes make search.db and activity.db at once", 480, "opening"),
     "crowd": Entry("eight processes write and search in one vault, and in two", 10, "crowding"),
     "twins": Entry("agents save the same fact or title at the same moment", 500, "twins"),
+    "titles": Entry("ten thousand notes with one title: all found, saving goes on", 1, "namesakes"),
     "readers": Entry("a process searches while another writes without a pause", 20, "reading"),
     "stay": Entry("one process searches and syncs for long: does it grow?", 1_000, "staying"),
     "fuzz": Entry("mutations of notes, queries and refs: does it crash?", 1_300, "fuzzing"),

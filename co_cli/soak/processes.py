@@ -9,10 +9,14 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import multiprocessing.context
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Generator
+from multiprocessing import resource_tracker
 from typing import Any
+
+from co_cli.soak.scratch import held_back
 
 PATIENCE = 60.0
 """Seconds after which a process that says nothing is a fault."""
@@ -28,7 +32,8 @@ class Process:
         context = _context()
         self.pipe, theirs = context.Pipe()
         self._process = context.Process(target=target, args=(theirs, *arguments), daemon=True)
-        self._process.start()
+        with _deaf():
+            self._process.start()
         theirs.close()  # so that the end of the process is the end of the pipe
 
     def says(self, seconds: float = PATIENCE) -> Any:
@@ -74,6 +79,24 @@ def processes(target: Callable[..., None], arguments: list[tuple[Any, ...]]) -> 
     finally:
         for process in begun:
             process.close()
+
+
+@contextlib.contextmanager
+def _deaf() -> Generator[None]:
+    """Whoever is begun meanwhile never hears Ctrl-C, which is for us: we end them, and they print nothing about it.
+
+    What we hear meanwhile counts when they are begun and known: half begun, nobody could end them.
+    """
+    with held_back():
+        if sys.platform == "win32":
+            yield
+            return
+        resource_tracker.ensure_running()  # it hears nothing either, and would take the next line back
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _context() -> multiprocessing.context.SpawnContext | multiprocessing.context.ForkServerContext:

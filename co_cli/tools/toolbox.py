@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from co_cli.errors import InvalidInputError, UnknownRefError
+from co_cli.errors import InvalidInputError, NoteMissingError, UnknownRefError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.freshness import Freshener
 from co_cli.tools import opening, rating, recall, skills, writing
@@ -85,6 +85,8 @@ class Toolbox:
         values, ignored = read_arguments(name, tool.parameters, arguments)
         try:
             result = self._run(name, values)
+        except NoteMissingError:
+            raise
         except UnknownRefError as error:
             if error.closest:  # names of files, which anybody may have chosen
                 raise UnknownRefError(error.ref, [one_line(ref) for ref in error.closest]) from None

@@ -13,9 +13,11 @@ import pytest
 
 from co_cli.activity import Activity
 from co_cli.activity.backup import back_up, look_at, restore
-from co_cli.activity.database import migrate, migrations
+from co_cli.activity.database import ActivityDatabase, migrate, migrations
 from co_cli.activity.versions import Head
+from co_cli.settings import load_settings
 from tests.command import Co
+from tests.trouble.file_systems import fill, small_disk
 from tests.vault import Vault
 
 
@@ -82,6 +84,68 @@ def test_nothing_is_overwritten_unasked(used: Co, tmp_path: Path, data_dir: Path
     assert used("backup", str(mine), "--overwrite").code == 0
     assert look_at(str(mine)).rows["documents"] == 1
     assert [path.name for path in tmp_path.iterdir() if ".part" in path.name] == []
+
+
+def test_a_folder_that_is_not_there_is_not_made_for_its_drive_may_be_away(used: Co, tmp_path: Path) -> None:
+    drive = tmp_path / "media" / "disk"
+
+    ran = used("backup", str(drive / "activity.db"))
+
+    assert ran.code == 2
+    assert f"there is no folder {drive}: is its drive mounted?" in ran.err
+    assert not drive.parent.exists()
+    drive.mkdir(parents=True)
+    assert used("backup", str(drive / "activity.db")).code == 0
+
+
+def test_what_a_restore_keeps_is_whole_without_its_log(used: Co, data_dir: Path) -> None:
+    made = used("backup", "--json").json["path"]
+    with Activity.of(load_settings({"data_dir": str(data_dir)}), "/vault") as activity:  # has it open, with a log
+        with activity.database.writing() as connection:
+            connection.execute("update documents set title = 'in the log'")
+        assert (data_dir / "activity.db-wal").stat().st_size > 0
+
+        assert used("restore-backup", made).code == 0
+
+    [old] = kept(data_dir)
+    for ending in ("-wal", "-shm"):
+        (data_dir / f"{old.name}{ending}").unlink(missing_ok=True)
+    connection = apsw.Connection(str(old))
+    assert connection.execute("select title from documents").get == "in the log"
+    connection.close()
+
+
+def test_whoever_opens_it_at_the_moment_of_a_restore_writes_into_what_was_restored(used: Co, data_dir: Path) -> None:
+    made = used("backup", "--json").json["path"]
+    path = data_dir / "activity.db"
+    used("remember", "Elms fall ill.")
+    assert look_at(str(path)).rows["documents"] == 2
+
+    def restore_now(connection: apsw.Connection) -> None:
+        apsw.connection_hooks.remove(restore_now)  # once: as soon as the old file is open, before it is read
+        restore(str(data_dir), made)
+
+    database = ActivityDatabase(str(data_dir))
+    apsw.connection_hooks.append(restore_now)
+    with database.writing() as connection:
+        connection.execute("update documents set title = 'after the restore'")
+    database.close()
+
+    assert restore_now not in apsw.connection_hooks
+    assert look_at(str(path)).rows["documents"] == 1, "nothing of the old file came along"
+    connection = apsw.Connection(str(path))
+    assert connection.execute("select title from documents").get == "after the restore"
+    connection.close()
+
+
+def test_a_full_disk_is_called_so_and_leaves_nothing(used: Co, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "small", "64k") as disk:
+        fill(disk)
+        ran = used("backup", str(disk / "activity.db"))
+
+        assert ran.code == 3
+        assert f"the disk is full (0 bytes are left in {disk}); free some space" in ran.err
+        assert [file.name for file in disk.iterdir()] == ["filler.bin"]
 
 
 def newer(path: Path) -> None:

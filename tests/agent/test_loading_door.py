@@ -162,7 +162,8 @@ def test_ctrl_c_ends_the_servers_too(co: Co, vault: Vault, model: ChatServer, ma
         running.send_signal(signal.SIGINT)
         out, err = running.communicate(timeout=60)
 
-    assert (running.returncode, out, err) == (130, "", "co: stopped; what was done so far is kept\n")
+    assert (running.returncode, out) == (130, "")
+    assert err.splitlines()[-1] == "co: stopped; what was done so far is kept", "behind how far it is, if it was slow"
     assert vault.notes() == []
     with suppress(ProcessLookupError):
         os.kill(server, 0)

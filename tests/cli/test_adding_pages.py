@@ -197,6 +197,7 @@ def test_ctrl_c_keeps_what_was_done(co: Co, vault: Vault, server: WebServer, hom
         out, err = running.communicate(timeout=120)
 
     assert (running.returncode, out) == (130, f"{first}  created article:oaks\n")
-    assert err == "co: stopped; what was done so far is kept\n"
+    told = [line for line in err.splitlines() if not line.startswith("adding ")]  # how far it is, on a slow machine
+    assert told == ["co: stopped; what was done so far is kept"]
     assert vault.notes() == ["articles/oaks.md"]
     assert [asked.target for asked in server.asked] == ["/oaks", "/hangs"]

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,8 @@ from co_cli.soak.contract import MOST_FAULTS, Trial
 from tests.command import Co
 from tests.vault import Vault
 
+SYSTEM = tempfile.gettempdir()
+
 
 @pytest.fixture(autouse=True)
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -26,6 +29,13 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     return folder
+
+
+@pytest.fixture
+def a_short_name() -> Iterator[Path]:
+    """In a folder with a long name there is no server of processes, which leaves things behind of its own."""
+    with tempfile.TemporaryDirectory(prefix="co-", dir=SYSTEM, ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
 
 
 def test_it_prints_a_table_and_touches_nothing_of_yours(co: Co, vault: Vault, data_dir: Path, temporary: Path) -> None:
@@ -115,10 +125,14 @@ def test_a_round_is_decided_alike_whichever_was_the_first(tmp_path: Path) -> Non
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT to send")
-def test_ctrl_c_shows_what_was_done_and_leaves_no_folder_and_no_process(co: Co, temporary: Path) -> None:
+@pytest.mark.parametrize("moment", ["co-soak-*", "co-soak-*/kill-1", "co-soak-*/kill-1/vault/memories/*.md"])
+def test_ctrl_c_at_any_moment_shows_what_was_done_and_leaves_no_folder_and_no_process(
+    moment: str, a_short_name: Path
+) -> None:
+    temporary = a_short_name
     code = (
-        "import sys, signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
-        "from co_cli.cli.app import main; sys.exit(main(sys.argv[1:]))"
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
+        "from co_cli.cli.app import run; run()"  # as `co` ends: without a farewell
     )
     process = subprocess.Popen(
         [sys.executable, "-c", code, "soak", "kill", "--rounds", "100000"],
@@ -129,14 +143,16 @@ def test_ctrl_c_shows_what_was_done_and_leaves_no_folder_and_no_process(co: Co, 
         start_new_session=True,
     )
     waited = time.monotonic()
-    while not list(temporary.glob("co-soak-*/kill-1/vault/memories/*.md")) and time.monotonic() - waited < 60:
-        time.sleep(0.05)
-    os.kill(process.pid, signal.SIGINT)
+    while not list(temporary.glob(moment)) and time.monotonic() - waited < 60:
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)  # all of them hear it, as in a terminal
+    os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)
 
     assert process.returncode == 130, f"{out}\n{err}"
-    assert out.splitlines()[1].split()[0] == "kill"
-    assert "co: stopped; what was done so far is kept" in err
+    assert out.splitlines()[1:2] == [] or out.splitlines()[1].split()[0] == "kill"
+    told = [line for line in err.splitlines() if not line.startswith("kill ")]  # how far it is, on a slow machine
+    assert told == ["co: stopped; what was done so far is kept"]
     assert list(temporary.iterdir()) == []
     with pytest.raises(ProcessLookupError):
         waited = time.monotonic()

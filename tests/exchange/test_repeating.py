@@ -151,7 +151,7 @@ def test_an_import_that_is_stopped_can_be_finished(co: Co, vault: Vault, tmp_pat
         if running.returncode == 130:
             break
 
-    assert err == b"co: stopped; what was done so far is kept\n"
+    assert err.splitlines()[-1] == b"co: stopped; what was done so far is kept", "behind how far it is, if it was slow"
     before = vault.notes()
     assert 0 < len(before) < count
     assert [path for path in vault.files() if path not in before] == []

@@ -12,7 +12,7 @@ import pytest
 
 from co_cli.index.connection import APPLICATION, SCHEMA_VERSION, inode_of
 from co_cli.index.damage import retire
-from co_cli.index.making import is_ours
+from co_cli.index.making import is_ours, set_aside_before
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.verifying import verify
 from co_cli.settings import load_settings
@@ -221,3 +221,41 @@ def test_what_another_process_made_anew_is_not_set_aside_again(vault: Vault, dat
 
         assert aside(data_dir) == []
         assert kb.index.counts().synced_at is not None
+
+
+def test_of_damaged_files_the_newest_three_are_kept_and_never_is_one_of_somebody_else_removed(
+    co: Co, vault: Vault, data_dir: Path
+) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    co("sync")
+    for number in range(3):
+        of_another(data_dir / f"search.db.2025010{number + 1}T000000Z")
+    history = data_dir / "activity.db.20250101T000000Z"
+    history.write_bytes((data_dir / "activity.db").read_bytes())
+    for number in range(5):
+        with (data_dir / "search.db").open("r+b") as stream:
+            stream.seek(100)  # behind the header
+            stream.write(bytes([number + 1]) * 4_000)
+        for ending in ("-wal", "-shm"):
+            (data_dir / f"search.db{ending}").unlink(missing_ok=True)
+        ran = co("search", "oaks")
+        assert "memory:oak" in ran.out
+        assert "it is kept as" in ran.err
+
+    kept = sorted(set_aside_before(str(data_dir / "search.db")))
+
+    assert len(kept) == 6
+    assert sum(is_ours(path, 0) for path in kept) == 3, "those of another"
+    damaged_by = [Path(path).read_bytes()[100] for path in set_aside_before(str(data_dir / "search.db"))[3:]]
+    assert damaged_by == [3, 4, 5], "the newest"
+    assert history.exists(), "nothing brings that back"
+    assert not list(data_dir.glob("search.db.2026*-wal*"))
+
+
+def test_that_a_file_was_set_aside_is_said_once_with_verbose_too(co: Co, vault: Vault, data_dir: Path) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    co("sync")
+    for options in ((), ("--verbose",)):
+        (data_dir / "search.db").write_bytes(b"rubbish" * 1_000)
+        ran = co("search", "oaks", *options)
+        assert ran.err.count("it is kept as") == 1, ran.err

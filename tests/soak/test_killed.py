@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import sys
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,7 @@ from co_cli.soak import killing
 from co_cli.soak.comparing import differences
 from co_cli.soak.contract import Trial
 from co_cli.soak.ledger import Ledger, files_of
+from co_cli.soak.processes import processes
 from co_cli.soak.vaults import open_vault
 from tests.vault import Vault
 
@@ -27,6 +31,29 @@ def test_fifty_kills_lose_nothing_and_the_next_process_heals_the_index(tmp_path:
     assert trial.counts["kills"] == KILLS
     assert trial.counts["in the middle of something"] > KILLS / 2, "the kills came too late to prove anything"
     assert trial.counts["saves acknowledged"] > KILLS / 2
+
+
+def save_and_die_when_the_note_is_indexed(pipe: Connection, place: str) -> None:
+    kb = open_vault(Path(place))
+    kb.index.told = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # called between the row and what follows it
+    kb.remember("Oaks live long.")
+
+
+def test_a_kill_right_after_the_first_note_is_indexed_leaves_it_with_its_vector(tmp_path: Path) -> None:
+    with processes(save_and_die_when_the_note_is_indexed, [(str(tmp_path),)]) as (victim,):
+        assert victim.end() == -signal.SIGKILL
+
+    with open_vault(tmp_path) as kb:
+        found = kb.search("how old do the trees get")
+        assert [hit.ref for hit in found.hits] == ["memory:oaks-live-long"], "by its meaning: no word is the same"
+        assert found.degraded == ["this vault was never synced: run `co sync`"]
+        kb.sync()
+        assert differences([kb]) == []
+
+
+def test_a_vault_without_a_note_is_not_said_to_lack_vectors(tmp_path: Path) -> None:
+    with open_vault(tmp_path) as kb:
+        assert kb.search("oaks").degraded == ["this vault was never synced: run `co sync`"]
 
 
 @pytest.mark.parametrize(
@@ -104,6 +131,35 @@ def test_what_a_killed_rebuild_left_is_swept_by_the_next_process_but_not_while_a
     with locked(f"{kb.database.path}.lock"), open_vault(tmp_path) as busy:
         busy.sync()
         assert all(file.exists() for file in left)
+    with open_vault(tmp_path) as next_one:
+        next_one.sync()
+
+    assert not any(file.exists() for file in left)
+
+
+def die_while_sweeping(pipe: Connection, place: str) -> None:
+    removed: list[object] = []
+
+    def hear(event: str, arguments: tuple[object, ...]) -> None:
+        if event == "os.remove" and "search.db.new" in str(arguments[0]) and os.path.exists(str(arguments[0])):
+            if removed:
+                os.kill(os.getpid(), signal.SIGKILL)
+            removed.append(arguments[0])
+
+    sys.addaudithook(hear)
+    open_vault(Path(place)).sync()
+
+
+def test_whoever_is_killed_while_it_sweeps_leaves_it_to_the_next(tmp_path: Path) -> None:
+    with open_vault(tmp_path) as kb:
+        kb.sync()
+    left = [Path(fresh_path(kb.database.path) + ending) for ending in ("", "-wal", "-shm")]
+    for file in left:
+        file.write_bytes(b"half")
+    with processes(die_while_sweeping, [(str(tmp_path),)]) as (victim,):
+        assert victim.end() == -signal.SIGKILL
+    assert 0 < sum(file.exists() for file in left) < 3
+
     with open_vault(tmp_path) as next_one:
         next_one.sync()
 

@@ -1,4 +1,4 @@
-"""Many processes at once: short versions of `co soak opening`, `crowd`, `twins`, `readers` and `stay`."""
+"""Many processes at once: short versions of `co soak opening`, `crowd`, `twins`, `titles`, `readers` and `stay`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.soak import crowding, opening, reading, staying, twins
+from co_cli.soak import crowding, namesakes, opening, reading, staying, twins
 from co_cli.soak.contract import Trial
 from co_cli.soak.staying import Size, grown
 
@@ -34,6 +34,14 @@ def test_agents_that_save_the_same_fact_or_title_at_once_make_one_note_or_severa
 
     assert trial.faults == []
     assert trial.counts["saves"] == 27
+
+
+def test_notes_with_one_title_are_all_found_and_the_next_gets_the_next_name(tmp_path: Path) -> None:
+    trial = Trial("titles", tmp_path, seed=1, rounds=1)
+    namesakes.run(trial, notes=40)
+
+    assert trial.faults == []
+    assert (trial.counts["notes"], trial.counts["saves"]) == (40, 20)
 
 
 def test_a_process_that_stays_holds_no_more_files_and_threads_with_time(tmp_path: Path) -> None:

@@ -98,6 +98,24 @@ def test_a_sync_that_finds_no_room_leaves_an_index_that_answers(co: Co, vault: V
         assert disk.exists()
 
 
+def test_a_full_data_folder_is_called_a_full_disk_and_named(co: Co, vault: Vault, tmp_path: Path) -> None:
+    folder = tmp_path / "handbook"
+    folder.mkdir()
+    (folder / "elm.md").write_text("Elms fall ill.")
+    with small_disk(tmp_path / "data", "1500k") as disk:
+        vault.write("memories/oak.md", OAK)
+        for command in ("search", "history"):
+            assert co(command, "oak").code == 0
+        fill(disk)
+        for command in ("sync", "rebuild", "verify", "status", "stats", "backup", "trust", f"add {folder}"):
+            ran = co(*command.split(" "))
+
+            assert (ran.code, ran.out) == (3, ""), (command, ran)
+            assert one_line(ran.err), command
+            assert f"the disk is full (0 bytes are left in {disk}); free some space" in ran.err, command
+        assert "cure: free some space" in co("doctor").out
+
+
 @pytest.mark.parametrize("trouble", [errno.EDQUOT, errno.ENOSPC, errno.EROFS, errno.EIO])
 def test_whatever_the_system_refuses_is_named_with_a_cure(
     vault: Vault, monkeypatch: pytest.MonkeyPatch, trouble: int

@@ -68,6 +68,30 @@ def no_secret(*texts: str) -> bool:
     return not any("7391" in text for text in texts)
 
 
+def test_doctor_status_and_verify_tell_how_many_there_are_and_name_the_first(
+    co: Co, vault: Vault, outside: Path
+) -> None:
+    odd = plant(vault.path("memories"), outside)
+    name = os.fsdecode(b"elm-\xff.md")
+    try:
+        vault.write(f"memories/{name}", "Elms.")
+        odd.append(name)
+    except OSError:
+        pass  # this file system takes no such name
+    count = len(odd) + 2  # and the two links to folders
+    co("sync")
+
+    for ran in (co("doctor"), co("status"), co("verify")):
+        assert ran.code == 0
+        assert f"{count} entries of the vault are not read: memories/" in ran.out.replace("\n", " ")
+        assert no_secret(ran.out, ran.err)
+    told = dict(co("status", "--json").json["odd"])
+    assert told["memories/elsewhere"] == "symbolic link to a folder, not followed"
+    assert told["memories/pipe.md"] == "not a regular file"
+    assert len(told) == count
+    assert "odd" not in co("--vault", str(outside), "status").out
+
+
 def test_in_the_vault_by_every_way_to_open_or_search_a_note(co: Co, vault: Vault, outside: Path) -> None:
     odd = plant(vault.path("memories"), outside)
 

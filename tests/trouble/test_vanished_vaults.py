@@ -134,6 +134,77 @@ def test_a_few_notes_and_a_smaller_part_are_deleted_as_ever(vault: Vault, kb: Kn
     assert len(kb.sync().removed) == 9, "fewer than ten are deleted by hand"
 
 
+@pytest.mark.parametrize("count", [2, 5])
+def test_all_notes_of_a_small_vault_gone_at_once_are_kept_too(vault: Vault, kb: KnowledgeBase, count: int) -> None:
+    plant(vault, TREES[:count])
+    kb.sync()
+    for name in TREES[:count]:
+        vault.delete(f"memories/{name}.md")
+
+    report = kb.sync()
+
+    assert (len(report.kept), report.removed) == (count, [])
+    assert found(kb, "tree01") == ["memory:tree01"]
+    kb.rebuild()
+    assert len(kb.index.missing()) == count
+    assert len(kb.sync(drop_missing=True).removed) == count
+
+
+def test_the_only_note_and_all_but_one_are_deleted_as_ever(vault: Vault, kb: KnowledgeBase) -> None:
+    plant(vault, TREES[:3])
+    kb.sync()
+    for name in TREES[:2]:
+        vault.delete(f"memories/{name}.md")
+    assert len(kb.sync().removed) == 2
+    vault.delete("memories/tree02.md")
+    assert kb.sync().removed == ["memories/tree02.md"]
+
+
+def test_a_vault_that_is_made_anew_where_one_was_does_not_forget_the_notes_of_that(co: Co, vault: Vault) -> None:
+    plant(vault, TREES[:3])
+    co("sync")
+    shutil.rmtree(vault.root)
+    co("init", "--vault", str(vault.root))
+
+    assert "the files of 3 notes are gone" in co("search", "tree01").err
+    assert "memory:tree01" in co("search", "tree01").out
+
+
+@pytest.mark.parametrize("asked", ["memory:tree01", "tree01", "memories/tree01.md", "TREE01"])
+def test_a_note_without_its_file_is_said_to_be_missing_by_whatever_name(co: Co, vault: Vault, asked: str) -> None:
+    plant(vault, TREES[:3])
+    co("sync")
+    for name in TREES[:3]:
+        vault.delete(f"memories/{name}.md")
+
+    for command in ("show", "forget"):
+        ran = co(command, asked)
+        assert ran.code == 3
+        told = ran.err.splitlines()[-1]
+        assert told.startswith(
+            f"co: memory:tree01 has no file: {vault.root / 'memories' / 'tree01.md'} is missing since"
+        )
+        assert "co sync --drop-missing" in told
+    assert "memory:tree01" in co("history", asked).out
+
+
+def test_a_listing_and_the_status_say_which_notes_are_missing(co: Co, vault: Vault) -> None:
+    plant(vault, TREES[:3])
+    co("sync")
+    assert "missing" not in co("list").out + co("status").out
+    for name in TREES[:3]:
+        vault.delete(f"memories/{name}.md")
+    co("sync")
+    plant(vault, TREES[:1])
+    co("sync")
+
+    rows = co("list").out.splitlines()
+    assert [("missing" in row) for row in sorted(rows)] == [False, True, True]
+    assert {one["ref"]: one["missing"] for one in co("list", "--json").json}["memory:tree01"] is True
+    assert "3 memories (3 passages), 2 of them missing: their files are gone" in co("status").out
+    assert co("status", "--json").json["missing"] == 2
+
+
 def test_notes_that_only_moved_or_were_excluded_did_not_vanish(vault: Vault, kb: KnowledgeBase) -> None:
     plant(vault)
     kb.sync()
