@@ -105,7 +105,7 @@ def embed_waiting(
         with database.reading() as (connection, vault):
             rows = connection.execute(WAITING, {"vault": vault, "space": space.id, "limit": size}).fetchall()
             texts = [embedding_text(*map(str, row[5:])) for row in rows]
-            hashes = [text_hash(text) for text in texts]
+            hashes = [text_hash(text) for text in texts] if space.cached else []
             cached = look_up(connection, space.id, hashes)
         if not rows:
             break
@@ -134,9 +134,10 @@ def embed_waiting(
                 if vector is not None:
                     placed.append((passage, part_of(vault, source), vector))
             put_vectors(connection, space, placed)
-            fresh = [(hashes[place], vectors[place]) for place in missing if place in vectors]
-            remember_vectors(connection, space.id, fresh, [hashes[place] for place in cached])
-            evict(connection)
+            if space.cached:
+                fresh = [(hashes[place], vectors[place]) for place in missing if place in vectors]
+                remember_vectors(connection, space.id, fresh, [hashes[place] for place in cached])
+                evict(connection)
             learn_words(connection, texts)
             touch_vectors(connection, vault)
         done += len(vectors)
