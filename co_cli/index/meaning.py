@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import apsw
 
@@ -16,6 +16,7 @@ from co_cli.embedding.patience import OutOfTimeError, embed_within
 from co_cli.embedding.space import Embedder, Vector, VectorSpace
 from co_cli.errors import EmbeddingError
 from co_cli.index.cache import evict, look_up, remember_vectors, text_hash
+from co_cli.index.connection import FileConnection
 from co_cli.index.lexicon import learn_words
 from co_cli.index.vault_database import VaultDatabase
 from co_cli.index.vectors import (
@@ -99,6 +100,7 @@ def embed_waiting(
 ) -> Embedded:
     """Embed what waits in this space. Stops early at the deadline (monotonic), or when the embedder cannot go on."""
     done = 0
+    known: dict[int, set[str]] = {}  # words that a search.db has, by its inode: another one has to learn them
     total = _count(database, space)
     size = BATCH if space.space.provider == "static" else SLOW_BATCH if deadline is None else HASTY_BATCH
     while done < total and (deadline is None or time.monotonic() < deadline):
@@ -125,20 +127,22 @@ def embed_waiting(
             ids = ids_text([int(str(row[0])) for row in rows])
             still = set(connection.execute(STILL_WAITING, {"vault": vault, "space": space.id, "ids": ids}))
             placed: list[tuple[int, str, Vector]] = []
+            served: list[int] = []
             for place, vector in vectors.items():
                 # forgotten or embedded by another process meanwhile; or a new passage has the number of an old one
                 if rows[place][:4] not in still:
                     continue
                 passage, source = int(str(rows[place][0])), str(rows[place][4])
-                connection.execute(WAIT_NO_MORE, {"vault": vault, "space": space.id, "id": passage})
                 if vector is not None:
                     placed.append((passage, part_of(vault, source), vector))
+                served.append(passage)
+            connection.execute(WAIT_NO_MORE, {"vault": vault, "space": space.id, "ids": ids_text(served)})
             put_vectors(connection, space, placed)
             if space.cached:
                 fresh = [(hashes[place], vectors[place]) for place in missing if place in vectors]
                 remember_vectors(connection, space.id, fresh, [hashes[place] for place in cached])
                 evict(connection)
-            learn_words(connection, texts)
+            learn_words(connection, texts, known.setdefault(cast("FileConnection", connection).inode, set()))
             touch_vectors(connection, vault)
         done += len(vectors)
         if problem:

@@ -73,7 +73,10 @@ select space_id from vaults where id = :vault and space_id is not null
 union select building_id from vaults where id = :vault and building_id is not null
 """
 WAIT = "insert into waiting (vault_id, space_id, passage_id) values (:vault, :space, :id) on conflict do nothing"
-WAIT_NO_MORE = "delete from waiting where vault_id = :vault and space_id = :space and passage_id = :id"
+WAIT_NO_MORE = """
+delete from waiting
+where vault_id = :vault and space_id = :space and passage_id in (select value from json_each(:ids))
+"""
 
 # the order of this join matters: `rowid in (...)` alone would read every vector
 AT = """
@@ -214,9 +217,8 @@ def let_wait(connection: apsw.Connection, vault_id: int, passage_ids: Sequence[i
 def drop_vectors(connection: apsw.Connection, vault_id: int, passage_ids: Sequence[int]) -> None:
     """Forget these passages in each of the vault's spaces."""
     for space in spaces_of(connection, vault_id):
-        for passage in passage_ids:
-            connection.execute(DROP.format(table=table_of(space)), {"id": passage})
-            connection.execute(WAIT_NO_MORE, {"vault": vault_id, "space": space, "id": passage})
+        connection.executemany(DROP.format(table=table_of(space)), [{"id": passage} for passage in passage_ids])
+        connection.execute(WAIT_NO_MORE, {"vault": vault_id, "space": space, "ids": ids_text(passage_ids)})
     touch_vectors(connection, vault_id)
 
 
