@@ -21,7 +21,7 @@ from tests.vault import Vault
 pytestmark = pytest.mark.skipif(
     vector_extension() is None, reason="sqlite-vec is not installed: pip install sqlite-vec"
 )
-LIMIT = 10
+LIMIT = 5
 
 
 @pytest.fixture(autouse=True)
@@ -56,6 +56,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(vectors, "cosines", noted)
     monkeypatch.setattr(vectors, "LEAST_MEASURED", 1)
+    monkeypatch.setattr(vectors, "FEW", 1)
     return seen
 
 
@@ -74,6 +75,7 @@ def test_it_finds_what_measuring_every_vector_finds(kb: KnowledgeBase, monkeypat
     exact = [nearest(kb, query) for query in queries]
 
     monkeypatch.setattr(vectors, "LEAST_MEASURED", 1)
+    monkeypatch.setattr(vectors, "FEW", 1)
     seen = [nearest(kb, query) for query in queries]
 
     right = {(place, one.passage_id): one.cosine for place, found in enumerate(exact) for one in found}
