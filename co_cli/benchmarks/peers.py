@@ -9,6 +9,7 @@ import importlib.util
 import os
 import re
 import shutil
+import struct
 import sys
 import time
 from statistics import median
@@ -20,6 +21,7 @@ from co_cli.benchmarks.sync import Bar
 from co_cli.benchmarks.vaults import BenchVault, bench_vault, questions
 from co_cli.index.connection import fetch
 from co_cli.index.match import read_query
+from co_cli.index.packing import unpack
 from co_cli.index.vectors import EVERY
 from co_cli.knowledge_base import KnowledgeBase
 
@@ -110,7 +112,7 @@ def _lance_table(vault: BenchVault, kb: KnowledgeBase) -> Any:
         for number, *parts in fetch(connection, TEXTS, {}):
             if number in stored:
                 texts.append("\n".join(parts))
-                vectors.append(stored[number])
+                vectors.append(struct.pack("<256f", *unpack(stored[number])))
     made, arrow = cast("Any", lancedb), cast("Any", pyarrow)
     numbers = arrow.array(np.frombuffer(b"".join(vectors), dtype="<f4"))
     size = len(vectors[0]) // 4

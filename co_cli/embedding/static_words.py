@@ -16,14 +16,18 @@ if TYPE_CHECKING:
 
 LONGEST_WORD = 60
 WORDS = r"[^\W_]+(?:[\u0300-\u036f]+[^\W_]*)*|[^\w\s]|_"
-SPACED = {place: f" {chr(place)} " for place in range(128) if not chr(place).isalnum() and not chr(place).isspace()}
-"""Sets every mark of an ASCII text apart, for `str.translate`: what WORDS finds there, without importing re."""
+MARKS = [(mark, f" {mark} ") for mark in map(chr, range(128)) if not mark.isalnum() and not mark.isspace()]
+"""Sets every mark of an ASCII text apart: what WORDS finds there, without importing re."""
 
 
 def words(text: str) -> list[str]:
     """Lower-case words and single punctuation marks, accents still attached as combining marks."""
     if text.isascii():
-        return text.lower().translate(SPACED).split()
+        text = text.lower()
+        for mark, apart in MARKS:  # a quarter of the time of `translate`: a text has few of them
+            if mark in text:
+                text = text.replace(mark, apart)
+        return text.split()
     import re
     from unicodedata import normalize  # a megabyte of tables that most queries never need
 

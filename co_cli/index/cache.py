@@ -1,7 +1,8 @@
 """The embedding cache: vectors of texts that were embedded before, for all vaults, bounded by number.
 
 Inside the caller's transaction. Keyed by the space and the hash of the exact text, so that renaming a file, editing a
-field that is not embedded, or restoring a note embeds nothing again.
+field that is not embedded, or restoring a note asks no server and no large model again. Nothing of the embedded model
+is kept: it makes a vector as fast as one is read here.
 """
 
 from __future__ import annotations
@@ -65,6 +66,8 @@ def text_hash(text: str) -> bytes:
 
 def look_up(connection: apsw.Connection, space_id: int, hashes: Sequence[bytes]) -> dict[int, Cached]:
     """Place in `hashes` to the cached answer."""
+    if not hashes:
+        return {}
     wanted = json.dumps([value.hex() for value in hashes])
     rows = connection.execute(LOOK, {"hashes": wanted, "space": space_id})
     return {int(str(place)): Cached(None if vector is None else bytes(vector)) for place, vector, _ in rows}  # pyright: ignore[reportArgumentType]

@@ -19,6 +19,7 @@ from co_cli.index.cache import look_up, text_hash
 from co_cli.index.connection import Database, fetch
 from co_cli.index.knowledge_index import KnowledgeIndex
 from co_cli.index.meaning import embedding_text
+from co_cli.index.packing import pack
 from co_cli.index.rows import IndexedFile, put_file
 from co_cli.index.sync import Unreadable, read_file
 from co_cli.index.vault_database import VaultDatabase
@@ -225,7 +226,8 @@ def _vectors_that_differ(rows: VaultDatabase, embedders: Embedders, progress: Pr
             stored = _stored(connection, space, [row[0] for row in texts])
             words = [embedding_text(*map(str, row[2:])) for row in texts]
             cached = {} if embedder else look_up(connection, space.id, [text_hash(text) for text in words])
-        expected = embedder.embed(words, "document") if embedder else []
+        made = embedder.embed(words, "document") if embedder else []
+        expected = [None if vector is None else pack([vector])[0] for vector in made] if space.packed else made
         for place, row in enumerate(texts):
             vector = stored.get(row[0])
             if vector is None:
@@ -233,7 +235,7 @@ def _vectors_that_differ(rows: VaultDatabase, embedders: Embedders, progress: Pr
             compared += 1
             known = cached.get(place)
             wanted = expected[place] if embedder else known.vector if known else None
-            if not (_same(vector, wanted) if wanted is not None else _is_unit(vector)):
+            if not (_same(vector, wanted, space.packed) if wanted is not None else _is_unit(vector)):
                 wrong[str(row[1])] = None
         after = texts[-1][0]
 
@@ -243,11 +245,12 @@ def _stored(connection: apsw.Connection, space: StoredSpace, ids: list[int]) -> 
     return {row: bytes(vector) for row, vector in fetch(connection, statement, {"ids": ids_text(ids)})}
 
 
-def _same(one: bytes, other: bytes) -> bool:
+def _same(one: bytes, other: bytes, packed: bool) -> bool:
     if len(one) != len(other):
         return False
-    pairs = zip(array("f", one), array("f", bytes(other)), strict=True)
-    return one == other or all(abs(a - b) <= ROUNDING for a, b in pairs)
+    kind, rounding = ("b", 1) if packed else ("f", ROUNDING)
+    pairs = zip(array(kind, one), array(kind, bytes(other)), strict=True)
+    return one == other or all(abs(a - b) <= rounding for a, b in pairs)
 
 
 def _is_unit(vector: bytes) -> bool:

@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 import apsw
 
+from co_cli.embedding.static import shared_embedder
 from co_cli.index.cache import look_up, text_hash
 from co_cli.index.connection import Database, fetch
 from co_cli.index.damage import CHECK_WORDS
 from co_cli.index.knowledge_index import KnowledgeIndex
 from co_cli.index.meaning import embedding_text
 from co_cli.index.vault_database import VaultDatabase
-from co_cli.index.vectors import DROP, WAIT, ids_text, part_of, spaces_of, table_of, touch_vectors
+from co_cli.index.vectors import DROP, WAIT, ids_text, open_space, part_of, spaces_of, table_of, touch_vectors
 from co_cli.notes.store import content_hash
 from co_cli.regular import open_regular
 from co_cli.values import SOURCES
@@ -133,9 +134,13 @@ def _spaces(connection: apsw.Connection) -> list[int]:
 
 
 def _known_as_empty(connection: apsw.Connection, space_id: int, passage: int) -> bool:
-    """Some texts have no meaning in a space, and so no vector; the cache knows them."""
+    """Some texts have no meaning in a space, and so no vector: the cache knows them, or the embedded model says so."""
     row = connection.execute(TEXT_OF, {"id": passage}).fetchone()
     if row is None:
         return True
-    cached = look_up(connection, space_id, [text_hash(embedding_text(*map(str, row)))])
+    text = embedding_text(*map(str, row))
+    space = open_space(connection, space_id)
+    if space is not None and not space.cached:
+        return shared_embedder().embed([text], "document") == [None]
+    cached = look_up(connection, space_id, [text_hash(text)])
     return bool(cached) and cached[0].vector is None

@@ -80,11 +80,17 @@ def split_words(text: str) -> list[str]:
     return text.lower().translate(MARKS).replace("\n", " . ").split()
 
 
-def learn_words(connection: apsw.Connection, texts: Iterable[str]) -> None:
-    """Note the words of these texts that were never seen before."""
+def learn_words(connection: apsw.Connection, texts: Iterable[str], known: set[str] | None = None) -> None:
+    """Note the words of these texts that were never seen before.
+
+    `known` are words that search.db is known to have, or to want none of; those of these texts are added.
+    """
     found: set[str] = set()
     for text in texts:
         found.update(split_words(text))
+    if known is not None:
+        found -= known
+        known |= found
     seen = [word for word in found if _tells(word)]
     if not seen:
         return

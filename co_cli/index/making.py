@@ -32,6 +32,8 @@ from co_cli.notes.files import locked, make_folders, sync_folder
 DATABASE_FILES = ("", "-wal", "-shm", "-journal")
 KEPT = 3
 """So many of the search.db that were found unusable are kept: they are derived, and may be large."""
+DEAR = "space_id not in (select id from old.spaces where provider = 'static')"
+"""What the embedded model gave was cached once, and takes more bytes than it is worth."""
 
 
 def open_or_make(database: Database) -> FileConnection:
@@ -226,9 +228,11 @@ def carry_cache(old: str, fresh: str) -> None:
             return  # a vector out of a damaged page would be wrong and look right
         connection.execute("begin")  # not immediate: that would wait for whoever writes to the old one
         try:
-            for table in ("spaces", "embedding_cache"):
+            for table, which in (("spaces", "true"), ("embedding_cache", DEAR)):
                 columns = ", ".join(str(row[1]) for row in connection.execute(f"pragma main.table_info({table})"))
-                connection.execute(f"insert into main.{table} ({columns}) select {columns} from old.{table}")
+                connection.execute(
+                    f"insert into main.{table} ({columns}) select {columns} from old.{table} where {which}"
+                )
         except (apsw.SQLError, apsw.ConstraintError, *WRONG_FILE):
             connection.execute("rollback")  # of another make, or damaged: what it cached is made again
         else:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import apsw
 
@@ -17,6 +17,7 @@ from co_cli.embedding.patience import OutOfTimeError, embed_within
 from co_cli.embedding.space import Embedder, Vector, VectorSpace
 from co_cli.errors import EmbeddingError
 from co_cli.index.cache import evict, look_up, remember_vectors, text_hash
+from co_cli.index.connection import FileConnection
 from co_cli.index.lexicon import learn_words
 from co_cli.index.vault_database import VaultDatabase
 from co_cli.index.vectors import (
@@ -102,6 +103,7 @@ def embed_waiting(
 ) -> Embedded:
     """Embed what waits in this space. Stops early at the deadline (monotonic), or when the embedder cannot go on."""
     done = 0
+    known: dict[int, set[str]] = {}  # words that a search.db has, by its inode: another one has to learn them
     total = _count(database, space)
     size = BATCH if space.space.provider == "static" else SLOW_BATCH if deadline is None else HASTY_BATCH
     while done < total and (deadline is None or time.monotonic() < deadline):
@@ -118,7 +120,7 @@ def embed_waiting(
         with database.writing() as (connection, vault):
             if not _is_stored(connection, space):
                 break  # another search.db was put in place of the one that was read
-            batch.put(connection, vault)
+            batch.put(connection, vault, known.setdefault(cast("FileConnection", connection).inode, set()))
         done += len(batch.vectors)
         if problem:
             return Embedded(done, _count(database, space), problem)
@@ -149,7 +151,7 @@ class Batch:
         self.space = space
         self.rows = connection.execute(WAITING, {"vault": vault, "space": space.id, "limit": size}).fetchall()
         self.texts = [embedding_text(*map(str, row[5:])) for row in self.rows]
-        self._hashes = [text_hash(text) for text in self.texts]
+        self._hashes = [text_hash(text) for text in self.texts] if space.cached else []
         cached = look_up(connection, space.id, self._hashes)
         self._cached = list(cached)
         self._missing = [place for place in range(len(self.rows)) if place not in cached]
@@ -162,24 +164,27 @@ class Batch:
             made = embed_within(embedder, [self.texts[place] for place in self._missing], seconds)
             self.vectors.update(zip(self._missing, made, strict=True))
 
-    def put(self, connection: apsw.Connection, vault: int) -> None:
-        """Store the vectors of those that still wait, and what comes with them."""
+    def put(self, connection: apsw.Connection, vault: int, known: set[str] | None = None) -> None:
+        """Store the vectors of those that still wait, and what comes with them; `known` are words that are there."""
         ids = ids_text([int(str(row[0])) for row in self.rows])
         still = set(connection.execute(STILL_WAITING, {"vault": vault, "space": self.space.id, "ids": ids}))
         placed: list[tuple[int, str, Vector]] = []
+        served: list[int] = []
         for place, vector in self.vectors.items():
             # forgotten or embedded by another process meanwhile; or a new passage has the number of an old one
             if self.rows[place][:4] not in still:
                 continue
             passage, source = int(str(self.rows[place][0])), str(self.rows[place][4])
-            connection.execute(WAIT_NO_MORE, {"vault": vault, "space": self.space.id, "id": passage})
             if vector is not None:
                 placed.append((passage, part_of(vault, source), vector))
+            served.append(passage)
+        connection.execute(WAIT_NO_MORE, {"vault": vault, "space": self.space.id, "ids": ids_text(served)})
         put_vectors(connection, self.space, placed)
-        fresh = [(self._hashes[place], self.vectors[place]) for place in self._missing if place in self.vectors]
-        remember_vectors(connection, self.space.id, fresh, [self._hashes[place] for place in self._cached])
-        evict(connection)
-        learn_words(connection, self.texts)
+        if self.space.cached:
+            fresh = [(self._hashes[place], self.vectors[place]) for place in self._missing if place in self.vectors]
+            remember_vectors(connection, self.space.id, fresh, [self._hashes[place] for place in self._cached])
+            evict(connection)
+        learn_words(connection, self.texts, set() if known is None else known)
         touch_vectors(connection, vault)
 
 

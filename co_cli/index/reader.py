@@ -229,15 +229,14 @@ class IndexReader:
             return any_lost(connection, space.id, passage_ids)
 
     def cosines(self, space: StoredSpace, query: Vector, passage_ids: Sequence[int]) -> dict[int, float]:
-        """The exact cosine of each of these passages that has a vector."""
+        """The cosine of each of these passages that has a vector."""
         with self.rows.reading() as (connection, _):
             return cosines(connection, space, query, passage_ids)
 
     def vectors(self, space: StoredSpace, passage_ids: Sequence[int]) -> dict[int, list[float]]:
         """The vector of each of these passages that has one, as numbers."""
         with self.rows.reading() as (connection, _):
-            found = vectors_at(connection, space, passage_ids)
-        return {passage: [*memoryview(vector).cast("f")] for passage, vector in found.items()}
+            return {passage: [*vector] for passage, vector in vectors_at(connection, space, passage_ids).items()}
 
     def facts(self, words: Sequence[str]) -> dict[str, WordFacts]:
         """What is known of the words of a question: stem, rarity, and their code in the embedded model."""

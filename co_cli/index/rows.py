@@ -146,8 +146,10 @@ def _put_note(connection: apsw.Connection, vault_id: int, file: IndexedFile, not
         },
     )
     doc = connection.last_insert_rowid()
-    for name, kind in names_of(note).items():
-        connection.execute(PUT_NAME, {"vault": vault_id, "name": name, "doc": doc, "kind": kind})
+    named = names_of(note).items()
+    connection.executemany(
+        PUT_NAME, [{"vault": vault_id, "name": name, "doc": doc, "kind": kind} for name, kind in named]
+    )
     put_links(connection, vault_id, doc, note.links)
     put_supersessions(connection, vault_id, doc, note.supersedes)
     tags, aliases = " ".join(note.tags), note.also_known_as

@@ -18,7 +18,8 @@ create table vaults (
 ) strict;
 
 -- What makes two vectors comparable. Each space has its own table of vectors, `docs_vec` or `docs_vec_<id>`, which
--- index/vectors.py makes: as vec0 where sqlite-vec loads, else as a plain table with the same columns.
+-- index/vectors.py makes: as vec0 where sqlite-vec loads, else as a plain table with the same columns. A vector of the
+-- embedded model takes a byte a number there, of others four.
 create table spaces (
     id integer primary key,
     provider text not null,
@@ -40,7 +41,8 @@ create table waiting (
     primary key (vault_id, space_id, passage_id)
 ) strict, without rowid;
 
--- Vectors of texts that were embedded before, for all vaults. Bounded: what was used least recently goes first.
+-- Vectors of texts that were embedded before, for all vaults; none of the embedded model, which makes one as fast as it
+-- is read here. Bounded: what was used least recently goes first.
 create table embedding_cache (
     space_id integer not null references spaces (id),
     hash blob not null,                  -- of the exact text that was embedded

@@ -165,7 +165,8 @@ def read_file(
     if file_hash == known_hash:
         return IndexedFile(path, file_hash, mtime, None, [])
     try:
-        note = kind.read(origin._replace(tier=""), path, data)  # the same rows serve those whose own vault it is
+        # the same rows serve those whose own vault it is
+        note = kind.read(origin._replace(tier="") if origin.tier else origin, path, data)
     except NotTextError as error:
         return IndexedFile(path, file_hash, mtime, None, [], str(error))
     return IndexedFile(path, file_hash, mtime, note, passages_of(note, boundaries))

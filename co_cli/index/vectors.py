@@ -1,7 +1,8 @@
 """Which space answers in a vault, and its vectors: a table, and the nearest to a query, with or without sqlite-vec.
 
 Whoever asks, the answer is the same: vec0 scans in a cold process (nothing to import), numpy scans what a long-lived
-one keeps in memory, and a plain table is read and scanned where sqlite-vec does not load. Vectors are of unit length.
+one keeps in memory, and a plain table is read and scanned where sqlite-vec does not load. Vectors are of unit length;
+those of the embedded model are stored a byte a number (packing.py).
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ import apsw
 from co_cli.embedding.space import Vector, VectorSpace
 from co_cli.index.connection import fetch
 from co_cli.index.filters import Reach, conditions
+from co_cli.index.packing import Packed, finest, pack, unpack
 from co_cli.record import Record
 from co_cli.values import SOURCES, Filters
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     from co_cli.index.resident import ResidentVectors
@@ -27,8 +29,15 @@ CHUNK_SIZE = 128
 """Rows that vec0 sets aside at a time for each partition. At its default of 1,024 a vault with one note takes 1 MB."""
 MOST_NEAREST = 4_096
 """vec0's own limit."""
-SKETCHED_FROM = 40_000
-"""Passages for which a first look at their sketches pays: what is measured after it lies far apart in the file."""
+MEASURED = 8
+"""How many vectors are measured for each that is wanted, after a first look at all of them; among few, half as many."""
+FEW = 3_000
+LEAST_MEASURED = 200
+"""Nobody gains by measuring fewer; where no more passages are filed the answer is that of measuring all."""
+SAMPLE = 64
+"""Passages whose distance tells what is near for a question."""
+FURTHEST = 1 << 30
+"""Further than any two packed vectors are apart."""
 
 FIND_SPACE = """
 select id from spaces
@@ -45,11 +54,11 @@ OPEN_SPACE = "select id, provider, model, dimensions, prompts, vector_weight, no
 
 CREATE_VEC0 = """
 create virtual table {table} using vec0 (
-    part text partition key, embedding float[{dimensions}] distance_metric=cosine, {sketch}chunk_size={chunk_size}
+    part text partition key, embedding {numbers}, chunk_size={chunk_size}
 )
 """
-SKETCH = "sketch int8[{dimensions}] distance_metric=L1, "
-"""The vector again in a quarter of the bytes: a first look that is five times as fast."""
+NUMBERS = "float[{dimensions}] distance_metric=cosine"
+PACKED_NUMBERS = "int8[{dimensions}] distance_metric=L1"
 CREATE_PLAIN = """
 create table {table} (part text not null, embedding blob not null) strict;
 create index {table}_by_part on {table} (part)
@@ -57,10 +66,7 @@ create index {table}_by_part on {table} (part)
 IS_VEC0 = "select sql like 'create virtual%' from sqlite_master where name = :table"
 
 PUT = "insert into {table} (rowid, part, embedding) values (:id, :part, :embedding)"
-PUT_SKETCHED = """
-insert into {table} (rowid, part, embedding, sketch)
-values (:id, :part, :embedding, vec_quantize_int8(:embedding, 'unit'))
-"""
+PUT_PACKED = "insert into {table} (rowid, part, embedding) values (:id, :part, vec_int8(:embedding))"
 DROP = "delete from {table} where rowid = :id"
 DROP_PART = "delete from {table} where part = :part"
 SPACES_OF = """
@@ -68,7 +74,10 @@ select space_id from vaults where id = :vault and space_id is not null
 union select building_id from vaults where id = :vault and building_id is not null
 """
 WAIT = "insert into waiting (vault_id, space_id, passage_id) values (:vault, :space, :id) on conflict do nothing"
-WAIT_NO_MORE = "delete from waiting where vault_id = :vault and space_id = :space and passage_id = :id"
+WAIT_NO_MORE = """
+delete from waiting
+where vault_id = :vault and space_id = :space and passage_id in (select value from json_each(:ids))
+"""
 
 # the order of this join matters: `rowid in (...)` alone would read every vector
 AT = """
@@ -76,20 +85,20 @@ select vectors.rowid, {value}
 from json_each(:ids) as wanted cross join {table} as vectors where vectors.rowid = wanted.value
 """
 COSINE = "1.0 - vec_distance_cosine(vectors.embedding, :query)"
-# vec0 chooses among those within the distance: a quarter of its time, if that leaves few
-NEAREST = """
-select rowid, 1.0 - distance from {table}
-where embedding match :query and k = :limit and part = :part and distance <= :furthest
+PACKED_COSINE = "1.0 - vec_distance_cosine(vectors.embedding, vec_int8(:query))"
+# vec0 chooses among those within the distance, which takes long if that leaves many
+LOOK = """
+select distance, rowid from {table}
+where embedding match vec_int8(:query) and k = :limit and part = :part and distance <= :furthest
 """
-FURTHEST = 2.0
-"""The distance of opposite vectors."""
-ROUNDING = 1e-6
-NEAREST_FILTERED = (
-    NEAREST
-    + """
+SAMPLED = """
+select vec_distance_l1(vectors.embedding, vec_int8(:query))
+from json_each(:ids) as wanted cross join {table} as vectors where vectors.rowid = wanted.value
+"""
+HIGHEST = "select max(id) from passages"
+WITHIN_FILTERS = """
 and rowid in (select passages.id from passages join docs on docs.id = passages.doc_id where {filters})
 """
-)
 FILTERED = "select passages.id from passages join docs on docs.id = passages.doc_id where {filters}"
 STAMP = "select vector_stamp from vaults where id = :vault"
 TOUCH = "update vaults set vector_stamp = random() where id = :vault"
@@ -107,9 +116,15 @@ class StoredSpace(Record):
         return table_of(self.id)
 
     @property
-    def sketched(self) -> bool:
-        """Has its vec0 table a sketch of each vector? To ask another embedder takes longer than any scan."""
+    def packed(self) -> bool:
+        """Are its vectors stored a byte a number? What another embedder answers is kept as it came."""
         return self.space.provider == "static"
+
+    @property
+    def cached(self) -> bool:
+        """Are its vectors worth keeping for a text that comes again? The embedded model makes one as fast as it is
+        read, and writing it down takes longer than either."""
+        return self.space.provider != "static"
 
 
 class SpaceState(Record):
@@ -169,17 +184,18 @@ def add_space(connection: apsw.Connection, space: VectorSpace, with_vec0: bool) 
         stored = StoredSpace(connection.last_insert_rowid(), space)
     if not connection.table_exists("main", stored.table):
         create = CREATE_VEC0 if with_vec0 else CREATE_PLAIN
-        sketch = SKETCH.format(dimensions=space.dimensions) if stored.sketched else ""
-        values = {"dimensions": space.dimensions, "chunk_size": CHUNK_SIZE, "sketch": sketch}
-        connection.execute(create.format(table=stored.table, **values))
+        numbers = (PACKED_NUMBERS if stored.packed else NUMBERS).format(dimensions=space.dimensions)
+        connection.execute(create.format(table=stored.table, numbers=numbers, chunk_size=CHUNK_SIZE))
     return stored
 
 
 def put_vectors(connection: apsw.Connection, space: StoredSpace, rows: Sequence[tuple[int, str, Vector]]) -> None:
     """Passage, partition and vector each, in place of the one it had, if any: vec0 knows no upsert."""
-    put = PUT_SKETCHED if space.sketched and is_vec0(connection, space.table) else PUT
+    put = PUT_PACKED if space.packed and is_vec0(connection, space.table) else PUT
     connection.executemany(DROP.format(table=space.table), [{"id": row[0]} for row in rows])
-    values = [{"id": passage, "part": part, "embedding": vector} for passage, part, vector in rows]
+    vectors = [row[2] for row in rows]
+    stored = pack(vectors) if space.packed else vectors
+    values = [{"id": row[0], "part": row[1], "embedding": vector} for row, vector in zip(rows, stored, strict=True)]
     connection.executemany(put.format(table=space.table), values)
 
 
@@ -202,9 +218,8 @@ def let_wait(connection: apsw.Connection, vault_id: int, passage_ids: Sequence[i
 def drop_vectors(connection: apsw.Connection, vault_id: int, passage_ids: Sequence[int]) -> None:
     """Forget these passages in each of the vault's spaces."""
     for space in spaces_of(connection, vault_id):
-        for passage in passage_ids:
-            connection.execute(DROP.format(table=table_of(space)), {"id": passage})
-            connection.execute(WAIT_NO_MORE, {"vault": vault_id, "space": space, "id": passage})
+        connection.executemany(DROP.format(table=table_of(space)), [{"id": passage} for passage in passage_ids])
+        connection.execute(WAIT_NO_MORE, {"vault": vault_id, "space": space, "ids": ids_text(passage_ids)})
     touch_vectors(connection, vault_id)
 
 
@@ -218,24 +233,24 @@ def drop_space(connection: apsw.Connection, vault_id: int, space_id: int) -> Non
 def cosines(
     connection: apsw.Connection, space: StoredSpace, query: Vector, passage_ids: Sequence[int]
 ) -> dict[int, float]:
-    """The exact cosine of each of these passages that has a vector."""
-    ids = ids_text(passage_ids)
+    """The cosine of each of these passages that has a vector, as far as stored numbers tell."""
     with_vec0 = is_vec0(connection, space.table)
-    if with_vec0 is None:
-        return {}
     if with_vec0:
-        return dict(fetch(connection, AT.format(table=space.table, value=COSINE), {"ids": ids, "query": query}))
-    rows = fetch(connection, AT.format(table=space.table, value="vectors.embedding"), {"ids": ids})
-    wanted = memoryview(query).cast("f")
-    return {passage: dot(wanted, memoryview(blob).cast("f")) for passage, blob in rows}
+        value, asked = (PACKED_COSINE, finest(query)) if space.packed else (COSINE, query)
+        values = {"ids": ids_text(passage_ids), "query": asked}
+        return dict(fetch(connection, AT.format(table=space.table, value=value), values))
+    wanted = unpack(finest(query)) if space.packed else memoryview(query).cast("f")
+    return {passage: dot(wanted, numbers) for passage, numbers in vectors_at(connection, space, passage_ids).items()}
 
 
-def vectors_at(connection: apsw.Connection, space: StoredSpace, passage_ids: Sequence[int]) -> dict[int, Vector]:
+def vectors_at(
+    connection: apsw.Connection, space: StoredSpace, passage_ids: Sequence[int]
+) -> dict[int, Sequence[float]]:
     """The vector of each of these passages that has one."""
     if is_vec0(connection, space.table) is None:
         return {}
-    rows = AT.format(table=space.table, value="vectors.embedding")
-    return dict(fetch(connection, rows, {"ids": ids_text(passage_ids)}))
+    rows = fetch(connection, AT.format(table=space.table, value="vectors.embedding"), {"ids": ids_text(passage_ids)})
+    return {passage: unpack(blob) if space.packed else memoryview(blob).cast("f") for passage, blob in rows}
 
 
 def ids_text(ids: Sequence[int]) -> str:
@@ -243,7 +258,7 @@ def ids_text(ids: Sequence[int]) -> str:
     return f"[{','.join(map(str, ids))}]"
 
 
-def dot(one: memoryview[float], other: memoryview[float]) -> float:
+def dot(one: Iterable[float], other: Iterable[float]) -> float:
     return sum(map(float.__mul__, one, other))
 
 
@@ -279,39 +294,57 @@ def nearest(
                 allowed = {int(str(row)) for (row,) in connection.execute(FILTERED.format(filters=where), values)}
             return scan.nearest(connection, space, stamped, query, limit, allowed)
     parts = [part_of(vault, source) for vault, source in reach.parts]
-    if space.sketched and not narrowed and _passages_within(connection, reach) >= SKETCHED_FROM:
-        from co_cli.index.sketches import nearest_by_sketch
+    if space.packed:
+        return _look(connection, space, parts, query, limit, where if narrowed else "", values)
+    from co_cli.index.exact_scan import scan_exactly  # of another embedder, which takes longer than any import
 
-        seen = nearest_by_sketch(connection, space, parts, query, limit)
-        if seen is not None:
-            return seen
-    statement = (NEAREST_FILTERED if narrowed else NEAREST).format(table=space.table, filters=where)
-    bound = {**(values if narrowed else {}), "query": query, "limit": limit}
-    guess = at_least if narrowed else max(at_least, space.space.noise)
-    found = _scan(connection, statement, bound, parts, guess)
-    if len(found) < limit and guess > at_least:  # in a small vault, or for an odd question
-        found = _scan(connection, statement, bound, parts, at_least)
-    return found
+    return scan_exactly(connection, space, parts, query, limit, where if narrowed else "", values, at_least)
 
 
-def _passages_within(connection: apsw.Connection, reach: Reach) -> int:
-    return connection.execute(f"select sum(passages) from vaults where id in ({reach.ids})").get or 0
-
-
-def _scan(
-    connection: apsw.Connection, statement: str, bound: dict[str, Any], parts: list[str], at_least: float
+def _look(
+    connection: apsw.Connection,
+    space: StoredSpace,
+    parts: list[str],
+    query: Vector,
+    limit: int,
+    where: str,
+    values: dict[str, Any],
 ) -> list[Neighbour]:
-    """The nearest of all parts that are as near as `at_least`: those within a bound are chosen sooner."""
-    limit = bound["limit"]
-    found: list[Neighbour] = []
-    for part in parts:
-        furthest = min(1.0 - at_least, FURTHEST) + ROUNDING
-        rows = connection.execute(statement, {**bound, "part": part, "furthest": furthest})
-        found += [Neighbour(*row) for row in rows]  # type: ignore[arg-type]
-        found = sorted(found, key=lambda neighbour: (-neighbour.cosine, neighbour.passage_id))[:limit]
-        if len(found) == limit:  # what the next part has must be as near as these
-            at_least = max(at_least, found[-1].cosine)
-    return found
+    """A first look at all vectors tells who may be near, and those are measured.
+
+    vec0 adds up how far whole numbers are apart without multiplying, which compilers make five times as fast as a
+    cosine: 15,000 passages take 4.3 ms and not 5.7, 150,000 take 36 and not 74. Of the true nearest 50, such a look at
+    22,000 passages of nine public collections has 99.9 in a hundred, at 15,000 generated ones, all alike, 99.
+    """
+    highest = int(connection.execute(HIGHEST).get or 0)
+    wanted = MEASURED * limit if highest > FEW else MEASURED * limit // 2
+    measured = min(max(wanted, LEAST_MEASURED), MOST_NEAREST)
+    asked = pack([query])[0]
+    statement = LOOK.format(table=space.table) + (WITHIN_FILTERS.format(filters=where) if where else "")
+    bound: dict[str, Any] = {**(values if where else {}), "query": asked, "limit": measured}
+    rows: list[Any] = []
+    for furthest in (FURTHEST,) if where else _bounds(connection, space, asked, measured, highest):
+        rows = [
+            row for part in parts for row in fetch(connection, statement, {**bound, "part": part, "furthest": furthest})
+        ]
+        if 2 * len(rows) >= measured:
+            break
+    # in the order in which they lie in the file
+    near = cosines(connection, space, query, sorted(passage for _, passage in sorted(rows)[:measured]))
+    best = sorted(near.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
+    return [Neighbour(passage, cosine) for passage, cosine in best]
+
+
+def _bounds(connection: apsw.Connection, space: StoredSpace, asked: Packed, measured: int, highest: int) -> list[int]:
+    """How far to look, and how much further if that finds too few. In a small vault everywhere at once."""
+    if highest <= 8 * measured:
+        return [FURTHEST]
+    step = highest // SAMPLE
+    ids = ids_text(range(1, step * SAMPLE, step))
+    rows = fetch(connection, SAMPLED.format(table=space.table), {"ids": ids, "query": asked})
+    sample = sorted(distance for (distance,) in rows)
+    near = len(sample) * 5 * measured // (2 * highest) + 1  # to look once more costs more than to find too many
+    return [*(sample[place] for place in (near, 4 * near) if place < len(sample)), FURTHEST]
 
 
 def is_vec0(connection: apsw.Connection, table: str) -> bool | None:

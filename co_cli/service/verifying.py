@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from co_cli.sources.origin import Origin
 
 Progress = Callable[[int, int], None]
-FORGET_CHEAP = """
-delete from embedding_cache where space_id in (select id from spaces where provider = 'static')
-"""
 
 
 class Part(NamedTuple):
@@ -116,17 +113,9 @@ def _repair(kb: KnowledgeBase, found: Verified, progress: Progress | None) -> No
         return
     differing: list[Difference] = [one for part in found.parts if part.compared for one in part.compared.differing]
     if differing or (found.words and not (mend_words(kb.database) and damaged_words(kb.database) is None)):
-        if any("vector" in one.what for one in differing):
-            _forget_cached(kb)
         kb.rebuild(progress)
     for part, origin in zip(found.parts, (kb.index.origin, *kb.index.beside), strict=True):
         if part.compared:
             index = kb.index.of(origin)
             mend_vectors(index.rows)
             index.embed(progress)
-
-
-def _forget_cached(kb: KnowledgeBase) -> None:
-    """The cache may hold the wrong vector too, and a rebuild would believe it. What is cheap to make is made again."""
-    with kb.database.writing() as connection:
-        connection.execute(FORGET_CHEAP)

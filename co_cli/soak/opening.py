@@ -24,7 +24,7 @@ from co_cli.soak.processes import processes
 TOGETHER = 8
 SCRATCH = "select count(*) from embedding_cache"
 ADD_SPACE = """
-insert into spaces (provider, model, dimensions, prompts, vector_weight, noise) values ('static', 'm', 1, '1', 1, 0)
+insert into spaces (provider, model, dimensions, prompts, vector_weight, noise) values ('ollama', 'm', 1, '1', 1, 0)
 """
 ADD_CACHED = "insert into embedding_cache (space_id, hash, vector, used) values (1, x'00', x'00', 1)"
 

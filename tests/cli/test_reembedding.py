@@ -33,24 +33,41 @@ def ollama(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> I
     server.close()
 
 
-def test_it_embeds_every_passage_again_from_the_cache(co: Co, notes: Vault, data_dir: Path) -> None:
+def test_it_embeds_every_passage_again(co: Co, notes: Vault) -> None:
+    co("sync")
+
+    ran = co("reembed")
+
+    assert (ran.code, ran.out) == (0, f"2 passages embedded; answering with {STATIC.key}\n")
+
+
+def test_what_a_server_said_it_takes_from_the_cache(
+    co: Co, notes: Vault, ollama: TurnedOllama, data_dir: Path, request: pytest.FixtureRequest
+) -> None:
     co("sync")
     misses = Inside(data_dir).misses
 
     ran = co("reembed")
 
-    assert (ran.code, ran.out) == (0, f"2 passages embedded; answering with {STATIC.key}\n")
-    assert Inside(data_dir).misses == misses
+    assert (ran.code, ran.out) == (0, f"2 passages embedded; answering with ollama:{request.node.name}:256:1\n")
+    assert (Inside(data_dir).misses, len(ollama.documents)) == (misses, 2)
 
 
-def test_fresh_asks_the_model_and_says_so_in_json(co: Co, notes: Vault, data_dir: Path) -> None:
+def test_fresh_asks_the_model_and_says_so_in_json(
+    co: Co, notes: Vault, ollama: TurnedOllama, data_dir: Path, request: pytest.FixtureRequest
+) -> None:
     co("sync")
     misses = Inside(data_dir).misses
 
     ran = co("reembed", "--fresh", "--json")
 
-    assert ran.json == {"embedded": 2, "waiting": 0, "space": STATIC.key, "problem": None}
-    assert Inside(data_dir).misses == misses + 2
+    assert ran.json == {
+        "embedded": 2,
+        "waiting": 0,
+        "space": f"ollama:{request.node.name}:256:1",
+        "problem": None,
+    }
+    assert (Inside(data_dir).misses, len(ollama.documents)) == (misses + 2, 4)
 
 
 def test_it_finds_new_notes_too(co: Co, notes: Vault) -> None:

@@ -15,6 +15,7 @@ import pytest
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.sources.registry import registry_file
 from tests.command import Co
+from tests.meaning.servers import TurnedOllama
 from tests.vault import Vault
 
 
@@ -497,19 +498,23 @@ def test_without_an_index_a_folder_that_is_not_there_does_not_stop_the_files(
     assert refs(co, "zebra", "--backend", "grep") == ["memory:zebra"]
 
 
-def test_a_refresh_embeds_only_what_changed(co: Co, vault: Vault, handbook: Path, data_dir: Path) -> None:
-    def embedded() -> int:
-        with KnowledgeBase.open(vault.root, data_dir) as kb:
-            return kb.index.meaning().cache.misses
+def test_a_refresh_asks_a_server_only_for_what_changed(
+    co: Co, vault: Vault, handbook: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    pytest.importorskip("ollama", reason="the genuine ollama client is not installed: pip install ollama")
+    server = TurnedOllama()
+    request.addfinalizer(server.close)
+    for name, value in (("PROVIDER", "ollama"), ("MODEL", "refreshing"), ("HOST", server.url)):
+        monkeypatch.setenv(f"CO_KNOWLEDGE_EMBEDDING_{name}", value)
 
     co("add", str(handbook))
-    before = embedded()
+    before = len(server.documents)
     (handbook / "zebras.txt").write_text("Zebras bray at night.\n")
     os.rename(handbook / "keys.py", handbook / "guides" / "keys.py")
     co("refresh", "handbook")
 
     assert before == 3
-    assert embedded() == before + 1
+    assert len(server.documents) == before + 1
 
 
 def test_where_a_document_is_and_what_links_to_it_is_told_without_reading_it(

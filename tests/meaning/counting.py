@@ -1,4 +1,4 @@
-"""The real static model, which keeps every text that it was asked to embed."""
+"""The real static model as somebody else's would be, which keeps every text that it was asked to embed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from co_cli.embedding.static import StaticEmbedder
 
 
 class CountingEmbedder:
-    """Stands before the static model; `texts` are the documents it was asked for."""
+    """Stands before the static model, with a space of its own; `texts` are the documents it was asked for."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -18,7 +18,7 @@ class CountingEmbedder:
 
     @property
     def space(self) -> VectorSpace:
-        return self._model.space
+        return self._model.space._replace(provider="counting")
 
     def embed(self, texts: Sequence[str], kind: EmbedKind) -> list[Vector | None]:
         if kind == "document":
@@ -27,11 +27,12 @@ class CountingEmbedder:
 
 
 class CountingEmbedders(Embedders):
-    """Gives that embedder out for the static space."""
+    """Chooses that embedder; its vectors are in `docs_vec_2`."""
 
     def __init__(self) -> None:
         super().__init__("static")
         self.counting = CountingEmbedder()
+        self.space = self.counting.space
 
     def of(self, space: VectorSpace) -> Embedder | None:
         return self.counting if space.key == self.counting.space.key else super().of(space)

@@ -17,6 +17,8 @@ from tests.meaning.inside import Inside
 from tests.meaning.servers import TurnedOllama
 from tests.vault import Vault
 
+COUNTED = "docs_vec_2"
+"""The table of the space that is cached; the first is the embedded model's."""
 OAK = "---\ntitle: Oaks\nimportance: 0.2\n---\nOaks live for centuries.\n"
 
 
@@ -78,13 +80,13 @@ def test_what_was_embedded_before_is_not_embedded_again(
     vault.write("memories/oak.md", OAK)
     index.sync()
     assert embedders.counting.texts == ["Oaks\nOaks live for centuries."]
-    [before] = inside.vectors().values()
+    [before] = inside.vectors(COUNTED).values()
 
     change(vault, index)
 
     assert len(embedders.counting.texts) == 1
-    assert set(inside.vectors()) == set(vault.notes())
-    assert set(inside.vectors().values()) == {before}
+    assert set(inside.vectors(COUNTED)) == set(vault.notes())
+    assert set(inside.vectors(COUNTED).values()) == {before}
     assert inside.waiting == 0
 
 
@@ -103,13 +105,13 @@ def test_what_is_embedded_is_embedded_again_when_it_changes(
 ) -> None:
     vault.write("memories/oak.md", OAK)
     index.sync()
-    [before] = inside.vectors().values()
+    [before] = inside.vectors(COUNTED).values()
 
     vault.write("memories/oak.md", text)
     index.sync()
 
     assert len(embedders.counting.texts) == 2
-    assert list(inside.vectors().values()) != [before]
+    assert list(inside.vectors(COUNTED).values()) != [before]
 
 
 def test_the_same_text_in_a_second_vault_is_not_embedded_again(
@@ -128,7 +130,7 @@ def test_the_same_text_in_a_second_vault_is_not_embedded_again(
     KnowledgeIndex(database, str(other.root), embedders=embedders).sync()
 
     assert len(embedders.counting.texts) == 1
-    assert len(inside.vectors()) == 2
+    assert len(inside.vectors(COUNTED)) == 2
 
 
 def test_a_text_without_meaning_is_asked_for_once(
@@ -139,7 +141,7 @@ def test_a_text_without_meaning_is_asked_for_once(
     index.rebuild()
 
     assert len(embedders.counting.texts) == 1
-    assert inside.vectors() == {}
+    assert inside.vectors(COUNTED) == {}
     assert inside.value("select count(*) from embedding_cache where vector is null") == 1
 
 
@@ -159,12 +161,27 @@ def test_two_spaces_cache_the_same_text_each_for_itself(
     open_kb: Open, vault: Vault, ollama: TurnedOllama, inside: Inside
 ) -> None:
     vault.write("memories/oak.md", OAK)
-    open_kb().sync()
-    open_kb("ollama", host=ollama.url).sync()
+    for model in ("gemma", "nomic"):
+        open_kb("ollama", model, ollama.url).sync()
 
-    rows = inside.rows("select space_id, count(distinct hash), count(*) from embedding_cache group by space_id")
-    assert [row[1:] for row in rows] == [(1, 1), (1, 1)]
-    assert inside.value("select count(distinct vector) from embedding_cache") == 2
+    rows = inside.rows("select model, count(*) from embedding_cache join spaces on spaces.id = space_id group by 1")
+    assert rows == [("gemma", 1), ("nomic", 1)]
+
+
+def test_nothing_of_the_embedded_model_is_cached_and_nothing_of_an_older_search_db_is_carried_over(
+    open_kb: Open, vault: Vault, inside: Inside
+) -> None:
+    """It makes a vector as fast as one is read, and a vector takes more than the note it is of."""
+    vault.write("memories/oak.md", OAK)
+    kb = open_kb()
+    kb.sync()
+    assert (len(inside.vectors()), inside.value("select count(*) from embedding_cache")) == (1, 0)
+
+    inside.rows("insert into spaces values (7, 'ollama', 'gemma', 256, '1', 0.7, -1, 0, 0)")
+    inside.rows("insert into embedding_cache values (1, x'01', x'02', 1), (7, x'01', x'02', 1)")
+    kb.rebuild()
+
+    assert inside.rows("select space_id from embedding_cache") == [(7,)]
 
 
 def test_what_was_used_least_recently_is_evicted_first(
@@ -195,10 +212,14 @@ def test_a_full_cache_stays_at_its_bound_while_a_vault_is_embedded(
     index.sync()
 
     assert inside.value("select count(*) from embedding_cache") == 5
-    assert len(inside.vectors()) == 12
+    assert len(inside.vectors(COUNTED)) == 12
 
 
-def test_status_shows_size_and_hit_rate(co: Co, vault: Vault) -> None:
+def test_status_shows_size_and_hit_rate(
+    co: Co, vault: Vault, ollama: TurnedOllama, monkeypatch: pytest.MonkeyPatch, model: str
+) -> None:
+    for name, value in (("PROVIDER", "ollama"), ("MODEL", model), ("HOST", ollama.url)):
+        monkeypatch.setenv(f"CO_KNOWLEDGE_EMBEDDING_{name}", value)
     vault.write("memories/oak.md", OAK)
     vault.write("memories/elm.md", "The elm is a tree.")
     vault.write("memories/yew.md", "The yew is a tree.")

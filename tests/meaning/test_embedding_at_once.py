@@ -14,6 +14,7 @@ from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.space import Embedder, EmbedKind, Vector, VectorSpace
 from co_cli.embedding.static import StaticEmbedder
 from co_cli.index.knowledge_index import KnowledgeIndex
+from co_cli.index.packing import pack
 from tests.meaning.conftest import Open
 from tests.meaning.inside import Inside
 from tests.meaning.servers import TurnedOllama
@@ -131,7 +132,8 @@ def test_a_note_that_changes_while_it_is_embedded_never_gets_the_old_texts_vecto
     index.sync()
 
     [right] = embedders.model.embed(["Oak\nInvoices are due in thirty days."], "document")
-    assert inside.vectors() == {"memories/oak.md": right}
+    assert right is not None
+    assert inside.vectors() == {"memories/oak.md": pack([right])[0]}
     assert inside.waiting == 0
 
 

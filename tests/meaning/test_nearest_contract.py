@@ -24,6 +24,8 @@ from tests.vault import Vault
 MODEL = StaticEmbedder()
 QUERY = "who approved the late refund of the customer"
 EVERYTHING = 1_000
+STEPS = 6e-3
+"""How far a cosine of vectors that are stored a byte a number may be from that of the vectors."""
 
 ROWS = """
 select docs.path, passages.first_line, docs.source, docs.tags, docs.created,
@@ -140,7 +142,7 @@ def test_every_passage_is_found_with_its_exact_cosine(kept: tuple[Ways, Knowledg
     found = ways.nearest(index)
 
     assert len(found) > 150
-    assert found == pytest.approx(expected(index), abs=1e-4)
+    assert found == pytest.approx(expected(index), abs=STEPS)
 
 
 def test_a_limit_keeps_the_best(kept: tuple[Ways, KnowledgeIndex]) -> None:
@@ -148,7 +150,7 @@ def test_a_limit_keeps_the_best(kept: tuple[Ways, KnowledgeIndex]) -> None:
 
     best = sorted(expected(index).values(), reverse=True)[:7]
 
-    assert list(ways.nearest(index, limit=7).values()) == pytest.approx(best, abs=1e-4)
+    assert list(ways.nearest(index, limit=7).values()) == pytest.approx(best, abs=STEPS)
 
 
 @pytest.mark.parametrize("limit", [1, 7, 40])
@@ -189,9 +191,9 @@ def test_filters_narrow_before_the_limit(
 
     right = expected(index, wanted=wanted)
 
-    assert ways.nearest(index, filters=filters) == pytest.approx(right, abs=1e-4)
+    assert ways.nearest(index, filters=filters) == pytest.approx(right, abs=STEPS)
     best = sorted(right.values(), reverse=True)[:3]
-    assert list(ways.nearest(index, filters=filters, limit=3).values()) == pytest.approx(best, abs=1e-4)
+    assert list(ways.nearest(index, filters=filters, limit=3).values()) == pytest.approx(best, abs=STEPS)
     assert len(right) < len(expected(index)) or len(filters.sources) == 2
 
 
@@ -204,7 +206,7 @@ def test_vaults_in_one_file_do_not_see_each_other(ways: Ways, tmp_path: Path) ->
         indexes[-1].sync()
 
     for index in indexes:
-        assert ways.nearest(index) == pytest.approx(expected(index), abs=1e-4)
+        assert ways.nearest(index) == pytest.approx(expected(index), abs=STEPS)
 
 
 def test_deletes_edits_and_moves_are_followed(ways: Ways, vault: Vault) -> None:
@@ -224,7 +226,7 @@ def test_deletes_edits_and_moves_are_followed(ways: Ways, vault: Vault) -> None:
     index.sync()
 
     found = ways.nearest(index)
-    assert found == pytest.approx(expected(index), abs=1e-4)
+    assert found == pytest.approx(expected(index), abs=STEPS)
     assert {path for path, _ in found} == set(vault.notes())
     assert next(iter(found))[0] in paths[10:20]
 
@@ -242,4 +244,4 @@ def test_cosines_of_chosen_passages_are_those_of_the_scan(ways: Ways, vault: Vau
         found = cosines(connection, space, vector(QUERY), [*some, 999_999])  # type: ignore[list-item]
 
     right = expected(index)
-    assert found == pytest.approx({number: right[places[number]] for number in some}, abs=1e-4)  # type: ignore[index]
+    assert found == pytest.approx({number: right[places[number]] for number in some}, abs=STEPS)  # type: ignore[index]

@@ -13,13 +13,10 @@ from tests.vault import Vault
 
 LOST = "delete from docs_vec where rowid = 2"
 KEPT = "create temp table kept as select rowid as id, part, embedding from docs_vec where rowid = 1;"
-PUT = "insert into docs_vec (rowid, part, embedding, sketch) "
-ORPHAN = KEPT + PUT + "select 999, part, embedding, vec_quantize_int8(embedding, 'unit') from kept"
+PUT = "insert into docs_vec (rowid, part, embedding) "
+ORPHAN = KEPT + PUT + "select 999, part, vec_int8(embedding) from kept"
 OTHER_SOURCE = (
-    KEPT
-    + "delete from docs_vec where rowid = 1;"
-    + PUT
-    + "select id, ':elsewhere', embedding, vec_quantize_int8(embedding, 'unit') from kept"
+    KEPT + "delete from docs_vec where rowid = 1;" + PUT + "select id, ':elsewhere', vec_int8(embedding) from kept"
 )
 
 
@@ -66,7 +63,7 @@ def test_a_vector_in_a_space_that_the_vault_does_not_have_is_found_and_dropped(
     kb = open_kb()
     kb.sync()
     before = inside.vectors()
-    inside.rows("insert into docs_vec_2 (rowid, part, embedding) select rowid, part, embedding from docs_vec")
+    inside.rows("insert into docs_vec_2 (rowid, part, embedding) select rowid, part, zeroblob(1024) from docs_vec")
 
     [finding] = [finding for finding in kb.doctor() if finding.level != "ok"]
     assert "4 vectors are in a wrong place" in finding.text

@@ -1,4 +1,4 @@
-"""In a large vault a first look through sketches finds the nearest passages, with their exact cosines."""
+"""In a fresh process a first look at all vectors finds the nearest passages of a vault of any size."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from co_cli.benchmarks.corpus import Writer, write_corpus
 from co_cli.embedding.space import Vector
 from co_cli.embedding.static import shared_embedder
-from co_cli.index import sketches, vectors
+from co_cli.index import vectors
 from co_cli.index.connection import vector_extension
 from co_cli.index.vectors import Neighbour, StoredSpace
 from co_cli.knowledge_base import KnowledgeBase
@@ -21,7 +21,7 @@ from tests.vault import Vault
 pytestmark = pytest.mark.skipif(
     vector_extension() is None, reason="sqlite-vec is not installed: pip install sqlite-vec"
 )
-LIMIT = 10
+LIMIT = 5
 
 
 @pytest.fixture(autouse=True)
@@ -42,6 +42,24 @@ def kb(open_kb: Open, vault: Vault) -> KnowledgeBase:
     return opened
 
 
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many vectors were measured, look by look; no more than are asked for, as in a large vault."""
+    seen: list[int] = []
+    cosines = vectors.cosines
+
+    def noted(
+        connection: apsw.Connection, space: StoredSpace, query: Vector, passage_ids: Sequence[int]
+    ) -> dict[int, float]:
+        seen.append(len(passage_ids))
+        return cosines(connection, space, query, passage_ids)
+
+    monkeypatch.setattr(vectors, "cosines", noted)
+    monkeypatch.setattr(vectors, "LEAST_MEASURED", 1)
+    monkeypatch.setattr(vectors, "FEW", 1)
+    return seen
+
+
 def nearest(kb: KnowledgeBase, query: str, filters: Filters | None = None, limit: int = LIMIT) -> list[Neighbour]:
     active = kb.index.spaces().active
     [vector] = shared_embedder().embed([query], "query")
@@ -53,9 +71,11 @@ def nearest(kb: KnowledgeBase, query: str, filters: Filters | None = None, limit
 def test_it_finds_what_measuring_every_vector_finds(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
     writer = Writer(seed=3)
     queries = [writer.sentence() for _ in range(25)]
+    monkeypatch.setattr(vectors, "LEAST_MEASURED", vectors.MOST_NEAREST)
     exact = [nearest(kb, query) for query in queries]
 
-    monkeypatch.setattr(vectors, "SKETCHED_FROM", 1)
+    monkeypatch.setattr(vectors, "LEAST_MEASURED", 1)
+    monkeypatch.setattr(vectors, "FEW", 1)
     seen = [nearest(kb, query) for query in queries]
 
     right = {(place, one.passage_id): one.cosine for place, found in enumerate(exact) for one in found}
@@ -65,32 +85,32 @@ def test_it_finds_what_measuring_every_vector_finds(kb: KnowledgeBase, monkeypat
     assert all([one.cosine for one in found] == sorted((one.cosine for one in found), reverse=True) for found in seen)
 
 
-def test_it_looks_at_sketches_only_in_a_large_vault_without_filters(
-    kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+def test_it_measures_a_few_for_each_that_is_wanted_with_filters_and_without(
+    kb: KnowledgeBase, measured: list[int]
 ) -> None:
-    measured: list[int] = []
-    cosines = sketches.cosines
+    few = LIMIT * vectors.MEASURED
 
-    def noted(
-        connection: apsw.Connection, space: StoredSpace, query: Vector, passage_ids: Sequence[int]
-    ) -> dict[int, float]:
-        measured.append(len(passage_ids))
-        return cosines(connection, space, query, passage_ids)
-
-    monkeypatch.setattr(sketches, "cosines", noted)
-
-    nearest(kb, "who approved the refund")
-    assert measured == []
-    monkeypatch.setattr(vectors, "SKETCHED_FROM", 1)
-    nearest(kb, "who approved the refund", Filters(tags=("refund",)))
-    assert measured == []
     assert len(nearest(kb, "who approved the refund")) == LIMIT
-    assert measured == [LIMIT * sketches.MEASURED]
+    assert few / 2 <= measured.pop() <= few
+    found = nearest(kb, "who approved the refund", Filters(since=1_670_000_000.0))
+    assert (len(found), measured) == (LIMIT, [few])
 
 
-def test_who_wants_more_than_are_there_gets_all_of_them(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vectors, "SKETCHED_FROM", 1)
+def test_a_look_that_finds_too_few_goes_further(
+    kb: KnowledgeBase, measured: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = nearest(kb, "who approved the refund")
+    bounds = vectors._bounds
+    for shorter in ([0], [0, 1]):
 
+        def too_near(*asked: object, shorter: list[int] = shorter) -> list[int]:
+            return [*shorter, *bounds(*asked)[-1:]]  # type: ignore[arg-type]
+
+        monkeypatch.setattr(vectors, "_bounds", too_near)
+        assert nearest(kb, "who approved the refund") == right
+
+
+def test_who_wants_more_than_are_there_gets_all_of_them(kb: KnowledgeBase, measured: list[int]) -> None:
     found = nearest(kb, "who approved the refund", limit=400)
 
     assert len(found) == 400
