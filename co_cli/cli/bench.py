@@ -63,46 +63,22 @@ def _sizes(text: str) -> list[int]:
     return [int(part) for part in text.split(",")]
 
 
+def _of_notes(module: str, name: str) -> Callable[[argparse.Namespace], list[BenchRow]]:
+    """A bench that takes how many notes there are, imported when it is run."""
+
+    def run(options: argparse.Namespace) -> list[BenchRow]:
+        from importlib import import_module
+
+        bench = getattr(import_module(f"co_cli.benchmarks.{module}"), name)
+        return bench(_positive("--notes", options.notes, NOTES), ProgressBar("indexing"))
+
+    return run
+
+
 def _sync(options: argparse.Namespace) -> list[BenchRow]:
     from co_cli.benchmarks.sync import bench_sync
 
     return bench_sync(_positive("--notes", options.notes, NOTES), lambda: ProgressBar("indexing"))
-
-
-def _embed(options: argparse.Namespace) -> list[BenchRow]:
-    from co_cli.benchmarks.embed import bench_embed
-
-    return bench_embed(_positive("--notes", options.notes, NOTES), ProgressBar("indexing"))
-
-
-def _cold(options: argparse.Namespace) -> list[BenchRow]:
-    from co_cli.benchmarks.cold import bench_cold
-
-    return bench_cold(_positive("--notes", options.notes, NOTES), ProgressBar("indexing"))
-
-
-def _remember(options: argparse.Namespace) -> list[BenchRow]:
-    from co_cli.benchmarks.remember import bench_remember
-
-    return bench_remember(_positive("--notes", options.notes, NOTES), ProgressBar("indexing"))
-
-
-def _search(options: argparse.Namespace) -> list[BenchRow]:
-    from co_cli.benchmarks.search import bench_search
-
-    return bench_search(_positive("--notes", options.notes, NOTES), ProgressBar("indexing"))
-
-
-def _sources(options: argparse.Namespace) -> list[BenchRow]:
-    from co_cli.benchmarks.sources import bench_sources
-
-    return bench_sources(_positive("--notes", options.notes, NOTES), ProgressBar("indexing"))
-
-
-def _mcp(options: argparse.Namespace) -> list[BenchRow]:
-    from co_cli.benchmarks.mcp import bench_mcp
-
-    return bench_mcp(_positive("--notes", options.notes, NOTES), ProgressBar("indexing"))
 
 
 def _log(options: argparse.Namespace) -> list[BenchRow]:
@@ -118,12 +94,6 @@ def _watch(options: argparse.Namespace) -> list[BenchRow]:
     return bench_watch(_positive("--notes", options.notes, NOTES), ProgressBar("indexing"))
 
 
-def _first(options: argparse.Namespace) -> list[BenchRow]:
-    from co_cli.benchmarks.first import bench_first
-
-    return bench_first(_positive("--notes", options.notes, NOTES), ProgressBar("indexing"))
-
-
 def _scan(options: argparse.Namespace) -> list[BenchRow]:
     from co_cli.benchmarks.scan import ROWS, bench_scan
 
@@ -134,24 +104,6 @@ def _words(options: argparse.Namespace) -> list[BenchRow]:
     from co_cli.benchmarks.words import ROWS, bench_words
 
     return bench_words(_positive("--rows", options.rows, options.notes or ROWS), ProgressBar("writing"))
-
-
-def _lancedb(options: argparse.Namespace) -> list[BenchRow]:
-    from co_cli.benchmarks.peers import bench_lancedb
-
-    return bench_lancedb(_positive("--notes", options.notes, NOTES), ProgressBar("indexing"))
-
-
-def _ripgrep(options: argparse.Namespace) -> list[BenchRow]:
-    from co_cli.benchmarks.peers import bench_ripgrep
-
-    return bench_ripgrep(_positive("--notes", options.notes, NOTES), ProgressBar("indexing"))
-
-
-def _footprint(options: argparse.Namespace) -> list[BenchRow]:
-    from co_cli.benchmarks.footprint import bench_footprint
-
-    return bench_footprint(_positive("--notes", options.notes, NOTES), ProgressBar("indexing"))
 
 
 def _skills(options: argparse.Namespace) -> list[BenchRow]:
@@ -172,20 +124,28 @@ def _feedback(options: argparse.Namespace) -> list[BenchRow]:
 
 BENCHES = {
     "sync": Bench("the first sync, one without changes and one after ten edits", _sync),
-    "first": Bench("the first sync beside a plain implementation, and beside reading", _first),
-    "embed": Bench("the first sync beside embedding the same texts with a plain loop", _embed),
-    "remember": Bench("one save in a vault of many notes beside writing the file alone", _remember),
-    "search": Bench("one search in a process that stays, beside a simple hybrid", _search),
+    "first": Bench(
+        "the first sync beside a plain implementation, and beside reading", _of_notes("first", "bench_first")
+    ),
+    "embed": Bench(
+        "the first sync beside embedding the same texts with a plain loop", _of_notes("embed", "bench_embed")
+    ),
+    "remember": Bench(
+        "one save in a vault of many notes beside writing the file alone", _of_notes("remember", "bench_remember")
+    ),
+    "search": Bench("one search in a process that stays, beside a simple hybrid", _of_notes("search", "bench_search")),
     "scan": Bench("a scan of vectors beside reading as much memory", _scan),
     "words": Bench("ranking by words where there are many passages", _words),
-    "lancedb": Bench("one search beside LanceDB over the same rows, if installed", _lancedb),
-    "ripgrep": Bench("one search in a fresh process beside ripgrep, if installed", _ripgrep),
-    "footprint": Bench("search.db beside the notes, and the memory of a process", _footprint),
-    "sources": Bench("a search of one source where there is another as large", _sources),
-    "cold": Bench("one search in a fresh process beside a bare Python start", _cold),
+    "lancedb": Bench("one search beside LanceDB over the same rows, if installed", _of_notes("peers", "bench_lancedb")),
+    "ripgrep": Bench("one search in a fresh process beside ripgrep, if installed", _of_notes("peers", "bench_ripgrep")),
+    "footprint": Bench(
+        "search.db beside the notes, and the memory of a process", _of_notes("footprint", "bench_footprint")
+    ),
+    "sources": Bench("a search of one source where there is another as large", _of_notes("sources", "bench_sources")),
+    "cold": Bench("one search in a fresh process beside a bare Python start", _of_notes("cold", "bench_cold")),
     "log": Bench("a query log of a million rows: `co stats` and searches", _log),
     "watch": Bench("a watcher: how soon a save is found, and what waiting costs", _watch),
-    "mcp": Bench("the start of the MCP server beside importing its SDK", _mcp),
+    "mcp": Bench("the start of the MCP server beside importing its SDK", _of_notes("mcp", "bench_mcp")),
     "feedback": Bench("what judgements of half of the questions do for the other half", _feedback),
     "skills": Bench("a thousand skills found on demand beside all of them in the prompt", _skills),
 }

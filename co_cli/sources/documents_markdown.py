@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 STARTS = re.compile(r"^([ \t]*)(#{1,6}(?=\s|$)|```|~~~|(?:={2,}|-{3,})(?=[ \t]*$))", re.M)
 NO_TITLE = re.compile(
@@ -67,3 +67,18 @@ def pdf_moment(text: str) -> str | None:
         return datetime.fromisoformat(iso).isoformat().replace("+00:00", "Z") if hour else iso
     except ValueError:
         return None
+
+
+def joined(pieces: Iterator[tuple[str, str]]) -> Iterator[str]:
+    """Pieces, each with its kind, as blocks: a list is one of them."""
+    items: list[str] = []
+    for kind, text in pieces:
+        if kind == "item":
+            items.append(text)
+            continue
+        if items:
+            yield "\n".join(items)
+            items = []
+        yield text
+    if items:
+        yield "\n".join(items)

@@ -8,7 +8,7 @@ from typing import Any
 from co_cli.notes.note import NotTextError
 from co_cli.sources.documents import Document
 from co_cli.sources.documents_endings import ending_of
-from co_cli.sources.documents_markdown import plain, table
+from co_cli.sources.documents_markdown import joined, plain, table
 from co_cli.sources.documents_zip import (
     OPEN_KEYS,
     Package,
@@ -43,26 +43,11 @@ def read_open_document(name: str, data: bytes) -> Document:
     said = None if meta is None else child(meta, "meta")
     title, metadata = properties_of(members(said), OPEN_KEYS)
     kind = local(body[0])
-    blocks = list(_joined(_sheets(body[0]) if kind == "spreadsheet" else _pieces(body[0])))
+    blocks = list(joined(_sheets(body[0]) if kind == "spreadsheet" else _pieces(body[0])))
     counted = {"presentation": ("slides", "page"), "spreadsheet": ("sheets", "table")}.get(kind)
     if counted:
         metadata[counted[0]] = sum(1 for inner in body[0] if local(inner) == counted[1])
     return Document(title, "\n\n".join(blocks) + "\n" if blocks else "", metadata)
-
-
-def _joined(pieces: Iterator[tuple[str, str]]) -> Iterator[str]:
-    """A list is one block."""
-    items: list[str] = []
-    for kind, text in pieces:
-        if kind == "item":
-            items.append(text)
-            continue
-        if items:
-            yield "\n".join(items)
-            items = []
-        yield text
-    if items:
-        yield "\n".join(items)
 
 
 def _pieces(element: Any, depth: int = -1) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from co_cli.notes.note import NotTextError
 from co_cli.sources.documents import Document
-from co_cli.sources.documents_markdown import plain, table
+from co_cli.sources.documents_markdown import joined, plain, table
 from co_cli.sources.documents_zip import Package, child, local, members, number, value
 
 NOT_SHOWN = frozenset(
@@ -81,17 +81,7 @@ class _Text:
 
     def blocks(self, element: Any) -> Iterator[str]:
         """Paragraphs, with a list as one block, and tables."""
-        items: list[str] = []
-        for kind, text in self._pieces(element):
-            if kind == "item":
-                items.append(text)
-                continue
-            if items:
-                yield "\n".join(items)
-                items = []
-            yield text
-        if items:
-            yield "\n".join(items)
+        return joined(self._pieces(element))
 
     def _pieces(self, element: Any) -> Iterator[tuple[str, str]]:
         for inner in element:
