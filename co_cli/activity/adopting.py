@@ -84,13 +84,13 @@ class Elsewhere(NamedTuple):
 
 
 def vaults_like(connection: apsw.Connection, root: str) -> list[Elsewhere]:
-    """Other vaults that share documents with this one, those that share most first."""
+    """Other vaults, those that share most documents with this one first."""
     found: list[Elsewhere] = []
     for other, documents in fetch(connection, OTHER_VAULTS):
         if other != root and documents:
             alike = int(str(connection.execute(IN_BOTH, {"root": root, "other": other}).get))
             found.append(Elsewhere(other, documents, alike))
-    return sorted((one for one in found if one.alike), key=lambda one: -one.alike)
+    return sorted(found, key=lambda one: -one.alike)
 
 
 def adopt(

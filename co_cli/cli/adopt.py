@@ -53,5 +53,5 @@ def _list(found: list[Left], as_json: bool) -> int:
     if found:
         screen.line("If this vault stood there before: `co adopt FOLDER`")
     else:
-        screen.line("Nothing is kept of a vault whose folder is gone.")
+        screen.line("No vault whose folder is gone shares a note with this one, or has sources.")
     return 0 if found else 1

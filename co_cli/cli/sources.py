@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -172,9 +173,8 @@ def sources(options: argparse.Namespace) -> int:
     if not states:
         screen.line("No notes and no sources yet: `co remember` saves a note, `co add` adds a source.")
     if orphaned:
-        screen.line(
-            printable(f"{orphaned[0]} had sources, too, and is gone: if it moved here, `co adopt {orphaned[0]}`")
-        )
+        command = f"co adopt {shlex.quote(orphaned[0])}"
+        screen.line(printable(f"{orphaned[0]} had sources, too, and is gone: if it moved here, `{command}`"))
     return 0 if states else 1
 
 

@@ -216,6 +216,7 @@ class Writer:
         return self._create(entry.path, data, entry.modified)
 
     def _create(self, path: str, data: bytes, modified: float | None) -> tuple[ImportOutcome, str | None, str]:
+        self.store.refuse_name(path)
         if self._taken(path) or self._exists(path):
             raise _Left("skipped", f"there is another note at {path} already; rename one of the two", None)
         self._names.add(name_key(path))

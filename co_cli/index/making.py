@@ -46,7 +46,7 @@ def open_or_make(database: Database) -> FileConnection:
         if os.path.exists(path) or not _finish_swap(database):
             if not is_ours(path, APPLICATION):
                 put_aside(database, "is not a search.db of ours")
-            swap(_make_fresh(path), path)
+            swap(_with_what_no_file_gives_back(path, _make_fresh(path)), path)
         connection = _connect(database)
     if connection is None:
         raise IndexUnavailableError(f"{path} cannot be made: delete it and try again")
@@ -250,6 +250,22 @@ def _make_fresh(path: str) -> str:
     create(fresh)
     if os.path.exists(path):
         carry_cache(path, fresh)
+    return fresh
+
+
+def _with_what_no_file_gives_back(old: str, fresh: str) -> str:
+    """A version that is no longer ours may know notes whose file is gone; a sync of the new one would not."""
+    if os.path.exists(old):
+        from co_cli.index.carrying import carry_notes  # for the day of an upgrade
+
+        filled = Database(fresh)
+        try:
+            carry_notes(old, filled)
+            connection = filled.borrow()
+            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            filled.give_back(connection)
+        finally:
+            filled.close()
     return fresh
 
 

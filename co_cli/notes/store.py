@@ -105,7 +105,7 @@ class NoteStore:
         if self.secrets != "allow":
             from co_cli.notes.secrets import without_secrets
 
-            without_secrets(path, "refuse")
+            without_secrets(path, "refuse", place="its name")
 
     def create(self, folder: str, title: str, data: bytes, taken: Callable[[str], bool] | None = None) -> str:
         """Write a new note named after its title; a taken name gets a number. Returns its path.

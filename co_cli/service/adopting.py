@@ -7,6 +7,7 @@ the place of yours must not inherit it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,14 +15,19 @@ from typing import TYPE_CHECKING, NamedTuple
 from co_cli.activity.adopting import adopt, vaults_like
 from co_cli.activity.database import available
 from co_cli.activity.folding import fold_spool
-from co_cli.errors import InvalidInputError
+from co_cli.errors import IndexUnavailableError, InvalidInputError
 from co_cli.places import project_vault
 from co_cli.service.dismissing import Dismissals
 from co_cli.service.learned import adopt_learned
+from co_cli.sources.origin import VAULT, Origin
 from co_cli.sources.registry import Added, change_registry, read_registry
 
 if TYPE_CHECKING:
     from co_cli.knowledge_base import KnowledgeBase
+
+MOVE_ROWS = """
+update or ignore vaults set root = :to where root = :root and kind = :kind and name = :name and only = :only
+"""
 
 
 class Left(NamedTuple):
@@ -44,8 +50,8 @@ class Adopted(NamedTuple):
     """Sources that stay where they are: this vault has others of the same name or place."""
 
 
-def left_behind(kb: KnowledgeBase) -> list[Left]:
-    """Vaults whose folders are gone, likely ones first."""
+def left_behind(kb: KnowledgeBase, likely: bool = True) -> list[Left]:
+    """Vaults whose folders are gone, likely ones first; all of them if `likely` is false."""
     sources: dict[str, int] = {}
     for entry in read_registry(kb.settings.data_dir):
         sources[entry.vault] = sources.get(entry.vault, 0) + 1
@@ -54,7 +60,8 @@ def left_behind(kb: KnowledgeBase) -> list[Left]:
     if os.path.exists(database.path):
         kb.activity.flush()
         with available(database.path), database.reading() as connection:
-            known = [Left(*one, sources.get(one.root, 0)) for one in vaults_like(connection, kb.root)]
+            others = [one for one in vaults_like(connection, kb.root) if one.alike or not likely]
+            known = [Left(*one, sources.get(one.root, 0)) for one in others]
     heard = {one.vault for one in known}
     known += [Left(vault, 0, 0, count) for vault, count in sources.items() if vault not in heard]
     return [one for one in known if one.vault != kb.root and not os.path.isdir(one.vault)]
@@ -65,7 +72,7 @@ def adopt_vault(kb: KnowledgeBase, old: str, now: float) -> Adopted:
     wanted = os.path.realpath(os.path.expanduser(old))
     if not old.strip() or wanted in (kb.root, os.path.dirname(os.path.dirname(kb.root))):
         raise InvalidInputError("name the folder where this vault was before: `co adopt` alone lists what is known")
-    known = {one.vault: one for one in left_behind(kb)}
+    known = {one.vault: one for one in left_behind(kb, likely=False)}
     vault = wanted if wanted in known else project_vault(wanted)
     if vault not in known:
         if os.path.isdir(wanted):
@@ -81,22 +88,37 @@ def adopt_vault(kb: KnowledgeBase, old: str, now: float) -> Adopted:
             with database.writing() as connection:
                 documents = adopt(connection, vault, kb.root, now, _in(kb.root))
                 for before, after in rebased:
-                    adopt(connection, before, after, now, _in(after))
+                    adopt(connection, before.root, after, now, _in(after))
     adopt_learned(kb.settings.data_dir, vault, kb.root)
     Dismissals(kb.settings.data_dir, kb.root).adopt(vault)
     kb.look_beside()
+    _bring_rows(kb, vault, rebased)
     return Adopted(vault, documents, came, stay)
+
+
+def _bring_rows(kb: KnowledgeBase, vault: str, rebased: list[tuple[Origin, str]]) -> None:
+    """Else the text of what is deleted here would stay under the old folder, through every rebuild, and notes of a
+    source whose file is gone would not be found here.
+    """
+    used = {entry.origin for entry in read_registry(kb.settings.data_dir)}
+    with contextlib.suppress(IndexUnavailableError):
+        for before, root in rebased:
+            if before not in used:
+                with kb.database.writing() as connection:
+                    connection.execute(MOVE_ROWS, {**before._asdict(), "to": root})
+                kb.index.of(before).drop_all()  # of one that was known at the new place already
+        kb.index.of(Origin(VAULT, vault)).drop_all()
 
 
 def _in(root: str) -> Callable[[str], bool]:
     return lambda path: os.path.lexists(os.path.join(root, path))
 
 
-def _sources(kb: KnowledgeBase, old: str) -> tuple[list[str], list[str], list[tuple[str, str]]]:
-    """Bring the sources; their labels, the labels of those that stay, and folders that moved with the vault."""
+def _sources(kb: KnowledgeBase, old: str) -> tuple[list[str], list[str], list[tuple[Origin, str]]]:
+    """Bring the sources; their labels, the labels of those that stay, and those that moved along, with where to."""
     came: list[str] = []
     stay: list[str] = []
-    rebased: list[tuple[str, str]] = []
+    rebased: list[tuple[Origin, str]] = []
 
     def change(entries: list[Added]) -> list[Added]:
         ours = [entry.origin for entry in entries if entry.vault == kb.root]
@@ -111,7 +133,7 @@ def _sources(kb: KnowledgeBase, old: str) -> tuple[list[str], list[str], list[tu
                 changed.append(entry)
                 continue
             if origin.root != entry.origin.root:
-                rebased.append((entry.origin.root, origin.root))
+                rebased.append((entry.origin, origin.root))
             came.append(origin.label)
             changed.append(entry._replace(vault=kb.root, origin=origin))
         return changed

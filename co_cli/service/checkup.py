@@ -156,7 +156,7 @@ def _freshness(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
     if waiting:
         if fix:
             kb.sync()
-        yield Finding("freshness", "warning", f"{waiting:,} files changed since the last sync", "co sync", fix)
+        yield Finding("freshness", "warning", f"files changed since the last sync: {waiting:,}", "co sync", fix)
     else:
         yield Finding("freshness", "ok", "the index has seen every file")
 
@@ -172,7 +172,9 @@ def _drift(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
         some = ", ".join(found[:3]) + (" ..." if len(found) > 3 else "")
         if fix:
             kb.rebuild()
-        yield Finding("content", "error", f"{len(found):,} files differ from the index: {some}", "co rebuild", fix)
+        yield Finding(
+            "content", "error", f"files that differ from the index: {len(found):,} ({some})", "co rebuild", fix
+        )
     else:
         yield Finding("content", "ok", "every indexed note has the content of its file")
 
@@ -224,7 +226,7 @@ def _origins(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
         if waiting:
             yield Finding(label, "warning", f"{label}: files changed since the last sync: {waiting:,}", "co sync", fix)
         if differing:
-            text = f"{label}: {len(differing):,} files differ from the index, such as {differing[0]}"
+            text = f"{label}: files that differ from the index: {len(differing):,}, such as {differing[0]}"
             yield Finding(label, "error", text, "co doctor --fix", fix)
         if wrong:
             yield Finding(
@@ -262,7 +264,7 @@ def _moved(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
                 text = (
                     f"{one.vault} is gone, and {one.alike:,} of its {one.documents:,} documents are here: was it moved?"
                 )
-                yield Finding("vault", "warning", text, f"co adopt {one.vault}")
+                yield Finding("vault", "warning", text, f"co adopt {shlex.quote(one.vault)}")
 
 
 def _secrets(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:

@@ -91,6 +91,7 @@ def _import_one(
                 ref = ref_of(path, "article")
                 return Imported(origin, Saved(ref, store.absolute(path), "duplicate", f"{ref} says this already"))
         try:
+            store.refuse_name(f"{below}/{os.path.basename(origin)}")
             with counting() as masked:
                 path = store.create(folder, stem, data, index.taken)
         except SecretError as error:

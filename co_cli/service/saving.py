@@ -78,8 +78,9 @@ class Draft:
         from co_cli.notes.secrets import gives_away, without_secrets
 
         content, self.content = self.content, without_secrets(self.content, policy)
-        cut = gives_away(self.title, content)
-        self.title = title_from(self.content) if cut else without_secrets(self.title, policy, place="the title")
+        self.title = without_secrets(self.title, policy, place="the title")
+        if gives_away(self.title, content):  # made of the text, and cut in the middle of one
+            self.title = title_from(self.content)
         self.tags = [without_secrets(tag, policy, place="a tag") for tag in self.tags]
         if self.category:
             self.category = without_secrets(self.category, policy, place="the category")

@@ -64,12 +64,18 @@ def unasked_from(settings: Settings, root: str, beside: Iterable[Origin]) -> tup
 
 def why_waiting(data_dir: str, root: str) -> str:
     """Why nothing of a vault comes unasked, and what to do, on one line."""
-    gone = [vault for vault in trusted_vaults(data_dir) if not os.path.isdir(vault)]
+    known = [vault for vault in trusted_vaults(data_dir) if not os.path.isdir(vault)]
+    gone = [vault for vault in known if _called(vault) == _called(root)]  # a stranger's is not to be taken for one
     moved = f" (you trust {gone[0]}, which is gone: was it moved here?)" if gone else ""
     return (
         f"nothing of {root} comes beside a prompt unasked, because you did not trust it{moved}: "
         f"`co trust {shlex.quote(root)}` if its notes are yours"
     )
+
+
+def _called(vault: str) -> str:
+    """The name of a project, or of a vault that has none."""
+    return os.path.basename(vault.removesuffix(os.sep + project_vault("")))
 
 
 def why_anyway(settings: Settings) -> str:

@@ -23,7 +23,7 @@ class Ignoring:
     def __init__(self, root: str, lines: Sequence[str], asked: Sequence[str] = (), files: Sequence[str] = ()) -> None:
         """`lines` are those of the root, `asked` the ones of the settings among them, `files` what folders may have."""
         self._root, self._files = root, files
-        self._top, self._asked = GitIgnoreSpec.from_lines(lines), GitIgnoreSpec.from_lines(asked)
+        self._top, self._asked = _spec_of(lines), _spec_of(asked)
         self._below: dict[str, GitIgnoreSpec | None] = {}
 
     def __call__(self, path: str, is_folder: bool) -> bool:
@@ -41,7 +41,7 @@ class Ignoring:
         if folder not in self._below:
             place = os.path.join(self._root, *folder.split("/"))
             lines = ignored_in(place, self._files) if os.access(place, os.X_OK) else []
-            self._below[folder] = GitIgnoreSpec.from_lines(lines) if lines else None
+            self._below[folder] = _spec_of(lines) if lines else None
         return self._below[folder]
 
 
@@ -61,3 +61,19 @@ def ignored_in(folder: str, files: Sequence[str]) -> list[str]:
             raise VaultError(f"{path} has more than {LARGEST:,} bytes; shorten it")
         lines += text.decode("utf-8", "replace").splitlines()
     return lines
+
+
+def _spec_of(lines: Sequence[str]) -> GitIgnoreSpec:
+    """A line that is no pattern, such as `bin\\`, matches nothing, as in git."""
+    try:
+        return GitIgnoreSpec.from_lines(lines)
+    except ValueError:
+        return GitIgnoreSpec.from_lines([line for line in lines if _is_pattern(line)])
+
+
+def _is_pattern(line: str) -> bool:
+    try:
+        GitIgnoreSpec.from_lines([line])
+    except ValueError:
+        return False
+    return True

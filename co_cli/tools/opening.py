@@ -110,6 +110,7 @@ def list_memories(kb: KnowledgeBase, values: dict[str, Any], budget: int, behind
     for note in notes[:limit]:
         about = _short(" ".join(f"#{tag}" for tag in note.tags))
         line = f"{one_line(note.ref)} · {_short(note.title)} · {note.created[:10]}{' · ' + about if about else ''}"
+        line += " · missing" if note.missing else ""
         room -= estimate_tokens(line)
         if room < 0:
             break

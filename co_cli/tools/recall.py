@@ -107,6 +107,7 @@ class Shown:
             tags=" ".join(self.hit.tags),
             score=f"{self.hit.score:.2f}",
             shown=more,
+            missing="its file is gone, or its drive is not mounted" if self.hit.missing else None,
         )
 
     def data(self) -> dict[str, Any]:

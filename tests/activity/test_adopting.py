@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import apsw
 import pytest
 
 from tests.command import Co
@@ -136,6 +137,46 @@ def test_a_source_of_a_name_that_is_taken_stays_and_is_told(co: Co, moved: Calla
 
     assert "left there, for this vault has others of that name or place: folder:docs" in ran.out
     assert [row["path"] for row in co("sources", "--json").json][1:] == [str(other)]
+
+
+def test_text_that_is_deleted_afterwards_does_not_stay_under_the_old_folder(
+    co: Co, moved: Callable[[], Path], data_dir: Path
+) -> None:
+    before = moved()
+    co("adopt", str(before))
+
+    Path(".co-cli/knowledge/memories/elm.md").unlink()
+    co("sync")
+    co("rebuild")
+
+    connection = apsw.Connection(str(data_dir / "search.db"))
+    assert connection.execute("select count(*) from docs where title = 'Elm'").get == 0
+    assert connection.execute("select count(*) from vaults where root like :old", {"old": f"{before}/%"}).get == 0
+    connection.close()
+
+
+def test_a_missing_note_of_a_source_that_moved_along_is_found(co: Co, moved: Callable[[], Path]) -> None:
+    Path("docs/handbook.md").unlink()
+    co("sync")
+    assert co("sources", "--json").json[1]["missing"] == 1
+    before = moved()
+
+    co("adopt", str(before))
+
+    assert co("sources", "--json").json[1]["missing"] == 1
+    [hit] = co("search", "plant in autumn", "--source", "folder", "--json").json["hits"]
+    assert (hit["ref"].partition("#")[0], hit["missing"]) == ("folder:docs/handbook.md", True)
+
+
+def test_a_vault_of_which_every_note_changed_can_be_named_all_the_same(co: Co, moved: Callable[[], Path]) -> None:
+    before = moved()
+    for note in Path(".co-cli/knowledge/memories").iterdir():
+        note.write_text(note.read_text() + "\nAnd more.\n")
+    co("sync")
+    co("remove", "docs")
+
+    assert co("adopt", str(before)).code == 0
+    assert told(co, "oak") == ["updated", "created"]
 
 
 def test_trust_does_not_come_along(co: Co, moved: Callable[[], Path]) -> None:

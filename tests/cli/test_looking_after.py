@@ -103,7 +103,7 @@ def test_doctor_names_a_cure_for_each_finding(co: Co, vault: Vault) -> None:
     vault.write("memories/binary.md", b"\0")
 
     findings = [finding for finding in co("doctor", "--json").json if finding["level"] != "ok"]
-    assert any("2 files changed" in finding["text"] for finding in findings)
+    assert any("files changed since the last sync: 2" in finding["text"] for finding in findings)
     assert all(finding["cure"] for finding in findings)
 
     fixed = co("doctor", "--fix", "--json").json

@@ -286,6 +286,22 @@ def test_the_gitignore_of_a_folder_counts_below_it(
     assert co("refresh", "handbook", "--json").json[0]["added"] == ["web/dist/out.txt", "web/top.txt"]
 
 
+def test_a_line_that_is_no_pattern_matches_nothing_and_stops_nobody(co: Co, vault: Vault, handbook: Path) -> None:
+    vault.write(".coignore", "bin\\\n!\n\\\ndraft*\n")
+    vault.write("memories/draft.md", "Not yet.")
+    (handbook / "guides" / ".gitignore").write_text("bin\\\n*.log\n")
+    (handbook / "guides" / "b.log").write_text("Nothing.")
+
+    assert co("add", str(handbook)).code == 0
+    assert co("remember", "Elms fall ill.").code == 0
+
+    assert refs(co, "zebras")
+    tree = co("tree").out
+    assert "deploy.md" in tree
+    assert "b.log" not in tree
+    assert "draft" not in tree
+
+
 def test_tree_draws_the_files_and_says_which_are_not_read(co: Co, vault: Vault, handbook: Path) -> None:
     vault.write("memories/green.md", "Green.")
     co("add", str(handbook))

@@ -62,6 +62,30 @@ def test_after_an_upgrade_the_index_is_made_anew_and_activity_goes_on(co: Co, va
     assert {path: vault.read(path) for path in NOTES} == NOTES
 
 
+def test_an_upgrade_keeps_what_no_file_gives_back(co: Co, vault: Vault, data_dir: Path, tmp_path: Path) -> None:
+    for folder in ("docs", "team"):
+        (tmp_path / folder).mkdir()
+        for name in ("zebra", "okapi"):
+            (tmp_path / folder / f"{name}.md").write_text(f"The {name} of the {folder} is shy.")
+        co("add", str(tmp_path / folder))
+    (tmp_path / "docs" / "zebra.md").unlink()
+    (tmp_path / "team").rename(tmp_path / "away")
+    co("sync")
+    before = co("sources", "--json").json
+    connection = apsw.Connection(str(data_dir / "search.db"))
+    connection.pragma("user_version", SCHEMA_VERSION - 1)
+    connection.close()
+
+    everything_works(co)
+
+    same = ("source", "notes", "missing", "there")
+    assert [[row[name] for name in same] for row in co("sources", "--json").json] == [
+        [row[name] for name in same] for row in before
+    ]
+    found = {hit["ref"].partition("#")[0] for hit in co("search", "shy zebra", "--json").json["hits"]}
+    assert {"folder:docs/zebra.md", "folder:team/zebra.md"} <= found
+
+
 def test_after_a_downgrade_the_index_is_made_anew_and_activity_is_refused_with_a_clear_word(
     co: Co, vault: Vault, data_dir: Path
 ) -> None:

@@ -256,7 +256,8 @@ def test_a_moved_project_says_why_nothing_of_it_comes(clone: Path, home: Path, m
     Co(clone)("trust")
     trusted = clone / ".co-cli" / "knowledge"
     assert Co(clone)("context", "canteen").err == ""  # there is no note yet
-    moved = clone.rename(home / "moved")
+    (home / "elsewhere").mkdir()
+    moved = clone.rename(home / "elsewhere" / clone.name)
     monkeypatch.chdir(moved)
     vault = moved / ".co-cli" / "knowledge"
     (vault / "memories" / "menu.md").write_text(POISON.replace("LOADING", "sometimes"))
@@ -267,6 +268,11 @@ def test_a_moved_project_says_why_nothing_of_it_comes(clone: Path, home: Path, m
         f"co: nothing of {vault} comes beside a prompt unasked, because you did not trust it (you trust {trusted}, "
         f"which is gone: was it moved here?): `co trust {vault}` if its notes are yours\n"
     )
+    strange = moved.rename(home / "stranger")  # whatever else is gone, a clone of another name is not taken for it
+    monkeypatch.chdir(strange)
+    assert "you did not trust it: `co trust" in Co(strange)("context", "canteen").err
+    moved = strange.rename(moved)
+    monkeypatch.chdir(moved)
     (home / ".local" / "share" / "co-cli" / "trusted").unlink()  # as when the data folder was lost
     assert "you did not trust it: `co trust" in Co(moved)("context", "--json", "canteen").err
     Co(moved)("trust", str(vault))

@@ -334,6 +334,33 @@ def test_an_import_shows_no_key_of_a_title(
     assert holding(TOKEN, vault.root) == []  # nor in a heading, where `_` is taken for Markdown
 
 
+@pytest.mark.parametrize("policy", ["refuse", "redact"])
+def test_a_name_that_is_a_key_is_not_taken_over(
+    co: Co, vault: Vault, tmp_path: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch, policy: str
+) -> None:
+    monkeypatch.setenv("CO_SECRETS", policy)
+    (tmp_path / "brain").mkdir()
+    (tmp_path / "brain" / f"n {TOKEN}.md").write_text("What a name.")
+
+    said = [co("import", "obsidian", str(tmp_path / "brain"), "--yes") for _ in range(2)]
+    said.append(co("article", "add", str(tmp_path / "brain" / f"n {TOKEN}.md")))
+
+    assert vault.notes() == []
+    assert holding(TOKEN, vault.root, data_dir) == []
+    assert all(ran.code != 0 for ran in said)
+
+
+def test_a_title_of_one_s_own_is_masked_and_kept(co: Co, vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CO_SECRETS", "redact")
+
+    co("remember", TEXT, "--title", f"My {TOKEN} story")
+
+    [title] = [row["title"] for row in co("list", "--json").json]
+    assert title.startswith("My ")
+    assert title.endswith(" story")
+    assert TOKEN not in title
+
+
 def test_a_page_s_masks_are_no_edit_either(
     co: Co, vault: Vault, server: WebServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

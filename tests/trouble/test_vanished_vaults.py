@@ -9,6 +9,7 @@ import pytest
 
 from co_cli.errors import VaultError
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.tools import Toolbox
 from tests.command import Co
 from tests.trouble.file_systems import mount, unmount
 from tests.vault import Vault
@@ -203,6 +204,17 @@ def test_a_listing_and_the_status_say_which_notes_are_missing(co: Co, vault: Vau
     assert {one["ref"]: one["missing"] for one in co("list", "--json").json}["memory:tree01"] is True
     assert "3 memories (3 passages), 2 of them missing: their files are gone" in co("status").out
     assert co("status", "--json").json["missing"] == 2
+
+
+def test_an_agent_is_told_which_notes_are_missing(vault: Vault, kb: KnowledgeBase) -> None:
+    plant(vault, TREES[:3])
+    kb.sync()
+    for name in TREES[:3]:
+        vault.delete(f"memories/{name}.md")
+    toolbox = Toolbox(kb)
+
+    assert 'missing="its file is gone' in toolbox.call("recall_memory", {"query": "tree01"}).text
+    assert toolbox.call("list_memories", {}).text.count(" · missing") == 3
 
 
 def test_notes_that_only_moved_or_were_excluded_did_not_vanish(vault: Vault, kb: KnowledgeBase) -> None:
