@@ -23,7 +23,7 @@ join vaults as elsewhere on elsewhere.id = theirs.vault_id and elsewhere.root = 
 where ours.gone is null
 """
 PAIRS = """
-select ours.id, ours.hash, theirs.id from documents as ours
+select ours.id, ours.hash, ours.gone, theirs.id from documents as ours
 join documents as theirs on theirs.vault_id = :new and theirs.path = ours.path
 where ours.vault_id = :old
 """
@@ -31,7 +31,7 @@ FIRST_VERSION = """
 select id, hash from versions where document_id = :id and what in ('seen', 'created') order by at, id limit 1
 """
 DROP_VERSION = "delete from versions where id = :version"
-CALL_IT_UPDATED = "update versions set what = 'updated' where id = :version"
+CALL_IT = "update versions set what = :what where id = :version"
 TAKE_HEAD = """
 update documents set (hash, title, size, updated, gone) =
     (select hash, title, size, updated, gone from documents where id = :other)
@@ -103,8 +103,8 @@ def adopt(
     target, _ = vault_id(connection, new)
     vaults = {"old": source, "new": target}
     count = int(str(connection.execute("select count(*) from documents where vault_id = :old", {"old": source}).get))
-    for ours, had, theirs in fetch(connection, PAIRS, vaults):
-        _begin_later(connection, theirs, had)
+    for ours, had, gone, theirs in fetch(connection, PAIRS, vaults):
+        _begin_later(connection, theirs, had, gone is not None)
         connection.execute(TAKE_HEAD, {"id": ours, "other": theirs})
         join(connection, ours, theirs)
     for statement in JOIN:
@@ -115,8 +115,11 @@ def adopt(
     return count
 
 
-def _begin_later(connection: apsw.Connection, document: int, had: str | None) -> None:
-    """The first look at a document in its new place is no beginning: it was as it had been, or it had changed."""
+def _begin_later(connection: apsw.Connection, document: int, had: str | None, gone: bool) -> None:
+    """The first look at a document in its new place is no beginning: it was as it had been, came back, or changed."""
     first = connection.execute(FIRST_VERSION, {"id": document}).fetchone()
     if first is not None and had is not None:
-        connection.execute(DROP_VERSION if first[1] == had else CALL_IT_UPDATED, {"version": first[0]})
+        if first[1] == had and not gone:
+            connection.execute(DROP_VERSION, {"version": first[0]})
+        else:
+            connection.execute(CALL_IT, {"version": first[0], "what": "restored" if gone else "updated"})

@@ -151,7 +151,7 @@ def available(path: str) -> Generator[None]:
     except IndexDamagedError as error:
         raise ActivityUnavailableError(f"{error}; `co restore-backup` brings back what was backed up") from error
     except IndexUnavailableError as error:
-        if no_room(path, error.__cause__):
+        if isinstance(error.__cause__, apsw.BusyError) or no_room(path, error.__cause__):
             raise ActivityUnavailableError(str(error)) from error
         raise ActivityUnavailableError(
             f"{path} cannot be used ({error.__cause__ or error}): move it away, and a new one is begun"

@@ -98,7 +98,10 @@ def _notes(
 
 
 def admits(filters: Filters, note: Note, created: float) -> bool:
-    """The same answer as the SQL of `filters.conditions`, for a note in hand that is of a wanted source."""
+    """The same answer as the SQL of `filters.conditions`, for a note in hand that is of a wanted source.
+
+    But for `roots` and `speakers`, which only what comes unasked is narrowed by: it comes from the index or not at all.
+    """
     if filters.tags:
         wanted = [fold(tag.lstrip("#")) for tag in filters.tags]
         has = [any(tag == want or tag.startswith(want + "/") for tag in note.tags) for want in wanted]

@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from co_cli.index.links import Backlink, Link
     from co_cli.index.meaning import Embedded
     from co_cli.index.sync import Hold, Progress
+    from co_cli.sources.ignoring import Ignoring
     from co_cli.sources.origin import Origin
     from co_cli.sources.passages import Boundaries
-    from co_cli.sources.walking import Excluded, Scan
+    from co_cli.sources.walking import Scan
 
 SAVE_SECONDS = 5.0
 """How long a save may wait for a slow embedder; the note is written and found by words before that."""
@@ -199,7 +200,7 @@ class KnowledgeIndex(IndexReader):
         """How many bytes a note may have."""
         return self._limit
 
-    def folders(self) -> tuple[list[str], Excluded | None]:
+    def folders(self) -> tuple[list[str], Ignoring | None]:
         """Every folder that a sync looks into, as it stands in the file system, and what it leaves out."""
         return folders_of(self.origin, self._exclude)
 

@@ -5,17 +5,15 @@ Nothing here is asked for while all is well.
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
 
 import apsw
 
-NO_ROOM = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
+from co_cli.notes.store import NO_ROOM
+
 LITTLE = 64 << 10
 """Bytes: SQLite needs half of that to open a database at all, and calls it an I/O error when it does not get them."""
-
-
 MUCH = 64 << 20
 """Bytes: with more of them left it is something else that is used up, such as a quota or the number of files."""
 

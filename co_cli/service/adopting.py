@@ -78,7 +78,10 @@ def adopt_vault(kb: KnowledgeBase, old: str, now: float) -> Adopted:
         if os.path.isdir(wanted):
             raise InvalidInputError(f"{wanted} is still there, and keeps what is known of it; a copy begins anew")
         raise InvalidInputError(f"nothing is kept of a vault at {wanted}: `co adopt` alone lists what is")
-    came, stay, rebased = _sources(kb, vault)
+    # the list of sources last: who was stopped on the way can ask again
+    adopt_learned(kb.settings.data_dir, vault, kb.root)
+    Dismissals(kb.settings.data_dir, kb.root).adopt(vault)
+    rebased = _sources(kb, vault, write=False)[2]
     documents = 0
     database = kb.activity.database
     if os.path.exists(database.path):
@@ -89,8 +92,7 @@ def adopt_vault(kb: KnowledgeBase, old: str, now: float) -> Adopted:
                 documents = adopt(connection, vault, kb.root, now, _in(kb.root))
                 for before, after in rebased:
                     adopt(connection, before.root, after, now, _in(after))
-    adopt_learned(kb.settings.data_dir, vault, kb.root)
-    Dismissals(kb.settings.data_dir, kb.root).adopt(vault)
+    came, stay, _ = _sources(kb, vault)
     kb.look_beside()
     _bring_rows(kb, vault, rebased)
     return Adopted(vault, documents, came, stay)
@@ -114,7 +116,7 @@ def _in(root: str) -> Callable[[str], bool]:
     return lambda path: os.path.lexists(os.path.join(root, path))
 
 
-def _sources(kb: KnowledgeBase, old: str) -> tuple[list[str], list[str], list[tuple[Origin, str]]]:
+def _sources(kb: KnowledgeBase, old: str, write: bool = True) -> tuple[list[str], list[str], list[tuple[Origin, str]]]:
     """Bring the sources; their labels, the labels of those that stay, and those that moved along, with where to."""
     came: list[str] = []
     stay: list[str] = []
@@ -138,7 +140,10 @@ def _sources(kb: KnowledgeBase, old: str) -> tuple[list[str], list[str], list[tu
             changed.append(entry._replace(vault=kb.root, origin=origin))
         return changed
 
-    if any(entry.vault == old for entry in read_registry(kb.settings.data_dir)):
+    entries = read_registry(kb.settings.data_dir)
+    if not write:
+        change(entries)
+    elif any(entry.vault == old for entry in entries):
         change_registry(kb.settings.data_dir, change)
     return came, stay, rebased
 

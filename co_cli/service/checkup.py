@@ -19,6 +19,7 @@ from co_cli.index.connection import OLDEST_SQLITE
 from co_cli.index.damage import retire
 from co_cli.index.integrity import damaged_words, drift, mend_vectors, mend_words, vector_state
 from co_cli.index.making import set_aside_before
+from co_cli.index.room import no_room
 from co_cli.values import OWN_SOURCES, Filters
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def examine(kb: KnowledgeBase, fix: bool) -> list[Finding]:
             findings.append(Finding("index", "error", str(error), "co sync", fixed))
         except IndexUnavailableError as error:
             fixed = fix and _rebuilt(kb)
-            full = "the disk is full" in str(error)
+            full = no_room(kb.database.path, error.__cause__)
             place = "free some space" if full else "free or delete search.db; it comes back from the files"
             cure = "co rebuild" if fixed else place
             findings.append(Finding("index", "error", str(error), cure, fixed))

@@ -48,10 +48,11 @@ def write_learned(data_dir: str, root: str, space: str, weights: Weights | None)
 
 def adopt_learned(data_dir: str, old: str, new: str) -> None:
     """A vault stands elsewhere now: its line, unless there is one of the new place."""
-    for line in _lines(data_dir):
-        place, weights = _read(line)
+    lines = [_read(line) for line in _lines(data_dir)]
+    taken = any(place and place[0] == new for place, _ in lines)  # a vault has one line, whichever vectors it is for
+    for place, weights in lines:
         if place and place[0] == old:
-            if weights is not None and learned_weights(data_dir, new, place[1]) is None:
+            if weights is not None and not taken:
                 write_learned(data_dir, new, place[1], weights)
             write_learned(data_dir, old, place[1], None)
 

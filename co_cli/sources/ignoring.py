@@ -7,7 +7,7 @@ settings stays out whatever a folder says.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from pathspec import GitIgnoreSpec
 
@@ -23,25 +23,33 @@ class Ignoring:
     def __init__(self, root: str, lines: Sequence[str], asked: Sequence[str] = (), files: Sequence[str] = ()) -> None:
         """`lines` are those of the root, `asked` the ones of the settings among them, `files` what folders may have."""
         self._root, self._files = root, files
-        self._top, self._asked = _spec_of(lines), _spec_of(asked)
+        self._top, self._asked = _spec_of(lines), _spec_of(asked) if asked else None
         self._below: dict[str, GitIgnoreSpec | None] = {}
 
     def __call__(self, path: str, is_folder: bool) -> bool:
         asked = f"{path}/" if is_folder else path
+        if self._asked and self._asked.match_file(asked):
+            return True
         folder = path.rpartition("/")[0] if self._files else ""
         while folder:
             spec = self._spec(folder)
             said = spec.check_file(asked[len(folder) + 1 :]).include if spec else None
             if said is not None:
-                return said or self._asked.match_file(asked)
+                return said
             folder = folder.rpartition("/")[0]
         return self._top.match_file(asked)
+
+    def look(self, folder: str, names: Iterable[str]) -> None:
+        """A walk says what it saw in a folder: most have no such file, and nobody has to look for one."""
+        if self._files and folder:
+            there = [name for name in names if name in self._files]
+            lines = ignored_in(os.path.join(self._root, *folder.split("/")), there) if there else []
+            self._below[folder] = _spec_of(lines) if lines else None
 
     def _spec(self, folder: str) -> GitIgnoreSpec | None:
         if folder not in self._below:
             place = os.path.join(self._root, *folder.split("/"))
-            lines = ignored_in(place, self._files) if os.access(place, os.X_OK) else []
-            self._below[folder] = _spec_of(lines) if lines else None
+            self.look(folder, [name for name in self._files if os.path.lexists(os.path.join(place, name))])
         return self._below[folder]
 
 

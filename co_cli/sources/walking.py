@@ -20,12 +20,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from co_cli.sources.ignoring import Ignoring
     from co_cli.sources.origin import Origin
 
-    Excluded = Callable[[str, bool], bool]
-    """Is this path (inside the folder) excluded; the flag says whether it is a folder."""
     Exclusions = tuple[Sequence[str], Sequence[str]]
-    """Patterns as in .gitignore, and the files that hold more of them: at the root; git's own in every folder."""
+    """Patterns as in .gitignore, and the files that hold more: at the root; if git's is among them, in every folder."""
 
 IGNORE_FILE = ".coignore"
 GIT_FILE = ".gitignore"
@@ -40,7 +39,7 @@ class Scan(Record):
     odd: list[tuple[str, str]]
     """Entries that look like notes and cannot be, and folders that cannot be read: (path, reason)."""
     notes: int
-    excluded: Excluded | None = None
+    excluded: Ignoring | None = None
     unfinished: Sequence[str] = ()
     """Folders in which somebody was writing a file, or was killed while he did."""
 
@@ -95,7 +94,7 @@ def scan_origin(origin: str | Origin, exclude: Sequence[str] = (), known: Mappin
     return Scan(listings, walk.odd, count, walk.excluded, walk.unfinished)
 
 
-def folders_of(origin: Origin, exclude: Sequence[str] = ()) -> tuple[list[str], Excluded | None]:
+def folders_of(origin: Origin, exclude: Sequence[str] = ()) -> tuple[list[str], Ignoring | None]:
     """Every folder that a walk would look into, as a full path, and what it would leave out. Looks at no file."""
     excluded = _excluder(origin, exclude)
     found, waiting = [origin.root], [] if origin.only else [""]
@@ -121,7 +120,7 @@ def _open_folder(path: str) -> int | str:
 class Walk:
     """One walk: which folders wait, and what looked like a note and cannot be."""
 
-    def __init__(self, root: str, wants: Callable[[str], bool], excluded: Excluded | None, only: str = "") -> None:
+    def __init__(self, root: str, wants: Callable[[str], bool], excluded: Ignoring | None, only: str = "") -> None:
         self.root, self.wants, self.excluded, self.only = root, wants, excluded, only
         self.waiting = [""]
         self.odd: list[tuple[str, str]] = []
@@ -137,6 +136,9 @@ class Walk:
         hints = b"" if self.excluded else _hints(known)
         with os.scandir(handle) as entries:  # pyright: ignore[reportUnknownVariableType, reportCallIssue, reportArgumentType]
             entry: os.DirEntry[str]
+            if self.excluded:
+                entries = list[os.DirEntry[str]](entries)
+                self.excluded.look(folder, [entry.name for entry in entries])
             for was_note, entry in zip(chain(hints, repeat(0)), entries, strict=False):
                 if was_note or self._is_note(entry, prefix):
                     try:
@@ -261,7 +263,7 @@ def would_list(origin: Origin, path: str, exclude: Sequence[str] = ()) -> bool:
     return is_listed(origin.root, path, _excluder(origin, exclude))
 
 
-def is_listed(root: str, path: str, excluded: Excluded | None) -> bool:
+def is_listed(root: str, path: str, excluded: Ignoring | None) -> bool:
     """Would a scan list this path now?"""
     full = os.path.join(root, *path.split("/"))
     if os.path.realpath(full) != full or not os.path.isfile(full):
@@ -273,7 +275,7 @@ def is_listed(root: str, path: str, excluded: Excluded | None) -> bool:
     return excluded is None or not (any(excluded(folder, True) for folder in folders) or excluded(path, False))
 
 
-def _excluder(origin: Origin, exclude: Sequence[str]) -> Excluded | None:
+def _excluder(origin: Origin, exclude: Sequence[str]) -> Ignoring | None:
     """None when nothing is excluded, which is the usual case and costs nothing."""
     patterns, files = kind_of(origin).exclusions(origin)
     if not patterns and not exclude and not any(os.path.lexists(os.path.join(origin.root, name)) for name in files):
@@ -281,7 +283,7 @@ def _excluder(origin: Origin, exclude: Sequence[str]) -> Excluded | None:
     from co_cli.sources.ignoring import Ignoring, ignored_in  # only for those who exclude something: slow to import
 
     lines = [*patterns, *exclude, *ignored_in(origin.root, files)]
-    below = files if GIT_FILE in files else ()  # git has one in every folder, and we one at the root
+    below = files if GIT_FILE in files else ()  # where git's own is read, both count in every folder
     if not below and not any(line.strip() and not line.startswith("#") for line in lines):
         return None
     return Ignoring(origin.root, lines, exclude, below)

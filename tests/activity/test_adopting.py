@@ -9,6 +9,11 @@ from pathlib import Path
 import apsw
 import pytest
 
+from co_cli.activity.adopting import adopt
+from co_cli.activity.database import migrate
+from co_cli.retrieval.fuse import Weights
+from co_cli.service.dismissing import Dismissals
+from co_cli.service.learned import adopt_learned, learned_weights, write_learned
 from tests.command import Co
 
 
@@ -187,3 +192,105 @@ def test_trust_does_not_come_along(co: Co, moved: Callable[[], Path]) -> None:
 
     here = str(Path.cwd() / ".co-cli" / "knowledge")
     assert {"vault": here, "trusted": False} in co("trust", "--list", "--json").json
+
+
+def test_who_was_stopped_on_the_way_adopts_again_and_loses_nothing(
+    co: Co, moved: Callable[[], Path], data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = moved()
+    co("search", "oaks")
+    monkeypatch.setattr("co_cli.activity.database.BUSY_MS", 50)
+    writer = apsw.Connection(str(data_dir / "activity.db"))
+    writer.execute("begin immediate")
+
+    refused = co("adopt", str(before))
+    writer.execute("rollback")
+    writer.close()
+
+    assert refused.code == 3
+    assert "try again" in refused.err
+    assert "move it away" not in refused.err
+    assert "1 source (folder:docs)" in co("adopt", str(before)).out
+    assert co("history", "folder:docs/handbook.md", "--json").json["opens"] == 1
+
+
+def test_a_note_that_was_forgotten_there_and_restored_here_says_both(co: Co, moved: Callable[[], Path]) -> None:
+    co("forget", "elm")
+    before = moved()
+    co("restore", "elm")
+
+    co("adopt", str(before))
+
+    assert told(co, "elm") == ["restored", "removed", "created"]
+
+
+def test_learned_weights_and_what_a_review_kept_come_along(co: Co, moved: Callable[[], Path], data_dir: Path) -> None:
+    old = str(Path.cwd() / ".co-cli" / "knowledge")
+    write_learned(str(data_dir), old, "static", Weights(0.5, 0.5))
+    Dismissals(str(data_dir), old).add("twins:oak", 1.0)
+    before = moved()
+    here = str(Path.cwd() / ".co-cli" / "knowledge")
+
+    co("adopt", str(before))
+
+    assert learned_weights(str(data_dir), here, "static") == Weights(0.5, 0.5)
+    assert (learned_weights(str(data_dir), old, "static"), Dismissals(str(data_dir), old).keys()) == (None, set())
+    assert Dismissals(str(data_dir), here).keys() == {"twins:oak"}
+
+
+def test_weights_that_were_learned_at_the_new_place_stay_whatever_they_are_for(data_dir: Path) -> None:
+    write_learned(str(data_dir), "/new", "minilm", Weights(0.3, 0.7))
+    write_learned(str(data_dir), "/old", "static", Weights(0.5, 0.5))
+
+    adopt_learned(str(data_dir), "/old", "/new")
+
+    assert learned_weights(str(data_dir), "/new", "minilm") == Weights(0.3, 0.7)
+
+
+BOTH_PLACES = """
+insert into vaults values (1, '/old', 10.0), (2, '/new', 20.0);
+insert into documents values (1, 1, 'a.md', 'h1', 'A', 1, 10.0, null), (2, 2, 'a.md', null, '', null, null, null),
+    (3, 1, 'b.md', 'h2', 'B', 1, 10.0, null), (4, 1, 'used.md', null, '', null, null, null),
+    (5, 2, 'used.md', 'h3', 'U', 1, 20.0, null);
+insert into versions values (1, 1, 10.0, 'seen', 'h1', 'A', 1, null), (2, 3, 10.0, 'seen', 'h2', 'B', 1, null),
+    (3, 5, 20.0, 'created', 'h3', 'U', 1, null);
+insert into questions values (1, 1, 'oaks', 'Oaks', 2), (2, 2, 'oaks', 'oaks', 3), (3, 1, 'elms', 'elms', 1);
+insert into queries select value, 1, 10.0, 7, iif(value < 3, 1, 3), 'cli', 'hybrid', 'found', 1, 5.0, null, null
+    from json_each('[1, 2, 3]');
+insert into queries select value, 2, 20.0, 7, 2, 'cli', 'hybrid', 'found', 1, 5.0, null, null
+    from json_each('[4, 5, 6]');
+insert into days values (1, 7, 3, 1, 1), (2, 7, 3, 2, 0);
+insert into latencies values (1, 7, 20, 3), (2, 7, 20, 3);
+insert into doors values (1, 7, 'cli', 3), (2, 7, 'cli', 3);
+insert into judgements values (1, 1, 1, 'q', 'q', 1, 'said', 9.0, 'a', null, null, null, null),
+    (2, 2, 2, 'q', 'q', 0, 'said', 5.0, 'a', null, null, null, null);
+insert into tunings values (1, 1, 9.0, 'applied', 'static', 0.5, 0.5, 30, null, null);
+"""
+
+
+def test_what_both_places_counted_adds_up_and_nothing_is_left_of_the_old_one(data_dir: Path) -> None:
+    data_dir.mkdir(exist_ok=True)
+    migrate(str(data_dir / "activity.db"))
+    connection = apsw.Connection(str(data_dir / "activity.db"))
+    connection.execute(BOTH_PLACES)
+
+    assert adopt(connection, "/old", "/new", 30.0, lambda path: path != "b.md") == 3
+
+    def rows(statement: str) -> list[tuple[object, ...]]:
+        return list(connection.execute(statement))
+
+    assert rows("select id, root, seen from vaults") == [(2, "/new", 10.0)]
+    heads = rows("select path, hash, gone from documents order by path")
+    assert heads == [("a.md", "h1", None), ("b.md", "h2", 30.0), ("used.md", "h3", None)]
+    changes = rows("select path, what from versions join documents on documents.id = document_id order by path, at")
+    assert changes == [("a.md", "seen"), ("b.md", "seen"), ("b.md", "removed"), ("used.md", "created")]
+    assert rows("select folded, asked from questions order by folded") == [("elms", 1), ("oaks", 5)]
+    asked = "select folded, count(*) from queries join questions on questions.id = question_id group by 1 order by 1"
+    assert rows(asked) == [("elms", 1), ("oaks", 5)]
+    assert rows("select * from days") == [(2, 7, 6, 3, 1)]
+    assert rows("select * from latencies") == [(2, 7, 20, 6)]
+    assert rows("select * from doors") == [(2, 7, "cli", 6)]
+    assert rows("select vault_id, good from judgements") == [(2, 1)]  # the last word was said at the old place
+    assert rows("select vault_id from tunings") == [(2,)]
+    assert rows("pragma foreign_key_check") == []
+    connection.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import apsw
 import pytest
 
 from tests.command import Co
@@ -316,3 +317,15 @@ def test_forgetting_several_is_all_or_nothing(co: Co, vault: Vault) -> None:
 
     assert co("forget", "oak", "elm").code == 2
     assert vault.notes() == ["memories/oak.md"]
+
+
+def test_who_wants_no_vectors_gets_none_with_the_first_note_either(
+    co: Co, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "none")
+
+    co("remember", "Oaks live long")
+
+    connection = apsw.Connection(str(data_dir / "search.db"))
+    assert connection.execute("select count(*) from spaces").get == 0
+    connection.close()

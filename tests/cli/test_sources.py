@@ -261,7 +261,8 @@ def test_the_gitignore_of_a_folder_counts_below_it(
 ) -> None:
     monkeypatch.setenv("CO_KNOWLEDGE_EXCLUDE", "diary*")
     files = {
-        ".gitignore": "*.log\n",
+        ".gitignore": "*.log\n!diary.md\n",
+        "diary.md": "nor may the one at the root",
         "web/.gitignore": "dist/\n/top.txt\n!kept.log\n!diary.txt\n",
         "web/dist/out.txt": "built",
         "web/top.txt": "only here",
