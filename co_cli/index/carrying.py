@@ -16,6 +16,7 @@ from typing import Any
 import apsw
 
 from co_cli.index.connection import APPLICATION, BUSY_MS, DAMAGE, Database, fetch
+from co_cli.index.names import name_number
 from co_cli.index.rows import COUNT, FIND_DOC, PUT_FILE, PUT_UNLISTED, PUT_WORDS
 from co_cli.index.vanishing import too_many
 from co_cli.index.vault_database import ADD_VAULT, find_vault
@@ -94,6 +95,8 @@ def _put_note(
         fresh.execute(PUT_WORDS, {**row, "id": passages[-1]})
     for table, found in rows.items():
         for row in found:
+            if isinstance(row.get("name"), str):
+                row["name"] = name_number(row["name"])  # names were text once
             _put(fresh, table, {**row, "vault_id": vault, "doc_id": doc})
     fresh.execute(PUT_FILE, {"vault": vault, "path": path, "hash": "", "skipped": None, "problem": None})
     fresh.execute(PUT_UNLISTED, {"vault": vault, "path": path})

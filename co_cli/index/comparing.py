@@ -20,7 +20,7 @@ from co_cli.index.connection import Database, fetch
 from co_cli.index.knowledge_index import KnowledgeIndex
 from co_cli.index.meaning import embedding_text
 from co_cli.index.packing import pack
-from co_cli.index.rows import IndexedFile, put_file
+from co_cli.index.rows import IndexedFile, put_files
 from co_cli.index.sync import Unreadable, read_file
 from co_cli.index.vault_database import VaultDatabase
 from co_cli.index.vectors import AT, StoredSpace, ids_text, is_vec0, space_state
@@ -172,8 +172,7 @@ def _rows_that_differ(
     rows: VaultDatabase, scratch: VaultDatabase, files: list[IndexedFile]
 ) -> Iterator[tuple[str, str]]:
     with scratch.writing() as (connection, vault):
-        for file in files:
-            put_file(connection, vault, file)
+        put_files(connection, vault, files)
         expected = _everything(connection, vault, files)
         for statement in ("docs", "passages", "names", "links", "supersessions"):
             connection.execute(f"delete from {statement}")

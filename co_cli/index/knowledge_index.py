@@ -47,7 +47,10 @@ REF_OF_PATH = "select ref from docs where vault_id = :vault and path = :path"
 
 PATH_OF_REF = "select path from docs where vault_id = :vault and ref = :ref"
 
-PATHS_LIKE = "select path from docs where vault_id = :vault and path_key = :key limit 2"
+PATHS_LIKE = """
+select path from docs where vault_id = :vault and path = :key and path_key is null
+union all select path from docs where vault_id = :vault and path_key = :key limit 2
+"""
 
 ALL_REFS = "select ref, title from docs where vault_id = :vault"
 

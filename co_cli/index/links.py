@@ -11,7 +11,7 @@ from typing import NamedTuple
 import apsw
 
 from co_cli.index.connection import fetch
-from co_cli.index.names import fold_name
+from co_cli.index.names import fold_name, name_number
 from co_cli.notes.link_targets import link_key, resolve_link
 from co_cli.notes.refs import stem_of
 from co_cli.typed import whole
@@ -47,10 +47,10 @@ class Backlink(NamedTuple):
     title: str
 
 
-def put_links(connection: apsw.Connection, vault_id: int, doc: int, targets: tuple[str, ...]) -> None:
-    for key in {link_key(whole(target)) for target in targets}:
-        if key:
-            connection.execute(PUT_LINK, {"vault": vault_id, "target": key, "doc": doc})
+def link_rows(vault_id: int, doc: int, targets: tuple[str, ...]) -> list[dict[str, apsw.SQLiteValue]]:
+    """What PUT_LINK takes for the links of one note."""
+    keys = {link_key(whole(target)) for target in targets}
+    return [{"vault": vault_id, "target": key, "doc": doc} for key in keys if key]
 
 
 def links_from(connection: apsw.Connection, vault_id: int, path: str) -> list[Link]:
@@ -79,5 +79,5 @@ def _meant(connection: apsw.Connection, vault_id: int, target: str, linking: str
 def _namesakes(connection: apsw.Connection, vault_id: int, target: str) -> dict[str, str]:
     """Every note with the name that a link gives, whatever its folder: path to ref."""
     key = link_key(target)
-    rows = fetch(connection, NAMESAKES, {"vault": vault_id, "name": fold_name(key)})
+    rows = fetch(connection, NAMESAKES, {"vault": vault_id, "name": name_number(fold_name(key))})
     return {path: ref for path, ref in rows if link_key(stem_of(path)) == key}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from co_cli.index.connection import fetch
-from co_cli.index.names import fold_name
+from co_cli.index.names import fold_name, name_number
 from co_cli.notes.link_targets import link_key, resolve_link
 
 TYPE_CHECKING = False
@@ -59,7 +59,7 @@ def _namesakes(connection: apsw.Connection, vault: int, keys: set[str]) -> dict[
     """By the key of a link: the notes that may be meant, path to id."""
     import json
 
-    names = sorted({fold_name(key) for key in keys} - {""})
+    names = sorted({name_number(name) for key in keys if (name := fold_name(key))})
     found: dict[str, dict[str, int]] = {}
     for _, doc, path in fetch(connection, NAMESAKES, {"vault": vault, "names": json.dumps(names)}):
         key = link_key(path)

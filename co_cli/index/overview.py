@@ -37,9 +37,9 @@ class Overview(NamedTuple):
     body: str
 
 
-def every_note(rows: VaultDatabase) -> tuple[list[Overview], dict[str, set[str]]]:
-    """The oldest first; and the folded names of notes, each with the paths that have it."""
-    names: dict[str, set[str]] = {}
+def every_note(rows: VaultDatabase) -> tuple[list[Overview], dict[int, set[str]]]:
+    """The oldest first; and the numbers of notes' names, each with the paths that have it."""
+    names: dict[int, set[str]] = {}
     texts: dict[int, list[str]] = {}
     with rows.reading() as (connection, vault):
         notes = fetch(connection, EVERY_NOTE, {"vault": vault})

@@ -1,16 +1,18 @@
-"""Write one note's rows into search.db, or take them out, inside the caller's transaction."""
+"""Write notes' rows into search.db, or take them out, inside the caller's transaction."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import apsw
 
-from co_cli.index.links import DROP_LINKS, put_links
-from co_cli.index.names import LONGEST_NAME, fold_name
+from co_cli.index.connection import fetch
+from co_cli.index.links import DROP_LINKS, PUT_LINK, link_rows
+from co_cli.index.names import LONGEST_NAME, fold_name, name_number
 from co_cli.index.spaceless import grams
-from co_cli.index.standing import DROP_SUPERSESSIONS, put_supersessions
+from co_cli.index.standing import DROP_SUPERSESSIONS, PUT_SUPERSESSION, supersession_rows
 from co_cli.index.vectors import drop_vectors, let_wait
 from co_cli.notes.note import Note
 from co_cli.notes.refs import name_key, stem_of
@@ -18,17 +20,19 @@ from co_cli.notes.twins import fingerprint
 from co_cli.values import Passage
 
 FIND_DOC = "select id from docs where vault_id = :vault and path = :path"
+FIND_DOCS = "select path from docs where vault_id = :vault and path in (select value from json_each(:paths))"
+LAST_IDS = "select coalesce((select max(id) from docs), 0), coalesce((select max(id) from passages), 0)"
 
 PUT_DOC = """
-insert into docs (vault_id, source, path, path_key, ref, title, description, hash, fingerprint, mtime, created, tags,
-    category, frontmatter, links, passages, valid_from, valid_until, superseded_by)
-values (:vault, :source, :path, :path_key, :ref, :title, :description, :hash, :fingerprint, :mtime, :created, :tags,
-    :category, :frontmatter, :links, :passages, :valid_from, :valid_until, :superseded_by)
+insert into docs (id, vault_id, source, path, path_key, ref, title, description, hash, fingerprint, mtime, created,
+    tags, category, frontmatter, links, passages, valid_from, valid_until, superseded_by)
+values (:id, :vault, :source, :path, :path_key, :ref, :title, :description, :hash, :fingerprint, :mtime, :created,
+    :tags, :category, :frontmatter, :links, :passages, :valid_from, :valid_until, :superseded_by)
 """
 
 PUT_PASSAGE = """
-insert into passages (doc_id, first_line, last_line, title, heading, body, tags, aliases, grams, context)
-values (:doc, :first_line, :last_line, :title, :heading, :body, :tags, :aliases, :grams, :context)
+insert into passages (id, doc_id, first_line, last_line, title, heading, body, tags, aliases, grams, context)
+values (:id, :doc, :first_line, :last_line, :title, :heading, :body, :tags, :aliases, :grams, :context)
 """
 
 PUT_WORDS = """
@@ -53,7 +57,13 @@ values (:vault, :path, :hash, :skipped, :problem)
 on conflict (vault_id, path) do update set hash = excluded.hash, skipped = excluded.skipped, problem = excluded.problem
 """
 PUT_UNLISTED = "insert into unlisted (vault_id, path) values (:vault, :path) on conflict do nothing"
+PUT_ALL_UNLISTED = """
+insert into unlisted (vault_id, path) select :vault, value from json_each(:paths) where true on conflict do nothing
+"""
 DROP_FILE = "delete from knowledge_files where vault_id = :vault and path = :path"
+
+
+Row = dict[str, "apsw.SQLiteValue"]
 
 
 class IndexedFile(NamedTuple):
@@ -68,21 +78,47 @@ class IndexedFile(NamedTuple):
 
 
 def put_file(connection: apsw.Connection, vault_id: int, file: IndexedFile) -> None:
-    """Write a file's rows. Until a listing has it, it is noted as unlisted, so that its end is not missed."""
-    drop_note(connection, vault_id, file.path)
-    connection.execute(PUT_UNLISTED, {"vault": vault_id, "path": file.path})
-    connection.execute(
-        PUT_FILE,
-        {
-            "vault": vault_id,
-            "path": file.path,
-            "hash": file.hash,
-            "skipped": file.skipped,
-            "problem": file.note.problem if file.note else None,
-        },
-    )
-    if file.note is not None:
-        _put_note(connection, vault_id, file, file.note)
+    put_files(connection, vault_id, [file])
+
+
+def put_files(connection: apsw.Connection, vault_id: int, files: Sequence[IndexedFile]) -> None:
+    """Write the rows of these files. Until a listing has them, they are noted as unlisted: their end is not missed.
+
+    Many at once, a statement a table: one by one it takes a fifth longer.
+    """
+    paths = json.dumps([file.path for file in files])
+    for (path,) in fetch(connection, FIND_DOCS, {"vault": vault_id, "paths": paths}):
+        drop_note(connection, vault_id, path)
+    connection.execute(PUT_ALL_UNLISTED, {"vault": vault_id, "paths": paths})
+    connection.executemany(PUT_FILE, [_file_row(vault_id, file) for file in files])
+    docs: list[Row] = []
+    names: list[Row] = []
+    links: list[Row] = []
+    supersessions: list[Row] = []
+    passages: list[Row] = []
+    ((doc, passage),) = fetch(connection, LAST_IDS)
+    for file in files:
+        if file.note is None:
+            continue
+        doc += 1
+        docs.append(_doc_row(vault_id, doc, file, file.note))
+        names += [
+            {"vault": vault_id, "name": name_number(name), "doc": doc, "kind": kind}
+            for name, kind in names_of(file.note).items()
+        ]
+        links += link_rows(vault_id, doc, file.note.links)
+        supersessions += supersession_rows(vault_id, doc, file.note.supersedes)
+        for row in _passage_rows(doc, file.note, file.passages):
+            passage += 1
+            passages.append({**row, "id": passage})
+    connection.executemany(PUT_DOC, docs)
+    connection.executemany(PUT_NAME, names)
+    connection.executemany(PUT_LINK, links)
+    connection.executemany(PUT_SUPERSESSION, supersessions)
+    connection.executemany(PUT_PASSAGE, passages)
+    connection.executemany(PUT_WORDS, passages)
+    let_wait(connection, vault_id, [int(str(row["id"])) for row in passages])
+    connection.execute(COUNT, {"vault": vault_id, "notes": len(docs), "passages": len(passages)})
 
 
 def drop_file(connection: apsw.Connection, vault_id: int, path: str) -> bool:
@@ -119,60 +155,57 @@ def drop_note(connection: apsw.Connection, vault_id: int, path: str) -> bool:
     return True
 
 
-def _put_note(connection: apsw.Connection, vault_id: int, file: IndexedFile, note: Note) -> None:
+def _file_row(vault_id: int, file: IndexedFile) -> Row:
+    problem = file.note.problem if file.note else None
+    return {"vault": vault_id, "path": file.path, "hash": file.hash, "skipped": file.skipped, "problem": problem}
+
+
+def _doc_row(vault_id: int, doc: int, file: IndexedFile, note: Note) -> Row:
     valid_from, valid_until = note.valid
-    connection.execute(
-        PUT_DOC,
-        {
-            "vault": vault_id,
-            "source": note.source,
-            "path": note.path,
-            "path_key": name_key(note.path),
-            "ref": note.ref,
-            "title": storable(note.title),
-            "description": storable(note.description),
-            "hash": file.hash,
-            "fingerprint": fingerprint(note.body),
-            "mtime": file.mtime,
-            "created": note.created if note.created is not None else file.mtime,
-            "tags": _json(note.tags),
-            "category": note.category and storable(note.category),
-            "frontmatter": _json(note.metadata),
-            "links": _json(note.links),
-            "passages": len(file.passages),
-            "valid_from": valid_from,
-            "valid_until": valid_until,
-            "superseded_by": note.superseded_by and storable(note.superseded_by),
-        },
-    )
-    doc = connection.last_insert_rowid()
-    named = names_of(note).items()
-    connection.executemany(
-        PUT_NAME, [{"vault": vault_id, "name": name, "doc": doc, "kind": kind} for name, kind in named]
-    )
-    put_links(connection, vault_id, doc, note.links)
-    put_supersessions(connection, vault_id, doc, note.supersedes)
+    key = name_key(note.path)
+    return {
+        "id": doc,
+        "vault": vault_id,
+        "source": note.source,
+        "path": note.path,
+        "path_key": None if key == note.path else key,
+        "ref": note.ref,
+        "title": storable(note.title),
+        "description": storable(note.description),
+        "hash": file.hash,
+        "fingerprint": fingerprint(note.body),
+        "mtime": file.mtime,
+        "created": note.created if note.created is not None else file.mtime,
+        "tags": _json(note.tags),
+        "category": note.category and storable(note.category),
+        "frontmatter": _json(note.metadata),
+        "links": _json(note.links),
+        "passages": len(file.passages),
+        "valid_from": valid_from,
+        "valid_until": valid_until,
+        "superseded_by": note.superseded_by and storable(note.superseded_by),
+    }
+
+
+def _passage_rows(doc: int, note: Note, passages: Sequence[Passage]) -> Iterator[Row]:
     tags, aliases = " ".join(note.tags), note.also_known_as
     around = note.context
-    written: list[int] = []
-    for passage in file.passages:
-        row: dict[str, apsw.SQLiteValue] = {
-            "doc": doc,
+    of_note: Row = {
+        "doc": doc,
+        "title": storable(note.title),
+        "tags": storable(tags),
+        "aliases": storable(aliases),
+    }
+    for passage in passages:
+        yield {
+            **of_note,
             "first_line": passage.first_line,
             "last_line": passage.last_line,
-            "title": storable(note.title),
             "heading": storable(passage.heading),
             "body": storable(passage.text),
-            "tags": storable(tags),
-            "aliases": storable(aliases),
             "context": storable("\n".join(part for part in (passage.context, around) if part)),
             "grams": storable(grams(f"{note.title}\n{passage.heading}\n{passage.text}\n{tags}\n{aliases}")),
         }
-        connection.execute(PUT_PASSAGE, row)
-        written.append(connection.last_insert_rowid())
-        connection.execute(PUT_WORDS, {**row, "id": written[-1]})
-    let_wait(connection, vault_id, written)
-    connection.execute(COUNT, {"vault": vault_id, "notes": 1, "passages": len(file.passages)})
 
 
 def names_of(note: Note) -> dict[str, str]:

@@ -87,7 +87,7 @@ create table docs (
     vault_id integer not null references vaults (id),
     source text not null,
     path text not null,                  -- inside the vault
-    path_key text not null,              -- names that are one name on some file system share it
+    path_key text,                       -- what names that are one on some file system share; null: the path itself
     ref text not null,
     title text not null,
     description text not null,
@@ -108,10 +108,11 @@ create table docs (
     unique (vault_id, ref)
 ) strict;
 
--- What a note is called: title, aliases, slug and ref, folded as index/names.py does it.
+-- What a note is called: title, aliases, slug and ref, folded and made a number as index/names.py does it. Names are
+-- looked up and never shown; as text they and their index took an eighth of search.db.
 create table names (
     vault_id integer not null references vaults (id),
-    name text not null,
+    name integer not null,
     doc_id integer not null references docs (id),
     kind text not null,                  -- title, alias, slug or ref
     primary key (vault_id, name, doc_id)
@@ -133,10 +134,10 @@ create index links_by_doc on links (doc_id);
 create index docs_with_an_end on docs (vault_id)
 where valid_from is not null or valid_until is not null or superseded_by is not null;
 
--- What a note says that it takes the place of: a title, alias, slug or ref, folded as in `names`.
+-- What a note says that it takes the place of: a title, alias, slug or ref, as in `names`.
 create table supersessions (
     vault_id integer not null references vaults (id),
-    name text not null,
+    name integer not null,
     doc_id integer not null references docs (id),
     primary key (vault_id, name, doc_id)
 ) strict, without rowid;
@@ -145,7 +146,7 @@ create index supersessions_by_doc on supersessions (doc_id);
 
 create index docs_by_created on docs (vault_id, source, created);
 create index docs_by_fingerprint on docs (vault_id, fingerprint);
-create index docs_by_path_key on docs (vault_id, path_key);
+create index docs_by_path_key on docs (vault_id, path_key) where path_key is not null;
 
 -- The unit that is searched. The columns from `title` to `context` are what docs_fts indexes.
 create table passages (

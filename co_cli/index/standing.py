@@ -9,7 +9,7 @@ from __future__ import annotations
 import apsw
 
 from co_cli.index.connection import fetch
-from co_cli.index.names import fold_name
+from co_cli.index.names import fold_name, name_number
 from co_cli.record import Record
 from co_cli.typed import whole
 
@@ -56,10 +56,10 @@ class Standing(Record):
     """The note that had taken its place by then."""
 
 
-def put_supersessions(connection: apsw.Connection, vault_id: int, doc: int, targets: Sequence[str]) -> None:
-    for name in {fold_name(whole(target)) for target in targets}:
-        if name:
-            connection.execute(PUT_SUPERSESSION, {"vault": vault_id, "name": name, "doc": doc})
+def supersession_rows(vault_id: int, doc: int, targets: Sequence[str]) -> list[dict[str, apsw.SQLiteValue]]:
+    """What PUT_SUPERSESSION takes for what one note supersedes."""
+    names = {fold_name(whole(target)) for target in targets}
+    return [{"vault": vault_id, "name": name_number(name), "doc": doc} for name in names if name]
 
 
 def standings(
@@ -82,7 +82,7 @@ def named_successor(connection: apsw.Connection, doc: int, named: str, now: floa
 
 
 def _meant(connection: apsw.Connection, vault: int, doc: int, named: str, now: float) -> str | None:
-    rows = fetch(connection, CREATED, {"vault": vault, "name": fold_name(named)})
+    rows = fetch(connection, CREATED, {"vault": vault, "name": name_number(fold_name(named))})
     # a note that is not here may still have taken its place; one that names itself means nothing
     since, ref, which = rows[0] if rows else (now, named, None)
     return ref if since <= now and which != doc else None

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 
 from co_cli.index.changes import RACY_SECONDS, Changes, settled
-from co_cli.index.rows import PUT_UNLISTED, IndexedFile, drop_file, mark_missing, put_file
+from co_cli.index.rows import PUT_UNLISTED, IndexedFile, drop_file, mark_missing, put_files
 from co_cli.index.vanishing import vanished
 from co_cli.index.vault_database import VaultDatabase
 from co_cli.notes.note import NotTextError
@@ -115,8 +115,7 @@ def sync_files(
                 added.append(path)
         if files:
             with database.writing() as (connection, vault):
-                for file in files:
-                    put_file(connection, vault, file)
+                put_files(connection, vault, files)
             put += [file.path for file in files]
         done += len(batch)
         if progress:

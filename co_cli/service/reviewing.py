@@ -14,7 +14,7 @@ from co_cli.activity.database import available
 from co_cli.activity.folding import fold_spool
 from co_cli.activity.statistics import recalled_paths
 from co_cli.errors import ActivityUnavailableError, NoteConflictError
-from co_cli.index.names import fold_name
+from co_cli.index.names import fold_name, name_number
 from co_cli.index.overview import Overview, every_note
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.link_targets import link_key, resolve_link
@@ -80,7 +80,7 @@ class Looking(NamedTuple):
     """All that the checks look at."""
 
     notes: Sequence[Overview]
-    names: dict[str, set[str]]
+    names: dict[int, set[str]]
     now: float
     replaced: Collection[str]
     """Paths of notes that another one took the place of."""
@@ -161,17 +161,17 @@ def _superseded(looking: Looking) -> Iterator[ReviewItem]:
     for note in looking.notes:
         for key in ("supersedes", "superseded_by"):
             for name in _named(note.frontmatter.get(key)):
-                if not looking.names.get(fold_name(name)):
+                if not looking.names.get(name_number(fold_name(name))):
                     yield _item(
                         "superseded", (note,), f"{key} names {name!r}, which is not there", "ek", f"{key} {name}"
                     )
 
 
-def _replaced(notes: Sequence[Overview], names: dict[str, set[str]]) -> set[str]:
+def _replaced(notes: Sequence[Overview], names: dict[int, set[str]]) -> set[str]:
     found: set[str] = set()
     for note in notes:
         for name in _named(note.frontmatter.get("supersedes")):
-            found |= names.get(fold_name(name), set()) - {note.path}
+            found |= names.get(name_number(fold_name(name)), set()) - {note.path}
         if note.superseded_by:
             found.add(note.path)
     return found

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from co_cli.index.names import name_number
 from co_cli.notes.store import content_hash
 from co_cli.sources.walking import scan_origin
 from tests.command import Co
@@ -51,7 +52,7 @@ DRIFT = {
     "a field": ("update docs set frontmatter = '{}' where path = 'memories/oak.md'", "fields"),
     "a passage's text": ("update passages set body = 'Zebra.' where title = 'Oaks'", "passages"),
     "a passage": ("delete from passages where heading = 'Bushes' or body like '%small%'", "articles/trees.md"),
-    "a name": ("delete from names where name = 'quercus'", "names"),
+    "a name": (f"delete from names where name = {name_number('quercus')}", "names"),
     "a link": ("delete from links", "links"),
     "a note that nobody wrote": (
         "insert into knowledge_files (vault_id, path, hash) select id, 'memories/zebra.md', 'x' from vaults",

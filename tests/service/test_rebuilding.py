@@ -78,6 +78,25 @@ def test_what_an_older_search_db_lacks_is_no_obstacle(co: Co, handbook: Path, da
     assert refs(co, "oaks")["memory:oak"] is False
 
 
+NAMES_AS_TEXT = """
+create table text_names as select vault_id, 'money back' as name, doc_id, kind from names where kind = 'alias';
+drop table names; alter table text_names rename to names
+"""
+
+
+def test_names_that_an_older_search_db_has_as_text_are_carried_over(co: Co, handbook: Path, data_dir: Path) -> None:
+    connection = apsw.Connection(str(data_dir / "search.db"))
+    connection.execute(NAMES_AS_TEXT)
+    connection.close()
+    away = handbook.rename(handbook.with_name("unmounted"))
+
+    assert co("rebuild").code == 0
+    [hit] = co("search", "Money-Back", "--json", "--limit", "1").json["hits"]
+    assert hit["ref"].startswith("folder:handbook/refunds.md")
+    assert "exact" in hit["signals"]
+    away.rename(handbook)
+
+
 BROKEN = "[[source]\nvault = 'x'\n"
 
 
