@@ -186,12 +186,18 @@ class KnowledgeIndex(IndexReader):
         """Index what changed; None if it turns out that nothing did."""
         # comparing, parsing and writing: a search of a vault in which nothing changed needs none of it
         from co_cli.index.changes import compare
-        from co_cli.index.sync import sync_files
+        from co_cli.index.sync import LARGE, sync_files
 
         changes = compare(stored, scan.listings, unlisted, scan.unread)
         if changes.none and synced:
             return None
-        return sync_files(self.rows, scan, changes, self._limit, progress, hold, self.boundaries)
+        work = (self.rows, scan, changes, self._limit, progress, hold, self.boundaries)
+        if len(changes.look) < LARGE:
+            return sync_files(*work)
+        from co_cli.index.second_process import embedding_beside  # few syncs are so large
+
+        with embedding_beside(self.rows, self._embedders):
+            return sync_files(*work)
 
     def files(self) -> list[str]:
         """Every file that a sync would look at, by a walk now."""

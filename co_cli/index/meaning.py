@@ -118,7 +118,7 @@ def embed_waiting(
             # one that answered before is only slow: what is left waits for the next call
             problem = None if done and isinstance(error, OutOfTimeError) else str(error)
         with database.writing() as (connection, vault):
-            if not _is_stored(connection, space):
+            if not is_stored(connection, space):
                 break  # another search.db was put in place of the one that was read
             batch.put(connection, vault, known.setdefault(cast("FileConnection", connection).inode, set()))
         done += len(batch.vectors)
@@ -231,7 +231,8 @@ def _patience(space: StoredSpace, deadline: float | None) -> float | None:
     return None if deadline is None or space.space.provider == "minilm" else deadline - time.monotonic()
 
 
-def _is_stored(connection: apsw.Connection, space: StoredSpace) -> bool:
+def is_stored(connection: apsw.Connection, space: StoredSpace) -> bool:
+    """Is this search.db the one that the space was read from, or one that has it too?"""
     stored = open_space(connection, space.id)
     return stored is not None and stored.space.key == space.space.key
 

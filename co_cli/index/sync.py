@@ -28,6 +28,8 @@ MANY = 1_000
 """After so many files the words are merged: twenty segments make each word three times as slow to find as one."""
 MERGED_PAGES = 1_000
 """At a time: others who write must not wait for all of it."""
+LARGE = 2_000
+"""Files to read, from which on a process more is worth its start."""
 BEING_WRITTEN = "somebody is writing it: it is read when that is done"
 Progress = Callable[[int, int], None]
 """Called with how many files are done, and of how many."""

@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import atexit
 import json
-import os
 import struct
-import subprocess
-import sys
 import threading
 import time
 from typing import Any, cast
 
 from co_cli.notes.note import NotTextError
+from co_cli.processes import start_beside
 from co_cli.sources import documents_pdf_worker
 from co_cli.sources.documents import EXTRA, MOST_TEXT, Document, wants_extra
 from co_cli.sources.documents_markdown import own_title, pdf_moment, plain
@@ -93,14 +91,7 @@ class _Worker:
     """The process that reads, and a clock that ends it."""
 
     def __init__(self) -> None:
-        apart: dict[str, Any] = {"start_new_session": True}  # Ctrl-C is for us, and we end it
-        if sys.platform == "win32":
-            apart = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
-        command = [sys.executable, "-P", "-B", documents_pdf_worker.__file__]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONIOENCODING": "utf-8"}
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, **apart
-        )
+        self._process = start_beside(["-B", documents_pdf_worker.__file__])
         self.late = False
         self._clock: threading.Timer | None = None
 
