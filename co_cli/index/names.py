@@ -47,6 +47,8 @@ def fold_name(text: str) -> str:
         text = name  # a ref with its lines
     if text.isascii():
         spaced = text.lower().translate(BLANKED)
+        if "+" not in spaced and "#" not in spaced:
+            return " ".join(spaced.split())
     else:
         import unicodedata  # a query of plain letters does without
 

@@ -63,6 +63,7 @@ insert into unlisted (vault_id, path) select :vault, value from json_each(:paths
 DROP_FILE = "delete from knowledge_files where vault_id = :vault and path = :path"
 
 
+ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str, allow_nan=True)
 Row = dict[str, "apsw.SQLiteValue"]
 
 
@@ -226,4 +227,4 @@ def storable(text: str) -> str:
 
 
 def _json(value: object) -> str:
-    return storable(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str, allow_nan=True))
+    return storable(ENCODER.encode(value)) if value else "{}" if value == {} else "[]"
