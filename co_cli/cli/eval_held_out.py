@@ -6,6 +6,7 @@ from typing import Any
 
 from co_cli.cli.eval_tables import MEASURES, clipped
 from co_cli.cli.terminal import Screen
+from co_cli.evaluation.comparing import Comparison
 from co_cli.evaluation.held_out import COLUMNS, HeldOut
 from co_cli.evaluation.scoring import Scores
 from co_cli.retrieval.rerank import DEFAULT, Shares
@@ -46,7 +47,7 @@ def held_out_json(found: HeldOut) -> dict[str, Any]:
         ],
         "mean": _columns(found.means()),
         "differences": [
-            {"first": first, "second": second, **one._asdict(), "verdict": one.verdict}
+            {"a": first, "b": second, **_difference(one), "verdict": one.verdict}
             for first, second, one in found.differences()
         ],
         "shares": {
@@ -55,6 +56,11 @@ def held_out_json(found: HeldOut) -> dict[str, Any]:
             "held out": {family: shares._asdict() for family, shares in found.shares.items()},
         },
     }
+
+
+def _difference(one: Comparison) -> dict[str, Any]:
+    """In the mean over the families, whose figures `mean` has."""
+    return {name: value for name, value in one._asdict().items() if name not in ("set", "first", "second")}
 
 
 def _columns(columns: dict[str, Scores]) -> dict[str, dict[str, float]]:

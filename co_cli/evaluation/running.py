@@ -189,7 +189,7 @@ def _ask(desk: Desk, questions: Sequence[Question], methods: Sequence[Method]) -
     for method in methods:
         method.answer(desk, questions[0].text)  # whatever is read once is read now
     for number, question in enumerate(questions):
-        first = number % len(methods)
+        first = number % max(1, len(methods))  # there is none where all of them need vectors
         answers: dict[str, Answered] = {}
         for method in (*methods[first:], *methods[:first]):
             answer = method.answer(desk, question.text)
