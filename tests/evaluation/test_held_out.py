@@ -129,22 +129,6 @@ def test_who_stops_has_the_sets_that_are_finished(tmp_path: Path, sets: list[str
     assert {one.comparison.questions for one in found.differences()} == {2}
 
 
-def test_a_vault_that_grows_is_asked_again_as_it_was(co: Co, sets: list[str], tmp_path: Path) -> None:
-    documents: list[dict[str, object]] = [
-        {"id": str(number), "text": f"Mara keeps the {noun} ledger.", "seq": number}
-        for number, noun in enumerate(NOUNS)
-    ]
-    asked: list[dict[str, object]] = [
-        {"id": noun, "text": f"who keeps the {noun} ledger", "before": number + 1} for number, noun in enumerate(NOUNS)
-    ]
-    grades = [(noun, str(number), 1) for number, noun in enumerate(NOUNS)]
-    growing = write_set(tmp_path / "growing", documents, asked, grades)
-
-    found = co("eval", sets[0], str(growing), "--held-out", "--json").json
-
-    assert [found["sets"][1]["columns"][column]["ndcg10"] for column in COLUMNS] == [1.0] * 4
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
