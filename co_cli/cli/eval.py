@@ -232,8 +232,11 @@ def _held_out(options: argparse.Namespace, settings: Settings) -> int:
     from co_cli.evaluation.families import families_of, require_families
     from co_cli.evaluation.held_out import HeldOut
 
-    if options.method or options.backend or options.profile or options.compare or options.ranking or options.absent:
-        raise InvalidInputError("--held-out has its own columns: leave out --method, --compare, --run and --absent")
+    named = options.method or options.backend or options.profile or options.compare or options.ranking
+    if named or options.absent or options.year or options.passages or options.cut:
+        raise InvalidInputError(
+            "--held-out has its own columns: leave out --method, --backend, --profile, --compare, --run and the like"
+        )
     families = families_of(options.set, options.family or ())
     require_families(families)
     folders = {set_name(folder): folder for folder in options.set}

@@ -87,7 +87,10 @@ def learn_shares(taught: Mapping[str, Lessons], families: Mapping[str, str]) -> 
     """By set; each family of sets counts alike, and so do the sets of one. No share is below nothing."""
     sets = {name: one for name, one in taught.items() if len(one.values)}
     if not sets:
-        raise InvalidInputError("nothing can be learned: no right note of these sets is among the first candidates")
+        raise InvalidInputError(
+            "nothing can be learned: of no question was a right note looked at closely, as the backend hybrid with the "
+            "profile default does"
+        )
     counts = {family: sum(families[name] == family for name in sets) for family in families.values()}
     share = {name: 1 / counts[families[name]] for name in sets}
     spread = np.sqrt(np.mean([_spread(one) for one in sets.values()], axis=0))

@@ -138,6 +138,7 @@ def test_who_stops_has_the_sets_that_are_finished(tmp_path: Path, sets: list[str
         (["trees", "woods", "--family", "trees,woods"], "two families at least"),
         (["trees", "woods", "--family", "trees,moon"], "there is no set 'moon'; there are trees, woods"),
         (["trees", "woods", "--method", "co"], "leave out --method"),
+        (["trees", "woods", "--year"], "leave out --method"),
         (["trees", "woods", "--sample", "0"], "--sample is at least 1"),
         (["trees", "woods", "--absent", "--sample", "2"], "without --absent"),
     ],
@@ -157,6 +158,16 @@ def test_options_of_it_alone_mean_nothing(co: Co, home: Path) -> None:
 
     assert "--family needs --held-out" in co("eval", "trees", "--family", "trees").err
     assert "--sample is for the questions of a SET" in co("eval", "--sample", "3").err
+
+
+def test_settings_that_look_at_nothing_closely_teach_nothing(
+    co: Co, sets: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CO_KNOWLEDGE_PROFILE", "classic")
+
+    ran = co("eval", *sets, "--held-out", "--sample", "1")
+
+    assert (ran.code, "nothing can be learned" in ran.err) == (2, True)
 
 
 def test_without_vectors_there_is_no_closer_look(co: Co, sets: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
