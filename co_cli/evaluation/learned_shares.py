@@ -20,7 +20,7 @@ from co_cli.retrieval.rerank import RERANKED, USUAL_MEANING, Shares, rerank
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from co_cli.retrieval.fuse import Weights
+    from co_cli.retrieval.fuse import Scored, Weights
     from co_cli.retrieval.trace import Trace
 
     Floats = NDArray[np.float32]
@@ -46,17 +46,24 @@ class Lessons(NamedTuple):
 
 
 def values_of(trace: Trace, asked: bool) -> dict[int, list[float]]:
-    """Of each passage that was looked at closely, what each share is multiplied with. By `rerank` itself: with one
-    share alone, the score is what that one gives.
+    """Of each passage that was looked at closely, what each share is multiplied with. By `rerank` itself: what a score
+    gains when one share is doubled, and the others are nothing.
     """
     looked_at = [candidate for candidate in trace.fused[:RERANKED] if candidate.passage_id in trace.evidence]
     found: dict[int, list[float]] = {candidate.passage_id: [] for candidate in looked_at}
     for signal in SIGNALS:
-        alone = Shares(**{name: float(name == signal) for name in SIGNALS})
-        scale = _scale(signal, trace.weights)
-        for scored in rerank(looked_at, trace.evidence, trace.weights, trace.telling, alone, asked):
-            found[scored.passage_id].append(scored.score * scale)
+        once, twice = (_sums(looked_at, trace, asked, signal, share) for share in (1.0, 2.0))
+        for passage, values in found.items():
+            values.append(twice[passage] - once[passage])
     return found
+
+
+def _sums(looked_at: Sequence[Scored], trace: Trace, asked: bool, signal: str, share: float) -> dict[int, float]:
+    """The scores with this share alone, before they are divided by what the shares add up to."""
+    alone = Shares(**{name: share if name == signal else 0.0 for name in SIGNALS})
+    total = share * _scale(signal, trace.weights)
+    scored = rerank(looked_at, trace.evidence, trace.weights, trace.telling, alone, asked)
+    return {one.passage_id: one.score * total for one in scored}
 
 
 def _scale(signal: str, weights: Weights) -> float:
