@@ -56,6 +56,8 @@ examples:
   co eval sets/scifact --run scifact.tsv
   co eval sets/scifact --profile default --profile agent
   co eval sets/locomo_obs --absent
+  co eval sets/* --held-out --sample 200
+  co eval sets/* --held-out --family scifact,scifact_tune
   co eval --year
   co eval sets/docs --passages --cut co --cut fixed/2000 --cut parts
   co eval sets/* --json > before.json       and then, after a change:
@@ -98,6 +100,19 @@ def add_eval(parser: argparse.ArgumentParser) -> None:
         "--absent", action="store_true", help="ask each group's questions of another group's vault: is that noticed?"
     )
     parser.add_argument(
+        "--held-out",
+        action="store_true",
+        help="how good is the closer look on sets it has never seen? Its shares are learned on the other families",
+    )
+    parser.add_argument(
+        "--family",
+        action="append",
+        metavar="SET,SET",
+        help="with --held-out, sets that are one family; those of one origin (meta.json), or whose names begin alike "
+        "before _, are anyway (repeatable)",
+    )
+    parser.add_argument("--sample", type=int, metavar="N", help="ask at most N questions of a SET, drawn by lot")
+    parser.add_argument(
         "--passages",
         action="store_true",
         help="join each page's documents into one long text: is the right part of it found?",
@@ -119,6 +134,8 @@ def add_eval(parser: argparse.ArgumentParser) -> None:
 def evaluate_command(options: argparse.Namespace) -> int:
     choice = _choice(options)
     settings = load_settings({"vault": options.vault, "data_dir": options.data_dir})
+    if options.held_out:
+        return _held_out(options, settings)
     if options.absent:
         return _absent(options, settings)
     if options.year:
@@ -155,6 +172,12 @@ def evaluate_command(options: argparse.Namespace) -> int:
 
 def _choice(options: argparse.Namespace) -> Choice:
     """Mistakes are told before the work begins."""
+    if options.sample is not None and options.sample < 1:
+        raise InvalidInputError(f"--sample is at least 1, not {options.sample}")
+    if options.sample is not None and (not options.set or options.absent or options.passages):
+        raise InvalidInputError("--sample is for the questions of a SET, without --absent and --passages")
+    if options.family and not options.held_out:
+        raise InvalidInputError("--family needs --held-out")
     if options.set and options.questions:
         raise InvalidInputError("a SET brings its own questions: leave out --questions, or the SET")
     if options.corpus and not options.set:
@@ -198,9 +221,56 @@ def _run(options: argparse.Namespace, settings: Settings, methods: Sequence[Meth
                 methods,
                 corpus=corpus,
                 every_kind=options.all_kinds,
+                sample=options.sample,
                 indexing=indexing,
                 asking=asking,
             )
+
+
+def _held_out(options: argparse.Namespace, settings: Settings) -> int:
+    from co_cli.cli.eval_held_out import held_out_json, show_held_out  # with numpy
+    from co_cli.evaluation.families import families_of, require_families
+    from co_cli.evaluation.held_out import HeldOut
+
+    named = options.method or options.backend or options.profile or options.compare or options.ranking
+    if named or options.absent or options.year or options.passages or options.cut:
+        raise InvalidInputError(
+            "--held-out has its own columns: leave out --method, --backend, --profile, --compare, --run and the like"
+        )
+    families = families_of(options.set, options.family or ())
+    require_families(families)
+    folders = {set_name(folder): folder for folder in options.set}
+    found = HeldOut(families)
+    with _working_folder() as work:
+
+        def ask(name: str, methods: Sequence[Method]) -> list[Run]:
+            with _bar(f"{name}: indexing") as indexing, _bar(f"{name}: asking") as asking:
+                return run_set(
+                    folders[name],
+                    os.path.join(work, name),
+                    settings,
+                    methods,
+                    corpus=_corpus(folders[name], options.corpus),
+                    every_kind=options.all_kinds,
+                    sample=options.sample,
+                    indexing=indexing,
+                    asking=asking,
+                )
+
+        try:
+            found.look(ask)
+            with _bar("learning") as learning:
+                found.learn(learning)
+            found.ask_again(ask)
+        except KeyboardInterrupt:
+            if found.finished() and not options.json:
+                show_held_out(Screen(), found)
+            raise
+    if options.json:
+        print_json(held_out_json(found))
+    else:
+        show_held_out(Screen(), found)
+    return 0
 
 
 def _absent(options: argparse.Namespace, settings: Settings) -> int:

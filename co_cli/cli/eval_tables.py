@@ -42,7 +42,7 @@ def show_runs(screen: Screen, runs: Sequence[Run], left_out: Sequence[str], kind
 def _show_block(screen: Screen, label: str, scores: dict[str, Scores]) -> None:
     for place, (method, score) in enumerate(scores.items()):
         asked = f" ({score.questions})"
-        name = _clipped(label, NAME - 1 - len(asked)) + asked if place == 0 else ""
+        name = clipped(label, NAME - 1 - len(asked)) + asked if place == 0 else ""
         figures = "".join(f"{value:>{FIGURE}.3f}" for value in score[:4])
         times = f"{score.median_ms:>7.1f}{score.p95_ms:>8.1f}" if score.median_ms else ""
         screen.line(f"{name:<{NAME}}{method:<{METHOD}}{figures}{times}")
@@ -54,7 +54,7 @@ def show_comparisons(screen: Screen, names: tuple[str, str], comparisons: Sequen
     last = ""
     for found in comparisons:
         asked = f" ({found.questions})"
-        name = _clipped(found.set, 18 - len(asked)) + asked if found.set != last else ""
+        name = clipped(found.set, 18 - len(asked)) + asked if found.set != last else ""
         last = found.set
         interval = f"{found.low:+.3f} to {found.high:+.3f}"
         screen.line(
@@ -68,7 +68,7 @@ def show_crossed(screen: Screen, found: Sequence[Crossed]) -> None:
         screen.paint(f"{'set':<20} {'asked':>6} {'AUROC':>7} {'absent, wrongly':>16} {'absent, rightly':>16}", "bold")
     )
     for crossed in found:
-        name = _clipped(crossed.set, 20)
+        name = clipped(crossed.set, 20)
         rates = f"{crossed.absent_at_home:>16.1%} {crossed.absent_elsewhere:>16.1%}"
         screen.line(f"{name:<20} {2 * crossed.questions:>6} {crossed.auroc:>7.3f} {rates}")
     screen.wrapped(
@@ -89,7 +89,7 @@ def show_cuts(screen: Screen, found: Sequence[Found]) -> None:
         shown = "" if last == (one.set, one.headings) else name
         last = (one.set, one.headings)
         screen.line(
-            f"{_clipped(shown, 15):<16}{_clipped(one.cut, 12):<13}{one.passages:>6}{one.characters:>6.0f}"
+            f"{clipped(shown, 15):<16}{clipped(one.cut, 12):<13}{one.passages:>6}{one.characters:>6.0f}"
             f"{one.documents.ndcg10:>8.3f}{one.documents.recall5:>7.3f}"
             f"{one.parts.ndcg10:>8.3f}{one.parts.recall5:>7.3f}{one.read:>8.3f}"
         )
@@ -116,6 +116,6 @@ def show_year(screen: Screen, scores: Sequence[YearScore]) -> None:
     )
 
 
-def _clipped(text: str, width: int) -> str:
+def clipped(text: str, width: int) -> str:
     text = printable(text)
     return text if len(text) <= width else text[: width - 1] + "…"

@@ -6,7 +6,7 @@ see how much the mean difference moves: 95 of 100 such differences lie within th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -43,28 +43,48 @@ class Comparison(NamedTuple):
 
 def compare(first: dict[str, dict[str, Marks]], second: dict[str, dict[str, Marks]]) -> list[Comparison]:
     """By set and over the mean of the sets, on the questions that both runs answered."""
-    found: list[Comparison] = []
-    pairs: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
+    pairs = _pairs(first, second)
+    found = [one for name, pair in pairs.items() for one in _compare(name, [pair])]
+    return found + (_compare(MEAN, list(pairs.values())) if len(pairs) > 1 else [])
+
+
+def compare_families(
+    first: dict[str, dict[str, Marks]], second: dict[str, dict[str, Marks]], families: Mapping[str, str]
+) -> list[Comparison]:
+    """Over the mean of the families of sets, each of which counts alike, as do the sets of one."""
+    pairs = _pairs(first, second)
+    counts = {family: sum(families[name] == family for name in pairs) for family in families.values()}
+    return _compare(MEAN, list(pairs.values()), [1 / counts[families[name]] for name in pairs])
+
+
+Pair = tuple["NDArray[np.float64]", "NDArray[np.float64]"]
+
+
+def _pairs(first: dict[str, dict[str, Marks]], second: dict[str, dict[str, Marks]]) -> dict[str, Pair]:
+    """By set, the marks of the questions that both answered."""
+    found: dict[str, Pair] = {}
     for name in (name for name in first if name in second):
         shared = [question for question in first[name] if question in second[name]]
         if shared:
-            pairs.append(
-                (np.array([first[name][one] for one in shared]), np.array([second[name][one] for one in shared]))
+            found[name] = (
+                np.array([first[name][one] for one in shared]),
+                np.array([second[name][one] for one in shared]),
             )
-            found += _compare(name, pairs[-1:])
     if not found:
         raise InvalidInputError(
             f"the two runs share no question: they are of {', '.join(first)} and of {', '.join(second)}"
         )
-    return found + (_compare(MEAN, pairs) if len(pairs) > 1 else [])
+    return found
 
 
-def _compare(name: str, pairs: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> list[Comparison]:
-    """The mean of these sets, each of which counts alike and is drawn from by itself."""
+def _compare(name: str, pairs: Sequence[Pair], counting: Sequence[float] | None = None) -> list[Comparison]:
+    """The mean of these sets, each of which counts alike unless told otherwise and is drawn from by itself."""
     random = np.random.default_rng(SEED)
-    drawn = sum(_drawn_means(second - first, random) for first, second in pairs) / len(pairs)
+    weights = np.array(counting or [1.0] * len(pairs))
+    weights /= weights.sum()
+    drawn = np.tensordot(weights, [_drawn_means(second - first, random) for first, second in pairs], 1)
     low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
-    first, second = (np.mean([run.mean(axis=0) for run in runs], axis=0) for runs in zip(*pairs, strict=True))
+    first, second = (weights @ np.array([run.mean(axis=0) for run in runs]) for runs in zip(*pairs, strict=True))
     questions = sum(len(run) for run, _ in pairs)
     figures = np.round([first, second, second - first, low, high], 4).T.tolist()
     return [

@@ -19,12 +19,18 @@ LIMIT = 10
 """Hits asked for, as a person would."""
 
 
+LookedAt = Sequence[tuple[str, Sequence[float]]]
+"""Refs of passages that were looked at closely, and what each signal says of them."""
+
+
 class Answer(NamedTuple):
     """What a method returned, how long it took, and what was missing, in words."""
 
     ranking: Ranking
     seconds: float
     degraded: str = ""
+    looked_at: LookedAt = ()
+    """What there was to choose from, if the method tells."""
 
 
 class Method(NamedTuple):

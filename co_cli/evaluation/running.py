@@ -7,12 +7,14 @@ each vault is asked one question beforehand, so that times are those of a proces
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
+from zlib import crc32
 
 from co_cli.errors import IndexUnavailableError
 from co_cli.evaluation.baselines import Desk, Ranking
-from co_cli.evaluation.methods import Method, answerable
+from co_cli.evaluation.methods import LookedAt, Method, answerable
 from co_cli.evaluation.questions import Question
 from co_cli.evaluation.scoring import Marks, Scores, mark_ranking, mean_scores
 from co_cli.evaluation.sets import Document, note_text, read_documents, read_public_questions, require_groups
@@ -34,6 +36,7 @@ class Answered(NamedTuple):
     marks: Marks
     seconds: float
     degraded: str = ""
+    looked_at: LookedAt = ()
 
 
 class Run(NamedTuple):
@@ -87,21 +90,27 @@ def run_set(
     *,
     corpus: str | None = None,
     every_kind: bool = False,
+    sample: int | None = None,
     indexing: Progress | None = None,
     asking: Progress | None = None,
 ) -> list[Run]:
     """Write a public set as vaults of notes under `work`, one for each group, and ask its questions there.
 
-    With `before`, the vault grows: each question is asked when it holds just the documents that may answer.
+    With `before`, the vault grows: each question is asked when it holds just the documents that may answer. `sample` is
+    how many questions to ask at most. Who asks again in the same `work` need not embed again.
     """
     documents, questions = read_documents(corpus or folder), read_public_questions(folder, every_kind)
+    questions = drawn(questions, sample)
     require_groups(folder, documents, questions)
     places = {question.id: place for place, question in enumerate(questions)}
     found: dict[int, list[Answered]] = {}
     chosen: list[Method] = []
     for number, group in enumerate(dict.fromkeys(question.group for question in questions)):
         vault = os.path.join(work, f"vault-{number}")
-        os.makedirs(vault)
+        if any(question.before is not None for question in questions):  # a vault that grows begins empty
+            shutil.rmtree(vault, ignore_errors=True)
+            shutil.rmtree(f"{vault}-data", ignore_errors=True)
+        os.makedirs(vault, exist_ok=True)
         # a search.db of its own: how rare a word is must not depend on the other groups
         with KnowledgeBase.open(settings=settings._replace(vault=vault, data_dir=f"{vault}-data", exclude=())) as kb:
             desk = Desk(kb)
@@ -113,6 +122,15 @@ def run_set(
                     if asking:
                         asking(len(found), len(questions))
     return _runs(set_name(folder), chosen, [found[place] for place in range(len(questions))])
+
+
+def drawn(questions: Sequence[Question], sample: int | None) -> list[Question]:
+    """So many of them, by lot, in their order; the same ones every time."""
+    if sample is None or sample >= len(questions):
+        return list(questions)
+    lots = sorted(questions, key=lambda question: (crc32(question.id.encode("utf-8", "replace")), question.id))
+    chosen = {question.id for question in lots[:sample]}
+    return [question for question in questions if question.id in chosen]
 
 
 def set_name(folder: str) -> str:
@@ -171,11 +189,13 @@ def _ask(desk: Desk, questions: Sequence[Question], methods: Sequence[Method]) -
     for method in methods:
         method.answer(desk, questions[0].text)  # whatever is read once is read now
     for number, question in enumerate(questions):
-        first = number % len(methods)
+        first = number % max(1, len(methods))  # there is none where all of them need vectors
         answers: dict[str, Answered] = {}
         for method in (*methods[first:], *methods[:first]):
             answer = method.answer(desk, question.text)
-            answers[method.name] = Answered(question, answer.ranking, unmarked, answer.seconds, answer.degraded)
+            answers[method.name] = Answered(
+                question, answer.ranking, unmarked, answer.seconds, answer.degraded, answer.looked_at
+            )
         yield [answers[method.name] for method in methods]
 
 
@@ -187,7 +207,8 @@ def _marked(
     for answered in answers:
         ranking = [(ids[ref] if ids else ref, score) for ref, score in answered.ranking]
         marks = mark_ranking([name for name, _ in ranking], question.answers, any_is_enough)
-        marked.append(answered._replace(ranking=ranking, marks=marks))
+        looked_at = [(ids[ref] if ids else ref, values) for ref, values in answered.looked_at]
+        marked.append(answered._replace(ranking=ranking, marks=marks, looked_at=looked_at))
     return marked
 
 

@@ -1,8 +1,8 @@
 """A public question set into documents, questions and the notes that the documents become.
 
 BEIR's layout: corpus.jsonl {id, title, text[, group, seq, speaker, date, session]}, queries.jsonl {id, text[, category,
-group, before]}, qrels.tsv query TAB document TAB grade, meta.json {skip_categories}. `group` keeps collections apart;
-with `before` only documents with a smaller `seq` may answer.
+group, before]}, qrels.tsv query TAB document TAB grade, meta.json {skip_categories, origin}. `group` keeps collections
+apart; with `before` only documents with a smaller `seq` may answer.
 """
 
 from __future__ import annotations
@@ -96,6 +96,11 @@ def read_public_questions(folder: str, every_kind: bool = False) -> list[Questio
     if not found:
         raise InvalidInputError(f"{queries}: no question has a relevant document in the qrels")
     return found
+
+
+def origin_of(folder: str) -> str:
+    """Where a set says that it comes from."""
+    return str(_read_json(os.path.join(folder, "meta.json")).get("origin") or "")
 
 
 def require_groups(folder: str, documents: list[Document], questions: list[Question]) -> None:

@@ -142,9 +142,11 @@ def test_a_method_that_needs_vectors_cannot_be_compared_without(
 
     ran = co("eval", str(trees(tmp_path / "trees")), "--compare", "vectors", "co")
     table = co("eval", str(tmp_path / "trees"))
+    alone = co("eval", str(tmp_path / "trees"), "--method", "vectors")
 
     assert (ran.code, "vectors needs vectors" in ran.err) == (2, True)
     assert table.out.splitlines()[-1] == "left out for want of vectors: vectors, spec, rrf, simple"
+    assert (alone.code, alone.out.splitlines()[-1]) == (0, "left out for want of vectors: vectors")
 
 
 def test_a_saved_run_is_compared_with_another_or_with_a_new_one(co: Co, tmp_path: Path) -> None:

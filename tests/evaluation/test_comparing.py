@@ -7,7 +7,7 @@ import random
 import pytest
 
 from co_cli.errors import InvalidInputError
-from co_cli.evaluation.comparing import Comparison, compare
+from co_cli.evaluation.comparing import Comparison, compare, compare_families
 from co_cli.evaluation.scoring import Marks
 
 
@@ -88,3 +88,22 @@ def test_only_questions_that_both_answered_are_compared() -> None:
 def test_runs_of_different_sets_cannot_be_compared() -> None:
     with pytest.raises(InvalidInputError, match="share no question: they are of one and of two"):
         compare({"one": marks(1.0)}, {"two": marks(1.0)})
+
+
+def test_in_the_mean_over_families_each_family_counts_alike() -> None:
+    first = {name: marks(*[0.0, 0.0] * 10) for name in ("chat", "turns", "code")}
+    second = {"chat": marks(*[0.1] * 20), "turns": marks(*[0.3] * 20), "code": marks(*[0.8] * 20)}
+
+    [found, *_] = compare_families(first, second, {"chat": "talk", "turns": "talk", "code": "code"})
+    [alike, *_] = compare_families(first, second, {name: name for name in first})
+
+    assert (found.measure, found.second, found.low, found.high) == ("ndcg10", 0.5, 0.5, 0.5)
+    assert (alike.second, alike.questions) == (0.4, 60)
+
+
+def test_a_family_of_which_a_set_is_missing_counts_alike_nevertheless() -> None:
+    first, second = {"chat": marks(0.0), "code": marks(0.0)}, {"chat": marks(0.2), "code": marks(0.6)}
+
+    [found, *_] = compare_families(first, second, {"chat": "talk", "turns": "talk", "code": "code"})
+
+    assert found.second == 0.4

@@ -74,8 +74,9 @@ def test_what_came_later_is_not_there_yet(tmp_path: Path) -> None:
         found = {answered.question.id: {name for name, _ in answered.ranking} for answered in run.answered}
         assert found["never"] == set(), run.method
         assert found["early"] <= {"d0", "d1"}, run.method
-    run_set(str(folder), str(tmp_path / "again"), load_settings(), [Method("count", count)])
-    assert notes == [0, 0, 2, 2, 4, 4]  # each vault is asked once beforehand
+    for _ in range(2):  # whoever asks again begins again
+        run_set(str(folder), str(tmp_path / "again"), load_settings(), [Method("count", count)])
+    assert notes == [0, 0, 2, 2, 4, 4] * 2  # each vault is asked once beforehand
 
 
 def test_a_long_text_becomes_an_article(tmp_path: Path) -> None:
@@ -86,6 +87,26 @@ def test_a_long_text_becomes_an_article(tmp_path: Path) -> None:
 
     assert run.answered[0].ranking[0][0] == "long"
     assert list((tmp_path / "work" / "vault-0" / "articles").iterdir())
+
+
+def test_a_sample_is_drawn_by_lot_and_is_the_same_every_time(tmp_path: Path) -> None:
+    questions: list[dict[str, object]] = [{"id": f"q{number}", "text": f"oak {number}"} for number in range(40)]
+    documents: list[dict[str, object]] = [{"id": "oak", "text": "Oaks live for centuries."}]
+    folder = write_set(tmp_path / "set", documents, questions, [(f"q{number}", "oak", 1) for number in range(40)])
+    every = [str(row["id"]) for row in questions]
+
+    def asked(sample: int | None) -> list[str]:
+        [run] = run_set(str(folder), str(tmp_path / "work"), load_settings(), [method("fts5-any")], sample=sample)
+        return [answered.question.id for answered in run.answered]
+
+    few, more = asked(5), asked(10)
+
+    assert few == asked(5)
+    assert len(few) == 5
+    assert few != every[:5]
+    assert set(few) < set(more)  # a larger sample has the questions of a smaller one
+    assert few == [name for name in every if name in few]
+    assert asked(100) == asked(None) == every
 
 
 def test_with_words_alone_methods_that_need_vectors_are_left_out(
