@@ -370,14 +370,18 @@ class KnowledgeIndex(IndexReader):
         return self.rows.reported()
 
     def waiting(self) -> int:
-        """How many files changed, came or went since the last sync."""
-        from co_cli.index.changes import waiting_files
+        """How many files changed, came or went and are not in the index so; what was saved through it is."""
+        from co_cli.index.changes import touched
+        from co_cli.index.integrity import differs
 
         with self.rows.reading() as (connection, vault):
             stored: dict[str, bytes] = dict(connection.execute(LISTINGS, {"vault": vault}))
             unlisted = [path for (path,) in connection.execute(UNLISTED, {"vault": vault})]
         scan = scan_origin(self.origin, self._exclude, stored)
-        return waiting_files(stored, scan.listings, unlisted)
+        look, gone = touched(stored, scan.listings, unlisted)
+        known = self.hashes() if look or gone else {}
+        changed = sum(path not in known or differs(self.root, path, known[path]) for path in look)
+        return changed + sum(path in known for path in gone)
 
     def listed(self) -> list[tuple[str, str]]:
         """Every file, and what is to be said about it: why it is not indexed, that it is missing, or nothing."""
