@@ -592,6 +592,10 @@ class KnowledgeBase:
             for row in rows
         ]
 
+    def tags(self, source: str | None = None) -> dict[str, int]:
+        """Every tag and how many notes have it, the most used first: of all that is searched, or of one source."""
+        return self.index.tags(self._filters([source]) if source else None)
+
     def forget(self, ref: str) -> Forgotten:
         """Move a note to the vault's trash."""
         elsewhere = self._elsewhere(ref)

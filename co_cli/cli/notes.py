@@ -141,18 +141,29 @@ def list_notes(options: argparse.Namespace) -> int:
             limit=options.limit,
             **filters_of(options),
         )
-        elsewhere = not notes and kb.index.beside
+        if not notes and not options.json:
+            return _say_none(kb, options)
     if options.json:
         print_json([note._asdict() for note in notes])
         return 0 if notes else 1
     screen = Screen()
     for note in notes:
         _print_row(screen, note)
-    if not notes:
-        screen.line("No notes here: `co sources` lists what else is searched." if elsewhere else "No notes.")
-    elif screen.interactive:
+    if screen.interactive:
         screen.line(screen.paint(count_of(len(notes), "note"), "dim"))
     return 0 if notes else 1
+
+
+def _say_none(kb: KnowledgeBase, options: argparse.Namespace) -> int:
+    from co_cli.cli.narrowing import narrowed_by, say_unused
+
+    screen, filters = Screen(), narrowed_by(options)
+    if filters:
+        screen.line(f"No notes with {filters}.")
+        say_unused(screen, kb, options.tag)
+    else:
+        screen.line("No notes here: `co sources` lists what else is searched." if kb.index.beside else "No notes.")
+    return 1
 
 
 def add_show(parser: argparse.ArgumentParser) -> None:

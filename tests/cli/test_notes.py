@@ -126,7 +126,7 @@ def test_list_shows_the_newest_first_and_filters(co: Co, vault: Vault) -> None:
     assert [note["ref"] for note in co("list", "-n", "1", "--json").json] == ["memory:new"]
     assert [note["ref"] for note in co("list", "--tag", "tree", "--json").json] == ["memory:old"]
     nothing = co("list", "--tag", "none")
-    assert (nothing.code, nothing.out) == (1, "No notes.\n")
+    assert (nothing.code, nothing.out.splitlines()[0]) == (1, "No notes with --tag.")
     assert (co("list", "--tag", "none", "--json").json, co("list", "--tag", "none", "--json").code) == ([], 1)
 
 
