@@ -329,3 +329,26 @@ def test_who_wants_no_vectors_gets_none_with_the_first_note_either(
     connection = apsw.Connection(str(data_dir / "search.db"))
     assert connection.execute("select count(*) from spaces").get == 0
     connection.close()
+
+
+def test_a_title_that_was_the_first_sentence_follows_a_new_text(co: Co, vault: Vault) -> None:
+    co("remember", "Blue takes traffic first.")
+
+    co("edit", "blue-takes-traffic-first", "--body", "Green takes traffic first. Blue waits.")
+
+    shown = co("show", "blue-takes-traffic-first", "--json").json
+    assert (shown["title"], shown["ref"]) == ("Green takes traffic first", "memory:blue-takes-traffic-first")
+
+
+def test_a_title_of_ones_own_stays_with_a_new_text(co: Co, vault: Vault) -> None:
+    co("remember", "Blue takes traffic first.", "--title", "Order of pools")
+    vault.write("memories/oak.md", "Oaks live long.")
+    vault.write("articles/elm.md", "# Elms\n\nTall.\n")
+
+    co("edit", "order-of-pools", "--body", "Green takes traffic first.")
+    co("edit", "oak", "--body", "Oaks live for centuries.")
+    co("edit", "elm", "--title", "Elm trees", "--body", "# Elms\n\nTaller.\n")
+
+    assert co("show", "order-of-pools", "--json").json["title"] == "Order of pools"
+    assert vault.read("memories/oak.md") == "Oaks live for centuries.\n"
+    assert co("show", "elm", "--json").json["title"] == "Elm trees"
