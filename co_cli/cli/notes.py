@@ -22,7 +22,9 @@ from co_cli.errors import IndexUnavailableError, InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.excerpt import excerpt
 from co_cli.notes.moments import moment_text
+from co_cli.notes.note import Note
 from co_cli.notes.refs import lines_of
+from co_cli.service.attachments import Attachments
 from co_cli.service.resolving import resolve_trashed
 from co_cli.service.tiers import TIERS
 from co_cli.values import ON_RELATED, NoteSummary, OnRelated, Saved
@@ -185,7 +187,7 @@ def show(options: argparse.Namespace) -> int:
                     "created": moment_text(note.created) if note.created is not None else None,
                     "updated": moment_text(note.updated) if note.updated is not None else None,
                     "outdated": kb.outdated(note),
-                    **_links(kb, ref),
+                    **_links(kb, ref, note),
                 }
                 for ref, note in notes
             ]
@@ -208,22 +210,28 @@ def show(options: argparse.Namespace) -> int:
             screen.line()
             for line in excerpt(ref, note):
                 screen.line(printable(line))
-            for name, refs in _links(kb, ref).items():
-                told = ", ".join(one["ref"] or f"{one['target']} (not there)" for one in refs)
+            for name, refs in _links(kb, ref, note).items():
+                told = ", ".join(
+                    one["ref"] or f"{one['target']}{'' if one['there'] else ' (not there)'}" for one in refs
+                )
                 if told:
                     screen.line()
                     screen.wrapped(f"{name.replace('_', ' ')}: {told}", style="dim")
     return 0
 
 
-def _links(kb: KnowledgeBase, ref: str) -> dict[str, list[dict[str, str | None]]]:
+def _links(kb: KnowledgeBase, ref: str, note: Note) -> dict[str, list[dict[str, str | bool | None]]]:
     """What it links to and what links here; without an index nobody knows."""
     try:
         links, backlinks = kb.links(ref)
     except IndexUnavailableError:
         return {"links": [], "linked_from": []}
+    files = Attachments(kb.file_of(ref).removesuffix(note.path))
     return {
-        "links": [{"ref": one.ref, "target": one.target} for one in links],
+        "links": [
+            {"ref": one.ref, "target": one.target, "there": one.ref is not None or files.has(one.target, note.path)}
+            for one in links
+        ],
         "linked_from": [{"ref": one.ref, "title": one.title} for one in backlinks],
     }
 
