@@ -6,6 +6,7 @@ import argparse
 import shlex
 import sys
 import time
+from typing import Any
 
 from co_cli.cli.editing import edit_note, read_bytes
 from co_cli.cli.opening import (
@@ -22,10 +23,11 @@ from co_cli.errors import IndexUnavailableError, InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.excerpt import excerpt
 from co_cli.notes.moments import moment_text
-from co_cli.notes.note import Note
+from co_cli.notes.note import Note, own_tags
 from co_cli.notes.refs import lines_of
 from co_cli.service.attachments import Attachments
 from co_cli.service.resolving import resolve_trashed
+from co_cli.service.saving import clean_tags
 from co_cli.service.tiers import TIERS
 from co_cli.values import ON_RELATED, NoteSummary, OnRelated, Saved
 
@@ -220,7 +222,7 @@ def show(options: argparse.Namespace) -> int:
     return 0
 
 
-def _links(kb: KnowledgeBase, ref: str, note: Note) -> dict[str, list[dict[str, str | bool | None]]]:
+def _links(kb: KnowledgeBase, ref: str, note: Note) -> dict[str, list[dict[str, Any]]]:
     """What it links to and what links here; without an index nobody knows."""
     try:
         links, backlinks = kb.links(ref)
@@ -240,6 +242,8 @@ def add_edit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("ref", help="which note")
     parser.add_argument("--title", help="a new title")
     parser.add_argument("-t", "--tag", action="append", metavar="TAG", help="all its tags from now on (repeatable)")
+    parser.add_argument("--add-tag", action="append", metavar="TAG", help="one tag more (repeatable)")
+    parser.add_argument("--drop-tag", action="append", metavar="TAG", help="one tag less (repeatable)")
     parser.add_argument("--category", help="a new category")
     parser.add_argument(
         "--set", action="append", metavar="KEY=VALUE", help="any field; KEY= takes it away (repeatable)"
@@ -255,29 +259,43 @@ def add_edit(parser: argparse.ArgumentParser) -> None:
         "With them only those lines of the file change.\n"
         "What somebody else changes meanwhile is not overwritten: you are told, and\n"
         "both texts are kept. A text that --body replaces is kept in the trash.\n\n"
-        "examples:\n  co edit memory:blue-pool-first\n  co edit blue-pool-first --set importance=0.9 --tag deploy\n"
+        "examples:\n  co edit memory:blue-pool-first\n  co edit blue-pool-first --set importance=0.9 --add-tag deploy\n"
     )
     parser.set_defaults(run=edit)
 
 
 def edit(options: argparse.Namespace) -> int:
-    by_field = any(
-        value is not None for value in (options.title, options.tag, options.category, options.set, options.body)
-    )
+    given = (options.title, options.tag, options.add_tag, options.drop_tag, options.category, options.set, options.body)
     with open_knowledge_base(options) as kb:
         note = find_note(kb, options.ref)
-        if by_field:
+        if any(value is not None for value in given):
+            tags, version = _tags_after(options, note)
             saved = kb.update(
                 options.ref,
                 _text([options.body]) if options.body is not None else None,
                 title=options.title,
-                tags=options.tag,
+                tags=tags,
                 category=options.category,
                 fields=assignments("--set", options.set),
-                version=options.based_on,
+                version=version,
             )
             return _receipt(options, saved)
         return _receipt(options, edit_note(kb, note.ref, options.based_on))
+
+
+def _tags_after(options: argparse.Namespace, note: Note) -> tuple[list[str] | None, str | None]:
+    """The tags that a note is to have, and the version that they were read of, so that nobody else's are lost."""
+    if not options.add_tag and not options.drop_tag:
+        return options.tag, options.based_on
+    if options.tag:
+        raise InvalidInputError("--tag gives all the tags: leave out --add-tag and --drop-tag, or --tag")
+    tags = own_tags(note)
+    for tag in clean_tags(options.drop_tag):
+        if tag not in tags:
+            where = "stands in its text: edit that" if tag in note.tags else "is none of its tags"
+            raise InvalidInputError(f"{note.ref}: {tag} {where}")
+        tags.remove(tag)
+    return [*tags, *clean_tags(options.add_tag)], options.based_on or note.version
 
 
 def add_forget(parser: argparse.ArgumentParser) -> None:

@@ -352,3 +352,31 @@ def test_a_title_of_ones_own_stays_with_a_new_text(co: Co, vault: Vault) -> None
     assert co("show", "order-of-pools", "--json").json["title"] == "Order of pools"
     assert vault.read("memories/oak.md") == "Oaks live for centuries.\n"
     assert co("show", "elm", "--json").json["title"] == "Elm trees"
+
+
+def test_a_tag_is_added_and_taken_away_and_the_others_stay(co: Co, vault: Vault) -> None:
+    vault.write("memories/blue.md", "---\ntags: [deploy, ops]\n# mine\n---\nBlue first. #pools\n")
+
+    assert co("edit", "blue", "--add-tag", "#Release", "--drop-tag", "ops").code == 0
+
+    assert "tags: [deploy, release]\n# mine\n" in vault.read("memories/blue.md")
+    assert co("show", "blue", "--json").json["tags"] == ["deploy", "release", "pools"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--drop-tag", "pools"), "pools stands in its text: edit that"),
+        (("--drop-tag", "nope"), "nope is none of its tags"),
+        (("--add-tag", "a", "--tag", "b"), "--tag gives all the tags"),
+    ],
+)
+def test_a_tag_that_cannot_be_taken_away_is_told_and_nothing_changes(
+    co: Co, vault: Vault, options: tuple[str, ...], said: str
+) -> None:
+    vault.write("memories/blue.md", "---\ntags: [deploy]\n---\nBlue first. #pools\n")
+
+    ran = co("edit", "blue", *options)
+
+    assert (ran.code, said in ran.err) == (2, True)
+    assert "tags: [deploy]\n" in vault.read("memories/blue.md")
