@@ -228,7 +228,8 @@ def _links(kb: KnowledgeBase, ref: str, note: Note) -> dict[str, list[dict[str, 
         links, backlinks = kb.links(ref)
     except IndexUnavailableError:
         return {"links": [], "linked_from": []}
-    files = Attachments(kb.file_of(ref).removesuffix(note.path))
+    file = kb.file_of(ref)
+    files = Attachments(file[: len(file) - len(note.path)])
     return {
         "links": [
             {"ref": one.ref, "target": one.target, "there": one.ref is not None or files.has(one.target, note.path)}

@@ -87,6 +87,10 @@ select path from docs where vault_id = :vault and source = :source and fingerpri
 """
 
 
+MOST_COMPARED = 1_000
+"""Files that are read to tell what was saved through the index from what changed; more than that are called changed."""
+
+
 class Meaning(Record):
     """The state of a vault's vectors."""
 
@@ -380,8 +384,9 @@ class KnowledgeIndex(IndexReader):
         scan = scan_origin(self.origin, self._exclude, stored)
         look, gone = touched(stored, scan.listings, unlisted)
         known = self.hashes() if look or gone else {}
-        changed = sum(path not in known or differs(self.root, path, known[path]) for path in look)
-        return changed + sum(path in known for path in gone)
+        if len(look) <= MOST_COMPARED:
+            look = [path for path in look if path not in known or differs(self.root, path, known[path])]
+        return len(look) + sum(path in known for path in gone)
 
     def listed(self) -> list[tuple[str, str]]:
         """Every file, and what is to be said about it: why it is not indexed, that it is missing, or nothing."""
