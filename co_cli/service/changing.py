@@ -70,13 +70,15 @@ def require_version(name: str, data: bytes, version: str | None) -> None:
 
 
 def _title_with(path: str, data: bytes, content: str) -> dict[str, object]:
-    """A title that was the first sentence of the old text is that of the new one: it would say what no longer holds."""
+    """A memory whose title was the first sentence of its old text gets that of the new one: it would say what no longer
+    holds. An article's title is its name.
+    """
     try:
         note = read_note(path, data)
     except NotTextError:
         return {}
     title = note.metadata.get("title")
-    ours = isinstance(title, str) and bool(note.body.strip()) and title == title_from(note.body)
+    ours = note.source == "memory" and bool(note.body.strip()) and title == title_from(note.body)
     return {"title": title_from(content)} if ours and title_from(content) else {}
 
 

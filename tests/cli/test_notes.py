@@ -343,15 +343,15 @@ def test_a_title_that_was_the_first_sentence_follows_a_new_text(co: Co, vault: V
 def test_a_title_of_ones_own_stays_with_a_new_text(co: Co, vault: Vault) -> None:
     co("remember", "Blue takes traffic first.", "--title", "Order of pools")
     vault.write("memories/oak.md", "Oaks live long.")
-    vault.write("articles/elm.md", "# Elms\n\nTall.\n")
+    vault.write("articles/elm.md", "---\ntitle: Elms\n---\n# Elms\n\nTall.\n")
 
     co("edit", "order-of-pools", "--body", "Green takes traffic first.")
     co("edit", "oak", "--body", "Oaks live for centuries.")
-    co("edit", "elm", "--title", "Elm trees", "--body", "# Elms\n\nTaller.\n")
+    co("edit", "elm", "--body", "They grow taller every year.")
 
     assert co("show", "order-of-pools", "--json").json["title"] == "Order of pools"
     assert vault.read("memories/oak.md") == "Oaks live for centuries.\n"
-    assert co("show", "elm", "--json").json["title"] == "Elm trees"
+    assert co("show", "elm", "--json").json["title"] == "Elms"
 
 
 def test_a_tag_is_added_and_taken_away_and_the_others_stay(co: Co, vault: Vault) -> None:
