@@ -96,10 +96,13 @@ class KnowledgeBase:
         vault: str | os.PathLike[str] | None = None,
         data_dir: str | os.PathLike[str] | None = None,
         settings: Settings | None = None,
+        *,
+        create: bool = False,
     ) -> KnowledgeBase:
         """Open a vault; without arguments the one that settings and the current folder point at.
 
-        Your own vault is made when it is not there yet; any other must exist.
+        Your own vault is made when it is not there yet; any other must exist, unless `create` says to make it: what is
+        missing may only be on a drive that is not mounted.
         """
         if settings is None or vault is not None or data_dir is not None:
             flags = {"vault": vault and os.fspath(vault), "data_dir": data_dir and os.fspath(data_dir)}
@@ -108,6 +111,10 @@ class KnowledgeBase:
             from co_cli.notes.files import make_folders  # once in the life of a vault
 
             make_folders(settings.vault)
+        if create and not os.path.exists(settings.vault):
+            from co_cli.service.starting import make_vault
+
+            make_vault(settings.vault)
         return cls(settings)
 
     def close(self) -> None:
@@ -591,6 +598,10 @@ class KnowledgeBase:
             )
             for row in rows
         ]
+
+    def tags(self, source: str | None = None) -> dict[str, int]:
+        """Every tag and how many notes have it, the most used first: of all that is searched, or of one source."""
+        return self.index.tags(self._filters([source]) if source else None)
 
     def forget(self, ref: str) -> Forgotten:
         """Move a note to the vault's trash."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pydantic_ai.exceptions import UserError
 
 from co_cli.agent.deps import CoDeps, PathLike, open_once
-from co_cli.errors import KnowledgeError
+from co_cli.errors import KnowledgeError, VaultError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.tools import TOOLS, Tool, Toolbox
 from co_cli.tools.toolbox import EVERY_TOOL
@@ -32,10 +32,12 @@ class Access:
         read_only: bool = False,
         result_tokens: int = 2_000,
         skills: bool = False,
+        create: bool = False,
     ) -> None:
         require_one(vault, data_dir, knowledge_base)
         self.tools = allowed_tools(tools, read_only, skills)
         self._place, self._given = (vault, data_dir), knowledge_base
+        self._create = create
         self._opened: tuple[int, KnowledgeBase] | None = None
         """By which process, and what: it stays the same vault when the program changes its folder."""
         self._result_tokens = result_tokens
@@ -65,7 +67,7 @@ class Access:
         known = self._opened
         if known is not None and known[0] == os.getpid():
             return known[1]
-        kb = opened(*self._place)
+        kb = opened(*self._place, self._create)
         self._opened = (os.getpid(), kb)
         return kb
 
@@ -75,12 +77,14 @@ def require_one(vault: PathLike | None, data_dir: PathLike | None, knowledge_bas
         raise UserError("give a knowledge_base or a vault with its data_dir, not both")
 
 
-def opened(vault: PathLike | None, data_dir: PathLike | None) -> KnowledgeBase:
+def opened(vault: PathLike | None, data_dir: PathLike | None, create: bool = False) -> KnowledgeBase:
     """Open a vault; a mistake in its place is one of whoever wrote the agent, not of the model."""
     try:
-        return open_once(vault, data_dir)
+        return open_once(vault, data_dir, create)
     except KnowledgeError as error:
-        raise UserError(f"the knowledge base cannot be opened: {error}") from error
+        absent = isinstance(error, VaultError) and vault is not None and not os.path.exists(vault)
+        cure = "; Knowledge(..., create=True) makes it when it is first used" if absent and not create else ""
+        raise UserError(f"the knowledge base cannot be opened: {error}{cure}") from error
 
 
 def allowed_tools(names: Sequence[str] | None, read_only: bool, skills: bool = False) -> tuple[Tool, ...]:

@@ -76,6 +76,8 @@ class Knowledge(AbstractCapability[Any]):
     skills: SkillUse = "off"
     """`tools`: find and load skills of the project, the user and configured folders, wherever there are any. `inject`:
     also add a skill that is clearly meant to the user's turn, unasked."""
+    create: bool = False
+    """Make the vault, if it is not there, when it is first used."""
     id: str | None = "knowledge"
     report: dict[str, Any] = field(default_factory=dict[str, Any], init=False, repr=False, compare=False)
     """What this run was given: `injected`, `cut`, `budget`, `degraded`. Also in the run's metadata, under `id`."""
@@ -98,6 +100,7 @@ class Knowledge(AbstractCapability[Any]):
         context_seconds: float | None = None,
         result_tokens: int = 2_000,
         skills: SkillUse = "off",
+        create: bool = False,
         id: str = "knowledge",
         description: str | None = None,
         defer_loading: bool = False,
@@ -114,6 +117,7 @@ class Knowledge(AbstractCapability[Any]):
             context_seconds=context_seconds,
             result_tokens=result_tokens,
             skills=skills,
+            create=create,
             id=id,
             description=description,
             defer_loading=defer_loading,
@@ -143,6 +147,7 @@ class Knowledge(AbstractCapability[Any]):
             ),
             result_tokens=min(one.result_tokens for one in stated),
             skills=min((one.skills for one in stated), key=SKILL_USES.index),
+            create=any(one.create for one in stated),
         )
 
     @cached_property
@@ -158,6 +163,7 @@ class Knowledge(AbstractCapability[Any]):
             self.read_only,
             self.result_tokens,
             self.skills != "off",
+            self.create,
         )
 
     @cached_property

@@ -27,19 +27,20 @@ class CoDeps:
     """Seconds since 1970: a test gives its own."""
 
     @classmethod
-    def open(cls, vault: PathLike | None = None, data_dir: PathLike | None = None) -> CoDeps:
+    def open(cls, vault: PathLike | None = None, data_dir: PathLike | None = None, *, create: bool = False) -> CoDeps:
         """The vault that these arguments, settings and the current folder point at, open until the process ends.
 
-        For vaults that come and go, give a `KnowledgeBase` that you close yourself.
+        `create` makes it if it is not there. For vaults that come and go, give a `KnowledgeBase` that you close
+        yourself.
         """
-        return cls(open_once(vault, data_dir))
+        return cls(open_once(vault, data_dir, create))
 
     @property
     def settings(self) -> Settings:
         return self.knowledge_base.settings
 
 
-def open_once(vault: PathLike | None = None, data_dir: PathLike | None = None) -> KnowledgeBase:
+def open_once(vault: PathLike | None = None, data_dir: PathLike | None = None, create: bool = False) -> KnowledgeBase:
     """The knowledge base of these settings: one for everybody in this process, never its parent's."""
     flags = {"vault": vault and os.fspath(vault), "data_dir": data_dir and os.fspath(data_dir)}
     settings = load_settings(flags)
@@ -47,6 +48,6 @@ def open_once(vault: PathLike | None = None, data_dir: PathLike | None = None) -
     key = (os.getpid(), *values.values())
     with _lock:
         if key not in _open:
-            _open[key] = KnowledgeBase.open(settings=settings)
+            _open[key] = KnowledgeBase.open(settings=settings, create=create)
             _open[key].door = "agent"
         return _open[key]

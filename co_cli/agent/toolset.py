@@ -38,15 +38,16 @@ def knowledge_toolset(
     approve_forget: bool = False,
     result_tokens: int = 2_000,
     skills: bool = False,
+    create: bool = False,
     id: str | None = "knowledge",
 ) -> FunctionToolset[Any]:
     """The tools of a vault, for `Agent(toolsets=[...])`. The vault is opened by the first call.
 
     `tools` names the ones wanted, `read_only` leaves out those that write. With `approve_forget` the run pauses before
     a note is forgotten: its output type must then include `DeferredToolRequests`, or a handler must be attached.
-    `skills` adds tools to find and load skills, wherever there are any.
+    `skills` adds tools to find and load skills, wherever there are any. `create` makes the vault if it is not there.
     """
-    access = Access(vault, data_dir, knowledge_base, tools, read_only, result_tokens, skills)
+    access = Access(vault, data_dir, knowledge_base, tools, read_only, result_tokens, skills, create)
     return toolset_of(access, approve_forget, id)
 
 

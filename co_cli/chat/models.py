@@ -18,6 +18,7 @@ Then set CO_MODEL=ollama:qwen3, or model = "ollama:qwen3" in your settings.toml,
 or run `co chat --model ollama:qwen3`. openai:gpt-5 and others work as well.
 """
 OLLAMA = "http://127.0.0.1:11434"
+ELSEWHERE = {"gpt-4": "openai", "gpt-5": "openai", "claude-": "anthropic", "gemini-": "google"}
 OTHER = "choose another model (/model or --model)"
 LONGEST = 300
 
@@ -69,6 +70,11 @@ def load_model(name: str) -> Model:
         return infer_model(full_name(name), provide)
     except (UserError, ImportError, ValueError) as error:
         raise UnusableModelError(f"{name} cannot be used: {_one_line(ASIDE.sub('', str(error)))}") from None
+    except Exception as error:
+        keys = [key for key in key_variables(full_name(name).partition(":")[0]) if os.environ.get(key) == ""]
+        if not keys:
+            raise
+        raise UnusableModelError(f"{name} cannot be used: {keys[0]} is set, but empty: give it a key") from error
 
 
 def ollama_address() -> str:
@@ -122,7 +128,7 @@ def _refused(error: Any, provider: str, model: str) -> str:
             key = " or ".join(key_variables(provider))
             return f"{provider} did not accept the key ({error.status_code}): check {key}"
         case 404 if provider == "ollama":
-            return f"Ollama does not have {model}: `ollama pull {model}`, or {OTHER}{said}"
+            return f"Ollama does not have {model}: `ollama pull {model}`, or {OTHER}{_elsewhere(model)}{said}"
         case 404:
             return f"{provider} does not know the model {model}: {OTHER}{said}"
         case 429:
@@ -141,8 +147,15 @@ def _refused(error: Any, provider: str, model: str) -> str:
 def _unreachable(error: Any, provider: str, name: str) -> str:
     if provider == "ollama":
         cure = "start Ollama (`ollama serve`), or set OLLAMA_BASE_URL"
-        return f"nobody answers at {ollama_address()} for {name}: {cure}"
+        return f"nobody answers at {ollama_address()} for {name}: {cure}{_elsewhere(name)}"
     return f"{name} cannot be reached ({_one_line(str(error))}): check the network, and ask again"
+
+
+def _elsewhere(name: str) -> str:
+    """A bare name is Ollama's. Whose it is known to be instead."""
+    model = name.removeprefix("ollama:")
+    whose = next((provider for start, provider in ELSEWHERE.items() if model.startswith(start)), None)
+    return f"; or did you mean {whose}:{model}?" if whose else ""
 
 
 def _said(body: object) -> str:

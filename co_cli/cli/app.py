@@ -34,6 +34,7 @@ COMMANDS = {
     "recall": Command("search", "search memories and show them whole", "Find"),
     "why": Command("why", "say why a note was found, or was not", "Find"),
     "list": Command("notes", "list notes, newest first", "Find"),
+    "tags": Command("narrowing", "list the tags, and how many notes have each", "Find"),
     "show": Command("notes", "show one note", "Find"),
     "history": Command("history", "show what became of a note", "Find"),
     "feedback": Command("feedback", "say whether a note was the answer", "Find"),

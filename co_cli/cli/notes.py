@@ -6,6 +6,7 @@ import argparse
 import shlex
 import sys
 import time
+from typing import Any
 
 from co_cli.cli.editing import edit_note, read_bytes
 from co_cli.cli.opening import (
@@ -22,8 +23,11 @@ from co_cli.errors import IndexUnavailableError, InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.excerpt import excerpt
 from co_cli.notes.moments import moment_text
+from co_cli.notes.note import Note, own_tags
 from co_cli.notes.refs import lines_of
+from co_cli.service.attachments import Attachments
 from co_cli.service.resolving import resolve_trashed
+from co_cli.service.saving import clean_tags
 from co_cli.service.tiers import TIERS
 from co_cli.values import ON_RELATED, NoteSummary, OnRelated, Saved
 
@@ -141,18 +145,29 @@ def list_notes(options: argparse.Namespace) -> int:
             limit=options.limit,
             **filters_of(options),
         )
-        elsewhere = not notes and kb.index.beside
+        if not notes and not options.json:
+            return _say_none(kb, options)
     if options.json:
         print_json([note._asdict() for note in notes])
         return 0 if notes else 1
     screen = Screen()
     for note in notes:
         _print_row(screen, note)
-    if not notes:
-        screen.line("No notes here: `co sources` lists what else is searched." if elsewhere else "No notes.")
-    elif screen.interactive:
+    if screen.interactive:
         screen.line(screen.paint(count_of(len(notes), "note"), "dim"))
     return 0 if notes else 1
+
+
+def _say_none(kb: KnowledgeBase, options: argparse.Namespace) -> int:
+    from co_cli.cli.narrowing import narrowed_by, say_unused
+
+    screen, filters = Screen(), narrowed_by(options)
+    if filters:
+        screen.line(f"No notes with {filters}.")
+        say_unused(screen, kb, options.tag)
+    else:
+        screen.line("No notes here: `co sources` lists what else is searched." if kb.index.beside else "No notes.")
+    return 1
 
 
 def add_show(parser: argparse.ArgumentParser) -> None:
@@ -174,7 +189,7 @@ def show(options: argparse.Namespace) -> int:
                     "created": moment_text(note.created) if note.created is not None else None,
                     "updated": moment_text(note.updated) if note.updated is not None else None,
                     "outdated": kb.outdated(note),
-                    **_links(kb, ref),
+                    **_links(kb, ref, note),
                 }
                 for ref, note in notes
             ]
@@ -197,22 +212,29 @@ def show(options: argparse.Namespace) -> int:
             screen.line()
             for line in excerpt(ref, note):
                 screen.line(printable(line))
-            for name, refs in _links(kb, ref).items():
-                told = ", ".join(one["ref"] or f"{one['target']} (not there)" for one in refs)
+            for name, refs in _links(kb, ref, note).items():
+                told = ", ".join(
+                    one["ref"] or f"{one['target']}{'' if one['there'] else ' (not there)'}" for one in refs
+                )
                 if told:
                     screen.line()
                     screen.wrapped(f"{name.replace('_', ' ')}: {told}", style="dim")
     return 0
 
 
-def _links(kb: KnowledgeBase, ref: str) -> dict[str, list[dict[str, str | None]]]:
+def _links(kb: KnowledgeBase, ref: str, note: Note) -> dict[str, list[dict[str, Any]]]:
     """What it links to and what links here; without an index nobody knows."""
     try:
         links, backlinks = kb.links(ref)
     except IndexUnavailableError:
         return {"links": [], "linked_from": []}
+    file = kb.file_of(ref)
+    files = Attachments(file[: len(file) - len(note.path)])
     return {
-        "links": [{"ref": one.ref, "target": one.target} for one in links],
+        "links": [
+            {"ref": one.ref, "target": one.target, "there": one.ref is not None or files.has(one.target, note.path)}
+            for one in links
+        ],
         "linked_from": [{"ref": one.ref, "title": one.title} for one in backlinks],
     }
 
@@ -221,6 +243,8 @@ def add_edit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("ref", help="which note")
     parser.add_argument("--title", help="a new title")
     parser.add_argument("-t", "--tag", action="append", metavar="TAG", help="all its tags from now on (repeatable)")
+    parser.add_argument("--add-tag", action="append", metavar="TAG", help="one tag more (repeatable)")
+    parser.add_argument("--drop-tag", action="append", metavar="TAG", help="one tag less (repeatable)")
     parser.add_argument("--category", help="a new category")
     parser.add_argument(
         "--set", action="append", metavar="KEY=VALUE", help="any field; KEY= takes it away (repeatable)"
@@ -236,29 +260,43 @@ def add_edit(parser: argparse.ArgumentParser) -> None:
         "With them only those lines of the file change.\n"
         "What somebody else changes meanwhile is not overwritten: you are told, and\n"
         "both texts are kept. A text that --body replaces is kept in the trash.\n\n"
-        "examples:\n  co edit memory:blue-pool-first\n  co edit blue-pool-first --set importance=0.9 --tag deploy\n"
+        "examples:\n  co edit memory:blue-pool-first\n  co edit blue-pool-first --set importance=0.9 --add-tag deploy\n"
     )
     parser.set_defaults(run=edit)
 
 
 def edit(options: argparse.Namespace) -> int:
-    by_field = any(
-        value is not None for value in (options.title, options.tag, options.category, options.set, options.body)
-    )
+    given = (options.title, options.tag, options.add_tag, options.drop_tag, options.category, options.set, options.body)
     with open_knowledge_base(options) as kb:
         note = find_note(kb, options.ref)
-        if by_field:
+        if any(value is not None for value in given):
+            tags, version = _tags_after(options, note)
             saved = kb.update(
                 options.ref,
                 _text([options.body]) if options.body is not None else None,
                 title=options.title,
-                tags=options.tag,
+                tags=tags,
                 category=options.category,
                 fields=assignments("--set", options.set),
-                version=options.based_on,
+                version=version,
             )
             return _receipt(options, saved)
         return _receipt(options, edit_note(kb, note.ref, options.based_on))
+
+
+def _tags_after(options: argparse.Namespace, note: Note) -> tuple[list[str] | None, str | None]:
+    """The tags that a note is to have, and the version that they were read of, so that nobody else's are lost."""
+    if not options.add_tag and not options.drop_tag:
+        return options.tag, options.based_on
+    if options.tag:
+        raise InvalidInputError("--tag gives all the tags: leave out --add-tag and --drop-tag, or --tag")
+    tags = own_tags(note)
+    for tag in clean_tags(options.drop_tag):
+        if tag not in tags:
+            where = "stands in its text: edit that" if tag in note.tags else "is none of its tags"
+            raise InvalidInputError(f"{note.ref}: {tag} {where}")
+        tags.remove(tag)
+    return [*tags, *clean_tags(options.add_tag)], options.based_on or note.version
 
 
 def add_forget(parser: argparse.ArgumentParser) -> None:

@@ -24,8 +24,15 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         dashed = message.startswith("unrecognized arguments: -")
-        hint = "; write -- before words that begin with a dash" if dashed else ""
+        hint = self._meant(message.split()[2]) or "; write -- before words that begin with a dash" if dashed else ""
         self.exit(2, f"{self.prog}: {message}{hint} (`{self.prog} --help` explains)\n")
+
+    def _meant(self, unknown: str) -> str:
+        """The option that is nearly called so."""
+        from difflib import get_close_matches  # for the day when it is wrong
+
+        close = get_close_matches(unknown.partition("=")[0], self._option_string_actions, n=1, cutoff=0.7)
+        return f"; did you mean {close[0]}?" if close else ""
 
 
 def make_parser(name: str, module: Any = None) -> Parser:

@@ -53,6 +53,10 @@ SIGNALS = {
     "tier": "whose vault it is of",
     "use": "how often it was found and opened",
 }
+NO_NOTES_YET = (
+    "Nothing found: there are no notes here yet. `co remember TEXT` saves one, `co add DIR` makes a folder searchable, "
+    "`co demo` searches a sample."
+)
 SYNTAX = """\
 words:     all of them first, any of them if that finds too little
 "a phrase" must stand as it is        -word  must not occur
@@ -153,6 +157,8 @@ def _answer(options: Options, sources: list[str] | None, whole: bool) -> int:
             print_json(as_object(found))
         else:
             show_result(found, kb if whole else None, explain=options.explain)
+            if found.state == "absent" and found.searched.notes:
+                _say_without_filters(kb, options, query)
             if options.explain:
                 _say_if_learned(kb, ranking_of(options))
         sys.stdout.flush()
@@ -163,6 +169,22 @@ def _answer(options: Options, sources: list[str] | None, whole: bool) -> int:
         if isinstance(options, PlainQuery) and options.last:
             kb.database.leave()
     return 0 if found.state == "found" else 1
+
+
+def _say_without_filters(kb: KnowledgeBase, options: Options, query: str) -> None:
+    """That nothing passes a filter does not mean that nobody wrote it down: name what there is without."""
+    from co_cli.cli.narrowing import narrowed_by, say_unused  # for the day when nothing is found
+
+    filters = narrowed_by(options)
+    if not filters:
+        return
+    screen = Screen()
+    say_unused(screen, kb, options.tag)
+    sources = ["memory"] if options.run is recall else None
+    way = {**ranking_of(options), **moment_of(options), "backend": options.backend}
+    wider = kb.search(query, limit=1, sources=sources, **way)
+    if wider.state == "found":
+        screen.wrapped(f"Without {filters} there is {wider.hits[0].title} ({wider.hits[0].ref}).")
 
 
 def query_of(words: list[str]) -> str:
@@ -213,6 +235,8 @@ def nothing_found(found: SearchResult) -> str:
     if found.state == "inconclusive":
         return f"Nothing found, but not everything could be asked ({searched})."
     fresh = f", index fresh as of {found.searched.fresh_as_of}" if found.searched.fresh_as_of else ""
+    if not found.searched.notes:
+        return NO_NOTES_YET
     if found.hits:
         return f"Nothing here clearly has to do with that: {searched}{fresh}. The nearest:"
     return f"Nothing found: {searched}{fresh}."

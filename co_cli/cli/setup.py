@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 
 from co_cli.cli.opening import print_json
 from co_cli.cli.terminal import ProgressBar, Screen, printable
-from co_cli.errors import VaultError
 from co_cli.index.vanishing import is_bare
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.notes.files import make_folders
-from co_cli.notes.store import TRASH
 from co_cli.places import PROJECT_FOLDER, project_vault
 from co_cli.sample import sample_vault
+from co_cli.service.starting import make_vault
 from co_cli.settings import SETTINGS, load_settings
 from co_cli.values import SearchResult
 
@@ -37,15 +34,8 @@ def add_init(parser: argparse.ArgumentParser) -> None:
 
 def init(options: argparse.Namespace) -> int:
     vault = options.vault or (project_vault(options.folder) if options.folder else _vault_to_make())
-    try:
-        made = not os.path.isdir(os.path.join(vault, "memories"))
-        ours = is_bare(vault)
-        for name in ("memories", "articles"):
-            make_folders(os.path.join(vault, name))
-        if made:
-            _keep_trash_out_of_git(vault)
-    except OSError as error:
-        raise VaultError(f"{vault} cannot be made: {error.strerror}") from None
+    ours = is_bare(vault)
+    made = make_vault(vault)
     vault = os.path.abspath(vault)
     if ours:  # one that was there may be somebody else's: `co trust` is for that
         from co_cli.service.trusting import trust
@@ -58,12 +48,6 @@ def init(options: argparse.Namespace) -> int:
         if made:
             print('next: co remember "What this project taught us today." --tag lesson')
     return 0
-
-
-def _keep_trash_out_of_git(vault: str) -> None:
-    """What was forgotten should not be committed with the rest; a .gitignore that is there already stays as it is."""
-    with contextlib.suppress(FileExistsError), open(os.path.join(vault, ".gitignore"), "x", encoding="utf-8") as stream:
-        stream.write(f"{TRASH}/\n")
 
 
 def _vault_to_make() -> str:

@@ -74,16 +74,18 @@ def settled(listing: bytes, unsure: Sequence[str]) -> bytes:
     return with_numbers(listing, {name: ~numbers[name] for name in unsure if name in numbers})
 
 
-def waiting_files(stored: dict[str, bytes], seen: dict[str, bytes], unlisted: Sequence[str]) -> int:
-    """How many files changed, came or went; what is only to be looked at again, or was just saved, does not count."""
-    saved = set(missing(unlisted, stored))
-    lost = missing(list(saved), seen)
-    count = len(lost) - (len(saved) - len(lost))
+def touched(stored: dict[str, bytes], seen: dict[str, bytes], unlisted: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Files that came or changed since the listings were stored, and those that went.
+
+    What is only to be looked at again does not count. What `co` itself wrote since is among them: its row tells.
+    """
+    look: list[str] = []
+    gone = set(missing(unlisted, seen))
     for folder in stored.keys() | seen.keys():
         old, new = entries_of(stored.get(folder, b"")), entries_of(seen.get(folder, b""))
-        count += len(old.keys() - new.keys())
-        count += sum(old.get(name) not in (number, ~number) for name, number in new.items())
-    return count
+        gone.update(path_of(folder, name) for name in old.keys() - new.keys())
+        look += [path_of(folder, name) for name, number in new.items() if old.get(name) not in (number, ~number)]
+    return look, sorted(gone)
 
 
 def _below(folder: str, tops: Sequence[str]) -> bool:

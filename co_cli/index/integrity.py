@@ -66,18 +66,18 @@ def drift(index: KnowledgeIndex, root: str, missing: Sequence[str] = ()) -> list
 
     `missing` are those whose file is known to be gone.
     """
-    differing: list[str] = []
-    for path, known in index.hashes().items():
-        if path in missing:
-            continue
-        try:
-            with open_regular(os.path.join(root, path), follow=False) as stream:
-                # one that grew beyond all bounds need not be read to be another
-                if content_hash(stream.read(LARGEST + 1)) != known:
-                    differing.append(path)
-        except OSError:
-            differing.append(path)
-    return differing
+    known = index.hashes()
+    return [path for path in known if path not in missing and differs(root, path, known[path])]
+
+
+def differs(root: str, path: str, known: str | None) -> bool:
+    """Has the file another content than what it was indexed with, or none that can be read?"""
+    try:
+        with open_regular(os.path.join(root, path), follow=False) as stream:
+            # one that grew beyond all bounds need not be read to be another
+            return content_hash(stream.read(LARGEST + 1)) != known
+    except OSError:
+        return True
 
 
 class VectorState(NamedTuple):

@@ -90,6 +90,10 @@ select path from docs where vault_id = :vault and source = :source and fingerpri
 """
 
 
+MOST_COMPARED = 1_000
+"""Files that are read to tell what was saved through the index from what changed; more than that are called changed."""
+
+
 class Meaning(Record):
     """The state of a vault's vectors."""
 
@@ -379,14 +383,19 @@ class KnowledgeIndex(IndexReader):
         return self.rows.reported()
 
     def waiting(self) -> int:
-        """How many files changed, came or went since the last sync."""
-        from co_cli.index.changes import waiting_files
+        """How many files changed, came or went and are not in the index so; what was saved through it is."""
+        from co_cli.index.changes import touched
+        from co_cli.index.integrity import differs
 
         with self.rows.reading() as (connection, vault):
             stored: dict[str, bytes] = dict(connection.execute(LISTINGS, {"vault": vault}))
             unlisted = [path for (path,) in connection.execute(UNLISTED, {"vault": vault})]
         scan = scan_origin(self.origin, self._exclude, stored)
-        return waiting_files(stored, scan.listings, unlisted)
+        look, gone = touched(stored, scan.listings, unlisted)
+        known = self.hashes() if look or gone else {}
+        if len(look) <= MOST_COMPARED:
+            look = [path for path in look if path not in known or differs(self.root, path, known[path])]
+        return len(look) + sum(path in known for path in gone)
 
     def listed(self) -> list[tuple[str, str]]:
         """Every file, and what is to be said about it: why it is not indexed, that it is missing, or nothing."""

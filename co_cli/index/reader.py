@@ -98,6 +98,11 @@ select docs.ref, docs.source, docs.path, docs.title, docs.created, {TAGS}, docs.
 from docs join vaults on vaults.id = docs.vault_id where {{filters}} order by docs.created desc, docs.path limit :limit
 """
 
+COUNT_TAGS = """
+select tag.value, count(*) as notes from docs, json_each(docs.tags) as tag
+where {filters} group by tag.value order by notes desc, tag.value
+"""
+
 DOC_OF = "select docs.id from docs where {vaults} and docs.ref = :ref"
 
 
@@ -376,6 +381,12 @@ class IndexReader:
         found = [DocRow._make((*row[:5], _tags(row[5]), *row[6:])) for row in rows]
         tiers = self._tiers()
         return [row._replace(ref=tiers.get(row.root, "") + row.ref) for row in found] if tiers else found
+
+    def tags(self, filters: Filters | None = None) -> dict[str, int]:
+        """Every tag and how many notes have it, the most used first."""
+        with self.rows.reading() as (connection, vault):
+            where, values = conditions(filters or Filters(), self._reach(connection, vault, filters))
+            return dict(fetch(connection, COUNT_TAGS.format(filters=where), values))
 
     def tiers_of(self, doc_ids: Sequence[int]) -> dict[int, TierRow]:
         """Whose vault these notes are of, those that are of a vault at all."""

@@ -17,6 +17,7 @@ from co_cli.notes.store import content_hash
 from co_cli.values import OwnSource, Source
 
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+DAY = re.compile(r"\d{4}-\d\d-\d\d(?!\d)")
 BINARY_PROBE = 8_192
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
@@ -114,7 +115,7 @@ def read_note(path: str, data: bytes) -> Note:
         links=links(body),
         description=_line(metadata.get("description")),
         category=_line(metadata.get("category")) or None,
-        created=_first_moment(metadata, "created", "date"),
+        created=_created(path, metadata),
         updated=_first_moment(metadata, "updated", "modified"),
         problem=problem,
         version=version_of(data),
@@ -155,8 +156,22 @@ def _title(path: str, metadata: dict[str, object], body: str) -> str:
             if heading.level == 1 and heading.text:
                 return _line(heading.text)
     stem = stem_of(path)
-    spaced = re.sub(r"[-_\s]+", " ", stem).strip()
+    day = _day_of(stem)
+    rest = re.sub(r"[-_\s]+", " ", stem[len(day) :]).strip()
+    spaced = f"{day} {rest}".strip()
     return spaced[:1].upper() + spaced[1:] if spaced else stem
+
+
+def _created(path: str, metadata: dict[str, object]) -> float | None:
+    """What it says itself, else the day that its name begins with, as those of daily notes and of minutes do."""
+    said = _first_moment(metadata, "created", "date")
+    return said if said is not None else read_moment(_day_of(stem_of(path)) or None)
+
+
+def _day_of(stem: str) -> str:
+    """`2026-03-01` of `2026-03-01-standup`; nothing if it begins with no day that there is."""
+    found = DAY.match(stem)
+    return found[0] if found and read_moment(found[0]) is not None else ""
 
 
 def _tags(metadata: dict[str, object], body: str) -> tuple[str, ...]:
@@ -167,6 +182,11 @@ def _tags(metadata: dict[str, object], body: str) -> tuple[str, ...]:
     named = [_line(tag).lstrip("#").strip() for tag in _texts(value)]
     found = [unicodedata.normalize("NFC", tag).casefold() for tag in (*named, *inline_tags(body)) if tag]
     return tuple(dict.fromkeys(found))
+
+
+def own_tags(note: Note) -> list[str]:
+    """Those of its frontmatter: what stands in the text is changed there."""
+    return list(_tags(note.metadata, ""))
 
 
 def _texts(value: object) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from co_cli.notes.note import NotTextError, read_note, version_of
 from co_cli.notes.secrets import counting, find_secrets
 from co_cli.notes.store import NoteStore
 from co_cli.notes.twins import keeps_all_of
-from co_cli.service.saving import change
+from co_cli.service.saving import change, title_from
 
 
 class TextKeptError(NoteConflictError):
@@ -31,6 +31,7 @@ def change_note(
         require_version(path, data, version)
         if content is not None:
             store.safe(content.encode("utf-8", "surrogateescape"), data)  # refused by a line of what was given
+            fields = {**_title_with(path, data, content), **fields}
         kept = ""
         if content is not None and version is None and _loses_words(path, data, content):
             kept = store.keep(path, data)
@@ -66,6 +67,19 @@ def require_version(name: str, data: bytes, version: str | None) -> None:
             f"{name} was changed meanwhile: it is version {now} now, not {version}. Nothing was written; read it "
             "again, then repeat the change"
         )
+
+
+def _title_with(path: str, data: bytes, content: str) -> dict[str, object]:
+    """A memory whose title was the first sentence of its old text gets that of the new one: it would say what no longer
+    holds. An article's title is its name.
+    """
+    try:
+        note = read_note(path, data)
+    except NotTextError:
+        return {}
+    title = note.metadata.get("title")
+    ours = note.source == "memory" and bool(note.body.strip()) and title == title_from(note.body)
+    return {"title": title_from(content)} if ours and title_from(content) else {}
 
 
 def _still_there(data: bytes, content: str | None) -> str:

@@ -21,6 +21,7 @@ from co_cli.notes.link_targets import link_key, resolve_link
 from co_cli.notes.moments import moment_text
 from co_cli.notes.refs import stem_of
 from co_cli.notes.secrets import find_secrets, redact
+from co_cli.service.attachments import Attachments
 from co_cli.service.dismissing import Dismissals, key_of
 from co_cli.service.pairing import Pair, contradicting_pairs, near_pairs
 
@@ -88,6 +89,7 @@ class Looking(NamedTuple):
     """Paths of notes that were ever in an answer; None if nobody knows."""
     tokens: Callable[[str], int]
     context_tokens: int
+    attachments: Attachments
 
 
 def review(
@@ -100,7 +102,9 @@ def review(
     """The findings by kind, the weightiest first. `tokens` counts what a text costs a model."""
     notes, names = every_note(kb.index.rows)
     recalled, degraded = _recalled(kb) if not only or {"orphan", "never-recalled"} & set(only) else (None, [])
-    looking = Looking(notes, names, now, _replaced(notes, names), recalled, tokens, context_tokens)
+    looking = Looking(
+        notes, names, now, _replaced(notes, names), recalled, tokens, context_tokens, Attachments(kb.root)
+    )
     known = Dismissals(kb.settings.data_dir, kb.root).keys()
     found = [item for kind in KINDS if not only or kind in only for item in CHECKS[kind](looking)]
     items = [item for item in found if item.key not in known]
@@ -188,7 +192,7 @@ def _broken_links(looking: Looking) -> Iterator[ReviewItem]:
     resolve = _resolver(looking.notes)
     for note in looking.notes:
         for target in dict.fromkeys(note.links):
-            if resolve(target, note.path) is None:
+            if resolve(target, note.path) is None and not looking.attachments.has(target, note.path):
                 yield _item("broken-link", (note,), f"[[{_short(target)}]] is not there", "ek", target)
 
 

@@ -10,6 +10,7 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.excerpt import excerpt
 from co_cli.notes.moments import moment_text
 from co_cli.notes.refs import lines_of, without_lines
+from co_cli.service.narrowing import alike, unused_tags
 from co_cli.tools import schemas
 from co_cli.tools.budget import estimate_tokens, within
 from co_cli.tools.fencing import fence_note, one_line
@@ -19,6 +20,8 @@ AROUND_A_REF = ("``", "<>", "[]", '""', "''")
 """Signs that models put around a ref. One alone belongs to the name, as in `memory:plan [draft]`."""
 LONGEST_TITLE = 120
 """Characters of a title, or of all tags, in a list."""
+MOST_TAGS = 10
+"""Of the most used ones, where none is like the one that was asked for."""
 
 READ_NOTE = Tool(
     "read_note",
@@ -121,6 +124,8 @@ def list_memories(kb: KnowledgeBase, values: dict[str, Any], budget: int, behind
     head = (
         f"{len(lines)}{of} {'memory' if total == 1 else 'memories'}, newest first{'; there are more' if more else ''}"
     )
+    if tags and not notes:
+        head = none_tagged(tags, list(kb.tags("memory")))
     told = [*(f"({one_line(problem)})" for problem in behind), f"{head}."]
     if lines:
         told += ["<notes>", *lines, "</notes>"]
@@ -139,6 +144,13 @@ def list_memories(kb: KnowledgeBase, values: dict[str, Any], budget: int, behind
         "total": total,
     }
     return ToolResult("\n".join(told), data)
+
+
+def none_tagged(tags: list[str], known: list[str]) -> str:
+    """For a model that guessed a tag: nobody uses it, and what it may be called."""
+    close = [tag for one in unused_tags(tags, known) for tag in alike(one, known)] or known[:MOST_TAGS]
+    there = f"; there is {', '.join(map(_short, close))}" if close else ""
+    return f"0 memories have {'the tag' if len(tags) == 1 else 'all of the tags'} {_short(', '.join(tags))}{there}"
 
 
 def _short(text: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from co_cli.errors import KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.excerpt import excerpt
+from co_cli.service.narrowing import alike, unused_tags
 from co_cli.tools import schemas
 from co_cli.tools.budget import estimate_tokens, within
 from co_cli.tools.fencing import fence_note, one_line
@@ -84,8 +85,8 @@ class Shown:
         else:
             text, self.provenance = "\n".join(excerpt_or_all(hit.ref, note)).strip(), note.provenance
         self.tokens = estimate_tokens(text)
-        self.text = text if self.tokens <= most else hit.snippet
-        self.whole = self.tokens <= most
+        self.whole = self.tokens <= most or " ".join(text.split()) == hit.snippet.strip()
+        self.text = text if self.whole else hit.snippet
 
     def trimmed(self, tokens: int) -> None:
         """Cut so that the fence with its labels keeps to these tokens, as long as a little of the text is left."""
@@ -151,14 +152,7 @@ def search_knowledge(kb: KnowledgeBase, values: dict[str, Any], budget: int, beh
 def _recall(
     kb: KnowledgeBase, values: dict[str, Any], limit: int, most: int, budget: int, behind: list[str]
 ) -> ToolResult:
-    found = kb.search(
-        values["query"],
-        limit=limit,
-        sources=values.get("sources"),
-        tags=values.get("tags"),
-        category=values.get("category"),
-        track=True,
-    )
+    found, dropped = _search(kb, values, limit)
     degraded = [*behind, *found.degraded]
     state = "inconclusive" if found.state != "found" and degraded else found.state
     shown: list[Shown] = []
@@ -172,7 +166,7 @@ def _recall(
         one.trimmed(left)
         left -= estimate_tokens(one.fenced())
         shown.append(one)
-    lines = [_headline(found, state, degraded), *(one.fenced() for one in shown)]
+    lines = [_headline(found, state, degraded, _too_narrow(kb, values, dropped)), *(one.fenced() for one in shown)]
     if cut:
         lines.append(f"Found too, left out to keep this short: {', '.join(map(one_line, cut))}. read_note opens them.")
     data: dict[str, Any] = {
@@ -182,11 +176,47 @@ def _recall(
         "confidence": found.confidence,
         "hits": [one.data() for one in shown],
         "cut": cut,
+        "without": dropped,
     }
     return ToolResult("\n".join(lines), data)
 
 
-def _headline(found: SearchResult, state: str, degraded: list[str]) -> str:
+def _search(kb: KnowledgeBase, values: dict[str, Any], limit: int) -> tuple[SearchResult, list[str]]:
+    """What was asked; where a tag or a category leaves nothing, what there is without it, and what was dropped.
+
+    A model guesses them. That no note has the one it guessed does not mean that nothing is known.
+    """
+    query, sources = values["query"], values.get("sources")
+    narrow = {name: values[name] for name in ("tags", "category") if values.get(name)}
+    found = kb.search(query, limit=limit, sources=sources, **narrow)
+    dropped: list[str] = []
+    if narrow and found.state == "absent":
+        found, dropped = kb.search(query, limit=limit, sources=sources), list(narrow)
+    kb.track(found)
+    return found, dropped
+
+
+def _too_narrow(kb: KnowledgeBase, values: dict[str, Any], dropped: list[str]) -> str:
+    """The filters that left nothing, and which tag there is instead of one that nobody uses."""
+    asked = " and ".join(f"{name}={_said(values[name])}" for name in dropped)
+    if "tags" not in dropped:
+        return asked
+    try:
+        known = list(kb.tags())
+    except KnowledgeError:
+        return asked  # the files answered, without the index
+    unused = unused_tags(values["tags"], known)
+    close = [tag for one in unused for tag in alike(one, known)]
+    meant = f"; there is {_said(close)}" if close else ""
+    return f"{asked} (no note has the tag {_said(unused)}{meant})" if unused else asked
+
+
+def _said(value: str | list[str]) -> str:
+    return one_line(value if isinstance(value, str) else ", ".join(value))
+
+
+def _headline(found: SearchResult, state: str, degraded: list[str], narrow: str) -> str:
+    """`narrow` are filters that left nothing and were dropped."""
     searched = found.searched
     fresh = f", index fresh as of {searched.fresh_as_of}" if searched.fresh_as_of else ""
     scope = f"{searched.notes} {'note' if searched.notes == 1 else 'notes'} searched{fresh}"
@@ -195,9 +225,11 @@ def _headline(found: SearchResult, state: str, degraded: list[str]) -> str:
         scope += f"; understood {one_line('; '.join(found.understood))}"
     match state:
         case "found":
-            return f"found: {len(found.hits)} of {scope}.{missing}"
+            wider = f" None with {narrow}: this is what there is without." if narrow else ""
+            return f"found: {len(found.hits)} of {scope}.{wider}{missing}"
         case "absent":
             nearest = " The nearest, which may have nothing to do with it:" if found.hits else ""
-            return f"absent: nothing here clearly says that. All of {scope}.{nearest}"
+            wider = f", neither with {narrow} nor without" if narrow else ""
+            return f"absent: nothing here clearly says that{wider}. All of {scope}.{nearest}"
         case _:
             return f"inconclusive: nothing clearly found, but not everything could be asked ({scope}).{missing}"

@@ -73,6 +73,7 @@ FOUND = answer(
     confidence={"type": ["number", "null"], "description": "How sure it is that something here is about that, 0 to 1."},
     hits={"type": "array", "items": HIT},
     cut={**_STRINGS, "description": "Refs that were found and left out to keep the answer short."},
+    without={**_STRINGS, "description": "Filters that left nothing: this is what there is without them."},
     ignored={**_STRINGS, "description": "Arguments that this tool does not know."},
 )
 RECEIPT = answer(

@@ -216,7 +216,8 @@ def receipt(kb: KnowledgeBase, saved: Saved, note: Note, read_back: bool) -> Too
     ]
     if saved.masked:
         proofs.insert(0, f"{masked_text(saved.masked)} before it was written")
-    detail = f" {one_line(saved.detail)}." if saved.detail else ""
+    detail = one_line(saved.detail.removeprefix(f"{saved.ref}; "))  # which note it is, was said
+    detail = f" {detail[:1].upper()}{detail[1:]}." if detail else ""
     detail += _offers(saved)
     data: dict[str, Any] = {
         "ref": saved.ref,

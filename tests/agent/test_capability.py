@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from pydantic_ai.models.test import TestModel
 from co_cli.agent import CoDeps, Knowledge, agent, knowledge_toolset
 from co_cli.agent import access as access_module
 from co_cli.agent.access import Access
+from co_cli.errors import VaultError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.tools import TOOLS
 from tests.agent.scripted import Script, Turn, returned
@@ -38,6 +40,27 @@ def test_constructing_touches_nothing(home: Path, tmp_path: Path) -> None:
     Agent(Script().model, capabilities=[Knowledge(tmp_path / "nowhere"), Knowledge(id="own")])
 
     assert list(home.rglob("*")) == []
+
+
+def test_a_vault_that_is_not_there_is_made_only_if_one_says_so(home: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    with pytest.raises(UserError, match=r"no vault at .*; Knowledge\(\.\.\., create=True\) makes it"):
+        Agent(Script().model, capabilities=[Knowledge(folder)]).run_sync("Hello")
+    assert not folder.exists()
+
+    script = Script([("save_memory", {"content": "Blue takes traffic first."})], "Done.")
+    Agent(script.model, capabilities=[Knowledge(folder, create=True)]).run_sync("Remember that blue is first.")
+
+    assert [file.name for file in folder.rglob("*.md")] == ["blue-takes-traffic-first.md"]
+    assert (folder / ".gitignore").read_text() == ".trash/\n"
+
+
+@pytest.mark.parametrize("open_it", [KnowledgeBase.open, CoDeps.open])
+def test_a_vault_in_the_place_of_a_file_is_not_made(home: Path, tmp_path: Path, open_it: Callable[..., object]) -> None:
+    (tmp_path / "notes").write_text("a file")
+
+    with pytest.raises(VaultError, match="is a file: a vault is a folder of notes"):
+        open_it(tmp_path / "notes", create=True)
 
 
 def test_importing_the_door_imports_no_agent_library_and_the_ready_agent_opens_no_vault(home: Path) -> None:

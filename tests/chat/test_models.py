@@ -95,3 +95,24 @@ def test_a_server_that_is_not_running_is_told_with_how_to_start_it(
     assert ran.err.startswith(
         "co: nobody answers at http://127.0.0.1:1/v1 for ollama:qwen3: start Ollama (`ollama serve`)"
     )
+
+
+def test_a_key_that_is_set_and_empty_is_a_mistake_with_a_cure(co: Co, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a compose file leaves it: `OPENAI_API_KEY=`."""
+    monkeypatch.setenv("OPENAI_API_KEY", "")
+
+    ran = co("chat", "--model", "openai:gpt-5", "Hello")
+
+    assert (ran.code, ran.err) == (
+        2,
+        "co: openai:gpt-5 cannot be used: OPENAI_API_KEY is set, but empty: give it a key\n",
+    )
+
+
+def test_a_bare_name_that_is_not_ollamas_is_said_whose_it_is(co: Co, server: ChatServer) -> None:
+    server.turns = [fails(404)]
+
+    ran = co("chat", "--model", "gpt-5", "hello")
+
+    assert ran.code == 3
+    assert "; or did you mean openai:gpt-5?" in ran.err

@@ -85,6 +85,24 @@ def test_status_is_numbers(co: Co, vault: Vault, data_dir: Path) -> None:
     assert str(vault.root) in shown
 
 
+def test_what_was_saved_through_it_is_not_called_changed(co: Co, vault: Vault) -> None:
+    for name in ("oak", "elm", "ash"):
+        vault.write(f"memories/{name}.md", name)
+    co("sync")
+
+    co("edit", "oak", "--tag", "tree")
+    co("forget", "elm")
+    co("forget", "ash")
+    co("restore", "ash")
+    co("remember", "Firs are green all year.")
+
+    assert co("status", "--json").json["waiting"] == 0
+    assert "files changed since" not in co("doctor").out
+    vault.write("memories/oak.md", "By hand.")
+    vault.delete("memories/ash.md")
+    assert co("status", "--json").json["waiting"] == 2
+
+
 def test_doctor_finds_nothing_wrong_in_a_healthy_vault(co: Co, vault: Vault) -> None:
     vault.write("memories/oak.md", "Oaks.")
     co("sync")

@@ -223,3 +223,9 @@ def test_help_is_printed_on_standard_output(co: Co, arguments: list[str]) -> Non
 
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.startswith(("usage: co", "co 0."))
+
+
+def test_an_option_that_is_misspelled_is_told_the_right_one(co: Co, vault: Vault) -> None:
+    assert "did you mean --tag?" in co("search", "oaks", "--tga", "tree").err
+    assert "did you mean --limit?" in co("list", "--limt=3").err
+    assert "write -- before words that begin with a dash" in co("search", "oaks", "-x").err

@@ -126,7 +126,7 @@ def test_list_shows_the_newest_first_and_filters(co: Co, vault: Vault) -> None:
     assert [note["ref"] for note in co("list", "-n", "1", "--json").json] == ["memory:new"]
     assert [note["ref"] for note in co("list", "--tag", "tree", "--json").json] == ["memory:old"]
     nothing = co("list", "--tag", "none")
-    assert (nothing.code, nothing.out) == (1, "No notes.\n")
+    assert (nothing.code, nothing.out.splitlines()[0]) == (1, "No notes with --tag.")
     assert (co("list", "--tag", "none", "--json").json, co("list", "--tag", "none", "--json").code) == ([], 1)
 
 
@@ -329,3 +329,54 @@ def test_who_wants_no_vectors_gets_none_with_the_first_note_either(
     connection = apsw.Connection(str(data_dir / "search.db"))
     assert connection.execute("select count(*) from spaces").get == 0
     connection.close()
+
+
+def test_a_title_that_was_the_first_sentence_follows_a_new_text(co: Co, vault: Vault) -> None:
+    co("remember", "Blue takes traffic first.")
+
+    co("edit", "blue-takes-traffic-first", "--body", "Green takes traffic first. Blue waits.")
+
+    shown = co("show", "blue-takes-traffic-first", "--json").json
+    assert (shown["title"], shown["ref"]) == ("Green takes traffic first", "memory:blue-takes-traffic-first")
+
+
+def test_a_title_of_ones_own_stays_with_a_new_text(co: Co, vault: Vault) -> None:
+    co("remember", "Blue takes traffic first.", "--title", "Order of pools")
+    vault.write("memories/oak.md", "Oaks live long.")
+    vault.write("articles/elm.md", "---\ntitle: Elms\n---\n# Elms\n\nTall.\n")
+
+    co("edit", "order-of-pools", "--body", "Green takes traffic first.")
+    co("edit", "oak", "--body", "Oaks live for centuries.")
+    co("edit", "elm", "--body", "They grow taller every year.")
+
+    assert co("show", "order-of-pools", "--json").json["title"] == "Order of pools"
+    assert vault.read("memories/oak.md") == "Oaks live for centuries.\n"
+    assert co("show", "elm", "--json").json["title"] == "Elms"
+
+
+def test_a_tag_is_added_and_taken_away_and_the_others_stay(co: Co, vault: Vault) -> None:
+    vault.write("memories/blue.md", "---\ntags: [deploy, ops]\n# mine\n---\nBlue first. #pools\n")
+
+    assert co("edit", "blue", "--add-tag", "#Release", "--drop-tag", "ops").code == 0
+
+    assert "tags: [deploy, release]\n# mine\n" in vault.read("memories/blue.md")
+    assert co("show", "blue", "--json").json["tags"] == ["deploy", "release", "pools"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--drop-tag", "pools"), "pools stands in its text: edit that"),
+        (("--drop-tag", "nope"), "nope is none of its tags"),
+        (("--add-tag", "a", "--tag", "b"), "--tag gives all the tags"),
+    ],
+)
+def test_a_tag_that_cannot_be_taken_away_is_told_and_nothing_changes(
+    co: Co, vault: Vault, options: tuple[str, ...], said: str
+) -> None:
+    vault.write("memories/blue.md", "---\ntags: [deploy]\n---\nBlue first. #pools\n")
+
+    ran = co("edit", "blue", *options)
+
+    assert (ran.code, said in ran.err) == (2, True)
+    assert "tags: [deploy]\n" in vault.read("memories/blue.md")

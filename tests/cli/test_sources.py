@@ -341,10 +341,10 @@ def test_links_in_an_obsidian_vault_resolve_as_obsidian_resolves_them(co: Co, va
     assert "created obsidian:second-brain: 6 new" in ran.out
     index = co("show", "obsidian:second-brain/Index", "--json").json
     assert index["links"] == [
-        {"ref": "obsidian:second-brain/Projects/Plan", "target": "Projects/Plan"},
-        {"ref": "obsidian:second-brain/Alpha", "target": "alpha"},
-        {"ref": "obsidian:second-brain/Deep/Diagram", "target": "Diagram"},
-        {"ref": None, "target": "Nowhere"},
+        {"ref": "obsidian:second-brain/Projects/Plan", "target": "Projects/Plan", "there": True},
+        {"ref": "obsidian:second-brain/Alpha", "target": "alpha", "there": True},
+        {"ref": "obsidian:second-brain/Deep/Diagram", "target": "Diagram", "there": True},
+        {"ref": None, "target": "Nowhere", "there": False},
     ]
     plan = co("show", "obsidian:second-brain/Projects/Plan", "--json").json
     assert [one["ref"] for one in plan["links"]] == ["obsidian:second-brain/Plan", "obsidian:second-brain/Alpha"]

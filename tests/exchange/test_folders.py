@@ -66,7 +66,7 @@ def test_links_tags_and_aliases_of_a_copied_note_are_understood(co: Co, brain: P
 
     assert shown["aliases"] == ["Home"]
     assert shown["tags"] == ["boats/sail"]
-    assert {"target": "Daily/2026-01-01", "ref": "article:My Brain/Daily/2026-01-01"} in shown["links"]
+    assert {"target": "Daily/2026-01-01", "ref": "article:My Brain/Daily/2026-01-01", "there": True} in shown["links"]
 
 
 def test_a_zip_of_the_vault_is_the_vault(co: Co, vault: Vault, tmp_path: Path, brain: Path) -> None:

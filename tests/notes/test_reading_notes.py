@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from co_cli.notes.moments import read_moment
 from co_cli.notes.note import Note, NotTextError, read_note
 
 
@@ -248,3 +249,27 @@ def test_a_note_whose_frontmatter_cannot_be_read_does_not_pass_for_the_user_s() 
     assert note_of("---\nx: [1\n---\nBody.").provenance == "unknown"
     assert note_of("---\nprovenance: web\nx: [1\n---\nBody.").provenance == "web"
     assert note_of("Body.").provenance == "user"
+
+
+@pytest.mark.parametrize(
+    ("path", "title", "day"),
+    [
+        ("articles/Daily/2026-03-01.md", "2026-03-01", "2026-03-01"),
+        ("articles/2026-03-01-standup.md", "2026-03-01 standup", "2026-03-01"),
+        ("memories/2026-03-01 with Mara.md", "2026-03-01 with Mara", "2026-03-01"),
+        ("articles/2026-13-01-no-month.md", "2026 13 01 no month", None),
+        ("articles/2026-03-011.md", "2026 03 011", None),
+        ("articles/release-2026-03-01.md", "Release 2026 03 01", None),
+    ],
+)
+def test_a_name_that_begins_with_a_day_dates_the_note(path: str, title: str, day: str | None) -> None:
+    note = read_note(path, b"We met.")
+
+    assert note.title == title
+    assert note.created == (None if day is None else read_moment(day))
+
+
+def test_what_a_note_says_of_its_day_counts_more_than_its_name() -> None:
+    note = read_note("articles/2026-03-01.md", b"---\ncreated: 2026-05-05\n---\nMoved here later.")
+
+    assert note.created == read_moment("2026-05-05")

@@ -80,6 +80,22 @@ def test_expired_notes_and_chains_that_lead_nowhere_are_found(co: Co, vault: Vau
     ]
 
 
+def test_a_link_to_a_picture_that_is_there_is_not_broken(co: Co, vault: Vault) -> None:
+    vault.write("attachments/Map.png", b"\x89PNG")
+    vault.write("articles/img/tide.svg", b"<svg/>")
+    (vault.root.parent / "outside.png").write_bytes(b"not of this vault")
+    vault.write("articles/plan.md", "# Plan\n\n![[map.png]] ![](img/tide.svg) ![[gone.png]] [x](../../outside.png)\n")
+    co("sync")
+
+    assert [one["reason"] for one in findings(co, "--only", "broken-link")] == [
+        "[[gone.png]] is not there",
+        "[[../../outside.png]] is not there",
+    ]
+    links = {one["target"]: one["there"] for one in co("show", "article:plan", "--json").json["links"]}
+    assert links == {"map.png": True, "gone.png": False, "img/tide.svg": True, "../../outside.png": False}
+    assert "links: map.png, gone.png (not there), img/tide.svg" in " ".join(co("show", "article:plan").out.split())
+
+
 def test_broken_links_are_found_as_obsidian_would_resolve_them(co: Co, vault: Vault) -> None:
     vault.write("articles/guide.md", "See [[oak]], [[articles/guide|this]] and [[Nothing here]].\n")
     memory(vault, "oak", "Oaks live long.")

@@ -1,0 +1,63 @@
+"""What a person is told when filters leave nothing, and `co tags`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from co_cli.cli.opening import open_knowledge_base, print_json, sync_first
+from co_cli.cli.terminal import Screen, count_of, printable
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.service.narrowing import alike, unused_tags
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+FILTERS = ("source", "tag", "category", "since", "until", "where")
+
+
+def narrowed_by(options: Any) -> str:
+    """The filters that were given, as they are typed; nothing if there are none."""
+    said = {name: getattr(options, name, None) for name in FILTERS}
+    if isinstance(said["source"], str):  # `co list memory`: not a filter but what is listed
+        said["source"] = None
+    given = [f"--{name}" for name in FILTERS if said[name]]
+    return " and ".join(given)
+
+
+def say_unused(screen: Screen, kb: KnowledgeBase, tags: list[str] | None) -> None:
+    """A line for each tag that no note has."""
+    known = list(kb.tags()) if tags else []
+    for tag in unused_tags(tags, known):
+        close = ", ".join(alike(tag, known))
+        cure = f"did you mean {close}?" if close else "`co tags` lists those there are"
+        screen.wrapped(printable(f"No note has the tag {tag}: {cure}"), style="yellow")
+
+
+def add_tags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "source", nargs="?", metavar="SOURCE", help="memory, article, or a source that `co sources` lists"
+    )
+    parser.add_argument("--no-sync", action="store_true", help="do not look for changed files first")
+    parser.epilog = (
+        "The tags of everything that is searched, in frontmatter and as #words in the\n"
+        "text, with the number of notes that have each; the most used first.\n\n"
+        "examples:\n  co tags\n  co tags memory --json\n"
+    )
+    parser.set_defaults(run=tags)
+
+
+def tags(options: argparse.Namespace) -> int:
+    with open_knowledge_base(options) as kb:
+        if not options.no_sync:
+            sync_first(kb)
+        counted = kb.tags(options.source)
+    if options.json:
+        print_json(counted)
+        return 0 if counted else 1
+    screen = Screen()
+    for tag, count in counted.items():
+        screen.line(f"{screen.paint('#' + printable(tag), 'cyan')}  {screen.paint(count_of(count, 'note'), 'dim')}")
+    if not counted:
+        screen.line("No tags: `co remember TEXT --tag TAG` gives one, and so does #tag in a text.")
+    return 0 if counted else 1
