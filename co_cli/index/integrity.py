@@ -70,14 +70,18 @@ def drift(index: KnowledgeIndex, root: str, missing: Sequence[str] = ()) -> list
     for path, known in index.hashes().items():
         if path in missing:
             continue
-        try:
-            with open_regular(os.path.join(root, path), follow=False) as stream:
-                # one that grew beyond all bounds need not be read to be another
-                if content_hash(stream.read(LARGEST + 1)) != known:
-                    differing.append(path)
-        except OSError:
+        if hash_of_file(os.path.join(root, path)) != known:
             differing.append(path)
     return differing
+
+
+def hash_of_file(path: str) -> str | None:
+    """Of its content; None if it cannot be read. One that grew beyond all bounds has that of its beginning."""
+    try:
+        with open_regular(path, follow=False) as stream:
+            return content_hash(stream.read(LARGEST + 1))
+    except OSError:
+        return None
 
 
 class VectorState(NamedTuple):
