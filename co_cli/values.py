@@ -227,6 +227,10 @@ class Status(Record):
     cache_hit_rate: float | None
     beside: dict[str, int]
     """What is read in place: the label of each source and how many notes it has."""
+    trashed_beside: dict[str, int]
+    """How many forgotten notes lie in the trash of each other tier's vault, if any do."""
+    tier: str | None
+    """Whose vault this is, where others are searched with it: `user` or `project`."""
     missing: int = 0
     """Notes that are kept though their files are gone."""
     odd: tuple[tuple[str, str], ...] = ()
