@@ -162,8 +162,10 @@ class KnowledgeBase:
         if then is None:
             found = self._found(query, asked, reranker, started)
         else:
+            from co_cli.service.as_of import bring_in
+
             with then as kb:
-                kb.sync()
+                bring_in(kb)
                 found = kb._found(query, asked, reranker, started)
             if self.index.beside:
                 others = ", ".join(origin.label for origin in self.index.beside)
