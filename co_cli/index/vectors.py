@@ -329,9 +329,9 @@ def _look(
         ]
         if 2 * len(rows) >= measured:
             break
-    # in the order in which they lie in the file
+    # in the order in which they lie in the file; of equals the first stays first
     near = cosines(connection, space, query, sorted(passage for _, passage in sorted(rows)[:measured]))
-    best = sorted(near.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
+    best = sorted(near.items(), key=lambda pair: -pair[1])[:limit]
     return [Neighbour(passage, cosine) for passage, cosine in best]
 
 
@@ -343,7 +343,7 @@ def _bounds(connection: apsw.Connection, space: StoredSpace, asked: Packed, meas
     ids = ids_text(range(1, step * SAMPLE, step))
     rows = fetch(connection, SAMPLED.format(table=space.table), {"ids": ids, "query": asked})
     sample = sorted(distance for (distance,) in rows)
-    near = len(sample) * 5 * measured // (2 * highest) + 1  # to look once more costs more than to find too many
+    near = len(sample) * 5 * measured // (2 * highest)  # to look once more costs more than to find too many
     return [*(sample[place] for place in (near, 4 * near) if place < len(sample)), FURTHEST]
 
 
