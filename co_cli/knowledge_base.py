@@ -272,7 +272,12 @@ class KnowledgeBase:
     ) -> SyncReport:
         """The vault alone, or one origin beside it. Raises VaultError if it is not there."""
         index = self.index if origin == self.index.origin else self.index.of(origin)
-        return index.sync(progress, seconds, hold)
+        report = index.sync(progress, seconds, hold)
+        if report.removed:
+            from co_cli.service.origins import told_apart
+
+            report = told_apart(report, origin.root)
+        return report
 
     def _sync_beside(
         self, origin: Origin, progress: Progress | None, seconds: float | None, hold: Hold | None

@@ -141,6 +141,13 @@ class SyncReport(Record):
     kept: tuple[str, ...] = ()
     """Notes of a vault of which most is gone at once, as if it were not mounted: they stay in the index until they are
     back, or until somebody says that they are gone."""
+    excluded: tuple[str, ...] = ()
+    """Of `removed`: those whose files are there still, and are left out now."""
+
+    @property
+    def gone(self) -> list[str]:
+        """Of `removed`: those whose files are gone."""
+        return [path for path in self.removed if path not in self.excluded]
 
     @property
     def touched(self) -> int:

@@ -181,17 +181,19 @@ def _report(options: argparse.Namespace, report: SyncReport) -> int:
     screen.line(_counted(report) or "The vault is empty.")
     _list_troubles(screen, report.skipped, report.problems)
     for label, one in report.beside:
-        screen.line(f"{screen.paint(printable(label), 'cyan')}  {_counted(one, 'missing') or 'no texts there'}")
+        screen.line(f"{screen.paint(printable(label), 'cyan')}  {_counted(one, beside=True) or 'no texts there'}")
         _list_troubles(screen, [(path, reason) for path, reason in one.skipped if reason != BINARY], one.problems)
     return 0
 
 
-def _counted(report: SyncReport, gone: str = "removed") -> str:
+def _counted(report: SyncReport, beside: bool = False) -> str:
+    """What is gone from a folder that is read in place is missing; from the vault it was removed."""
+    gone = [(len(report.gone), "missing"), (len(report.excluded), "left out")]
     counts = (
         (len(report.added), "added"),
         (len(report.changed), "changed"),
         (len(report.moved), "moved"),
-        (len(report.removed), gone),
+        *(gone if beside else [(len(report.removed), "removed")]),
         (report.unchanged, "unchanged"),
     )
     return ", ".join(f"{count:,} {what}" for count, what in counts if count)
