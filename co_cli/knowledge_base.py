@@ -169,8 +169,10 @@ class KnowledgeBase:
         if then is None:
             found = self._found(query, asked, reranker, started)
         else:
+            from co_cli.service.as_of import bring_in
+
             with then as kb:
-                kb.sync()
+                bring_in(kb)
                 found = kb._found(query, asked, reranker, started)
             if self.index.beside:
                 others = ", ".join(origin.label for origin in self.index.beside)
@@ -277,7 +279,12 @@ class KnowledgeBase:
     ) -> SyncReport:
         """The vault alone, or one origin beside it. Raises VaultError if it is not there."""
         index = self.index if origin == self.index.origin else self.index.of(origin)
-        return index.sync(progress, seconds, hold)
+        report = index.sync(progress, seconds, hold)
+        if report.removed:
+            from co_cli.service.origins import told_apart
+
+            report = told_apart(report, origin.root)
+        return report
 
     def _sync_beside(
         self, origin: Origin, progress: Progress | None, seconds: float | None, hold: Hold | None

@@ -141,6 +141,13 @@ class SyncReport(Record):
     kept: tuple[str, ...] = ()
     """Notes of a vault of which most is gone at once, as if it were not mounted: they stay in the index until they are
     back, or until somebody says that they are gone."""
+    excluded: tuple[str, ...] = ()
+    """Of `removed`: those whose files are there still, and are left out now."""
+
+    @property
+    def gone(self) -> list[str]:
+        """Of `removed`: those whose files are gone."""
+        return [path for path in self.removed if path not in self.excluded]
 
     @property
     def touched(self) -> int:
@@ -227,6 +234,10 @@ class Status(Record):
     cache_hit_rate: float | None
     beside: dict[str, int]
     """What is read in place: the label of each source and how many notes it has."""
+    trashed_beside: dict[str, int]
+    """How many forgotten notes lie in the trash of each other tier's vault, if any do."""
+    tier: str | None
+    """Whose vault this is, where others are searched with it: `user` or `project`."""
     missing: int = 0
     """Notes that are kept though their files are gone."""
     odd: tuple[tuple[str, str], ...] = ()

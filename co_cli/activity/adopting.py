@@ -6,6 +6,7 @@ both know a document the old history comes first, and what was seen at the new p
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -15,13 +16,11 @@ from co_cli.activity.versions import join, remove, vault_id
 from co_cli.index.connection import fetch
 
 FIND_VAULT = "select id from vaults where root = :root"
-OTHER_VAULTS = "select root, (select count(*) from documents where vault_id = vaults.id and gone is null) from vaults"
-IN_BOTH = """
-select count(*) from documents as ours join vaults on vaults.id = ours.vault_id and vaults.root = :root
-join documents as theirs on theirs.path = ours.path and theirs.hash = ours.hash and theirs.gone is null
-join vaults as elsewhere on elsewhere.id = theirs.vault_id and elsewhere.root = :other
-where ours.gone is null
+OTHER_VAULTS = """
+select id, root, (select count(*) from documents where vault_id = vaults.id and gone is null) from vaults
+where root <> :root
 """
+HEADS = "select path, hash from documents where vault_id = :vault and hash is not null and gone is null"
 PAIRS = """
 select ours.id, ours.hash, ours.gone, theirs.id from documents as ours
 join documents as theirs on theirs.vault_id = :new and theirs.path = ours.path
@@ -83,13 +82,17 @@ class Elsewhere(NamedTuple):
     """How many of them stand at the same path here, with the same content."""
 
 
-def vaults_like(connection: apsw.Connection, root: str) -> list[Elsewhere]:
-    """Other vaults, those that share most documents with this one first."""
+def vaults_like(connection: apsw.Connection, root: str, holds: Callable[[str, str], bool]) -> list[Elsewhere]:
+    """Other vaults whose folders are gone, those that share most documents with this one first.
+
+    `holds`: does the file at this path have the content of this hash? Asked of the files, for what nobody has synced
+    yet is here all the same.
+    """
     found: list[Elsewhere] = []
-    for other, documents in fetch(connection, OTHER_VAULTS):
-        if other != root and documents:
-            alike = int(str(connection.execute(IN_BOTH, {"root": root, "other": other}).get))
-            found.append(Elsewhere(other, documents, alike))
+    for vault, other, documents in fetch(connection, OTHER_VAULTS, {"root": root}):
+        if documents and not os.path.isdir(other):
+            heads = fetch(connection, HEADS, {"vault": vault})
+            found.append(Elsewhere(other, documents, sum(holds(path, known) for path, known in heads)))
     return sorted(found, key=lambda one: -one.alike)
 
 

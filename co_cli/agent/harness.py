@@ -18,7 +18,9 @@ from co_cli.agent.deps import PathLike
 from co_cli.agent.toolset import told_to_a_model
 from co_cli.errors import KnowledgeError, NoteConflictError
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.logbook import logger
 from co_cli.service.scoped_memory import Changed, Operation, OperationReusedError, ScopedMemory
+from co_cli.values import masked_text
 
 try:
     # by name: it pins one version of pydantic-ai, so whoever checks our types may not have it
@@ -66,9 +68,15 @@ class VaultMemoryStore:
         return _mutation(changed) if changed else None
 
     async def write(self, path: str, content: str, *, expected_version: str | None, operation: Any = None) -> Any:
-        """Create or replace a file that has the expected version; a `MemoryMutation`."""
+        """Create or replace a file that has the expected version; a `MemoryMutation`.
+
+        Nothing in it can say that a secret was masked, so the log `co_cli` does.
+        """
         wanted = _operation(operation) if operation is not None else None
-        return _mutation(await self._in_thread(lambda memory: memory.write(path, content, expected_version, wanted)))
+        changed = await self._in_thread(lambda memory: memory.write(path, content, expected_version, wanted))
+        if changed.masked:
+            logger("harness").warning("%s: %s before it was written", path, masked_text(changed.masked))
+        return _mutation(changed)
 
     async def delete(self, path: str, *, expected_version: str | None, operation: Any = None) -> Any:
         """Move a file that has the expected version to the trash; a `MemoryMutation`."""

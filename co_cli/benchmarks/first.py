@@ -92,7 +92,11 @@ def _sync(vault: BenchVault, bar: Bar | None) -> None:
 
 def _timed(task: Callable[[], object]) -> tuple[float, float]:
     """CPU seconds of this process and of those that it began, and seconds by the clock."""
-    before, started = os.times(), time.perf_counter()
+    before, clock = _cpu(), time.perf_counter()
     task()
-    after = os.times()
-    return sum(after[:4]) - sum(before[:4]), time.perf_counter() - started
+    return _cpu() - before, time.perf_counter() - clock
+
+
+def _cpu() -> float:
+    times = os.times()  # of this process it would tell hundredths of a second
+    return time.process_time() + times.children_user + times.children_system

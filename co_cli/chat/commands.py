@@ -13,8 +13,8 @@ from co_cli.cli.terminal import Screen, age, printable
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.excerpt import excerpt
-from co_cli.notes.refs import source_ref
 from co_cli.service.freshness import Freshener
+from co_cli.service.state import trash_of
 
 FRESH_SECONDS = 2.0
 MOST_RECALLED = 5
@@ -178,7 +178,7 @@ def words_for(kb: KnowledgeBase, name: str) -> Sequence[str]:
             case "refs":
                 return sorted(kb.index.titles())
             case "trashed":
-                return sorted({source_ref(home) for _, home in kb.store.trashed()})
+                return sorted({one.ref for one in trash_of(kb)})
             case "tags":
                 return sorted({tag for note in kb.notes() for tag in note.tags})
             case _:

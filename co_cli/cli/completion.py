@@ -9,7 +9,6 @@ from itertools import pairwise
 from co_cli.cli.app import COMMANDS, command_place
 from co_cli.cli.parsing import make_parser
 from co_cli.errors import KnowledgeError
-from co_cli.notes.refs import source_ref
 from co_cli.settings import SETTINGS
 from co_cli.values import OWN_SOURCES
 
@@ -122,7 +121,9 @@ def _refs(words: list[str], trashed: bool) -> list[str]:
     try:
         with KnowledgeBase.open(_value_of("--vault", words), _value_of("--data-dir", words)) as kb:
             if trashed:
-                return sorted({source_ref(home) for _, home in kb.store.trashed()})
+                from co_cli.service.state import trash_of
+
+                return sorted({one.ref for one in trash_of(kb)})
             return sorted(kb.index.titles())
     except KnowledgeError:
         return []  # completion must never get in the way of typing

@@ -64,7 +64,7 @@ def status(options: argparse.Namespace) -> int:
     notes = ", ".join(count_of(count, source) for source, count in state.notes.items()) or "none yet"
     behind = f", {count_of(waiting, 'file')} changed since" if waiting else ""
     rows = [
-        ("vault", state.vault),
+        ("vault", f"{state.vault} ({state.tier})" if state.tier else state.vault),
         ("notes", f"{notes} ({count_of(state.passages, 'passage')}){_gone(state.missing)}"),
         *(("beside", f"{label} ({count_of(notes, 'note')})") for label, notes in state.beside.items()),
         ("index", f"{state.search_db} ({size_of(state.search_db_bytes)})"),
@@ -73,7 +73,7 @@ def status(options: argparse.Namespace) -> int:
         ("vectors", _vectors(state)),
         *([("weights", _learned(learned))] if learned else []),
         ("cache", _cache(state)),
-        ("trash", count_of(state.trashed, "note")),
+        ("trash", ", ".join((count_of(state.trashed, "note"), *_trash_beside(state)))),
         *([("odd", odd_text(state.odd))] if state.odd else []),
     ]
     screen = Screen()
@@ -81,6 +81,10 @@ def status(options: argparse.Namespace) -> int:
         screen.line(f"{screen.paint(f'{name:<8}', 'dim')}{printable(value)}")
     _list_troubles(screen, state.skipped, state.problems)
     return 0
+
+
+def _trash_beside(state: Status) -> list[str]:
+    return [f"{tier}: {count_of(count, 'note')}" for tier, count in state.trashed_beside.items()]
 
 
 def _gone(missing: int) -> str:
@@ -177,17 +181,19 @@ def _report(options: argparse.Namespace, report: SyncReport) -> int:
     screen.line(_counted(report) or "The vault is empty.")
     _list_troubles(screen, report.skipped, report.problems)
     for label, one in report.beside:
-        screen.line(f"{screen.paint(printable(label), 'cyan')}  {_counted(one, 'missing') or 'no texts there'}")
+        screen.line(f"{screen.paint(printable(label), 'cyan')}  {_counted(one, beside=True) or 'no texts there'}")
         _list_troubles(screen, [(path, reason) for path, reason in one.skipped if reason != BINARY], one.problems)
     return 0
 
 
-def _counted(report: SyncReport, gone: str = "removed") -> str:
+def _counted(report: SyncReport, beside: bool = False) -> str:
+    """What is gone from a folder that is read in place is missing; from the vault it was removed."""
+    gone = [(len(report.gone), "missing"), (len(report.excluded), "left out")]
     counts = (
         (len(report.added), "added"),
         (len(report.changed), "changed"),
         (len(report.moved), "moved"),
-        (len(report.removed), gone),
+        *(gone if beside else [(len(report.removed), "removed")]),
         (report.unchanged, "unchanged"),
     )
     return ", ".join(f"{count:,} {what}" for count, what in counts if count)

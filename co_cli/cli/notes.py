@@ -28,6 +28,7 @@ from co_cli.notes.refs import lines_of
 from co_cli.service.attachments import Attachments
 from co_cli.service.resolving import resolve_trashed
 from co_cli.service.saving import clean_tags
+from co_cli.service.state import Trashed, trash_of
 from co_cli.service.tiers import TIERS
 from co_cli.values import ON_RELATED, NoteSummary, OnRelated, Saved
 
@@ -137,7 +138,7 @@ def list_notes(options: argparse.Namespace) -> int:
             ]
             if ignored:
                 raise InvalidInputError(f"--trash lists everything that was forgotten; leave out {', '.join(ignored)}")
-            return _list_trash(options, kb.store.trashed()[: options.limit])
+            return _list_trash(options, trash_of(kb)[: options.limit])
         if not options.no_sync:
             sync_first(kb)
         notes = kb.notes(
@@ -366,12 +367,12 @@ def _print_row(screen: Screen, note: NoteSummary) -> None:
         screen.wrapped(about, "  ", style="dim")
 
 
-def _list_trash(options: argparse.Namespace, trashed: list[tuple[str, str]]) -> int:
+def _list_trash(options: argparse.Namespace, trashed: list[Trashed]) -> int:
     if options.json:
-        print_json([{"path": home, "trash": kept} for kept, home in trashed])
+        print_json([one._asdict() for one in trashed])
     else:
-        for kept, home in trashed:
-            print(f"{printable(home)}  ({printable(kept)})")
+        for one in trashed:
+            print(f"{printable(one.name)}  ({printable(one.trash)})")
         if not trashed:
             print("The trash is empty.")
     return 0 if trashed else 1

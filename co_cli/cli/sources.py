@@ -232,7 +232,8 @@ def _tell_items(said: Said, receipt: SourceReceipt) -> None:
     seen = [("new", path) for path in report.added] if receipt.outcome != "created" else []
     seen += [("changed", path) for path in report.changed]
     seen += [("moved", f"{old} to {new}") for old, new in report.moved]
-    seen += [("missing", path) for path in report.removed]
+    seen += [("missing", path) for path in report.gone]
+    seen += [("left out", path) for path in report.excluded]
     for word, item in seen[:MOST_SHOWN]:
         print(f"  {word} {printable(item)}")
     if len(seen) > MOST_SHOWN:
@@ -295,8 +296,8 @@ def _row_of_source(receipt: SourceReceipt) -> Row:
     if report is None:
         return row
     skipped = [{"path": path, "reason": reason} for path, reason in report.skipped]
-    seen = {"added": report.added, "changed": report.changed, "moved": report.moved, "missing": report.removed}
-    return {**row, **seen, "unchanged": report.unchanged, "skipped": skipped}
+    seen = {"added": report.added, "changed": report.changed, "moved": report.moved, "missing": report.gone}
+    return {**row, **seen, "excluded": report.excluded, "unchanged": report.unchanged, "skipped": skipped}
 
 
 def _row(

@@ -106,7 +106,8 @@ def _changes(kb: KnowledgeBase, batch: Batch) -> dict[str, list[str]]:
         found["changed"] += _refs(kb, origin, report.changed)
         found["new"] += _refs(kb, origin, report.added)
         found["moved"] += _refs(kb, origin, [new for _, new in report.moved])
-        found[gone] += [os.path.join(origin.label, path) if origin.name else path for path in report.removed]
+        for name, paths in ((gone, report.gone), ("removed", report.excluded)):
+            found[name] += [os.path.join(origin.label, path) if origin.name else path for path in paths]
         found["missing"] += report.kept
     return found
 

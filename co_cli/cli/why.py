@@ -67,7 +67,8 @@ def _show(found: Explanation) -> None:
     else:
         screen.wrapped(f"Not in the answer: it fell in the step {found.fell}.", "  ")
     for step in found.steps:
-        place = f"rank {step.rank} of {step.of}" if step.rank else f"not among {step.of}"
+        missed = f"not among {step.of}" if step.of else "none found"
+        place = f"rank {step.rank} of {step.of}" if step.rank else missed
         screen.wrapped(f"{step.name:<8} {place}: {step.told}", "  ")
     if found.signals and found.score is not None:
         parts = " + ".join(f"{name} {value:.3f}" for name, value in found.signals.items())

@@ -72,12 +72,17 @@ def drift(index: KnowledgeIndex, root: str, missing: Sequence[str] = ()) -> list
 
 def differs(root: str, path: str, known: str | None) -> bool:
     """Has the file another content than what it was indexed with, or none that can be read?"""
+    found = hash_of_file(os.path.join(root, path))
+    return found is None or found != known
+
+
+def hash_of_file(path: str) -> str | None:
+    """Of its content; None if it cannot be read. One that grew beyond all bounds has that of its beginning."""
     try:
-        with open_regular(os.path.join(root, path), follow=False) as stream:
-            # one that grew beyond all bounds need not be read to be another
-            return content_hash(stream.read(LARGEST + 1)) != known
+        with open_regular(path, follow=False) as stream:
+            return content_hash(stream.read(LARGEST + 1))
     except OSError:
-        return True
+        return None
 
 
 class VectorState(NamedTuple):

@@ -184,7 +184,8 @@ class Batch:
             fresh = [(self._hashes[place], self.vectors[place]) for place in self._missing if place in self.vectors]
             remember_vectors(connection, self.space.id, fresh, [self._hashes[place] for place in self._cached])
             evict(connection)
-        learn_words(connection, self.texts, set() if known is None else known)
+        with contextlib.suppress(EmbeddingError):  # the embedded model is damaged: what it would add is left out
+            learn_words(connection, self.texts, set() if known is None else known)
         touch_vectors(connection, vault)
 
 

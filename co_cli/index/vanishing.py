@@ -31,8 +31,8 @@ def vanished(database: VaultDatabase, gone: Sequence[str], moved: Collection[str
     if not lost or (len(lost) < ALL and not is_bare(root)):
         return False  # mostly, and nothing is counted
     with database.reading() as (connection, vault):
-        # more than twice as many is enough to know
-        present: int = connection.execute(PRESENT, {"vault": vault, "enough": 2 * len(lost) + 1}).get or 0
+        # twice as many is enough to know
+        present: int = connection.execute(PRESENT, {"vault": vault, "enough": 2 * len(lost)}).get or 0
     return too_many(root, len(lost), present)
 
 

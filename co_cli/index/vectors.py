@@ -329,9 +329,9 @@ def _look(
         ]
         if 2 * len(rows) >= measured:
             break
-    # in the order in which they lie in the file
+    # in the order in which they lie in the file; of equals the first stays first
     near = cosines(connection, space, query, sorted(passage for _, passage in sorted(rows)[:measured]))
-    best = sorted(near.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
+    best = sorted(near.items(), key=lambda pair: -pair[1])[:limit]
     return [Neighbour(passage, cosine) for passage, cosine in best]
 
 

@@ -71,7 +71,8 @@ class NoteStore:
     def absolute(self, path: str) -> str:
         """Where a path is on disk. Refuses whatever would leave the vault, also through a symbolic link."""
         parts = path.split("/")
-        if not path or os.path.isabs(path) or "\\" in path or "\0" in path or {"", ".", ".."} & set(parts):
+        windows = os.sep == "\\" and "\\" in path  # elsewhere a letter of a name like any other
+        if not path or os.path.isabs(path) or windows or "\0" in path or {"", ".", ".."} & set(parts):
             raise VaultError(f"{path!r} is not a path inside the vault")
         full = os.path.join(self.root, *parts)
         if not os.path.realpath(full).startswith(self.root + os.sep):

@@ -16,6 +16,7 @@ from co_cli.activity.adopting import adopt, vaults_like
 from co_cli.activity.database import available
 from co_cli.activity.folding import fold_spool
 from co_cli.errors import IndexUnavailableError, InvalidInputError
+from co_cli.index.integrity import hash_of_file
 from co_cli.places import project_vault
 from co_cli.service.dismissing import Dismissals
 from co_cli.service.learned import adopt_learned
@@ -60,11 +61,23 @@ def left_behind(kb: KnowledgeBase, likely: bool = True) -> list[Left]:
     if os.path.exists(database.path):
         kb.activity.flush()
         with available(database.path), database.reading() as connection:
-            others = [one for one in vaults_like(connection, kb.root) if one.alike or not likely]
+            others = [one for one in vaults_like(connection, kb.root, _holding(kb.root)) if one.alike or not likely]
             known = [Left(*one, sources.get(one.root, 0)) for one in others]
     heard = {one.vault for one in known}
     known += [Left(vault, 0, 0, count) for vault, count in sources.items() if vault not in heard]
     return [one for one in known if one.vault != kb.root and not os.path.isdir(one.vault)]
+
+
+def _holding(root: str) -> Callable[[str, str], bool]:
+    """Does the file at a path have the content of a hash? Each file is read once."""
+    read: dict[str, str | None] = {}
+
+    def holds(path: str, known: str) -> bool:
+        if path not in read:
+            read[path] = hash_of_file(os.path.join(root, path))
+        return read[path] == known
+
+    return holds
 
 
 def adopt_vault(kb: KnowledgeBase, old: str, now: float) -> Adopted:
@@ -73,8 +86,11 @@ def adopt_vault(kb: KnowledgeBase, old: str, now: float) -> Adopted:
     if not old.strip() or wanted in (kb.root, os.path.dirname(os.path.dirname(kb.root))):
         raise InvalidInputError("name the folder where this vault was before: `co adopt` alone lists what is known")
     known = {one.vault: one for one in left_behind(kb, likely=False)}
-    vault = wanted if wanted in known else project_vault(wanted)
-    if vault not in known:
+    places = [wanted, project_vault(wanted)]
+    if kb.root.endswith(os.sep + project_vault("")):
+        places.reverse()  # a project's folder may have been a source of its vault, and is known for that too
+    vault = next((place for place in places if place in known), None)
+    if vault is None:
         if os.path.isdir(wanted):
             raise InvalidInputError(f"{wanted} is still there, and keeps what is known of it; a copy begins anew")
         raise InvalidInputError(f"nothing is kept of a vault at {wanted}: `co adopt` alone lists what is")
@@ -152,8 +168,8 @@ def _moved_with(folder: str, old: str, new: str) -> str:
     """Where a folder is now that may have stood in the same project: it went along, if it is gone and stands there."""
     if os.path.isdir(folder):
         return folder
-    while os.path.basename(old) == os.path.basename(new) and os.path.dirname(old) != old:
+    while os.path.basename(old) == os.path.basename(new):  # they differ, so this ends
         old, new = os.path.dirname(old), os.path.dirname(new)
     inside = os.path.relpath(folder, old)
     there = os.path.normpath(os.path.join(new, inside))
-    return there if not inside.startswith(os.pardir) and os.path.isdir(there) else folder
+    return there if inside.split(os.sep)[0] != os.pardir and os.path.isdir(there) else folder

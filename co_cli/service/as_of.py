@@ -1,7 +1,7 @@
 """A vault as its files were at a moment, where it is kept in git: the last commit before then, indexed beside.
 
 The files of that commit are written to a folder of our own, below the data folder, and searched there; nothing of the
-vault or its repository is touched. The last few moments asked for are kept.
+vault or its repository is touched. The last few moments asked for are kept, with their rows in a search.db there.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ import shutil
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
+from co_cli.index.connection import fetch
 from co_cli.notes.files import locked
 from co_cli.service.git import GitError, in_repository, run_git
-from co_cli.sources.origin import THE_VAULT
+from co_cli.sources.origin import THE_VAULT, VAULT, Origin
 from co_cli.sources.walking import IGNORE_FILE
 
 if TYPE_CHECKING:
+    from co_cli.knowledge_base import KnowledgeBase
     from co_cli.settings import Settings
 
 FOLDER = "as-of"
@@ -27,6 +29,7 @@ SECONDS = 30.0
 LARGEST = 500_000_000
 LONGEST_HEAD = 200
 """Bytes: `HASH blob SIZE`, as `git cat-file` begins each file."""
+WITH_ROWS = "select root from vaults where exists (select 1 from knowledge_files where vault_id = vaults.id)"
 
 
 class Then(NamedTuple):
@@ -56,6 +59,20 @@ def vault_as_of(settings: Settings, root: str, moment: float) -> tuple[Then | No
     origins = {**settings.origins, "vault": f"commit {commit[:12]}"}
     data = os.path.join(settings.data_dir, FOLDER)
     return Then(settings._replace(vault=folder, data_dir=data, origins=origins), commit), None
+
+
+def bring_in(then: KnowledgeBase) -> None:
+    """Index the files of that moment, and forget the rows of moments whose files were removed since.
+
+    Nobody did anything there, so no history is kept of it.
+    """
+    then.index.told = None
+    then.sync()
+    with then.database.reading() as connection:
+        roots = [str(root) for (root,) in fetch(connection, WITH_ROWS)]
+    for root in roots:
+        if not os.path.isdir(root):
+            then.index.of(Origin(VAULT, root)).drop_all()
 
 
 def _notes_of(root: str, tree: str) -> dict[str, bytes]:

@@ -137,7 +137,7 @@ def _by_words(index: KnowledgeIndex, words: WordQuery, mine: Sequence[int], prop
     ]
     told = " and ".join(part for part in parts if part) or "no word of the query tells anything"
     if rank is None and shared.has and of:
-        told += f"; {of} notes match better"
+        told += "; 1 note matches better" if of == 1 else f"; {of} notes match better"
     return Step("words", rank, of, told)
 
 

@@ -54,6 +54,12 @@ class SourceState(NamedTuple):
     there: bool
 
 
+def told_apart(report: SyncReport, root: str) -> SyncReport:
+    """What a sync removed, with those named that a pattern leaves out now: their files are not missing."""
+    there = tuple(path for path in report.removed if os.path.lexists(os.path.join(root, *path.split("/"))))
+    return report._replace(excluded=there) if there else report
+
+
 class Origins:
     """The origins beside one vault."""
 
@@ -121,7 +127,7 @@ class Origins:
         for origin in wanted:
             index = self._index.of(origin)
             try:
-                report = index.sync(progress)
+                report = told_apart(index.sync(progress), origin.root)
             except VaultError as error:
                 receipts.append(SourceReceipt(origin.label, origin.path, "missing", str(error)))
                 continue
@@ -198,7 +204,7 @@ class Origins:
             raise NoteConflictError(f"{origin.path} is a source already: `co refresh {origin.label}` reads it again")
         if on_conflict == "overwrite":
             self._index.of(origin).drop_all()
-        report = self._index.of(origin).sync(progress)
+        report = told_apart(self._index.of(origin).sync(progress), origin.root)
         if on_conflict == "overwrite":
             return SourceReceipt(origin.label, origin.path, "updated", f"read anew: {_summary(report)}", report)
         outcome: AddedOutcome = "updated" if report.touched else "skipped"
@@ -274,7 +280,8 @@ def _summary(report: SyncReport, missing: int = 0) -> str:
         (len(report.added), "new"),
         (len(report.changed), "changed"),
         (len(report.moved), "moved"),
-        (max(missing, len(report.removed)), "missing"),
+        (max(missing, len(report.gone)), "missing"),
+        (len(report.excluded), "left out"),
         (report.unchanged, "unchanged"),
         (binary, "binary"),
         (len(report.skipped) - binary, "skipped"),

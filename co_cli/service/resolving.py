@@ -21,23 +21,29 @@ MOST_SUGGESTED = 3
 
 
 def resolve(ref: str, store: NoteStore, index: KnowledgeIndex | None) -> str:
-    asked = without_lines(ref.strip())
-    for path in _readings(asked, store.root):
-        try:
-            if store.exists(path):
-                return path
-        except VaultError:
-            continue
-    if index and _is_text(asked):
-        known = index.path_of(asked)
+    for asked in _forms(ref):
+        for path in _readings(asked, store.root):
+            try:
+                if store.exists(path):
+                    return path
+            except VaultError:
+                continue
+        known = index.path_of(asked) if index and _is_text(asked) else None
         if known and store.exists(known):
             return known
+    asked = _forms(ref)[-1]
+    if index and _is_text(asked):
         for path in _readings(asked, store.root):
             alike = [found for found in index.paths_like(path) if store.exists(found)]
             if len(alike) == 1:
                 return alike[0]
-        _require_present(index, known, _readings(asked, store.root))
+        _require_present(index, index.path_of(asked), _readings(asked, store.root))
     raise UnknownRefError(ref, _closest(asked, index.titles() if index else {}))
+
+
+def _forms(ref: str) -> list[str]:
+    """As it stands, for a name may end in a blank; and as a person means what was copied with one."""
+    return list(dict.fromkeys(without_lines(form) for form in (ref, ref.strip())))
 
 
 def _require_present(index: KnowledgeIndex, known: str | None, paths: Sequence[str]) -> None:
@@ -54,10 +60,13 @@ def resolve_anywhere(
     ref: str, store: NoteStore, index: KnowledgeIndex | None, beside: Sequence[Origin]
 ) -> tuple[Origin, str]:
     """The origin that a note is of, the vault first, and its path there."""
-    asked = without_lines(ref.strip())
-    if "\0" in asked:
+    if "\0" in ref:
         raise UnknownRefError(ref, [])  # no file is called so, and no file system may be asked for it
+    asked = _forms(ref)[-1]
     for origin in beside:
+        exact = _path_in(origin, _forms(ref)[0], store.root)
+        if exact is not None and _is_file(origin, exact, index):
+            return origin, exact
         path = _path_in(origin, asked, store.root)
         if path is not None:
             if _is_file(origin, path, index):
@@ -107,17 +116,16 @@ def _is_file(origin: Origin, path: str, index: KnowledgeIndex | None) -> bool:
 
 
 def resolve_trashed(ref: str, store: NoteStore) -> str:
-    asked = without_lines(ref.strip())
-    if "\0" in asked:
+    if "\0" in ref:
         raise UnknownRefError(ref, [])
     homes = list(dict.fromkeys(home for _, home in store.trashed()))
-    for path in _readings(asked, store.root):
+    for path in (path for asked in _forms(ref) for path in _readings(asked, store.root)):
         if path in homes:
             return path
     refs = {source_ref(home): home for home in homes}
     if not refs:
         raise InvalidInputError(f"no note {ref!r} in the trash: it is empty")
-    raise UnknownRefError(ref, _closest(asked, refs) or list(refs)[:MOST_SUGGESTED])
+    raise UnknownRefError(ref, _closest(_forms(ref)[-1], refs) or list(refs)[:MOST_SUGGESTED])
 
 
 def _is_text(asked: str) -> bool:
@@ -130,7 +138,6 @@ def _readings(asked: str, root: str) -> list[str]:
     path = path_of(asked)
     if path is not None:
         return [path]
-    name = asked.replace("\\", "/")
     if os.path.isabs(asked):
         inside = os.path.relpath(os.path.realpath(asked), root).replace(os.sep, "/")
         return [] if inside.startswith("..") else [inside]
@@ -138,9 +145,9 @@ def _readings(asked: str, root: str) -> list[str]:
         inside = os.path.relpath(os.path.realpath(asked), root).replace(os.sep, "/")
         if not inside.startswith("..") and os.path.isfile(asked):
             return [inside]
-    if not name.lower().endswith(ENDINGS):
-        name += ".md"
-    return [name, *(f"{folder}/{name}" for folder in FOLDERS.values())]
+    full = asked if asked.lower().endswith(ENDINGS) else f"{asked}.md"
+    names = dict.fromkeys((full, full.replace("\\", "/")))  # as it is called here, and as Windows writes it
+    return [place for name in names for place in (name, *(f"{folder}/{name}" for folder in FOLDERS.values()))]
 
 
 def _closest(asked: str, refs: dict[str, str]) -> list[str]:

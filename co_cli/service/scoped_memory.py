@@ -17,6 +17,7 @@ from typing import NamedTuple
 from co_cli.errors import InvalidInputError, NoteConflictError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.refs import name_key
+from co_cli.notes.secrets import counting
 from co_cli.notes.store import content_hash
 from co_cli.service.asking import LARGEST_LIMIT
 from co_cli.service.freshness import Freshener
@@ -46,6 +47,8 @@ class Changed(NamedTuple):
     version: str | None
     existed: bool
     repeated: bool = False
+    masked: int = 0
+    """Secrets that were masked before it was written, as the setting `secrets` wants it."""
 
 
 class Match(NamedTuple):
@@ -100,7 +103,7 @@ class ScopedMemory:
 
     def write(self, path: str, text: str, version: str | None, operation: Operation | None = None) -> Changed:
         """Create a file (`version` None), or replace the one that has this version."""
-        with self._files.writing():
+        with counting() as masked, self._files.writing():
             before = self._repeated(operation) if operation else None
             if before is not None:
                 return before
@@ -108,7 +111,8 @@ class ScopedMemory:
             if file is None and (place.twin or place.barred):
                 why = f"{shown(place.twin)} has the same name but for case" if place.twin else f"it {place.barred}"
                 raise InvalidInputError(f"{path} cannot be written: {why}")
-            data = self._files.encoded(text, file)
+            # the version is of what is written, which may be another text than was given
+            data = self._files.store.safe(self._files.encoded(text, file), file.data if file else b"")
             receipt = Receipt(operation.fingerprint if operation else "", path, content_hash(data), bool(file), False)
             self._keep(operation, receipt)
             if file is not None:
@@ -116,7 +120,7 @@ class ScopedMemory:
             elif not self._files.create(place.path, text):
                 raise NoteConflictError(f"{path} came into being meanwhile; read it, then repeat the change")
             self._keep(operation, receipt._replace(done=True))
-        return Changed(receipt.version, receipt.existed)
+        return Changed(receipt.version, receipt.existed, masked=len(masked))
 
     def delete(self, path: str, version: str | None, operation: Operation | None = None) -> Changed:
         """Move the file that has this version to the trash."""

@@ -14,9 +14,10 @@ from collections.abc import Iterable
 from co_cli.errors import InvalidInputError
 from co_cli.notes.files import locked, make_folders, replace
 from co_cli.notes.refs import FOLDERS
-from co_cli.places import project_vault, user_settings_file
-from co_cli.settings import Settings
+from co_cli.places import project_settings_file, project_vault, user_settings_file
+from co_cli.settings import Settings, load_settings
 from co_cli.sources.origin import Origin
+from co_cli.sources.walking import require_vault
 
 FILE = "trusted"
 
@@ -88,12 +89,26 @@ def why_anyway(settings: Settings) -> str:
     return f"you name it yourself ({origin})" if named else ""
 
 
+def _vault_that_it_names(project: str) -> str | None:
+    """The one that the settings of a project point at, if they do: it is what `co` opens there."""
+    file = project_settings_file(os.path.abspath(project))
+    if not os.path.isfile(file):
+        return None
+    unnamed = {name: value for name, value in os.environ.items() if name != "CO_VAULT"}
+    settings = load_settings(environ=unnamed, start=project)
+    return settings.vault if settings.origins["vault"].startswith(f"{file}:") else None
+
+
 def vault_at(folder: str, known: Iterable[str]) -> str:
     """The vault that a person means by a folder: a project's own, or itself. Raises InvalidInputError if it is none.
 
     `known` are those that are in use here, or that are trusted: they may look like any folder, and be gone by now.
     """
-    places = [os.path.realpath(os.path.expanduser(place)) for place in (project_vault(folder), folder)]
+    folder = os.path.expanduser(folder)
+    named = _vault_that_it_names(folder)
+    if named:
+        return require_vault(named)
+    places = [os.path.realpath(place) for place in (project_vault(folder), folder)]
     for place in places:
         if place in known or any(os.path.isdir(os.path.join(place, name)) for name in FOLDERS.values()):
             return place

@@ -35,7 +35,7 @@ from co_cli.service.loading import Loaded, Loader, LoadFailed, UseHttp
 from co_cli.service.saving import change, clean_tags, title_from
 from co_cli.settings import Settings
 from co_cli.sources.extraction import Page, read_page
-from co_cli.sources.fetching import Fetcher, Validators
+from co_cli.sources.fetching import Fetched, Fetcher, Validators
 from co_cli.sources.fetching_addresses import Exceptions
 from co_cli.sources.fetching_exchange import Limits
 from co_cli.sources.fetching_url import PageUrl, looks_like_url, read_url, without_credentials
@@ -214,12 +214,16 @@ class WebPages:
         if fetched is None:
             raise PageRefusedError("the server says that nothing changed, though nothing was asked of it")
         remark = f"by plain HTTP, because {answer.trouble}" if answer.trouble else ""
-        return _Arrived(self._fitting(fetched.url, read_page(fetched)), fetched.validators, remark=remark)
+        return _Arrived(self._read(fetched), fetched.validators, remark=remark)
 
     def _again(self, url: PageUrl, note: Note, overwrite: bool) -> _Arrived | None:
         """The page by plain HTTP, or None if it is still the same."""
         fetched = self.fetcher.fetch(url, None if overwrite else _validators(note))
-        return fetched and _Arrived(self._fitting(fetched.url, read_page(fetched)), fetched.validators)
+        return fetched and _Arrived(self._read(fetched), fetched.validators)
+
+    def _read(self, fetched: Fetched) -> Page:
+        """As long as a page may take to come, its text may take to be found."""
+        return self._fitting(fetched.url, read_page(fetched, self.fetcher.limits.seconds))
 
     def _fitting(self, url: PageUrl, page: Page) -> Page:
         size = len(page.text.encode("utf-8", "replace"))

@@ -10,9 +10,10 @@ from urllib.parse import unquote
 
 from co_cli.notes.note import NotTextError
 from co_cli.sources.documents import Document
-from co_cli.sources.documents_html import RENDERED, body_text
+from co_cli.sources.documents_html import body_text
 from co_cli.sources.documents_zip import Package, child, local, members, properties_of, value
 from co_cli.sources.extraction_encoding import decode_page
+from co_cli.sources.extraction_plain import RENDERED
 
 KEYS = {
     "creator": "author",

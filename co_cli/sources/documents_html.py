@@ -20,20 +20,14 @@ from co_cli.sources.documents_markdown import plain
 from co_cli.sources.extraction_encoding import decode_page
 from co_cli.sources.extraction_main import find_main
 from co_cli.sources.extraction_markdown import render
+from co_cli.sources.extraction_plain import RENDERED, count_elements, plainly
 
 lxml_html: Any = lxml.html
 lxml_etree: Any = vars(lxml)["etree"]  # compiled, and without types
 
 WITHOUT_WORDS = "script style noscript template svg math canvas iframe object embed head".split()
-BLOCKS = frozenset(
-    "p div section article main aside header footer ul ol dl dd dt table tr pre blockquote hr form figure".split()
-)
-HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 MAIN_SHARE = 0.3
 """What holds less of the file's letters than this is not its main text, whatever it looks like."""
-RENDERED = 20_000
-"""Elements: a larger file is read without looking for its main text, and without links, emphasis and columns: the
-careful way takes a second for 5,000 of them."""
 EMPTY_RUN = re.compile(r"\s{100,}")
 """Means nothing, and takes Markdown's regular expressions the square of its length."""
 NOWHERE = "file:///"
@@ -48,7 +42,7 @@ def read_html(_: str, data: bytes) -> Document:
         raise NotTextError("no text in the page, nothing to read")
     scripted = tree.find(".//script") is not None
     if elements > RENDERED:
-        title, text = " ".join((tree.findtext(".//title") or "").split()), _plainly(tree)
+        title, text = " ".join((tree.findtext(".//title") or "").split()), plainly(_body(tree), plain)
     else:
         title, text = _main(markup, tree)
     if not re.search(r"\w", text):
@@ -62,7 +56,7 @@ def body_text(markup: str, most: int = RENDERED) -> tuple[str, int]:
     tree, elements = _parsed(EMPTY_RUN.sub("\n", markup))
     if tree is None:
         return "", 0
-    return (_rendered(tree) if elements <= most else _plainly(tree)), elements
+    return (_rendered(tree) if elements <= most else plainly(_body(tree), plain)), elements
 
 
 def _main(markup: str, tree: Any) -> tuple[str, str]:
@@ -84,7 +78,7 @@ def _parsed(markup: str) -> tuple[Any, int]:
         tree = lxml_html.document_fromstring(markup.encode("utf-8", "replace").replace(b"\0", b""), parser=parser)
     except lxml_etree.LxmlError:  # there is nothing in it
         return None, 0
-    return tree, sum(1 for _ in tree.iter())
+    return tree, count_elements(tree)
 
 
 def _body(tree: Any) -> Any:
@@ -107,27 +101,6 @@ def _narrowed(element: Any) -> Any:
 
 def _rendered(tree: Any) -> str:
     return str(render(_body(tree)))
-
-
-def _plainly(tree: Any) -> str:
-    """Headings, items and paragraphs, in one walk."""
-    parts: list[str] = []
-    body = _body(tree)
-    for event, element in lxml_etree.iterwalk(body, events=("start", "end")):
-        name = str(element.tag)
-        if event == "start":
-            parts.append("\n\n" if name in BLOCKS or name in HEADINGS else "\n" if name in ("li", "br") else "")
-            parts.append(HEADINGS.get(name) or ("- " if name == "li" else " | " if name in ("td", "th") else ""))
-            parts.append(_flat(element.text))
-        else:
-            parts.append("\n\n" if name in BLOCKS or name in HEADINGS else "")
-            parts.append("" if element is body else _flat(element.tail))
-    lines = [" ".join(line.split()).removeprefix("| ") for line in "".join(parts).split("\n")]
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n") + "\n"
-
-
-def _flat(text: str | None) -> str:
-    return plain(re.sub(r"\s+", " ", text)) if text else ""
 
 
 def _letters(text: str) -> int:

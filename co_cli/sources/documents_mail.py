@@ -10,9 +10,10 @@ from email.utils import parsedate_to_datetime
 
 from co_cli.notes.note import NotTextError
 from co_cli.sources.documents import Document
-from co_cli.sources.documents_html import RENDERED, body_text
+from co_cli.sources.documents_html import body_text
 from co_cli.sources.documents_markdown import plain
 from co_cli.sources.extraction_encoding import decode_page
+from co_cli.sources.extraction_plain import RENDERED
 
 SHOWN = ("From", "To", "Cc", "Date")
 MOST_PARTS = 200

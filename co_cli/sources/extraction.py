@@ -18,6 +18,7 @@ from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.markdown import CODE, LINK, TAG, headings
 from co_cli.sources.extraction_encoding import decode_page
 from co_cli.sources.fetching import Fetched
+from co_cli.sources.fetching_exchange import Deadline
 
 LONGEST_TITLE = 200
 HARDLY_ANYTHING = 40
@@ -34,30 +35,41 @@ class Page(NamedTuple):
     text: str
 
 
-def read_page(fetched: Fetched) -> Page:
-    """The page that was fetched, as text. Raises PageRefusedError if there is none in it."""
+def read_page(fetched: Fetched, seconds: float | None = None) -> Page:
+    """The page that was fetched, as text. Raises PageRefusedError if there is none in it, or if it takes too long."""
     url = str(fetched.url)
     plain = fetched.media_type.startswith("text/") and fetched.media_type != "text/html"
     text = decode_page(fetched.body, fetched.charset, markup=not plain)
     if "\0" in text[:8_192]:
         raise PageRefusedError(f"{url}: it holds binary data, not text")
     if not plain and (fetched.media_type or MARKUP.match(text)):
-        page = read_markup(text, url)
+        page = read_markup(text, url, seconds)
     else:
         page = read_plain(text, url)
     title = " ".join(CONTROL.sub(" ", page.title).split())[:LONGEST_TITLE].strip() or _title_from(url)
     return Page(title, CONTROL.sub("", page.text))
 
 
-def read_markup(markup: str, url: str) -> Page:
+def read_markup(markup: str, url: str, seconds: float | None = None) -> Page:
+    """`seconds` bound the work: a page of many elements takes many times as long as it took to come."""
     from co_cli.sources.extraction_main import find_main  # lxml and its friends take a while to import
-    from co_cli.sources.extraction_markdown import render
+    from co_cli.sources.extraction_markdown import render, rendered_plainly
+    from co_cli.sources.extraction_plain import RENDERED, count_elements
 
+    deadline = None if seconds is None else Deadline(seconds)
     try:
-        title, element, scripted = find_main(markup, url)
-        text = "" if element is None else render(element)
+        title, element, scripted = find_main(markup, url, deadline)
+        if element is not None and count_elements(element) > RENDERED:
+            text = rendered_plainly(element, deadline)
+        else:
+            text = "" if element is None else render(element, deadline)
     except RecursionError:
         raise PageRefusedError(f"{url}: its elements are nested too deep to be read") from None
+    except TimeoutError:
+        raise PageRefusedError(
+            f"{url}: its text was not found in {seconds:g} seconds (the setting web_seconds); "
+            "copy what your browser shows into `co article add -`"
+        ) from None
     letters = len(list(islice(re.finditer(r"\w", text), HARDLY_ANYTHING)))
     if not letters or (scripted and letters < HARDLY_ANYTHING):
         why = "no text in the page itself, only scripts, which are not run" if scripted else "no text in the page"

@@ -7,13 +7,17 @@ What is taken out is decided here, and by what an element says it is: readabilit
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import lxml
 import lxml.html
 from readability import Document
 
 from co_cli.errors import PageRefusedError
+from co_cli.sources.extraction_plain import RENDERED, count_elements
+
+if TYPE_CHECKING:
+    from co_cli.sources.fetching_exchange import Deadline
 
 lxml_html: Any = lxml.html
 lxml_etree: Any = vars(lxml)["etree"]  # compiled, and without types
@@ -47,8 +51,11 @@ TOO_MUCH = 0.5
 MOST_ELEMENTS = 200_000
 
 
-def find_main(markup: str, url: str) -> tuple[str, Any, bool]:
-    """The page's title, the element with its main text (or None), and whether it has scripts."""
+def find_main(markup: str, url: str, deadline: Deadline | None = None) -> tuple[str, Any, bool]:
+    """The page's title, the element with its main text (or None), and whether it has scripts. Raises TimeoutError.
+
+    All of a very large page that marks no main text is its main text: to weigh its blocks takes too long.
+    """
     tree = _parse(markup, url)
     if tree is None:
         return "", None, False
@@ -56,12 +63,12 @@ def find_main(markup: str, url: str) -> tuple[str, Any, bool]:
     titles = _titles(tree)
     _make_links_absolute(tree, url)
     body = _body(tree)
-    _drop_frames(body)
+    _drop_frames(body, deadline)
     _open_layout_tables(body)
     headings: list[Any] = body.xpath(".//h1")
     element = _marked(body)
     if element is None:
-        element = _scored(body)
+        element = body if count_elements(body) > RENDERED else _scored(body)
     inside: list[Any] = element.xpath(".//h1")
     return _title(titles, inside or headings), element, scripted
 
@@ -98,9 +105,11 @@ def _make_links_absolute(tree: Any, url: str) -> None:
     tree.make_links_absolute(url, resolve_base_href=True, handle_failures="discard")
 
 
-def _drop_frames(body: Any) -> None:
+def _drop_frames(body: Any, deadline: Deadline | None) -> None:
     whole = _letters(body)
     for element in [*body.iterdescendants("*")]:
+        if deadline:
+            deadline.left()
         if _is_frame(element) or (_may_be_frame(element) and _letters(element) <= whole * TOO_MUCH):
             _drop(element)
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import lxml
 import lxml.html
 import markdownify
 
 from co_cli.notes.markdown import TAG
+from co_cli.sources.extraction_plain import plainly
+
+if TYPE_CHECKING:
+    from co_cli.sources.fetching_exchange import Deadline
 
 lxml_html: Any = lxml.html
 lxml_etree: Any = vars(lxml)["etree"]  # compiled, and without types
@@ -25,15 +29,29 @@ EMPTY_RUN = re.compile(r"\s{100,}")
 BLOCKS = "p div section article ul ol li dl dd dt table pre blockquote br hr h1 h2 h3 h4 h5 h6".split()
 
 
-def render(element: Any) -> str:
-    """Markdown that ends with one line end; empty if the element holds nothing."""
+def render(element: Any, deadline: Deadline | None = None) -> str:
+    """Markdown that ends with one line end; empty if the element holds nothing. Raises TimeoutError."""
     lxml_etree.strip_tags(element, "span", "font")  # thousands of them in code, and nothing in Markdown
     markup = lxml_html.tostring(element, encoding="unicode", method="html", with_tail=False)
     markup = EMPTY_RUN.sub("\n", markup)
-    text: str = _Converter(heading_style="ATX", bullets="-", bs4_options="lxml").convert(markup)
+    converter = _Converter(heading_style="ATX", bullets="-", bs4_options="lxml")
+    converter.deadline = deadline
+    text: str = converter.convert(markup)
     text = re.sub(r"[ \t]+$", "", text.replace("\xa0", " "), flags=re.M)
     text = re.sub(r"\n{3,}", "\n\n", text).strip("\n")
     return text + "\n" if text.strip() else ""
+
+
+def rendered_plainly(element: Any, deadline: Deadline | None = None) -> str:
+    """What is left of a page that is too large to be rendered: as harmless as the other. Raises TimeoutError."""
+    converter = _Converter()
+
+    def escaped(text: str) -> str:
+        if deadline:
+            deadline.left()
+        return LINE_MARK.sub(_escaped_mark, converter.escape(text, set()))
+
+    return plainly(element, escaped).replace("\xa0", " ")
 
 
 def _language(pre: Any) -> str:
@@ -53,6 +71,8 @@ def _word(text: str) -> str:
 
 
 class _Converter(MarkdownConverter):
+    deadline: Deadline | None = None
+
     def escape(self, text: str, parent_tags: set[str]) -> str:
         escaped: str = MarkdownConverter.escape(self, text.replace("\\", "\\\\"), parent_tags)
         escaped = escaped.replace("`", "&#96;")  # a lone one would be half of a code span
@@ -61,6 +81,8 @@ class _Converter(MarkdownConverter):
 
     def process_text(self, el: Any, parent_tags: set[str] | None = None) -> str:
         """What begins a line must not begin a heading, a list or a code block."""
+        if self.deadline:
+            self.deadline.left()
         text = str(MarkdownConverter.process_text(self, el, parent_tags))
         if "_noformat" in (parent_tags or ()):
             return text

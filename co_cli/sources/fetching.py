@@ -194,7 +194,7 @@ def _content_type(header: str) -> tuple[str, str]:
 
 def _wrong_type(media_type: str) -> str:
     if media_type == "application/pdf":
-        return "it is a PDF, not a web page; download it, make it text (`pdftotext FILE.pdf`), then `co add FILE.txt`"
+        return "it is a PDF, not a web page; download it, then `co add FILE.pdf`"
     shown = media_type if media_type.isprintable() and len(media_type) < 80 else "something else"
     return f"it is {shown}, not a web page; HTML, Markdown and plain text can be kept"
 

@@ -280,10 +280,8 @@ def _excluder(origin: Origin, exclude: Sequence[str]) -> Ignoring | None:
     patterns, files = kind_of(origin).exclusions(origin)
     if not patterns and not exclude and not any(os.path.lexists(os.path.join(origin.root, name)) for name in files):
         return None
-    from co_cli.sources.ignoring import Ignoring, ignored_in  # only for those who exclude something: slow to import
+    from co_cli.sources.ignoring import Ignoring  # only for those who exclude something: slow to import
 
-    lines = [*patterns, *exclude, *ignored_in(origin.root, files)]
-    below = files if GIT_FILE in files else ()  # where git's own is read, both count in every folder
-    if not below and not any(line.strip() and not line.startswith("#") for line in lines):
-        return None
-    return Ignoring(origin.root, lines, exclude, below)
+    # where git's own is read, both count in every folder
+    ignoring = Ignoring(origin.root, patterns, exclude, files, below=GIT_FILE in files)
+    return None if ignoring.says_nothing else ignoring

@@ -11,10 +11,12 @@ import pytest
 
 from co_cli.activity.adopting import adopt
 from co_cli.activity.database import migrate
+from co_cli.knowledge_base import KnowledgeBase
 from co_cli.retrieval.fuse import Weights
 from co_cli.service.dismissing import Dismissals
 from co_cli.service.learned import adopt_learned, learned_weights, write_learned
 from tests.command import Co
+from tests.vault import Vault
 
 
 @pytest.fixture
@@ -98,8 +100,10 @@ def test_doctor_and_sources_notice_that_it_was_moved(co: Co, moved: Callable[[],
     assert "adopt" not in co("doctor").out + co("sources").out
     before = moved() / ".co-cli" / "knowledge"
 
+    ran = co("doctor")  # the first to look at the new place
+    assert f"{before} is gone, and 2 of its 2 documents are here: was it moved?" in ran.out
+    assert f"cure: co adopt {before}\n" in ran.out
     assert f"`co adopt {before}`" in co("sources").out
-    assert f"{before} is gone, and 2 of its 2 documents are here: was it moved?" in co("doctor").out
     assert co("adopt", "--json").json == [{"vault": str(before), "documents": 2, "alike": 2, "sources": 1}]
 
 
@@ -142,6 +146,88 @@ def test_a_source_of_a_name_that_is_taken_stays_and_is_told(co: Co, moved: Calla
 
     assert "left there, for this vault has others of that name or place: folder:docs" in ran.out
     assert [row["path"] for row in co("sources", "--json").json][1:] == [str(other)]
+
+
+def test_the_last_searches_at_the_old_place_come_along_too(
+    co: Co, vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "none")
+    vault.write("memories/oak.md", "Oaks live long.")
+    co("sync")
+    co("search", "oaks")  # which is in the spool until somebody folds it in
+    there = vault.root.with_name("renamed")
+    vault.root.rename(there)
+
+    with KnowledgeBase.open(there, data_dir) as kb:
+        kb.adopt(str(vault.root))
+
+    monkeypatch.setenv("CO_VAULT", str(there))
+    assert co("stats", "--json").json["searches"] == 1
+    assert co("adopt").code == 1  # nothing arrives under the old folder later
+
+
+def test_a_source_is_looked_for_where_its_project_is_now_and_nowhere_else(
+    co: Co, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CO_VAULT")
+    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "none")
+    project, there = tmp_path / "project", tmp_path / "elsewhere" / "renamed"
+    project.mkdir()
+    monkeypatch.chdir(project)
+    co("init")
+    for source in ("project/docs", "project/..drafts", "project/lost", "beside", "kept"):
+        (tmp_path / source).mkdir()
+        (tmp_path / source / "a.txt").write_text("Plant in autumn.")
+        assert co("add", str(tmp_path / source)).code == 0
+    there.parent.mkdir()
+    shutil.move(project, there)
+    shutil.move(tmp_path / "beside", there.parent / "beside")  # which nothing says is the same
+    shutil.rmtree(there / "lost")
+    monkeypatch.chdir(there)
+
+    co("adopt", str(project))
+
+    assert [row["path"] for row in co("sources", "--json").json] == [
+        str(tmp_path / place)
+        for place in ("elsewhere/renamed/docs", "elsewhere/renamed/..drafts", "project/lost", "beside", "kept")
+    ]
+
+
+def test_a_project_whose_whole_folder_was_a_source_is_adopted_by_its_name(
+    co: Co, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CO_VAULT")
+    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "none")
+    project, there = tmp_path / "project", tmp_path / "renamed"
+    project.mkdir()
+    monkeypatch.chdir(project)
+    co("init")
+    (project / "a.txt").write_text("Plant in autumn.")
+    co("add", str(project))
+    shutil.move(project, there)
+    monkeypatch.chdir(there)
+
+    assert "1 source (folder:project)" in co("adopt", str(project)).out
+    assert [row["path"] for row in co("sources", "--json").json] == [str(there)]
+
+
+def test_a_source_that_stays_where_it_was_is_not_taken_for_its_namesake_here(
+    co: Co, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CO_VAULT")
+    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "none")
+    for project in ("one", "two"):
+        (tmp_path / project / "docs").mkdir(parents=True)
+        (tmp_path / project / "docs" / "a.txt").write_text("Plant in autumn.")
+    monkeypatch.chdir(tmp_path / "one")
+    co("init")
+    co("add", "docs")
+    shutil.move(tmp_path / "one" / ".co-cli", tmp_path / "two" / ".co-cli")
+    monkeypatch.chdir(tmp_path / "two")
+
+    co("adopt", str(tmp_path / "one" / ".co-cli" / "knowledge"))
+
+    assert [row["path"] for row in co("sources", "--json").json] == [str(tmp_path / "one" / "docs")]
 
 
 def test_text_that_is_deleted_afterwards_does_not_stay_under_the_old_folder(
@@ -218,6 +304,8 @@ def test_a_note_that_was_forgotten_there_and_restored_here_says_both(co: Co, mov
     co("forget", "elm")
     before = moved()
     co("restore", "elm")
+    [left] = co("adopt", "--json").json
+    assert (left["documents"], left["alike"]) == (1, 1)  # of those that were there at last
 
     co("adopt", str(before))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -12,6 +13,7 @@ from pydantic_ai.messages import ModelRequest, UserPromptPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from co_cli.knowledge_base import KnowledgeBase
+from tests.safety.fake_secrets import make
 from tests.vault import Vault
 
 harness = pytest.importorskip(
@@ -236,3 +238,17 @@ def test_our_store_and_theirs_answer_alike(kind: str, kb: KnowledgeBase) -> None
         ["main/a.md"],
         None,
     ]
+
+
+def test_that_a_secret_was_masked_is_told_in_the_log(
+    vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("CO_SECRETS", "redact")
+    token = make("ghp_{A36}")
+    with KnowledgeBase.open(vault.root, data_dir) as kb:
+        store = VaultMemoryStore(knowledge_base=kb)
+        content = f"The bot pushes with {token}.\n"
+        anyio.run(lambda: store.write("main/bot.md", content, expected_version=None))
+
+    assert caplog.messages == ["main/bot.md: 1 secret masked before it was written"]
+    assert token not in vault.read("memories/bot.md")

@@ -12,7 +12,8 @@ import pytest
 from co_cli.errors import InvalidInputError, NoteConflictError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.receipts import MOST_KEPT, Receipt, Receipts
-from co_cli.service.scoped_memory import Matches, Operation, OperationReusedError, ScopedMemory, alias_of
+from co_cli.service.scoped_memory import Changed, Matches, Operation, OperationReusedError, ScopedMemory, alias_of
+from tests.safety.fake_secrets import make
 from tests.vault import Vault
 
 
@@ -263,7 +264,7 @@ def test_an_operation_counts_as_done_also_when_its_file_changed_since(memory: Sc
     memory.write("main/a.md", "juice\n", None)
 
     assert memory.repeated(operation) == first._replace(repeated=True)
-    assert memory.repeated(deletion) == (None, True, True)
+    assert memory.repeated(deletion) == Changed(None, existed=True, repeated=True)
 
 
 def test_an_operation_that_comes_back_with_other_arguments_is_refused(memory: ScopedMemory) -> None:
@@ -280,7 +281,7 @@ def test_a_repeated_delete_says_that_the_file_was_there(memory: ScopedMemory) ->
     operation = Operation("one", "delete")
 
     assert memory.delete("main/a.md", version, operation).existed
-    assert memory.delete("main/a.md", None, operation) == (None, True, True)
+    assert memory.delete("main/a.md", None, operation) == Changed(None, existed=True, repeated=True)
 
 
 @pytest.mark.parametrize("landed", [True, False])
@@ -364,3 +365,20 @@ def test_a_file_longer_than_a_store_reads_is_said_to_be_cut(memory: ScopedMemory
 
     assert memory.search("main/", "zebra", 10, 100, 4_000, 130).truncated is False
     assert memory.search("main/", "zebra", 10, 100, 4_000, 110).truncated is True
+
+
+def test_the_version_of_a_text_that_was_masked_is_that_of_what_was_written(
+    vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CO_SECRETS", "redact")
+    token = make("ghp_{A36}")
+    with KnowledgeBase.open(vault.root, data_dir) as kb:
+        memory = ScopedMemory(kb)
+        first = memory.write("main/bot.md", f"The bot pushes with {token}.\n", None, Operation("one", "f"))
+        again = memory.write("main/bot.md", f"The bot pushes with {token}.\n", None, Operation("one", "f"))
+        second = memory.write("main/bot.md", f"The bot pulls with {token}.\n", first.version)
+
+        assert token not in vault.read("memories/bot.md")
+        assert first.version == again.version
+        assert second.version == version_of(memory, "main/bot.md")
+        assert (first.masked, again.repeated, second.masked) == (1, True, 1)

@@ -188,6 +188,7 @@ def test_why_follows_a_note_through_a_search(co: Co, vault: Vault) -> None:
     assert unquoted == found
     assert "Rank 1 of the 10 that were asked for." in found.out
     assert "Not in the answer: it fell in the step candidates." in missed.out
-    assert 'lacks "oaks"' in missed.out
+    assert 'words    not among 1: lacks "oaks"' in missed.out
+    assert 'words    none found: lacks "zebras"' in co("why", "zebras", "memory:tax").out
     assert as_json["rank"] == 1
     assert {"words", "meaning", "fuse"} <= {step["name"] for step in as_json["steps"]}

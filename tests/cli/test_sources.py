@@ -494,7 +494,13 @@ def test_what_becomes_ignored_is_forgotten_and_not_missing(co: Co, vault: Vault,
     co("add", str(handbook))
     (handbook / ".coignore").write_text("zebras.txt\n")
 
+    assert "folder:handbook  1 left out, 2 unchanged\n" in co("sync").out
     assert not any("zebras" in ref for ref in refs(co, "zebras stripes"))
+    (handbook / "guides" / "deploy.md").unlink()
+    (handbook / ".coignore").write_text("zebras.txt\nkeys.py\n")
+    ran = co("refresh", "handbook").out
+    assert "1 missing, 1 left out" in ran
+    assert "  missing guides/deploy.md\n  left out keys.py\n" in ran
 
 
 def test_a_note_of_a_vault_in_an_added_folder_is_the_vaults(co: Co, vault: Vault) -> None:

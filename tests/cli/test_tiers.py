@@ -199,10 +199,23 @@ def test_two_people_of_a_team_lose_nothing_when_git_merges_them(co: Co, project:
 
 
 def test_what_was_forgotten_in_a_tier_is_brought_back_there(co: Co, three: dict[str, Vault]) -> None:
-    co("forget", "user:memory:tea-user")
+    co("forget", "user:memory:tea-user", "memory:tea-project")
 
-    assert co("restore", "user:memory:tea-user").out == "restored user:memory:tea-user\n"
+    listed = co("list", "--trash", "--json").json
+    assert [(one["tier"], one["path"]) for one in listed] == [
+        (None, "memories/tea-project.md"),
+        ("user", "memories/tea-user.md"),
+    ]
+    assert three["user"].path(listed[1]["trash"]).exists()
+    names = [line.partition("  (")[0] for line in co("list", "--trash").out.splitlines()]
+    assert names == ["memories/tea-project.md", "user:memories/tea-user.md"]
+    assert co("completion", "--words", "restore", "").out.split() == ["memory:tea-project", "user:memory:tea-user"]
+    status = co("status").out
+    assert "trash   1 note, user: 1 note\n" in status
+    assert f"vault   {three['project'].root} (project)\n" in status
+    assert co("restore", names[1]).out == "restored user:memory:tea-user\n"
     assert three["user"].notes() == ["memories/tea-user.md"]
+    assert co("status", "--json").json["trashed_beside"] == {}
 
 
 def test_a_hidden_file_of_a_tier_is_not_opened(co: Co, three: dict[str, Vault]) -> None:

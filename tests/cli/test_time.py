@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import apsw
 import pytest
 
 from tests.command import Co
@@ -133,6 +134,25 @@ def test_where_git_keeps_the_vault_as_of_answers_from_the_files_as_they_were(
     assert text in found["hits"][0]["snippet"]
     assert ("memory:parking" in [hit["ref"] for hit in found["hits"]]) == (when == "2024-06-01")
     assert {path: kept_in_git.read(path) for path in kept_in_git.notes()} == before
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_of_moments_that_are_asked_for_only_the_last_are_kept_in_files_and_in_the_index(
+    co: Co, kept_in_git: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("co_cli.service.as_of.KEPT", 1)
+    assert "memory:parking" in refs(co, "where is the office", "--as-of", "2024-06-01")
+    [old] = [folder for folder in (data_dir / "as-of").iterdir() if folder.is_dir()]
+    os.utime(old, (1, 1))  # asked for long ago, so nobody has it in hand
+
+    refs(co, "where is the office", "--as-of", "2025-12-01")
+
+    assert not old.exists()
+    connection = apsw.Connection(str(data_dir / "as-of" / "search.db"))
+    assert [row[0] for row in connection.execute("select body from passages")] == ["The office is in Porto."]
+    connection.close()
+    assert not (data_dir / "as-of" / "activity.db").exists()  # a look back is no history of its own
+    assert "memory:parking" in refs(co, "where is the office", "--as-of", "2024-06-01")
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")

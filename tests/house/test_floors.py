@@ -7,7 +7,7 @@ import pytest
 from tests.house.package import imports, modules
 
 FLOORS = (
-    ("record", "typed", "errors", "values", "settings", "settings_file", "places", "regular", "sample"),
+    ("record", "typed", "errors", "values", "settings", "settings_file", "places", "regular", "processes", "sample"),
     ("notes", "logbook"),
     ("sources",),
     ("index", "embedding", "activity"),

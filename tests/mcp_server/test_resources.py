@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,6 +34,18 @@ def test_an_address_with_lines_opens_those_lines(kb: KnowledgeBase, vault: Vault
     vault.write("articles/park.md", "# Park\n\nOaks.\n\nElms.\n")
 
     assert open_resource(kb, Freshener(kb), "co://article/park#L3-5").text == "Oaks.\n\nElms."
+
+
+@pytest.mark.skipif(os.sep != "/", reason="names that Windows does not have")
+def test_whatever_a_note_is_called_its_resource_can_be_opened(kb: KnowledgeBase, vault: Vault) -> None:
+    names = "oak|oak | oak|a\\b|\\|x\\..\\..\\y|a#L3|a%5Cb|a?b|x:y|a\nb|a\r|x\xa0|a.md".split("|")
+    for name in names:
+        vault.write(f"memories/{name}.md", f"This is {name!r}.")
+
+    listed = list_page(kb, Freshener(kb), None).notes
+
+    opened = {open_resource(kb, Freshener(kb), uri_of(note.ref)).text for note in listed}
+    assert opened == {f"This is {name!r}." for name in names}
 
 
 def refs(kb: KnowledgeBase, size: int, meanwhile: list[str] | None = None) -> list[str]:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Sequence
 
 import pytest
 
+from co_cli.embedding.space import EmbedKind, Vector
+from co_cli.embedding.static import StaticEmbedder
+from co_cli.errors import EmbeddingError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.values import SearchResult
 from tests.command import Co
@@ -199,3 +203,22 @@ def test_status_counts_what_waits_and_sync_works_it_off(
     assert co("status", "--json").json["unembedded"] == 0
     assert f"vectors ollama:{model}:256:1\n" in co("status").out
     assert {finding["level"] for finding in co("doctor", "--json").json} == {"ok"}
+
+
+class Unusable(StaticEmbedder):
+    """The embedded model, when its file is damaged."""
+
+    def embed(self, texts: Sequence[str], kind: EmbedKind) -> list[Vector | None]:
+        raise EmbeddingError("its file cannot be used")
+
+
+def test_the_first_note_of_a_vault_is_saved_and_found_though_the_model_is_damaged(
+    kb: KnowledgeBase, vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("co_cli.embedding.static._shared", [Unusable()])
+
+    assert kb.remember("Oaks live long.").outcome == "created"
+
+    found = kb.search("oaks")
+    assert [hit.ref for hit in found.hits] == ["memory:oaks-live-long"]
+    assert any("its file cannot be used" in told for told in found.degraded)

@@ -96,6 +96,27 @@ def test_it_measures_a_few_for_each_that_is_wanted_with_filters_and_without(
     assert (len(found), measured) == (LIMIT, [few])
 
 
+def test_it_looks_once_when_that_finds_enough_and_an_origin_alone_is_no_filter(
+    kb: KnowledgeBase, measured: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[str] = []
+    fetch = vectors.fetch
+
+    def noted(connection: apsw.Connection, statement: str, values: dict[str, object] | None = None) -> list[object]:
+        looked.append(statement)
+        return fetch(connection, statement, values)
+
+    monkeypatch.setattr(vectors, "fetch", noted)
+    everywhere = nearest(kb, "who approved the refund")
+    once = [statement for statement in looked if "furthest" in statement]
+    looked.clear()
+    named = nearest(kb, "who approved the refund", Filters(roots=(kb.root,)))
+
+    assert len(once) == 2, "in the memories, and in the articles"
+    assert [statement for statement in looked if "furthest" in statement] == once
+    assert (named, measured[0]) == (everywhere, measured[1])
+
+
 def test_a_look_that_finds_too_few_goes_further(
     kb: KnowledgeBase, measured: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

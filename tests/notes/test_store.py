@@ -20,7 +20,7 @@ def store(vault: Vault) -> NoteStore:
 
 
 @pytest.mark.parametrize(
-    "path", ["../x.md", "/etc/passwd", "a/../../x.md", "a//b.md", "./a.md", "", "a\\b.md", "a\0b.md", "memories/.."]
+    "path", ["../x.md", "/etc/passwd", "a/../../x.md", "a//b.md", "./a.md", "", "a\0b.md", "memories/.."]
 )
 def test_a_path_that_leaves_the_vault_is_refused(store: NoteStore, path: str) -> None:
     for attempt in (store.absolute, store.read, store.exists, store.trash, lambda path: store.replace(path, b"", b"")):

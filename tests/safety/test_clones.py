@@ -296,6 +296,24 @@ def test_only_a_vault_or_a_project_can_be_trusted(clone: Path, home: Path, tmp_p
         (tmp_path / "gone").rename(folder)
 
 
+def test_trusting_a_project_trusts_the_vault_that_its_settings_name(
+    clone: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (clone / ".co-cli" / "settings.toml").write_text('vault = "notes"\n')
+    assert f"no vault at {clone / 'notes'}" in Co(home)("trust", str(clone)).err  # and not the one that nobody opens
+    (clone / "notes").mkdir()
+    monkeypatch.setenv("CO_VAULT", str(clone / ".co-cli" / "knowledge"))  # which is about where we stand
+
+    assert Co(home)("trust", str(clone)).out == f"{clone / 'notes'} is trusted\n"
+
+    monkeypatch.delenv("CO_VAULT")
+    monkeypatch.chdir(clone)
+    assert {"vault": str(clone / "notes"), "trusted": True} in Co(clone)("trust", "--list", "--json").json
+    (clone / ".co-cli" / "settings.toml").write_text('vault = "/etc"\n')
+    ran = Co(home)("--vault", str(home), "trust", str(clone))
+    assert (ran.code, "may not point vault outside itself" in ran.err) == (2, True)
+
+
 def test_a_vault_that_is_named_says_that_it_needs_no_trust(co: Co, vault: Vault) -> None:
     assert co("trust").out == f"{vault.root} is trusted; it needed no word here: you name it yourself (CO_VAULT)\n"
     for was in ("is no longer", "was not"):

@@ -82,6 +82,7 @@ def test_a_filter_that_leaves_it_out_is_named(animals: KnowledgeBase) -> None:
     [
         ("sleep -river", 'has "river", which the query excludes'),
         ('"two legs" sleep', 'has "sleep" and lacks "two legs"'),
+        ('"hold hands" sleep', 'has "sleep" and lacks "hold hands"; 1 note matches better'),
     ],
 )
 def test_phrases_and_exclusions_are_named(animals: KnowledgeBase, query: str, told: str) -> None:

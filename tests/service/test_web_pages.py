@@ -13,9 +13,10 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.note import Note, read_note
 from co_cli.service.web_pages import PageReceipt, make_fetcher
 from co_cli.settings import load_settings
-from co_cli.sources.fetching import Fetcher
+from co_cli.sources.fetching import Fetched, Fetcher, Validators
 from co_cli.sources.fetching_addresses import Exceptions
 from co_cli.sources.fetching_exchange import Limits
+from co_cli.sources.fetching_url import PageUrl
 from tests.sources.web_server import Asked, Names, WebServer, Wire, article, response
 from tests.vault import Vault
 
@@ -391,3 +392,26 @@ def test_a_file_that_no_longer_says_so_does_not_hold_the_page(
     vault.write("articles/oaks.md", became)  # since the last sync
 
     assert kb.add_page(url, fetcher=fetcher).outcome == "created"
+
+
+def test_the_limit_of_time_is_also_for_finding_the_text(
+    kb: KnowledgeBase, vault: Vault, server: WebServer, fetcher: Fetcher
+) -> None:
+    class Late(Fetcher):
+        """Brings the page, and no time is left."""
+
+        def fetch(self, url: PageUrl, known: Validators | None = None) -> Fetched | None:
+            page = fetcher.fetch(url, known)
+            self.limits = Limits(seconds=0)
+            return page
+
+    url = server.page("/oaks", OAKS)
+
+    receipt = kb.add_page(url, fetcher=Late())
+
+    assert (receipt.outcome, receipt.exit_code, vault.notes()) == ("failed", 2, [])
+    assert receipt.detail.startswith(f"{url}: its text was not found in 0 seconds (the setting web_seconds)")
+    kb.add_page(url, fetcher=fetcher)
+    server.page("/oaks", ELMS)
+    assert "web_seconds" in kb.refresh([url], fetcher=Late())[0].detail
+    assert "unlike elms" not in vault.read("articles/oaks.md")

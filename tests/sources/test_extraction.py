@@ -12,7 +12,10 @@ from co_cli.errors import PageRefusedError
 from co_cli.notes.markdown import inline_tags, links
 from co_cli.sources.extraction import Page, read_page
 from co_cli.sources.extraction_encoding import decode_page
+from co_cli.sources.extraction_main import find_main
+from co_cli.sources.extraction_markdown import render, rendered_plainly
 from co_cli.sources.fetching import Fetched, Validators
+from co_cli.sources.fetching_exchange import Deadline
 from co_cli.sources.fetching_url import read_url
 
 PAGES = Path(__file__).parent / "pages"
@@ -378,3 +381,38 @@ def test_a_long_run_of_blanks_takes_no_time() -> None:
 
     assert "word" in text
     assert time.process_time() - started < 3
+
+
+def test_a_page_of_very_many_elements_is_read_plainly_and_as_harmlessly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Careful rendering took 44 seconds for 190,000 elements."""
+    for module in ("plain", "main"):
+        monkeypatch.setattr(f"co_cli.sources.extraction_{module}.RENDERED", 30)
+    rows = "".join(f"<li>Ship {n} came from <a href='/port/{n}'>port {n}</a>.</li>" for n in range(20))
+    odd = "<p>#tag [[Note]] &lt;script&gt; `x` C:\\dir *star*</p><p># no heading</p><p>- no item</p><p>3. nor this</p>"
+    marked = f"<article><h2>Arrivals</h2><ul>{rows}</ul>{odd}</article>"
+    frame = "<nav>Menu</nav><div class='cookie-banner'>Accept</div>"
+
+    aside = "<div>Ask at the pier.</div>"  # to weigh which block it is would take too long, too: all of them
+
+    for body, told in ((marked, ""), (marked.replace("article", "div"), "\nAsk at the pier.\n")):
+        page = read(f"<html><head><title>Harbour</title></head><body>{frame}{body}{aside}</body></html>")
+
+        assert page.title == "Harbour"
+        assert page.text.startswith("## Arrivals\n\n- Ship 0 came from port 0.\n- Ship 1 came from port 1.\n")
+        assert page.text.endswith("C:\\\\dir \\*star\\*\n\n\\# no heading\n\n\\- no item\n\n3\\. nor this\n" + told)
+        assert (inline_tags(page.text), links(page.text)) == ((), ())
+        assert "\\<script>" in page.text
+        assert "Menu" not in page.text
+        assert "Accept" not in page.text
+
+
+def test_whoever_finds_the_text_of_a_page_looks_at_the_clock() -> None:
+    markup = f"<html><body><main><p>{'Oaks live long. ' * 20}</p></main></body></html>"
+    _, element, _ = find_main(markup, URL)
+
+    for work in (lambda over: find_main(markup, URL, over), lambda over: render(element, over)):
+        with pytest.raises(TimeoutError):
+            work(Deadline(0))
+    with pytest.raises(TimeoutError):
+        rendered_plainly(element, Deadline(0))
+    assert rendered_plainly(element, Deadline(600)) == render(element, Deadline(600))

@@ -365,7 +365,7 @@ def test_what_is_no_page_is_not_read(server: WebServer, media_type: str) -> None
 
 
 def test_a_pdf_is_refused_with_what_to_do(server: WebServer) -> None:
-    assert "pdftotext" in refused(server.page("/a.pdf", b"%PDF-1.7", content_type="application/pdf"))
+    assert "`co add FILE.pdf`" in refused(server.page("/a.pdf", b"%PDF-1.7", content_type="application/pdf"))
 
 
 def test_a_type_that_is_not_given_is_left_to_the_reader(server: WebServer) -> None:

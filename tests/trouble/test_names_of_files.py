@@ -192,3 +192,18 @@ def test_a_title_that_windows_cannot_name_has_a_file_it_can(kb: KnowledgeBase, v
     assert not set(name) & set('<>:"/\\|?*')
     assert name.partition(".")[0].upper() not in {"CON", "PRN", "AUX", "NUL", "COM1", "LPT9"}
     assert not name.removesuffix(".md").endswith((".", " "))
+
+
+def test_a_name_that_ends_in_a_blank_or_has_a_backslash_is_that_note_and_no_other(co: Co, vault: Vault) -> None:
+    for name in ("oak", "oak ", "a\\b", "a/b"):
+        vault.write(f"memories/{name}.md", f"This is {name!r}.")
+    co("sync")
+
+    for ref, text in (("memory:oak ", "'oak '"), (" memory:oak\t", "'oak'"), ("memory:a\\b", "'a\\\\b'")):
+        assert co("show", ref, "--json").json["body"] == f"This is {text}."
+    assert co("show", "memories\\oak.md", "--json").json["body"] == "This is 'oak'."  # as Windows writes it
+    assert co("edit", "memory:a\\b", "--tag", "tree").code == 0
+    assert co("forget", "memory:oak ").code == 0
+    assert vault.notes() == ["memories/a/b.md", "memories/a\\b.md", "memories/oak.md"]
+    assert co("restore", "memory:oak ").code == 0
+    assert vault.read("memories/oak .md") == "This is 'oak '."
