@@ -39,6 +39,8 @@ class Shares(Record):
 
 
 DEFAULT = Shares()
+AKIN = 0.3
+"""What words that are like those of the question count for where its own do not tell."""
 ONLY_ASKS = 0.2
 """What a note that ends in a question gives up of its score, and of each part, where a question is asked: it has the
 words of the question as nobody else has, and the answer stands in the next one."""
@@ -80,6 +82,7 @@ def rerank(
         found = evidence.get(candidate.passage_id)
         if found is not None:
             parts["related"] = telling * (found.related * shares.related + found.weighed / most * shares.weighed)
+            parts["related"] += (1 - telling) * found.akin * AKIN
             parts["sentence"] = telling * found.sentence * shares.sentence
             parts["order"] = telling * (found.near * shares.near + found.order * shares.order)
             parts["title"] = telling * found.title * shares.title

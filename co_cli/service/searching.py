@@ -12,7 +12,7 @@ from co_cli.index.knowledge_index import KnowledgeIndex
 from co_cli.index.match import WordQuery, quotes_in_passing, read_query
 from co_cli.index.reader import Counts
 from co_cli.index.spaceless import runs
-from co_cli.index.vectors import StoredSpace
+from co_cli.index.vectors import StoredSpace, dot
 from co_cli.retrieval.abstain import ABSENT, confidence
 from co_cli.retrieval.candidates import OVERFETCH, how_many, propose
 from co_cli.retrieval.diversify import one_a_note
@@ -267,7 +267,9 @@ def _by_meaning(
     else:
         noise = space.noise if profile.noise else -1.0
         told = telling if weights.meaning > weights.words else 0.0  # else what long notes give up hardly counts
-        fused = fuse(matches, trust, cosines, docs, weights, noise, sizes, told)
+        blind = 1.0 - telling if closely else 0.0
+        apart = _apart(index, active, vector, cosines, filters) if blind and space.provider == "static" else {}
+        fused = fuse(matches, trust, cosines, docs, weights, noise, sizes, told, apart, blind)
     faint = not fused and profile.abstain and passages_searched < FEW
     if faint:  # nothing has to do with it, but so few are quickly looked through
         fused = fuse(matches, trust, cosines, docs, weights, sizes=sizes)
@@ -296,6 +298,26 @@ def _by_meaning(
     return trace._replace(confidence=sure, lost=lost), (
         f"answered by words, for lack of vectors: {', '.join(unready)}" if unready else None
     )
+
+
+def _apart(
+    index: KnowledgeIndex, space: StoredSpace, vector: Vector, cosines: dict[int, float], filters: Filters
+) -> dict[int, float]:
+    """The cosines without what all passages have in common; nothing where there are too few to tell.
+
+    For the embedded model alone: what passages have in common for MiniLM helps to tell which are near.
+    """
+    from struct import pack
+
+    from co_cli.retrieval.apart import cosines_apart, in_common  # most questions are told apart by words
+
+    common = in_common(index.spread(space, filters, list(cosines)))
+    if common is None:
+        return {}
+    length = sum([number * number for number in common]) ** 0.5 or 1.0
+    direction = pack(f"<{len(common)}f", *[number / length for number in common])
+    asked = dot(memoryview(vector).cast("f"), memoryview(direction).cast("f"))
+    return cosines_apart(cosines, index.cosines(space, direction, list(cosines)), asked, length)
 
 
 def _by_reranker(
