@@ -7,6 +7,8 @@ taken off. Half, because the other half says what the vault is about, and so doe
 
 from __future__ import annotations
 
+from co_cli.retrieval.fuse import stretched
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,3 +44,9 @@ def cosines_apart(
             rest = (1 - 2 * along + length**2) ** 0.5 or 1.0
             found[passage] = (cosine - along - length * asked + length**2) / (own * rest)
     return found
+
+
+def partly_apart(cosines: dict[int, float], apart: dict[int, float], far: float) -> dict[int, float]:
+    """What meaning is worth, 0 to 1 for each passage: as far as `far` says, 0 to 1, by the cosines apart."""
+    plain, others = stretched(cosines), stretched(apart)
+    return {passage: (1 - far) * value + far * others.get(passage, value) for passage, value in plain.items()}

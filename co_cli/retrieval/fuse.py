@@ -61,8 +61,8 @@ def fuse(
     noise: float = -1.0,
     sizes: dict[int, int] | None = None,
     telling: float = 0.0,
-    apart: dict[int, float] | None = None,
     blind: float = 0.0,
+    meanings: dict[int, float] | None = None,
 ) -> list[Scored]:
     """Words and meaning of every candidate into one score each, best first.
 
@@ -72,15 +72,12 @@ def fuse(
     by its words alone; one without words is dropped when its cosine is no better than `noise`. `sizes` says how many
     passages a note has: the more, the nearer its nearest is by chance alone, and that much is taken off, unless words
     tell (`telling`, 0 to 1) that it is not by chance. `blind`, 0 to 1, is how far meaning has to decide because words
-    tell nothing: so far `apart`, the cosines without what all passages have in common, stand in for the others.
+    do not tell, and `meanings` may say what it is worth, in place of the cosines.
     """
     best = min((match.rank for match in words), default=0.0)
     trust = covered**DOUBT * (1 - blind * (1 - BY_CHANCE))
     by_words = {match.passage_id: trust * match.rank / best if best < 0 else 1.0 for match in words}
-    meanings = _stretched(cosines)
-    if apart and blind:
-        others = _stretched(apart)
-        meanings = {one: (1 - blind) * value + blind * others.get(one, value) for one, value in meanings.items()}
+    meanings = stretched(cosines) if meanings is None else meanings
     total = (weights.meaning + weights.words) or 1.0
     crowd = CROWD * (1 - telling)
     scored: list[Scored] = []
@@ -94,7 +91,7 @@ def fuse(
     return sorted(scored, key=lambda candidate: (-candidate.score, candidate.passage_id))
 
 
-def _stretched(cosines: dict[int, float]) -> dict[int, float]:
+def stretched(cosines: dict[int, float]) -> dict[int, float]:
     """The nearest is 1 and the furthest 0; where all are as near, each is 1."""
     low, high = min(cosines.values(), default=0.0), max(cosines.values(), default=0.0)
     spread = high - low

@@ -267,9 +267,12 @@ def _by_meaning(
     else:
         noise = space.noise if profile.noise else -1.0
         told = telling if weights.meaning > weights.words else 0.0  # else what long notes give up hardly counts
-        blind = 1.0 - telling if closely else 0.0
-        apart = _apart(index, active, vector, cosines, filters) if blind and space.provider == "static" else {}
-        fused = fuse(matches, trust, cosines, docs, weights, noise, sizes, told, apart, blind)
+        # where no word was found, those that are like it are not there by chance, but none of them tells either
+        blind = (1.0 - telling if matches else 1.0) if closely else 0.0
+        far = 1.0 if profile.apart else blind
+        # for the embedded model alone: what passages have in common helps MiniLM to tell which are near
+        meanings = _apart(index, active, vector, cosines, filters, far) if far and space.provider == "static" else None
+        fused = fuse(matches, trust, cosines, docs, weights, noise, sizes, told, blind, meanings)
     faint = not fused and profile.abstain and passages_searched < FEW
     if faint:  # nothing has to do with it, but so few are quickly looked through
         fused = fuse(matches, trust, cosines, docs, weights, sizes=sizes)
@@ -301,23 +304,21 @@ def _by_meaning(
 
 
 def _apart(
-    index: KnowledgeIndex, space: StoredSpace, vector: Vector, cosines: dict[int, float], filters: Filters
-) -> dict[int, float]:
-    """The cosines without what all passages have in common; nothing where there are too few to tell.
-
-    For the embedded model alone: what passages have in common for MiniLM helps to tell which are near.
-    """
+    index: KnowledgeIndex, space: StoredSpace, vector: Vector, cosines: dict[int, float], filters: Filters, far: float
+) -> dict[int, float] | None:
+    """What meaning is worth without what all passages have in common, as far as `far` says; None for too few."""
     from struct import pack
 
-    from co_cli.retrieval.apart import cosines_apart, in_common  # most questions are told apart by words
+    from co_cli.retrieval.apart import cosines_apart, in_common, partly_apart  # most questions are told apart by words
 
     common = in_common(index.spread(space, filters, list(cosines)))
     if common is None:
-        return {}
+        return None
     length = sum([number * number for number in common]) ** 0.5 or 1.0
     direction = pack(f"<{len(common)}f", *[number / length for number in common])
     asked = dot(memoryview(vector).cast("f"), memoryview(direction).cast("f"))
-    return cosines_apart(cosines, index.cosines(space, direction, list(cosines)), asked, length)
+    apart = cosines_apart(cosines, index.cosines(space, direction, list(cosines)), asked, length)
+    return partly_apart(cosines, apart, far)
 
 
 def _by_reranker(

@@ -169,7 +169,7 @@ class Skills:
         if not 1 <= limit <= MOST_HITS:
             raise InvalidInputError(f"limit is between 1 and {MOST_HITS}, not {limit}")
         settings = self._kb.settings
-        way = profile_named(settings.profile)
+        way = profile_named(settings.profile)._replace(apart=True)  # skills are far more alike than notes are
         most = min(limit * WIDER, MOST_HITS)
         offered, result = self._search(query, ONLY_SKILLS, most, settings.search_backend, None, way)
         found = [(offered[hit.path], hit.score) for hit in result.hits if hit.score > 0]
