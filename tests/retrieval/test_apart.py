@@ -28,6 +28,7 @@ NO_WORD_OF_IT = "what soothes a furious purchaser"
 ONE_BY_CHANCE = "what soothes a furious purchaser who bought the wrong chart"
 WORDS_OF_IT = "anchor rope of the ship"
 NUMBER = st.floats(-1, 1)
+EVERYTHING = DEFAULT_PROFILE._replace(noise=False)
 
 
 @pytest.fixture
@@ -109,13 +110,13 @@ def test_a_question_whose_words_do_not_tell_is_measured_without_what_the_notes_h
 ) -> None:
     kb.sync()
 
-    trace = traced(kb, query)
+    trace = traced(kb, query, EVERYTHING)
 
     plain, apart = stretched(trace.cosines), computed(kb, trace, query)
     far = 1 - trace.telling if trace.matches else 1.0
     expected = {one: far * apart[one] + (1 - far) * plain[one] for one in meaning_of(trace)}
     assert far > 0.5
-    assert len(trace.cosines) == len(SUBJECTS) + 1  # so that the mean is that of the whole vault
+    assert len(trace.fused) == len(SUBJECTS) + 1  # so that the mean is that of the whole vault
     assert meaning_of(trace) == pytest.approx(expected, abs=0.02)
     assert apart != pytest.approx(plain, abs=0.05)
     assert kb.search(query).hits[0].ref == "memory:apology"
@@ -124,7 +125,7 @@ def test_a_question_whose_words_do_not_tell_is_measured_without_what_the_notes_h
 def test_a_question_whose_words_tell_is_measured_as_it_stands(kb: KnowledgeBase, ships: Vault) -> None:
     kb.sync()
 
-    trace = traced(kb, WORDS_OF_IT)
+    trace = traced(kb, WORDS_OF_IT, EVERYTHING)
 
     assert trace.telling == 1
     assert meaning_of(trace) == pytest.approx({one: stretched(trace.cosines)[one] for one in meaning_of(trace)})
@@ -133,7 +134,7 @@ def test_a_question_whose_words_tell_is_measured_as_it_stands(kb: KnowledgeBase,
 def test_a_profile_may_want_it_whatever_words_tell(kb: KnowledgeBase, ships: Vault) -> None:
     kb.sync()
 
-    trace = traced(kb, WORDS_OF_IT, DEFAULT_PROFILE._replace(apart=True))
+    trace = traced(kb, WORDS_OF_IT, EVERYTHING._replace(apart=True))
 
     expected = computed(kb, trace, WORDS_OF_IT)
     assert trace.telling == 1
@@ -146,7 +147,7 @@ def test_the_cosines_of_other_models_are_left_as_they_are(ships: Vault, data_dir
     flags = {"vault": ships.root, "data_dir": data_dir, "embedding_provider": "ollama", "embedding_host": server.url}
     with KnowledgeBase.open(settings=load_settings(flags)) as kb:
         kb.sync()
-        trace = traced(kb, ONE_BY_CHANCE)
+        trace = traced(kb, ONE_BY_CHANCE, EVERYTHING)
     server.close()
 
     assert trace.telling < 0.5
