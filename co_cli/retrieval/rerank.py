@@ -66,10 +66,12 @@ def rerank(
     telling: float = 1.0,
     shares: Shares = DEFAULT,
     asked: bool = False,
+    untold: float = 0.0,
 ) -> list[Scored]:
     """Best first. Candidates without evidence keep what words and meaning give them: none is dropped.
 
-    `asked`: is it a question that is to be answered?
+    `asked`: is it a question that is to be answered? `untold`: how far words that are akin count because those of the
+    question do not tell; no more than `telling` leaves.
     """
     most = max((found.weighed for found in evidence.values()), default=0.0) or 1.0
     balance = weights.meaning + weights.words or 1.0
@@ -82,7 +84,7 @@ def rerank(
         found = evidence.get(candidate.passage_id)
         if found is not None:
             parts["related"] = telling * (found.related * shares.related + found.weighed / most * shares.weighed)
-            parts["related"] += (1 - telling) * found.akin * AKIN
+            parts["related"] += untold * found.akin * AKIN
             parts["sentence"] = telling * found.sentence * shares.sentence
             parts["order"] = telling * (found.near * shares.near + found.order * shares.order)
             parts["title"] = telling * found.title * shares.title

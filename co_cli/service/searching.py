@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from co_cli.retrieval.reranker import Reranker
 
 FEW = 50
-"""Passages of a vault so small that the nearest are shown even when they are no nearer than unrelated texts."""
+"""Passages of a vault so small that the nearest are shown even when they are no nearer than unrelated texts, and that
+words tell as far as they are there."""
 LONGEST_EMBEDDED = 4_000
 """Characters of a query that are embedded; what follows hardly moves its vector."""
 
@@ -260,6 +261,8 @@ def _by_meaning(
     if closely:
         terms = understand(query, words.words, index.facts(words.words))
         telling = how_telling(trust, terms, passages_searched)
+    decides = bool(closely) and passages_searched >= FEW  # among fewer, how rare a word is says nothing
+    untold = 1.0 - telling if decides else 0.0
     if profile.by_rank:
         from co_cli.retrieval.mix import by_rank
 
@@ -268,7 +271,7 @@ def _by_meaning(
         noise = space.noise if profile.noise else -1.0
         told = telling if weights.meaning > weights.words else 0.0  # else what long notes give up hardly counts
         # where no word was found, those that are like it are not there by chance, but none of them tells either
-        blind = (1.0 - telling if matches else 1.0) if closely else 0.0
+        blind = untold if matches else float(decides)
         far = 1.0 if profile.apart else blind
         # for the embedded model alone: what passages have in common helps MiniLM to tell which are near
         meanings = _apart(index, active, vector, cosines, filters, far) if far and space.provider == "static" else None
@@ -281,7 +284,7 @@ def _by_meaning(
     if closely and fused:
         passages, known = index.words_of([candidate.passage_id for candidate in fused[:RERANKED]])
         evidence = measure(terms, passages, likeness(terms, known, cosine_table()))
-        ranked = rerank(fused, evidence, weights, telling, asked=asks(query))
+        ranked = rerank(fused, evidence, weights, telling, asked=asks(query), untold=untold)
     newer = asks_for_newer(query) if profile.recency else 0.0
     if newer:
         from co_cli.service.weighing import newer_first  # not every question asks so

@@ -15,7 +15,7 @@ from co_cli.retrieval.apart import LEAST, TAKEN_OFF, cosines_apart, in_common, p
 from co_cli.retrieval.fuse import stretched
 from co_cli.retrieval.profiles import DEFAULT_PROFILE, Profile
 from co_cli.retrieval.trace import Trace
-from co_cli.service.searching import search_index
+from co_cli.service.searching import FEW, search_index
 from co_cli.settings import load_settings
 from co_cli.values import Filters
 from tests.embedding.loopback import OllamaServer
@@ -36,7 +36,10 @@ def ships(vault: Vault) -> Vault:
     """All notes are a little alike."""
     for subject in SUBJECTS:
         vault.write(f"memories/{subject}.md", f"On board the ship the sailors look after the {subject} each day.")
+        vault.write(f"memories/old-{subject}.md", f"On board the ship nobody paints the {subject} at night.")
+        vault.write(f"memories/new-{subject}.md", f"On board the ship the {subject} hums in the wind.")
     vault.write("memories/apology.md", "On board the ship angry guests calm down after an apology.")
+    vault.write("memories/oak.md", "On board the ship oak is better than pine.")
     return vault
 
 
@@ -116,7 +119,7 @@ def test_a_question_whose_words_do_not_tell_is_measured_without_what_the_notes_h
     far = 1 - trace.telling if trace.matches else 1.0
     expected = {one: far * apart[one] + (1 - far) * plain[one] for one in meaning_of(trace)}
     assert far > 0.5
-    assert len(trace.fused) == len(SUBJECTS) + 1  # so that the mean is that of the whole vault
+    assert len(trace.fused) == 3 * len(SUBJECTS) + 2 == FEW  # so that the mean is that of the whole vault
     assert meaning_of(trace) == pytest.approx(expected, abs=0.02)
     assert apart != pytest.approx(plain, abs=0.05)
     assert kb.search(query).hits[0].ref == "memory:apology"
@@ -139,6 +142,17 @@ def test_a_profile_may_want_it_whatever_words_tell(kb: KnowledgeBase, ships: Vau
     expected = computed(kb, trace, WORDS_OF_IT)
     assert trace.telling == 1
     assert meaning_of(trace) == pytest.approx({one: expected[one] for one in meaning_of(trace)}, abs=0.02)
+
+
+def test_among_few_notes_words_are_taken_as_they_are(kb: KnowledgeBase, ships: Vault) -> None:
+    (ships.root / "memories" / "oak.md").unlink()
+    kb.sync()
+
+    trace = traced(kb, ONE_BY_CHANCE, EVERYTHING)
+
+    assert trace.telling < 0.5
+    assert trace.fused[0].words + trace.fused[1].words > 0
+    assert meaning_of(trace) == pytest.approx({one: stretched(trace.cosines)[one] for one in meaning_of(trace)})
 
 
 def test_the_cosines_of_other_models_are_left_as_they_are(ships: Vault, data_dir: Path) -> None:

@@ -32,7 +32,7 @@ def test_parts_add_up_to_the_score_and_the_score_lies_between_0_and_1(
     candidates = [fused(words, near, number) for number, (words, near, _) in enumerate(rows)]
     evidence = {number: found for number, (_, _, found) in enumerate(rows) if found}
 
-    ranked = rerank(candidates, evidence, Weights(meaning, 1 - meaning), telling, asked=asked)
+    ranked = rerank(candidates, evidence, Weights(meaning, 1 - meaning), telling, asked=asked, untold=1 - telling)
 
     assert sorted(candidate.passage_id for candidate in ranked) == list(range(len(rows)))
     for candidate in ranked:
@@ -74,7 +74,7 @@ def test_evidence_by_words_counts_as_far_as_words_tell_something() -> None:
 def test_words_that_are_akin_count_where_the_words_of_the_question_do_not_tell() -> None:
     candidates, evidence = [fused(0.0, 0.55, 1), fused(0.0, 0.5, 2)], {1: Evidence(), 2: Evidence(akin=0.2)}
 
-    told, untold = (rerank(candidates, evidence, USUAL, telling=telling) for telling in (1.0, 0.0))
+    told, untold = (rerank(candidates, evidence, USUAL, telling=1 - far, untold=far) for far in (0.0, 1.0))
 
     assert [one.passage_id for one in told] == [1, 2]
     assert [one.passage_id for one in untold] == [2, 1]
