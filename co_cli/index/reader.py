@@ -243,6 +243,14 @@ class IndexReader:
         with self.rows.reading() as (connection, _):
             return {passage: [*vector] for passage, vector in vectors_at(connection, space, passage_ids).items()}
 
+    def spread(self, space: StoredSpace, filters: Filters, candidates: Sequence[int]) -> list[Sequence[float]]:
+        """The vectors of some passages that this search may find, spread over all of them."""
+        from co_cli.index.spread import spread_vectors  # most questions are told apart by words
+
+        with self.rows.reading() as (connection, vault):
+            reach = self._reach(connection, vault, filters, space)
+            return spread_vectors(connection, space, reach, filters, candidates)
+
     def facts(self, words: Sequence[str]) -> dict[str, WordFacts]:
         """What is known of the words of a question: stem, rarity, and their code in the embedded model."""
         from co_cli.index.lexicon import facts_of  # grep and a search by words alone do without

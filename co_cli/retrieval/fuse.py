@@ -10,6 +10,9 @@ from co_cli.record import Record
 DOUBT = 1.5
 """How fast trust in words falls with what the best match lacks: between 1 and 2, by the mean over public sets."""
 
+BY_CHANCE = 0.5
+"""What words keep of their score where they do not tell: they are there by chance, but a name may be among them."""
+
 CROWD = 0.05
 """What a note of n passages has to give up of its meaning: this times ln n. The best of n draws grows like that."""
 
@@ -58,6 +61,8 @@ def fuse(
     noise: float = -1.0,
     sizes: dict[int, int] | None = None,
     telling: float = 0.0,
+    blind: float = 0.0,
+    meanings: dict[int, float] | None = None,
 ) -> list[Scored]:
     """Words and meaning of every candidate into one score each, best first.
 
@@ -66,13 +71,13 @@ def fuse(
     cosine, min-max over the candidates. `docs` says which note each passage is of. A candidate without a vector scores
     by its words alone; one without words is dropped when its cosine is no better than `noise`. `sizes` says how many
     passages a note has: the more, the nearer its nearest is by chance alone, and that much is taken off, unless words
-    tell (`telling`, 0 to 1) that it is not by chance.
+    tell (`telling`, 0 to 1) that it is not by chance. `blind`, 0 to 1, is how far meaning has to decide because words
+    do not tell, and `meanings` may say what it is worth, in place of the cosines.
     """
     best = min((match.rank for match in words), default=0.0)
-    trust = covered**DOUBT
+    trust = covered**DOUBT * (1 - blind * (1 - BY_CHANCE))
     by_words = {match.passage_id: trust * match.rank / best if best < 0 else 1.0 for match in words}
-    low, high = min(cosines.values(), default=0.0), max(cosines.values(), default=0.0)
-    spread = (high - low) or 1.0
+    meanings = stretched(cosines) if meanings is None else meanings
     total = (weights.meaning + weights.words) or 1.0
     crowd = CROWD * (1 - telling)
     scored: list[Scored] = []
@@ -80,8 +85,14 @@ def fuse(
         if passage not in by_words and cosines.get(passage, -1.0) < noise:
             continue
         word = by_words.get(passage, 0.0)
-        meaning = (cosines[passage] - low) / spread if passage in cosines and high > low else float(passage in cosines)
-        meaning = max(0.0, meaning - crowd * log((sizes or {}).get(doc, 1)))
+        meaning = max(0.0, meanings.get(passage, 0.0) - crowd * log((sizes or {}).get(doc, 1)))
         parts = {"words": weights.words * word / total, "meaning": weights.meaning * meaning / total}
         scored.append(Scored(passage, doc, parts["words"] + parts["meaning"], parts, word, meaning))
     return sorted(scored, key=lambda candidate: (-candidate.score, candidate.passage_id))
+
+
+def stretched(cosines: dict[int, float]) -> dict[int, float]:
+    """The nearest is 1 and the furthest 0; where all are as near, each is 1."""
+    low, high = min(cosines.values(), default=0.0), max(cosines.values(), default=0.0)
+    spread = high - low
+    return {passage: (cosine - low) / spread if spread else 1.0 for passage, cosine in cosines.items()}

@@ -36,6 +36,8 @@ class Profile(Record):
     """A note of many passages gives a little of its meaning up."""
     noise: bool = True
     """Leave out what shares no word and is no nearer than unrelated texts are."""
+    apart: bool = False
+    """Take off what all passages have in common whatever words tell, and not only where they do not tell."""
     rerank: bool = True
     alike: bool = True
     """What is like the best candidates gains a little, where a long question is asked. Needs `rerank`."""

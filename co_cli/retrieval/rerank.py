@@ -39,6 +39,8 @@ class Shares(Record):
 
 
 DEFAULT = Shares()
+AKIN = 0.3
+"""What words that are like those of the question count for where its own do not tell."""
 ONLY_ASKS = 0.2
 """What a note that ends in a question gives up of its score, and of each part, where a question is asked: it has the
 words of the question as nobody else has, and the answer stands in the next one."""
@@ -64,10 +66,12 @@ def rerank(
     telling: float = 1.0,
     shares: Shares = DEFAULT,
     asked: bool = False,
+    untold: float = 0.0,
 ) -> list[Scored]:
     """Best first. Candidates without evidence keep what words and meaning give them: none is dropped.
 
-    `asked`: is it a question that is to be answered?
+    `asked`: is it a question that is to be answered? `untold`: how far words that are akin count because those of the
+    question do not tell; no more than `telling` leaves.
     """
     most = max((found.weighed for found in evidence.values()), default=0.0) or 1.0
     balance = weights.meaning + weights.words or 1.0
@@ -80,6 +84,7 @@ def rerank(
         found = evidence.get(candidate.passage_id)
         if found is not None:
             parts["related"] = telling * (found.related * shares.related + found.weighed / most * shares.weighed)
+            parts["related"] += untold * found.akin * AKIN
             parts["sentence"] = telling * found.sentence * shares.sentence
             parts["order"] = telling * (found.near * shares.near + found.order * shares.order)
             parts["title"] = telling * found.title * shares.title

@@ -182,8 +182,12 @@ def _reranked(trace: Trace, mine: Sequence[int]) -> Step:
     evidence = trace.evidence.get(best.passage_id) if best else None
     if best is None or evidence is None:
         return Step("rerank", rank, of, "it stood too far behind to be looked at")
-    told = ", ".join(f"{name} {value:.2f}" for name, value in evidence._asdict().items() if value and name != "weighed")
-    return Step("rerank", rank, of, f"{told or 'no evidence'}: {best.score:.3f}")
+    unsaid = ("weighed", "akin") if trace.telling == 1 else ("weighed",)
+    told = ", ".join(
+        f"{name} {value:.2f}" for name, value in evidence._asdict().items() if value and name not in unsaid
+    )
+    counts = "" if trace.telling == 1 else f", of which words tell {trace.telling:.2f}"
+    return Step("rerank", rank, of, f"{told or 'no evidence'}{counts}: {best.score:.3f}")
 
 
 def _standing(scored: Sequence[Scored], mine: Sequence[int]) -> tuple[int | None, int, Scored | None]:

@@ -12,7 +12,7 @@ from co_cli.index.knowledge_index import KnowledgeIndex
 from co_cli.index.match import WordQuery, quotes_in_passing, read_query
 from co_cli.index.reader import Counts
 from co_cli.index.spaceless import runs
-from co_cli.index.vectors import StoredSpace
+from co_cli.index.vectors import StoredSpace, dot
 from co_cli.retrieval.abstain import ABSENT, confidence
 from co_cli.retrieval.candidates import OVERFETCH, how_many, propose
 from co_cli.retrieval.diversify import one_a_note
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from co_cli.retrieval.reranker import Reranker
 
 FEW = 50
-"""Passages of a vault so small that the nearest are shown even when they are no nearer than unrelated texts."""
+"""Passages of a vault so small that the nearest are shown even when they are no nearer than unrelated texts, and that
+words tell as far as they are there."""
 LONGEST_EMBEDDED = 4_000
 """Characters of a query that are embedded; what follows hardly moves its vector."""
 
@@ -260,6 +261,8 @@ def _by_meaning(
     if closely:
         terms = understand(query, words.words, index.facts(words.words))
         telling = how_telling(trust, terms, passages_searched)
+    decides = bool(closely) and passages_searched >= FEW  # among fewer, how rare a word is says nothing
+    untold = 1.0 - telling if decides else 0.0
     if profile.by_rank:
         from co_cli.retrieval.mix import by_rank
 
@@ -267,7 +270,12 @@ def _by_meaning(
     else:
         noise = space.noise if profile.noise else -1.0
         told = telling if weights.meaning > weights.words else 0.0  # else what long notes give up hardly counts
-        fused = fuse(matches, trust, cosines, docs, weights, noise, sizes, told)
+        # where no word was found, those that are like it are not there by chance, but none of them tells either
+        blind = untold if matches else float(decides)
+        far = 1.0 if profile.apart else blind
+        # for the embedded model alone: what passages have in common helps MiniLM to tell which are near
+        meanings = _apart(index, active, vector, cosines, filters, far) if far and space.provider == "static" else None
+        fused = fuse(matches, trust, cosines, docs, weights, noise, sizes, told, blind, meanings)
     faint = not fused and profile.abstain and passages_searched < FEW
     if faint:  # nothing has to do with it, but so few are quickly looked through
         fused = fuse(matches, trust, cosines, docs, weights, sizes=sizes)
@@ -276,7 +284,7 @@ def _by_meaning(
     if closely and fused:
         passages, known = index.words_of([candidate.passage_id for candidate in fused[:RERANKED]])
         evidence = measure(terms, passages, likeness(terms, known, cosine_table()))
-        ranked = rerank(fused, evidence, weights, telling, asked=asks(query))
+        ranked = rerank(fused, evidence, weights, telling, asked=asks(query), untold=untold)
     newer = asks_for_newer(query) if profile.recency else 0.0
     if newer:
         from co_cli.service.weighing import newer_first  # not every question asks so
@@ -296,6 +304,24 @@ def _by_meaning(
     return trace._replace(confidence=sure, lost=lost), (
         f"answered by words, for lack of vectors: {', '.join(unready)}" if unready else None
     )
+
+
+def _apart(
+    index: KnowledgeIndex, space: StoredSpace, vector: Vector, cosines: dict[int, float], filters: Filters, far: float
+) -> dict[int, float] | None:
+    """What meaning is worth without what all passages have in common, as far as `far` says; None for too few."""
+    from struct import pack
+
+    from co_cli.retrieval.apart import cosines_apart, in_common, partly_apart  # most questions are told apart by words
+
+    common = in_common(index.spread(space, filters, list(cosines)))
+    if common is None:
+        return None
+    length = sum([number * number for number in common]) ** 0.5 or 1.0
+    direction = pack(f"<{len(common)}f", *[number / length for number in common])
+    asked = dot(memoryview(vector).cast("f"), memoryview(direction).cast("f"))
+    apart = cosines_apart(cosines, index.cosines(space, direction, list(cosines)), asked, length)
+    return partly_apart(cosines, apart, far)
 
 
 def _by_reranker(

@@ -202,6 +202,8 @@ class Skills:
             return offered, SearchResult(query, "absent", [], backend, Searched(0, 0, None), [], 0.0)
         most = min(limit + len(skills) - len(offered), MOST_HITS)  # others of one name are found, too, and left out
         index = self._index(origins[0], origins[1:])
+        if alone and profile.rerank:
+            profile = profile._replace(apart=True)  # skills are far more alike than notes are
         asked = Asked(filters, most, backend, profile, weights)
         # nobody synced one of the folders, or the vault: then the files know better
         unsynced = unsynced or (None if alone else kb.unsynced)

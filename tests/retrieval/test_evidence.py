@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from co_cli.embedding.static import StaticEmbedder
 from co_cli.embedding.word_codes import codes_of, cosine_table
 from co_cli.index.lexicon import PassageWords, split_words
-from co_cli.retrieval.evidence import Evidence, likeness, measure
+from co_cli.retrieval.evidence import AKIN, Evidence, likeness, measure
 from co_cli.retrieval.question import Term
 
 MODEL = StaticEmbedder()
@@ -43,6 +43,15 @@ def test_a_word_of_like_meaning_counts_in_part() -> None:
     assert 0.5 < alike.related < 1
     assert other.related == 0
     assert same.weighed > alike.weighed > other.weighed
+
+
+def test_the_same_word_is_no_more_akin_than_one_like_it() -> None:
+    same, alike, other = evidence(
+        [term("doctor")], passage("the doctor came"), passage("the physician came"), passage("the carrot came")
+    )
+
+    assert same.akin == alike.akin == AKIN
+    assert other.akin == 0
 
 
 def test_a_name_or_a_number_is_like_nothing_but_itself() -> None:

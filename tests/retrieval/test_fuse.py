@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from co_cli.index.words import WordMatch
-from co_cli.retrieval.fuse import CROWD, Weights, fuse, score_words
+from co_cli.retrieval.fuse import BY_CHANCE, CROWD, Weights, fuse, score_words
 
 RANKS = st.lists(st.tuples(st.floats(-50, 0), st.booleans()), max_size=30)
 
@@ -95,3 +95,16 @@ def test_a_candidate_without_a_vector_scores_by_its_words() -> None:
 
     assert found[0].signals == {"words": 0.6, "meaning": 0.0}
     assert fuse([], 1.0, {}, {}, USUAL) == []
+
+
+def test_where_words_do_not_tell_they_count_for_half() -> None:
+    told, untold = (fuse(FOUND, 1.0, COSINES, DOCS, USUAL, blind=blind) for blind in (0.0, 1.0))
+
+    words = [{one.passage_id: one.words for one in scored} for scored in (told, untold)]
+    assert words[1] == {passage: share * BY_CHANCE for passage, share in words[0].items()}
+
+
+def test_whoever_knows_better_says_what_meaning_is_worth_and_noise_is_left_out_by_the_cosine() -> None:
+    scored = fuse(FOUND, 1.0, COSINES, DOCS, USUAL, noise=0.5, meanings=dict.fromkeys(COSINES, 0.25))
+
+    assert {one.passage_id: one.meaning for one in scored} == {1: 0.25, 2: 0.25}

@@ -12,7 +12,7 @@ from co_cli.retrieval.question import Term
 from co_cli.retrieval.rerank import ONLY_ASKS, how_telling, rerank
 
 SHARE = st.floats(0, 1)
-EVIDENCE = st.builds(Evidence, *[SHARE] * 7, st.floats(0, 40), st.sampled_from([0.0, 1.0]))
+EVIDENCE = st.builds(Evidence, *[SHARE] * 7, st.floats(0, 40), st.sampled_from([0.0, 1.0]), SHARE)
 USUAL = Weights(0.4, 0.6)
 
 
@@ -24,14 +24,15 @@ def fused(words: float, meaning: float, number: int) -> Scored:
     rows=st.lists(st.tuples(SHARE, SHARE, st.none() | EVIDENCE), max_size=20),
     meaning=st.floats(0.01, 0.99),
     asked=st.booleans(),
+    telling=SHARE,
 )
 def test_parts_add_up_to_the_score_and_the_score_lies_between_0_and_1(
-    rows: list[tuple[float, float, Evidence | None]], meaning: float, asked: bool
+    rows: list[tuple[float, float, Evidence | None]], meaning: float, asked: bool, telling: float
 ) -> None:
     candidates = [fused(words, near, number) for number, (words, near, _) in enumerate(rows)]
     evidence = {number: found for number, (_, _, found) in enumerate(rows) if found}
 
-    ranked = rerank(candidates, evidence, Weights(meaning, 1 - meaning), asked=asked)
+    ranked = rerank(candidates, evidence, Weights(meaning, 1 - meaning), telling, asked=asked, untold=1 - telling)
 
     assert sorted(candidate.passage_id for candidate in ranked) == list(range(len(rows)))
     for candidate in ranked:
@@ -68,6 +69,16 @@ def test_evidence_by_words_counts_as_far_as_words_tell_something() -> None:
 
     assert [one.passage_id for one in rerank(candidates, evidence, USUAL, telling=1.0)] == [2, 1]
     assert [one.passage_id for one in rerank(candidates, evidence, USUAL, telling=0.0)] == [1, 2]
+
+
+def test_words_that_are_akin_count_where_the_words_of_the_question_do_not_tell() -> None:
+    candidates, evidence = [fused(0.0, 0.55, 1), fused(0.0, 0.5, 2)], {1: Evidence(), 2: Evidence(akin=0.2)}
+
+    told, untold = (rerank(candidates, evidence, USUAL, telling=1 - far, untold=far) for far in (0.0, 1.0))
+
+    assert [one.passage_id for one in told] == [1, 2]
+    assert [one.passage_id for one in untold] == [2, 1]
+    assert untold[0].signals["related"] > 0
 
 
 def test_words_tell_when_they_cover_the_question_or_are_rare_enough_to_name_a_passage() -> None:

@@ -10,6 +10,9 @@ import pytest
 from co_cli.benchmarks.skill_set import SKILLS, generated_skills, put_skills, tasks, written_skills
 from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.retrieval.profiles import DEFAULT_PROFILE
+from co_cli.service.searching import search_index
+from co_cli.service.skills import ONLY_SKILLS
 from co_cli.settings import load_settings
 from tests.command import Co
 from tests.index.test_damage import spoil_table
@@ -58,6 +61,27 @@ def test_a_skill_is_judged_by_its_description_and_its_name_is_a_handle(co: Co, m
     assert found["ref"].startswith("skill:sharp-knives")
     assert found["signals"]["sentence"] > 0
     assert "title" not in found["signals"]
+
+
+def test_among_skills_alone_what_all_of_them_have_in_common_counts_for_half(kb: KnowledgeBase, mine: SkillRoot) -> None:
+    """Also where words tell: one skill is far more like another than notes are."""
+    for thing in "knives scissors shears razors saws axes chisels planes drills files mowers ploughs".split():
+        mine.write(f"{thing}-a", f"Use this skill when the user wants to sharpen {thing} and keep them sharp.")
+        mine.write(f"{thing}-b", f"Use this skill when the user wants to buy {thing} and keep them for years.")
+
+    found = kb.skills.search("sharpen chisels", limit=5)
+
+    index = kb.skills._index(found.skills[0][0].origin)
+    parts: dict[bool, dict[str, dict[str, float]]] = {}
+    for apart in (False, True):
+        profile = DEFAULT_PROFILE._replace(apart=apart)
+        with index.snapshot():
+            hits = search_index(index, kb.embedders, "sharpen chisels", ONLY_SKILLS, 20, None, profile).hits
+        parts[apart] = {hit.ref: hit.signals for hit in hits}
+    assert found.skills[0][0].name == "chisels-a"
+    assert found.result.hits[0].signals["sentence"] > 0
+    assert [hit.signals for hit in found.result.hits] == [parts[True][hit.ref] for hit in found.result.hits]
+    assert [hit.signals for hit in found.result.hits] != [parts[False][hit.ref] for hit in found.result.hits]
 
 
 def test_what_changed_a_moment_ago_is_seen(kb: KnowledgeBase, mine: SkillRoot) -> None:
