@@ -7,10 +7,8 @@ The candidates, and every constant beside the shares, stay as they ship.
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from co_cli.errors import InvalidInputError
@@ -23,8 +21,8 @@ from co_cli.evaluation.saved_runs import marks_of
 from co_cli.evaluation.scoring import Scores, mean_of_sets
 from co_cli.notes.refs import without_lines
 from co_cli.retrieval.question import asks
-from co_cli.retrieval.rerank import Shares, rerank
-from co_cli.service import searching
+from co_cli.retrieval.rerank import DEFAULT, Shares
+from co_cli.retrieval.trace import Trace
 from co_cli.service.asking import read_asked
 from co_cli.service.finding import find
 from co_cli.values import Filters
@@ -119,35 +117,24 @@ class HeldOut:
 
 def _looking_closely(desk: Desk, text: str) -> Answer:
     """As `co` answers, and what it looked at."""
-    started = time.perf_counter()
-    asked = read_asked(desk.kb.settings, desk.kb.learned_weights(), Filters(outdated=True), LIMIT, None, None, None)
-    finding = find(desk.kb, desk.index, text, asked)
-    seconds = time.perf_counter() - started
-    looked_at: list[tuple[str, list[float]]] = []
-    if finding.trace is not None and finding.trace.evidence:
-        values = values_of(finding.trace, asks(text))
-        refs = {passage.id: passage.ref for passage in desk.index.passages(list(values))}
-        looked_at = [(refs[passage], said) for passage, said in values.items()]
-    ranking = [(without_lines(hit.ref), hit.score) for hit in finding.hits]
-    return Answer(ranking, seconds, "; ".join(finding.degraded), looked_at)
+    answer, trace = _ask(desk, text)
+    if trace is None or not trace.evidence:
+        return answer
+    values = values_of(trace, asks(text))
+    refs = {passage.id: passage.ref for passage in desk.index.passages(list(values))}
+    return answer._replace(looked_at=[(refs[passage], said) for passage, said in values.items()])
 
 
 def _weighed_by(shares: Shares) -> Callable[[Desk, str], Answer]:
     """As `co` answers, with other shares in the closer look."""
-    product = method(PRODUCT)
-
-    def answer(desk: Desk, text: str) -> Answer:
-        with _closer_look(shares):
-            return product.answer(desk, text)
-
-    return answer
+    return lambda desk, text: _ask(desk, text, shares)[0]
 
 
-@contextlib.contextmanager
-def _closer_look(shares: Shares) -> Generator[None]:
-    """Searches of this process look closely with these shares. Nobody else may choose them, so there is no option."""
-    searching.rerank = partial(rerank, shares=shares)  # pyright: ignore[reportAttributeAccessIssue]
-    try:
-        yield
-    finally:
-        searching.rerank = rerank
+def _ask(desk: Desk, text: str, shares: Shares = DEFAULT) -> tuple[Answer, Trace | None]:
+    started = time.perf_counter()
+    filters = Filters(outdated=True)
+    asked = read_asked(desk.kb.settings, desk.kb.learned_weights(), filters, LIMIT, None, None, None)
+    finding = find(desk.kb, desk.index, text, asked._replace(profile=asked.profile._replace(shares=shares)))
+    seconds = time.perf_counter() - started
+    ranking = [(without_lines(hit.ref), hit.score) for hit in finding.hits]
+    return Answer(ranking, seconds, "; ".join(finding.degraded)), finding.trace

@@ -5,6 +5,8 @@ from __future__ import annotations
 from co_cli.errors import InvalidInputError
 from co_cli.record import Record
 from co_cli.retrieval.fuse import Weights
+from co_cli.retrieval.rerank import DEFAULT as DEFAULT_SHARES
+from co_cli.retrieval.rerank import Shares
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,6 +41,8 @@ class Profile(Record):
     apart: bool = False
     """Take off what all passages have in common whatever words tell, and not only where they do not tell."""
     rerank: bool = True
+    shares: Shares = DEFAULT_SHARES
+    """What each signal of the closer look counts for."""
     alike: bool = True
     """What is like the best candidates gains a little, where a long question is asked. Needs `rerank`."""
     by_rank: bool = False

@@ -284,7 +284,7 @@ def _by_meaning(
     if closely and fused:
         passages, known = index.words_of([candidate.passage_id for candidate in fused[:RERANKED]])
         evidence = measure(terms, passages, likeness(terms, known, cosine_table()))
-        ranked = rerank(fused, evidence, weights, telling, asked=asks(query), untold=untold)
+        ranked = rerank(fused, evidence, weights, telling, profile.shares, asks(query), untold)
     newer = asks_for_newer(query) if profile.recency else 0.0
     if newer:
         from co_cli.service.weighing import newer_first  # not every question asks so
