@@ -80,25 +80,23 @@ def split_words(text: str) -> list[str]:
     return text.lower().translate(MARKS).replace("\n", " . ").split()
 
 
-def learn_words(connection: apsw.Connection, texts: Iterable[str], known: set[str] | None = None) -> None:
-    """Note the words of these texts that were never seen before.
+def new_words(connection: apsw.Connection, texts: Iterable[str], known: set[str]) -> list[dict[str, Any]]:
+    """The words of these texts that were never seen before, as LEARN takes them. It takes long, and only reads.
 
     `known` are words that search.db is known to have, or to want none of; those of these texts are added.
     """
     found: set[str] = set()
     for text in texts:
         found.update(split_words(text))
-    if known is not None:
-        found -= known
-        known |= found
+    found -= known
+    known |= found
     seen = [word for word in found if _tells(word)]
     if not seen:
-        return
+        return []
     unknown = [str(word) for (word,) in fetch(connection, UNKNOWN, {"words": words_text(sorted(seen))})]
     stems = stems_of(connection, unknown)
     codes = codes_of_words(unknown)
-    rows = [{"word": word, "stem": stems[word], "code": codes[word]} for word in unknown if word in stems]
-    connection.executemany(LEARN, rows)
+    return [{"word": word, "stem": stems[word], "code": codes[word]} for word in unknown if word in stems]
 
 
 def open_words(connection: apsw.Connection, words: Iterable[str]) -> dict[str, Word]:

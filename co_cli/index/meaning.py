@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import apsw
 
@@ -18,7 +18,7 @@ from co_cli.embedding.space import Embedder, Vector, VectorSpace
 from co_cli.errors import EmbeddingError
 from co_cli.index.cache import evict, look_up, remember_vectors, text_hash
 from co_cli.index.connection import FileConnection
-from co_cli.index.lexicon import learn_words
+from co_cli.index.lexicon import LEARN, new_words
 from co_cli.index.vault_database import VaultDatabase
 from co_cli.index.vectors import (
     WAIT_NO_MORE,
@@ -41,6 +41,9 @@ HASTY_BATCH = 8
 """For those when somebody waits: what is not answered in time is asked for again."""
 FIRST = 8
 """Passages that get their vectors while others wait for the transaction: a memory has one."""
+
+Known = dict[int, set[str]]
+"""Words that a search.db has, by its inode: another one has to learn them."""
 
 SET_ACTIVE = "update vaults set space_id = :space, building_id = null where id = :vault"
 SET_BUILDING = "update vaults set building_id = :space where id = :vault"
@@ -103,7 +106,7 @@ def embed_waiting(
 ) -> Embedded:
     """Embed what waits in this space. Stops early at the deadline (monotonic), or when the embedder cannot go on."""
     done = 0
-    known: dict[int, set[str]] = {}  # words that a search.db has, by its inode: another one has to learn them
+    known: Known = {}
     total = _count(database, space)
     size = BATCH if space.space.provider == "static" else SLOW_BATCH if deadline is None else HASTY_BATCH
     while done < total and (deadline is None or time.monotonic() < deadline):
@@ -117,16 +120,25 @@ def embed_waiting(
         except EmbeddingError as error:
             # one that answered before is only slow: what is left waits for the next call
             problem = None if done and isinstance(error, OutOfTimeError) else str(error)
-        with database.writing() as (connection, vault):
-            if not is_stored(connection, space):
-                break  # another search.db was put in place of the one that was read
-            batch.put(connection, vault, known.setdefault(cast("FileConnection", connection).inode, set()))
+        if not store(database, batch, known):
+            break
         done += len(batch.vectors)
         if problem:
             return Embedded(done, _count(database, space), problem)
         if progress:
             progress(done, total)
     return Embedded(done, _count(database, space))
+
+
+def store(database: VaultDatabase, batch: Batch, known: Known) -> bool:
+    """Put what was embedded. False if another search.db was put in place of the one that was read."""
+    with database.reading() as (connection, _):
+        batch.read_words(connection, known.setdefault(_inode(connection), set()))
+    with database.writing() as (connection, vault):
+        if not _is_stored(connection, batch.space):
+            return False
+        batch.put(connection, vault)
+    return True
 
 
 def embed_first(connection: apsw.Connection, vault: int, space: VectorSpace, embedder: Embedder, vec0: bool) -> None:
@@ -157,6 +169,8 @@ class Batch:
         self._missing = [place for place in range(len(self.rows)) if place not in cached]
         self.vectors: dict[int, Vector | None] = {place: found.vector for place, found in cached.items()}
         """By the place of the row."""
+        self._new_words: list[dict[str, Any]] = []
+        self._new_in = 0
 
     def embed(self, embedder: Embedder, seconds: float | None) -> None:
         """Make the vectors that the cache did not have."""
@@ -164,8 +178,19 @@ class Batch:
             made = embed_within(embedder, [self.texts[place] for place in self._missing], seconds)
             self.vectors.update(zip(self._missing, made, strict=True))
 
-    def put(self, connection: apsw.Connection, vault: int, known: set[str] | None = None) -> None:
-        """Store the vectors of those that still wait, and what comes with them; `known` are words that are there."""
+    def read_words(self, connection: apsw.Connection, known: set[str]) -> None:
+        """See which of its words search.db does not know, and code them: before `put`, for nobody can write meanwhile.
+
+        `known` are words that are known to be there; those of these passages are added.
+        """
+        self._new_in, self._new_words = _inode(connection), []
+        with contextlib.suppress(EmbeddingError):  # the embedded model is damaged: what it would add is left out
+            self._new_words = new_words(connection, self.texts, known)
+
+    def put(self, connection: apsw.Connection, vault: int) -> None:
+        """Store the vectors of those that still wait, and what comes with them."""
+        if self._new_in != _inode(connection):  # nobody looked in this search.db
+            self.read_words(connection, set())
         ids = ids_text([int(str(row[0])) for row in self.rows])
         still = set(connection.execute(STILL_WAITING, {"vault": vault, "space": self.space.id, "ids": ids}))
         placed: list[tuple[int, str, Vector]] = []
@@ -184,8 +209,7 @@ class Batch:
             fresh = [(self._hashes[place], self.vectors[place]) for place in self._missing if place in self.vectors]
             remember_vectors(connection, self.space.id, fresh, [self._hashes[place] for place in self._cached])
             evict(connection)
-        with contextlib.suppress(EmbeddingError):  # the embedded model is damaged: what it would add is left out
-            learn_words(connection, self.texts, set() if known is None else known)
+        connection.executemany(LEARN, self._new_words)
         touch_vectors(connection, vault)
 
 
@@ -232,8 +256,11 @@ def _patience(space: StoredSpace, deadline: float | None) -> float | None:
     return None if deadline is None or space.space.provider == "minilm" else deadline - time.monotonic()
 
 
-def is_stored(connection: apsw.Connection, space: StoredSpace) -> bool:
-    """Is this search.db the one that the space was read from, or one that has it too?"""
+def _inode(connection: apsw.Connection) -> int:
+    return cast("FileConnection", connection).inode
+
+
+def _is_stored(connection: apsw.Connection, space: StoredSpace) -> bool:
     stored = open_space(connection, space.id)
     return stored is not None and stored.space.key == space.space.key
 

@@ -20,7 +20,7 @@ from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.static import shared_embedder
 from co_cli.embedding.static_file import SPACE as STATIC
 from co_cli.index.connection import Database
-from co_cli.index.meaning import BATCH, Batch, begin_space, is_stored
+from co_cli.index.meaning import BATCH, Batch, Known, begin_space, store
 from co_cli.index.vault_database import VaultDatabase
 from co_cli.index.vectors import space_state
 from co_cli.logbook import logger
@@ -89,7 +89,7 @@ def _cores() -> int:
 
 def embed_until(rows: VaultDatabase, size: int, ended: threading.Event) -> None:
     """Embed what waits, whenever there is a whole batch of it. The rest is for whoever waits for it."""
-    known: set[str] = set()
+    known: Known = {}
     while not ended.is_set():
         with rows.reading() as (connection, vault):
             space = space_state(connection, vault).active
@@ -100,10 +100,8 @@ def embed_until(rows: VaultDatabase, size: int, ended: threading.Event) -> None:
             ended.wait(PAUSE)
             continue
         batch.embed(shared_embedder(), None)
-        with rows.writing() as (connection, vault):
-            if not is_stored(connection, space):
-                return  # another search.db was put in place of the one that was read
-            batch.put(connection, vault, known)
+        if not store(rows, batch, known):
+            return
 
 
 def _run() -> None:
