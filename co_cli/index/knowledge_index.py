@@ -312,12 +312,14 @@ class KnowledgeIndex(IndexReader):
     def drop_all(self) -> int:
         """Forget everything of this origin. Returns how many notes that were."""
         from co_cli.index.rows import drop_file
+        from co_cli.index.sync import give_back
 
         with self.rows.writing() as (connection, vault):
             paths = [row[0] for row in fetch(connection, EVERY_FILE, {"vault": vault})]
             dropped = sum(drop_file(connection, vault, path) for path in paths)
             for statement in FORGET_LISTINGS:
                 connection.execute(statement, {"vault": vault})
+        give_back(self.rows)
         return dropped
 
     def of(self, origin: Origin, database: Database | None = None) -> KnowledgeIndex:

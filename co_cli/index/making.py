@@ -103,6 +103,7 @@ def create(path: str) -> None:
     """Write an empty database of our version; the version is set last, in the same transaction as the tables."""
     connection = apsw.Connection(path)
     try:
+        connection.pragma("auto_vacuum", "incremental")  # before anything else: `give_back` in sync.py needs it
         if connection.pragma("journal_mode", "wal") != "wal":
             raise IndexUnavailableError(f"{path}: this file system cannot hold a write-ahead log; set CO_DATA_DIR")
         connection.execute("begin immediate")

@@ -54,6 +54,7 @@ where vault_id = :vault and path = :path and mtime <> :mtime
 """
 NOT_MISSING = "update docs set missing = null where vault_id = :vault and path = :path and missing is not null"
 MERGE_WORDS = "insert into docs_fts (docs_fts, rank) values ('merge', :pages)"
+GIVE_BACK = f"pragma incremental_vacuum({MERGED_PAGES})"
 TOUCH = "update vaults set synced_at = :now where id = :vault"
 
 
@@ -129,6 +130,8 @@ def sync_files(
     kept = [path for path in removed if path not in left] if keep else []
     if len(put) >= MANY:
         merge_words(database)
+    if max(len(put), len(removed)) >= MANY:
+        give_back(database)
     skipped, problems = database.reported()
     skipped += [*unread.items(), *scan.odd]
     return SyncReport(
@@ -233,6 +236,18 @@ def merge_words(database: VaultDatabase) -> None:
             if connection.total_changes() - before < 2:  # as FTS5 says that nothing is left to merge
                 return
         pages = MERGED_PAGES
+
+
+def give_back(database: VaultDatabase) -> None:
+    """Return pages that hold nothing any more to the disk, some a transaction; what is little the next notes take."""
+    while True:
+        with database.writing() as (connection, _):
+            free = int(connection.pragma("freelist_count"))
+            if free < int(connection.pragma("page_count")) // 20:
+                return
+            connection.execute(GIVE_BACK).fetchall()
+            if int(connection.pragma("freelist_count")) >= free:
+                return  # a file that was made without
 
 
 def _known(database: VaultDatabase, paths: Iterable[str]) -> dict[str, tuple[str, str | None]]:

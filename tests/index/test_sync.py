@@ -9,6 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from co_cli.index import sync
 from co_cli.index.connection import Database
 from co_cli.index.knowledge_index import KnowledgeIndex
 from tests.index.contents import contents, contents_from_scratch
@@ -259,3 +260,38 @@ def test_a_large_sync_leaves_the_words_in_one_piece(
         assert connection.execute(SEGMENTS).get == 1
     assert found(index, "oak 59") == ["memories/59.md", *found(index, "oak 59")[1:]]
     assert len(index.search("oak", limit=100)) == 60
+
+
+def pages(index: KnowledgeIndex) -> int:
+    with index.rows.reading() as (connection, _):
+        return int(connection.pragma("page_count"))
+
+
+@pytest.mark.parametrize(("many", "smaller"), [(20, True), (1_000, False)])
+def test_what_many_notes_took_is_given_back_to_the_disk(
+    index: KnowledgeIndex, vault: Vault, monkeypatch: pytest.MonkeyPatch, many: int, smaller: bool
+) -> None:
+    monkeypatch.setattr(sync, "MANY", many)
+    for number in range(60):
+        words = " ".join(f"tree{number}x{place}" for place in range(800))
+        vault.write(f"articles/{number}.md", f"# Tree {number}\n\n{words}\n")
+    index.sync()
+    before = pages(index)
+
+    for number in range(25):
+        vault.delete(f"articles/{number}.md")
+    assert len(index.sync().removed) == 25
+
+    assert (pages(index) < before) is smaller
+    assert index.counts().notes == 35
+
+
+def test_a_source_that_is_taken_out_gives_its_place_back(index: KnowledgeIndex, vault: Vault) -> None:
+    for number in range(40):
+        vault.write(f"articles/{number}.md", f"# Tree {number}\n\n{'a word of it ' * 400}\n")
+    index.sync()
+    before = pages(index)
+
+    assert index.drop_all() == 40
+
+    assert pages(index) < 0.6 * before
