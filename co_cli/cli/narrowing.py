@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from co_cli.cli.opening import open_knowledge_base, print_json, sync_first
 from co_cli.cli.terminal import Screen, count_of, printable
 from co_cli.knowledge_base import KnowledgeBase
@@ -12,17 +10,6 @@ from co_cli.service.narrowing import alike, unused_tags
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-
-FILTERS = ("source", "tag", "category", "since", "until", "where")
-
-
-def narrowed_by(options: Any) -> str:
-    """The filters that were given, as they are typed; nothing if there are none."""
-    said = {name: getattr(options, name, None) for name in FILTERS}
-    if isinstance(said["source"], str):  # `co list memory`: not a filter but what is listed
-        said["source"] = None
-    given = [f"--{name}" for name in FILTERS if said[name]]
-    return " and ".join(given)
 
 
 def say_unused(screen: Screen, kb: KnowledgeBase, tags: list[str] | None) -> None:

@@ -14,6 +14,7 @@ from co_cli.cli.opening import (
     assignments,
     filters_of,
     find_note,
+    narrowed_by,
     open_knowledge_base,
     print_json,
     sync_first,
@@ -160,7 +161,7 @@ def list_notes(options: argparse.Namespace) -> int:
 
 
 def _say_none(kb: KnowledgeBase, options: argparse.Namespace) -> int:
-    from co_cli.cli.narrowing import narrowed_by, say_unused
+    from co_cli.cli.narrowing import say_unused
 
     screen, filters = Screen(), narrowed_by(options)
     if filters:

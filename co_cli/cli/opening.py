@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 SLOW_SECONDS = 2.0
 """How long a command may go on building vectors with a slow provider; `co sync` and `co reembed` finish the work."""
+FILTERS = ("source", "tag", "category", "since", "until", "where")
 
 
 def open_knowledge_base(options: Any, door: str = "cli") -> KnowledgeBase:
@@ -150,3 +151,12 @@ def print_json(value: Any) -> None:
 
         text = re.sub(CONTROL.replace("\x0a-\x1f", ""), lambda found: f"\\u{ord(found[0]):04x}", text)
     sys.stdout.write(text + "\n")
+
+
+def narrowed_by(options: Any) -> str:
+    """The filters that were given, as they are typed; nothing if there are none."""
+    said = {name: getattr(options, name, None) for name in FILTERS}
+    if isinstance(said["source"], str):  # `co list memory`: not a filter but what is listed
+        said["source"] = None
+    given = [f"--{name}" for name in FILTERS if said[name]]
+    return " and ".join(given)

@@ -11,6 +11,7 @@ from co_cli.cli.opening import (
     filters_of,
     mention,
     moment_of,
+    narrowed_by,
     open_knowledge_base,
     print_json,
     sync_first,
@@ -173,11 +174,11 @@ def _answer(options: Options, sources: list[str] | None, whole: bool) -> int:
 
 def _say_without_filters(kb: KnowledgeBase, options: Options, query: str) -> None:
     """That nothing passes a filter does not mean that nobody wrote it down: name what there is without."""
-    from co_cli.cli.narrowing import narrowed_by, say_unused  # for the day when nothing is found
-
     filters = narrowed_by(options)
     if not filters:
         return
+    from co_cli.cli.narrowing import say_unused  # for the day when filters leave nothing
+
     screen = Screen()
     say_unused(screen, kb, options.tag)
     sources = ["memory"] if options.run is recall else None

@@ -97,7 +97,7 @@ def _put_note(
         for row in found:
             if isinstance(row.get("name"), str):
                 row["name"] = name_number(row["name"])  # names were text once
-            _put(fresh, table, {**row, "vault_id": vault, "doc_id": doc})
+            _put(fresh, table, {**row, "vault_id": vault, "doc_id": doc}, "insert or ignore")  # two may share a number
     fresh.execute(PUT_FILE, {"vault": vault, "path": path, "hash": "", "skipped": None, "problem": None})
     fresh.execute(PUT_UNLISTED, {"vault": vault, "path": path})
     fresh.execute(COUNT, {"vault": vault, "notes": 1, "passages": len(passages)})
@@ -113,8 +113,8 @@ def _rows(connection: apsw.Connection, statement: str, values: dict[str, Any]) -
     return found
 
 
-def _put(connection: apsw.Connection, table: str, row: dict[str, Any]) -> int:
+def _put(connection: apsw.Connection, table: str, row: dict[str, Any], verb: str = "insert") -> int:
     """Table and columns are those of our own schema."""
     columns = ", ".join(row)
-    connection.execute(f"insert into {table} ({columns}) values ({', '.join(f':{name}' for name in row)})", row)
+    connection.execute(f"{verb} into {table} ({columns}) values ({', '.join(f':{name}' for name in row)})", row)
     return connection.last_insert_rowid()

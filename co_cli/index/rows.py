@@ -40,7 +40,10 @@ insert into docs_fts (rowid, title, heading, body, tags, aliases, grams, context
 values (:id, :title, :heading, :body, :tags, :aliases, :grams, :context)
 """
 
-PUT_NAME = "insert into names (vault_id, name, doc_id, kind) values (:vault, :name, :doc, :kind)"
+# two names of one note may share a number: whoever writes the note can see to that
+PUT_NAME = """
+insert into names (vault_id, name, doc_id, kind) values (:vault, :name, :doc, :kind) on conflict do nothing
+"""
 
 COUNT = "update vaults set notes = notes + :notes, passages = passages + :passages where id = :vault"
 

@@ -42,16 +42,17 @@ def embedding_beside(rows: VaultDatabase, embedders: Embedders | None) -> Genera
     if not _is_wanted(embedders) or not _begin(rows):
         yield
         return
-    process = start_beside(
-        [
-            *("-m", "co_cli.index.second_process"),
-            json.dumps([rows.database.path, rows.database.extension, rows.origin._asdict(), BATCH]),
-        ]
-    )
+    what = json.dumps([rows.database.path, rows.database.extension, rows.origin._asdict(), BATCH])
+    process = None
+    try:
+        process = start_beside(["-m", "co_cli.index.second_process", what])
+    except OSError as error:  # no room for one more, or Python was upgraded under a server that runs on
+        log.info("no process embeds beside this sync: %s", error)
     try:
         yield
     finally:
-        _end(process)
+        if process is not None:
+            _end(process)
 
 
 def _is_wanted(embedders: Embedders | None) -> bool:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
-import lxml
-
-lxml_etree: Any = vars(lxml)["etree"]  # compiled, and without types
+lxml_etree: Any = import_module("lxml.etree")  # compiled, and without types
 
 RENDERED = 20_000
 """Elements: what has more is read this way."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from co_cli.index.knowledge_index import KnowledgeIndex
-from co_cli.index.names import LONGEST_NAME, MOST_CALLED, fold_name
+from co_cli.index.names import LONGEST_NAME, MOST_CALLED, fold_name, name_number
 from co_cli.values import Filters
 from tests.vault import Vault
 
@@ -94,3 +94,14 @@ def test_long_and_odd_queries_are_no_error(vault: Vault, index: KnowledgeIndex) 
     assert index.called("oak " * LONGEST_NAME) == []
     assert index.called("x" * 100_000) == []
     assert index.called("\udcff \0") == []
+
+
+def test_a_note_with_two_names_of_one_number_is_indexed_as_any_other(vault: Vault, index: KnowledgeIndex) -> None:
+    one, other = "haaagaoaadaafcaj", "adcaacaeiacdaaaa"
+    assert name_number(one) == name_number(other)
+    vault.write("memories/odd.md", f"---\naliases: [{one}, {other}]\n---\nMade to collide.")
+    vault.write("memories/oak.md", "Oaks live long.")
+
+    assert sorted(index.sync().added) == ["memories/oak.md", "memories/odd.md"]
+
+    assert kinds(index, one) == kinds(index, other) == ["alias"]

@@ -7,12 +7,15 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
+from co_cli.embedding.static_file import SPACE as STATIC
 from co_cli.index import second_process, sync
+from co_cli.index.meaning import begin_space, embed_again
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.places import this_process
 from co_cli.processes import start_beside
@@ -46,10 +49,10 @@ def waiting(kb: KnowledgeBase) -> int:
         return int(connection.execute("select count(*) from waiting").get)
 
 
-def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, code: int = 0) -> Path:
-    """In place of Python a program that leaves a mark and ends; returns where the mark is."""
+def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, code: int = 0, first: str = "", then: str = "") -> Path:
+    """In place of Python a program that leaves its number as a mark and ends; returns where the mark is."""
     program, mark = folder / "python", folder / "mark"
-    program.write_text(f"#!/bin/sh\necho begun > '{mark}'\nexit {code}\n")
+    program.write_text(f"#!/bin/sh\n{first}\necho $$ > '{mark}'\n{then}\nexit {code}\n")
     program.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(program))
     return mark
@@ -88,6 +91,45 @@ def test_a_second_process_that_fails_costs_nothing(
     assert (vectors(kb), waiting(kb)) == (NOTES, 0)
 
 
+def test_a_second_process_that_cannot_be_started_costs_nothing(
+    large: Vault, kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(this_process, "command", "sync")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))  # as after an upgrade of Python
+
+    assert len(kb.sync().added) == NOTES
+
+    assert (vectors(kb), waiting(kb)) == (NOTES, 0)
+
+
+@unix
+def test_one_core_gets_no_second_process(
+    large: Vault, kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(this_process, "command", "sync")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _process: {0}, raising=False)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    mark = stand_in(tmp_path, monkeypatch)
+
+    kb.sync()
+
+    assert not mark.exists()
+
+
+@unix
+def test_who_wants_words_alone_gets_no_second_process_and_no_space(
+    large: Vault, data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(this_process, "command", "sync")
+    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "none")
+    mark = stand_in(tmp_path, monkeypatch)
+
+    with KnowledgeBase.open(large.root, data_dir) as kb:
+        kb.sync()
+
+        assert not mark.exists()
+        assert (kb.index.spaces().active, waiting(kb)) == (None, 0)
+
+
 @unix
 def test_a_program_that_uses_the_library_gets_no_process_beside_it(
     large: Vault, kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -113,6 +155,114 @@ def test_a_small_sync_starts_no_process(
     kb.sync()
 
     assert mark.exists() == (notes == 10)
+
+
+@unix
+def test_a_sync_waits_until_it_has_ended(
+    large: Vault, kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(this_process, "command", "sync")
+    mark = stand_in(tmp_path, monkeypatch, first="cat > /dev/null\nsleep 0.3")
+
+    kb.sync()
+
+    assert mark.exists()
+
+
+@unix
+def test_one_that_does_not_end_is_killed(
+    large: Vault, kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(this_process, "command", "sync")
+    monkeypatch.setattr(second_process, "PATIENCE", 3.0)
+    mark = stand_in(tmp_path, monkeypatch, then=f"exec sleep {PATIENCE}")
+
+    kb.sync()
+
+    assert not _runs(int(mark.read_text()))
+    assert (vectors(kb), waiting(kb)) == (NOTES, 0)
+
+
+@unix
+def test_it_is_out_of_reach_of_the_terminal_and_of_packages_in_the_current_folder() -> None:
+    process = start_beside(["-c", "import os, sys; print(os.getsid(0), sys.flags.safe_path)"])
+    out, _ = process.communicate(timeout=PATIENCE)
+
+    assert out.decode().split() == [str(process.pid), "True"]
+
+
+@unix
+def test_a_vault_that_another_space_answers_for_gets_no_second_process(
+    large: Vault, kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin_space(kb.index.rows, STATIC._replace(provider="openai", model="another"), with_vec0=False)
+    monkeypatch.setattr(this_process, "command", "sync")
+    mark = stand_in(tmp_path, monkeypatch)
+
+    kb.sync()
+
+    assert not mark.exists()
+
+
+def test_it_embeds_nothing_in_another_space_and_ends(large: Vault, kb: KnowledgeBase) -> None:
+    begin_space(kb.index.rows, STATIC._replace(provider="openai", model="another"), with_vec0=False)
+    for number in range(3):
+        kb.index.index_file(f"memories/oak-{number}.md", embed=False)
+    ended = threading.Event()
+    late = threading.Timer(PATIENCE, ended.set)
+    late.start()
+
+    second_process.embed_until(kb.index.rows, 3, ended)
+    late.cancel()
+
+    assert not ended.is_set()
+    assert (vectors(kb), waiting(kb)) == (0, 3)
+
+
+def test_less_than_a_batch_is_left_to_whoever_waits_for_it(large: Vault, kb: KnowledgeBase) -> None:
+    kb.sync()
+    active = kb.index.spaces().active
+    assert active is not None
+    embed_again(kb.index.rows, active, fresh=False)
+    ended = threading.Event()
+    threading.Timer(0.5, ended.set).start()
+
+    second_process.embed_until(kb.index.rows, NOTES + 1, ended)
+
+    assert waiting(kb) == NOTES
+
+
+def test_a_search_db_that_was_made_anew_learns_the_words_that_the_old_one_knew(large: Vault, kb: KnowledgeBase) -> None:
+    for number in range(3):
+        large.write(f"memories/wind-{number}.md", f"The zephyr blows from {number}.\n")
+    kb.sync()
+    active = kb.index.spaces().active
+    assert active is not None
+    ended = threading.Event()
+    beside = threading.Thread(target=second_process.embed_until, args=(kb.index.rows, 3, ended))
+    beside.start()
+    try:
+        embed_again(kb.index.rows, active, fresh=False)
+        _until_nothing_waits(kb)
+        for number in range(3):
+            large.delete(f"memories/wind-{number}.md")
+        kb.rebuild()
+        for number in range(3):
+            large.write(f"memories/sea-{number}.md", f"A zephyr over the sea: {number}.\n")
+            kb.index.index_file(f"memories/sea-{number}.md", embed=False)
+        _until_nothing_waits(kb)
+    finally:
+        ended.set()
+        beside.join()
+
+    with kb.index.rows.reading() as (connection, _):
+        assert connection.execute("select count(*) from lexicon where word = 'zephyr'").get == 1
+
+
+def _until_nothing_waits(kb: KnowledgeBase) -> None:
+    end = time.monotonic() + PATIENCE
+    while waiting(kb) and time.monotonic() < end:
+        time.sleep(0.05)
 
 
 @unix

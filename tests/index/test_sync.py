@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from co_cli.index import sync
+from co_cli.index import knowledge_index, sync
 from co_cli.index.connection import Database
 from co_cli.index.knowledge_index import KnowledgeIndex
 from tests.index.contents import contents, contents_from_scratch
@@ -295,3 +295,25 @@ def test_a_source_that_is_taken_out_gives_its_place_back(index: KnowledgeIndex, 
     assert index.drop_all() == 40
 
     assert pages(index) < 0.6 * before
+
+
+def test_what_was_saved_through_the_index_does_not_wait_unless_there_is_too_much_of_it_to_read(
+    index: KnowledgeIndex, vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index.sync()
+    for name in ("ash", "oak"):
+        vault.write(f"memories/{name}.md", "It lives long.")
+        index.index_file(f"memories/{name}.md")
+
+    assert index.waiting() == 0
+    monkeypatch.setattr(knowledge_index, "MOST_COMPARED", 1)
+    assert index.waiting() == 2
+
+
+def test_a_file_that_was_never_indexed_is_not_missed_when_it_goes(index: KnowledgeIndex, vault: Vault) -> None:
+    vault.write("memories/picture.md", b"\x00\x01" * 100)
+    assert [path for path, _ in index.sync().skipped] == ["memories/picture.md"]
+
+    vault.delete("memories/picture.md")
+
+    assert index.waiting() == 0

@@ -166,3 +166,12 @@ def test_the_cosines_of_other_models_are_left_as_they_are(ships: Vault, data_dir
 
     assert trace.telling < 0.5
     assert meaning_of(trace) == pytest.approx({one: stretched(trace.cosines)[one] for one in meaning_of(trace)})
+
+
+def test_half_of_the_mean_of_sixteen_vectors_is_taken_off_and_nothing_of_fewer() -> None:
+    assert in_common([[1.0, 0.0]] * 15) is None
+    assert in_common([[1.0, 0.0]] * 16) == pytest.approx([0.5, 0.0])
+
+
+def test_a_passage_that_could_not_be_measured_apart_keeps_its_meaning() -> None:
+    assert partly_apart({1: 0.2, 2: 0.8}, {1: 0.5}, 1.0)[2] == 1.0

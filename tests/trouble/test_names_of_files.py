@@ -207,3 +207,13 @@ def test_a_name_that_ends_in_a_blank_or_has_a_backslash_is_that_note_and_no_othe
     assert vault.notes() == ["memories/a/b.md", "memories/a\\b.md", "memories/oak.md"]
     assert co("restore", "memory:oak ").code == 0
     assert vault.read("memories/oak .md") == "This is 'oak '."
+
+
+@pytest.mark.parametrize("path", ["memories/oak.md", "memories/Oak.md", "memories/Eiche Ä.md"])
+def test_a_path_in_another_spelling_is_the_one_that_is_there(vault: Vault, kb: KnowledgeBase, path: str) -> None:
+    vault.write(path, "Oaks live long.")
+    kb.sync()
+
+    for spelling in (path.upper(), path.lower(), path):
+        assert kb.index.paths_like(spelling) == [path]
+    assert kb.index.paths_like("memories/ash.md") == []
