@@ -438,6 +438,8 @@ class KnowledgeBase:
                 wanted[name] = value or None
         if tags is not None:
             wanted["tags"] = clean_tags(tags) or None
+            if not wanted["tags"]:
+                wanted.setdefault("tag", None)  # it would be read in their place
         elsewhere = self._elsewhere(ref)
         if elsewhere is not None:
             tier, theirs = elsewhere

@@ -294,10 +294,11 @@ def _tags_after(options: argparse.Namespace, note: Note) -> tuple[list[str] | No
         raise InvalidInputError("--tag gives all the tags: leave out --add-tag and --drop-tag, or --tag")
     tags = own_tags(note)
     for tag in clean_tags(options.drop_tag):
-        if tag not in tags:
+        left = [one for one in tags if clean_tags([one]) != [tag]]  # a file may say `Two Words`, as we would not
+        if left == tags:
             where = "stands in its text: edit that" if tag in note.tags else "is none of its tags"
             raise InvalidInputError(f"{note.ref}: {tag} {where}")
-        tags.remove(tag)
+        tags = left
     return [*tags, *clean_tags(options.add_tag)], options.based_on or note.version
 
 

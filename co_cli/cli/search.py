@@ -157,8 +157,8 @@ def _answer(options: Options, sources: list[str] | None, whole: bool) -> int:
         if options.json:
             print_json(as_object(found))
         else:
-            show_result(found, kb if whole else None, explain=options.explain)
-            if found.state == "absent" and found.searched.notes:
+            show_result(found, kb if whole else None, explain=options.explain, beside=bool(kb.index.beside))
+            if found.state == "absent" and (found.searched.notes or kb.index.beside):
                 _say_without_filters(kb, options, query)
             if options.explain:
                 _say_if_learned(kb, ranking_of(options))
@@ -201,12 +201,16 @@ def as_object(found: SearchResult) -> dict[str, object]:
 
 
 def show_result(
-    found: SearchResult, whole_from: KnowledgeBase | None = None, now: float | None = None, explain: bool = False
+    found: SearchResult,
+    whole_from: KnowledgeBase | None = None,
+    now: float | None = None,
+    explain: bool = False,
+    beside: bool = False,
 ) -> None:
-    """Hits for a person; with a knowledge base, each note whole."""
+    """Hits for a person; with a knowledge base, each note whole. `beside`: are there sources beside the vault?"""
     screen, now = Screen(), time.time() if now is None else now
     if found.state != "found":
-        screen.wrapped(nothing_found(found))
+        screen.wrapped(nothing_found(found, beside))
         if found.hits:
             screen.line()
     for number, hit in enumerate(worth_showing(found)):
@@ -231,12 +235,12 @@ def show_result(
         screen.wrapped(f"note: {reason}", style="yellow")
 
 
-def nothing_found(found: SearchResult) -> str:
+def nothing_found(found: SearchResult, beside: bool = False) -> str:
     searched = f"{count_of(found.searched.notes, 'note')} searched"
     if found.state == "inconclusive":
         return f"Nothing found, but not everything could be asked ({searched})."
     fresh = f", index fresh as of {found.searched.fresh_as_of}" if found.searched.fresh_as_of else ""
-    if not found.searched.notes:
+    if not found.searched.notes and not beside:
         return NO_NOTES_YET
     if found.hits:
         return f"Nothing here clearly has to do with that: {searched}{fresh}. The nearest:"

@@ -58,7 +58,9 @@ def carry_notes(old: str, fresh: Database) -> int:
                 rows = {
                     table: _rows(connection, statement, {"doc": note["id"]}) for table, statement in OF_NOTE.items()
                 }
-                with fresh.writing() as writer:  # all is read: what is damaged in the old one is no fault of this
+                # all is read: what is damaged in the old one is no fault of this. One that does not fit here is no
+                # reason to lose the others
+                with contextlib.suppress(apsw.SQLError, apsw.ConstraintError), fresh.writing() as writer:
                     carried += _put_note(writer, origin, note, rows)
     return carried
 

@@ -48,8 +48,8 @@ REF_OF_PATH = "select ref from docs where vault_id = :vault and path = :path"
 PATH_OF_REF = "select path from docs where vault_id = :vault and ref = :ref"
 
 PATHS_LIKE = """
-select path from docs where vault_id = :vault and path = :key and path_key is null
-union all select path from docs where vault_id = :vault and path_key = :key limit 2
+select path from docs where vault_id = :vault and path = :key and path_key = ''
+union all select path from docs where vault_id = :vault and path_key = :key and path_key <> '' limit 2
 """
 
 ALL_REFS = "select ref, title from docs where vault_id = :vault"
@@ -195,7 +195,7 @@ class KnowledgeIndex(IndexReader):
         changes = compare(stored, scan.listings, unlisted, scan.unread)
         if changes.none and synced:
             return None
-        work = (self.rows, scan, changes, self._limit, progress, hold, self.boundaries)
+        work = (self.rows, scan, changes, self._limit, progress, hold, self.boundaries, synced)
         if len(changes.look) < LARGE:
             return sync_files(*work)
         from co_cli.index.second_process import embedding_beside  # few syncs are so large

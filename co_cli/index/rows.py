@@ -172,7 +172,7 @@ def _doc_row(vault_id: int, doc: int, file: IndexedFile, note: Note) -> Row:
         "vault": vault_id,
         "source": note.source,
         "path": note.path,
-        "path_key": None if key == note.path else key,
+        "path_key": "" if key == note.path else key,
         "ref": note.ref,
         "title": storable(note.title),
         "description": storable(note.description),

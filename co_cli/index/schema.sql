@@ -87,7 +87,7 @@ create table docs (
     vault_id integer not null references vaults (id),
     source text not null,
     path text not null,                  -- inside the vault
-    path_key text,                       -- what names that are one on some file system share; null: the path itself
+    path_key text not null,              -- what names that are one on some file system share; '': the path itself
     ref text not null,
     title text not null,
     description text not null,
@@ -146,7 +146,7 @@ create index supersessions_by_doc on supersessions (doc_id);
 
 create index docs_by_created on docs (vault_id, source, created);
 create index docs_by_fingerprint on docs (vault_id, fingerprint);
-create index docs_by_path_key on docs (vault_id, path_key) where path_key is not null;
+create index docs_by_path_key on docs (vault_id, path_key) where path_key <> '';
 
 -- The unit that is searched. The columns from `title` to `context` are what docs_fts indexes.
 create table passages (

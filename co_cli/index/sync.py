@@ -11,6 +11,8 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 
+import apsw
+
 from co_cli.index.changes import RACY_SECONDS, Changes, settled
 from co_cli.index.rows import PUT_UNLISTED, IndexedFile, drop_file, mark_missing, put_files
 from co_cli.index.vanishing import vanished
@@ -55,6 +57,7 @@ where vault_id = :vault and path = :path and mtime <> :mtime
 NOT_MISSING = "update docs set missing = null where vault_id = :vault and path = :path and missing is not null"
 MERGE_WORDS = "insert into docs_fts (docs_fts, rank) values ('merge', :pages)"
 GIVE_BACK = f"pragma incremental_vacuum({MERGED_PAGES})"
+SYNCED_AT = "select synced_at from vaults where id = :vault"
 TOUCH = "update vaults set synced_at = :now where id = :vault"
 
 
@@ -70,8 +73,12 @@ def sync_files(
     progress: Progress | None,
     hold: Hold | None = None,
     boundaries: Boundaries | None = None,
+    synced: bool = False,
 ) -> SyncReport:
-    """Work off the changes. The report's `skipped` and `problems` are those of this vault as it is now."""
+    """Work off the changes. The report's `skipped` and `problems` are those of this vault as it is now.
+
+    `synced`: was there a whole sync before, so that the files which are not looked at are known?
+    """
     now_ns = time.time_ns()
     gone_hashes = _known(database, changes.gone)
     twins: dict[str, list[str]] = {}
@@ -85,7 +92,7 @@ def sync_files(
     unread: dict[str, str] = {}
     same: list[IndexedFile] = []
     unsure: set[str] = set()
-    put: list[str] = []
+    put: dict[str, str] = {}
     done = 0
     for batch in _batches(changes.look):
         known = _known(database, batch)
@@ -119,14 +126,14 @@ def sync_files(
         if files:
             with database.writing() as (connection, vault):
                 put_files(connection, vault, files)
-            put += [file.path for file in files]
+            put.update((file.path, file.hash) for file in files)
         done += len(batch)
         if progress:
             progress(done, len(changes.look))
 
     left = {old for old, _ in moved}
     keep = vanished(database, changes.gone, left)
-    removed = _finish(database, scan, changes, same, put, unsure, now_ns, left, keep)
+    removed = _finish(database, scan, changes, same, put, unsure, now_ns, left, keep, synced)
     kept = [path for path in removed if path not in left] if keep else []
     if len(put) >= MANY:
         merge_words(database)
@@ -181,24 +188,29 @@ def _finish(
     scan: Scan,
     changes: Changes,
     same: list[IndexedFile],
-    put: list[str],
+    put: dict[str, str],
     unsure: set[str],
     now_ns: int,
     moved: set[str],
     vanished: bool,
+    synced: bool,
 ) -> list[str]:
     """Forget what is gone and store the listings, in one transaction. Returns the notes that were forgotten.
 
-    Where an origin keeps what is missing, or all of it vanished, they are marked instead.
+    Where an origin keeps what is missing, or all of it vanished, they are marked instead. If somebody deleted search.db
+    or put another in its place meanwhile, what it lacks is left to the next sync, as after a kill.
     """
     keep_missing = vanished or kind_of(database.origin).keeps_missing
     removed: list[str] = []
     back: set[str] = set()
     young: dict[str, list[str]] = {}
-    for path in unsure:
-        folder, name = place_of(path)
-        young.setdefault(folder, []).append(name)
     with database.writing() as (connection, vault):
+        if synced and connection.execute(SYNCED_AT, {"vault": vault}).get is None:
+            return []
+        lost = _lost(connection, vault, {**put, **{file.path: file.hash for file in same}})
+        for path in unsure | lost:
+            folder, name = place_of(path)
+            young.setdefault(folder, []).append(name)
         for path in filter(_storable, changes.gone):
             if is_listed(database.origin.root, path, scan.excluded):
                 back.add(path)  # another process may have indexed it since we looked
@@ -224,6 +236,13 @@ def _finish(
                 connection.execute(PUT_LISTING, {**values, "listing": settled(listing, young.get(folder, ()))})
         connection.execute(TOUCH, {"vault": vault, "now": now_ns / 1e9})
     return removed
+
+
+def _lost(connection: apsw.Connection, vault: int, done: dict[str, str]) -> set[str]:
+    """Those of the files that were written, or found unchanged, which this search.db does not have so."""
+    rows = connection.execute(KNOWN, {"vault": vault, "paths": json.dumps(list(done))})
+    known = {str(path): file_hash for path, file_hash, _ in rows}
+    return {path for path, file_hash in done.items() if known.get(path) != file_hash}
 
 
 def merge_words(database: VaultDatabase) -> None:

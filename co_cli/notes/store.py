@@ -60,6 +60,8 @@ class NoteStore:
         Raises VaultError where there is nothing and notes should be: what is written below the place of a drive that
         is not mounted is out of sight when it is.
         """
+        if not os.path.isdir(self.root):  # to lock what is not there would make a file of it
+            raise VaultError(f"the vault {self.root} is not there: was it moved, or is its drive not mounted?")
         with contextlib.ExitStack() as held:
             with _reporting("lock", self.root):
                 held.enter_context(locked(self.root))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from tests.command import Co
 from tests.vault import Vault
 
@@ -65,3 +67,14 @@ def test_without_any_tag_it_is_said_how_to_give_one(co: Co, vault: Vault) -> Non
     ran = co("tags")
 
     assert (ran.code, ran.out.split(":")[0]) == (1, "No tags")
+
+
+def test_a_vault_without_notes_says_what_its_sources_have(co: Co, vault: Vault, tmp_path: Path) -> None:
+    (tmp_path / "animals").mkdir()
+    (tmp_path / "animals" / "zebra.md").write_text("Zebras have stripes.")
+    co("add", str(tmp_path / "animals"))
+
+    ran = co("search", "zebra stripes", "--source", "memory")
+
+    assert "no notes here yet" not in ran.out
+    assert "Without --source there is Zebra (folder:animals/zebra.md" in ran.out

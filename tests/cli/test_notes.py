@@ -354,6 +354,15 @@ def test_a_title_of_ones_own_stays_with_a_new_text(co: Co, vault: Vault) -> None
     assert co("show", "elm", "--json").json["title"] == "Elms"
 
 
+@pytest.mark.parametrize("written", ["tag: [Two Words]", 'tags: ["Two Words"]', "tags:\n- Two Words"])
+def test_a_tag_is_dropped_however_the_file_says_it(co: Co, vault: Vault, written: str) -> None:
+    file = vault.write("memories/blue.md", f"---\n{written}\n---\nBlue pool first.\n")
+
+    assert co("edit", "blue", "--drop-tag", "two words").out == "updated memory:blue\n"
+
+    assert file.read_text() == "---\n---\nBlue pool first.\n"
+
+
 def test_a_tag_is_added_and_taken_away_and_the_others_stay(co: Co, vault: Vault) -> None:
     vault.write("memories/blue.md", "---\ntags: [deploy, ops]\n# mine\n---\nBlue first. #pools\n")
 

@@ -86,6 +86,22 @@ def test_an_upgrade_keeps_what_no_file_gives_back(co: Co, vault: Vault, data_dir
     assert {"folder:docs/zebra.md", "folder:team/zebra.md"} <= found
 
 
+def test_a_note_that_does_not_fit_the_new_index_is_lost_alone(co: Co, data_dir: Path, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    for name in ("okapi", "zebra"):
+        (tmp_path / "docs" / f"{name}.md").write_text(f"The {name} is shy.")
+    co("add", str(tmp_path / "docs"))
+    (tmp_path / "docs").rename(tmp_path / "away")
+    search_db(
+        data_dir,
+        SCHEMA_VERSION - 1,
+        "create table other as select * from docs; drop table docs; alter table other rename to docs;"
+        "update docs set title = null where path = 'okapi.md'",
+    )
+
+    assert "folder:docs/zebra.md" in co("search", "shy zebra").out
+
+
 def test_after_a_downgrade_the_index_is_made_anew_and_activity_is_refused_with_a_clear_word(
     co: Co, vault: Vault, data_dir: Path
 ) -> None:

@@ -12,6 +12,7 @@ import pytest
 from co_cli.errors import VaultError
 from co_cli.index.connection import Database
 from co_cli.index.knowledge_index import KnowledgeIndex
+from co_cli.index.sync import BATCH
 from co_cli.sources.walking import scan_origin
 from tests.index.contents import contents, contents_from_scratch
 from tests.vault import Vault
@@ -279,3 +280,26 @@ def test_a_vault_that_vanished_is_an_error_and_the_index_stays(vault: Vault, ind
         index.sync()
 
     assert indexed(index) == ["memories/oak.md"]
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["first", "later"])
+def test_a_search_db_that_is_deleted_during_a_sync_is_whole_after_the_next_one(
+    vault: Vault, index: KnowledgeIndex, database: Database, tmp_path: Path, known: bool
+) -> None:
+    for number in range(BATCH + 1):
+        os.utime(vault.write(f"memories/{number:04}.md", f"Note {number}\n"), (1e9, 1e9))  # too old to be read again
+    if known:
+        index.sync()
+        vault.write(f"memories/{BATCH:04}.md", "Another text\n")
+
+    def hold(path: str) -> bool:
+        if path.endswith(f"{BATCH:04}.md"):
+            for ending in ("", "-wal", "-shm"):
+                Path(database.path + ending).unlink(missing_ok=True)
+        return False
+
+    index.sync(hold=hold)
+    index.sync()
+
+    assert index.counts().notes == BATCH + 1
+    assert contents(database, vault.root) == contents_from_scratch(vault, tmp_path / "other")

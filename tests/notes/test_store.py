@@ -51,6 +51,15 @@ def test_a_vault_may_itself_be_reached_through_a_link(vault: Vault, tmp_path: Pa
     assert vault.read("memories/oak.md") == "x"
 
 
+def test_nothing_is_made_where_a_vault_was(store: NoteStore, vault: Vault, tmp_path: Path) -> None:
+    vault.root.rename(tmp_path / "moved")
+
+    with pytest.raises(VaultError, match="is not there"), store.lock():
+        pass
+
+    assert not vault.root.exists()
+
+
 def test_a_change_based_on_old_content_is_refused(store: NoteStore, vault: Vault) -> None:
     path = store.create("memories", "Oak", b"first")
     vault.write(path, "changed in an editor")
