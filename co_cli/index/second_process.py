@@ -28,6 +28,8 @@ from co_cli.places import this_process
 from co_cli.processes import start_beside
 from co_cli.sources.origin import Origin
 
+ONE_CORE = {"OPENBLAS_NUM_THREADS": "1"}
+"""The other one is busy reading files."""
 PAUSE = 0.1
 """Seconds between two looks at what waits, while that is little."""
 PATIENCE = 60.0
@@ -45,7 +47,7 @@ def embedding_beside(rows: VaultDatabase, embedders: Embedders | None) -> Genera
     what = json.dumps([rows.database.path, rows.database.extension, rows.origin._asdict(), BATCH])
     process = None
     try:
-        process = start_beside(["-m", "co_cli.index.second_process", what])
+        process = start_beside(["-m", "co_cli.index.second_process", what], ONE_CORE)
     except OSError as error:  # no room for one more, or Python was upgraded under a server that runs on
         log.info("no process embeds beside this sync: %s", error)
     try:
@@ -89,15 +91,20 @@ def _cores() -> int:
 
 
 def embed_until(rows: VaultDatabase, size: int, ended: threading.Event) -> None:
-    """Embed what waits, whenever there is a whole batch of it. The rest is for whoever waits for it."""
+    """Embed what waits, whenever there is a whole batch of it; when it is to end, one more of whatever size.
+
+    Mostly that is all there is, and whoever began this need not import numpy for it.
+    """
     known: Known = {}
-    while not ended.is_set():
+    ending = False
+    while not ending:
+        ending = ended.is_set()
         with rows.reading() as (connection, vault):
             space = space_state(connection, vault).active
             if space is None or space.space.key != STATIC.key:
                 return  # another one took over
             batch = Batch(connection, vault, space, size)
-        if len(batch.rows) < size:
+        if len(batch.rows) < size and not ending:
             ended.wait(PAUSE)
             continue
         batch.embed(shared_embedder(), None)

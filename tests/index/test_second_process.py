@@ -219,17 +219,29 @@ def test_it_embeds_nothing_in_another_space_and_ends(large: Vault, kb: Knowledge
     assert (vectors(kb), waiting(kb)) == (0, 3)
 
 
-def test_less_than_a_batch_is_left_to_whoever_waits_for_it(large: Vault, kb: KnowledgeBase) -> None:
+@pytest.mark.parametrize(("size", "left"), [(NOTES + 1, 0), (5, NOTES - 5)])
+def test_less_than_a_batch_waits_for_more_and_at_the_end_one_is_done(
+    large: Vault, kb: KnowledgeBase, size: int, left: int
+) -> None:
     kb.sync()
     active = kb.index.spaces().active
     assert active is not None
     embed_again(kb.index.rows, active, fresh=False)
-    ended = threading.Event()
-    threading.Timer(0.5, ended.set).start()
+    paused: list[int] = []
 
-    second_process.embed_until(kb.index.rows, NOTES + 1, ended)
+    class Ended(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            paused.append(waiting(kb))
+            self.set()
+            return True
 
-    assert waiting(kb) == NOTES
+    ended = Ended()
+    if left:
+        ended.set()
+
+    second_process.embed_until(kb.index.rows, size, ended)
+
+    assert (paused, waiting(kb)) == ([] if left else [NOTES], left)
 
 
 def test_a_search_db_that_was_made_anew_learns_the_words_that_the_old_one_knew(large: Vault, kb: KnowledgeBase) -> None:
