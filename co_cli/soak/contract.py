@@ -24,6 +24,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from co_cli.soak.scratch import stop_if_asked
+
 MOST_FAULTS = 20
 """A soak that found so many has shown enough."""
 
@@ -86,6 +88,7 @@ class Trial:
 
     def over(self) -> bool:
         """Is the time up, or was enough found? For rounds that take long themselves."""
+        stop_if_asked()
         late = self._seconds is not None and time.monotonic() - self._begun >= self._seconds
         return late or len(self.faults) >= MOST_FAULTS
 

@@ -27,9 +27,11 @@ def scratch() -> Generator[Path]:
     """The folder, in which everything temporary of this process is made until it goes."""
     signals = _heard()
     before = {number: signal.getsignal(number) for number in signals}
-    elsewhere, folder = tempfile.tempdir, ""
+    elsewhere, folder, unraisable = tempfile.tempdir, "", sys.unraisablehook
     try:
         try:
+            _asked.clear()
+            sys.unraisablehook = _hardly_raised
             for number in signals:
                 signal.signal(number, _stop_once)
             folder = tempfile.mkdtemp(prefix="co-soak-")
@@ -38,7 +40,7 @@ def scratch() -> Generator[Path]:
         finally:
             _ignore(signals)
     finally:  # from here on undisturbed: whoever comes here by Ctrl-C, or met it on the way, ignores the next
-        tempfile.tempdir = elsewhere
+        tempfile.tempdir, sys.unraisablehook = elsewhere, unraisable
         _remove(folder)
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -65,10 +67,27 @@ def _heard() -> list[Any]:
     return [number for number in STOPPING if signal.getsignal(number) != signal.SIG_IGN]
 
 
+def stop_if_asked() -> None:
+    """Raise what Ctrl-C raised before, if it came to nothing: Python drops it where it tidies up itself, as it does
+    after an import.
+    """
+    if _asked:
+        raise KeyboardInterrupt
+
+
 def _stop_once(number: int, frame: FrameType | None) -> None:
     """Ctrl-C, or a request to end: once. A second must not interrupt the tidying up."""
+    _asked.append(number)
     _ignore(_heard())
     raise KeyboardInterrupt
+
+
+def _hardly_raised(dropped: Any) -> None:
+    if not isinstance(dropped.exc_value, KeyboardInterrupt):
+        sys.__unraisablehook__(dropped)
+
+
+_asked: list[int] = []
 
 
 def _ignore(signals: list[Any]) -> None:
