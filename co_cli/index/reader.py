@@ -245,7 +245,7 @@ class IndexReader:
 
     def spread(self, space: StoredSpace, filters: Filters, candidates: Sequence[int]) -> list[Sequence[float]]:
         """The vectors of some passages that this search may find, spread over all of them."""
-        from co_cli.index.spread import spread_vectors  # most questions are told apart by words
+        from co_cli.index.spread import spread_vectors  # not where words tell
 
         with self.rows.reading() as (connection, vault):
             reach = self._reach(connection, vault, filters, space)

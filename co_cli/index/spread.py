@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from co_cli.values import Filters
 
 TRIED, TAKEN = 512, 64
-"""Numbers that are looked up, and vectors that are read: more of them tell the same."""
+"""Numbers that are looked up at least, where there are as many, and vectors that are read: more tell the same."""
 
 # the order of this join matters: it is a few lookups, and not a run through all passages
 WITHIN = """

@@ -312,7 +312,7 @@ def _apart(
     """What meaning is worth without what all passages have in common, as far as `far` says; None for too few."""
     from struct import pack
 
-    from co_cli.retrieval.apart import cosines_apart, in_common, partly_apart  # most questions are told apart by words
+    from co_cli.retrieval.apart import cosines_apart, in_common, partly_apart  # not where words tell
 
     common = in_common(index.spread(space, filters, list(cosines)))
     if common is None:
