@@ -12,7 +12,8 @@ from co_cli.cli.opening import open_knowledge_base
 from co_cli.cli.terminal import ProgressBar, Screen, columns, printable
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.moments import moment_text
-from co_cli.service.watching import Batch, News, Notice, Watcher
+from co_cli.service.news import Batch, News, Notice
+from co_cli.service.watching import Watcher
 from co_cli.sources.origin import Origin, kind_of
 
 MOST_REFS = 20

@@ -39,6 +39,8 @@ class Told(Record):
     """Those that changed."""
     folders: bool
     """There may be other folders to watch now."""
+    beside: tuple[str, ...] = ()
+    """What changed in the folders that are watched beside them."""
 
 
 LOST = Told(True, (), True)
@@ -51,17 +53,19 @@ class Listening:
     def __init__(self) -> None:
         self._events: Events | None = None
         self._paths: frozenset[str] = frozenset()
+        self._beside: frozenset[str] = frozenset()
         self._watched: dict[Origin, Watched] = {}
 
-    def renew(self, look: Callable[[], dict[Origin, Watched]]) -> bool:
-        """Watch the folders as they are now. False: they come and go, and should be looked at again soon.
+    def renew(self, look: Callable[[], dict[Origin, Watched]], beside: Iterable[str] = ()) -> bool:
+        """Watch the folders as they are now, and these. False: they come and go, and should be looked at again soon.
 
         A folder of the same name may be another one, so even the same paths are watched anew. Raises Unwatchable.
         """
         renewed = False
+        self._beside = frozenset(beside)
         for _ in range(RENEWALS):
             self._watched = look()
-            paths = _paths_of(self._watched.values())
+            paths = _paths_of(self._watched.values()) | self._beside
             if self._events and paths == self._paths and (renewed or WHOLE_TREES):
                 return True  # nobody made or moved a folder while the others were put under watch
             try:
@@ -81,9 +85,12 @@ class Listening:
         if paths is None:
             self.stop()
             return LOST
+        beside = {path for path in paths if os.path.dirname(path) in self._beside} if self._beside else set[str]()
+        paths -= beside
         concerns = [(origin, one.concern(path)) for path in paths for origin, one in self._watched.items()]
         origins = {origin for origin, concern in concerns if concern is not Concern.NOTHING}
-        return Told(bool(paths), tuple(origins), any(concern is Concern.FOLDERS for _, concern in concerns))
+        folders = any(concern is Concern.FOLDERS for _, concern in concerns)
+        return Told(bool(paths), tuple(origins), folders, tuple(beside))
 
     def stop(self) -> None:
         if self._events:

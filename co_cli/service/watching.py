@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Literal, Self
 
@@ -20,9 +20,10 @@ from co_cli.errors import KnowledgeError, VaultError
 from co_cli.index.sync import BEING_WRITTEN
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.logbook import logger
-from co_cli.record import Record
 from co_cli.service.listening import Listening, Unwatchable
+from co_cli.service.news import Batch, Listener, News, Notice, Progress
 from co_cli.service.settling import QUIET, Settling, is_open_for_writing
+from co_cli.service.vouching import VOUCHES_FROM, Vouching
 from co_cli.service.watched import Presence, Watched, state_of
 from co_cli.sources.origin import Origin
 from co_cli.sources.registry import registry_file
@@ -52,25 +53,6 @@ State = Literal["starting", "watching", "polling", "stopped"]
 log = logger("watching")
 
 
-class Batch(Record):
-    """What one round of syncs changed."""
-
-    reports: tuple[tuple[Origin, SyncReport], ...]
-    seconds: float
-
-
-class Notice(Record):
-    """Something about the watching itself that a person should know."""
-
-    event: Literal["polling", "watching", "missing", "back", "sources", "failed"]
-    text: str
-
-
-News = Batch | Notice
-Listener = Callable[[News], None]
-Progress = Callable[[int, int], None]
-
-
 class Stopped(Exception):
     """Raised inside a sync to end it; the next one goes on from there."""
 
@@ -91,6 +73,7 @@ class Watcher:
         progress: Progress | None = None,
         safety: float = SAFETY,
         polling_every: float = POLL,
+        vouches_from: int = VOUCHES_FROM,
     ) -> None:
         self._kb, self._listener, self._progress = kb, listener, progress
         self._safety, self._polling_every = safety, polling_every
@@ -101,6 +84,7 @@ class Watcher:
         self._settling = Settling()
         self._listening = Listening()
         self._presence = Presence()
+        self._vouching = Vouching(kb, vouches_from)
         self._trouble: dict[Origin, str] = {}
         self._sizes: dict[Origin, int] = {}
         self._dirty: set[Origin] = set()
@@ -176,6 +160,7 @@ class Watcher:
             self._tell(Notice("failed", f"watching ended unexpectedly ({type(error).__name__}: {error})"))
         finally:
             self._listening.stop()
+            self._vouching.close()
             with self._changed:
                 self.state = "stopped"
                 self._changed.notify_all()
@@ -195,6 +180,8 @@ class Watcher:
     def _turn(self) -> None:
         """Listen for a moment, then do what is due."""
         self._listen(QUIET / 4 if self._dirty else LOOK / 2)
+        if self._vouching.asked:
+            self._answer()
         now = time.monotonic()
         if now >= self._next_look:
             self._next_look = now + LOOK
@@ -215,6 +202,7 @@ class Watcher:
         due = min((*self._again.values(), self._next_walk, self._next_look)) - time.monotonic()
         told = self._listening.wait(max(0.01, min(seconds, due)), self._stop)
         self._heard |= told.anything
+        self._vouching.hear(told.beside)
         if told.folders and not told.origins:  # lost
             self._mark(self._origins(), arm=True)
         self._mark(told.origins, arm=told.folders)
@@ -242,7 +230,7 @@ class Watcher:
             self._begin_polling("")
             return
         try:
-            steady = self._listening.renew(self._look)
+            steady = self._listening.renew(self._look, self._vouching.open())
         except Unwatchable as reason:
             self._begin_polling(str(reason))
             return
@@ -274,7 +262,7 @@ class Watcher:
             self._tell(Notice("polling", f"{reason}: {every}" if reason else every.removesuffix(" instead")))
 
     def _look_around(self) -> None:
-        """Notice what no event tells: other origins, and folders that went away or came back."""
+        """Notice what no event tells: other origins, and folders that went away or came back; another search.db."""
         state = state_of(registry_file(self._kb.settings.data_dir))
         if state != self._registry:
             self._registry = state
@@ -286,6 +274,8 @@ class Watcher:
         if back or other:
             self._listening.stop()  # they are of a folder that is no longer the one of this name
             self._mark([*back, *other], arm=True)
+        if self._may_vouch() and not self._vouching.say():
+            self._mark(self._origins())
 
     def _look_beside(self) -> None:
         before = self._origins()
@@ -332,6 +322,27 @@ class Watcher:
             self._arm_wanted = True
             self._tell(Notice("failed" if retry else "missing", text))
 
+    # -- vouching ---------------------------------------------------------------------------------------------------
+
+    def _may_vouch(self) -> bool:
+        """Is the index as the files are, as far as it can be known? If not, nobody may rely on it."""
+        sound = self.state == "watching" and not self._trouble and not self._arm_wanted
+        return self._vouching.may(sound, sum(self._sizes.values()))
+
+    def _answer(self) -> None:
+        """Index what changed before somebody asked, settled or not, and say that it is done."""
+        asked, self._vouching.asked = self._vouching.asked, set()
+        if self._arm_wanted:
+            self._arm()
+        with self._changed:
+            self._dirty |= self._again.keys()
+        if self._dirty:
+            self._sync_dirty(settled=True)
+        if self._may_vouch() and not self._again and self._vouching.say():
+            self._vouching.answer(asked)
+        else:
+            self._vouching.refuse()
+
     # -- syncing ----------------------------------------------------------------------------------------------------
 
     def _walk(self) -> None:
@@ -351,18 +362,22 @@ class Watcher:
         """Is it only for want of room that the system does not tell? There may be some now."""
         return self.state == "polling" and not self._wants_poll and self._deaf < DEAF
 
-    def _sync_dirty(self, everything: bool = False) -> int:
-        """Sync what changed, which may be everything. Returns how many files were touched."""
+    def _sync_dirty(self, everything: bool = False, settled: bool = False) -> int:
+        """Sync what changed, which may be everything. Returns how many files were touched.
+
+        `settled`: what is still being written is read as it is.
+        """
         with self._changed:
             lost = self._trouble.keys() - self._again.keys()
             dirty = [origin for origin in self._origins() if origin in self._dirty and origin not in lost]
             self._dirty.clear()
             self._syncing = True
+        self._vouching.begin(set(dirty).issuperset(self._origins()))
         started, used = time.monotonic(), time.thread_time()
         reports: list[tuple[Origin, SyncReport]] = []
         try:
             for origin in dirty:
-                report = self._sync(origin)
+                report = self._sync(origin, settled)
                 if report:
                     reports.append((origin, report))
         finally:
@@ -388,14 +403,14 @@ class Watcher:
         if unfinished or self._arm_wanted:
             self._next_walk = min(self._next_walk, now + LOOK)
 
-    def _sync(self, origin: Origin) -> SyncReport | None:
+    def _sync(self, origin: Origin, settled: bool = False) -> SyncReport | None:
         identity, reason = self._presence.identity(origin), self._presence.missing(origin)
         if reason:
             self._lose(origin, reason)
             return None
         self.syncs += 1
         try:
-            report = self._kb.sync_origin(origin, self._go_on, EMBEDDING, self._settling.waits)
+            report = self._kb.sync_origin(origin, self._go_on, EMBEDDING, None if settled else self._settling.waits)
         except KnowledgeError as error:
             self._lose(origin, str(error), retry=not isinstance(error, VaultError) or identity is not None)
             return None
@@ -407,6 +422,7 @@ class Watcher:
             if any(reason == BEING_WRITTEN for _, reason in report.skipped):
                 self._again[origin] = time.monotonic() + max(QUIET, BUSY * self._walk_seconds)
         self._presence.saw(origin, identity)
+        self._vouching.saw(origin, report)
         if mended:
             self._arm_wanted = True
             self._tell(Notice("back", f"{origin.path} can be read again"))

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.watching import Batch, News, Notice, Watcher
+from co_cli.service.news import Batch, News, Notice
+from co_cli.service.watching import Watcher
 
 PATIENCE = 120.0
 """Seconds: a busy machine is no bug."""

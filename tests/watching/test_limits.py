@@ -13,7 +13,8 @@ SETUP = """
 import os, sys, time
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service import watching
-from co_cli.service.watching import Batch, Watcher
+from co_cli.service.news import Batch
+from co_cli.service.watching import Watcher
 
 vault, data, news = sys.argv[1], sys.argv[2], []
 def until(true):

@@ -1,0 +1,181 @@
+"""A watcher answers for the index: whoever asks it need not walk the vault, and misses nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.places import WATCHERS
+from co_cli.service import vouching
+from co_cli.service.vouching import all_is_told, is_vouched_for
+from tests.command import Co
+from tests.rights import can_obey, obey_permissions
+from tests.vault import Vault
+from tests.watching.conftest import PATIENCE, Watch
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux" or not all_is_told(os.path.realpath(os.environ.get("TMPDIR", "/tmp"))),
+    reason="here the system does not tell of every change, so nobody vouches",
+)
+
+WATCH = """
+import sys
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.service.watching import Watcher
+with KnowledgeBase.open(sys.argv[1], sys.argv[2]) as kb, Watcher(kb, vouches_from=1):
+    sys.stdin.read()
+"""
+VOUCHED = "a watcher says that the index is up to the files"
+
+
+def wait_for(sign: Path) -> None:
+    until = time.monotonic() + PATIENCE
+    while not any(sign.glob(f"*/{vouching.SIGN}")):
+        assert time.monotonic() < until, list(sign.rglob("*"))
+        time.sleep(0.01)
+
+
+def vouched(asking: KnowledgeBase, data_dir: Path) -> bool:
+    """A busy machine may keep a watcher from answering in time; then it is asked again."""
+    until = time.monotonic() + PATIENCE
+    while not is_vouched_for(asking):
+        assert time.monotonic() < until
+        wait_for(data_dir / WATCHERS)
+    return True
+
+
+def search_vouched(co: Co, data_dir: Path, query: str) -> str:
+    """What the command finds without a walk of its own."""
+    until = time.monotonic() + PATIENCE
+    while VOUCHED not in (answer := co("search", query, "--verbose")).err:
+        assert time.monotonic() < until, answer.err
+        wait_for(data_dir / WATCHERS)
+    return answer.out
+
+
+@contextmanager
+def watcher_of(
+    vault: Vault, data_dir: Path, before: Callable[[], None] | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Another process that watches, and vouches. `before` runs in it first."""
+    command = [sys.executable, "-c", WATCH, vault.root, data_dir]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, preexec_fn=before)
+    try:
+        wait_for(data_dir / WATCHERS)
+        yield process
+    finally:
+        process.send_signal(signal.SIGCONT)
+        process.kill()
+        process.communicate()
+
+
+def test_what_was_saved_before_somebody_asks_is_found_without_a_walk(
+    vault: Vault, data_dir: Path, kb: KnowledgeBase, watch: Watch
+) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    watch(kb, vouches_from=1)
+    wait_for(data_dir / WATCHERS)
+    with KnowledgeBase.open(vault.root, data_dir) as asking:
+        for number in range(12):
+            vault.write(f"articles/{number}/elm.md", f"Elms of the {number}th kind: zelkova{number}.")
+            before = time.time()
+            assert vouched(asking, data_dir)
+            found = asking.search(f"zelkova{number}", backend="fts5")
+            assert [hit.ref for hit in found.hits] == [f"article:{number}/elm#L1-1"]
+            assert (asking.index.fresh_as_of or 0) >= before - 0.001
+            (vault.root / "articles" / str(number) / "elm.md").unlink()
+            assert vouched(asking, data_dir)
+            assert not asking.search(f"zelkova{number}", backend="fts5").hits
+    assert not [*(data_dir / WATCHERS).rglob(f"{vouching.SLIP}*")]
+
+
+def test_a_command_relies_on_a_watcher_and_says_so(co: Co, vault: Vault, data_dir: Path) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    with watcher_of(vault, data_dir):
+        vault.write("memories/elm.md", "Elms do not.")
+        assert "memory:elm" in search_vouched(co, data_dir, "elms")
+        vault.write(".coignore", "elm.md\n")
+        assert "memory:elm" not in search_vouched(co, data_dir, "elms")
+    assert VOUCHED not in co("search", "oaks", "--verbose").err
+
+
+def test_a_watcher_of_something_else_is_not_asked(co: Co, vault: Vault, data_dir: Path) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    with watcher_of(vault, data_dir):
+        for name, value in (("CO_KNOWLEDGE_EXCLUDE", "elm*"), ("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "none")):
+            answer = co.process("search", "oaks", "--verbose", env={name: value})
+            assert "memory:oak" in answer.out
+            assert VOUCHED not in answer.err
+
+
+def test_a_watcher_that_was_killed_is_not_waited_for(co: Co, vault: Vault, data_dir: Path) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    with watcher_of(vault, data_dir) as watcher:
+        watcher.kill()
+        watcher.wait()
+        vault.write("memories/elm.md", "Elms do not.")
+        answer = co("search", "elms", "--verbose")
+        assert "memory:elm" in answer.out
+        assert VOUCHED not in answer.err
+        assert not [*(data_dir / WATCHERS).iterdir()]
+
+
+def test_a_watcher_that_does_not_answer_loses_its_sign_until_it_does(co: Co, vault: Vault, data_dir: Path) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    with watcher_of(vault, data_dir) as watcher:
+        watcher.send_signal(signal.SIGSTOP)
+        vault.write("memories/elm.md", "Elms do not.")
+        answer = co("search", "elms", "--verbose")
+        assert "memory:elm" in answer.out
+        assert VOUCHED not in answer.err
+        assert not [*(data_dir / WATCHERS).glob(f"*/{vouching.SIGN}")]
+        watcher.send_signal(signal.SIGCONT)
+        wait_for(data_dir / WATCHERS)
+        assert "memory:elm" in search_vouched(co, data_dir, "elms")
+
+
+def test_another_search_db_is_filled_before_anybody_vouches_for_it(co: Co, vault: Vault, data_dir: Path) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    with watcher_of(vault, data_dir):
+        for name in ("search.db", "search.db-wal", "search.db-shm"):
+            (data_dir / name).unlink(missing_ok=True)
+        assert "memory:oak" in co("search", "oaks").out
+        wait_for(data_dir / WATCHERS)
+        assert "memory:oak" in co("search", "oaks").out
+
+
+@pytest.mark.skipif(not can_obey(), reason="permissions do not apply to this user")
+def test_nobody_vouches_where_a_folder_cannot_be_read(co: Co, vault: Vault, data_dir: Path) -> None:
+    vault.write("articles/shut/elm.md", "Elms.")
+    with watcher_of(vault, data_dir, before=obey_permissions):
+        shut = vault.root / "articles" / "shut"
+        shut.chmod(0)
+        vault.write("memories/oak.md", "Oaks live long.")
+        answer = co("search", "oaks", "--verbose")
+        shut.chmod(0o755)
+        assert "memory:oak" in answer.out
+        assert VOUCHED not in answer.err
+
+
+def test_a_small_vault_is_sooner_walked(vault: Vault, data_dir: Path, kb: KnowledgeBase, watch: Watch) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    watcher = watch(kb)
+    with KnowledgeBase.open(vault.root, data_dir) as asking:
+        assert not is_vouched_for(asking)
+    watcher.close()
+    assert not [*(data_dir / WATCHERS).iterdir()]
+
+
+def test_a_file_system_that_others_can_change_is_known(tmp_path: Path) -> None:
+    assert all_is_told(os.path.realpath(tmp_path))
+    assert not all_is_told("/proc/self")
+    assert not all_is_told("/")  # /proc is mounted below
