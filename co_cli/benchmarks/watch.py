@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
 from statistics import median
 
+from co_cli.benchmarks.cold import CO
 from co_cli.benchmarks.corpus import write_corpus
 from co_cli.benchmarks.measuring import BenchRow
+from co_cli.benchmarks.vaults import BenchVault
 from co_cli.index.sync import Progress
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.places import WATCHERS
+from co_cli.service.vouching import SIGN
 from co_cli.service.watching import Watcher
 from co_cli.settings import load_settings
 
@@ -44,6 +52,25 @@ def bench_watch(
                 used = (_count(HANDLES) - handles, _threads() - threads)
                 rows = [*_idle(notes, idle, used), *_saves(kb, saves), *_burst(kb, watcher, burst)]
     return rows
+
+
+@contextmanager
+def watched(vault: BenchVault) -> Generator[Callable[[], float]]:
+    """`co watch` in a process of its own, once it vouches for the index; the function says what CPU time it used."""
+    watcher = subprocess.Popen([*CO, "watch"], env=vault.environment, cwd=vault.folder, stdout=subprocess.DEVNULL)
+    try:
+        end = time.monotonic() + PATIENCE
+        while not any(Path(vault.data, WATCHERS).glob(f"*/{SIGN}")) and time.monotonic() < end:
+            time.sleep(0.05)
+        yield lambda: _cpu_seconds(watcher.pid)
+    finally:
+        watcher.terminate()
+        watcher.wait()
+
+
+def _cpu_seconds(process: int) -> float:
+    fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _idle(notes: int, seconds: float, used: tuple[int, int]) -> list[BenchRow]:

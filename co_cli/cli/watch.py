@@ -26,8 +26,9 @@ is printed for each batch of changes, and nothing while nothing happens:
   12:03:11  2 changed, 1 new: memory:blue-first, article:park, memory:oak
 
 `co mcp` and `co chat` watch by themselves; `co search` looks at the files when
-it is asked. So this is for programs that read search.db, and for seeing what
-is noticed. Ctrl-C ends it.
+it is asked. So this is for programs that read search.db, for seeing what is
+noticed, and for vaults of 20,000 notes and more: while they are watched, every
+command asks the watcher and spares the walk. Ctrl-C ends it.
 
 examples:
   co watch

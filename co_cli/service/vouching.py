@@ -51,20 +51,20 @@ def is_vouched_for(kb: KnowledgeBase) -> bool:
     except OSError:
         return False
     started, wanted = time.time(), watches(kb)
-    if any(_answers(os.path.join(place, name), name, wanted) for name in names) and kb.index.counts().synced_at:
+    vouched = any(_answers(os.path.join(place, name), name, wanted) for name in names)
+    if vouched:
         kb.index.fresh_as_of = started
-        return True
-    return False
+    return vouched
 
 
 def _answers(folder: str, process: str, wanted: str) -> bool:
     try:
-        with open(os.path.join(folder, SIGN), encoding="utf-8") as sign:
-            if sign.read() != wanted:
-                return False
         if not _is_there(int(process)):
             _clear(folder)  # it was killed
             return False
+        with open(os.path.join(folder, SIGN), encoding="utf-8") as sign:
+            if sign.read() != wanted:
+                return False
         slip = os.path.join(folder, f"{SLIP}{os.getpid()}-{time.monotonic_ns()}")
         os.close(os.open(slip, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except (OSError, ValueError):

@@ -16,7 +16,7 @@ import pytest
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.places import WATCHERS
 from co_cli.service import vouching
-from co_cli.service.vouching import all_is_told, is_vouched_for
+from co_cli.service.vouching import Vouching, all_is_told, is_vouched_for
 from tests.command import Co
 from tests.rights import can_obey, obey_permissions
 from tests.vault import Vault
@@ -143,14 +143,15 @@ def test_a_watcher_that_does_not_answer_loses_its_sign_until_it_does(co: Co, vau
         assert "memory:elm" in search_vouched(co, data_dir, "elms")
 
 
-def test_another_search_db_is_filled_before_anybody_vouches_for_it(co: Co, vault: Vault, data_dir: Path) -> None:
+def test_another_search_db_is_filled_before_anybody_vouches_for_it(vault: Vault, data_dir: Path) -> None:
     vault.write("memories/oak.md", "Oaks live long.")
     with watcher_of(vault, data_dir):
         for name in ("search.db", "search.db-wal", "search.db-shm"):
             (data_dir / name).unlink(missing_ok=True)
-        assert "memory:oak" in co("search", "oaks").out
-        wait_for(data_dir / WATCHERS)
-        assert "memory:oak" in co("search", "oaks").out
+        with KnowledgeBase.open(vault.root, data_dir) as asking:
+            asking.index.counts()  # makes it anew
+            assert vouched(asking, data_dir)
+            assert [hit.ref for hit in asking.search("oaks").hits] == ["memory:oak"]
 
 
 @pytest.mark.skipif(not can_obey(), reason="permissions do not apply to this user")
@@ -173,6 +174,9 @@ def test_a_small_vault_is_sooner_walked(vault: Vault, data_dir: Path, kb: Knowle
         assert not is_vouched_for(asking)
     watcher.close()
     assert not [*(data_dir / WATCHERS).iterdir()]
+    vouching = Vouching(kb, 20)
+    assert vouching.open()
+    assert [vouching.may(True, files) for files in (19, 20)] == [False, True]
 
 
 def test_a_file_system_that_others_can_change_is_known(tmp_path: Path) -> None:
