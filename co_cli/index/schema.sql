@@ -145,6 +145,7 @@ create table supersessions (
 create index supersessions_by_doc on supersessions (doc_id);
 
 create index docs_by_created on docs (vault_id, source, created);
+create index docs_by_vault on docs (vault_id);  -- in the order of the rows: whoever filters reads most of them
 create index docs_by_fingerprint on docs (vault_id, fingerprint);
 create index docs_by_path_key on docs (vault_id, path_key) where path_key <> '';
 

@@ -96,10 +96,9 @@ select vec_distance_l1(vectors.embedding, vec_int8(:query))
 from json_each(:ids) as wanted cross join {table} as vectors where vectors.rowid = wanted.value
 """
 HIGHEST = "select max(id) from passages"
-WITHIN_FILTERS = """
-and rowid in (select passages.id from passages join docs on docs.id = passages.doc_id where {filters})
-"""
 FILTERED = "select passages.id from passages join docs on docs.id = passages.doc_id where {filters}"
+WITHIN = "and rowid in (select value from json_each(:allowed))"
+WITHIN_FILTERS = f"and rowid in ({FILTERED})"
 STAMP = "select vector_stamp from vaults where id = :vault"
 TOUCH = "update vaults set vector_stamp = random() where id = :vault"
 EVERY = "select rowid, embedding from {table} where part = :part"
@@ -319,18 +318,22 @@ def _look(
     highest = int(connection.execute(HIGHEST).get or 0)
     wanted = MEASURED * limit if highest > FEW else MEASURED * limit // 2
     measured = min(max(wanted, LEAST_MEASURED), MOST_NEAREST)
-    asked = pack([query])[0]
-    statement = LOOK.format(table=space.table) + (WITHIN_FILTERS.format(filters=where) if where else "")
-    bound: dict[str, Any] = {**(values if where else {}), "query": asked, "limit": measured}
-    rows: list[Any] = []
-    for furthest in (FURTHEST,) if where else _bounds(connection, space, asked, measured, highest):
-        rows = [
-            row for part in parts for row in fetch(connection, statement, {**bound, "part": part, "furthest": furthest})
-        ]
-        if 2 * len(rows) >= measured:
-            break
+    allowed = [row for (row,) in fetch(connection, FILTERED.format(filters=where), values)] if where else []
+    if where and len(allowed) <= measured:
+        candidates = allowed
+    else:
+        asked = pack([query])[0]
+        statement = LOOK.format(table=space.table) + (WITHIN if where else "")
+        bound: dict[str, Any] = {"query": asked, "limit": measured, **({"allowed": ids_text(allowed)} if where else {})}
+        rows: list[Any] = []
+        for furthest in (FURTHEST,) if where else _bounds(connection, space, asked, measured, highest):
+            bound["furthest"] = furthest
+            rows = [row for part in parts for row in fetch(connection, statement, {**bound, "part": part})]
+            if 2 * len(rows) >= measured:
+                break
+        candidates = [passage for _, passage in sorted(rows)[:measured]]
     # in the order in which they lie in the file; of equals the first stays first
-    near = cosines(connection, space, query, sorted(passage for _, passage in sorted(rows)[:measured]))
+    near = cosines(connection, space, query, sorted(candidates))
     best = sorted(near.items(), key=lambda pair: -pair[1])[:limit]
     return [Neighbour(passage, cosine) for passage, cosine in best]
 
