@@ -70,6 +70,8 @@ def _tag(found: re.Match[str]) -> tuple[str, str]:
     tag, end = found["tag"] or "", found["end"] or ""
     if not end.endswith(">"):
         return "", ""
+    if tag.startswith("</"):
+        return "</" + found["name"].replace("<", "&lt;"), ">"  # not every parser knows that quotes may follow
     if "<" in tag[1:]:
         tag = "<" + tag[1:].replace("<", "&lt;")
     if end != ">":
