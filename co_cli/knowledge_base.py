@@ -14,7 +14,7 @@ from co_cli.errors import IndexDamagedError, IndexUnavailableError, InvalidInput
 from co_cli.index.connection import Database, vector_extension
 from co_cli.index.knowledge_index import KnowledgeIndex
 from co_cli.service.asking import read_asked, read_filters
-from co_cli.service.finding import find
+from co_cli.service.finding import at_one_moment, find
 from co_cli.service.searching import answer
 from co_cli.settings import Settings, load_settings
 from co_cli.sources.origin import REGISTRY, kind_of
@@ -229,6 +229,7 @@ class KnowledgeBase:
         weights: Mapping[str, float] | None = None,
     ) -> Explanation:
         """Why a note is where it is in the answer to a query, or why it is not in it."""
+        from co_cli.embedding.embedders import Unhurried
         from co_cli.service.explaining import explain
 
         filters = self._filters(sources, tags, any_tag, category, since, until, fields, as_of, outdated)
@@ -238,10 +239,9 @@ class KnowledgeBase:
         note = self.note(ref)
         if note.source == "skill":
             raise InvalidInputError(f"{note.ref} is found by `co skills search`; why is for notes")
-        embedders = self.embedders if asked.backend == "hybrid" else None
-        way = (filters, limit, asked.weights, asked.profile)
-        with self.index.snapshot():
-            return explain(self.index, embedders, query, note.ref, note.title, *way)
+        embedders = Unhurried(self.embedders) if asked.backend == "hybrid" else None
+        way = (query, note.ref, note.title, filters, limit, asked.weights, asked.profile)
+        return at_one_moment(self.index, lambda: explain(self.index, embedders, *way))
 
     # -- files into the index ---------------------------------------------------------------------------------------
 

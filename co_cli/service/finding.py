@@ -5,16 +5,22 @@ The one way to it, for notes and for skills.
 
 from __future__ import annotations
 
+from co_cli.embedding.embedders import NotAskedYet, Unhurried
 from co_cli.errors import IndexUnavailableError
 from co_cli.service.searching import search_index
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
     from co_cli.index.knowledge_index import KnowledgeIndex
     from co_cli.knowledge_base import KnowledgeBase
     from co_cli.retrieval.reranker import Reranker
     from co_cli.service.asking import Asked
     from co_cli.service.searching import Finding
+
+    T = TypeVar("T")
 
 
 def find(
@@ -34,13 +40,15 @@ def find(
     reason = None if backend == "grep" else unsynced
     if backend != "grep" and reason is None:
         try:
-            embedders = kb.embedders if backend == "hybrid" else None
-            way = (query, filters, limit, weights, profile, reranker)
-            with index.snapshot():  # everything one search reads is of one moment
-                finding = search_index(index, embedders, *way)
+            embedders = Unhurried(kb.embedders) if backend == "hybrid" else None
+            if reranker is not None:
+                from co_cli.retrieval.reranker import UnhurriedReranker  # imports threads and typing
+
+                reranker = UnhurriedReranker(reranker)
+            way = (index, embedders, query, filters, limit, weights, profile, reranker)
+            finding = at_one_moment(index, lambda: search_index(*way))
             if finding.drift and _mended(kb, finding):
-                with index.snapshot():
-                    finding = search_index(index, embedders, *way)
+                finding = at_one_moment(index, lambda: search_index(*way))
             if not kb.database.set_aside or index.counts().synced_at is not None:
                 return finding
             reason = IndexUnavailableError(f"{kb.database.path} is being made anew: `co sync` does it now")
@@ -56,6 +64,17 @@ def find(
 
     origins = (index.origin, *index.beside)
     return search_files(origins, query, filters, limit, exclude, kb.settings.max_note_bytes, reason)
+
+
+def at_one_moment(index: KnowledgeIndex, work: Callable[[], T]) -> T:
+    """Work whose reads are all of one moment. While it waits for somebody slow, nothing is being read."""
+    while True:
+        try:
+            with index.snapshot():
+                return work()
+        except NotAskedYet as question:
+            wanted = question
+        wanted.ask()
 
 
 def _mended(kb: KnowledgeBase, finding: Finding) -> bool:
