@@ -24,7 +24,7 @@ from co_cli.retrieval.rerank import RERANKED, how_telling, rerank
 from co_cli.retrieval.snippets import around, from_marked
 from co_cli.retrieval.trace import Trace
 from co_cli.retrieval.validity import Left, holding
-from co_cli.values import Filters, Hit, Searched, SearchResult, State
+from co_cli.values import Filters, Hit, Searched, SearchResult, State, moment_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -390,7 +390,7 @@ def _hits(index: KnowledgeIndex, words: WordQuery, query: str, chosen: list[Scor
                 score=round(candidate.score, 4),
                 signals={name: round(value, 4) for name, value in candidate.signals.items()},
                 tags=passage.tags,
-                created=moment(passage.created),
+                created=moment_text(passage.created),
                 marks=snippet.marks,
                 heading=passage.heading,
                 missing=passage.missing is not None,
@@ -401,7 +401,7 @@ def _hits(index: KnowledgeIndex, words: WordQuery, query: str, chosen: list[Scor
 
 def _searched(index: KnowledgeIndex, counts: Counts) -> Searched:
     fresh = index.fresh_as_of or counts.synced_at
-    return Searched(counts.notes, counts.passages, moment(fresh) if fresh else None)
+    return Searched(counts.notes, counts.passages, moment_text(fresh) if fresh else None)
 
 
 def ref_with_lines(ref: str, source: str, lines: tuple[int, int]) -> str:
@@ -413,7 +413,3 @@ def absolute(root: str, path: str) -> str:
     import os
 
     return os.path.join(root, *path.split("/"))
-
-
-def moment(seconds: float) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
