@@ -425,6 +425,7 @@ class KnowledgeBase:
         `version` is the `note.version` that the change is based on: if the note is of another one by now, nothing is
         written and NoteConflictError says so. Without it, a text that is replaced is kept in the trash.
         """
+        from co_cli.notes.tag_editing import Tags
         from co_cli.service.changing import change_note
         from co_cli.service.saving import clean_tags
 
@@ -437,7 +438,7 @@ class KnowledgeBase:
             if value is not None:
                 wanted[name] = value or None
         if tags is not None:
-            wanted["tags"] = clean_tags(tags) or None
+            wanted["tags"] = Tags(clean_tags(tags)) or None
             if not wanted["tags"]:
                 wanted.setdefault("tag", None)  # it would be read in their place
         elsewhere = self._elsewhere(ref)
