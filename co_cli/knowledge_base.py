@@ -504,10 +504,13 @@ class KnowledgeBase:
 
         return outdated(note, self._working_index(), time.time())
 
-    def links(self, ref: str) -> tuple[list[Link], list[Backlink]]:
-        """What a note links to, and which notes link to it. Obsidian's rules say which note a link means."""
+    def links(self, ref: str, targets: Sequence[str] | None = None) -> tuple[list[Link], list[Backlink]]:
+        """What a note links to, and which notes link to it. Obsidian's rules say which note a link means.
+
+        `targets` are the `note.links` of who has just read its file, of which the index may not know yet.
+        """
         origin, path = self._locate(ref)
-        going, coming = self.index.of(origin).links(path)
+        going, coming = self.index.of(origin).links(path, targets)
         if origin.tier:
             going = [link._replace(ref=link.ref and f"{origin.tier}:{link.ref}") for link in going]
             coming = [link._replace(ref=f"{origin.tier}:{link.ref}") for link in coming]

@@ -432,3 +432,19 @@ def test_a_tag_that_cannot_be_taken_away_is_told_and_nothing_changes(
 
     assert (ran.code, said in ran.err) == (2, True)
     assert "tags: [deploy]\n" in vault.read("memories/blue.md")
+
+
+def test_links_are_those_of_the_file_also_before_the_first_sync(co: Co, vault: Vault) -> None:
+    vault.write("memories/oak.md", "Oaks live long. See [[elm#Age]], [[gone]] and [[map.png]].")
+    vault.write("memories/map.png", "")
+    vault.write("memories/elm.md", "Elms live shorter.")
+
+    before = co("show", "memories/oak.md", "--json").json["links"]
+    co("sync")
+    after = co("show", "oak", "--json").json["links"]
+    vault.write("memories/oak.md", "Oaks live long. See [[elm]].")
+
+    assert [(one["target"], one["there"]) for one in before] == [(one["target"], one["there"]) for one in after]
+    assert [one["there"] for one in after] == [True, False, True]
+    assert [one["ref"] for one in after] == ["memory:elm", None, None]
+    assert co("show", "oak").out.endswith("links: memory:elm\n")
