@@ -125,9 +125,9 @@ def claims_of(text: str, title: str = "") -> list[Claim]:
     told = [one for one in sentences if len(one) <= LONGEST_SENTENCE and (alone or not COLON.search(one))]
     found = [_claim(sentence) for sentence in told]
     if alone and len(found) == 1 and not found[0].relation and title and len(found[0].words) <= 4:
-        # a title that was made of the text says nothing more
-        if WORD.findall(title.casefold()) != WORD.findall(sentences[0].casefold()):
-            found = [_claim(f"{title}: {sentences[0]}")]
+        # but a title that was made of the text says nothing more
+        more = WORD.findall(title.casefold()) != WORD.findall(sentences[0].casefold())
+        return [_claim(f"{title}: {sentences[0]}")] if more else found
     return found
 
 
