@@ -296,7 +296,8 @@ def _by_meaning(
 
         first = [candidate.passage_id for candidate in ranked[:LOOKED_AT]]
         ranked = like_the_best(ranked, index.vectors(active, first), how_far(len(terms), telling))
-    proposed = (profile, matches, cosines, candidates.near, trust, weights)
+    covered = trust if matches or runs(query) else 0.0  # where no word was found, none speaks for an answer
+    proposed = (profile, matches, cosines, candidates.near, covered, weights)
     trace = Trace(*proposed, fused, terms, evidence, ranked, telling, tuple(called))
     unready = index.unready(active, filters) if index.beside else []
     sure = 0.0 if faint else confidence(trace, space, passages_searched) if profile.abstain else None
