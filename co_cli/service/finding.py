@@ -34,7 +34,39 @@ def find(
 ) -> Finding:
     """From an index of this knowledge base; from the files if it cannot be used, is damaged, or was not brought up to
     them (`unsynced` says why). What it lacks is made again, and a damaged file is set aside.
+
+    `tag:NAME` in a query is the filter of that name. If it leaves nothing, all is searched: whoever guesses a tag must
+    not take that for an answer.
     """
+    way = (reranker, unsynced, exclude)
+    if "tag:" not in query:
+        return _find(kb, index, query, asked, *way)
+    from co_cli.service.narrowing import missed, tags_in  # few queries name a tag
+
+    tags, rest = tags_in(query)
+    either = asked.filters.any_tag and asked.filters.tags  # one of those is enough: these would be one more of them
+    if not tags or either:
+        return _find(kb, index, query, asked, *way)
+    narrowed = asked._replace(filters=asked.filters._replace(tags=(*asked.filters.tags, *tags)))
+    found = _find(kb, index, rest, narrowed, *way)
+    named = " and ".join(f"tag:{tag}" for tag in tags)
+    if found.hits:
+        found.understood.append(f"{named}, and only that was searched")
+        return found
+    found = _find(kb, index, query, asked, *way)
+    found.understood.append(f"{named}, {missed(tags, lambda: list(index.tags()))}: all were searched")
+    return found
+
+
+def _find(
+    kb: KnowledgeBase,
+    index: KnowledgeIndex,
+    query: str,
+    asked: Asked,
+    reranker: Reranker | None,
+    unsynced: IndexUnavailableError | None,
+    exclude: tuple[str, ...],
+) -> Finding:
     filters, limit, backend, profile, weights = asked
     # an index that was not synced may be read, and does not have what changed: the files do
     reason = None if backend == "grep" else unsynced
