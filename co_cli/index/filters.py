@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 UNKNOWN = -1
 """The id of a vault that was never written: no row has it."""
 
-HAS_TAG = "exists (select 1 from json_each(docs.tags) as tag where tag.value = :{name} or tag.value glob :{name}_below)"
+HAS_TAG = """
+exists (
+    select 1 from json_each(docs.tags) as tag
+    where tag.value = :{name} or substr(tag.value, 1, length(:{name}) + 1) = :{name} || '/'
+)
+"""
+"""`ops` covers `ops/deploy`."""
 
 HAS_FIELD = """
 exists (
@@ -105,7 +111,6 @@ def conditions(filters: Filters, reach: Reach) -> tuple[str, dict[str, apsw.SQLi
         for number, tag in enumerate(filters.tags):
             name = f"tag_{number}"
             values[name] = fold(tag.lstrip("#"))
-            values[f"{name}_below"] = _glob_literal(str(values[name])) + "/*"  # `ops` covers `ops/deploy`
             tags.append(HAS_TAG.format(name=name))
         wanted.append(f"({(' or ' if filters.any_tag else ' and ').join(tags)})")
     if filters.category is not None:
@@ -129,7 +134,3 @@ def conditions(filters: Filters, reach: Reach) -> tuple[str, dict[str, apsw.SQLi
         wanted.append(HAS_FIELD.format(name=name, field=FIELD, item=ITEM))
         values[f"{name}_key"], values[name] = key.encode("utf-8", "replace").decode(), fold(value)
     return " and ".join(wanted), values
-
-
-def _glob_literal(text: str) -> str:
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in text)

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from co_cli.errors import KnowledgeError
 from co_cli.index.filters import fold
 
-TAG_IN_QUERY = re.compile(r"""("[^"]*+"?+)|(?<!\S)tag:#?([^\s"',;:()]+)""")
+TAG_IN_QUERY = re.compile(r"""("[^"]*+"?+)|(?<!\S)tag:#?([^\s"',;:()]{1,100}+)(?![^\s"',;:()])""")
 """A tag that is named outside of quotes, at the beginning of a word."""
 MOST_SUGGESTED = 3
 CLOSE = 0.5

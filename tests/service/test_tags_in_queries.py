@@ -87,3 +87,10 @@ def test_why_asks_as_the_search_does(tagged: KnowledgeBase) -> None:
 def test_the_command_says_what_it_understood(co: Co, notes: Vault) -> None:
     assert "understood tag:pools, and only that was searched" in co("search", "traffic tag:pools").out
     assert co("search", '"tag:pools"').code == 1
+
+
+def test_a_tag_of_any_length_is_only_a_tag_that_nobody_has(tagged: KnowledgeBase) -> None:
+    """SQLite refuses long patterns."""
+    assert tagged.search("traffic", tags=["x" * 100_000]).hits == []
+    assert tagged.notes(tags=["ops*", "x" * 100_000]) == []
+    assert tagged.search(f"traffic tag:{'x' * 100_000}").hits
