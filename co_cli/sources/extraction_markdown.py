@@ -10,7 +10,7 @@ import lxml.html
 import markdownify
 
 from co_cli.notes.markdown import TAG
-from co_cli.sources.extraction_plain import plainly
+from co_cli.sources.extraction_plain import nested_too_deep, plainly
 
 if TYPE_CHECKING:
     from co_cli.sources.fetching_exchange import Deadline
@@ -31,6 +31,8 @@ BLOCKS = "p div section article ul ol li dl dd dt table pre blockquote br hr h1 
 
 def render(element: Any, deadline: Deadline | None = None) -> str:
     """Markdown that ends with one line end; empty if the element holds nothing. Raises TimeoutError."""
+    if nested_too_deep(element):
+        return rendered_plainly(element, deadline)
     lxml_etree.strip_tags(element, "span", "font")  # thousands of them in code, and nothing in Markdown
     markup = lxml_html.tostring(element, encoding="unicode", method="html", with_tail=False)
     markup = EMPTY_RUN.sub("\n", markup)

@@ -121,6 +121,17 @@ def test_addresses_that_are_not_shown_cost_nothing(markup: str) -> None:
     assert time.process_time() - started < 5
 
 
+@pytest.mark.parametrize("tag", ["<ul><li>", "<blockquote>"])
+def test_lists_and_quotes_deep_inside_of_each_other_do_not_multiply_a_page(tag: str) -> None:
+    markup = tag * 120 + "<pre>" + "word\n" * 3_000 + "</pre>"
+
+    text = read_document("page.html", markup.encode()).text
+
+    assert text.count("word") == 3_000
+    assert len(text) < 2 * len(markup)
+    assert read_document("page.html", f"{tag * 3}word".encode()).text in ("- - - word\n", "> > > word\n")
+
+
 def test_items_are_numbered_as_the_page_says() -> None:
     page = "<ol start=7><li>a<li><ol><li>b<li>c</ol><li>d</ol><ol start=²><li>e</ol><ul><li>f<p>g</p></ul>"
 
