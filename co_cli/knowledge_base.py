@@ -14,7 +14,7 @@ from co_cli.errors import IndexDamagedError, IndexUnavailableError, InvalidInput
 from co_cli.index.connection import Database, vector_extension
 from co_cli.index.knowledge_index import KnowledgeIndex
 from co_cli.service.asking import read_asked, read_filters
-from co_cli.service.finding import find
+from co_cli.service.finding import at_one_moment, find
 from co_cli.service.searching import answer
 from co_cli.settings import Settings, load_settings
 from co_cli.sources.origin import REGISTRY, kind_of
@@ -229,19 +229,25 @@ class KnowledgeBase:
         weights: Mapping[str, float] | None = None,
     ) -> Explanation:
         """Why a note is where it is in the answer to a query, or why it is not in it."""
+        from co_cli.embedding.embedders import Unhurried
         from co_cli.service.explaining import explain
 
         filters = self._filters(sources, tags, any_tag, category, since, until, fields, as_of, outdated)
         asked = read_asked(self.settings, self.learned_weights(), filters, limit, backend, profile, weights)
         if asked.backend == "grep":
             raise InvalidInputError("grep finds what has the words as they stand; ask why of fts5 or hybrid")
+        if "tag:" in query:
+            from co_cli.service.narrowing import tags_in, unused_tags
+
+            tags_named, rest = tags_in(query)
+            if tags_named and not unused_tags(tags_named, self.tags()):
+                query, filters = rest, filters._replace(tags=(*filters.tags, *tags_named))
         note = self.note(ref)
         if note.source == "skill":
             raise InvalidInputError(f"{note.ref} is found by `co skills search`; why is for notes")
-        embedders = self.embedders if asked.backend == "hybrid" else None
-        way = (filters, limit, asked.weights, asked.profile)
-        with self.index.snapshot():
-            return explain(self.index, embedders, query, note.ref, note.title, *way)
+        embedders = Unhurried(self.embedders) if asked.backend == "hybrid" else None
+        way = (query, note.ref, note.title, filters, limit, asked.weights, asked.profile)
+        return at_one_moment(self.index, lambda: explain(self.index, embedders, *way))
 
     # -- files into the index ---------------------------------------------------------------------------------------
 
@@ -425,6 +431,7 @@ class KnowledgeBase:
         `version` is the `note.version` that the change is based on: if the note is of another one by now, nothing is
         written and NoteConflictError says so. Without it, a text that is replaced is kept in the trash.
         """
+        from co_cli.notes.tag_editing import Tags
         from co_cli.service.changing import change_note
         from co_cli.service.saving import clean_tags
 
@@ -437,7 +444,7 @@ class KnowledgeBase:
             if value is not None:
                 wanted[name] = value or None
         if tags is not None:
-            wanted["tags"] = clean_tags(tags) or None
+            wanted["tags"] = Tags(clean_tags(tags)) or None
             if not wanted["tags"]:
                 wanted.setdefault("tag", None)  # it would be read in their place
         elsewhere = self._elsewhere(ref)
@@ -503,10 +510,13 @@ class KnowledgeBase:
 
         return outdated(note, self._working_index(), time.time())
 
-    def links(self, ref: str) -> tuple[list[Link], list[Backlink]]:
-        """What a note links to, and which notes link to it. Obsidian's rules say which note a link means."""
+    def links(self, ref: str, targets: Sequence[str] | None = None) -> tuple[list[Link], list[Backlink]]:
+        """What a note links to, and which notes link to it. Obsidian's rules say which note a link means.
+
+        `targets` are the `note.links` of who has just read its file, of which the index may not know yet.
+        """
         origin, path = self._locate(ref)
-        going, coming = self.index.of(origin).links(path)
+        going, coming = self.index.of(origin).links(path, targets)
         if origin.tier:
             going = [link._replace(ref=link.ref and f"{origin.tier}:{link.ref}") for link in going]
             coming = [link._replace(ref=f"{origin.tier}:{link.ref}") for link in coming]

@@ -396,6 +396,8 @@ def _here() -> str:
 
 
 def _refuse_undecodable(name: str, path: str, origin: str) -> None:
+    if "\0" in path:
+        raise SettingsError(f"{origin}: no path has a NUL character in it, as that of {name}: {path!r}")
     try:
         path.encode()
     except UnicodeEncodeError:

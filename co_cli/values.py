@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from co_cli.record import Record
 
 TYPE_CHECKING = False
@@ -242,3 +244,8 @@ class Status(Record):
     """Notes that are kept though their files are gone."""
     odd: tuple[tuple[str, str], ...] = ()
     """What lies in the vault and is not read, each with the reason: links, pipes, devices, names that are no text."""
+
+
+def moment_text(seconds: float) -> str:
+    """A moment as every value and file has it, such as `2026-03-01T09:30:00Z`."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))

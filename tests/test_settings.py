@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from co_cli import KnowledgeBase
 from co_cli.errors import SettingsError
 from co_cli.settings import SETTINGS, Setting, Settings, load_settings
 
@@ -273,3 +274,10 @@ def test_a_vault_outside_any_project_leaves_the_settings_of_the_folder(tmp_path:
     settings = load_settings({"vault": "../notes"}, {"HOME": str(tmp_path)}, str(project))
 
     assert (settings.exclude, settings.vault) == (("drafts",), str(vault))
+
+
+@pytest.mark.parametrize("create", [True, False])
+def test_a_path_with_a_nul_character_is_refused_in_one_line(tmp_path: Path, create: bool) -> None:
+    for places in ({"vault": "a\0b"}, {"vault": tmp_path, "data_dir": f"{tmp_path}/a\0b"}):
+        with pytest.raises(SettingsError, match=r"no path has a NUL character in it.*'[^\n\0]*a\\x00b'$"):
+            KnowledgeBase.open(**places, create=create)

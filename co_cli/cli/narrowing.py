@@ -39,12 +39,17 @@ def tags(options: argparse.Namespace) -> int:
         if not options.no_sync:
             sync_first(kb)
         counted = kb.tags(options.source)
+        synced = kb.index.counts().synced_at is not None
     if options.json:
         print_json(counted)
         return 0 if counted else 1
     screen = Screen()
     for tag, count in counted.items():
         screen.line(f"{screen.paint('#' + printable(tag), 'cyan')}  {screen.paint(count_of(count, 'note'), 'dim')}")
-    if not counted:
+    if not counted and not synced:
+        screen.line(
+            "Nothing was read yet, so nobody knows the tags: `co sync` reads the vault, or leave out --no-sync."
+        )
+    elif not counted:
         screen.line("No tags: `co remember TEXT --tag TAG` gives one, and so does #tag in a text.")
     return 0 if counted else 1

@@ -21,11 +21,12 @@ from co_cli.cli.opening import (
 )
 from co_cli.cli.terminal import Screen, age, count_of, printable
 from co_cli.errors import IndexUnavailableError, InvalidInputError
+from co_cli.index.links import Link
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.excerpt import excerpt
 from co_cli.notes.moments import moment_text
 from co_cli.notes.note import Note, own_tags
-from co_cli.notes.refs import lines_of
+from co_cli.notes.refs import ENDINGS, lines_of
 from co_cli.service.attachments import Attachments
 from co_cli.service.resolving import resolve_trashed
 from co_cli.service.saving import clean_tags
@@ -225,17 +226,21 @@ def show(options: argparse.Namespace) -> int:
 
 
 def _links(kb: KnowledgeBase, ref: str, note: Note) -> dict[str, list[dict[str, Any]]]:
-    """What it links to and what links here; without an index nobody knows."""
+    """What it links to, as its file says now, and what links here; without an index nobody knows that."""
     try:
-        links, backlinks = kb.links(ref)
+        links, backlinks = kb.links(ref, note.links)
     except IndexUnavailableError:
-        return {"links": [], "linked_from": []}
+        links, backlinks = [Link(target, None) for target in note.links], []
     file = kb.file_of(ref)
     files = Attachments(file[: len(file) - len(note.path)])
+
+    def there(target: str) -> bool:
+        """A file that the index does not know yet."""
+        return any(files.has(target.partition("#")[0] + ending, note.path) for ending in ("", *ENDINGS))
+
     return {
         "links": [
-            {"ref": one.ref, "target": one.target, "there": one.ref is not None or files.has(one.target, note.path)}
-            for one in links
+            {"ref": one.ref, "target": one.target, "there": one.ref is not None or there(one.target)} for one in links
         ],
         "linked_from": [{"ref": one.ref, "title": one.title} for one in backlinks],
     }

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-DERIVATION = 8
+DERIVATION = 9
 """Raise it when the same files would give other rows: passages cut elsewhere, other text embedded, other listings."""
 APPLICATION = 0x636F6B62
 """Tells our file from somebody else's (`cokb`)."""

@@ -25,9 +25,13 @@ UNKNOWN = -1
 HAS_TAG = """
 (
     instr(docs.tags, :{name}_letters)
-    and exists (select 1 from json_each(docs.tags) as tag where tag.value = :{name} or tag.value glob :{name}_below)
+    and exists (
+        select 1 from json_each(docs.tags) as tag
+        where tag.value = :{name} or substr(tag.value, 1, length(:{name}) + 1) = :{name} || '/'
+    )
 )
 """
+"""`ops` covers `ops/deploy`."""
 FOLDED = "case when {of} glob '*[^ -~]*' then fold({of}) else lower({of}) end"
 HAS_FIELD = """
 instr(docs.frontmatter, :{name}_key_letters)
@@ -114,7 +118,6 @@ def conditions(filters: Filters, reach: Reach) -> tuple[str, dict[str, apsw.SQLi
         for number, tag in enumerate(filters.tags):
             name = f"tag_{number}"
             values[name] = fold(tag.lstrip("#"))
-            values[f"{name}_below"] = _glob_literal(str(values[name])) + "/*"  # `ops` covers `ops/deploy`
             values[f"{name}_letters"] = _letters(str(values[name]))
             tags.append(HAS_TAG.format(name=name))
         wanted.append(f"({(' or ' if filters.any_tag else ' and ').join(tags)})")
@@ -142,14 +145,8 @@ def conditions(filters: Filters, reach: Reach) -> tuple[str, dict[str, apsw.SQLi
     return " and ".join(wanted), values
 
 
-def _glob_literal(text: str) -> str:
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in text)
-
-
 def _letters(text: str) -> str:
     """The longest run of plain letters, which JSON writes as they are; a number may be written in other ways."""
-    longest = run = ""
-    for letter in text:
-        run = run + letter if letter.isascii() and letter.isalpha() else ""
-        longest = max(longest, run, key=len)
-    return longest
+    import re  # only those who filter need it
+
+    return max(re.findall("[A-Za-z]+", text), key=len, default="")

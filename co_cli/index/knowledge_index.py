@@ -41,7 +41,14 @@ LISTINGS = "select path, listing from folders where vault_id = :vault"
 
 UNLISTED = "select path from unlisted where vault_id = :vault"
 
-BY_SOURCE = "select source, count(*) from docs where vault_id = :vault group by source order by source"
+BY_SOURCE = """
+select source, count(*), sum(passages) from docs where vault_id = :vault group by source order by source
+"""
+
+WITH_FIELD = """
+select count(*), coalesce(sum(docs.passages), 0) from docs, json_each(docs.frontmatter) as field
+where docs.vault_id = :vault and field.key = :name and field.type = 'text'
+"""
 
 REF_OF_PATH = "select ref from docs where vault_id = :vault and path = :path"
 
@@ -378,7 +385,15 @@ class KnowledgeIndex(IndexReader):
             return Meaning(space_state(connection, vault), waiting_by_space(connection, vault), cache_state(connection))
 
     def by_source(self) -> dict[str, int]:
-        return {source: int(count) for source, count in self._select(BY_SOURCE)}
+        return {source: int(notes) for source, notes, _ in self._select(BY_SOURCE)}
+
+    def passages_by_source(self) -> dict[str, int]:
+        return {source: int(passages) for source, _, passages in self._select(BY_SOURCE)}
+
+    def with_field(self, name: str) -> tuple[int, int]:
+        """How many notes have this field in their frontmatter, as a text, and how many passages those have."""
+        [(notes, passages)] = self._select(WITH_FIELD, name=name)
+        return int(notes), int(passages)
 
     def reported(self) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
         """Files that are not indexed, and notes with something wrong in them."""
@@ -434,14 +449,17 @@ class KnowledgeIndex(IndexReader):
     def ref_of(self, path: str) -> str | None:
         return next((ref for (ref,) in self._select(REF_OF_PATH, path=path)), None)
 
-    def links(self, path: str) -> tuple[list[Link], list[Backlink]]:
-        """What a note of this origin links to, and which of its notes link to it."""
+    def links(self, path: str, targets: Sequence[str] | None = None) -> tuple[list[Link], list[Backlink]]:
+        """What a note of this origin links to, and which of its notes link to it.
+
+        `targets` are the links of its file, for who has read it: the index may not know it yet, or as it was.
+        """
         from co_cli.index.links import links_from, links_to  # who looks at one note, not who searches
 
         if whole(path) != path:
             return [], []  # a name that is not UTF-8 never got in
         with self.rows.reading() as (connection, vault):
-            return links_from(connection, vault, path), links_to(connection, vault, path)
+            return links_from(connection, vault, path, targets), links_to(connection, vault, path)
 
     def paths_like(self, path: str) -> list[str]:
         """Notes whose path differs only in case or normalisation."""

@@ -6,6 +6,7 @@ goes or moves changes no other note's rows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import apsw
@@ -53,9 +54,12 @@ def link_rows(vault_id: int, doc: int, targets: tuple[str, ...]) -> list[dict[st
     return [{"vault": vault_id, "target": key, "doc": doc} for key in keys if key]
 
 
-def links_from(connection: apsw.Connection, vault_id: int, path: str) -> list[Link]:
-    """The links of a note, in their order."""
-    targets = [str(row[0]) for row in fetch(connection, OUTGOING, {"vault": vault_id, "path": path})]
+def links_from(
+    connection: apsw.Connection, vault_id: int, path: str, targets: Sequence[str] | None = None
+) -> list[Link]:
+    """The links of a note, in their order: those that are stored, or these."""
+    if targets is None:
+        targets = [str(row[0]) for row in fetch(connection, OUTGOING, {"vault": vault_id, "path": path})]
     return [Link(target, _meant(connection, vault_id, target, path)) for target in targets]
 
 

@@ -113,6 +113,8 @@ class Claim(NamedTuple):
     preposition: str
     value: Value
     text: str
+    denied: frozenset[str] = frozenset()
+    """What it says is not so, beside what is: `tea, not coffee`."""
 
 
 def claims_of(text: str, title: str = "") -> list[Claim]:
@@ -123,7 +125,9 @@ def claims_of(text: str, title: str = "") -> list[Claim]:
     told = [one for one in sentences if len(one) <= LONGEST_SENTENCE and (alone or not COLON.search(one))]
     found = [_claim(sentence) for sentence in told]
     if alone and len(found) == 1 and not found[0].relation and title and len(found[0].words) <= 4:
-        found = [_claim(f"{title}: {sentences[0]}")]
+        # but a title that was made of the text says nothing more
+        more = WORD.findall(title.casefold()) != WORD.findall(sentences[0].casefold())
+        return [_claim(f"{title}: {sentences[0]}")] if more else found
     return found
 
 
@@ -141,6 +145,7 @@ def sentences_of(text: str) -> list[str]:
 
 def _claim(sentence: str) -> Claim:
     text = " ".join(MARKS.sub(lambda found: found[1] or "", sentence).split())
+    contrast = CONTRAST.search(text)
     text = ASIDE_CLAUSE.sub("", CONTRAST.sub("", text))
     bare = STILL.sub("", NEGATION.sub("", text))
     words = tuple(WORD.findall(bare))
@@ -162,6 +167,7 @@ def _claim(sentence: str) -> Claim:
         preposition,
         value_of(said),
         text,
+        frozenset(content_of(NEGATION.sub("", contrast[0]))) if contrast else frozenset(),
     )
 
 

@@ -86,6 +86,8 @@ def says_otherwise(old: Claim, new: Claim) -> bool:
         return False
     return (
         _other_value(old, new)
+        or _denied(old, new)
+        or _denied(new, old)
         or _other_way_round(old, new)
         or _other_holder(old, new)
         or _other_tool(old, new)
@@ -165,6 +167,12 @@ def _given_up(old: Claim, new: Claim) -> bool:
         return False
     shared = (old.content & new.content) - {left}
     return len(shared) >= (1 if found[1] else 2) and bool(new.content - old.content)
+
+
+def _denied(one: Claim, other: Claim) -> bool:
+    """`prefers tea, not coffee`, and the other one says of the same that it is coffee."""
+    frame = other.content - one.denied
+    return bool(one.denied) and one.denied <= other.content and bool(frame) and frame < one.content
 
 
 def _other_way_round(old: Claim, new: Claim) -> bool:

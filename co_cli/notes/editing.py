@@ -11,6 +11,7 @@ import re
 from co_cli.errors import FrontmatterError, InvalidInputError
 from co_cli.notes.frontmatter import Frontmatter, read_frontmatter
 from co_cli.notes.plain_yaml import resolve_scalar
+from co_cli.notes.tag_editing import Tags, in_place, wanted_value
 from co_cli.notes.yaml_handler import render_value
 
 FIELD_NAME = re.compile(r"[^\W_](?:[\w .-]*\w)?\Z|_\w+\Z")
@@ -32,6 +33,7 @@ def render_note(metadata: dict[str, object], body: str) -> str:
 def set_fields(text: str, fields: dict[str, object], path: str = "note") -> str:
     """`text` with these frontmatter fields; None takes a field away."""
     front = read_frontmatter(text)
+    fields, tags = _with_tags(front, fields)
     fields = {key: value for key, value in fields.items() if not _says_already(front, key, value)}
     if not fields:
         return text
@@ -43,11 +45,38 @@ def set_fields(text: str, fields: dict[str, object], path: str = "note") -> str:
         return _with_new_block(text, front, fields)
     newline = "\r\n" if "\r\n" in text[: front.body] else "\n"
     lines = text[front.start : front.end].splitlines(keepends=True)
-    for key, value in fields.items():
-        lines = _set_one(lines, key, value, newline)
-    edited = text[: front.start] + "".join(lines) + text[front.end :]
-    _prove(edited, front.metadata, fields, path)
-    return edited
+    kept = _keeping_tags(lines, tags, fields)
+    rest = {key: value for key, value in fields.items() if kept is None or key not in ("tags", "tag") or value is None}
+    for way, wanted in ((kept, rest), (lines, fields)):
+        if way is None:
+            continue
+        for key, value in wanted.items():
+            way = _set_one(way, key, value, newline)
+        edited = text[: front.start] + "".join(way) + text[front.end :]
+        if _proven(edited, front.metadata, fields):
+            return edited
+    raise FrontmatterError(path, 2, f"{', '.join(fields)} cannot be changed safely here; edit the file by hand")
+
+
+def _with_tags(front: Frontmatter, fields: dict[str, object]) -> tuple[dict[str, object], Tags | None]:
+    """The fields with what the file says of its tags beside what they are to be."""
+    tags = fields.get("tags")
+    if not isinstance(tags, Tags):
+        return fields, None
+    key = "tag" if "tag" in front.metadata and "tags" not in front.metadata else "tags"
+    fields = {name: value for name, value in fields.items() if name != "tags"}
+    return {**fields, key: wanted_value(front.metadata.get(key), tags)}, tags
+
+
+def _keeping_tags(lines: list[str], tags: Tags | None, fields: dict[str, object]) -> list[str] | None:
+    """With the tags in place, if that can be; None if they are to be written anew, or stay."""
+    key = next((key for key in ("tags", "tag") if isinstance(fields.get(key), list)), None)
+    span = _span_of(lines, key) if tags is not None and key else None
+    if span is None or tags is None:
+        return None
+    first, last = span
+    changed = in_place(lines[first:last], tags)
+    return None if changed is None else [*lines[:first], *changed, *lines[last:]]
 
 
 def require_field_name(key: str) -> None:
@@ -135,13 +164,12 @@ def _line(key: str, value: object, newline: str) -> str:
     return f"{key}: {render_value(value)}".rstrip() + newline
 
 
-def _prove(edited: str, before: dict[str, object], fields: dict[str, object], path: str) -> None:
-    """Refuse an edit that would not read back as exactly the wanted change."""
+def _proven(edited: str, before: dict[str, object], fields: dict[str, object]) -> bool:
+    """Does an edit read back as exactly the wanted change?"""
     wanted = {**before, **fields}
     wanted = {key: _plain(value) for key, value in wanted.items() if key not in fields or value is not None}
     front = read_frontmatter(edited)
-    if front.problem or front.metadata != wanted:
-        raise FrontmatterError(path, 2, f"{', '.join(fields)} cannot be changed safely here; edit the file by hand")
+    return not front.problem and front.metadata == wanted
 
 
 def _plain(value: object) -> object:

@@ -6,8 +6,9 @@ A moment without a time zone is UTC, and a bare date is its first second, so tha
 from __future__ import annotations
 
 import re
-import time
 from datetime import UTC, date, datetime, timedelta
+
+from co_cli.values import moment_text as moment_text  # and back, without the imports of this module
 
 AGO = re.compile(r"(\d{1,5})\s*(h|hours?|d|days?|w|weeks?|m|months?|y|years?)(?:\s+ago)?$", re.I)
 HOURS = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24, "y": 365 * 24}
@@ -58,7 +59,3 @@ def read_since(text: str, now: float) -> float | None:
     if ago:
         return now - int(ago[1]) * HOURS[ago[2][0].lower()] * 3600
     return read_moment(text)
-
-
-def moment_text(seconds: float) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))

@@ -8,20 +8,47 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from functools import partial
 from math import isfinite
 from typing import Protocol
 
+from co_cli.embedding.embedders import NotAskedYet
 from co_cli.retrieval.fuse import Scored
 
 ASKED = 20
 """Notes that are shown to it, each with its best passage."""
 SECONDS = 10.0
+MOST_TRIES = 3
+"""If what it is asked about changes meanwhile it is asked again, so often."""
 
 
 class Reranker(Protocol):
     """The query, and the texts of the first candidates, into one score each: more is better, on any scale."""
 
     def __call__(self, query: str, texts: Sequence[str], /) -> Sequence[float]: ...
+
+
+class UnhurriedReranker:
+    """The same reranker for one search, which is not asked while the index is being read (see Unhurried)."""
+
+    def __init__(self, reranker: Reranker) -> None:
+        self._reranker = reranker
+        self._answers: dict[tuple[str, ...], tuple[list[float], str | None]] = {}
+
+    def __call__(self, query: str, texts: Sequence[str], /) -> Sequence[float]:
+        return self._reranker(query, texts)
+
+    def answer(self, query: str, texts: Sequence[str], seconds: float) -> tuple[list[float], str | None]:
+        asked = (query, *texts)
+
+        def ask() -> None:
+            self._answers[asked] = _ask(self._reranker, query, texts, seconds)
+
+        if asked not in self._answers:
+            if len(self._answers) < MOST_TRIES:
+                raise NotAskedYet(ask)
+            ask()
+        return self._answers[asked]
 
 
 def rerank_with(
@@ -34,7 +61,8 @@ def rerank_with(
     """
     if not texts:
         return list(ranked), None
-    scores, problem = _ask(reranker, query, texts, seconds)
+    ask = reranker.answer if isinstance(reranker, UnhurriedReranker) else partial(_ask, reranker)
+    scores, problem = ask(query, texts, seconds)
     if problem:
         return list(ranked), f"the reranker {problem}: the order is the one without it"
     low, spread = min(scores), max(scores) - min(scores) or 1.0

@@ -12,7 +12,7 @@ from co_cli.retrieval.diversify import one_a_note
 from co_cli.retrieval.fuse import Scored, Weights
 from co_cli.retrieval.profiles import Profile
 from co_cli.retrieval.trace import Trace
-from co_cli.service.searching import Finding, search_index
+from co_cli.service.searching import LONGEST_EMBEDDED, Finding, search_index
 from co_cli.values import Filters
 
 TYPE_CHECKING = False
@@ -160,7 +160,7 @@ def _cosines(index: KnowledgeIndex, embedders: Embedders, query: str, mine: Sequ
     active = index.spaces().active
     embedder = embedders.of(active.space) if active else None
     try:
-        vector = embedder.embed([query], "query")[0] if embedder else None
+        vector = embedder.embed([query[:LONGEST_EMBEDDED]], "query")[0] if embedder else None
     except (EmbeddingError, SettingsError):
         return []  # the search went on by words too, and said why
     return list(index.cosines(active, vector, mine).values()) if active and vector is not None else []

@@ -5,14 +5,39 @@ A model or a person who guesses a tag must not take "nothing has that tag" for "
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 
+from co_cli.errors import KnowledgeError
 from co_cli.index.filters import fold
 
+TAG_IN_QUERY = re.compile(r"""("[^"]*+"?+)|(?<!\S)tag:#?([^\s"',;:()]{1,100}+)(?![^\s"',;:()])""")
+"""A tag that is named outside of quotes, at the beginning of a word."""
 MOST_SUGGESTED = 3
 CLOSE = 0.5
 """`deployment` is as near to `deploy` as this asks, `nope` to `note` is too."""
+
+
+def tags_in(query: str) -> tuple[list[str], str]:
+    """The tags that a query names as `tag:NAME`, and the rest of it, which may be nothing but their names."""
+    tags = [found[2].rstrip(".!?/") for found in TAG_IN_QUERY.finditer(query) if found[2]]
+    tags = list(dict.fromkeys(filter(None, tags)))
+    rest = TAG_IN_QUERY.sub(lambda found: found[1] or " ", query)
+    return tags, rest if re.search(r"\w", rest) else re.sub(r"[/_-]", " ", " ".join(tags))
+
+
+def missed(tags: Sequence[str], known: Callable[[], list[str]]) -> str:
+    """Why a search within tags found nothing, in words, with what may have been meant."""
+    try:
+        there = known()
+    except KnowledgeError:  # without an index nobody knows
+        return "but nothing was found so"
+    unused = unused_tags(tags, there)
+    if not unused:
+        return "but nothing was found so"
+    close = alike(unused[0], there)
+    return f"but no note has the tag {unused[0]}" + (f" (did you mean {', '.join(close)}?)" if close else "")
 
 
 def unused_tags(asked: Iterable[str] | None, known: Iterable[str]) -> list[str]:

@@ -168,11 +168,13 @@ class Origins:
         own, counts = self._index.by_source(), self._index.counts()
         synced = moment_text(counts.synced_at) if counts.synced_at else None
         skipped = len(self._index.reported()[0]) + len(self._index.odd())
+        passages = self._index.passages_by_source()
         for number, (source, notes) in enumerate(own.items()):
-            rows.append(SourceState(source, self._vault, notes, 0, 0, skipped if number == 0 else 0, 0, synced, True))
-        pages = len(self._index.field_values("source_url"))
+            left_out = skipped if number == 0 else 0
+            rows.append(SourceState(source, self._vault, notes, passages[source], 0, left_out, 0, synced, True))
+        pages, parts = self._index.with_field("source_url")
         if pages:  # they are articles, and counted there too
-            rows.append(SourceState("url", self._vault, pages, 0, 0, 0, 0, synced, True))
+            rows.append(SourceState("url", self._vault, pages, parts, 0, 0, 0, synced, True))
         tiers = [origin for origin in self._index.beside if origin.tier]
         for origin in [*tiers, *(entry.origin for entry in self.entries())]:
             index = self._index.of(origin)

@@ -16,9 +16,10 @@ from co_cli.index.reader import StoredPassage
 from co_cli.notes.editing import add_paragraph, render_note, set_body, set_fields
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.moments import moment_text, read_moment
-from co_cli.notes.note import UTF_16, Note, NotTextError, read_note
+from co_cli.notes.note import UTF_16, Note, NotTextError, own_tags, read_note
 from co_cli.notes.refs import FOLDERS, ref_of
 from co_cli.notes.store import NoteStore
+from co_cli.notes.tag_editing import Tags, clean_tag
 from co_cli.notes.twins import (
     fingerprint,
     has_paragraph,
@@ -309,11 +310,7 @@ def _new_fields(draft: Draft, note: Note) -> tuple[dict[str, object], list[str]]
     kept = [key for key, value in given.items() if key not in new and note.metadata.get(key) != value]
     tags = [tag for tag in draft.tags if tag not in note.tags]
     if tags:
-        written = note.metadata.get("tags")
-        if isinstance(written, str) and written:
-            new["tags"] = ", ".join([written, *tags])
-        else:
-            new["tags"] = [*(cast("list[object]", written) if isinstance(written, list) else ()), *tags]
+        new["tags"] = Tags([*clean_tags(own_tags(note)), *tags])
     return new, kept
 
 
@@ -365,10 +362,7 @@ def clean_tags(tags: Sequence[str] | None) -> list[str]:
     """Without `#` and blanks, in lower case, once each."""
     if isinstance(tags, str):
         tags = tags.split(",")
-    cleaned = (
-        re.sub(r"[\s,\[\]{}\"']+", "-", whole(str(tag)).strip().lstrip("#").strip()).casefold() for tag in tags or ()
-    )
-    return list(dict.fromkeys(tag for tag in cleaned if tag))
+    return list(dict.fromkeys(filter(None, map(clean_tag, tags or ()))))
 
 
 def _one_line(text: str) -> str:

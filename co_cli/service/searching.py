@@ -24,7 +24,7 @@ from co_cli.retrieval.rerank import RERANKED, how_telling, rerank
 from co_cli.retrieval.snippets import around, from_marked
 from co_cli.retrieval.trace import Trace
 from co_cli.retrieval.validity import Left, holding
-from co_cli.values import Filters, Hit, Searched, SearchResult, State
+from co_cli.values import Filters, Hit, Searched, SearchResult, State, moment_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -296,7 +296,8 @@ def _by_meaning(
 
         first = [candidate.passage_id for candidate in ranked[:LOOKED_AT]]
         ranked = like_the_best(ranked, index.vectors(active, first), how_far(len(terms), telling))
-    proposed = (profile, matches, cosines, candidates.near, trust, weights)
+    covered = trust if matches or runs(query) else 0.0  # where no word was found, none speaks for an answer
+    proposed = (profile, matches, cosines, candidates.near, covered, weights)
     trace = Trace(*proposed, fused, terms, evidence, ranked, telling, tuple(called))
     unready = index.unready(active, filters) if index.beside else []
     sure = 0.0 if faint else confidence(trace, space, passages_searched) if profile.abstain else None
@@ -390,7 +391,7 @@ def _hits(index: KnowledgeIndex, words: WordQuery, query: str, chosen: list[Scor
                 score=round(candidate.score, 4),
                 signals={name: round(value, 4) for name, value in candidate.signals.items()},
                 tags=passage.tags,
-                created=moment(passage.created),
+                created=moment_text(passage.created),
                 marks=snippet.marks,
                 heading=passage.heading,
                 missing=passage.missing is not None,
@@ -401,7 +402,7 @@ def _hits(index: KnowledgeIndex, words: WordQuery, query: str, chosen: list[Scor
 
 def _searched(index: KnowledgeIndex, counts: Counts) -> Searched:
     fresh = index.fresh_as_of or counts.synced_at
-    return Searched(counts.notes, counts.passages, moment(fresh) if fresh else None)
+    return Searched(counts.notes, counts.passages, moment_text(fresh) if fresh else None)
 
 
 def ref_with_lines(ref: str, source: str, lines: tuple[int, int]) -> str:
@@ -413,7 +414,3 @@ def absolute(root: str, path: str) -> str:
     import os
 
     return os.path.join(root, *path.split("/"))
-
-
-def moment(seconds: float) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))

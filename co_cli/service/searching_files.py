@@ -13,9 +13,9 @@ from co_cli.index.grep import grep
 from co_cli.index.match import read_query
 from co_cli.retrieval.snippets import around
 from co_cli.retrieval.validity import strength
-from co_cli.service.searching import Finding, absolute, moment, ref_with_lines
+from co_cli.service.searching import Finding, absolute, ref_with_lines
 from co_cli.sources.origin import Origin
-from co_cli.values import Filters, Hit, Searched
+from co_cli.values import Filters, Hit, Searched, moment_text
 
 
 def search_files(
@@ -49,10 +49,10 @@ def search_files(
                 score=round(match.share, 4),
                 signals={"words": round(match.share, 4)},
                 tags=note.tags,
-                created=moment(match.created),
+                created=moment_text(match.created),
                 marks=snippet.marks,
                 heading=match.passage.heading,
             )
         )
     degraded = [f"answered from the files by substring: {why}"] if why else []
-    return Finding("grep", hits, Searched(count, count, moment(time.time())), degraded)
+    return Finding("grep", hits, Searched(count, count, moment_text(time.time())), degraded)

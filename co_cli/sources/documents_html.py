@@ -11,7 +11,6 @@ import re
 from typing import Any
 
 import lxml
-import lxml.html
 
 from co_cli.errors import PageRefusedError
 from co_cli.notes.note import NotTextError
@@ -20,9 +19,9 @@ from co_cli.sources.documents_markdown import plain
 from co_cli.sources.extraction_encoding import decode_page
 from co_cli.sources.extraction_main import find_main
 from co_cli.sources.extraction_markdown import render
+from co_cli.sources.extraction_parsing import parse
 from co_cli.sources.extraction_plain import RENDERED, count_elements, plainly
 
-lxml_html: Any = lxml.html
 lxml_etree: Any = vars(lxml)["etree"]  # compiled, and without types
 
 WITHOUT_WORDS = "script style noscript template svg math canvas iframe object embed head".split()
@@ -73,12 +72,8 @@ def _main(markup: str, tree: Any) -> tuple[str, str]:
 
 
 def _parsed(markup: str) -> tuple[Any, int]:
-    parser = lxml_html.HTMLParser(remove_comments=True, remove_pis=True, no_network=True, encoding="utf-8")
-    try:
-        tree = lxml_html.document_fromstring(markup.encode("utf-8", "replace").replace(b"\0", b""), parser=parser)
-    except lxml_etree.LxmlError:  # there is nothing in it
-        return None, 0
-    return tree, count_elements(tree)
+    tree = parse(markup)
+    return tree, 0 if tree is None else count_elements(tree)
 
 
 def _body(tree: Any) -> Any:

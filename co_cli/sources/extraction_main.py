@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin
 
-import lxml
 import lxml.html
 from readability import Document
 
 from co_cli.errors import PageRefusedError
+from co_cli.sources.extraction_parsing import parse
 from co_cli.sources.extraction_plain import RENDERED, count_elements
 
 if TYPE_CHECKING:
     from co_cli.sources.fetching_exchange import Deadline
 
 lxml_html: Any = lxml.html
-lxml_etree: Any = vars(lxml)["etree"]  # compiled, and without types
 Readability: Any = Document
 
 DROPPED = frozenset(
@@ -74,11 +74,8 @@ def find_main(markup: str, url: str, deadline: Deadline | None = None) -> tuple[
 
 
 def _parse(markup: str, url: str) -> Any:
-    parser = lxml_html.HTMLParser(remove_comments=True, remove_pis=True, no_network=True, encoding="utf-8")
-    data = markup.encode("utf-8", "replace").replace(b"\0", b"")
-    try:
-        tree = lxml_html.document_fromstring(data, parser=parser)
-    except lxml_etree.LxmlError:  # there is nothing in it
+    tree = parse(markup)
+    if tree is None:
         return None
     if sum(1 for _ in zip(range(MOST_ELEMENTS + 1), tree.iter(), strict=False)) > MOST_ELEMENTS:
         raise PageRefusedError(f"{url}: it has more than {MOST_ELEMENTS:,} elements")
@@ -100,9 +97,26 @@ def _body(tree: Any) -> Any:
 
 
 def _make_links_absolute(tree: Any, url: str) -> None:
-    for anchor in tree.xpath("//a[starts-with(@href, '#')]"):  # leads to a place in the page, which has none here
-        del anchor.attrib["href"]
-    tree.make_links_absolute(url, resolve_base_href=True, handle_failures="discard")
+    """Those that are shown; a link inside the page leads to a place that it does not have here."""
+    base = next((found for found in tree.xpath("//base/@href") if found.strip()), "")
+    url = _joined(url, base) or url
+    for name, element in [("href", found) for found in tree.iter("a")] + [("src", found) for found in tree.iter("img")]:
+        target = element.get(name)
+        if target is None:
+            continue
+        target = "" if target.startswith("#") else _joined(url, target)
+        if target:
+            element.set(name, target)
+        else:
+            del element.attrib[name]
+
+
+def _joined(url: str, target: str) -> str:
+    """Empty for what is no address."""
+    try:
+        return urljoin(url, target.strip())
+    except ValueError:
+        return ""
 
 
 def _drop_frames(body: Any, deadline: Deadline | None) -> None:

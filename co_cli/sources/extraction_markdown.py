@@ -10,7 +10,7 @@ import lxml.html
 import markdownify
 
 from co_cli.notes.markdown import TAG
-from co_cli.sources.extraction_plain import plainly
+from co_cli.sources.extraction_plain import nested_too_deep, plainly
 
 if TYPE_CHECKING:
     from co_cli.sources.fetching_exchange import Deadline
@@ -31,6 +31,8 @@ BLOCKS = "p div section article ul ol li dl dd dt table pre blockquote br hr h1 
 
 def render(element: Any, deadline: Deadline | None = None) -> str:
     """Markdown that ends with one line end; empty if the element holds nothing. Raises TimeoutError."""
+    if nested_too_deep(element):
+        return rendered_plainly(element, deadline)
     lxml_etree.strip_tags(element, "span", "font")  # thousands of them in code, and nothing in Markdown
     markup = lxml_html.tostring(element, encoding="unicode", method="html", with_tail=False)
     markup = EMPTY_RUN.sub("\n", markup)
@@ -73,6 +75,11 @@ def _word(text: str) -> str:
 class _Converter(MarkdownConverter):
     deadline: Deadline | None = None
 
+    def __init__(self, **options: Any) -> None:
+        MarkdownConverter.__init__(self, **options)
+        self._of_lists: dict[int, dict[int, int]] = {}
+        self._headed: dict[int, bool] = {}
+
     def escape(self, text: str, parent_tags: set[str]) -> str:
         escaped: str = MarkdownConverter.escape(self, text.replace("\\", "\\\\"), parent_tags)
         escaped = escaped.replace("`", "&#96;")  # a lone one would be half of a code span
@@ -97,6 +104,45 @@ class _Converter(MarkdownConverter):
         mark = "~" if "```" in text else "`"
         fence = mark * (1 + max([2, *(len(run) for run in re.findall(f"{mark}{{3,}}", text))]))
         return f"\n\n{fence}{_language(el)}\n{_unframed(text)}\n{fence}\n\n"
+
+    def convert_li(self, el: Any, text: str, parent_tags: set[str]) -> str:
+        """As markdownify does it, which counts the items before each item."""
+        text = text.strip()
+        if not text:
+            return "\n"
+        mark = f"{self._number(el)}. " if el.parent is not None and el.parent.name == "ol" else "- "
+        return mark + re.sub(r"\n(?=[^\n])", "\n" + " " * len(mark), text) + "\n"
+
+    def _number(self, item: Any) -> int:
+        numbers = self._of_lists.get(id(item.parent))
+        if numbers is None:
+            start = str(item.parent.get("start") or "")
+            first = int(start) if re.fullmatch("[0-9]{1,9}", start) else 1
+            items = item.parent.find_all("li", recursive=False)
+            numbers = {id(one): number for number, one in enumerate(items, start=first)}
+            self._of_lists[id(item.parent)] = numbers
+        return numbers[id(item)]
+
+    def convert_tr(self, el: Any, text: str, parent_tags: set[str]) -> str:
+        """As markdownify does it, which looks through the whole table at each row."""
+        row = f"|{text}\n"
+        part = el.parent
+        if part is None or el.find_previous_sibling() is not None:
+            return row
+        cells = el.find_all(["td", "th"])
+        columns = sum(int(str(_narrow(cell).get("colspan") or 1)) for cell in cells)
+        line = f"| {' | '.join(['---'] * columns)} |\n"
+        alone = part.name == "thead" and el.find_next_sibling("tr") is None
+        if alone or all(cell.name == "th" for cell in cells):
+            return row + line
+        if part.name != "tbody" or not self._has_head(part.parent) or part.find_previous_sibling() is None:
+            return f"| {' | '.join([''] * columns)} |\n{line}{row}"
+        return row
+
+    def _has_head(self, table: Any) -> bool:
+        if id(table) not in self._headed:
+            self._headed[id(table)] = table.find("thead") is not None
+        return self._headed[id(table)]
 
     def convert_td(self, el: Any, text: str, parent_tags: set[str]) -> str:
         return str(MarkdownConverter.convert_td(self, _narrow(el), text.replace("|", "\\|"), parent_tags))
@@ -132,8 +178,8 @@ def _escaped_mark(found: re.Match[str]) -> str:
 
 def _narrow(cell: Any) -> Any:
     """Over some columns, but not over a thousand, which would be a thousand times the text."""
-    if len(str(cell.get("colspan") or "")) > 1:
-        cell["colspan"] = "9"
+    columns = str(cell.get("colspan") or "1")
+    cell["colspan"] = columns if re.fullmatch("[1-9]", columns) else "9" if re.fullmatch("[0-9]{2,}", columns) else "1"
     return cell
 
 

@@ -14,6 +14,8 @@ lxml_etree: Any = import_module("lxml.etree")  # compiled, and without types
 
 RENDERED = 20_000
 """Elements: what has more is read this way."""
+DEEPEST = 15
+"""Lists and quotes inside of each other: each of them indents every line that it holds."""
 BLOCKS = frozenset(
     "p div section article main aside header footer ul ol dl dd dt table tr pre blockquote hr form figure".split()
 )
@@ -42,3 +44,12 @@ def plainly(element: Any, escaped: Callable[[str], str]) -> str:
 
 def count_elements(element: Any) -> int:
     return sum(1 for _ in element.iter())
+
+
+def nested_too_deep(element: Any) -> bool:
+    depth = 0
+    for event, _ in lxml_etree.iterwalk(element, events=("start", "end"), tag=("ul", "ol", "blockquote")):
+        depth += 1 if event == "start" else -1
+        if depth > DEEPEST:
+            return True
+    return False

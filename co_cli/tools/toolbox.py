@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from co_cli.errors import InvalidInputError, NoteMissingError, UnknownRefError
+from co_cli.errors import InvalidInputError, KnowledgeError, NoteMissingError, UnknownRefError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.freshness import Freshener
 from co_cli.tools import opening, rating, recall, skills, writing
@@ -46,6 +46,8 @@ WRITING = {
 RESULT_TOKENS = 2_000
 PATIENCE = 5.0
 """Seconds a call waits for changed files to be indexed; it answers from what there is after that, and says so."""
+LONGEST_REF, LONGEST_ERROR = 200, 2_000
+"""Characters of what was asked for and of what was wrong with it, as a model is told them."""
 
 
 class Toolbox:
@@ -88,9 +90,15 @@ class Toolbox:
         except NoteMissingError:
             raise
         except UnknownRefError as error:
+            shown = error.ref if len(error.ref) <= LONGEST_REF else error.ref[:LONGEST_REF] + "..."
             if error.closest:  # names of files, which anybody may have chosen
-                raise UnknownRefError(error.ref, [one_line(ref) for ref in error.closest]) from None
-            raise InvalidInputError(f"no note {error.ref!r}: search_knowledge and list_memories give refs") from None
+                raise UnknownRefError(shown, [one_line(ref) for ref in error.closest]) from None
+            raise InvalidInputError(f"no note {shown!r}: search_knowledge and list_memories give refs") from None
+        except KnowledgeError as error:
+            if len(str(error)) <= LONGEST_ERROR:
+                raise
+            # it repeats what a model said: that need not be paid for twice
+            raise InvalidInputError(f"{str(error)[:LONGEST_ERROR]}...") from None
         told = f"\n(Not arguments of {name}, ignored: {', '.join(ignored)}.)" if ignored else ""
         return ToolResult(result.text + told, {**result.data, "ignored": ignored})
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from co_cli.activity.adopting import adopt
+from co_cli.activity.adopting import adopt, vaults_like
 from co_cli.activity.database import migrate
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.retrieval.fuse import Weights
@@ -382,3 +382,25 @@ def test_what_both_places_counted_adds_up_and_nothing_is_left_of_the_old_one(dat
     assert rows("select vault_id from tunings") == [(2,)]
     assert rows("pragma foreign_key_check") == []
     connection.close()
+
+
+def test_the_files_of_a_vault_that_is_still_there_are_not_read_to_compare_them(
+    kb: KnowledgeBase, vault: Vault, data_dir: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "other" / "memories").mkdir(parents=True)
+    with KnowledgeBase.open(tmp_path / "other", data_dir) as other:
+        other.remember("Oaks live long.")
+    kb.remember("Oaks live long.")
+    kb.activity.flush()
+    compared: list[str] = []
+
+    def holds(path: str, known: str) -> bool:
+        compared.append(path)
+        return True
+
+    with kb.activity.database.reading() as connection:
+        assert vaults_like(connection, kb.root, holds) == []
+        assert compared == []
+        shutil.move(tmp_path / "other", tmp_path / "gone")
+        assert [one.root for one in vaults_like(connection, kb.root, holds)] == [str(tmp_path / "other")]
+    assert compared

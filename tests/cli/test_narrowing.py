@@ -78,3 +78,12 @@ def test_a_vault_without_notes_says_what_its_sources_have(co: Co, vault: Vault, 
 
     assert "no notes here yet" not in ran.out
     assert "Without --source there is Zebra (folder:animals/zebra.md" in ran.out
+
+
+def test_the_tags_of_a_vault_that_was_never_read_are_not_said_to_be_none(co: Co, vault: Vault) -> None:
+    vault.write("memories/oak.md", "Oaks live long. #trees")
+
+    ran = co("tags", "--no-sync")
+
+    assert (ran.code, "`co sync`" in ran.out, "No tags" in ran.out) == (1, True, False)
+    assert "#trees" in co("tags").out

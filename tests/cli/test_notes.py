@@ -373,6 +373,49 @@ def test_a_tag_is_added_and_taken_away_and_the_others_stay(co: Co, vault: Vault)
 
 
 @pytest.mark.parametrize(
+    ("written", "then"),
+    [
+        ("tags: [Ops, 'Two Words',  Deploy]  # mine", "tags: [Ops, 'Two Words', release]  # mine"),
+        ('tags: [Deploy, Ops, "two words",]', 'tags: [Ops, "two words", release]'),
+        ("tags: [ deploy ]", "tags: [release]"),
+        ("tags: []", "tags: [release]"),
+        ("tag: [B2, deploy, B1]", "tag: [B2, B1, release]"),
+        ("tags:\n  - Ops  # first\n  - Deploy\n\n  # and\n  - 'Zwei Wörter'", None),
+        ("tags:\n- Deploy\n- 2024", "tags:\n- 2024\n- release"),
+        ("tags: Ops, Deploy, Über", "tags: Ops, Über, release"),
+        ("tags: Ops Deploy", "tags: Ops release"),
+        ("tags: [Ops,\n  Deploy, Über]", "tags: [Ops, Über, release]"),
+    ],
+)
+def test_tags_that_stay_are_not_written_again(co: Co, vault: Vault, written: str, then: str | None) -> None:
+    """The owner's spelling, order, quotes and comments are the owner's."""
+    file = vault.write("memories/blue.md", f"---\n{written}\nodd:   [ x ]\n---\nBlue first.\n")
+    if then is None:
+        then = "tags:\n  - Ops  # first\n\n  # and\n  - 'Zwei Wörter'\n  - release"
+
+    again = ("--add-tag", "OPS") if "Ops" in written else ()
+    drop = ("--drop-tag", "deploy") if "eploy" in written else ()
+    assert co("edit", "blue", "--add-tag", "release", *again, *drop).code == 0
+
+    assert file.read_text().startswith(f"---\n{then}\nodd:   [ x ]\n")
+
+
+def test_a_tag_that_is_there_in_other_letters_changes_nothing(co: Co, vault: Vault) -> None:
+    file = vault.write("memories/blue.md", "---\ntags: [Deploy, 'Two Words']\n---\nBlue first.\n")
+
+    assert co("edit", "blue", "--add-tag", "deploy", "--add-tag", "two words").out == "unchanged memory:blue\n"
+    assert file.read_text() == "---\ntags: [Deploy, 'Two Words']\n---\nBlue first.\n"
+
+
+def test_a_note_that_is_saved_again_with_one_more_tag_keeps_the_others_as_they_are(co: Co, vault: Vault) -> None:
+    file = vault.write("memories/blue.md", "---\ntags:\n  - Deploy # mine\n---\nBlue takes traffic first.\n")
+    co("sync")
+
+    assert co("remember", "Blue takes traffic first.", "--tag", "release").code == 0
+    assert "tags:\n  - Deploy # mine\n  - release\n" in file.read_text()
+
+
+@pytest.mark.parametrize(
     ("options", "said"),
     [
         (("--drop-tag", "pools"), "pools stands in its text: edit that"),
@@ -389,3 +432,19 @@ def test_a_tag_that_cannot_be_taken_away_is_told_and_nothing_changes(
 
     assert (ran.code, said in ran.err) == (2, True)
     assert "tags: [deploy]\n" in vault.read("memories/blue.md")
+
+
+def test_links_are_those_of_the_file_also_before_the_first_sync(co: Co, vault: Vault) -> None:
+    vault.write("memories/oak.md", "Oaks live long. See [[elm#Age]], [[gone]] and [[map.png]].")
+    vault.write("memories/map.png", "")
+    vault.write("memories/elm.md", "Elms live shorter.")
+
+    before = co("show", "memories/oak.md", "--json").json["links"]
+    co("sync")
+    after = co("show", "oak", "--json").json["links"]
+    vault.write("memories/oak.md", "Oaks live long. See [[elm]].")
+
+    assert [(one["target"], one["there"]) for one in before] == [(one["target"], one["there"]) for one in after]
+    assert [one["there"] for one in after] == [True, False, True]
+    assert [one["ref"] for one in after] == ["memory:elm", None, None]
+    assert co("show", "oak").out.endswith("links: memory:elm\n")

@@ -556,3 +556,19 @@ def test_a_list_without_notes_says_where_to_look(co: Co, handbook: Path) -> None
     co("add", str(handbook))
 
     assert co("list").out == "No notes here: `co sources` lists what else is searched.\n"
+
+
+def test_the_passages_of_the_vaults_own_sources_are_counted(co: Co, vault: Vault) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    page = "---\nsource_url: https://site.example/elms\n---\n"
+    vault.write("articles/elm.md", page + "".join(f"# Elm {number}\n\n{'word ' * 200}\n\n" for number in range(3)))
+    vault.write("articles/yew.md", "# Yews\n\nThey grow slowly.")
+    co("sync")
+
+    rows = {row["source"]: (row["notes"], row["passages"]) for row in co("sources", "--json").json}
+
+    assert rows == {"article": (2, 4), "memory": (1, 1), "url": (1, 3)}
+    assert (
+        sum(passages for source, (_, passages) in rows.items() if source != "url")
+        == co("status", "--json").json["passages"]
+    )

@@ -237,3 +237,23 @@ def test_a_search_db_made_with_sqlite_vec_is_made_anew_without_it(open_kb: Open,
     assert inside.misses == misses
     assert inside.value("select sql not like 'create virtual%' from sqlite_master where name = 'docs_vec'")
     assert open_kb().search(QUESTION).hits[0].ref == "memory:apology"
+
+
+def test_vectors_are_not_put_into_another_search_db_that_took_the_place_of_theirs_meanwhile(
+    open_kb: Open, vault: Vault, ollama: TurnedOllama, model: str
+) -> None:
+    """The space of the same number is another one there, and waits for vectors of its own."""
+    vault.write("memories/oak.md", "Oaks live for centuries.")
+    kb = open_kb("ollama", model, ollama.url)
+    other = open_kb("ollama", "another-model", "http://127.0.0.1:9")
+
+    def replaced() -> None:
+        for ending in ("", "-wal", "-shm"):
+            Path(f"{kb.database.path}{ending}").unlink(missing_ok=True)
+        other.sync()
+
+    ollama.meanwhile = replaced
+    kb.sync()
+
+    state = other.status()
+    assert (state.space, state.building, state.unembedded) == (STATIC.key, "ollama:another-model:256:1", 1)

@@ -175,3 +175,18 @@ def test_who_did_not_ask_for_a_judgement_gets_none(kb: KnowledgeBase, vault: Vau
     found = kb.search("oaks", **options)
 
     assert (found.state, found.confidence) == ("found", None)
+
+
+def test_where_no_word_of_a_question_is_found_words_do_not_make_the_answer_surer(
+    kb: KnowledgeBase, vault: Vault
+) -> None:
+    """Also for who looks by meaning alone, where no word is looked at closely."""
+    for number in range(60):
+        vault.write(f"memories/{number}.md", f"Parcel {number} waits in cellar {number * 7 % 13} for its owner.")
+    kb.sync()
+
+    found = [kb.search("a dog sleeps indoors", profile=profile) for profile in ("default", "meaning")]
+
+    assert [one.state for one in found] == ["absent", "absent"]
+    assert all(one.confidence is not None and one.confidence < 0.05 for one in found)
+    assert kb.search("where do packages wait", profile="meaning").state == "found"

@@ -14,6 +14,7 @@ from co_cli.retrieval.profiles import DEFAULT_PROFILE
 from co_cli.service.searching import search_index
 from co_cli.service.skills import ONLY_SKILLS
 from co_cli.settings import load_settings
+from co_cli.values import Filters
 from tests.command import Co
 from tests.index.test_damage import spoil_table
 from tests.skills.conftest import SkillRoot
@@ -82,6 +83,29 @@ def test_among_skills_alone_what_all_of_them_have_in_common_counts_for_half(kb: 
     assert found.result.hits[0].signals["sentence"] > 0
     assert [hit.signals for hit in found.result.hits] == [parts[True][hit.ref] for hit in found.result.hits]
     assert [hit.signals for hit in found.result.hits] != [parts[False][hit.ref] for hit in found.result.hits]
+
+
+def test_beside_notes_skills_are_weighed_as_notes_are(kb: KnowledgeBase, vault: Vault, mine: SkillRoot) -> None:
+    """What all have in common is taken off where there is nothing else: notes are not so much alike."""
+    for thing in "knives scissors shears razors saws axes chisels planes drills files mowers ploughs".split():
+        mine.write(f"{thing}-a", f"Use this skill when the user wants to sharpen {thing} and keep them sharp.")
+        mine.write(f"{thing}-b", f"Use this skill when the user wants to buy {thing} and keep them for years.")
+        vault.write(f"memories/{thing}.md", f"The {thing} are in the shed, and somebody should sharpen them.")
+    kb.sync()
+    sources, asked = ["memory", "skill"], "sharpen chisels"
+
+    found = kb.search(asked, sources=sources, limit=5).hits
+
+    index = kb.skills._index(kb.index.origin, [kb.skills.find("chisels-a").origin])
+    parts: dict[bool, dict[str, dict[str, float]]] = {}
+    for apart in (False, True):
+        profile = DEFAULT_PROFILE._replace(apart=apart)
+        with index.snapshot():
+            hits = search_index(index, kb.embedders, asked, Filters(tuple(sources)), 30, None, profile).hits
+        parts[apart] = {hit.ref: hit.signals for hit in hits}
+    assert {hit.source for hit in found} == set(sources)
+    assert [hit.signals for hit in found] == [parts[False][hit.ref] for hit in found]
+    assert [hit.signals for hit in found] != [parts[True][hit.ref] for hit in found]
 
 
 def test_what_changed_a_moment_ago_is_seen(kb: KnowledgeBase, mine: SkillRoot) -> None:

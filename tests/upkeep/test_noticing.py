@@ -208,3 +208,23 @@ def test_in_another_tier_the_command_works_there(co: Co, tmp_path: Path, monkeyp
     assert [hit["ref"] for hit in co("search", "door code", "--json").json["hits"]] == [
         "user:memory:the-door-code-is-2222"
     ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "noticed"),
+    [
+        ("Mara prefers tea, not coffee.", "Mara prefers coffee.", True),
+        ("Prefers coffee.", "Prefers tea, not coffee.", True),
+        ("Parcels go to Lisbon, not to Porto.", "Parcels go to Porto.", True),
+        ("Mara prefers tea, not coffee.", "Mara prefers cocoa.", False),
+        ("Mara prefers tea, not coffee.", "Ben prefers coffee.", False),
+        ("The red key opens the door, not the gate.", "The blue key opens the gate.", False),
+        ("Mara bought tea, not coffee.", "Mara bought coffee.", False),
+    ],
+)
+def test_what_one_says_is_not_so_and_the_other_says_is_so_is_noticed(
+    kb: KnowledgeBase, old: str, new: str, noticed: bool
+) -> None:
+    kept = kb.remember(old)
+
+    assert [one.ref for one in kb.remember(new).related] == ([kept.ref] if noticed else [])

@@ -13,6 +13,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from co_cli.cli.watch import _told
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.service.origins import told_apart
+from co_cli.service.watching import Batch
 from tests.command import Co
 from tests.vault import Vault
 from tests.watching.conftest import PATIENCE
@@ -93,3 +97,23 @@ def test_a_vault_that_is_not_there_is_one_line_and_exit_code_2(co: Co, tmp_path:
 
     assert ran.code == 2
     assert ran.err.count("\n") == 1
+
+
+def test_what_is_left_out_of_a_source_is_removed_and_what_vanished_is_missing(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    """Of a folder that is read in place a note whose file is gone stays; one that a pattern leaves out does not."""
+    handbook = tmp_path / "handbook"
+    handbook.mkdir()
+    for name in ("oak", "elm", "yew"):
+        (handbook / f"{name}.md").write_text(f"{name.title()}s live long.")
+    kb.add_source(str(handbook))
+    (handbook / ".coignore").write_text("elm.md\n")
+    (handbook / "yew.md").unlink()
+    [origin] = kb.index.beside
+
+    report = told_apart(kb.index.of(origin).sync(), origin.root)
+
+    assert _told(kb, Batch(((origin, report),), 0.1), 10) == (
+        "1 removed, 1 missing: folder:handbook/elm.md, folder:handbook/yew.md"
+    )
