@@ -54,6 +54,8 @@ class Evidence(Record):
     """1 for a note that ends in a question itself."""
     akin: float = 0.0
     """As `related`, but the same word counts no more than one like it: it may stand there by chance."""
+    titled: float = 0.0
+    """How near the title is by meaning, above what unrelated ones are; only looked at where words do not tell."""
 
 
 def likeness(terms: Sequence[Term], words: dict[str, Word], cosines: Sequence[float]) -> Likeness:

@@ -41,6 +41,8 @@ class Shares(Record):
 DEFAULT = Shares()
 AKIN = 0.3
 """What words that are like those of the question count for where its own do not tell."""
+TITLED = 0.25
+"""What a title that is near by meaning counts for there."""
 ONLY_ASKS = 0.2
 """What a note that ends in a question gives up of its score, and of each part, where a question is asked: it has the
 words of the question as nobody else has, and the answer stands in the next one."""
@@ -48,15 +50,27 @@ USUAL_MEANING = 0.4
 """The share of meaning against words at which the shares were learned."""
 
 
-def how_telling(trust: float, terms: Sequence[Term], passages: int) -> float:
+FAR, NEAR = 0.45, 0.6
+"""Cosines of the embedded model: no passage has the words of a question on purpose where the nearest is no nearer than
+the first; from the second on it is as likely as not."""
+BY_CHANCE_MORE = 0.3, 0.6
+"""How much more of a question, and how much more that is rare, must be there before words tell where all are far."""
+
+
+def how_telling(trust: float, terms: Sequence[Term], passages: int, nearest: float = 1.0) -> float:
     """How far evidence by words may count, 0 to 1.
 
     Where the best match has little of a question, its words are there by chance, and meaning should decide. Words tell
     something when they cover a good part of the question, or when what they cover, though it be a small part of a long
     question, is rare enough to single out a passage: that takes the logarithm of how many there are.
+
+    A note that has words of a question because it answers it is near by meaning as well. Where even the `nearest`
+    passage is far, more of them must be there, unless the question names something: a name is no chance.
     """
     carried = trust * sum(term.weight for term in terms) / log(passages + 1) if passages else 0.0
-    return min(1.0, max(0.0, (trust - 0.3) / 0.3, (carried - 1.2) / 0.8))
+    far = 0.0 if any(term.named for term in terms) else min(1.0, max(0.0, (NEAR - nearest) / (NEAR - FAR)))
+    share, rare = (far * more for more in BY_CHANCE_MORE)
+    return min(1.0, max(0.0, (trust - 0.3 - share) / 0.3, (carried - 1.2 - rare) / 0.8))
 
 
 def rerank(
@@ -87,7 +101,7 @@ def rerank(
             parts["related"] += untold * found.akin * AKIN
             parts["sentence"] = telling * found.sentence * shares.sentence
             parts["order"] = telling * (found.near * shares.near + found.order * shares.order)
-            parts["title"] = telling * found.title * shares.title
+            parts["title"] = telling * found.title * shares.title + untold * found.titled * TITLED
             parts["named"] = telling * found.named * shares.named
             parts["context"] = telling * found.context * shares.context
         whole = total / (1 - ONLY_ASKS) if asked and found is not None and found.asks else total

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 FEW = 50
 """Passages of a vault so small that the nearest are shown even when they are no nearer than unrelated texts, and that
 words tell as far as they are there."""
+KEPT = 10
+"""Passages, the nearest, that are kept though they are mere noise by themselves, where words do not tell and something
+is nearer than noise: the answer to a question in other words is often no nearer."""
 LONGEST_EMBEDDED = 4_000
 """Characters of a query that are embedded; what follows hardly moves its vector."""
 
@@ -260,7 +263,9 @@ def _by_meaning(
     closely = profile.rerank and docs and weights.meaning and weights.words and not runs(query)
     if closely:
         terms = understand(query, words.words, index.facts(words.words))
-        telling = how_telling(trust, terms, passages_searched)
+        # of other models nobody measured how near a passage is that has the words of a question on purpose
+        nearest = max(cosines.values(), default=1.0) if space.provider == "static" else 1.0
+        telling = how_telling(trust, terms, passages_searched, nearest)
     decides = bool(closely) and passages_searched >= FEW  # among fewer, how rare a word is says nothing
     untold = 1.0 - telling if decides else 0.0
     if profile.by_rank:
@@ -269,6 +274,8 @@ def _by_meaning(
         fused = by_rank(matches, candidates.near, docs, weights)
     else:
         noise = space.noise if profile.noise else -1.0
+        if untold:
+            noise = _lowered(noise, cosines)
         told = telling if weights.meaning > weights.words else 0.0  # else what long notes give up hardly counts
         # where no word was found, those that are like it are not there by chance, but none of them tells either
         blind = untold if matches else float(decides)
@@ -283,7 +290,13 @@ def _by_meaning(
     ranked = fused
     if closely and fused:
         passages, known = index.words_of([candidate.passage_id for candidate in fused[:RERANKED]])
-        evidence = measure(terms, passages, likeness(terms, known, cosine_table()))
+        alike = cosine_table()
+        evidence = measure(terms, passages, likeness(terms, known, alike))
+        if untold:
+            from co_cli.retrieval.titled import titles_near  # not where words tell
+
+            near_titles = titles_near(terms, passages, known, alike)
+            evidence = {one: found._replace(titled=near_titles.get(one, 0.0)) for one, found in evidence.items()}
         ranked = rerank(fused, evidence, weights, telling, profile.shares, asks(query), untold)
     newer = asks_for_newer(query) if profile.recency else 0.0
     if newer:
@@ -304,6 +317,12 @@ def _by_meaning(
     return trace._replace(confidence=sure, lost=lost), (
         f"answered by words, for lack of vectors: {', '.join(unready)}" if unready else None
     )
+
+
+def _lowered(noise: float, cosines: dict[int, float]) -> float:
+    """The noise level where words do not tell: if anything is nearer than noise, so many of the nearest are kept."""
+    nearest = sorted(cosines.values(), reverse=True)[:KEPT]
+    return min(noise, nearest[-1]) if nearest and nearest[0] >= noise else noise
 
 
 def _apart(
