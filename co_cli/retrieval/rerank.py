@@ -39,7 +39,7 @@ class Shares(Record):
 
 
 DEFAULT = Shares()
-AKIN = 0.3
+AKIN = 0.6
 """What words that are like those of the question count for where its own do not tell."""
 TITLED = 0.25
 """What a title that is near by meaning counts for there."""

@@ -265,7 +265,7 @@ def _by_meaning(
         terms = understand(query, words.words, index.facts(words.words))
         # of other models nobody measured how near a passage is that has the words of a question on purpose
         nearest = max(cosines.values(), default=1.0) if space.provider == "static" else 1.0
-        telling = how_telling(trust, terms, passages_searched, nearest)
+        telling = how_telling(trust, terms, passages_searched, nearest) if matches else 0.0
     decides = bool(closely) and passages_searched >= FEW  # among fewer, how rare a word is says nothing
     untold = 1.0 - telling if decides else 0.0
     if profile.by_rank:
