@@ -51,24 +51,27 @@ USUAL_MEANING = 0.4
 
 
 FAR, NEAR = 0.45, 0.6
-"""Cosines of the embedded model: no passage has the words of a question on purpose where the nearest is no nearer than
-the first; from the second on it is as likely as not."""
+"""Cosines of the embedded model: where the nearest passage is no nearer than the first, a single word of a question is
+there by chance; from the second on it is there because the passage is about it."""
 BY_CHANCE_MORE = 0.3, 0.6
-"""How much more of a question, and how much more that is rare, must be there before words tell where all are far."""
+"""How much more of a question, and how much more that is rare, must be there before a word that is there by chance
+tells."""
 
 
-def how_telling(trust: float, terms: Sequence[Term], passages: int, nearest: float = 1.0) -> float:
+def how_telling(trust: float, terms: Sequence[Term], passages: int, together: int = 2, nearest: float = 1.0) -> float:
     """How far evidence by words may count, 0 to 1.
 
     Where the best match has little of a question, its words are there by chance, and meaning should decide. Words tell
     something when they cover a good part of the question, or when what they cover, though it be a small part of a long
     question, is rare enough to single out a passage: that takes the logarithm of how many there are.
 
-    A note that has words of a question because it answers it is near by meaning as well. Where even the `nearest`
-    passage is far, more of them must be there, unless the question names something: a name is no chance.
+    Two words of a question in one passage are hardly there by chance, and nor is a name. One word is (`together`, how
+    many some passage has), if even the `nearest` passage is far by meaning: who answers a question in its own words
+    is near as well.
     """
     carried = trust * sum(term.weight for term in terms) / log(passages + 1) if passages else 0.0
-    far = 0.0 if any(term.named for term in terms) else min(1.0, max(0.0, (NEAR - nearest) / (NEAR - FAR)))
+    single = together < 2 and not any(term.named for term in terms)
+    far = min(1.0, max(0.0, (NEAR - nearest) / (NEAR - FAR))) if single else 0.0
     share, rare = (far * more for more in BY_CHANCE_MORE)
     return min(1.0, max(0.0, (trust - 0.3 - share) / 0.3, (carried - 1.2 - rare) / 0.8))
 

@@ -25,7 +25,7 @@ def titles_near(
 
     Nothing where a title is only how the text begins, or where no word of it or of the question has a code.
     """
-    asked = [term.code for term in terms if term.code]
+    asked = [term.code for term in terms if term.code and not term.named]
     if not asked:
         return {}
     length = _length(asked, cosines)
@@ -35,7 +35,9 @@ def titles_near(
         if words.own_title:
             title = tuple(words.title)
             if title not in near:  # passages of one note have one title
-                near[title] = _near(asked, length, [known[word][1] for word in dict.fromkeys(title) if word in known], cosines)
+                near[title] = _near(
+                    asked, length, [known[word][1] for word in dict.fromkeys(title) if word in known], cosines
+                )
             found[passage] = near[title]
     return found
 

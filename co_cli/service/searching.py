@@ -256,7 +256,7 @@ def _by_meaning(
     space = (embedders.of(active.space) or active).space  # with today's weight and noise, not those it was stored with
     weights = weights or Weights(space.vector_weight, 1 - space.vector_weight)
     sizes = index.passage_counts(list(set(docs.values()))) if profile.crowd else {}
-    trust = index.coverage(words, matches) if profile.trust else 1.0
+    trust, together = index.coverage(words, matches) if profile.trust else (1.0, len(words.words))
     terms: list[Term] = []
     telling = 0.0
     # who wants one of them alone gets that alone; and without spaces there are no words to compare
@@ -265,7 +265,7 @@ def _by_meaning(
         terms = understand(query, words.words, index.facts(words.words))
         # of other models nobody measured how near a passage is that has the words of a question on purpose
         nearest = max(cosines.values(), default=1.0) if space.provider == "static" else 1.0
-        telling = how_telling(trust, terms, passages_searched, nearest) if matches else 0.0
+        telling = how_telling(trust, terms, passages_searched, together, nearest) if matches else 0.0
     decides = bool(closely) and passages_searched >= FEW  # among fewer, how rare a word is says nothing
     untold = 1.0 - telling if decides else 0.0
     if profile.by_rank:
