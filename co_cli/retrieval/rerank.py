@@ -104,7 +104,7 @@ def rerank(
             parts["related"] += untold * found.akin * AKIN
             parts["sentence"] = telling * found.sentence * shares.sentence
             parts["order"] = telling * (found.near * shares.near + found.order * shares.order)
-            parts["title"] = telling * found.title * shares.title + untold * found.titled * TITLED
+            parts["title"] = telling * found.title * shares.title + untold**2 * found.titled * TITLED
             parts["named"] = telling * found.named * shares.named
             parts["context"] = telling * found.context * shares.context
         whole = total / (1 - ONLY_ASKS) if asked and found is not None and found.asks else total

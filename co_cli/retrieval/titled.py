@@ -47,7 +47,7 @@ def _near(asked: Sequence[int], length: float, title: Iterable[int], cosines: Se
     if not codes:
         return 0.0
     together = sum([cosines[(one ^ other).bit_count()] for one in asked for other in codes])
-    return max(0.0, together / (length * _length(codes, cosines)) - UNRELATED)
+    return min(1.0, max(0.0, together / (length * _length(codes, cosines)) - UNRELATED))
 
 
 def _length(codes: Sequence[int], cosines: Sequence[float]) -> float:

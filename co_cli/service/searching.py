@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 FEW = 50
 """Passages of a vault so small that the nearest are shown even when they are no nearer than unrelated texts, and that
 words tell as far as they are there."""
+MEASURED = ("static", "minilm")
+"""Providers of whose cosines it is known how near a passage is that has the words of a question on purpose."""
 KEPT = 10
 """Passages, the nearest, that are kept though they are mere noise by themselves, where words do not tell and something
 is nearer than noise: the answer to a question in other words is often no nearer."""
@@ -261,12 +263,12 @@ def _by_meaning(
     telling = 0.0
     # who wants one of them alone gets that alone; and without spaces there are no words to compare
     closely = profile.rerank and docs and weights.meaning and weights.words and not runs(query)
+    decides = bool(closely) and passages_searched >= FEW  # among fewer, how rare a word is says nothing
     if closely:
         terms = understand(query, words.words, index.facts(words.words))
-        # of other models nobody measured how near a passage is that has the words of a question on purpose
-        nearest = max(cosines.values(), default=1.0) if space.provider == "static" else 1.0
-        telling = how_telling(trust, terms, passages_searched, together, nearest) if matches else 0.0
-    decides = bool(closely) and passages_searched >= FEW  # among fewer, how rare a word is says nothing
+        nearest = max(cosines.values(), default=1.0) if decides and space.provider in MEASURED else 1.0
+        # where no word was found, those that are like it are not there by chance, but none of them tells either
+        telling = how_telling(trust, terms, passages_searched, together, nearest) if matches or not decides else 0.0
     untold = 1.0 - telling if decides else 0.0
     if profile.by_rank:
         from co_cli.retrieval.mix import by_rank
@@ -277,12 +279,10 @@ def _by_meaning(
         if untold:
             noise = _lowered(noise, cosines)
         told = telling if weights.meaning > weights.words else 0.0  # else what long notes give up hardly counts
-        # where no word was found, those that are like it are not there by chance, but none of them tells either
-        blind = untold if matches else float(decides)
-        far = 1.0 if profile.apart else blind
+        far = 1.0 if profile.apart else untold
         # for the embedded model alone: what passages have in common helps MiniLM to tell which are near
         meanings = _apart(index, active, vector, cosines, filters, far) if far and space.provider == "static" else None
-        fused = fuse(matches, trust, cosines, docs, weights, noise, sizes, told, blind, meanings)
+        fused = fuse(matches, trust, cosines, docs, weights, noise, sizes, told, untold, meanings)
     faint = not fused and profile.abstain and passages_searched < FEW
     if faint:  # nothing has to do with it, but so few are quickly looked through
         fused = fuse(matches, trust, cosines, docs, weights, sizes=sizes)
