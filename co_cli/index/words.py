@@ -199,7 +199,7 @@ def coverage(
         return 1.0, 0
     best = matches[:MOST_COVERED]
     ids = f"[{','.join(str(match.passage_id) for match in best)}]"
-    having = dict.fromkeys((match.passage_id for match in best), (0.0, 0))
+    having: dict[int, tuple[float, int]] = dict.fromkeys((match.passage_id for match in best), (0.0, 0))
     counts = piece_counts(connection, query)
     for piece, weight in list(weights.items())[:MOST_TERMS_COVERED]:
         match = f"- context : ({piece})" if own else piece

@@ -65,7 +65,7 @@ def test_a_title_is_as_near_as_the_vectors_of_its_words_and_of_the_question_are(
     for question, title in [("garbage pickup", "rubbish collection"), ("doctor visit", "physician appointment")]:
         words = [*question.split(), *title.split()]
         vectors = [np.frombuffer(vector or b"", "<f4") for vector in StaticEmbedder().embed(words, "query")]
-        one, other = sum(vectors[:2]), sum(vectors[2:])
+        one, other = np.sum(vectors[:2], axis=0), np.sum(vectors[2:], axis=0)
         cosine = float(one @ other / (np.linalg.norm(one) * np.linalg.norm(other)))
 
         assert near(question, title) == pytest.approx(cosine - UNRELATED, abs=0.08)
@@ -116,21 +116,21 @@ def test_the_note_whose_title_means_what_was_asked_comes_first(kb: KnowledgeBase
 
     trace = traced(kb, ASKED)
 
-    assert not trace.matches and trace.telling == 0
+    assert not trace.matches
+    assert trace.telling == 0
     assert max(found.titled for found in trace.evidence.values()) > 0.1
     assert kb.search(ASKED).hits[0].ref == "memory:rubbish"
     assert kb.search(ASKED).hits[0].signals["title"] > 0
 
 
-def test_a_single_word_that_is_there_by_chance_is_no_evidence(kb: KnowledgeBase, ships: Vault) -> None:
+def test_a_single_word_that_is_there_by_chance_is_less_evidence(kb: KnowledgeBase, ships: Vault) -> None:
     kb.sync()
 
     trace = traced(kb, BY_CHANCE)
 
     assert trace.matches
     assert max(trace.cosines.values()) < NEAR
-    assert trace.telling == 0 < how_telling(trace.trust, trace.terms, FEW)
-    assert not any("sentence" in hit.signals for hit in kb.search(BY_CHANCE).hits)
+    assert trace.telling < how_telling(trace.trust, trace.terms, FEW)
 
 
 def test_two_words_of_a_note_tell_though_it_is_far(kb: KnowledgeBase, ships: Vault) -> None:
