@@ -266,7 +266,9 @@ def _by_meaning(
     decides = bool(closely) and passages_searched >= FEW  # among fewer, how rare a word is says nothing
     if closely:
         terms = understand(query, words.words, index.facts(words.words))
-        nearest = max(cosines.values(), default=1.0) if decides and space.provider in MEASURED else 1.0
+        # skills, which are alike, say what they are for in words that are asked for
+        measured = decides and space.provider in MEASURED and not profile.apart
+        nearest = max(cosines.values(), default=1.0) if measured else 1.0
         # where no word was found, those that are like it are not there by chance, but none of them tells either
         telling = how_telling(trust, terms, passages_searched, together, nearest) if matches or not decides else 0.0
     untold = 1.0 - telling if decides else 0.0

@@ -133,6 +133,16 @@ def test_a_single_word_that_is_there_by_chance_is_less_evidence(kb: KnowledgeBas
     assert trace.telling < how_telling(trace.trust, trace.terms, FEW)
 
 
+def test_where_all_are_alike_as_skills_are_a_single_word_tells_as_far_as_it_is_there(
+    kb: KnowledgeBase, ships: Vault
+) -> None:
+    kb.sync()
+
+    trace = traced(kb, BY_CHANCE, DEFAULT_PROFILE._replace(apart=True))
+
+    assert trace.telling == how_telling(trace.trust, trace.terms, FEW) > 0
+
+
 def test_two_words_of_a_note_tell_though_it_is_far(kb: KnowledgeBase, ships: Vault) -> None:
     kb.sync()
     query = "garbage pickup where the lantern hums"
