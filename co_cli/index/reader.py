@@ -216,8 +216,11 @@ class IndexReader:
             reach = self._reach(connection, vault, filters, space)
             return nearest(connection, space, reach, query, filters or Filters(), limit, self._resident, at_least)
 
-    def coverage(self, query: WordQuery, matches: list[WordMatch], own: bool = False) -> float:
-        """How much of what was asked for the best of these matches have, 0 to 1; `own`: in their own words alone."""
+    def coverage(self, query: WordQuery, matches: list[WordMatch], own: bool = False) -> tuple[float, int]:
+        """How much of what was asked for the best of these matches have, 0 to 1, and how many words of it one has.
+
+        `own`: in their own words alone.
+        """
         with self.rows.reading() as (connection, _):
             return coverage(connection, query, matches, own)
 

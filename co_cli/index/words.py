@@ -182,10 +182,12 @@ def telling_words(connection: apsw.Connection, text: str, limit: int) -> dict[st
     return words
 
 
-def coverage(connection: apsw.Connection, query: WordQuery, matches: list[WordMatch], own: bool = False) -> float:
-    """How much of what was asked for the best matches have, 0 to 1: rare words count more, missing ones most.
+def coverage(
+    connection: apsw.Connection, query: WordQuery, matches: list[WordMatch], own: bool = False
+) -> tuple[float, int]:
+    """How much of what was asked for the best matches have, 0 to 1, and how many words of it one of them has at most.
 
-    `own` leaves out what only stands around them.
+    Rare words count more, missing ones most. `own` leaves out what only stands around them.
 
     Either by bm25, beside that of a typical passage with every word once, or by the words themselves, which a long
     passage has as well as a short one.
@@ -194,17 +196,21 @@ def coverage(connection: apsw.Connection, query: WordQuery, matches: list[WordMa
     typical = sum(max(math.log(odds), 1e-6) for odds in rare.values())  # as FTS5's bm25 has it
     weights = {piece: math.log(1 + odds) for piece, odds in rare.items()}  # above zero in a vault of two notes too
     if not matches or not weights:
-        return 1.0
+        return 1.0, 0
     best = matches[:MOST_COVERED]
     ids = f"[{','.join(str(match.passage_id) for match in best)}]"
-    having = dict.fromkeys((match.passage_id for match in best), 0.0)
+    having: dict[int, tuple[float, int]] = dict.fromkeys((match.passage_id for match in best), (0.0, 0))
     counts = piece_counts(connection, query)
     for piece, weight in list(weights.items())[:MOST_TERMS_COVERED]:
         match = f"- context : ({piece})" if own else piece
         having_it = _cheaper(HAVING, counts[piece] or 0, len(best))
         for (passage,) in fetch(connection, having_it, {"match": match, "ids": ids}):
-            having[passage] += weight
-    return min(1.0, max(-best[0].rank / typical, max(having.values()) / sum(weights.values())))
+            so_far, words = having[passage]
+            having[passage] = so_far + weight, words + 1
+    most = max(weight for weight, _ in having.values())
+    return min(1.0, max(-best[0].rank / typical, most / sum(weights.values()))), max(
+        words for _, words in having.values()
+    )
 
 
 def _cheaper(statement: str, matches: int, sought: int) -> str:

@@ -24,8 +24,8 @@ MOST_COMPARED = 8
 """Terms, the rarest, that are compared with other words; every term is compared with itself."""
 WINDOW = 12
 """Words that a phrase spans, with what may stand between."""
-AKIN = (0.5 - UNLIKE) / (1 - UNLIKE)
-"""The most that one word counts for where words do not tell: what two words have that often stand for each other."""
+AKIN = (0.4 - UNLIKE) / (1 - UNLIKE)
+"""The most that one word counts for where words do not tell: what two words have that may stand for each other."""
 SHORTEST_SENTENCE = 4
 SATURATION, LENGTH_SHARE = 1.2, 0.75
 """bm25's k1 and b."""
@@ -54,6 +54,8 @@ class Evidence(Record):
     """1 for a note that ends in a question itself."""
     akin: float = 0.0
     """As `related`, but the same word counts no more than one like it: it may stand there by chance."""
+    titled: float = 0.0
+    """How near the title is by meaning, above what unrelated ones are; only looked at where words do not tell."""
 
 
 def likeness(terms: Sequence[Term], words: dict[str, Word], cosines: Sequence[float]) -> Likeness:

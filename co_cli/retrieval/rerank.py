@@ -39,8 +39,10 @@ class Shares(Record):
 
 
 DEFAULT = Shares()
-AKIN = 0.3
+AKIN = 0.6
 """What words that are like those of the question count for where its own do not tell."""
+TITLED = 0.25
+"""What a title that is near by meaning counts for there."""
 ONLY_ASKS = 0.2
 """What a note that ends in a question gives up of its score, and of each part, where a question is asked: it has the
 words of the question as nobody else has, and the answer stands in the next one."""
@@ -48,15 +50,30 @@ USUAL_MEANING = 0.4
 """The share of meaning against words at which the shares were learned."""
 
 
-def how_telling(trust: float, terms: Sequence[Term], passages: int) -> float:
+FAR, NEAR = 0.45, 0.6
+"""Cosines of the embedded model: where the nearest passage is no nearer than the first, a single word of a question is
+there by chance; from the second on it is there because the passage is about it."""
+BY_CHANCE_MORE = 0.3, 0.6
+"""How much more of a question, and how much more that is rare, must be there before a word that is there by chance
+tells."""
+
+
+def how_telling(trust: float, terms: Sequence[Term], passages: int, together: int = 2, nearest: float = 1.0) -> float:
     """How far evidence by words may count, 0 to 1.
 
     Where the best match has little of a question, its words are there by chance, and meaning should decide. Words tell
     something when they cover a good part of the question, or when what they cover, though it be a small part of a long
     question, is rare enough to single out a passage: that takes the logarithm of how many there are.
+
+    Two words of a question in one passage are hardly there by chance, and nor is a name. One word is (`together`, how
+    many some passage has), if even the `nearest` passage is far by meaning: who answers a question in its own words
+    is near as well.
     """
     carried = trust * sum(term.weight for term in terms) / log(passages + 1) if passages else 0.0
-    return min(1.0, max(0.0, (trust - 0.3) / 0.3, (carried - 1.2) / 0.8))
+    single = together < 2 and not any(term.named for term in terms)
+    far = min(1.0, max(0.0, (NEAR - nearest) / (NEAR - FAR))) if single else 0.0
+    share, rare = (far * more for more in BY_CHANCE_MORE)
+    return min(1.0, max(0.0, (trust - 0.3 - share) / 0.3, (carried - 1.2 - rare) / 0.8))
 
 
 def rerank(
@@ -87,7 +104,7 @@ def rerank(
             parts["related"] += untold * found.akin * AKIN
             parts["sentence"] = telling * found.sentence * shares.sentence
             parts["order"] = telling * (found.near * shares.near + found.order * shares.order)
-            parts["title"] = telling * found.title * shares.title
+            parts["title"] = telling * found.title * shares.title + untold**2 * found.titled * TITLED
             parts["named"] = telling * found.named * shares.named
             parts["context"] = telling * found.context * shares.context
         whole = total / (1 - ONLY_ASKS) if asked and found is not None and found.asks else total

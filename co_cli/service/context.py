@@ -183,7 +183,7 @@ def _evidence(kb: KnowledgeBase, comparing: Comparing, filters: Filters) -> dict
             cosines.update(kb.index.cosines(active, vector, missing))
         for passage in dict.fromkeys([*(match.passage_id for match in matches), *cosines]):
             above = max(0.0, cosines.get(passage, noise) - noise) / (1 - noise) if noise < 1 else 0.0
-            shared = kb.index.coverage(words, [WordMatch(passage, doc_id=0, rank=0.0, all_terms=False)], own=True)
+            shared, _ = kb.index.coverage(words, [WordMatch(passage, doc_id=0, rank=0.0, all_terms=False)], own=True)
             strongest[passage] = max(strongest.get(passage, 0.0), above + shared)
     return strongest
 

@@ -37,6 +37,11 @@ if TYPE_CHECKING:
 FEW = 50
 """Passages of a vault so small that the nearest are shown even when they are no nearer than unrelated texts, and that
 words tell as far as they are there."""
+MEASURED = ("static", "minilm")
+"""Providers of whose cosines it is known how near a passage is that has the words of a question on purpose."""
+KEPT = 10
+"""Passages, the nearest, that are kept though they are mere noise by themselves, where words do not tell and something
+is nearer than noise: the answer to a question in other words is often no nearer."""
 LONGEST_EMBEDDED = 4_000
 """Characters of a query that are embedded; what follows hardly moves its vector."""
 
@@ -253,15 +258,19 @@ def _by_meaning(
     space = (embedders.of(active.space) or active).space  # with today's weight and noise, not those it was stored with
     weights = weights or Weights(space.vector_weight, 1 - space.vector_weight)
     sizes = index.passage_counts(list(set(docs.values()))) if profile.crowd else {}
-    trust = index.coverage(words, matches) if profile.trust else 1.0
+    trust, together = index.coverage(words, matches) if profile.trust else (1.0, len(words.words))
     terms: list[Term] = []
     telling = 0.0
     # who wants one of them alone gets that alone; and without spaces there are no words to compare
     closely = profile.rerank and docs and weights.meaning and weights.words and not runs(query)
+    decides = bool(closely) and passages_searched >= FEW  # among fewer, how rare a word is says nothing
     if closely:
         terms = understand(query, words.words, index.facts(words.words))
-        telling = how_telling(trust, terms, passages_searched)
-    decides = bool(closely) and passages_searched >= FEW  # among fewer, how rare a word is says nothing
+        # skills, which are alike, say what they are for in words that are asked for
+        measured = decides and space.provider in MEASURED and not profile.apart
+        nearest = max(cosines.values(), default=1.0) if measured else 1.0
+        # where no word was found, those that are like it are not there by chance, but none of them tells either
+        telling = how_telling(trust, terms, passages_searched, together, nearest) if matches or not decides else 0.0
     untold = 1.0 - telling if decides else 0.0
     if profile.by_rank:
         from co_cli.retrieval.mix import by_rank
@@ -269,13 +278,13 @@ def _by_meaning(
         fused = by_rank(matches, candidates.near, docs, weights)
     else:
         noise = space.noise if profile.noise else -1.0
+        if untold:
+            noise = _lowered(noise, cosines)
         told = telling if weights.meaning > weights.words else 0.0  # else what long notes give up hardly counts
-        # where no word was found, those that are like it are not there by chance, but none of them tells either
-        blind = untold if matches else float(decides)
-        far = 1.0 if profile.apart else blind
+        far = 1.0 if profile.apart else untold
         # for the embedded model alone: what passages have in common helps MiniLM to tell which are near
         meanings = _apart(index, active, vector, cosines, filters, far) if far and space.provider == "static" else None
-        fused = fuse(matches, trust, cosines, docs, weights, noise, sizes, told, blind, meanings)
+        fused = fuse(matches, trust, cosines, docs, weights, noise, sizes, told, untold, meanings)
     faint = not fused and profile.abstain and passages_searched < FEW
     if faint:  # nothing has to do with it, but so few are quickly looked through
         fused = fuse(matches, trust, cosines, docs, weights, sizes=sizes)
@@ -283,7 +292,13 @@ def _by_meaning(
     ranked = fused
     if closely and fused:
         passages, known = index.words_of([candidate.passage_id for candidate in fused[:RERANKED]])
-        evidence = measure(terms, passages, likeness(terms, known, cosine_table()))
+        alike = cosine_table()
+        evidence = measure(terms, passages, likeness(terms, known, alike))
+        if untold:
+            from co_cli.retrieval.titled import titles_near  # not where words tell
+
+            near_titles = titles_near(terms, passages, known, alike)
+            evidence = {one: found._replace(titled=near_titles.get(one, 0.0)) for one, found in evidence.items()}
         ranked = rerank(fused, evidence, weights, telling, profile.shares, asks(query), untold)
     newer = asks_for_newer(query) if profile.recency else 0.0
     if newer:
@@ -305,6 +320,12 @@ def _by_meaning(
     return trace._replace(confidence=sure, lost=lost), (
         f"answered by words, for lack of vectors: {', '.join(unready)}" if unready else None
     )
+
+
+def _lowered(noise: float, cosines: dict[int, float]) -> float:
+    """The noise level where words do not tell: if anything is nearer than noise, so many of the nearest are kept."""
+    nearest = sorted(cosines.values(), reverse=True)[:KEPT]
+    return min(noise, nearest[-1]) if nearest and nearest[0] >= noise else noise
 
 
 def _apart(

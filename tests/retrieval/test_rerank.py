@@ -12,7 +12,7 @@ from co_cli.retrieval.question import Term
 from co_cli.retrieval.rerank import ONLY_ASKS, how_telling, rerank
 
 SHARE = st.floats(0, 1)
-EVIDENCE = st.builds(Evidence, *[SHARE] * 7, st.floats(0, 40), st.sampled_from([0.0, 1.0]), SHARE)
+EVIDENCE = st.builds(Evidence, *[SHARE] * 7, st.floats(0, 40), st.sampled_from([0.0, 1.0]), SHARE, SHARE)
 USUAL = Weights(0.4, 0.6)
 
 
