@@ -46,6 +46,17 @@ def unpack(packed: Packed) -> list[float]:
     return [number / length for number in numbers]
 
 
+def unpack_all(packed: Sequence[Packed]) -> list[list[float]]:
+    """The same for many: with numpy where it is loaded anyway, in a tenth of the time."""
+    if len(packed) > FEW and "numpy" in sys.modules:
+        import numpy as np
+
+        rows = np.frombuffer(b"".join(packed), dtype=np.int8).reshape(len(packed), -1).astype(np.float64)
+        lengths = np.sqrt((rows * rows).sum(axis=1, keepdims=True))
+        return (rows / np.where(lengths > 0, lengths, 1)).tolist()
+    return [unpack(one) for one in packed]
+
+
 def _pack(vector: Vector, steps: float) -> Packed:
     numbers = [round(number * steps) for number in memoryview(vector).cast("f")]
     if max(numbers) > MOST or min(numbers) < -MOST:

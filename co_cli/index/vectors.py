@@ -14,7 +14,7 @@ import apsw
 from co_cli.embedding.space import Vector, VectorSpace
 from co_cli.index.connection import fetch
 from co_cli.index.filters import Reach, conditions
-from co_cli.index.packing import Packed, finest, pack, unpack
+from co_cli.index.packing import Packed, finest, pack, unpack, unpack_all
 from co_cli.record import Record
 from co_cli.values import SOURCES, Filters
 
@@ -249,7 +249,9 @@ def vectors_at(
     if is_vec0(connection, space.table) is None:
         return {}
     rows = fetch(connection, AT.format(table=space.table, value="vectors.embedding"), {"ids": ids_text(passage_ids)})
-    return {passage: unpack(blob) if space.packed else memoryview(blob).cast("f") for passage, blob in rows}
+    if space.packed:
+        return dict(zip([passage for passage, _ in rows], unpack_all([blob for _, blob in rows]), strict=True))
+    return {passage: memoryview(blob).cast("f") for passage, blob in rows}
 
 
 def ids_text(ids: Sequence[int]) -> str:

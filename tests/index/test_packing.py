@@ -10,7 +10,7 @@ import pytest
 from co_cli.benchmarks.corpus import Writer
 from co_cli.embedding.space import Vector
 from co_cli.embedding.static import shared_embedder
-from co_cli.index.packing import FEW, finest, pack, unpack
+from co_cli.index.packing import FEW, finest, pack, unpack, unpack_all
 
 
 def vectors(count: int) -> list[Vector]:
@@ -37,6 +37,17 @@ def test_numpy_and_plain_python_give_the_same_bytes(monkeypatch: pytest.MonkeyPa
 
     assert pack(some) == with_numpy
     assert {len(packed) for packed in with_numpy} == {256}
+
+
+def test_numpy_and_plain_python_give_the_same_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numpy", reason="it is compared with plain Python: pip install numpy")
+    stored = [*pack(vectors(40)), bytes(256)]
+    with_numpy = unpack_all(stored)
+
+    monkeypatch.delitem(sys.modules, "numpy")
+
+    for plain, quick in zip(unpack_all(stored), with_numpy, strict=True):
+        assert plain == pytest.approx(quick, abs=1e-15)
 
 
 def test_a_cosine_is_off_by_a_thousandth() -> None:
