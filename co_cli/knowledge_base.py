@@ -236,12 +236,6 @@ class KnowledgeBase:
         asked = read_asked(self.settings, self.learned_weights(), filters, limit, backend, profile, weights)
         if asked.backend == "grep":
             raise InvalidInputError("grep finds what has the words as they stand; ask why of fts5 or hybrid")
-        if "tag:" in query:
-            from co_cli.service.narrowing import tags_in, unused_tags
-
-            tags_named, rest = tags_in(query)
-            if tags_named and not unused_tags(tags_named, self.tags()):
-                query, filters = rest, filters._replace(tags=(*filters.tags, *tags_named))
         note = self.note(ref)
         if note.source == "skill":
             raise InvalidInputError(f"{note.ref} is found by `co skills search`; why is for notes")

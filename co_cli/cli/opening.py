@@ -69,7 +69,7 @@ def sync_first(kb: KnowledgeBase, backend: str | None = None) -> SyncReport | No
 
 def _is_vouched_for(kb: KnowledgeBase) -> bool:
     """Does a watcher say that there is nothing to sync?"""
-    if not os.path.isdir(os.path.join(kb.settings.data_dir, WATCHERS)):
+    if sys.platform != "linux" or not os.path.isdir(os.path.join(kb.settings.data_dir, WATCHERS)):
         return False
     from co_cli.service.vouching import is_vouched_for
 

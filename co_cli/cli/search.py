@@ -40,7 +40,7 @@ SIGNALS = {
     "related": "words of the question, or words like them, anywhere in it",
     "sentence": "the same within one sentence",
     "order": "words of the question close together, in the same order",
-    "title": "words of the question in the title or in a heading",
+    "title": "words of the question in the title or a heading; where words do not tell, how near they are by meaning",
     "named": "names and numbers of the question, as they were typed",
     "context": "what only the note's context has",
     "alike": "it is like the first hits, which tells where a question is long",

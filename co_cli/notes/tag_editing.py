@@ -33,7 +33,7 @@ def wanted_value(written: object, tags: Tags) -> object:
         listed: list[object] = [part for part in re.split(r"," if "," in written else r"\s+", written) if part.strip()]
     else:
         listed = cast("list[object]", written) if isinstance(written, list) else [] if written is None else [written]
-    kept = [one for one in listed if clean_tag(one) in tags or not clean_tag(one)]
+    kept = [one for one in listed if _stays(clean_tag(one), tags)]
     there = {clean_tag(one) for one in kept}
     new = [tag for tag in tags if tag not in there]
     if len(kept) == len(listed) and not new:
@@ -53,7 +53,7 @@ def _in_brackets(line: str, tags: Tags) -> list[str] | None:
     items = None if found is None else _items(found[2])
     if found is None or items is None:
         return None
-    kept = [item for item in items if _meant(item) in tags]
+    kept = [item for item in items if _stays(_meant(item), tags)]
     if kept and kept[0] is not items[0]:
         kept[0] = kept[0].lstrip()
     inside = ",".join([*kept, *(f" {tag}" for tag in _new(items, tags))])
@@ -69,12 +69,17 @@ def _on_lines(lines: list[str], tags: Tags) -> list[str] | None:
     there = [str(row[2]) for row in items]
     kept: list[str] = []
     for line, row in zip(lines, rows, strict=True):
-        if row is None or _meant(str(row[2])) in tags:
+        if row is None or _stays(_meant(str(row[2])), tags):
             kept.append(line)
         if row is items[-1]:
             ending = "\r\n" if line.endswith("\r\n") else "\n"
             kept += [f"{items[-1][1]}{tag}{ending}" for tag in _new(there, tags)]
     return kept
+
+
+def _stays(tag: str, tags: Tags) -> bool:
+    """What is no tag at all, such as a lone `#`, is none that was dropped."""
+    return not tag or tag in tags
 
 
 def _new(items: list[str], tags: Tags) -> list[str]:

@@ -48,11 +48,10 @@ ONLY_ASKS = 0.2
 words of the question as nobody else has, and the answer stands in the next one."""
 USUAL_MEANING = 0.4
 """The share of meaning against words at which the shares were learned."""
-
-
 FAR, NEAR = 0.45, 0.6
-"""Cosines of the embedded model: where the nearest passage is no nearer than the first, a single word of a question is
-there by chance; from the second on it is there because the passage is about it."""
+"""Cosines, chosen with the embedded model and used with MiniLM too: where the nearest passage is no nearer than the
+first, a single word of a question is there by chance; from the second on it is there because the passage is about
+it."""
 BY_CHANCE_MORE = 0.3, 0.6
 """How much more of a question, and how much more that is rare, must be there before a word that is there by chance
 tells."""

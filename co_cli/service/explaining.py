@@ -12,6 +12,7 @@ from co_cli.retrieval.diversify import one_a_note
 from co_cli.retrieval.fuse import Scored, Weights
 from co_cli.retrieval.profiles import Profile
 from co_cli.retrieval.trace import Trace
+from co_cli.service.narrowing import within_tags
 from co_cli.service.searching import LONGEST_EMBEDDED, Finding, search_index
 from co_cli.values import Filters
 
@@ -64,14 +65,21 @@ def explain(
     profile: Profile,
 ) -> Explanation:
     """Ask the query as a search would, and follow one note through it. Wants to be asked inside a snapshot."""
+    asked = query
+    way = (limit, weights, profile)
+    within = within_tags(query, filters)
+    finding = search_index(index, embedders, *within[1:], *way) if within else None
+    if within and finding and finding.hits:
+        query = within[1]
+    else:
+        finding = search_index(index, embedders, query, filters, *way)
     words = read_query(query)
     mine = index.passages_of(ref)
     steps, lifts = list[Step](), list[str]()
-    finding = search_index(index, embedders, query, filters, limit, weights, profile)
-    filters = finding.filters  # a date in the query may have narrowed them
+    filters = finding.filters  # a tag or a date in the query may have narrowed them
     if not mine:
         told = "it is not indexed yet: `co sync` brings the index up to the files"
-        return Explanation(query, ref, title, None, limit, None, {}, "index", [Step("index", None, 0, told)], [told])
+        return Explanation(asked, ref, title, None, limit, None, {}, "index", [Step("index", None, 0, told)], [told])
     if filters != Filters():
         steps.append(_filtered(index, filters, ref))
     trace = finding.trace
@@ -102,7 +110,7 @@ def explain(
     shown = next((hit for hit in finding.hits if hit.ref.split("#L")[0] == ref), None)
     signals = shown.signals if shown else dict(best.signals) if best else {}
     score = shown.score if shown else best.score if best and trace is not None else None
-    return Explanation(query, ref, title, rank, limit, score, signals, fell, steps, lifts)
+    return Explanation(asked, ref, title, rank, limit, score, signals, fell, steps, lifts)
 
 
 def _filtered(index: KnowledgeIndex, filters: Filters, ref: str) -> Step:

@@ -41,14 +41,13 @@ def find(
     way = (reranker, unsynced, exclude)
     if "tag:" not in query:
         return _find(kb, index, query, asked, *way)
-    from co_cli.service.narrowing import missed, tags_in  # few queries name a tag
+    from co_cli.service.narrowing import missed, within_tags  # few queries name a tag
 
-    tags, rest = tags_in(query)
-    either = asked.filters.any_tag and asked.filters.tags  # one of those is enough: these would be one more of them
-    if not tags or either:
+    within = within_tags(query, asked.filters)
+    if within is None:
         return _find(kb, index, query, asked, *way)
-    narrowed = asked._replace(filters=asked.filters._replace(tags=(*asked.filters.tags, *tags)))
-    found = _find(kb, index, rest, narrowed, *way)
+    tags, rest, filters = within
+    found = _find(kb, index, rest, asked._replace(filters=filters), *way)
     named = " and ".join(f"tag:{tag}" for tag in tags)
     if found.hits:
         found.understood.append(f"{named}, and only that was searched")

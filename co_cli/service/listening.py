@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 WHOLE_TREES = sys.platform in ("darwin", "win32")
 STEP = 50
 """Milliseconds between two looks at what the system told."""
+MOST_TOLD = 4_000
+"""Changes at once from which on some may be missing: Linux keeps 16,384 events, drops the rest, and nobody says so."""
 RENEWALS = 5
 """How often folders are listed anew because one came or went meanwhile."""
 
@@ -84,6 +86,7 @@ class Listening:
         paths = self._events.wait(seconds, stop)
         if paths is None:
             self.stop()
+        if paths is None or len(paths) > MOST_TOLD:
             return LOST
         beside = {path for path in paths if os.path.dirname(path) in self._beside} if self._beside else set[str]()
         paths -= beside

@@ -11,6 +11,7 @@ from difflib import get_close_matches
 
 from co_cli.errors import KnowledgeError
 from co_cli.index.filters import fold
+from co_cli.values import Filters
 
 TAG_IN_QUERY = re.compile(r"""("[^"]*+"?+)|(?<!\S)tag:#?([^\s"',;:()]{1,100}+)(?![^\s"',;:()])""")
 """A tag that is named outside of quotes, at the beginning of a word."""
@@ -25,6 +26,14 @@ def tags_in(query: str) -> tuple[list[str], str]:
     tags = list(dict.fromkeys(filter(None, tags)))
     rest = TAG_IN_QUERY.sub(lambda found: found[1] or " ", query)
     return tags, rest if re.search(r"\w", rest) else re.sub(r"[/_-]", " ", " ".join(tags))
+
+
+def within_tags(query: str, filters: Filters) -> tuple[list[str], str, Filters] | None:
+    """The tags that a query names, with what is searched for within them; None if it names none to narrow by."""
+    tags, rest = tags_in(query)
+    if not tags or (filters.any_tag and filters.tags):  # one of those is enough: these would be one more of them
+        return None
+    return tags, rest, filters._replace(tags=(*filters.tags, *tags))
 
 
 def missed(tags: Sequence[str], known: Callable[[], list[str]]) -> str:

@@ -260,18 +260,15 @@ def _by_meaning(
     sizes = index.passage_counts(list(set(docs.values()))) if profile.crowd else {}
     trust, together = index.coverage(words, matches) if profile.trust else (1.0, len(words.words))
     terms: list[Term] = []
-    telling = 0.0
+    telling = untold = 0.0
     # who wants one of them alone gets that alone; and without spaces there are no words to compare
     closely = profile.rerank and docs and weights.meaning and weights.words and not runs(query)
-    decides = bool(closely) and passages_searched >= FEW  # among fewer, how rare a word is says nothing
     if closely:
         terms = understand(query, words.words, index.facts(words.words))
         # skills, which are alike, say what they are for in words that are asked for
-        measured = decides and space.provider in MEASURED and not profile.apart
-        nearest = max(cosines.values(), default=1.0) if measured else 1.0
-        # where no word was found, those that are like it are not there by chance, but none of them tells either
-        telling = how_telling(trust, terms, passages_searched, together, nearest) if matches or not decides else 0.0
-    untold = 1.0 - telling if decides else 0.0
+        known = space.provider in MEASURED and not profile.apart
+        nearest = max(cosines.values(), default=1.0) if known else 1.0
+        telling, untold = _how_words_tell(terms, trust, together, bool(matches), passages_searched, nearest)
     if profile.by_rank:
         from co_cli.retrieval.mix import by_rank
 
@@ -291,14 +288,7 @@ def _by_meaning(
     evidence: dict[int, Evidence] = {}
     ranked = fused
     if closely and fused:
-        passages, known = index.words_of([candidate.passage_id for candidate in fused[:RERANKED]])
-        alike = cosine_table()
-        evidence = measure(terms, passages, likeness(terms, known, alike))
-        if untold:
-            from co_cli.retrieval.titled import titles_near  # not where words tell
-
-            near_titles = titles_near(terms, passages, known, alike)
-            evidence = {one: found._replace(titled=near_titles.get(one, 0.0)) for one, found in evidence.items()}
+        evidence = _looked_at(index, terms, fused, titles=bool(untold))
         ranked = rerank(fused, evidence, weights, telling, profile.shares, asks(query), untold)
     newer = asks_for_newer(query) if profile.recency else 0.0
     if newer:
@@ -320,6 +310,30 @@ def _by_meaning(
     return trace._replace(confidence=sure, lost=lost), (
         f"answered by words, for lack of vectors: {', '.join(unready)}" if unready else None
     )
+
+
+def _how_words_tell(
+    terms: list[Term], trust: float, together: int, matched: bool, passages: int, nearest: float
+) -> tuple[float, float]:
+    """How far the words of a question tell, and how far meaning decides because they do not; each 0 to 1."""
+    if passages < FEW:  # among so few, how rare a word is says nothing, and words tell as far as they are there
+        return how_telling(trust, terms, passages), 0.0
+    # where no word was found, those that are like it are not there by chance, but none of them tells either
+    telling = how_telling(trust, terms, passages, together, nearest) if matched else 0.0
+    return telling, 1.0 - telling
+
+
+def _looked_at(index: KnowledgeIndex, terms: list[Term], fused: list[Scored], titles: bool) -> dict[int, Evidence]:
+    """What the first candidates say word by word; `titles`: and how near their titles are by meaning."""
+    passages, known = index.words_of([candidate.passage_id for candidate in fused[:RERANKED]])
+    alike = cosine_table()
+    evidence = measure(terms, passages, likeness(terms, known, alike))
+    if not titles:
+        return evidence
+    from co_cli.retrieval.titled import titles_near  # not where words tell
+
+    near = titles_near(terms, passages, known, alike)
+    return {one: found._replace(titled=near.get(one, 0.0)) for one, found in evidence.items()}
 
 
 def _lowered(noise: float, cosines: dict[int, float]) -> float:

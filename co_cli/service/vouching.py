@@ -13,6 +13,7 @@ import os
 import sys
 import time
 
+from co_cli.errors import KnowledgeError
 from co_cli.index.connection import SCHEMA_VERSION, inode_of
 from co_cli.places import WATCHERS
 
@@ -57,9 +58,9 @@ def is_vouched_for(kb: KnowledgeBase) -> bool:
     return vouched
 
 
-def _answers(folder: str, process: str, wanted: str) -> bool:
+def _answers(folder: str, name: str, wanted: str) -> bool:
     try:
-        if not _is_there(int(process)):
+        if not _is_there(int(name.partition("-")[0])):
             _clear(folder)  # it was killed
             return False
         with open(os.path.join(folder, SIGN), encoding="utf-8") as sign:
@@ -93,7 +94,9 @@ class Vouching:
 
     def __init__(self, kb: KnowledgeBase, least: int) -> None:
         self._kb, self._least = kb, least
-        self.folder = os.path.join(os.path.realpath(kb.settings.data_dir), WATCHERS, str(os.getpid()))
+        # a process may have several watchers, and one must not answer for what another one watches
+        name = f"{os.getpid()}-{time.monotonic_ns()}"
+        self.folder = os.path.join(os.path.realpath(kb.settings.data_dir), WATCHERS, name)
         self.asked: set[str] = set()
         """Slips that may be answered once what is known to have changed is indexed."""
         self._all_told = False
@@ -101,11 +104,13 @@ class Vouching:
         """What the last sync of everything was a sync of."""
         self._flawed: set[Origin] = set()
         """Where something could not be read: whoever walks says so."""
+        self._left: dict[Origin, object] = {}
+        """What of each origin the index had after its sync. Somebody with other settings may leave less of it."""
         self._says: str | None = None
 
     def open(self) -> list[str]:
         """The folder to be watched for slips; none where the system does not tell of everything, and in order."""
-        roots = [origin.root for origin in (self._kb.index.origin, *self._kb.index.beside)]
+        roots = [origin.root for origin in self._origins()]
         self._all_told = sys.platform == "linux" and all(all_is_told(root) for root in roots)
         if self._all_told:
             try:
@@ -128,18 +133,20 @@ class Vouching:
         """One origin was synced."""
         unread = any("cannot be read" in reason for _, reason in report.skipped)
         (self._flawed.add if unread else self._flawed.discard)(origin)
+        self._left[origin] = self._there(origin)
 
     def may(self, sound: bool, files: int) -> bool:
         """May somebody rely on this watcher, and is it worth asking? If not, the sign is taken in."""
-        able = sound and self._all_told and not self._flawed and files >= self._least
+        flawed = not self._flawed.isdisjoint(self._origins())  # a source that was removed is no longer one
+        able = sound and self._all_told and not flawed and files >= self._least
         if not able:
             self.refuse()
         return able
 
     def say(self) -> bool:
-        """Hang out the sign. False: there is another search.db, or other sources, and all has to be synced first."""
+        """Hang out the sign. False: there is another search.db, or others in it, and all has to be synced first."""
         text = watches(self._kb)
-        if text != self._covered:
+        if text != self._covered or not all(map(self._is_as_left, self._origins())):
             self.refuse()
             return False
         sign = os.path.join(self.folder, SIGN)
@@ -156,6 +163,11 @@ class Vouching:
             self._says = text
         return True
 
+    @property
+    def vouches(self) -> bool:
+        """Does the sign hang out?"""
+        return self._says is not None
+
     def refuse(self) -> None:
         """Take the sign in; whoever waits for an answer sees that."""
         if self._says is not None:
@@ -167,6 +179,21 @@ class Vouching:
 
     def close(self) -> None:
         _clear(self.folder)
+
+    def _origins(self) -> list[Origin]:
+        return [self._kb.index.origin, *self._kb.index.beside]
+
+    def _is_as_left(self, origin: Origin) -> bool:
+        there = self._there(origin)
+        return there is not None and there == self._left.get(origin)
+
+    def _there(self, origin: Origin) -> object:
+        """How much of an origin the index has; None if it was never synced, or nobody can tell now."""
+        try:
+            counts = self._kb.index.of(origin).counts()
+        except KnowledgeError:
+            return None
+        return None if counts.synced_at is None else (counts.notes, counts.passages)
 
     def _slips(self) -> set[str]:
         """Those that lie here now."""

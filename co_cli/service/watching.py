@@ -44,6 +44,9 @@ EMBEDDING = 10.0
 """Seconds that one sync may spend with a slow embedding provider; the next one goes on from there."""
 LARGE = 2_000
 """Files from which on a walk is worth sparing."""
+STALLED = 0.5
+"""Seconds that a wait may take longer than it should. If it does, this process stood still, as one that was suspended,
+and more may have changed meanwhile than the system keeps: it drops what is too much and nobody hears of that."""
 DEAF = 2
 """After so many walks that found what the system had not told of, it is not relied upon."""
 NO_POLLING = ("", "0", "false", "disable", "disabled")
@@ -92,6 +95,8 @@ class Watcher:
         self._first = self._last = 0.0
         self._arm_wanted = self._heard = self._syncing = self._began = False
         self._deaf = 0
+        self._awake = 0.0
+        """When it last did something that may take long, or began to wait."""
         self._next_look = self._next_walk = self._next_round = self._next_arming = self._walk_seconds = 0.0
         self._registry: object = None
         self.state: State = "starting"
@@ -200,8 +205,12 @@ class Watcher:
 
     def _listen(self, seconds: float) -> None:
         due = min((*self._again.values(), self._next_walk, self._next_look)) - time.monotonic()
-        told = self._listening.wait(max(0.01, min(seconds, due)), self._stop)
+        seconds = max(0.01, min(seconds, due))
+        told = self._listening.wait(seconds, self._stop)
+        stalled, self._awake = time.monotonic() - self._awake > seconds + STALLED, time.monotonic()
         self._heard |= told.anything
+        if stalled and self._vouching.vouches:
+            self._mark(self._origins(), arm=True)
         self._vouching.hear(told.beside)
         if told.folders and not told.origins:  # lost
             self._mark(self._origins(), arm=True)
@@ -384,7 +393,8 @@ class Watcher:
             with self._changed:
                 self._syncing = False
                 self._changed.notify_all()
-        took = time.monotonic() - started
+        self._awake = time.monotonic()
+        took = self._awake - started
         touched = [(origin, report) for origin, report in reports if report.touched]
         if touched:
             self._tell(Batch(tuple(touched), took))

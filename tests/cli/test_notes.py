@@ -385,6 +385,7 @@ def test_a_tag_is_added_and_taken_away_and_the_others_stay(co: Co, vault: Vault)
         ("tags: Ops, Deploy, Über", "tags: Ops, Über, release"),
         ("tags: Ops Deploy", "tags: Ops release"),
         ("tags: [Ops,\n  Deploy, Über]", "tags: [Ops, Über, release]"),
+        ("tags: [Ops, '#', Deploy]", "tags: [Ops, '#', release]"),
     ],
 )
 def test_tags_that_stay_are_not_written_again(co: Co, vault: Vault, written: str, then: str | None) -> None:

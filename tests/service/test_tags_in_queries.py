@@ -82,6 +82,9 @@ def test_why_asks_as_the_search_does(tagged: KnowledgeBase) -> None:
     assert tagged.why("tag:pools traffic", "memory:road").fell == "filters"
     assert tagged.why("tag:pools traffic", "memory:blue").rank == 1
     assert tagged.why("tag:unknown traffic", "memory:road").rank
+    assert tagged.why("tag:pools docker", "memory:road", backend="fts5").rank, "nothing was found so"
+    assert not tagged.why("traffic tag:pools", "memory:blue", tags=["elsewhere"], any_tag=True).rank
+    assert tagged.why("tag:pools traffic", "memory:blue").query == "tag:pools traffic"
 
 
 def test_the_command_says_what_it_understood(co: Co, notes: Vault) -> None:

@@ -95,9 +95,9 @@ def test_what_is_nested_too_deep_for_the_parser_is_read_as_paragraphs() -> None:
 @pytest.mark.parametrize(
     "markup",
     [
-        "<ol>" + "<li>word</li>" * 7_000 + "</ol>",
-        "<table><thead>" + "<tr><td>word</td></tr>" * 2_000 + "</thead></table>",
-        "<table>" + "<tbody><tr><td>word</td></tr></tbody>" * 1_000 + "</table>",
+        "<ol>" + "<li>word</li>" * 10_000 + "</ol>",
+        "<table><thead>" + "<tr><td>word</td></tr>" * 3_000 + "</thead></table>",
+        "<table>" + "<tbody><tr><td>word</td></tr></tbody>" * 2_000 + "</table>",
     ],
     ids=["items", "rows of a head", "bodies"],
 )
@@ -106,7 +106,7 @@ def test_one_item_or_row_costs_the_same_in_a_long_list_or_table(markup: str) -> 
     started = time.process_time()
 
     assert "word" in render(parse(markup))
-    assert time.process_time() - started < 2.5
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize(
@@ -150,6 +150,7 @@ def test_a_table_has_the_head_that_the_page_gives_it_or_an_empty_one() -> None:
 
     assert text(head + body) == "Fees.\n\n| A | B |\n| --- | --- |\n| a | b |\n| c | d |\n"
     assert text(body) == "Fees.\n\n|  |  |\n| --- | --- |\n| a | b |\n| c | d |\n"
+    assert text("<tr><th colspan=30>A</th></tr>").endswith(f"\n|{' --- |' * 9}\n")
     assert text(head + body + body) == "Fees.\n\n| A | B |\n| --- | --- |\n" + "| a | b |\n| c | d |\n" * 2
 
 
