@@ -13,8 +13,8 @@ from co_cli.index.connection import Database, fetch
 from co_cli.index.reader import COUNTS, IndexReader
 from co_cli.index.vectors import SpaceState, any_waiting, space_state, waiting_by_space
 from co_cli.record import Record
-from co_cli.sources.origin import VAULT
-from co_cli.sources.walking import entries_of, folders_of, path_of, scan_origin, would_list
+from co_cli.sources.origin import VAULT, kind_of
+from co_cli.sources.walking import entries_of, folders_of, path_of, place_of, scan_origin, would_list
 from co_cli.typed import whole
 from co_cli.values import SyncReport
 
@@ -163,10 +163,11 @@ class KnowledgeIndex(IndexReader):
         scan = scan_origin(self.origin, self._exclude, stored)
         if scan.unfinished and self.origin.kind == "vault" and not self.origin.tier:
             self._sweep(scan.unfinished)
-        same = stored == scan.listings and not unlisted and synced_at is not None
-        report = None if same else self._catch_up(scan, stored, unlisted, synced_at is not None, progress, hold)
+        skipped, problems = self.rows.reported()
+        again = self._skipped_by_another_limit(skipped)
+        same = stored == scan.listings and not unlisted and not again and synced_at is not None
+        report = None if same else self._catch_up(scan, stored, unlisted, again, synced_at is not None, progress, hold)
         if report is None:
-            skipped, problems = self.rows.reported()
             report = SyncReport([], [], [], [], scan.notes - len(skipped), sorted([*skipped, *scan.odd]), problems)
         self.fresh_as_of = started
         self.unread = [path for path, reason in report.skipped if "cannot be read" in reason]
@@ -174,6 +175,12 @@ class KnowledgeIndex(IndexReader):
             self.told(self, report, False)
         self.embed(progress, seconds)
         return report
+
+    def _skipped_by_another_limit(self, skipped: Sequence[tuple[str, str]]) -> list[str]:
+        """Files that were too large for a setting that is another one now."""
+        kind = kind_of(self.origin)
+        found = [(path, reason) for path, reason in skipped if "(setting max_note_bytes)" in reason]
+        return [path for path, why in found if f" {kind.largest(place_of(path)[1], self._limit):,} (" not in why]
 
     def _sweep(self, folders: Sequence[str]) -> None:
         """Remove what killed writers left in the vault; what is younger than an hour may still be somebody's."""
@@ -190,6 +197,7 @@ class KnowledgeIndex(IndexReader):
         scan: Scan,
         stored: dict[str, bytes],
         unlisted: list[str],
+        again: list[str],
         synced: bool,
         progress: Progress | None,
         hold: Hold | None,
@@ -200,6 +208,8 @@ class KnowledgeIndex(IndexReader):
         from co_cli.index.sync import LARGE, sync_files
 
         changes = compare(stored, scan.listings, unlisted, scan.unread)
+        if again:
+            changes = changes._replace(look=sorted({*changes.look, *again} - {*changes.gone}))
         if changes.none and synced:
             return None
         work = (self.rows, scan, changes, self._limit, progress, hold, self.boundaries, synced)

@@ -171,7 +171,7 @@ def read_file(
     if state.st_size > limit and reason is None:
         reason = f"{state.st_size:,} bytes; the limit is {limit:,} (setting max_note_bytes)"
     if reason is not None:
-        return IndexedFile(path, f"unread:{state.st_size}:{state.st_mtime_ns}", mtime, None, [], reason)
+        return IndexedFile(path, f"unread:{state.st_size}:{state.st_mtime_ns}:{limit}", mtime, None, [], reason)
     file_hash = content_hash(data)
     if file_hash == known_hash:
         return IndexedFile(path, file_hash, mtime, None, [])

@@ -39,7 +39,7 @@ def find(
     not take that for an answer.
     """
     way = (reranker, unsynced, exclude)
-    if "tag:" not in query:
+    if "tag:" not in query.lower():
         return _find(kb, index, query, asked, *way)
     from co_cli.service.narrowing import missed, within_tags  # few queries name a tag
 

@@ -13,7 +13,7 @@ from co_cli.errors import KnowledgeError
 from co_cli.index.filters import fold
 from co_cli.values import Filters
 
-TAG_IN_QUERY = re.compile(r"""("[^"]*+"?+)|(?<!\S)tag:#?([^\s"',;:()]{1,100}+)(?![^\s"',;:()])""")
+TAG_IN_QUERY = re.compile(r"""("[^"]*+"?+)|(?<![^\s(])(?i:tag):#?([^\s"',;:()]{1,100}+)(?![^\s"',;:()])""")
 """A tag that is named outside of quotes, at the beginning of a word."""
 MOST_SUGGESTED = 3
 CLOSE = 0.5

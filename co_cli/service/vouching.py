@@ -60,7 +60,7 @@ def is_vouched_for(kb: KnowledgeBase) -> bool:
 
 def _answers(folder: str, name: str, wanted: str) -> bool:
     try:
-        if not _is_there(int(name.partition("-")[0])):
+        if not _is_there(int(name.rpartition("-")[2])):
             _clear(folder)  # it was killed
             return False
         with open(os.path.join(folder, SIGN), encoding="utf-8") as sign:
@@ -68,7 +68,7 @@ def _answers(folder: str, name: str, wanted: str) -> bool:
                 return False
         slip = os.path.join(folder, f"{SLIP}{os.getpid()}-{time.monotonic_ns()}")
         os.close(os.open(slip, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    except (OSError, ValueError):
+    except (OSError, ValueError, OverflowError):
         return False  # no sign, or it was taken in just now
     sign_file, until = os.path.join(folder, SIGN), time.monotonic() + PATIENCE
     while os.path.exists(slip):
@@ -95,11 +95,12 @@ class Vouching:
     def __init__(self, kb: KnowledgeBase, least: int) -> None:
         self._kb, self._least = kb, least
         # a process may have several watchers, and one must not answer for what another one watches
-        name = f"{os.getpid()}-{time.monotonic_ns()}"
+        name = f"{time.monotonic_ns()}-{os.getpid()}"  # last, so that `.gone` makes it no number
         self.folder = os.path.join(os.path.realpath(kb.settings.data_dir), WATCHERS, name)
         self.asked: set[str] = set()
         """Slips that may be answered once what is known to have changed is indexed."""
         self._all_told = False
+        self._mounted: list[list[tuple[str, str, str]]] | None = None
         self._covered: str | None = None
         """What the last sync of everything was a sync of."""
         self._flawed: set[Origin] = set()
@@ -111,6 +112,7 @@ class Vouching:
     def open(self) -> list[str]:
         """The folder to be watched for slips; none where the system does not tell of everything, and in order."""
         roots = [origin.root for origin in self._origins()]
+        self._mounted = [_mounts(root) for root in roots]
         self._all_told = sys.platform == "linux" and all(all_is_told(root) for root in roots)
         if self._all_told:
             try:
@@ -118,6 +120,10 @@ class Vouching:
             except OSError:
                 self._all_told = False  # where nothing can be written nobody can ask
         return [self.folder] if self._all_told else []
+
+    def is_remounted(self) -> bool:
+        """Was a drive mounted in an origin, or taken out of it? The system does not tell of that."""
+        return self._mounted is not None and self._mounted != [_mounts(one.root) for one in self._origins()]
 
     def hear(self, paths: Iterable[str]) -> None:
         """These changed in the folder: new slips, and those that were taken away."""
@@ -205,15 +211,21 @@ class Vouching:
 
 def all_is_told(folder: str) -> bool:
     """Are this folder and what is mounted below it on file systems that tell of every change?"""
+    inside, mounts = os.path.join(folder, ""), _mounts(folder)
+    above = [(len(point), kind) for point, kind, _ in mounts if inside.startswith(os.path.join(point, ""))]
+    below = [kind for point, kind, _ in mounts if point.startswith(inside)]
+    return bool(above) and TELLING.issuperset([max(reversed(above), key=lambda one: one[0])[1], *below])
+
+
+def _mounts(folder: str) -> list[tuple[str, str, str]]:
+    """What is mounted above and below a folder: where, of which kind, and what."""
     try:
         with open("/proc/self/mounts", encoding="utf-8", errors="surrogateescape") as lines:
-            mounts = [(_plain(line.split(" ")[1]), line.split(" ")[2]) for line in lines]
-    except (OSError, IndexError):
-        return False
+            mounts = [(_plain(point), kind, what) for what, point, kind, *_ in (line.split(" ") for line in lines)]
+    except (OSError, ValueError):
+        return []
     inside = os.path.join(folder, "")
-    above = [(len(point), kind) for point, kind in mounts if inside.startswith(os.path.join(point, ""))]
-    below = [kind for point, kind in mounts if point.startswith(inside)]
-    return bool(above) and TELLING.issuperset([max(reversed(above), key=lambda one: one[0])[1], *below])
+    return [one for one in mounts if one[0].startswith(inside) or inside.startswith(os.path.join(one[0], ""))]
 
 
 def _plain(point: str) -> str:

@@ -276,6 +276,12 @@ class Watcher:
         if state != self._registry:
             self._registry = state
             self._look_beside()
+        self._look_for_others()
+        if self._may_vouch() and not self._vouching.say():
+            self._mark(self._origins())
+
+    def _look_for_others(self) -> None:
+        """Is every origin still the folder that was synced, with the same drives in it?"""
         was = dict(self._trouble)
         self._look_for_roots()
         back = [origin for origin in was if origin not in self._trouble]
@@ -283,8 +289,8 @@ class Watcher:
         if back or other:
             self._listening.stop()  # they are of a folder that is no longer the one of this name
             self._mark([*back, *other], arm=True)
-        if self._may_vouch() and not self._vouching.say():
-            self._mark(self._origins())
+        if self._vouching.is_remounted():
+            self._mark(self._origins(), arm=True)
 
     def _look_beside(self) -> None:
         before = self._origins()
@@ -341,6 +347,7 @@ class Watcher:
     def _answer(self) -> None:
         """Index what changed before somebody asked, settled or not, and say that it is done."""
         asked, self._vouching.asked = self._vouching.asked, set()
+        self._look_for_others()
         if self._arm_wanted:
             self._arm()
         with self._changed:

@@ -64,6 +64,16 @@ def test_a_file_over_the_limit_is_skipped_and_a_smaller_one_is_not(vault: Vault,
     assert small.sync().added == ["memories/long.md"]
 
 
+def test_a_file_over_the_limit_is_read_when_the_limit_is_raised(vault: Vault, database: Database) -> None:
+    vault.write("memories/long.md", "word " * 100)
+    os.utime(vault.root / "memories" / "long.md", (1e9, 1e9))  # not so young that it is looked at again anyhow
+    assert KnowledgeIndex(database, str(vault.root), max_note_bytes=100).sync().skipped
+
+    ((_, reason),) = KnowledgeIndex(database, str(vault.root), max_note_bytes=200).sync().skipped
+    assert "the limit is 200" in reason
+    assert KnowledgeIndex(database, str(vault.root), max_note_bytes=500).sync().added == ["memories/long.md"]
+
+
 @pytest.mark.parametrize("make", ["fifo", "link to nowhere", "link out", "socket"])
 def test_what_only_looks_like_a_note_is_reported_and_never_opened(
     vault: Vault, index: KnowledgeIndex, tmp_path: Path, make: str

@@ -25,7 +25,7 @@ def tagged(kb: KnowledgeBase, notes: Vault) -> KnowledgeBase:
 
 
 @pytest.mark.parametrize("backend", ["hybrid", "fts5", "grep"])
-@pytest.mark.parametrize(("query", "tags"), [("tag:ops traffic", ["ops"]), ("traffic tag:#Pools.", ["Pools"])])
+@pytest.mark.parametrize(("query", "tags"), [("tag:ops traffic", ["ops"]), ("traffic Tag:#Pools.", ["Pools"])])
 def test_a_tag_that_a_query_names_narrows_as_the_option_does(
     tagged: KnowledgeBase, query: str, tags: list[str], backend: str
 ) -> None:
@@ -70,6 +70,7 @@ def test_a_tag_whose_notes_say_nothing_of_it_is_told(tagged: KnowledgeBase) -> N
         ('x tag:"ops" "tag:b', [], 'x tag:"ops" "tag:b'),
         ("tag:ops/deploy", ["ops/deploy"], "ops deploy"),
         ("tag:a x tag:a", ["a"], "x"),
+        ("x (tag:ops)", ["ops"], "x ( )"),
     ],
 )
 def test_quotes_are_the_way_out_and_only_a_whole_word_names_a_tag(query: str, tags: list[str], rest: str) -> None:

@@ -151,6 +151,20 @@ def test_of_two_watchers_in_one_process_each_answers_for_its_own_vault(
         assert vouched(asking, data_dir)
 
 
+def test_another_vault_under_the_same_name_is_not_vouched_for(tmp_path: Path, data_dir: Path, watch: Watch) -> None:
+    for name, text in (("now", "Oaks."), ("next", "Elms.")):
+        (tmp_path / name / "vault" / "memories").mkdir(parents=True)
+        (tmp_path / name / "vault" / "memories" / f"{name}.md").write_text(text)
+    with KnowledgeBase.open(tmp_path / "now" / "vault", data_dir) as kb:
+        watcher = watch(kb, vouches_from=1)
+        assert vouched(kb, data_dir)
+        (tmp_path / "now").rename(tmp_path / "before")
+        (tmp_path / "next").rename(tmp_path / "now")
+        if is_vouched_for(kb):
+            assert [hit.ref for hit in kb.search("elms", backend="fts5").hits] == ["memory:next"]
+        watcher.close()
+
+
 def test_a_watcher_that_was_killed_is_not_waited_for(co: Co, vault: Vault, data_dir: Path) -> None:
     vault.write("memories/oak.md", "Oaks live long.")
     with watcher_of(vault, data_dir) as watcher:
@@ -196,7 +210,7 @@ def test_what_the_system_did_not_keep_for_a_watcher_that_was_stopped_is_found(va
 
 def test_a_watcher_that_ends_while_somebody_waits_gives_no_answer(kb: KnowledgeBase, data_dir: Path) -> None:
     kb.sync()
-    folder = data_dir / WATCHERS / f"{os.getpid()}-1"
+    folder = data_dir / WATCHERS / f"1-{os.getpid()}"
     folder.mkdir(parents=True)
     (folder / vouching.SIGN).write_text(vouching.watches(kb))
 
