@@ -37,6 +37,9 @@ def scratch() -> Generator[Path]:
             folder = tempfile.mkdtemp(prefix="co-soak-")
             tempfile.tempdir = os.path.realpath(folder)
             yield Path(tempfile.tempdir)
+        except Exception:
+            stop_if_asked()  # what was interrupted may call it something else: an import that failed, if it was numpy's
+            raise
         finally:
             _ignore(signals)
     finally:  # from here on undisturbed: whoever comes here by Ctrl-C, or met it on the way, ignores the next

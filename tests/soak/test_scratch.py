@@ -43,6 +43,21 @@ def test_a_ctrl_c_that_python_drops_ends_the_next_round(capfd: pytest.CaptureFix
     assert capfd.readouterr().err == ""
 
 
+def test_a_ctrl_c_that_comes_out_as_something_else_is_one() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt), scratch():
+            try:
+                signal.raise_signal(signal.SIGINT)
+            except KeyboardInterrupt:
+                raise ImportError("the C extensions failed") from None  # as numpy has it
+        with pytest.raises(ImportError), scratch():
+            raise ImportError
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_a_ctrl_c_of_an_earlier_soak_ends_no_later_one() -> None:
     before = signal.getsignal(signal.SIGINT)
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -88,7 +88,7 @@ def test_what_was_saved_before_somebody_asks_is_found_without_a_walk(
     watch(kb, vouches_from=1)
     wait_for(data_dir / WATCHERS)
     with KnowledgeBase.open(vault.root, data_dir) as asking:
-        for number in range(12):
+        for number in range(5):
             vault.write(f"articles/{number}/elm.md", f"Elms of the {number}th kind: zelkova{number}.")
             before = time.time()
             assert vouched(asking, data_dir)
