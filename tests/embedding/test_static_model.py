@@ -134,7 +134,7 @@ def test_cold_batch_and_reference_agree_on_any_text(reference: ReferenceModel, t
 BATCH = BatchStaticModel()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(text=st.text(alphabet=st.characters(max_codepoint=127)))
 def test_the_short_way_through_ascii_finds_the_same_words(text: str) -> None:
     assert words(text) == re.findall(WORDS, text.lower())

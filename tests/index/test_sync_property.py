@@ -75,7 +75,7 @@ def apply(vault: Vault, index: KnowledgeIndex, verb: str, path: str | None, argu
         index.index_file(path)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(operations=st.lists(OPERATIONS, max_size=25))
 def test_a_sync_after_any_sequence_of_changes_equals_an_index_made_from_scratch(
     operations: list[tuple[str, str | None, str | bytes | None]],

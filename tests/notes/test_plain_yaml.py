@@ -60,7 +60,7 @@ def test_it_agrees_with_yaml_on_ordinary_frontmatter(block: Block) -> None:
         ),
     )
 )
-@settings(max_examples=1000)
+@settings(max_examples=500)
 @example("a: 1\x0cb: 2")
 @example("a: b\u2028c: d")
 @example("a: [x\u3000, y]")

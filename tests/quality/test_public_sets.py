@@ -15,7 +15,7 @@ from co_cli.evaluation.running import run_set
 from co_cli.settings import load_settings
 
 SETS = Path(__file__).parents[2].parent / "shared" / "evals"
-QUESTIONS = {"anthropic_docs": 100, "xquad_en": 200}
+QUESTIONS = {"anthropic_docs": 100, "xquad_en": 100}
 
 pytestmark = pytest.mark.skipif(not SETS.is_dir(), reason=f"the public question sets are not in {SETS}")
 

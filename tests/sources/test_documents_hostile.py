@@ -86,7 +86,7 @@ def _answer(name: str, data: bytes) -> Document | NotTextError:
 
 
 @given(st.sampled_from(ENDINGS), st.binary(max_size=600))
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_any_bytes_under_any_name_are_a_document_or_refused(ending: str, data: bytes) -> None:
     answer(f"a.{ending}", data)
 
@@ -100,7 +100,7 @@ def test_any_text_under_any_name_is_a_document_or_refused(ending: str, text: str
 @given(
     st.sampled_from(sorted(GOOD)), st.lists(st.tuples(st.floats(0, 1), st.binary(max_size=4)), min_size=1, max_size=6)
 )
-@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 def test_a_damaged_document_is_read_or_refused(ending: str, damage: list[tuple[float, bytes]]) -> None:
     data = bytearray(GOOD[ending])
     for place, bytes_there in damage:

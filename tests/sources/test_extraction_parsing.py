@@ -69,7 +69,7 @@ def test_nothing_else_of_a_page_is_changed(markup: str) -> None:
 
 
 @given(st.lists(st.sampled_from(TOKENS), max_size=30).map(" ".join) | st.lists(st.sampled_from(TOKENS)).map("".join))
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_whatever_a_page_says_each_bracket_in_it_begins_a_tag_or_nothing(markup: str) -> None:
     """So no state that a parser may be in makes it begin a tag elsewhere."""
     clean = harmless(markup)
