@@ -74,8 +74,6 @@ COMMANDS = {
     "stats": Command("stats", "show what is asked for, and what is found", "Look after"),
     "tune": Command("tune", "show what feedback teaches about ranking, and apply it", "Look after"),
     "eval": Command("eval", "measure how well questions are answered", "Look after"),
-    "bench": Command("bench", "measure this machine, as ratios", "Look after"),
-    "soak": Command("soak", "kill it, cut its power, crowd it, and see what is lost", "Look after"),
 }
 
 PLAIN = ("search", "recall")

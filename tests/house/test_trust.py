@@ -7,6 +7,7 @@ import re
 import pytest
 
 from tests.house.package import REPOSITORY
+from tests.soak.catalogue import SOAKS
 
 PAGE = REPOSITORY / "docs" / "concepts" / "trust.md"
 TEST = re.compile(r"`(test_\w+)`")
@@ -34,9 +35,7 @@ def test_every_test_that_is_named_exists() -> None:
 
 
 def test_every_soak_that_is_named_exists() -> None:
-    from co_cli.soak.catalogue import SOAKS
-
-    named = set(re.findall(r"`co soak ([\w-]+)`", text()))
+    named = set(re.findall(r"`python -m tests.soak ([\w-]+)`", text()))
 
     assert named
     assert named <= set(SOAKS)

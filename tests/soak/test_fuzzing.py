@@ -1,4 +1,4 @@
-"""A few rounds of the soak that throws mutations at all that reads a text; `co soak fuzz` runs the long version."""
+"""A few rounds of the fuzzing soak; `python -m tests.soak fuzz` is the long version."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from co_cli.notes import slug
-from co_cli.soak import fuzzing
-from co_cli.soak.contract import Trial
+from tests.soak import fuzzing
+from tests.soak.contract import Trial
 
 
 def test_no_mutation_of_a_note_a_query_or_a_ref_makes_anything_crash(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""kill -9, at any moment: fifty times here, `co soak kill` for as long as you like."""
+"""kill -9, at any moment: fifty times here, `python -m tests.soak kill` for as long as you like."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import pytest
 
 from co_cli import KnowledgeBase
 from co_cli.index.making import fresh_path
-from co_cli.soak import killing
-from co_cli.soak.comparing import differences
-from co_cli.soak.contract import Trial
-from co_cli.soak.ledger import Ledger, files_of
-from co_cli.soak.processes import processes
-from co_cli.soak.vaults import open_vault
+from tests.soak import killing
+from tests.soak.comparing import differences
+from tests.soak.contract import Trial
+from tests.soak.ledger import Ledger, files_of
+from tests.soak.processes import processes
+from tests.soak.vaults import open_vault
 from tests.vault import Vault
 
 KILLS = 50
@@ -67,7 +67,7 @@ def test_a_vault_without_a_note_is_not_said_to_lack_vectors(tmp_path: Path) -> N
 def test_what_a_kill_might_do_to_a_note_would_be_seen(vault: Vault, harm: object, fault: str) -> None:
     from random import Random
 
-    from co_cli.soak.vaults import sealed_text
+    from tests.soak.vaults import sealed_text
 
     ledger = Ledger()
     vault.write("memories/oak.md", sealed_text(Random(1), "oak"))

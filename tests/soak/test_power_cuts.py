@@ -1,4 +1,4 @@
-"""The power is cut: three hundred times here, `co soak power` and `co soak names` for as long as you like."""
+"""Power cuts: 300 here; `python -m tests.soak power` and `names` run as many as you like."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 
 from co_cli.index import making
 from co_cli.notes import files, store
-from co_cli.soak import names, power
-from co_cli.soak.contract import Trial
+from tests.soak import names, power
+from tests.soak.contract import Trial
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has other calls for files and folders")
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.soak.contract import Trial
-from co_cli.soak.scratch import scratch
+from tests.soak.contract import Trial
+from tests.soak.scratch import scratch
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT to send")
 

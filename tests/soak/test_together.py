@@ -1,4 +1,4 @@
-"""Many processes at once: short versions of `co soak opening`, `crowd`, `twins`, `titles`, `readers` and `stay`."""
+"""Many processes at once: short versions of the soaks opening, crowd, twins, titles, readers and stay."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.soak import crowding, namesakes, opening, reading, staying, twins
-from co_cli.soak.contract import Trial
-from co_cli.soak.staying import Size, grown
+from tests.soak import crowding, namesakes, opening, reading, staying, twins
+from tests.soak.contract import Trial
+from tests.soak.staying import Size, grown
 
 
 def test_eight_processes_open_what_is_not_there_yet_480_times(tmp_path: Path) -> None:

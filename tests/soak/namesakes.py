@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from co_cli.soak.contract import Trial
-from co_cli.soak.vaults import open_vault
+from tests.soak.contract import Trial
+from tests.soak.vaults import open_vault
 
 NOTES = 10_000
 SAVES = 20

@@ -6,7 +6,7 @@ import random
 import tempfile
 from pathlib import Path
 
-from co_cli.soak.vaults import open_vault, sealed_text
+from tests.soak.vaults import open_vault, sealed_text
 
 with tempfile.TemporaryDirectory(prefix="co-soak-") as _folder, open_vault(Path(_folder)) as _kb:
     _kb.remember(sealed_text(random.Random(0), "warm"))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from co_cli.soak.names import Request
+from tests.soak.names import Request
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

@@ -16,13 +16,13 @@ from collections.abc import Callable, Generator
 from multiprocessing import resource_tracker
 from typing import Any
 
-from co_cli.soak.scratch import held_back
+from tests.soak.scratch import held_back
 
 PATIENCE = 60.0
 """Seconds after which a process that says nothing is a fault."""
 LONGEST_PLACE = 60
 """Letters of the temporary folder: the socket of the server lies in it, and its name may have about a hundred."""
-PRELOADED = ["co_cli.soak.warm", "co_cli.soak.killing", "co_cli.soak.crowding"]
+PRELOADED = ["tests.soak.warm", "tests.soak.killing", "tests.soak.crowding"]
 
 
 class Process:

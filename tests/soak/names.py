@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from co_cli.notes.store import NoteStore
-from co_cli.soak.contract import Trial
-from co_cli.soak.ledger import Ledger
-from co_cli.soak.vaults import mark_of, sealed_text
+from tests.soak.contract import Trial
+from tests.soak.ledger import Ledger
+from tests.soak.vaults import mark_of, sealed_text
 
 LIFE = 500
 LOSSES = 4

@@ -1,7 +1,8 @@
-"""`co soak`: a table, an exit code, a way to repeat what was found, and nothing left behind."""
+"""`python -m tests.soak`: a table, an exit code, a way to repeat a fault, and nothing left behind."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -14,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from co_cli.notes import files, store
-from co_cli.soak.catalogue import SOAKS
-from co_cli.soak.contract import MOST_FAULTS, Trial
-from tests.command import Co
-from tests.vault import Vault
+from tests.house.package import REPOSITORY
+from tests.soak.__main__ import main
+from tests.soak.catalogue import SOAKS
+from tests.soak.contract import MOST_FAULTS, Trial
 
 SYSTEM = tempfile.gettempdir()
 
@@ -38,73 +39,58 @@ def a_short_name() -> Iterator[Path]:
         yield Path(folder)
 
 
-def test_it_prints_a_table_and_touches_nothing_of_yours(co: Co, vault: Vault, data_dir: Path, temporary: Path) -> None:
-    ran = co("soak", "names", "--rounds", "60", "--seed", "4")
+def test_it_prints_a_table_and_removes_its_folder(temporary: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["names", "--rounds", "60", "--seed", "4"])
 
-    head, row, *_ = ran.out.splitlines()
-    assert ran.code == 0
+    head, row, *more = capsys.readouterr().out.splitlines()
+    assert code == 0
     assert head.split() == ["soak", "rounds", "seconds", "faults", "done"]
     assert row.split()[:2] == ["names", "60"]
     assert "60 cuts" in row
-    assert all(len(line) <= 80 for line in ran.out.splitlines())
+    assert all(len(line) <= 80 for line in (head, row, *more))
     assert list(temporary.iterdir()) == []
-    assert vault.files() == []
-    assert not data_dir.exists()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows syncs no folder")
-def test_faults_are_exit_code_3_with_the_command_that_repeats_them(co: Co, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_faults_are_exit_code_3_with_the_command_that_repeats_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     for place in (files, store):
         monkeypatch.setattr(place, "sync_folder", lambda folder: None)
-    ran = co("soak", "names", "--rounds", "300", "--seed", "4")
+    assert main(["names", "--rounds", "300", "--seed", "4"]) == 3
 
-    assert ran.code == 3
-    assert "was acknowledged" in ran.out
-    again = next(line for line in ran.out.splitlines() if "again: " in line).partition("again: ")[2].split()
-    assert again[:5] == ["co", "soak", "names", "--seed", "4"]
-    assert co(*again[1:]).code == 3
-
-
-def test_as_json_it_has_the_seed_and_every_soak(co: Co) -> None:
-    ran = co("soak", "names", "--rounds", "20", "--json")
-
-    assert ran.code == 0
-    assert ran.json["stopped"] is False
-    assert isinstance(ran.json["seed"], int)
-    (soak,) = ran.json["soaks"]
-    assert (soak["name"], soak["rounds"], soak["faults"]) == ("names", 20, [])
-    assert soak["counts"]["cuts"] == 20
+    out = capsys.readouterr().out
+    assert "was acknowledged" in out
+    again = next(line for line in out.splitlines() if "again: " in line).partition("again: ")[2].split()
+    assert again[:6] == ["python", "-m", "tests.soak", "names", "--seed", "4"]
+    assert main(again[3:]) == 3
 
 
-def test_it_lists_every_soak_with_what_it_does(co: Co) -> None:
-    listed = co("soak", "--list").out.splitlines()
+def test_json_has_the_seed_and_every_soak(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["names", "--seconds", "0.2", "--json"]) == 0
 
-    assert [line.split()[0] for line in listed] == list(SOAKS)
-    assert all(len(line) <= 80 for line in listed)
-    assert set(co("soak", "--list", "--json").json) == set(SOAKS)
+    found = json.loads(capsys.readouterr().out)
+    assert found["stopped"] is False
+    assert isinstance(found["seed"], int)
+    (soak,) = found["soaks"]
+    assert (soak["name"], soak["faults"]) == ("names", [])
+    assert 0 < soak["counts"]["cuts"] == soak["rounds"] < SOAKS["names"].rounds
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
-        (("flood",), "there is no soak 'flood': kill, power"),
-        (("names", "--rounds", "0"), "--rounds is more than 0"),
-        (("names", "--seconds", "-1"), "--seconds is more than 0"),
+        (["flood"], "there is no soak 'flood': kill, power"),
+        (["names", "--rounds", "0"], "--rounds must be more than 0"),
+        (["names", "--seconds", "-1"], "--seconds must be more than 0"),
     ],
 )
-def test_a_mistake_is_one_line(co: Co, arguments: tuple[str, ...], told: str) -> None:
-    ran = co("soak", *arguments)
+def test_wrong_usage_is_refused(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
 
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err.count("\n") == 1
-    assert told in ran.err
-
-
-def test_it_ends_after_the_seconds_that_were_given(co: Co) -> None:
-    ran = co("soak", "names", "--seconds", "0.2", "--json")
-
-    (soak,) = ran.json["soaks"]
-    assert 0 < soak["rounds"] < SOAKS["names"].rounds
+    assert stopped.value.code == 2
+    assert message in capsys.readouterr().err
 
 
 def test_a_soak_that_found_enough_ends(tmp_path: Path) -> None:
@@ -132,10 +118,11 @@ def test_ctrl_c_at_any_moment_shows_what_was_done_and_leaves_no_folder_and_no_pr
     temporary = a_short_name
     code = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
-        "from co_cli.cli.app import run; run()"  # as `co` ends: without a farewell
+        "from tests.soak.__main__ import run; run()"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", code, "soak", "kill", "--rounds", "100000"],
+        [sys.executable, "-c", code, "kill", "--rounds", "100000"],
+        cwd=REPOSITORY,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -152,7 +139,7 @@ def test_ctrl_c_at_any_moment_shows_what_was_done_and_leaves_no_folder_and_no_pr
     assert process.returncode == 130, f"{out}\n{err}"
     assert out.splitlines()[1:2] == [] or out.splitlines()[1].split()[0] == "kill"
     told = [line for line in err.splitlines() if not line.startswith("kill ")]  # how far it is, on a slow machine
-    assert told == ["co: stopped; what was done so far is kept"]
+    assert told == ["stopped; all temporary files are removed"]
     assert list(temporary.iterdir()) == []
     with pytest.raises(ProcessLookupError):
         waited = time.monotonic()

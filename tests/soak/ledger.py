@@ -7,7 +7,7 @@ from typing import Any
 
 from co_cli.notes.files import TEMPORARY
 from co_cli.notes.store import TRASH
-from co_cli.soak.vaults import is_whole, mark_of
+from tests.soak.vaults import is_whole, mark_of
 
 WRITES = ("remember", "update", "forget", "restore", "edit")
 

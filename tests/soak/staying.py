@@ -13,9 +13,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
 
-from co_cli.soak.contract import Trial
-from co_cli.soak.processes import processes
-from co_cli.soak.vaults import WORDS, open_vault, sealed_text
+from tests.soak.contract import Trial
+from tests.soak.processes import processes
+from tests.soak.vaults import WORDS, open_vault, sealed_text
 
 SEARCHES = 10
 """And one sync, in each round."""

@@ -10,10 +10,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
 
-from co_cli.soak.contract import Trial
-from co_cli.soak.ledger import files_of
-from co_cli.soak.processes import processes
-from co_cli.soak.vaults import WORDS, open_vault
+from tests.soak.contract import Trial
+from tests.soak.ledger import files_of
+from tests.soak.processes import processes
+from tests.soak.vaults import WORDS, open_vault
 
 TOGETHER = 3
 

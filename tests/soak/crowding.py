@@ -12,11 +12,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
 
-from co_cli.soak.comparing import differences
-from co_cli.soak.contract import Trial
-from co_cli.soak.ledger import files_of
-from co_cli.soak.processes import processes
-from co_cli.soak.vaults import WORDS, is_whole, mark_of, open_vault, sealed_text
+from tests.soak.comparing import differences
+from tests.soak.contract import Trial
+from tests.soak.ledger import files_of
+from tests.soak.processes import processes
+from tests.soak.vaults import WORDS, is_whole, mark_of, open_vault, sealed_text
 
 TOGETHER = 8
 STEPS = 200

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import NamedTuple
 
-from co_cli.soak.contract import Trial
+from tests.soak.contract import Trial
 
 
 class Entry(NamedTuple):
@@ -32,4 +32,4 @@ SOAKS = {
 
 def soak(name: str, trial: Trial) -> None:
     """Run one."""
-    import_module(f"co_cli.soak.{SOAKS[name].module}").run(trial)
+    import_module(f"tests.soak.{SOAKS[name].module}").run(trial)

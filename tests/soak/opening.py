@@ -17,9 +17,9 @@ import apsw
 from co_cli.activity.database import ActivityDatabase
 from co_cli.index.connection import Database, fresh_path, vector_extension
 from co_cli.index.making import create
-from co_cli.soak.comparing import unsound
-from co_cli.soak.contract import Trial
-from co_cli.soak.processes import processes
+from tests.soak.comparing import unsound
+from tests.soak.contract import Trial
+from tests.soak.processes import processes
 
 TOGETHER = 8
 SCRATCH = "select count(*) from embedding_cache"

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from co_cli.soak.scratch import stop_if_asked
+from tests.soak.scratch import stop_if_asked
 
 MOST_FAULTS = 20
 """A soak that found so many has shown enough."""
@@ -42,7 +42,7 @@ class Verdict(NamedTuple):
     faults: list[str]
     counts: dict[str, int]
     again: str = ""
-    """The rounds that led to the first fault, as options of `co soak`."""
+    """The rounds that led to the first fault, as options of `python -m tests.soak`."""
 
     @property
     def shown(self) -> str:
@@ -68,7 +68,7 @@ class Trial:
         self.counts: Counter[str] = Counter()
         self.faults: list[str] = []
         self.again = ""
-        """The rounds that led to the first fault, as options of `co soak`."""
+        """The rounds that led to the first fault, as options of `python -m tests.soak`."""
         self._most, self._seconds, self._first, self._progress = rounds, seconds, first, progress
         self._begun = time.monotonic()
         self._done = 0

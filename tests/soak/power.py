@@ -21,11 +21,11 @@ from co_cli.activity.events import Searched
 from co_cli.index.connection import Database, connect, fetch, vector_extension
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.store import content_hash
-from co_cli.soak.comparing import differences, unsound
-from co_cli.soak.contract import Trial
-from co_cli.soak.disk import Disk, Image
-from co_cli.soak.names import listening
-from co_cli.soak.vaults import open_vault, sealed_text, settings_of
+from tests.soak.comparing import differences, unsound
+from tests.soak.contract import Trial
+from tests.soak.disk import Disk, Image
+from tests.soak.names import listening
+from tests.soak.vaults import open_vault, sealed_text, settings_of
 
 LIFE = 250
 """Cuts during the life of one vault."""

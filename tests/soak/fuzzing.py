@@ -22,8 +22,8 @@ from co_cli.notes.slug import slugify
 from co_cli.sample import sample_vault
 from co_cli.service.memory_protocol import MemoryToolProtocol
 from co_cli.settings import load_settings
-from co_cli.soak.contract import Trial
 from co_cli.sources.passages import passages_of
+from tests.soak.contract import Trial
 
 NOTES, QUERIES, TEXTS = 20, 40, 60
 """Of a round: mutated notes in a vault, queries of it, and texts that are only read and edited."""
@@ -112,7 +112,7 @@ def _in_a_vault(trial: Trial, place: Path, seeds: list[bytes], guard: Guard) -> 
     settings = load_settings(
         {"vault": str(place / "vault"), "data_dir": str(place / "data")}, environ={"HOME": str(place)}
     )
-    with KnowledgeBase(settings._replace(embedding_provider="none")) as kb:
+    with KnowledgeBase(settings._replace(knowledge_embedding_provider="none")) as kb:
         guard(b"\xff---\n".join(written), "syncs", kb.sync)
         known = {*kb.index.hashes(), *(path for path, _ in kb.index.reported()[0])}
         lost = {f"memories/n{number}.md" for number in range(NOTES)} - known

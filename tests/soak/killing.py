@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.soak.comparing import differences
-from co_cli.soak.contract import Trial
-from co_cli.soak.ledger import Ledger, files_of
-from co_cli.soak.processes import Process
-from co_cli.soak.vaults import mark_of, open_vault, sealed_text
+from tests.soak.comparing import differences
+from tests.soak.contract import Trial
+from tests.soak.ledger import Ledger, files_of
+from tests.soak.processes import Process
+from tests.soak.vaults import mark_of, open_vault, sealed_text
 
 VERBS = ("remember", "update", "forget", "restore", "edit", "sync", "reembed", "rebuild")
 LIFE = 25
