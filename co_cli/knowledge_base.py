@@ -71,12 +71,14 @@ class KnowledgeBase:
         self.settings = settings
         self.root = require_vault(settings.vault)
         self.database = Database(os.path.join(settings.data_dir, "search.db"), vector_extension())
-        self.embedders = Embedders(settings.embedding_provider, settings.embedding_model, settings.embedding_host)
+        self.embedders = Embedders(
+            settings.knowledge_embedding_provider, settings.knowledge_embedding_model, settings.knowledge_embedding_host
+        )
         self.index = KnowledgeIndex(
             self.database,
             self.root,
-            settings.exclude,
-            settings.max_note_bytes,
+            settings.knowledge_exclude,
+            settings.knowledge_max_note_bytes,
             self.embedders,
         )
         self.trouble_beside: str | None = None
@@ -187,7 +189,7 @@ class KnowledgeBase:
 
     def _found(self, query: str, asked: Asked, reranker: Reranker | None, started: float) -> SearchResult:
         """From the index, or if that cannot be used from the files."""
-        found = find(self, self.index, query, asked, reranker, self.unsynced, self.settings.exclude)
+        found = find(self, self.index, query, asked, reranker, self.unsynced, self.settings.knowledge_exclude)
         return answer(query, found, started)
 
     def _filters(self, *said: Any, **named: Any) -> Filters:
@@ -356,16 +358,18 @@ class KnowledgeBase:
         draft = Draft(content, source, title, tags, category, provenance, fields)
         self._require_fitting(draft.content)
         gone = [self._own_note(ref, "superseded") for ref in superseded]
-        threshold = self.settings.duplicate_threshold
+        threshold = self.settings.knowledge_duplicate_threshold
         try:
             return save(self.store, self._working_index(), draft, threshold, on_related, gone)
         except IndexDamagedError:  # met while looking for twins, before anything was written; a new one takes its place
             return save(self.store, self._working_index(), draft, threshold, on_related, gone)
 
     def _require_fitting(self, content: str) -> None:
-        size, limit = len(content.encode()), self.settings.max_note_bytes
+        size, limit = len(content.encode()), self.settings.knowledge_max_note_bytes
         if size > limit:
-            raise InvalidInputError(f"{size:,} bytes are too long for a note; the limit is {limit:,} (max_note_bytes)")
+            raise InvalidInputError(
+                f"{size:,} bytes are too long for a note; the limit is {limit:,} (knowledge_max_note_bytes)"
+            )
 
     def related(self, content: str, title: str | None = None) -> list[Related]:
         """Memories that say something else about the same as this text, which is not saved for asking."""
@@ -379,7 +383,7 @@ class KnowledgeBase:
         from co_cli.service.importing import import_files
 
         wanted = [paths] if isinstance(paths, str) else [os.fspath(path) for path in paths]
-        return import_files(self.store, self.index, wanted, self.settings.max_note_bytes, progress)
+        return import_files(self.store, self.index, wanted, self.settings.knowledge_max_note_bytes, progress)
 
     def add_page(
         self,
@@ -535,7 +539,9 @@ class KnowledgeBase:
         origin, path = self._locate(ref)
         try:
             kind = kind_of(origin)
-            store = NoteStore(origin.root, largest=kind.largest(os.path.basename(path), self.settings.max_note_bytes))
+            store = NoteStore(
+                origin.root, largest=kind.largest(os.path.basename(path), self.settings.knowledge_max_note_bytes)
+            )
             return origin, kind.read(origin, path, store.read(path))
         except NotTextError as error:
             raise InvalidInputError(f"{path} is no note: {error}") from None
@@ -752,7 +758,7 @@ class KnowledgeBase:
     def store(self) -> NoteStore:
         from co_cli.notes.store import NoteStore
 
-        return NoteStore(self.root, self._indexed, self.settings.max_note_bytes, self.settings.secrets)
+        return NoteStore(self.root, self._indexed, self.settings.knowledge_max_note_bytes, self.settings.secrets)
 
     def _indexed(self) -> int:
         """How many notes were read from the vault; 0 if nobody knows."""
@@ -762,7 +768,7 @@ class KnowledgeBase:
     def _web_pages(self, fetcher: Fetcher | None, loader: Loader | None) -> WebPages:
         from co_cli.service.web_pages import WebPages, make_fetcher
 
-        most = self.settings.max_note_bytes
+        most = self.settings.knowledge_max_note_bytes
         return WebPages(self.store, self.index, fetcher or make_fetcher(self.settings), most, loader)
 
     def _working_index(self) -> KnowledgeIndex | None:

@@ -30,7 +30,6 @@ class Setting(Record):
     """One thing a person can choose."""
 
     name: str
-    environment: str
     kind: Kind
     default: Scalar
     help: str
@@ -42,16 +41,20 @@ class Setting(Record):
     project_most: float = 0.0
     """If given, the largest number that a project's file may choose."""
 
+    @property
+    def environment(self) -> str:
+        """The variable that sets it."""
+        return f"CO_{self.name.upper()}"
+
 
 LOCAL_PROVIDERS = ("static", "minilm", "ollama", "none")
 
 SETTINGS: tuple[Setting, ...] = (
-    Setting("vault", "CO_VAULT", "path", None, "the folder of notes"),
-    Setting("data_dir", "CO_DATA_DIR", "path", None, "where search.db lives", project_may=False),
-    Setting("team_vault", "CO_TEAM_VAULT", "path", None, "your team's folder of notes, such as a git clone"),
+    Setting("vault", "path", None, "the folder of notes"),
+    Setting("data_dir", "path", None, "where search.db lives", project_may=False),
+    Setting("team_vault", "path", None, "your team's folder of notes, such as a git clone"),
     Setting(
         "tiers",
-        "CO_TIERS",
         "choice",
         "on",
         "search your own and your team's vault with the project's: on or off",
@@ -60,7 +63,6 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "tier_user",
-        "CO_TIER_USER",
         "share",
         1.0,
         "how much it counts that a note is your own, 0 to 1",
@@ -68,7 +70,6 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "tier_project",
-        "CO_TIER_PROJECT",
         "share",
         0.8,
         "how much it counts that a note is the project's",
@@ -76,78 +77,66 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "tier_team",
-        "CO_TIER_TEAM",
         "share",
         0.6,
         "how much it counts that a note is the team's",
         project_may=False,
     ),
     Setting(
-        "search_backend",
-        "CO_KNOWLEDGE_SEARCH_BACKEND",
+        "knowledge_search_backend",
         "choice",
         "hybrid",
         "how to search: substrings from files, words, or words and meaning",
         choices=("grep", "fts5", "hybrid"),
     ),
     Setting(
-        "profile",
-        "CO_KNOWLEDGE_PROFILE",
+        "knowledge_profile",
         "choice",
         "default",
-        "how search ranks: default, exact (words alone), meaning (vectors alone), or a mix: spec, classic, agent, ...",
-        choices=("default", "exact", "meaning", "spec", "classic", "agent", "seven", "fresh", "rrf"),
+        "how results are ranked: default, agent, seven, rrf or fresh",
+        choices=("default", "agent", "seven", "rrf", "fresh"),
     ),
     Setting(
         "half_life_days",
-        "CO_HALF_LIFE_DAYS",
         "number",
         365.0,
         "days in which the signal recency of a note falls to a half",
     ),
     Setting(
-        "embedding_provider",
-        "CO_KNOWLEDGE_EMBEDDING_PROVIDER",
+        "knowledge_embedding_provider",
         "text",
         "static",
         "who turns text into vectors: static (built in), minilm, ollama, gemini, openai, ... or none",
         project_choices=LOCAL_PROVIDERS,
     ),
+    Setting("knowledge_embedding_model", "text", None, "the provider's model, if not its default"),
     Setting(
-        "embedding_model", "CO_KNOWLEDGE_EMBEDDING_MODEL", "text", None, "the provider's model, if not its default"
-    ),
-    Setting(
-        "embedding_host",
-        "CO_KNOWLEDGE_EMBEDDING_HOST",
+        "knowledge_embedding_host",
         "text",
         None,
         "address of the embedding server, if not the provider's own (ollama: OLLAMA_HOST)",
         project_may=False,
     ),
     Setting(
-        "hybrid_vector_weight",
-        "CO_KNOWLEDGE_HYBRID_VECTOR_WEIGHT",
+        "knowledge_hybrid_vector_weight",
         "share",
-        None,
-        "weight of meaning in a hybrid score, 0 to 1; unset: what was measured best for the vectors in use",
+        0.7,
+        "weight of meaning in the score (default 0.7)",
     ),
     Setting(
-        "hybrid_text_weight",
-        "CO_KNOWLEDGE_HYBRID_TEXT_WEIGHT",
+        "knowledge_hybrid_text_weight",
         "share",
-        None,
-        "weight of words in a hybrid score, 0 to 1; unset: what is left of the weight of meaning",
+        0.3,
+        "weight of words in the score (default 0.3)",
     ),
     Setting(
-        "duplicate_threshold",
-        "CO_KNOWLEDGE_DUPLICATE_THRESHOLD",
+        "knowledge_duplicate_threshold",
         "share",
         0.9,
         "how alike two memories must be for the second to join the first; 1 joins only identical ones",
     ),
     Setting(
         "secrets",
-        "CO_SECRETS",
         "choice",
         "refuse",
         "keys, tokens, passwords and card numbers in what is to be saved: refuse, redact or allow",
@@ -155,23 +144,20 @@ SETTINGS: tuple[Setting, ...] = (
         project_choices=("refuse", "redact"),
     ),
     Setting(
-        "max_note_bytes",
-        "CO_KNOWLEDGE_MAX_NOTE_BYTES",
+        "knowledge_max_note_bytes",
         "bytes",
         2_000_000,
         "larger files are skipped and reported",
         project_most=2_000_000,
     ),
     Setting(
-        "exclude",
-        "CO_KNOWLEDGE_EXCLUDE",
+        "knowledge_exclude",
         "list",
         (),
         "patterns of files and folders not to index, as in .gitignore (comma-separated in the environment)",
     ),
     Setting(
         "model",
-        "CO_MODEL",
         "text",
         None,
         "the model that answers in `co chat`, as provider:name; a bare name is one of Ollama's",
@@ -179,7 +165,6 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "context_tokens",
-        "CO_CONTEXT_TOKENS",
         "bytes",
         1_000,
         "how much of the notes that belong beside a prompt an agent is given, in tokens",
@@ -187,7 +172,6 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "chat_history",
-        "CO_CHAT_HISTORY",
         "choice",
         "on",
         "keep what you type in `co chat` for the arrow keys: on or off",
@@ -196,7 +180,6 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "query_log",
-        "CO_QUERY_LOG",
         "choice",
         "on",
         "write down what is searched for, for `co stats`: on, off, or no-text (counts and times only)",
@@ -205,7 +188,6 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "count_use",
-        "CO_COUNT_USE",
         "choice",
         "on",
         "count how often each note is found and opened: on or off",
@@ -214,7 +196,6 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "log_level",
-        "CO_LOG_LEVEL",
         "choice",
         "warning",
         "what co.log in the data folder is told: error, warning, info (each command), debug, or off",
@@ -223,7 +204,6 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "learn",
-        "CO_LEARN",
         "choice",
         "ask",
         "let feedback change how words and meaning are weighed: ask (only by `co tune --apply`), on or off",
@@ -232,17 +212,15 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "web_allow",
-        "CO_WEB_ALLOW",
         "list",
         (),
         "hosts, addresses and networks inside that pages may be fetched from all the same",
         project_may=False,
     ),
-    Setting("web_max_bytes", "CO_WEB_MAX_BYTES", "bytes", 10_000_000, "how large a web page may be", project_may=False),
-    Setting("web_seconds", "CO_WEB_SECONDS", "number", 30.0, "how long a web page may take", project_may=False),
+    Setting("web_max_bytes", "bytes", 10_000_000, "how large a web page may be", project_may=False),
+    Setting("web_seconds", "number", 30.0, "how long a web page may take", project_may=False),
     Setting(
         "boundaries_model",
-        "CO_BOUNDARIES_MODEL",
         "text",
         None,
         "the model that proposes where `co sync` cuts long documents, as provider:name; unset: none does",
@@ -250,7 +228,6 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "loading_model",
-        "CO_LOADING_MODEL",
         "text",
         None,
         "the model that picks a tool for `co add URL`, as provider:name; a bare name is one of Ollama's",
@@ -258,7 +235,6 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "loading_servers",
-        "CO_LOADING_SERVERS",
         "path",
         None,
         "the JSON file that lists the MCP servers whose tools it may pick from",
@@ -266,7 +242,6 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "loading_seconds",
-        "CO_LOADING_SECONDS",
         "number",
         120.0,
         "how long it may take with one address",
@@ -274,7 +249,6 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "skill_folders",
-        "CO_SKILL_FOLDERS",
         "paths",
         (),
         "more folders of skills, beside .agents/skills and .claude/skills of the project and of your home",
@@ -293,18 +267,18 @@ class Settings(Record):
     tier_user: float
     tier_project: float
     tier_team: float
-    search_backend: Backend
-    profile: str
+    knowledge_search_backend: Backend
+    knowledge_profile: str
     half_life_days: float
-    embedding_provider: str
-    embedding_model: str | None
-    embedding_host: str | None
-    hybrid_vector_weight: float | None
-    hybrid_text_weight: float | None
-    duplicate_threshold: float
+    knowledge_embedding_provider: str
+    knowledge_embedding_model: str | None
+    knowledge_embedding_host: str | None
+    knowledge_hybrid_vector_weight: float
+    knowledge_hybrid_text_weight: float
+    knowledge_duplicate_threshold: float
     secrets: Literal["refuse", "redact", "allow"]
-    max_note_bytes: int
-    exclude: tuple[str, ...]
+    knowledge_max_note_bytes: int
+    knowledge_exclude: tuple[str, ...]
     model: str | None
     context_tokens: int
     chat_history: Literal["on", "off"]
@@ -355,7 +329,12 @@ def load_settings(
             take(setting, raw, setting.environment, start)
     for name, raw in (flags or {}).items():
         if raw is not None:
-            take(BY_NAME[name], raw, f"--{name.replace('_', '-')}", start)
+            origin = f"--{name.replace('_', '-')}"
+            if name not in BY_NAME:
+                from co_cli.settings_file import unknown_setting  # tomllib is slow to import
+
+                raise SettingsError(f"{origin}: {unknown_setting(name)}")
+            take(BY_NAME[name], raw, origin, start)
 
     if values["data_dir"] is None:
         values["data_dir"] = user_data_dir(environ)

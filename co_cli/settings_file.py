@@ -18,6 +18,8 @@ from co_cli.regular import open_regular
 from co_cli.settings import BY_NAME, Setting
 
 LARGEST = 1_000_000
+OLD_NAMES = {name.removeprefix("knowledge_"): name for name in BY_NAME if name.startswith("knowledge_")}
+"""Settings that were once named without the prefix of their variable, and their names now."""
 CLOUD = re.compile(r"(?i)[-:]cloud$")
 """How Ollama calls models that it asks for elsewhere, with all that they are given."""
 
@@ -54,8 +56,10 @@ def read_settings_file(file: str, project: str | None) -> Iterator[tuple[Setting
 
 
 def unknown_setting(name: str) -> str:
-    close = get_close_matches(name, BY_NAME, n=1)
-    hint = f"did you mean {close[0]}?" if close else "`co settings` lists them"
+    if name in OLD_NAMES:
+        return f"{name} is now called {OLD_NAMES[name]}"
+    close = get_close_matches(name, [*BY_NAME, *OLD_NAMES], n=1)
+    hint = f"did you mean {OLD_NAMES.get(close[0], close[0])}?" if close else "`co settings` lists them"
     return f"unknown setting {name!r}: {hint}"
 
 
@@ -85,7 +89,7 @@ def _refuse_unsafe(setting: Setting, raw: object, origin: str, project: str) -> 
             f"{origin}: a project may set {setting.name} to {setting.project_most:,.0f} at most; "
             f"choose {raw!r} yourself with {setting.environment}"
         )
-    if setting.name == "embedding_model" and isinstance(raw, str) and CLOUD.search(raw.strip()):
+    if setting.name == "knowledge_embedding_model" and isinstance(raw, str) and CLOUD.search(raw.strip()):
         raise SettingsError(
             f"{origin}: a project may not choose a model that sends notes elsewhere; set {setting.environment} yourself"
         )

@@ -8,7 +8,10 @@ import pytest
 
 from co_cli import KnowledgeBase
 from co_cli.errors import SettingsError
+from co_cli.retrieval.fuse import Weights
+from co_cli.service.asking import weights_of
 from co_cli.settings import SETTINGS, Setting, Settings, load_settings
+from tests.command import Co
 
 
 class Places:
@@ -38,23 +41,23 @@ def test_a_flag_beats_the_environment_beats_the_project_beats_the_person_beats_t
 
     def look(**flags: object) -> None:
         loaded = places.load(**flags)
-        seen.append((loaded.search_backend, loaded.origins["search_backend"]))
+        seen.append((loaded.knowledge_search_backend, loaded.origins["knowledge_search_backend"]))
 
     look()
-    places.user_file.write_text('search_backend = "grep"\n')
+    places.user_file.write_text('knowledge_search_backend = "grep"\n')
     look()
-    places.project_file.write_text('# ours\nsearch_backend = "fts5"\n')
+    places.project_file.write_text('# ours\nknowledge_search_backend = "fts5"\n')
     look()
     places.environ["CO_KNOWLEDGE_SEARCH_BACKEND"] = "grep"
     look()
-    look(search_backend="hybrid")
+    look(knowledge_search_backend="hybrid")
 
     assert seen == [
         ("hybrid", "default"),
         ("grep", f"{places.user_file}:1"),
         ("fts5", f"{places.project_file}:2"),
         ("grep", "CO_KNOWLEDGE_SEARCH_BACKEND"),
-        ("hybrid", "--search-backend"),
+        ("hybrid", "--knowledge-search-backend"),
     ]
 
 
@@ -66,19 +69,19 @@ VALUES = {
     "tier_user": ("0.9", 0.9),
     "tier_project": ("0.7", 0.7),
     "tier_team": ("0.5", 0.5),
-    "search_backend": ("fts5", "fts5"),
-    "profile": ("meaning", "meaning"),
+    "knowledge_search_backend": ("fts5", "fts5"),
+    "knowledge_profile": ("agent", "agent"),
     "half_life_days": ("90", 90.0),
-    "embedding_provider": ("ollama", "ollama"),
-    "embedding_model": ("embeddinggemma", "embeddinggemma"),
-    "embedding_host": ("http://127.0.0.1:1", "http://127.0.0.1:1"),
-    "hybrid_vector_weight": ("0.7", 0.7),
-    "hybrid_text_weight": ("0.3", 0.3),
-    "duplicate_threshold": ("0.8", 0.8),
+    "knowledge_embedding_provider": ("ollama", "ollama"),
+    "knowledge_embedding_model": ("embeddinggemma", "embeddinggemma"),
+    "knowledge_embedding_host": ("http://127.0.0.1:1", "http://127.0.0.1:1"),
+    "knowledge_hybrid_vector_weight": ("0.7", 0.7),
+    "knowledge_hybrid_text_weight": ("0.3", 0.3),
+    "knowledge_duplicate_threshold": ("0.8", 0.8),
     "secrets": ("redact", "redact"),
     "context_tokens": ("500", 500),
-    "max_note_bytes": ("1000", 1000),
-    "exclude": ("drafts/, *.tmp.md,", ("drafts/", "*.tmp.md")),
+    "knowledge_max_note_bytes": ("1000", 1000),
+    "knowledge_exclude": ("drafts/, *.tmp.md,", ("drafts/", "*.tmp.md")),
     "model": ("ollama:qwen3", "ollama:qwen3"),
     "chat_history": ("off", "off"),
     "query_log": ("no-text", "no-text"),
@@ -106,6 +109,61 @@ def test_every_setting_can_come_from_the_environment(places: Places, setting: Se
     expected = str(places.start / raw) if setting.kind == "path" else value
     assert getattr(loaded, setting.name) == expected
     assert loaded.origins[setting.name] == setting.environment
+
+
+OLD_NAMES = (
+    "search_backend",
+    "profile",
+    "embedding_provider",
+    "embedding_model",
+    "embedding_host",
+    "hybrid_vector_weight",
+    "hybrid_text_weight",
+    "duplicate_threshold",
+    "max_note_bytes",
+    "exclude",
+)
+
+
+@pytest.mark.parametrize("name", OLD_NAMES)
+def test_an_old_name_is_refused_with_the_new_one(places: Places, name: str) -> None:
+    places.user_file.write_text(f'# mine\n\n{name} = "x"\n')
+    with pytest.raises(SettingsError) as refused:
+        places.load()
+    assert str(refused.value) == f"{places.user_file}:3: {name} is now called knowledge_{name}"
+
+    places.user_file.unlink()
+    with pytest.raises(SettingsError) as refused:
+        places.load(**{name: "x"})
+    assert str(refused.value) == f"--{name.replace('_', '-')}: {name} is now called knowledge_{name}"
+
+
+def test_the_weights_of_a_search_are_those_set_and_none_if_nobody_set_one(places: Places) -> None:
+    loaded = places.load()
+    assert (loaded.knowledge_hybrid_vector_weight, loaded.knowledge_hybrid_text_weight) == (0.7, 0.3)
+    assert weights_of(loaded) is None
+
+    assert weights_of(places.load(knowledge_hybrid_text_weight=0.9)) == Weights(meaning=0.7, words=0.9)
+    assert weights_of(places.load(knowledge_hybrid_vector_weight=0.7)) == Weights(meaning=0.7, words=0.3)
+
+
+def test_doctor_names_the_setting_closest_to_a_misspelt_variable(co: Co, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CO_KNOWLEDGE_SEARCH_BACKND", "fts5")
+    monkeypatch.setenv("CO_PROFILE", "agent")
+
+    ran = co("doctor")
+
+    assert ran.code == 0
+    told = "is set, but no setting has this name; the closest is"
+    assert f"!!  CO_KNOWLEDGE_SEARCH_BACKND {told} CO_KNOWLEDGE_SEARCH_BACKEND\n" in ran.out
+    assert f"!!  CO_PROFILE {told} CO_KNOWLEDGE_PROFILE\n" in ran.out
+
+
+@pytest.mark.parametrize("variable", ["CO_MCP_TOKEN", "CO_API_KEY", "CO_API_KEYS", "CO_BASE_URL", "COLUMNS"])
+def test_doctor_leaves_other_known_variables_alone(co: Co, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    monkeypatch.setenv(variable, "80")
+
+    assert "no setting has this name" not in co("doctor").out
 
 
 def test_the_nearest_project_has_the_vault_else_the_person_has(places: Places, tmp_path: Path) -> None:
@@ -142,10 +200,10 @@ def test_a_path_in_a_file_is_read_from_where_the_file_belongs(places: Places) ->
         'vault = "~/notes"',
         'vault = "link"',
         'data_dir = "x"',
-        'embedding_host = "http://evil.example"',
-        'embedding_provider = "openai"',
-        'embedding_provider = ["openai"]',
-        "embedding_provider = {a = 1}",
+        'knowledge_embedding_host = "http://evil.example"',
+        'knowledge_embedding_provider = "openai"',
+        'knowledge_embedding_provider = ["openai"]',
+        "knowledge_embedding_provider = {a = 1}",
         'model = "openai:gpt-5"',
         'model = "ollama:qwen3"',
         'chat_history = "on"',
@@ -158,7 +216,7 @@ def test_a_path_in_a_file_is_read_from_where_the_file_belongs(places: Places) ->
         'loading_model = "ollama:qwen3"',
         'loading_servers = "servers.json"',
         "web_max_bytes = 5",
-        "max_note_bytes = 3000000",
+        "knowledge_max_note_bytes = 3000000",
         "tier_project = 1.0",
         'secrets = "allow"',
     ],
@@ -173,7 +231,7 @@ def test_a_checked_in_file_cannot_make_a_clone_unsafe_to_open(places: Places, tm
     assert str(refused.value).startswith(f"{places.project_file}:3: a project may")
 
 
-@pytest.mark.parametrize("line", ['vault = "~/notes"', 'data_dir = "/x"', 'embedding_provider = "openai"'])
+@pytest.mark.parametrize("line", ['vault = "~/notes"', 'data_dir = "/x"', 'knowledge_embedding_provider = "openai"'])
 def test_the_person_may_set_what_a_project_may_not(places: Places, line: str) -> None:
     places.user_file.write_text(line)
 
@@ -181,31 +239,37 @@ def test_the_person_may_set_what_a_project_may_not(places: Places, line: str) ->
 
 
 def test_a_project_may_choose_its_vault_and_a_local_provider(places: Places) -> None:
-    places.project_file.write_text('vault = "notes"\nembedding_provider = "ollama"\nexclude = ["drafts/"]\n')
+    places.project_file.write_text(
+        'vault = "notes"\nknowledge_embedding_provider = "ollama"\nknowledge_exclude = ["drafts/"]\n'
+    )
 
     loaded = places.load()
 
-    assert (loaded.embedding_provider, loaded.exclude) == ("ollama", ("drafts/",))
+    assert (loaded.knowledge_embedding_provider, loaded.knowledge_exclude) == ("ollama", ("drafts/",))
 
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
         ("a = \n", ":1: not valid TOML"),
-        ('\n\nsearch_backend = "fts5\n', ":3: not valid TOML"),
-        ('search_backnd = "fts5"\n', ":1: unknown setting 'search_backnd': did you mean search_backend?"),
+        ('\n\nknowledge_search_backend = "fts5\n', ":3: not valid TOML"),
+        ('search_backnd = "fts5"\n', ":1: unknown setting 'search_backnd': did you mean knowledge_search_backend?"),
+        ('exclud = ["x"]\n', ":1: unknown setting 'exclud': did you mean knowledge_exclude?"),
         ("\nnonsense = 1\n", ":2: unknown setting 'nonsense': `co settings` lists them"),
-        ('[knowledge]\nsearch_backend = "fts5"\n', ":1: unknown setting 'knowledge'"),
-        ('search_backend = "google"\n', ":1: search_backend is one of grep, fts5, hybrid, not 'google'"),
-        ("search_backend = 1\n", ":1: search_backend is a text, not 1"),
-        ("duplicate_threshold = 1.5\n", ":1: duplicate_threshold is between 0 and 1, not 1.5"),
-        ("duplicate_threshold = true\n", ":1: duplicate_threshold is a number"),
-        ("duplicate_threshold = nan\n", ":1: duplicate_threshold is between 0 and 1"),
-        ("max_note_bytes = 0\n", ":1: max_note_bytes is at least 1"),
-        ("max_note_bytes = inf\n", ":1: max_note_bytes is a number"),
-        ("max_note_bytes = 1.5\n", ":1: max_note_bytes is a number"),
-        ("exclude = 3\n", ":1: exclude is a list of texts, not 3"),
-        ("exclude = [3]\n", ":1: exclude is a list of texts"),
+        ('[knowledge]\nknowledge_search_backend = "fts5"\n', ":1: unknown setting 'knowledge'"),
+        (
+            'knowledge_search_backend = "google"\n',
+            ":1: knowledge_search_backend is one of grep, fts5, hybrid, not 'google'",
+        ),
+        ("knowledge_search_backend = 1\n", ":1: knowledge_search_backend is a text, not 1"),
+        ("knowledge_duplicate_threshold = 1.5\n", ":1: knowledge_duplicate_threshold is between 0 and 1, not 1.5"),
+        ("knowledge_duplicate_threshold = true\n", ":1: knowledge_duplicate_threshold is a number"),
+        ("knowledge_duplicate_threshold = nan\n", ":1: knowledge_duplicate_threshold is between 0 and 1"),
+        ("knowledge_max_note_bytes = 0\n", ":1: knowledge_max_note_bytes is at least 1"),
+        ("knowledge_max_note_bytes = inf\n", ":1: knowledge_max_note_bytes is a number"),
+        ("knowledge_max_note_bytes = 1.5\n", ":1: knowledge_max_note_bytes is a number"),
+        ("knowledge_exclude = 3\n", ":1: knowledge_exclude is a list of texts, not 3"),
+        ("knowledge_exclude = [3]\n", ":1: knowledge_exclude is a list of texts"),
         ('vault = ""\n', ":1: vault is a text"),
     ],
 )
@@ -247,7 +311,7 @@ def test_a_malformed_variable_is_refused_by_name(places: Places, variable: str, 
 def test_an_empty_variable_is_as_good_as_none(places: Places) -> None:
     places.environ["CO_KNOWLEDGE_SEARCH_BACKEND"] = ""
 
-    assert places.load().origins["search_backend"] == "default"
+    assert places.load().origins["knowledge_search_backend"] == "default"
 
 
 @pytest.mark.parametrize("named_by", ["flag", "variable"])
@@ -256,24 +320,24 @@ def test_a_vault_that_is_named_brings_the_settings_of_its_project(tmp_path: Path
     vault = project / ".co-cli" / "knowledge"
     vault.mkdir(parents=True)
     (elsewhere / ".co-cli").mkdir(parents=True)
-    (project / ".co-cli" / "settings.toml").write_text('exclude = ["drafts"]\n')
-    (elsewhere / ".co-cli" / "settings.toml").write_text('exclude = ["other"]\n')
+    (project / ".co-cli" / "settings.toml").write_text('knowledge_exclude = ["drafts"]\n')
+    (elsewhere / ".co-cli" / "settings.toml").write_text('knowledge_exclude = ["other"]\n')
     flags = {"vault": str(vault)} if named_by == "flag" else {}
     environ = {"HOME": str(tmp_path), **({"CO_VAULT": str(vault)} if named_by == "variable" else {})}
 
-    assert load_settings(flags, environ, str(elsewhere)).exclude == ("drafts",)
-    assert load_settings({}, {"HOME": str(tmp_path)}, str(elsewhere)).exclude == ("other",)
+    assert load_settings(flags, environ, str(elsewhere)).knowledge_exclude == ("drafts",)
+    assert load_settings({}, {"HOME": str(tmp_path)}, str(elsewhere)).knowledge_exclude == ("other",)
 
 
 def test_a_vault_outside_any_project_leaves_the_settings_of_the_folder(tmp_path: Path) -> None:
     project, vault = tmp_path / "project", tmp_path / "notes"
     (project / ".co-cli").mkdir(parents=True)
     vault.mkdir()
-    (project / ".co-cli" / "settings.toml").write_text('exclude = ["drafts"]\n')
+    (project / ".co-cli" / "settings.toml").write_text('knowledge_exclude = ["drafts"]\n')
 
     settings = load_settings({"vault": "../notes"}, {"HOME": str(tmp_path)}, str(project))
 
-    assert (settings.exclude, settings.vault) == (("drafts",), str(vault))
+    assert (settings.knowledge_exclude, settings.vault) == (("drafts",), str(vault))
 
 
 @pytest.mark.parametrize("create", [True, False])

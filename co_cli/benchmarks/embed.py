@@ -61,7 +61,7 @@ def bench_embed(notes: int, bar: Bar | None = None) -> list[BenchRow]:
 def _texts(kb: KnowledgeBase) -> list[list[str]]:
     """The texts that the sync embedded."""
     found: list[list[str]] = []
-    for note, _ in read_origin(kb.root, (), kb.settings.max_note_bytes):
+    for note, _ in read_origin(kb.root, (), kb.settings.knowledge_max_note_bytes):
         tags, aliases = (
             " ".join(note.tags),
             " · ".join((*note.aliases, note.description) if note.description else note.aliases),

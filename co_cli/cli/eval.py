@@ -369,7 +369,9 @@ def _corpus(folder: str, corpus: str | None) -> str:
 def _marks(name: str, runs: Sequence[Run]) -> MarksOf:
     found = read_marks(name) if is_saved(name) else marks_of(runs, name)
     if not found:
-        raise InvalidInputError(f"{name} needs vectors, and the settings want words alone (embedding_provider)")
+        raise InvalidInputError(
+            f"{name} needs vectors, and the settings want words alone (knowledge_embedding_provider)"
+        )
     return found
 
 

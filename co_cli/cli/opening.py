@@ -51,7 +51,7 @@ def mention(text: str, *values: object) -> None:
 
 def sync_first(kb: KnowledgeBase, backend: str | None = None) -> SyncReport | None:
     """So that a file saved in an editor a second ago is found. Without a usable index the files answer themselves."""
-    if (backend or kb.settings.search_backend) == "grep" or _is_vouched_for(kb):
+    if (backend or kb.settings.knowledge_search_backend) == "grep" or _is_vouched_for(kb):
         return None
     bar = ProgressBar("indexing")
     try:

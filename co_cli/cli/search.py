@@ -132,7 +132,9 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-n", "--limit", type=int, default=PlainQuery.limit, metavar="N", help="at most so many (default 10)"
     )
-    parser.add_argument("--backend", choices=("grep", "fts5", "hybrid"), help="how to search (setting search_backend)")
+    parser.add_argument(
+        "--backend", choices=("grep", "fts5", "hybrid"), help="how to search (setting knowledge_search_backend)"
+    )
     add_ranking(parser)
     parser.add_argument("--explain", action="store_true", help="show every part of each score, and what it means")
     parser.add_argument("--no-sync", action="store_true", help="do not look for changed files first")

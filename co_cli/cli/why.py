@@ -24,7 +24,9 @@ def add_why(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("ref", help="the note to follow through it")
     parser.add_argument("-n", "--limit", type=int, default=10, metavar="N", help="how many hits the search had")
     add_source(parser)
-    parser.add_argument("--backend", choices=("fts5", "hybrid"), help="how to search (setting search_backend)")
+    parser.add_argument(
+        "--backend", choices=("fts5", "hybrid"), help="how to search (setting knowledge_search_backend)"
+    )
     add_ranking(parser)
     add_filters(parser)
     add_moment(parser)

@@ -87,7 +87,9 @@ class Desk:
         """Every note: its ref, when it was made, and its passages as grep sees them."""
         if self._texts is None:
             self._texts = []
-            for note, mtime in read_origin(self.kb.root, self.kb.settings.exclude, self.kb.settings.max_note_bytes):
+            for note, mtime in read_origin(
+                self.kb.root, self.kb.settings.knowledge_exclude, self.kb.settings.knowledge_max_note_bytes
+            ):
                 around = " ".join((note.title, *note.aliases, *note.tags, note.description))
                 texts = [f"{around}\n{part.heading}\n{part.text}".casefold() for part in passages_of(note)]
                 self._texts.append((note.ref, mtime if note.created is None else note.created, texts))

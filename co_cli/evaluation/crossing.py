@@ -69,7 +69,7 @@ def cross(
 
 def _of(settings: Settings, vault: str) -> Settings:
     os.makedirs(vault)
-    return settings._replace(vault=vault, data_dir=f"{vault}-data", exclude=())
+    return settings._replace(vault=vault, data_dir=f"{vault}-data", knowledge_exclude=())
 
 
 def auroc(higher: Sequence[float], lower: Sequence[float]) -> float:

@@ -111,7 +111,7 @@ def measure_cuts(
             os.makedirs(os.path.join(vault, "articles"))
             mine = [text for text in texts if text.group == group]
             with KnowledgeBase.open(
-                settings=settings._replace(vault=vault, data_dir=f"{vault}-data", exclude=())
+                settings=settings._replace(vault=vault, data_dir=f"{vault}-data", knowledge_exclude=())
             ) as kb:
                 shelf = _fill(kb, mine, cutter, cut)
                 for question in questions:

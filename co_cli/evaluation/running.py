@@ -112,7 +112,9 @@ def run_set(
             shutil.rmtree(f"{vault}-data", ignore_errors=True)
         os.makedirs(vault, exist_ok=True)
         # a search.db of its own: how rare a word is must not depend on the other groups
-        with KnowledgeBase.open(settings=settings._replace(vault=vault, data_dir=f"{vault}-data", exclude=())) as kb:
+        with KnowledgeBase.open(
+            settings=settings._replace(vault=vault, data_dir=f"{vault}-data", knowledge_exclude=())
+        ) as kb:
             desk = Desk(kb)
             chosen = answerable(methods, desk)
             asked = [question for question in questions if question.group == group]

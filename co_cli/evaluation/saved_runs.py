@@ -27,12 +27,12 @@ def rows_of(run: Run, settings: Settings) -> list[dict[str, Any]]:
         row: dict[str, Any] = {
             "set": run.set,
             "method": run.method,
-            "backend": (backend or settings.search_backend) if product else None,
+            "backend": (backend or settings.knowledge_search_backend) if product else None,
             "kind": kind,
             **scores._asdict(),
         }
         if kind == "all":
-            row["provider"], row["degraded"] = settings.embedding_provider, run.degraded()
+            row["provider"], row["degraded"] = settings.knowledge_embedding_provider, run.degraded()
             row["marks"] = {
                 answered.question.id: [round(mark, 6) for mark in answered.marks] for answered in run.answered
             }

@@ -256,7 +256,9 @@ def live_a_year(
         vault = os.path.join(work, "linked" if linked else "silent")
         os.makedirs(vault, exist_ok=True)
         write_year(vault, year, end, linked)
-        with KnowledgeBase.open(settings=settings._replace(vault=vault, data_dir=f"{vault}-data", exclude=())) as kb:
+        with KnowledgeBase.open(
+            settings=settings._replace(vault=vault, data_dir=f"{vault}-data", knowledge_exclude=())
+        ) as kb:
             kb.sync()
             for way in chosen:
                 right: dict[str, list[bool]] = {}

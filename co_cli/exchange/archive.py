@@ -99,11 +99,11 @@ class Export:
     def read(self, member: Member, largest: int) -> bytes:
         """A whole member of at most so many bytes."""
         if member.size > largest:
-            raise Unreadable(f"{member.size:,} bytes; the limit is {largest:,} (the setting max_note_bytes)")
+            raise Unreadable(f"{member.size:,} bytes; the limit is {largest:,} (the setting knowledge_max_note_bytes)")
         with self.open(member) as stream:
             data = stream.read(largest + 1)
         if len(data) > largest:
-            raise Unreadable(f"more than {largest:,} bytes, the limit (the setting max_note_bytes)")
+            raise Unreadable(f"more than {largest:,} bytes, the limit (the setting knowledge_max_note_bytes)")
         return data
 
     def _filed(self) -> Iterator[Member]:

@@ -98,7 +98,7 @@ def _run(
     for path in paths:
         with open_export(path) as export:
             report.troubles.extend(export.troubles)
-            for entry in READERS[writer.origin](export, kb.settings.max_note_bytes):
+            for entry in READERS[writer.origin](export, kb.settings.knowledge_max_note_bytes):
                 match entry:
                     case Trouble():
                         report.troubles.append(entry)

@@ -286,12 +286,10 @@ class Writer:
         return name_key(path) in self._names or self.index.taken(path)
 
     def _refuse_large(self, data: bytes) -> None:
-        largest = self.kb.settings.max_note_bytes
+        largest = self.kb.settings.knowledge_max_note_bytes
         if len(data) > largest:
-            detail = (
-                f"{len(data):,} bytes are too long for a note; the limit is {largest:,} (the setting max_note_bytes)"
-            )
-            raise _Left("failed", detail)
+            limit = f"the limit is {largest:,} (the setting knowledge_max_note_bytes)"
+            raise _Left("failed", f"{len(data):,} bytes are too long for a note; {limit}")
 
     def _count(self, disowned: bool) -> None:
         self.disowned += disowned and not self.trust

@@ -179,7 +179,7 @@ class KnowledgeIndex(IndexReader):
     def _skipped_by_another_limit(self, skipped: Sequence[tuple[str, str]]) -> list[str]:
         """Files that were too large for a setting that is another one now."""
         kind = kind_of(self.origin)
-        found = [(path, reason) for path, reason in skipped if "(setting max_note_bytes)" in reason]
+        found = [(path, reason) for path, reason in skipped if "(setting knowledge_max_note_bytes)" in reason]
         return [path for path, why in found if f" {kind.largest(place_of(path)[1], self._limit):,} (" not in why]
 
     def _sweep(self, folders: Sequence[str]) -> None:

@@ -169,7 +169,7 @@ def read_file(
         raise Unreadable(f"cannot be read: {error.strerror}") from None
     mtime = state.st_mtime_ns / 1e9
     if state.st_size > limit and reason is None:
-        reason = f"{state.st_size:,} bytes; the limit is {limit:,} (setting max_note_bytes)"
+        reason = f"{state.st_size:,} bytes; the limit is {limit:,} (setting knowledge_max_note_bytes)"
     if reason is not None:
         return IndexedFile(path, f"unread:{state.st_size}:{state.st_mtime_ns}:{limit}", mtime, None, [], reason)
     file_hash = content_hash(data)

@@ -51,10 +51,10 @@ def read_asked(
     """What a person says goes before what was learned from feedback, and that before the default of the space."""
     if not 1 <= limit <= LARGEST_LIMIT:
         raise InvalidInputError(f"limit is between 1 and {LARGEST_LIMIT}, not {limit}")
-    chosen = backend or settings.search_backend
+    chosen = backend or settings.knowledge_search_backend
     if chosen not in BACKENDS:
         raise InvalidInputError(f"the backend is one of {', '.join(BACKENDS)}, not {chosen!r}")
-    way, balance = weighed(profile_named(profile or settings.profile), weights)
+    way, balance = weighed(profile_named(profile or settings.knowledge_profile), weights)
     way = way._replace(half_life=settings.half_life_days)
     return Asked(filters, limit, chosen, way, balance or way.weights or weights_of(settings) or learned)
 
@@ -87,13 +87,11 @@ def read_filters(
 
 
 def weights_of(settings: Settings) -> Weights | None:
-    """As the settings say; None leaves it to the space. One alone gives the other what is left of 1."""
-    meaning, words = settings.hybrid_vector_weight, settings.hybrid_text_weight
-    if meaning is None and words is None:
+    """As somebody set them; None if nobody did, and the defaults of the vectors in use apply."""
+    meaning, words = "knowledge_hybrid_vector_weight", "knowledge_hybrid_text_weight"
+    if settings.origins[meaning] == settings.origins[words] == "default":
         return None
-    if meaning is None or words is None:
-        meaning, words = (1 - (words or 0), words) if meaning is None else (meaning, 1 - meaning)
-    return Weights(meaning, words or 0.0)
+    return Weights(settings.knowledge_hybrid_vector_weight, settings.knowledge_hybrid_text_weight)
 
 
 def _source(wanted: str, beside: Sequence[Origin]) -> str:

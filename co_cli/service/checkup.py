@@ -9,6 +9,7 @@ import contextlib
 import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from difflib import get_close_matches
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -20,6 +21,7 @@ from co_cli.index.damage import retire
 from co_cli.index.integrity import damaged_words, drift, mend_vectors, mend_words, vector_state
 from co_cli.index.making import set_aside_before
 from co_cli.index.room import no_room
+from co_cli.settings import SETTINGS
 from co_cli.values import OWN_SOURCES, Filters
 
 if TYPE_CHECKING:
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
 
 FIRST = 3
 """Names that are told of many."""
+
+NOT_SETTINGS = {"CO_MCP_TOKEN", "CO_API_KEY", "CO_API_KEYS", "CO_API_URL", "CO_BASE_URL"}
+"""Variables that look like settings: the token of `co mcp --http`, and what Cohere's packages read."""
 
 Level = Literal["ok", "warning", "error"]
 
@@ -45,6 +50,7 @@ def examine(kb: KnowledgeBase, fix: bool) -> list[Finding]:
     """Every check in turn; one that needs the index is left out when there is none."""
     findings: list[Finding] = []
     checks: tuple[Callable[[KnowledgeBase, bool], Iterator[Finding]], ...] = (
+        _environment,
         _sqlite,
         _vault,
         _database,
@@ -82,6 +88,15 @@ def _rebuilt(kb: KnowledgeBase) -> bool:
     except IndexUnavailableError:
         return False
     return True
+
+
+def _environment(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
+    known = [setting.environment for setting in SETTINGS]
+    for variable in sorted(os.environ):
+        if variable.startswith("CO_") and variable not in NOT_SETTINGS and variable not in known:
+            [closest] = get_close_matches(variable, known, n=1, cutoff=0.0)
+            text = f"{variable} is set, but no setting has this name; the closest is {closest}"
+            yield Finding("environment", "warning", text, "rename or unset it; `co settings` lists all names")
 
 
 def _sqlite(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:

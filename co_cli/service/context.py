@@ -190,7 +190,7 @@ def _evidence(kb: KnowledgeBase, comparing: Comparing, filters: Filters) -> dict
 
 def _space(kb: KnowledgeBase) -> tuple[StoredSpace | None, Embedder | None, list[str]]:
     """The space that answers by meaning, and its embedder; without either, words must do."""
-    if kb.settings.search_backend != "hybrid" or kb.embedders.space is None:
+    if kb.settings.knowledge_search_backend != "hybrid" or kb.embedders.space is None:
         return None, None, []
     active = kb.index.spaces().active
     embedder = kb.embedders.of(active.space) if active else None

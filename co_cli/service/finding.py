@@ -94,7 +94,7 @@ def _find(
     from co_cli.service.searching_files import search_files  # reads and parses every file
 
     origins = (index.origin, *index.beside)
-    return search_files(origins, query, filters, limit, exclude, kb.settings.max_note_bytes, reason)
+    return search_files(origins, query, filters, limit, exclude, kb.settings.knowledge_max_note_bytes, reason)
 
 
 def at_one_moment(index: KnowledgeIndex, work: Callable[[], T]) -> T:

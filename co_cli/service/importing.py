@@ -69,7 +69,9 @@ def _import_one(
         with open_regular(origin, follow=named) as stream:
             size = os.fstat(stream.fileno()).st_size
             if size > largest:
-                return Imported(origin, None, f"{size:,} bytes; the limit is {largest:,} (setting max_note_bytes)")
+                return Imported(
+                    origin, None, f"{size:,} bytes; the limit is {largest:,} (setting knowledge_max_note_bytes)"
+                )
             data = stream.read(largest)
         note = read_note(f"articles/{os.path.basename(origin)}", data)
     except OSError as error:

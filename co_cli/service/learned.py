@@ -90,7 +90,7 @@ def _unescaped(text: str) -> str:
 
 def learned_in_use(kb: KnowledgeBase, profile: str | None, weights: Mapping[str, float] | None) -> Weights | None:
     """The learned weights, if a search with these is weighed by them; None if a person says otherwise."""
-    way, balance = weighed(profile_named(profile or kb.settings.profile), weights)
+    way, balance = weighed(profile_named(profile or kb.settings.knowledge_profile), weights)
     if balance or way.weights or not way.meaning or way.by_rank or weights_of(kb.settings):
         return None
     return kb.learned_weights()

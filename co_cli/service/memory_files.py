@@ -237,7 +237,7 @@ class MemoryFiles:
         return self._seal + text
 
     def _checked(self, path: str, data: bytes) -> bytes:
-        limit = self.kb.settings.max_note_bytes
+        limit = self.kb.settings.knowledge_max_note_bytes
         if len(data) > limit:
             raise InvalidInputError(
                 f"{shown(path)} would have {len(data):,} bytes; the limit is {limit:,}: split it into several files"
@@ -293,7 +293,7 @@ class MemoryFiles:
 
     def _excluder(self) -> Callable[[str, bool], bool] | None:
         """Reading patterns takes a walk: only for those who exclude something."""
-        patterns = self.kb.settings.exclude
+        patterns = self.kb.settings.knowledge_exclude
         if not patterns and not os.path.exists(os.path.join(self.store.root, IGNORE_FILE)):
             return None
         return scan_origin(self.store.root, patterns).excluded

@@ -169,9 +169,9 @@ class Skills:
         if not 1 <= limit <= MOST_HITS:
             raise InvalidInputError(f"limit is between 1 and {MOST_HITS}, not {limit}")
         settings = self._kb.settings
-        way = profile_named(settings.profile)
+        way = profile_named(settings.knowledge_profile)
         most = min(limit * WIDER, MOST_HITS)
-        offered, result = self._search(query, ONLY_SKILLS, most, settings.search_backend, None, way)
+        offered, result = self._search(query, ONLY_SKILLS, most, settings.knowledge_search_backend, None, way)
         found = [(offered[hit.path], hit.score) for hit in result.hits if hit.score > 0]
         return FoundSkills(_one_a_kind(found)[:limit], result._replace(hits=result.hits[:limit]))
 
@@ -207,7 +207,7 @@ class Skills:
         asked = Asked(filters, most, backend, profile, weights)
         # nobody synced one of the folders, or the vault: then the files know better
         unsynced = unsynced or (None if alone else kb.unsynced)
-        finding = find(kb, index, query, asked, reranker, unsynced, () if alone else kb.settings.exclude)
+        finding = find(kb, index, query, asked, reranker, unsynced, () if alone else kb.settings.knowledge_exclude)
         finding.hits = [hit for hit in finding.hits if hit.source != "skill" or hit.path in offered][:limit]
         if alone:
             finding.searched = finding.searched._replace(notes=len(offered), passages=len(offered))
@@ -260,7 +260,7 @@ class Skills:
             reason = damage_behind(self._kb.database, error)
             if reason is None:
                 raise
-        read = read_origin(folder.origin, (), self._kb.settings.max_note_bytes)
+        read = read_origin(folder.origin, (), self._kb.settings.knowledge_max_note_bytes)
         return [
             Seen(note.path, note.description, note.problem, note.metadata.get(MANUAL) is True) for note, _ in read
         ], reason
@@ -278,7 +278,7 @@ class Skills:
 
     def _index(self, origin: Origin, beside: Sequence[Origin] = ()) -> KnowledgeIndex:
         kb = self._kb
-        index = KnowledgeIndex(kb.database, origin, (), kb.settings.max_note_bytes, kb.embedders)
+        index = KnowledgeIndex(kb.database, origin, (), kb.settings.knowledge_max_note_bytes, kb.embedders)
         index.beside = beside
         return index
 

@@ -55,7 +55,7 @@ def status_of(kb: KnowledgeBase) -> Status:
         vault=kb.root,
         search_db=kb.database.path,
         search_db_bytes=os.path.getsize(kb.database.path),
-        backend=kb.settings.search_backend,
+        backend=kb.settings.knowledge_search_backend,
         notes=kb.index.by_source(),
         passages=counts.passages,
         synced_at=moment_text(counts.synced_at) if counts.synced_at else None,

@@ -39,8 +39,19 @@ TELLING = frozenset("ext2 ext3 ext4 xfs btrfs zfs f2fs bcachefs jfs tmpfs overla
 def watches(kb: KnowledgeBase) -> str:
     """All that a sync of this knowledge base depends on: two that say the same keep one index up to the same files."""
     settings, index = kb.settings, kb.index
-    chosen = (settings.embedding_provider, settings.embedding_model, settings.embedding_host, settings.boundaries_model)
-    what = (SCHEMA_VERSION, inode_of(kb.database.path), settings.exclude, settings.max_note_bytes, chosen)
+    chosen = (
+        settings.knowledge_embedding_provider,
+        settings.knowledge_embedding_model,
+        settings.knowledge_embedding_host,
+        settings.boundaries_model,
+    )
+    what = (
+        SCHEMA_VERSION,
+        inode_of(kb.database.path),
+        settings.knowledge_exclude,
+        settings.knowledge_max_note_bytes,
+        chosen,
+    )
     return repr((what, [tuple(origin) for origin in (index.origin, *index.beside)]))
 
 

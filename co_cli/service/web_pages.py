@@ -229,7 +229,7 @@ class WebPages:
         size = len(page.text.encode("utf-8", "replace"))
         if size > self.largest:
             raise PageRefusedError(
-                f"{url}: {size:,} bytes of text; the limit is {self.largest:,} (the setting max_note_bytes)"
+                f"{url}: {size:,} bytes of text; the limit is {self.largest:,} (the setting knowledge_max_note_bytes)"
             )
         if self.store.secrets != "redact":
             return page

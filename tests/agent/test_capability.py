@@ -110,7 +110,7 @@ def test_it_stays_the_same_vault_when_the_program_changes_its_folder(
     ("variable", "value", "problem"),
     [
         ("CO_VAULT", "/nowhere/at/all", "/nowhere/at/all"),
-        ("CO_KNOWLEDGE_SEARCH_BACKEND", "telepathy", "search_backend is one of grep, fts5, hybrid"),
+        ("CO_KNOWLEDGE_SEARCH_BACKEND", "telepathy", "knowledge_search_backend is one of grep, fts5, hybrid"),
     ],
 )
 def test_wrong_settings_are_a_clear_error_at_first_use(

@@ -298,7 +298,12 @@ def test_an_embedding_server_that_does_not_answer_costs_neither_the_run_nor_what
     vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
     server = OllamaServer()
-    flags = {"vault": vault.root, "data_dir": data_dir, "embedding_provider": "ollama", "embedding_host": server.url}
+    flags = {
+        "vault": vault.root,
+        "data_dir": data_dir,
+        "knowledge_embedding_provider": "ollama",
+        "knowledge_embedding_host": server.url,
+    }
     with KnowledgeBase.open(settings=load_settings(flags)) as kb:
         kb.sync()
         server.faults = [fault] * 5

@@ -199,7 +199,7 @@ def test_text_that_no_file_can_hold_is_stored_without_what_is_wrong_in_it(
 
 
 def test_a_note_that_would_be_too_long_for_the_index_is_refused(vault: Vault, data_dir: Path) -> None:
-    flags = {"vault": str(vault.root), "data_dir": str(data_dir), "max_note_bytes": "1000"}
+    flags = {"vault": str(vault.root), "data_dir": str(data_dir), "knowledge_max_note_bytes": "1000"}
     with KnowledgeBase.open(settings=load_settings(flags)) as kb:
         memory = MemoryToolProtocol(kb)
         memory.call({"command": "create", "path": "/memories/a.txt", "file_text": "short"})

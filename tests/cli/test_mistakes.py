@@ -49,7 +49,8 @@ def complaint(ran: Ran, code: int = 2) -> str:
         (["show"], "ref"),
         (["restore", "oak"], "no note 'oak'"),
         (["edit", "oak", "--title", "x"], "no note 'oak'"),
-        (["settings", "search_backnd"], "unknown setting 'search_backnd': did you mean search_backend?"),
+        (["settings", "search_backnd"], "unknown setting 'search_backnd': did you mean knowledge_search_backend?"),
+        (["settings", "profile"], "profile is now called knowledge_profile"),
         (["settings", "zzz"], "unknown setting 'zzz': `co settings` lists them"),
         (["article", "add"], "path"),
         (["article", "remove", "x"], "remove"),
@@ -160,16 +161,28 @@ def test_broken_frontmatter_is_not_edited_and_the_line_is_said(co: Co, vault: Va
 def test_a_broken_settings_file_is_said_with_file_and_line(co: Co, home: Path, owner: str) -> None:
     file = home / (".config/co-cli/settings.toml" if owner == "user" else ".co-cli/settings.toml")
     file.parent.mkdir(parents=True)
-    file.write_text('# mine\nsearch_backend = "fts5\n')
+    file.write_text('# mine\nknowledge_search_backend = "fts5\n')
 
     for command in (["search", "x"], ["settings"], ["list"], ["demo", "x"]):
         assert f"{file}:2: not valid TOML" in complaint(co(*command))
 
 
+@pytest.mark.parametrize("owner", ["user", "project"])
+def test_the_old_name_of_a_setting_is_answered_with_its_new_one(co: Co, home: Path, owner: str) -> None:
+    file = home / (".config/co-cli/settings.toml" if owner == "user" else ".co-cli/settings.toml")
+    file.parent.mkdir(parents=True)
+    file.write_text('# mine\n\nsearch_backend = "fts5"\n')
+
+    for command in (["search", "x"], ["settings"], ["doctor"]):
+        assert f"{file}:3: search_backend is now called knowledge_search_backend" in complaint(co(*command))
+
+
 def test_a_malformed_variable_is_said_by_name(co: Co, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CO_KNOWLEDGE_SEARCH_BACKEND", "google")
 
-    assert "CO_KNOWLEDGE_SEARCH_BACKEND: search_backend is one of grep, fts5, hybrid" in complaint(co("search", "x"))
+    assert "CO_KNOWLEDGE_SEARCH_BACKEND: knowledge_search_backend is one of grep, fts5, hybrid" in complaint(
+        co("search", "x")
+    )
 
 
 def test_words_that_are_not_utf_8_do_no_harm(co: Co, vault: Vault, tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_a_terminal_that_cannot_show_a_letter_gets_a_question_mark(co: Co, vault
         (["tree", "fol"], ["folder:trees"]),
         (["list", ""], ["memory", "article", "folder:trees"]),
         (["completion", "b"], ["bash"]),
-        (["settings", "search"], ["search_backend"]),
+        (["settings", "knowledge_s"], ["knowledge_search_backend"]),
         (["show", "memory:o"], ["memory:oak"]),
         (["show", "--raw", "memory:"], ["memory:elm", "memory:oak"]),
         (["restore", ""], ["article:trees/yew"]),

@@ -102,7 +102,7 @@ def test_settings_shows_every_value_and_where_it_came_from(
     shown = co("settings").out
     rows = co("settings", "--json").json
 
-    assert "search_backend = fts5  (CO_KNOWLEDGE_SEARCH_BACKEND)\n" in shown
+    assert "knowledge_search_backend = fts5  (CO_KNOWLEDGE_SEARCH_BACKEND)\n" in shown
     for setting in SETTINGS:
         assert f"{setting.name} = " in shown
         assert setting.environment in shown
@@ -111,9 +111,9 @@ def test_settings_shows_every_value_and_where_it_came_from(
 
 
 def test_one_setting_is_its_bare_value(co: Co) -> None:
-    assert co("settings", "search_backend").out == "hybrid\n"
-    assert co("settings", "exclude").out == "(none)\n"
-    assert co("settings", "max_note_bytes", "--json").json == {"value": 2_000_000, "origin": "default"}
+    assert co("settings", "knowledge_search_backend").out == "hybrid\n"
+    assert co("settings", "knowledge_exclude").out == "(none)\n"
+    assert co("settings", "knowledge_max_note_bytes", "--json").json == {"value": 2_000_000, "origin": "default"}
 
 
 def test_a_flag_is_an_origin_too(co: Co, tmp_path: Path) -> None:

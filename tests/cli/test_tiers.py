@@ -249,7 +249,7 @@ def test_a_project_does_not_choose_what_of_your_own_vault_is_indexed(
     co: Co, three: dict[str, Vault], project: Path, monkeypatch: pytest.MonkeyPatch, home: Path
 ) -> None:
     three["user"].write("drafts/idea.md", "A draft about kites.")
-    (project / ".co-cli" / "settings.toml").write_text('exclude = ["drafts/"]\n')
+    (project / ".co-cli" / "settings.toml").write_text('knowledge_exclude = ["drafts/"]\n')
     co("sync")
     monkeypatch.chdir(home)
 

@@ -161,7 +161,7 @@ def test_options_of_it_alone_mean_nothing(co: Co, home: Path) -> None:
 def test_settings_that_look_at_nothing_closely_teach_nothing(
     co: Co, sets: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CO_KNOWLEDGE_PROFILE", "classic")
+    monkeypatch.setenv("CO_KNOWLEDGE_PROFILE", "rrf")
 
     ran = co("eval", *sets, "--held-out", "--sample", "1")
 

@@ -149,7 +149,7 @@ def test_a_conversation_that_is_too_long_for_a_note_is_told(co: Co, vault: Vault
 
     assert ran.code == 2
     assert "item 1: 2," in ran.err
-    assert "(the setting max_note_bytes)" in ran.err
+    assert "(the setting knowledge_max_note_bytes)" in ran.err
     assert vault.notes() == ["articles/chatgpt/short.md"]
 
 

@@ -152,6 +152,7 @@ def test_what_a_person_says_goes_before_what_was_learned(
         assert plain > 1.3 * weights_of(kb, weights=default)
         assert weights_of(kb, profile="classic") != pytest.approx(plain, rel=0.01)
     monkeypatch.setenv("CO_KNOWLEDGE_HYBRID_VECTOR_WEIGHT", "0.4")
+    monkeypatch.setenv("CO_KNOWLEDGE_HYBRID_TEXT_WEIGHT", "0.6")
     with KnowledgeBase.open(vault.root, data_dir) as kb:
         assert weights_of(kb) == weights_of(kb, weights=default) < plain
 

@@ -75,7 +75,7 @@ def test_of_25_random_damages_none_stops_a_search_and_each_is_healed(
         told: list[str] = []
         by_meaning = number % 8 == 0  # vectors take most of the time
         settings = load_settings({"vault": str(vault.root), "data_dir": str(data_dir)})
-        with KnowledgeBase(settings if by_meaning else settings._replace(embedding_provider="none")) as kb:
+        with KnowledgeBase(settings if by_meaning else settings._replace(knowledge_embedding_provider="none")) as kb:
             kb.database.told, kb.index.told = told.append, None  # and nothing of it for activity.db
             backend = "hybrid" if by_meaning else "fts5"
             before = kb.search("oaks", backend=backend)  # from the index if it can, from the files if not

@@ -57,7 +57,7 @@ def test_a_file_over_the_limit_is_skipped_and_a_smaller_one_is_not(vault: Vault,
     ((path, reason),) = report.skipped
     assert path == "memories/long.md"
     assert "500 bytes" in reason
-    assert "max_note_bytes" in reason
+    assert "knowledge_max_note_bytes" in reason
     assert small.sync().skipped == report.skipped
 
     vault.write("memories/long.md", "short now")

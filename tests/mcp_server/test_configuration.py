@@ -52,7 +52,7 @@ def test_a_vault_that_is_named_is_served_with_the_settings_of_its_own_project(
 ) -> None:
     project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
     vault = Vault(project / ".co-cli" / "knowledge")
-    (project / ".co-cli" / "settings.toml").write_text('exclude = ["private/"]\n')
+    (project / ".co-cli" / "settings.toml").write_text('knowledge_exclude = ["private/"]\n')
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
     vault.write("articles/private/diary.md", "The diary says otters.")

@@ -40,7 +40,12 @@ def open_kb(vault: Vault, data_dir: Path) -> Iterator[Open]:
         root: Path | None = None,
         **settings: object,
     ) -> KnowledgeBase:
-        chosen = {"embedding_provider": provider, "embedding_model": model, "embedding_host": host, **settings}
+        chosen = {
+            "knowledge_embedding_provider": provider,
+            "knowledge_embedding_model": model,
+            "knowledge_embedding_host": host,
+            **settings,
+        }
         places = {"vault": str(root or vault.root), "data_dir": str(data_dir)}
         opened.append(KnowledgeBase.open(settings=load_settings({**places, **chosen})))
         return opened[-1]

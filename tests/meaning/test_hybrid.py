@@ -69,22 +69,25 @@ def test_an_exact_word_is_found_among_hundreds_that_mean_the_same(open_kb: Open,
 
 @pytest.mark.parametrize("meaning", [0.0, 0.2, 0.8, 1.0])
 def test_an_exact_word_is_never_dropped_whatever_the_weights(open_kb: Open, notes: Vault, meaning: float) -> None:
-    kb = open_kb(hybrid_vector_weight=meaning)
+    kb = open_kb(knowledge_hybrid_vector_weight=meaning, knowledge_hybrid_text_weight=1 - meaning)
     kb.sync()
 
     assert "memory:pier" in refs(kb, "calm angry customers")
 
 
 def test_the_weights_of_the_settings_change_the_order(open_kb: Open, notes: Vault) -> None:
-    by_words, by_meaning = open_kb(hybrid_vector_weight=0.0), open_kb(hybrid_vector_weight=1.0)
+    by_words = open_kb(knowledge_hybrid_vector_weight=0.0)
+    by_meaning = open_kb(knowledge_hybrid_text_weight=0.0)
     by_words.sync()
 
     assert refs(by_words, QUESTION)[0] == "memory:pier"
     assert refs(by_meaning, QUESTION)[0] == "memory:apology"
     assert all(hit.score == hit.signals["meaning"] for hit in by_meaning.search(QUESTION).hits)
-    assert refs(open_kb(hybrid_text_weight=1.0), QUESTION) == refs(by_words, QUESTION)
-    assert refs(open_kb(hybrid_text_weight=0.2, hybrid_vector_weight=0.2), QUESTION) == refs(
-        open_kb(hybrid_text_weight=0.9, hybrid_vector_weight=0.9), QUESTION
+    assert refs(open_kb(knowledge_hybrid_vector_weight=0.0, knowledge_hybrid_text_weight=1.0), QUESTION) == refs(
+        by_words, QUESTION
+    )
+    assert refs(open_kb(knowledge_hybrid_text_weight=0.2, knowledge_hybrid_vector_weight=0.2), QUESTION) == refs(
+        open_kb(knowledge_hybrid_text_weight=0.9, knowledge_hybrid_vector_weight=0.9), QUESTION
     )
 
 

@@ -114,7 +114,12 @@ def test_vectors_of_other_models_are_not_compared(vault: Vault, data_dir: Path) 
     """The server answers with the embedded model's vectors, so that nothing but whose they are differs."""
     boats(vault)
     server = OllamaServer()
-    flags = {"vault": vault.root, "data_dir": data_dir, "embedding_provider": "ollama", "embedding_host": server.url}
+    flags = {
+        "vault": vault.root,
+        "data_dir": data_dir,
+        "knowledge_embedding_provider": "ollama",
+        "knowledge_embedding_host": server.url,
+    }
     with KnowledgeBase.open(settings=load_settings(flags)) as kb:
         kb.sync()
         hits = kb.search(LONG_QUESTION).hits

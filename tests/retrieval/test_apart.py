@@ -158,7 +158,12 @@ def test_among_few_notes_words_are_taken_as_they_are(kb: KnowledgeBase, ships: V
 def test_the_cosines_of_other_models_are_left_as_they_are(ships: Vault, data_dir: Path) -> None:
     """The server answers with the embedded model's vectors, so that nothing but whose they are differs."""
     server = OllamaServer()
-    flags = {"vault": ships.root, "data_dir": data_dir, "embedding_provider": "ollama", "embedding_host": server.url}
+    flags = {
+        "vault": ships.root,
+        "data_dir": data_dir,
+        "knowledge_embedding_provider": "ollama",
+        "knowledge_embedding_host": server.url,
+    }
     with KnowledgeBase.open(settings=load_settings(flags)) as kb:
         kb.sync()
         trace = traced(kb, ONE_BY_CHANCE, EVERYTHING)

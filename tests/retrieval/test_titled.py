@@ -175,7 +175,12 @@ def test_among_few_notes_words_tell_as_far_as_they_are_there(kb: KnowledgeBase, 
 def test_of_a_model_that_nobody_measured_nearness_says_nothing_about_words(ships: Vault, data_dir: Path) -> None:
     """The server answers with the embedded model's vectors, so that nothing but whose they are differs."""
     server = OllamaServer()
-    flags = {"vault": ships.root, "data_dir": data_dir, "embedding_provider": "ollama", "embedding_host": server.url}
+    flags = {
+        "vault": ships.root,
+        "data_dir": data_dir,
+        "knowledge_embedding_provider": "ollama",
+        "knowledge_embedding_host": server.url,
+    }
     with KnowledgeBase.open(settings=load_settings(flags)) as kb:
         kb.sync()
         trace = traced(kb, BY_CHANCE)

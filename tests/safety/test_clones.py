@@ -30,11 +30,11 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "tier_user": ("0.1",),
     "tier_project": ("1.0",),
     "tier_team": ("1.0",),
-    "embedding_provider": ('"openai"', '"gemini"', '["openai"]'),
-    "embedding_model": ('"gpt-oss:120b-cloud"', '"embed:cloud"'),
-    "embedding_host": ('"http://127.0.0.1:1"', '"https://evil.example"'),
+    "knowledge_embedding_provider": ('"openai"', '"gemini"', '["openai"]'),
+    "knowledge_embedding_model": ('"gpt-oss:120b-cloud"', '"embed:cloud"'),
+    "knowledge_embedding_host": ('"http://127.0.0.1:1"', '"https://evil.example"'),
     "secrets": ('"allow"',),
-    "max_note_bytes": ("10000000000", '"10000000000"', "1e10"),
+    "knowledge_max_note_bytes": ("10000000000", '"10000000000"', "1e10"),
     "context_tokens": ("1000000", '"1000000"', "1e6"),
     "model": ('"ollama:x"', '"openai:gpt-5"'),
     "chat_history": ('"on"',),
@@ -52,13 +52,13 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "skill_folders": ('["../skills"]', '["/etc"]', '["link"]'),
 }
 HARMLESS = {
-    "search_backend": "how this project's own notes are searched",
-    "profile": "the order of what is found",
+    "knowledge_search_backend": "how this project's own notes are searched",
+    "knowledge_profile": "the order of what is found",
     "half_life_days": "the order of what is found",
-    "hybrid_vector_weight": "the order of what is found",
-    "hybrid_text_weight": "the order of what is found",
-    "duplicate_threshold": "whether a memory joins one that says nearly the same; no word of either is lost",
-    "exclude": "files that are not indexed",
+    "knowledge_hybrid_vector_weight": "the order of what is found",
+    "knowledge_hybrid_text_weight": "the order of what is found",
+    "knowledge_duplicate_threshold": "whether a memory joins one that says nearly the same; no word of either is lost",
+    "knowledge_exclude": "files that are not indexed",
 }
 """Settings that a project's file may set to anything, and what they decide."""
 
@@ -90,10 +90,10 @@ def test_every_setting_is_harmless_or_refused_from_a_clone(clone: Path, setting:
 
 def test_a_settings_file_that_is_too_long_is_refused_and_not_cut(clone: Path) -> None:
     file = clone / ".co-cli" / "settings.toml"
-    file.write_text('profile = "exact"\n' + "#" * (LARGEST - 18))
-    assert load_settings().profile == "exact"
+    file.write_text('knowledge_profile = "agent"\n' + "#" * (LARGEST - 28))
+    assert load_settings().knowledge_profile == "agent"
 
-    file.write_text("#" * LARGEST + '\nprofile = "exact"\n')
+    file.write_text("#" * LARGEST + '\nknowledge_profile = "agent"\n')
 
     with pytest.raises(SettingsError, match=r"settings\.toml: more than 1,000,000 bytes"):
         load_settings()

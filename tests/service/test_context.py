@@ -101,7 +101,7 @@ def test_an_article_that_nobody_marked_does_not_come_unasked(kb: KnowledgeBase, 
     assert matching(kb, "Do oaks live for a thousand years?", (), NOW).notes == []
 
 
-@pytest.mark.parametrize("choice", [{"search_backend": "fts5"}, {"embedding_provider": "none"}])
+@pytest.mark.parametrize("choice", [{"knowledge_search_backend": "fts5"}, {"knowledge_embedding_provider": "none"}])
 def test_without_meaning_words_are_enough_evidence(vault: Vault, data_dir: Path, choice: dict[str, str]) -> None:
     vault.write("memories/oaks.md", "Oaks live for a thousand years.")
     vault.write("memories/soup.md", "On Thursdays there is soup.")

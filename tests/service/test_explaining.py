@@ -112,7 +112,12 @@ def test_a_server_that_fails_after_the_search_costs_the_cosine_and_not_the_answe
     vault.write("memories/oak.md", "Oaks live long.")
     vault.write("memories/elm.md", "---\ncreated: 2024-05-03\n---\nElms live shorter.")
     server = OllamaServer()
-    flags = {"vault": vault.root, "data_dir": data_dir, "embedding_provider": "ollama", "embedding_host": server.url}
+    flags = {
+        "vault": vault.root,
+        "data_dir": data_dir,
+        "knowledge_embedding_provider": "ollama",
+        "knowledge_embedding_host": server.url,
+    }
     with KnowledgeBase.open(settings=load_settings(flags)) as kb:
         kb.sync()
         whole = kb.why("how old trees get before June 2024", "memory:oak")

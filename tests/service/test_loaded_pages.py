@@ -126,7 +126,7 @@ def test_a_document_that_is_longer_than_a_note_is_refused(
     receipt = pages(Loaded(Page("Long", "x" * 100_001), "docs/read")).add(server.url + "/long")
 
     assert (receipt.outcome, receipt.exit_code) == ("failed", 2)
-    assert "100,001 bytes of text; the limit is 100,000 (the setting max_note_bytes)" in receipt.detail
+    assert "100,001 bytes of text; the limit is 100,000 (the setting knowledge_max_note_bytes)" in receipt.detail
     assert vault.notes() == []
 
 

@@ -61,13 +61,13 @@ def test_a_note_of_a_hundred_megabytes_costs_nothing_and_is_told(co: Co, oaks: V
 
     assert took["found"] == ["memory:oak"]
     assert took["skipped"] == [
-        ["articles/huge.md", "100,000,000 bytes; the limit is 2,000,000 (setting max_note_bytes)"]
+        ["articles/huge.md", "100,000,000 bytes; the limit is 2,000,000 (setting knowledge_max_note_bytes)"]
     ]
     assert took["memory"] < 150_000_000
     for command in (("show", "articles/huge.md"), ("edit", "articles/huge.md", "--set", "a=b")):
         ran = co(*command)
         assert (ran.code, ran.err.count("\n")) == (2, 1)
-        assert "max_note_bytes" in ran.err
+        assert "knowledge_max_note_bytes" in ran.err
 
 
 @pytest.mark.parametrize(
