@@ -102,7 +102,7 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     group.add_argument("-t", "--tag", action="append", metavar="TAG", help="has this tag (repeatable: all of them)")
     group.add_argument("--any-tag", action="store_true", help="one of the tags is enough")
     group.add_argument("--category", help="has this category: preference, fact, decision, ...")
-    group.add_argument("--since", metavar="WHEN", help="created since: 2026-03-01, yesterday, 7d, 3w")
+    group.add_argument("--since", metavar="WHEN", help="created since: 2026-03-01, last week, 7d, 3w")
     group.add_argument("--until", metavar="WHEN", help="created until, that day included")
     group.add_argument("--where", action="append", metavar="KEY=VALUE", help="any other frontmatter key (repeatable)")
 

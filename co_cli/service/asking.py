@@ -114,10 +114,10 @@ def _moment(name: str, value: object, end: bool = False) -> float | None:
     """`until 2026-03-01` includes that day."""
     if value is None or (isinstance(value, int | float) and abs(value) < FAR_AWAY):
         return None if value is None else float(value)
-    from co_cli.notes.moments import read_moment, read_since
+    from co_cli.notes.moments import read_moment
+    from co_cli.retrieval.periods import read_when
 
-    moment = read_since(value, time.time()) if isinstance(value, str) else read_moment(value)
+    moment = read_when(value, time.time(), end=end) if isinstance(value, str) else read_moment(value)
     if moment is None:
-        raise InvalidInputError(f"{name} is a date such as 2026-03-01, `yesterday` or `7d`, not {value!r}")
-    whole_day = end and isinstance(value, str) and moment % 86_400 == 0 and ":" not in value
-    return moment + 86_399.999 if whole_day else moment
+        raise InvalidInputError(f"{name} is a date such as 2026-03-01, `last week` or `7d`, not {value!r}")
+    return moment

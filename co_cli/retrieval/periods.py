@@ -1,0 +1,210 @@
+"""Turn date phrases ("last week", "since May", "7d", "2026-03-01") into periods of local time.
+
+Pure. Weeks begin on Monday and days at local midnight. Without a year, the latest day or month that has begun is meant.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+MONTHS: Sequence[str] = "january february march april may june july august september october november december".split()
+WEEKDAYS: Sequence[str] = "monday tuesday wednesday thursday friday saturday sunday".split()
+COUNT_WORDS = "a an one two three four five six seven eight nine ten eleven twelve few".split()
+COUNTS: dict[str, int | str] = dict(zip(COUNT_WORDS, (1, 1, *range(1, 13), 3), strict=True))
+MONTHS_IN = {"month": 1, "quarter": 3, "year": 12}
+OPEN_ENDED = ("since", "after", "before", "until", "till")
+MAX_WORDS = 25  # in a longer query, a date is one detail of a story
+IMPOSSIBLE = (ValueError, OverflowError, OSError)  # no such day, or out of range for a timestamp
+
+_COUNT = rf"(?:a\s+(?=few))?(?P<count>\d{{1,5}}|{'|'.join(COUNTS)})"
+_UNIT = r"(?P<unit>day|weekend|week|month|quarter|year)s?"
+_MONTH = rf"(?P<month>(?:{'|'.join(MONTHS)})|(?:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b\.?)"
+_YEAR, _DAY = r"(?P<year>(?:19|20)\d\d)", r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+_WHICH = r"(?P<which>this|last|past|previous|next)\s+"
+_FORMS = (
+    rf"{_WHICH}(?:{_COUNT}\s+)?{_UNIT}(?!\s+of\b)",
+    rf"{_COUNT}\s+{_UNIT}\s+(?P<ago>ago)",
+    r"(?P<name>day before yesterday|yesterday|today)",
+    rf"(?:{_WHICH})?(?P<weekday>{'|'.join(WEEKDAYS)})",
+    rf"{_YEAR}-(?P<number>\d\d)(?:-{_DAY})?",
+    rf"{_DAY}\s+(?:of\s+)?{_MONTH}(?:,?\s+{_YEAR})?",
+    rf"{_MONTH}\s+{_DAY}(?![:\d])(?:,?\s+{_YEAR})?",
+    rf"(?:{_WHICH})?{_MONTH}(?:,?\s+(?:of\s+)?{_YEAR})?",
+    _YEAR,
+)
+_HOW = rf"(?:(?P<how>{'|'.join(OPEN_ENDED)}|in|on|during|from|of|for|within|over)\s+)?"
+_PART = r"(?:the\s+)?(?:(?:early|late|mid|end of|start of|beginning of|middle of)[\s-]+(?:the\s+)?)?"
+# ASCII, because ignoring case "ı" would match the "i" of "friday". Dates in paths and file names do not count.
+PHRASES = [rf"(?<![\w./:#@-])(?ai:{_HOW}{_PART}{form})(?![\w-]|[.:/]\w)" for form in _FORMS]  # compiled on first use
+SPAN = re.compile(rf"(?ai:{_COUNT}(?:(?<=\d)|\s)\s*(?P<unit>hour|day|week|month|year|[hdwmy])s?(?:\s+ago)?)")
+ISO = re.compile(r"(\d{4})(?:([-/.])(\d{1,2})(?:\2(\d{1,2})(.*))?)?", re.ASCII | re.DOTALL)
+# "the Monday before 3 May" is one day, not all the time until then
+OFFSET_FROM_DATE = re.compile(r"(?i)\b(?:\w*days?|weeks?|weekend|months?|night|morning|evening)\s+$")
+MAY_FOLLOW = """
+    about on in at with for from to by and or but that which who whom what where when how why is are was were did do
+    does i we you they he she it the a an my our regarding concerning""".split()
+"""Words that can follow a date. In "last month number", the phrase belongs to the number."""
+GENERIC = """
+    what s which did do does done i we ve you me my our us is are was were has have had been happened happen going went
+    there new note notes noted memory memories entry entries file files document documents everything anything all any
+    every thing things stuff show list give get find tell see from of in on during for the a an that please can could
+    write wrote written save saved add added create created change changed changes update updated worked""".split()
+"""Words that say nothing about the subject of the notes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A stretch of time. The phrase is as typed; None is open, and `until` is exclusive."""
+
+    phrase: str
+    since: float | None
+    until: float | None
+
+
+def find_period(query: str, now: float) -> tuple[Period | None, str]:
+    """The period that a query asks for, and the rest of the query without that phrase.
+
+    A phrase such as "in May 2025" or "this week" is as often what the note is about as when it was written, so it
+    counts only if the query asks for nothing else. Of several dates, none counts.
+    """
+    found = list(_find_phrases(query, now)) if len(query.split()) <= MAX_WORDS else []
+    if relative := [one for one in found if not one[0].groupdict().keys() & {"month", "year"}]:
+        has_year = any(match.groupdict().get("year") for match, *_ in found)  # "last Friday, on 23 January 2022"
+        found = [one for one in found if (one in relative) != has_year]
+    if len(found) != 1:
+        return None, query
+    [(match, first, after, narrows)] = found
+    next_word = "".join(re.findall(r"^\s+(\w+)", query[match.end() :].lower()))
+    following = re.sub(r"^['’]s\b", "", query[match.end() :])  # "last week's notes"
+    rest = " ".join(re.sub(r"\s+([?!.,;:])", r"\1", f"{query[: match.start()]} {following}").strip(" ,;:").split())
+    if not (narrows and next_word in ("", *MAY_FOLLOW)) and not asks_only_for_period(rest):
+        return None, query
+    how = (match["how"] or "").lower()
+    since = None if how in ("before", "until", "till") else after if how == "after" else first
+    until = None if how in ("since", "after") else first if how == "before" else after
+    return Period(match[0].strip(), since, until), rest
+
+
+def asks_only_for_period(rest: str) -> bool:
+    """Whether only generic words are left, as in "what did I do": then the answer is a listing."""
+    return all(word in GENERIC for word in re.findall(r"\w+", rest.lower().replace("work on", "worked")))
+
+
+def read_when(text: str, now: float, end: bool = False) -> float | None:
+    """Read a --since, --until or --as-of value; None if it is not a date.
+
+    Returns the first second of the period that it names, or with `end` its last millisecond. `7d` and "3 weeks ago"
+    name the day that long ago, `12h` and `2026-03-01T09:00` an exact moment.
+    """
+    with suppress(*IMPOSSIBLE):
+        if edges := _read_value(text.strip(), now):
+            return edges[end]
+    return None
+
+
+def describe(period: Period) -> str:
+    """The period in words, to show how a phrase was understood."""
+    edges = (period.since, period.until, None if period.until is None else period.until - 0.001)
+    first, after, last = (None if edge is None else f"{datetime.fromtimestamp(edge):%Y-%m-%d}" for edge in edges)
+    days = f"{first} to {last}" if first and last else f"since {first}" if first else f"before {after}"
+    if first == last:
+        days = first or "any time"
+    return f'"{period.phrase}": {days}' if period.phrase else days
+
+
+def _find_phrases(text: str, now: float) -> Iterator[tuple[re.Match[str], float, float, bool]]:
+    """Each date phrase with its start, its exclusive end, and whether it narrows a query that has other content."""
+    taken: list[tuple[int, int]] = []
+    for match in (match for pattern in PHRASES for match in re.finditer(pattern, text)):
+        part_of_longer_date = any(match.start() < end and start < match.end() for start, end in taken)
+        quoted = text.count('"', 0, match.start()) % 2
+        with suppress(*IMPOSSIBLE):
+            days = None if part_of_longer_date or quoted else _read_phrase(match, date.fromtimestamp(now))
+            if days:
+                yield match, _midnight(days[0]), _midnight(days[1]), days[2]
+                taken.append(match.span())
+
+
+def _read_phrase(match: re.Match[str], today: date) -> tuple[date, date, bool] | None:
+    parts = {key: value.lower() for key, value in match.groupdict().items() if value}
+    which, how, unit, month = (parts.get(key, "") for key in ("which", "how", "unit", "month"))
+    if which == "next" or (how in ("before", "after") and OFFSET_FROM_DATE.search(match.string[: match.start()])):
+        return None
+    verb = month in ("may", "march") and (match["month"].islower() or match.start() == 0)  # "May I deploy"
+    if parts.keys() == {"month"} and (verb or match[0] == match.string.strip()):
+        return None  # a name, such as "April"
+    if parts.keys() <= {"how", "year"} and how not in (*OPEN_ENDED, "in", "of", "from", "during"):
+        return None  # a number, such as a part of a name
+    narrows, word = how in OPEN_ENDED, parts.get("count", "one")
+    count = int(COUNTS.get(word, word))
+    if "ago" in parts:
+        return *_around(_back(today, unit, count), unit), narrows or unit != "year"
+    if unit and ("count" in parts or which == "past" or unit == "day"):
+        return None if which == "this" else (_back(today, unit, count), today + timedelta(1), True)
+    if unit:
+        day = today if which == "this" else _back(today, unit, 1)
+        return *_around(day, unit), narrows or (which != "this" and unit != "year")
+    if "weekday" in parts:  # "on Monday" and "this Monday" may be the next one
+        day = today - timedelta((today.weekday() - WEEKDAYS.index(parts["weekday"]) - 1) % 7 + 1)
+        return None if which == "this" else (*_around(day, "day"), narrows or which != "")
+    if "name" in parts:
+        day = today - timedelta({"today": 0, "yesterday": 1}.get(parts["name"], 2))
+        return *_around(day, "day"), narrows or parts["name"] != "today"
+    number = [name[:3] for name in MONTHS].index(month[:3]) + 1 if month else int(parts.get("number", 1))
+    first = date(int(parts.get("year", today.year)), number, int(parts.get("day", 1)))
+    if "year" not in parts and first > today:
+        first = first.replace(year=first.year - 1)
+    return *_around(first, "day" if "day" in parts else "month" if month or "number" in parts else "year"), narrows
+
+
+def _read_value(text: str, now: float) -> tuple[float, float] | None:
+    if match := SPAN.fullmatch(text):
+        word, letter = match["count"].lower(), match["unit"][0].lower()
+        count = int(COUNTS.get(word, word))
+        if letter == "h":
+            return now - count * 3600, now - count * 3600
+        unit = {"d": "day", "w": "week", "m": "month", "y": "year"}[letter]
+        days = _around(_back(date.fromtimestamp(now), unit, count), "day")
+    elif match := ISO.fullmatch(re.sub(r"^(\d{4})(\d\d)(\d\d)(?!\d)", r"\1-\2-\3", text)):
+        year, _, month, day, time = match.groups()
+        first = date(int(year), int(month or 1), int(day or 1))
+        if time:
+            time = re.sub(r"\s+(?=[+-]|Z$)", "", time.replace("UTC", "Z"))
+            moment = datetime.fromisoformat(f"{first}{time}").timestamp()
+            return moment, moment
+        days = _around(first, "day" if day else "month" if month else "year")
+    else:
+        for value in (text, f"on {text}"):  # "on" makes "may" a month and "friday" a day
+            for match, since, until, _ in _find_phrases(value, now):
+                if match[0] == value and (match["how"] or "").lower() not in OPEN_ENDED:
+                    return since, until - 0.001
+        return None
+    return _midnight(days[0]), _midnight(days[1]) - 0.001
+
+
+def _midnight(day: date) -> float:
+    return datetime(day.year, day.month, day.day).timestamp()  # without a zone: local time
+
+
+def _around(day: date, unit: str) -> tuple[date, date]:
+    """The day, week, weekend, month, quarter or year that includes a day."""
+    if unit == "day":
+        return day, day + timedelta(1)
+    if unit in MONTHS_IN:
+        first = day.replace(day=1, month=(day.month - 1) // MONTHS_IN[unit] * MONTHS_IN[unit] + 1)
+        return first, _back(first, unit, -1)
+    monday = day - timedelta(day.weekday())
+    return monday + timedelta(5 if unit == "weekend" else 0), monday + timedelta(7)
+
+
+def _back(day: date, unit: str, count: int) -> date:
+    if unit not in MONTHS_IN:
+        return day - timedelta(count * (1 if unit == "day" else 7))
+    months = day.year * 12 + day.month - 1 - count * MONTHS_IN[unit]
+    first = date(months // 12, months % 12 + 1, 1)
+    length = ((first + timedelta(31)).replace(day=1) - first).days
+    return first.replace(day=min(day.day, length))

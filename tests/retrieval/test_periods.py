@@ -1,0 +1,318 @@
+"""Date phrases in queries and in --since: which period they name, and when they narrow a search."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from co_cli.retrieval.periods import Period, asks_only_for_period, describe, find_period, read_when
+
+SUNDAY = datetime(2026, 11, 15, 10, 30)
+NOW = SUNDAY.timestamp()
+
+
+def understood(query: str, now: datetime = SUNDAY) -> str | None:
+    period, rest = find_period(query, now.timestamp())
+    if period is None:
+        assert rest == query
+        return None
+    assert period.phrase in query
+    return describe(period).removeprefix(f'"{period.phrase}": ')
+
+
+def days(text: str, now: datetime = SUNDAY) -> str | None:
+    """The days from the first second to the last millisecond of a --since value."""
+    first, last = read_when(text, now.timestamp()), read_when(text, now.timestamp(), end=True)
+    if first is None or last is None:
+        assert first is last
+        return None
+    assert f"{datetime.fromtimestamp(first):%H:%M:%S.%f}" == "00:00:00.000000"
+    assert f"{datetime.fromtimestamp(last):%H:%M:%S.%f}"[:12] == "23:59:59.999"
+    return describe(Period("", first, last))
+
+
+@pytest.fixture
+def time_zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    with monkeypatch.context() as patch:
+
+        def use(name: str) -> None:
+            patch.setenv("TZ", name)
+            time.tzset()
+
+        yield use
+    time.tzset()
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("what did we decide on pricing yesterday", "2026-11-14"),
+        ("what did oak say the day before yesterday?", "2026-11-13"),
+        ("what did we decide last week", "2026-11-02 to 2026-11-08"),
+        ("notes from last month about pricing", "2026-10-01 to 2026-10-31"),
+        ("pricing last weekend", "2026-11-07 to 2026-11-08"),
+        ("pricing last quarter", "2026-07-01 to 2026-09-30"),
+        ("what broke last Friday?", "2026-11-13"),
+        ("what broke in the last 3 days", "2026-11-12 to 2026-11-15"),
+        ("decisions of the past two weeks", "2026-11-01 to 2026-11-15"),
+        ("decisions of the past week", "2026-11-08 to 2026-11-15"),
+        ("deploys 2 days ago", "2026-11-13"),
+        ("deploys a week ago", "2026-11-02 to 2026-11-08"),
+        ("deploys a few months ago", "2026-08-01 to 2026-08-31"),
+        ("yesterday's standup", "2026-11-14"),
+    ],
+)
+def test_a_relative_phrase_narrows_a_query(query: str, expected: str) -> None:
+    assert understood(query) == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("deploys since yesterday", "since 2026-11-14"),
+        ("deploys since Monday", "since 2026-11-09"),
+        ("who joined since 2026-03-01", "since 2026-03-01"),
+        ("who joined since last year", "since 2025-01-01"),
+        ("who joined after May 2025", "since 2025-06-01"),
+        ("what did we know before March", "before 2026-03-01"),
+        ("what did we know before December", "before 2025-12-01"),
+        ("deploys until 3 May 2025", "before 2025-05-04"),
+    ],
+)
+def test_since_and_before_leave_the_period_open(query: str, expected: str) -> None:
+    assert understood(query) == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("what did I do in May 2025", "2025-05-01 to 2025-05-31"),
+        ("what did I do in may", "2026-05-01 to 2026-05-31"),
+        ("what did I do in December", "2025-12-01 to 2025-12-31"),
+        ("what did I work on on Monday?", "2026-11-09"),
+        ("What’s new this week?", "2026-11-09 to 2026-11-15"),
+        ("notes from this week", "2026-11-09 to 2026-11-15"),
+        ("last week's notes", "2026-11-02 to 2026-11-08"),
+        ("June notes", "2026-06-01 to 2026-06-30"),
+        ("notes from 2025", "2025-01-01 to 2025-12-31"),
+        ("what happened last year", "2025-01-01 to 2025-12-31"),
+        ("what happened today", "2026-11-15"),
+        ("what happened on October 13, 2023?", "2023-10-13"),
+        ("show me everything from 3rd of June 2024", "2024-06-03"),
+        ("2026-03-01", "2026-03-01"),
+        ("yesterday", "2026-11-14"),
+    ],
+)
+def test_any_date_narrows_a_query_that_asks_for_nothing_else(query: str, expected: str) -> None:
+    assert understood(query) == expected
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "what did we learn in May", "what did we learn in may 2025", "the May report", "pricing this week",
+        "what did Mara paint on October 13, 2023?", "who beat them in 2015", "pricing last year", "pricing a year ago",
+        "I cannot train today", "on Monday we ship",
+    ],
+)  # fmt: skip
+def test_a_date_that_may_be_the_subject_does_not_narrow(query: str) -> None:
+    assert understood(query) is None
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "", "how do we deploy", "may I deploy", "May I deploy", "march on", "April", "what did we say last time",
+        "the last mile", "next week", "notes from next month", "next May", "this Friday", "room 2015",
+        "HTTP 2019 error", "2025", "over 2000 notes", "get last month number", "what happened on February 31",
+        'a song called "last week"',
+        "memories/2026-03-01", "2026-03-01.md",
+    ],
+)  # fmt: skip
+def test_words_that_only_look_like_a_date_do_not_narrow(query: str) -> None:
+    assert understood(query) is None
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "notes from May and June and July", "notes from yesterday and last week", "between 2026-03-01 and 2026-03-05",
+        "the week before August 3, 2023", "the last week of August 2023",
+    ],
+)  # fmt: skip
+def test_a_date_that_is_part_of_a_longer_expression_does_not_narrow(query: str) -> None:
+    assert understood(query) is None
+
+
+def test_a_long_query_is_never_narrowed() -> None:
+    assert understood("yesterday " + "and then we walked on " * 5) is None
+
+
+def test_a_full_date_wins_over_a_relative_one() -> None:
+    assert understood("what broke last Friday, before 23 January 2022") == "before 2022-01-23"
+
+
+@pytest.mark.parametrize(
+    ("query", "phrase", "rest"),
+    [
+        ("notes from last month about pricing", "from last month", "notes about pricing"),
+        ("Yesterday, what did oak say?", "Yesterday", "what did oak say?"),
+        ("what did we decide last week?", "last week", "what did we decide?"),
+        ("yesterday", "yesterday", ""),
+    ],
+)
+def test_the_rest_is_the_query_without_the_phrase(query: str, phrase: str, rest: str) -> None:
+    period, left = find_period(query, NOW)
+
+    assert period is not None
+    assert (period.phrase, left) == (phrase, rest)
+
+
+@pytest.mark.parametrize(
+    ("rest", "expected"),
+    [
+        ("", True),
+        ("what did I do", True),
+        ("What have we worked on?", True),
+        ("notes from", True),
+        ("show me everything", True),
+        ("what did we decide", False),
+        ("notes about work", False),
+    ],
+)
+def test_generic_words_ask_only_for_a_period(rest: str, expected: bool) -> None:
+    assert asks_only_for_period(rest) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("today", "2026-11-15"),
+        ("Yesterday", "2026-11-14"),
+        ("7d", "2026-11-08"),
+        ("3w", "2026-10-25"),
+        ("3 weeks ago", "2026-10-25"),
+        ("a month ago", "2026-10-15"),
+        ("2 months", "2026-09-15"),
+        ("1y", "2025-11-15"),
+        (" 2026-03-01 ", "2026-03-01"),
+        ("2026/3/1", "2026-03-01"),
+        ("20260301", "2026-03-01"),
+        ("2026-03", "2026-03-01 to 2026-03-31"),
+        ("2026", "2026-01-01 to 2026-12-31"),
+        ("3 May 2025", "2025-05-03"),
+        ("may", "2026-05-01 to 2026-05-31"),
+        ("in May", "2026-05-01 to 2026-05-31"),
+        ("last week", "2026-11-02 to 2026-11-08"),
+        ("this week", "2026-11-09 to 2026-11-15"),
+        ("last 3 days", "2026-11-12 to 2026-11-15"),
+        ("last Friday", "2026-11-13"),
+        ("friday", "2026-11-13"),
+    ],
+)
+def test_a_since_value_names_whole_days(text: str, expected: str) -> None:
+    assert days(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "soon", "7 parsecs", "-7d", "999999d", "99999y", "ad", "2026-02-30", "2026-13", "2026-03-01T25:00", "12345",
+        "0000", "next week", "since March", "last week or so",
+    ],
+)  # fmt: skip
+def test_other_since_values_are_not_dates(text: str) -> None:
+    assert days(text) is None
+
+
+@pytest.mark.parametrize(
+    ("now", "text", "expected"),
+    [
+        (datetime(2026, 3, 31), "1 month ago", "2026-02-28"),
+        (datetime(2024, 2, 29), "1y", "2023-02-28"),
+        (datetime(2026, 1, 5), "last month", "2025-12-01 to 2025-12-31"),
+        (datetime(2026, 1, 5), "last quarter", "2025-10-01 to 2025-12-31"),
+        (datetime(2026, 11, 18), "last weekend", "2026-11-14 to 2026-11-15"),
+        (datetime(2026, 11, 18), "last Wednesday", "2026-11-11"),
+    ],
+)
+def test_phrases_are_counted_on_the_calendar(now: datetime, text: str, expected: str) -> None:
+    assert days(text, now) == expected
+
+
+def test_a_time_of_day_is_an_exact_moment(time_zone: Callable[[str], None]) -> None:
+    time_zone("America/New_York")
+    nine_in_new_york = datetime(2026, 3, 1, 14, tzinfo=UTC).timestamp()
+
+    for text in ("2026-03-01T09:00", "2026-03-01 09:00:00", "2026-03-01T14:00Z", "2026-3-1 14:00 UTC",
+                 "2026-03-01T15:00+01:00", "2026-03-01 15:00 +0100"):  # fmt: skip
+        assert read_when(text, NOW) == read_when(text, NOW, end=True) == nine_in_new_york
+    assert read_when("12h", NOW) == read_when("12 hours ago", NOW, end=True) == NOW - 12 * 3600
+
+
+def test_days_begin_at_local_midnight(time_zone: Callable[[str], None]) -> None:
+    time_zone("America/New_York")
+    late_on_saturday = datetime(2026, 11, 15, 3, tzinfo=UTC).timestamp()
+
+    period, _ = find_period("what did we decide yesterday", late_on_saturday)
+
+    assert period is not None
+    assert period.since == datetime(2026, 11, 13, 5, tzinfo=UTC).timestamp()
+    assert period.until == datetime(2026, 11, 14, 5, tzinfo=UTC).timestamp()
+    assert describe(period) == '"yesterday": 2026-11-13'
+
+
+@pytest.mark.parametrize(
+    ("day", "hours"), [("2026-03-08", 23), ("2026-11-01", 25), ("2026-11-02", 24)], ids=["spring", "autumn", "ordinary"]
+)
+def test_a_day_on_which_the_clocks_change_is_shorter_or_longer(
+    time_zone: Callable[[str], None], day: str, hours: int
+) -> None:
+    time_zone("America/New_York")
+
+    first, last = read_when(day, NOW), read_when(day, NOW, end=True)
+
+    assert first is not None
+    assert last == pytest.approx(first + hours * 3600 - 0.001, abs=1e-4)
+
+
+def test_spans_across_a_clock_change_still_begin_at_midnight(time_zone: Callable[[str], None]) -> None:
+    time_zone("America/New_York")
+    after_the_change = datetime(2026, 3, 10, 12)
+
+    assert days("7d", after_the_change) == "2026-03-03"
+    assert understood("what broke last week", after_the_change) == "2026-03-02 to 2026-03-08"
+
+
+@pytest.mark.parametrize(
+    ("period", "expected"),
+    [
+        (Period("last week", NOW, NOW + 86_400), '"last week": 2026-11-15 to 2026-11-16'),
+        (Period("", NOW, None), "since 2026-11-15"),
+        (Period("", None, None), "any time"),
+    ],
+)
+def test_a_period_is_described_in_words(period: Period, expected: str) -> None:
+    assert describe(period) == expected
+
+
+@given(text=st.text(max_size=60), now=st.floats(-1e13, 1e13))
+@example(text="frıday", now=NOW)
+@example(text="9999-12-31", now=NOW)
+@example(text="١٩٩٩", now=NOW)
+@example(text="99999 years", now=NOW)
+def test_no_text_makes_it_fail(text: str, now: float) -> None:
+    for query in (text, f"since {text}", f"{text} ago", f"in {text} 2020", f"{text} February 29", f"last {text}"):
+        period, _ = find_period(query, now)
+        if period is not None:
+            assert period.since is None or period.until is None or period.since < period.until
+            assert describe(period)
+        for value in (text, query):
+            first, last = read_when(value, now), read_when(value, now, end=True)
+            assert (first is None) == (last is None)
+            assert first is None or last is None or first <= last
