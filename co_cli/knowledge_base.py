@@ -429,7 +429,7 @@ class KnowledgeBase:
         `version` is the `note.version` that the change is based on: if the note is of another one by now, nothing is
         written and NoteConflictError says so. Without it, a text that is replaced is kept in the trash.
         """
-        from co_cli.notes.tag_editing import Tags
+        from co_cli.notes.editing import Tags
         from co_cli.service.changing import change_note
         from co_cli.service.saving import clean_tags
 

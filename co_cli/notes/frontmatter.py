@@ -1,25 +1,63 @@
-"""A note's text into its frontmatter and where its body starts. Lenient: whatever the YAML, the body is always there.
+"""Read a note's frontmatter into a dict and write it back as YAML, with python-frontmatter.
 
-Tags that build objects are refused, aliases are bounded, and an error is returned with its line instead of raised,
-beside what could still be read.
+`frontmatter.loads(text, handler=NoteHandler())` reads a note as we do. `read_frontmatter` also says where the block
+is, and returns an error with its line and the fields it could still read, instead of raising it.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any, NamedTuple
 
-from co_cli.notes.plain_yaml import read_plain, resolve_scalar
+import yaml
+from frontmatter.default_handlers import SafeLoader, YAMLHandler
 
 BLOCK = re.compile(r"\ufeff?(?:[ \t]*\r?\n)*---[ \t]*(?:\r?\n)(.*?)^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.S | re.M)
 UNCLOSED = re.compile(r"\ufeff?(?:[ \t]*\r?\n)*(---)[ \t]*\r?\n[A-Za-z_][\w-]*:(?:[ \t]|\r?\n)")
-NEVER_CLOSED = "frontmatter that never ends; put a line `---` after its last field"
-MOST_VALUES = 100_000
-DEEPEST = 50
+TOP_LEVEL_KEY = re.compile(r"^([A-Za-z_][\w-]*):(?:\s|$)", re.M | re.A)
+MAX_VALUES = 100_000
+MAX_FLOW_DEPTH = 50
+TOO_DEEP = re.compile(r"[ ?:-]{150}")
+"""Each level of a block needs a column. libyaml's recursion has no limit: 100,000 levels crash the process."""
+
+INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})$", re.ASCII)
+DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,14})\.[0-9]{1,15}$", re.ASCII)
+NEEDS_ESCAPE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+"""What YAML does not allow in a quoted string, besides what JSON escapes."""
+
+TAG = "tag:yaml.org,2002:"
+TAGS: dict[type, str] = {
+    type(None): TAG + "null",
+    bool: TAG + "bool",
+    int: TAG + "int",
+    float: TAG + "float",
+    str: TAG + "str",
+    yaml.SequenceNode: TAG + "seq",
+    yaml.MappingNode: TAG + "map",
+}
+PLAIN_MESSAGES = (
+    ("while scanning a quoted scalar", "a quote that is not closed"),
+    ("mapping values are not allowed", "a second `: ` in one line; put the value in quotes"),
+    ("while scanning a simple key", "a line that is not `key: value`"),
+    ("could not find expected ':'", "a line that is not `key: value`"),
+    ("undefined alias", "a value that starts with `*`; put it in quotes"),
+    ("while scanning an alias", "a value that starts with `*`; put it in quotes"),
+    ("while scanning an anchor", "a value that starts with `&`; put it in quotes"),
+    ("cannot start any token", "a value that starts with a character that YAML reserves; put it in quotes"),
+    ("while parsing a flow sequence", "a list that is not closed with `]`"),
+    ("while parsing a flow mapping", "a mapping that is not closed with `}`"),
+    ("could not determine a constructor", "a value with a `!tag`; only plain values are supported"),
+    ("control characters are not allowed", "a control character; remove it"),
+    ("did not find expected key", "a line that is not `key: value`, or has the wrong indentation"),
+    ("did not find expected <document start>", "a line that is not `key: value`"),
+    ("maximum recursion depth", "the frontmatter is nested too deep"),
+)
+"""What PyYAML says in a problem or its context, and what we say instead."""
 
 
 class Frontmatter(NamedTuple):
-    """What stands between the `---` lines, and where."""
+    """What is between the `---` lines, and where."""
 
     metadata: dict[str, object]
     start: int
@@ -30,96 +68,194 @@ class Frontmatter(NamedTuple):
     problem: str | None = None
     problem_line: int = 0
     remark: str | None = None
-    """What is odd, with its line, although everything could be read."""
+    """Something odd, with its line, although everything could be read."""
 
 
 def read_frontmatter(text: str) -> Frontmatter:
     block = BLOCK.match(text)
     if block is None:
         start = 1 if text.startswith("\ufeff") else 0
-        return Frontmatter({}, start, start, start, remark=_never_closed(text))
+        return Frontmatter({}, start, start, start, remark=_unclosed(text))
     start, end = block.span(1)
     first_line = text.count("\n", 0, start) + 1
-    metadata = read_plain(block[1])
-    problem, line, remark = None, 0, None
-    if metadata is None:
-        metadata, problem, line = _read_yaml(block[1])
-        if problem:
-            line += first_line
-            metadata = _salvage(block[1])
-        else:
-            remark = _twice(block[1], first_line)
-    return Frontmatter(metadata, start, end, block.end(), problem, line, remark)
-
-
-def _never_closed(text: str) -> str | None:
-    opened = UNCLOSED.match(text)
-    return f"line {text.count(chr(10), 0, opened.start(1)) + 1}: {NEVER_CLOSED}" if opened else None
-
-
-def _twice(block: str, first_line: int) -> str | None:
-    """The first key that stands twice: YAML takes the last one, and people do not know that."""
-    seen: set[str] = set()
-    for number, line in enumerate(block.splitlines(), first_line):
-        key = re.match(r"([A-Za-z_][\w-]*):(?:\s|$)", line, re.ASCII)
-        if key and key[1] in seen:
-            return f"line {number}: `{key[1]}` stands twice; the last one counts"
-        if key:
-            seen.add(key[1])
-    return None
-
-
-def _read_yaml(block: str) -> tuple[dict[str, object], str | None, int]:
-    """The mapping, or what is wrong and on which line of the block (from 0)."""
-    from co_cli.notes.yaml_handler import YAML_PROBLEMS, NoteHandler, describe  # a YAML library is slow to import
-
-    depth = _flow_depth(block)
-    if depth > DEEPEST:
-        return {}, f"lists nested {depth} deep; at most {DEEPEST} are read", 0
     try:
-        loaded: Any = NoteHandler().load(block.replace("\t", "    ") if "\t" in block else block)
+        metadata = HANDLER.load(block[1])
+    except Exception as error:  # PyYAML also raises KeyError, AttributeError and others, for a value like `!!bool x`
+        problem, line = _describe(error)
+        return Frontmatter(_salvage(block[1]), start, end, block.end(), problem, first_line + line)
+    return Frontmatter(metadata, start, end, block.end(), remark=_duplicate_key(block[1], first_line))
+
+
+def render_value(value: object) -> str:
+    """A value as one line of YAML that reads back as the same value."""
+    return HANDLER.export({"_": value}).removeprefix("_: ")
+
+
+def resolve_scalar(text: str) -> str | int | float | bool | None:
+    """What an unquoted word means: null, true, false, a number that prints as it was written, else the text itself.
+
+    Unlike in YAML 1.1, `NO` and `on` stay words, `1.10` stays a version, and a date stays the text that was written:
+    use `moments.read_moment` to read it.
+    """
+    if text in ("", "~", "null", "Null", "NULL"):
+        return None
+    if text in ("true", "True", "TRUE"):
+        return True
+    if text in ("false", "False", "FALSE"):
+        return False
+    if INTEGER.match(text):
+        return int(text)
+    if DECIMAL.match(text):
+        number = float(text)
+        return number if repr(number) == text else text
+    return text
+
+
+class ScalarResolver:
+    """Makes PyYAML's loader and dumper treat unquoted words as `resolve_scalar` does."""
+
+    def resolve(self, kind: type, value: Any, implicit: tuple[bool, bool]) -> str:
+        if kind is not yaml.ScalarNode:
+            return TAGS[kind]
+        if not implicit[0]:  # quoted
+            return TAGS[str]
+        return TAG + "merge" if value == "<<" else TAGS[type(resolve_scalar(value))]
+
+
+AnyLoader: Any = SafeLoader  # the one of libyaml, if PyYAML was built with it
+
+
+class NoteLoader(ScalarResolver, AnyLoader):
+    """Builds plain values only."""
+
+
+class NoteDumper(ScalarResolver, yaml.SafeDumper):
+    """Writes one line per key: lists in brackets, double quotes only where they are needed, emoji as they are."""
+
+    def represent(self, data: Any) -> None:
+        root: Any = self.represent_data(data)  # pyright: ignore[reportUnknownMemberType]
+        root.flow_style = False
+        self.serialize(root)
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+    def choose_scalar_style(self) -> str:
+        style: str = super().choose_scalar_style()
+        return '"' if style == "'" else style
+
+    def write_double_quoted(self, text: str, split: bool = True) -> None:
+        quoted = json.dumps(text, ensure_ascii=False)
+        self.write_indicator(NEEDS_ESCAPE.sub(lambda found: f"\\u{ord(found[0]):04x}", quoted), True)
+
+
+NoteDumper.add_multi_representer(tuple, NoteDumper.represent_list)
+NoteDumper.add_multi_representer(object, lambda dumper, value: dumper.represent_str(str(value)))
+
+
+class NoteHandler(YAMLHandler):
+    """python-frontmatter's YAML handler with our block, our scalars and limits on nesting and aliases."""
+
+    FM_BOUNDARY = BLOCK
+
+    def split(self, text: str) -> tuple[str, str]:
+        block = BLOCK.match(text)
+        if block is None:
+            raise ValueError("no frontmatter")
+        return block[1], text[block.end() :]
+
+    def load(self, fm: str, **kwargs: object) -> dict[str, Any]:
+        """Raises whatever is wrong with the block: a YAMLError, mostly."""
+        fm = fm.replace("\t", "    ")
+        _require_shallow(fm)
+        loaded = super().load(fm, Loader=NoteLoader)
         if loaded is None:
-            return {}, None, 0
+            return {}
         if not isinstance(loaded, dict):
-            return {}, "the frontmatter is not a list of `key: value` lines", 0
-        return _plain_copy(loaded), None, 0
-    except YAML_PROBLEMS as error:
-        problem, line = describe(error)
-        return {}, problem, line
-    except RecursionError:
-        return {}, "the frontmatter is nested too deep", 0
+            raise ValueError("the frontmatter is not a list of `key: value` lines")
+        return _expanded(loaded)
+
+    def export(self, metadata: dict[str, object], **kwargs: object) -> str:
+        if not metadata:
+            return ""
+        written: str = yaml.dump(
+            metadata,
+            Dumper=NoteDumper,
+            default_flow_style=True,
+            sort_keys=False,
+            allow_unicode=True,
+            width=float("inf"),
+        )
+        return written.removesuffix("\n")  # not strip(): a value may end with a no-break space
 
 
-def _plain_copy(loaded: Any) -> dict[str, object]:
-    """With text as keys, and every alias written out, which is where a bomb would go off: so it is counted."""
-    left = MOST_VALUES
+HANDLER = NoteHandler()
 
-    def copy(value: Any) -> object:
+
+def _require_shallow(block: str) -> None:
+    if TOO_DEEP.search(block):
+        raise ValueError("the frontmatter is nested too deep")
+    if block.count("[") + block.count("{") > MAX_FLOW_DEPTH:
+        depth = 0
+        for bracket in re.findall(r"[\[\]{}]", block):
+            depth += 1 if bracket in "[{" else -1
+            if depth > MAX_FLOW_DEPTH:
+                raise ValueError(f"lists nested more than {MAX_FLOW_DEPTH} deep")
+
+
+def _expanded(loaded: Any) -> dict[str, Any]:
+    """A copy with text as keys and each alias written out. The count stops a few bytes from becoming gigabytes."""
+    left = MAX_VALUES
+
+    def copy(value: Any) -> Any:
         nonlocal left
         left -= 1
         if left < 0:
-            raise ValueError(f"the frontmatter stands for more than {MOST_VALUES:,} values")
+            raise ValueError(f"the frontmatter expands to more than {MAX_VALUES:,} values")
         if isinstance(value, dict):
             items: dict[Any, Any] = value  # pyright: ignore[reportUnknownVariableType]
             return {str(key): copy(inner) for key, inner in items.items()}
         if isinstance(value, list | tuple | set):
-            members: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
+            members: Any = value  # pyright: ignore[reportUnknownVariableType]
             return [copy(inner) for inner in members]
-        if value is None or isinstance(value, str | int | float | bool):
-            return value
-        return str(value)
+        return value if value is None or isinstance(value, str | int | float) else str(value)
 
-    copied = copy(loaded)
-    assert isinstance(copied, dict)
-    return copied  # pyright: ignore[reportUnknownVariableType]
+    return copy(loaded)
 
 
-def _flow_depth(block: str) -> int:
-    depth = deepest = 0
-    for letter in re.findall(r"[\[\]{}]", block):
-        depth += 1 if letter in "[{" else -1
-        deepest = max(deepest, depth)
-    return deepest
+def _describe(error: Exception) -> tuple[str, int]:
+    """What is wrong, in plain words, and on which line of the block (from 0)."""
+    if not isinstance(error, yaml.YAMLError | ValueError | RecursionError):
+        return "a value that does not fit its `!!tag`", 0
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    problem = " ".join(str(getattr(error, "problem", None) or error).split())
+    context = str(getattr(error, "context", None) or "")
+    plain = next((ours for theirs, ours in PLAIN_MESSAGES if theirs in problem or theirs in context), problem)
+    if "not closed" in plain:
+        mark = getattr(error, "context_mark", None) or mark  # where it was opened
+    return plain, mark.line if mark else 0
+
+
+def _unclosed(text: str) -> str | None:
+    opened = UNCLOSED.match(text)
+    if opened is None:
+        return None
+    line = text.count("\n", 0, opened.start(1)) + 1
+    return f"line {line}: frontmatter that never ends; put a line `---` after its last field"
+
+
+def _duplicate_key(block: str, first_line: int) -> str | None:
+    """The first key that appears twice: YAML uses the last one, and people do not know that."""
+    keys = TOP_LEVEL_KEY.findall(block)
+    if len(set(keys)) == len(keys):
+        return None
+    seen: set[str] = set()
+    for found in TOP_LEVEL_KEY.finditer(block):
+        if found[1] in seen:
+            line = first_line + block.count("\n", 0, found.start())
+            return f"line {line}: `{found[1]}` appears twice; the last one is used"
+        seen.add(found[1])
+    return None
 
 
 def _salvage(block: str) -> dict[str, object]:

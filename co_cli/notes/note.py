@@ -9,7 +9,6 @@ import re
 import unicodedata
 from typing import NamedTuple, cast
 
-from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.markdown import Heading, headings, inline_tags, links
 from co_cli.notes.moments import read_moment
 from co_cli.notes.refs import ref_of, stem_of
@@ -94,6 +93,8 @@ class NotTextError(ValueError):
 
 
 def read_note(path: str, data: bytes) -> Note:
+    from co_cli.notes.frontmatter import read_frontmatter  # imports PyYAML: 30 ms that an unchanged vault does not need
+
     text, problem = decode(data)
     front = read_frontmatter(text)
     body = text[front.body :].replace("\r\n", "\n")

@@ -13,13 +13,12 @@ from co_cli.index.knowledge_index import KnowledgeIndex
 from co_cli.index.likely import Likely
 from co_cli.index.match import read_query
 from co_cli.index.reader import StoredPassage
-from co_cli.notes.editing import add_paragraph, render_note, set_body, set_fields
+from co_cli.notes.editing import Tags, add_paragraph, clean_tag, render_note, set_body, set_fields
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.moments import moment_text, read_moment
 from co_cli.notes.note import UTF_16, Note, NotTextError, own_tags, read_note
 from co_cli.notes.refs import FOLDERS, ref_of
 from co_cli.notes.store import NoteStore
-from co_cli.notes.tag_editing import Tags, clean_tag
 from co_cli.notes.twins import (
     fingerprint,
     has_paragraph,

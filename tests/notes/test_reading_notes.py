@@ -54,7 +54,7 @@ def test_every_shape_of_file_gives_title_and_body(text: str, title: str, body: s
         ("---\ntitle: T\na: 'one\n---\nBody.", "line 3: a quote that is not closed"),
         ("---\ntitle: Deploys: blue first\n---\nBody.", "line 2: a second `: ` in one line; put the value in quotes"),
         ("---\nok: 1\nx: *nowhere\n---\nBody.", "line 3: a value that starts with `*`; put it in quotes"),
-        ("---\na: @b\n---\nBody.", "line 2: a value that starts with a character YAML keeps for itself"),
+        ("---\na: @b\n---\nBody.", "line 2: a value that starts with a character that YAML reserves"),
         ("---\n- a\n- b\n---\nBody.", "line 2: the frontmatter is not a list of `key: value` lines"),
         ("---\nx: !!python/object/apply:os.system [ls]\n---\nBody.", "line 2: "),
         ("---\nx: !!python/name:os.system\n---\nBody.", "line 2: "),
@@ -104,11 +104,20 @@ def test_a_few_aliases_are_written_out() -> None:
     assert note.tags == ("x", "y")
 
 
-@pytest.mark.parametrize("opening", ["[", "{a: ", "- "])
-def test_a_very_deep_block_is_refused_not_crashed_on(opening: str) -> None:
-    note = note_of("---\nx: " + opening * 5_000 + "\n---\nBody.")
+@pytest.mark.parametrize("key", ["x: ", "", "x:\n  "])
+@pytest.mark.parametrize("opening", ["[", "{a: ", "- ", "? ", "-\t"])
+def test_a_very_deep_block_is_refused_not_crashed_on(key: str, opening: str) -> None:
+    note = note_of(f"---\n{key}{opening * 100_000}\n---\nBody.")
 
     assert note.body == "Body."
+    assert note.problem
+
+
+@pytest.mark.parametrize("value", ["!!bool x", "!!int ''", "!!timestamp x", "!!float x", "&a [*a]"])
+def test_a_value_that_cannot_be_built_is_a_problem_of_the_note(value: str) -> None:
+    note = note_of(f"---\ntitle: T\nx: {value}\n---\nBody.")
+
+    assert (note.title, note.body) == ("T", "Body.")
     assert note.problem
 
 
@@ -225,7 +234,7 @@ def test_a_note_is_what_it_says_it_is_else_what_its_folder_says(path: str, kind:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("---\ntitle: T\ntags: [a]\ntags: [b]\n---\nBody.", "line 4: `tags` stands twice; the last one counts"),
+        ("---\ntitle: T\ntags: [a]\ntags: [b]\n---\nBody.", "line 4: `tags` appears twice; the last one is used"),
         ("---\ntitle: T\n\nBody.", "line 1: frontmatter that never ends; put a line `---` after its last field"),
         ("---\ntitle: T\ncreated: 2026-13-45\n---\n", "line 3: created is a date such as 2026-03-01, not '2026-13-45'"),
         ("---\nupdated: soon\n---\n", "line 2: updated is a date such as 2026-03-01, not 'soon'"),

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from co_cli.errors import FrontmatterError, InvalidInputError
 from co_cli.notes.editing import render_note, set_body, set_fields
-from co_cli.notes.frontmatter import read_frontmatter
+from co_cli.notes.frontmatter import read_frontmatter, render_value
 from co_cli.notes.note import NotTextError, read_note
-from co_cli.notes.yaml_handler import render_value
 from tests.notes.frontmatters import KEYS, Block, blocks
 
 VALUES = st.one_of(

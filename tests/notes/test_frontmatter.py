@@ -1,0 +1,75 @@
+"""What a word in frontmatter means, with python-frontmatter or without."""
+
+from __future__ import annotations
+
+import frontmatter
+import pytest
+import yaml
+from hypothesis import given
+
+from co_cli.notes.frontmatter import NoteHandler, read_frontmatter, render_value, resolve_scalar
+from tests.notes.frontmatters import Block, blocks
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("NO", "NO"),
+        ("on", "on"),
+        ("yes", "yes"),
+        ("1.10", "1.10"),
+        ("1.5", 1.5),
+        ("0.8", 0.8),
+        ("07", "07"),
+        ("12", 12),
+        ("1_000", "1_000"),
+        ("0x1F", "0x1F"),
+        ("1:30", "1:30"),
+        ("2026-03-01", "2026-03-01"),
+        ("True", True),
+        ("~", None),
+        ("null", None),
+        ("12345678901234567890123", "12345678901234567890123"),
+        ("!!str 12", "12"),
+        ("'12'", "12"),
+    ],
+)
+def test_a_bare_word_means_what_its_writer_meant(written: str, meant: object) -> None:
+    if not written.startswith(("!", "'")):
+        assert resolve_scalar(written) == meant
+    assert NoteHandler().load(f"a: {written}") == {"a": meant}
+
+
+def test_the_loader_is_a_safe_one() -> None:
+    with pytest.raises(yaml.YAMLError):
+        NoteHandler().load("a: !!python/object/apply:os.system [echo]")
+
+
+@given(block=blocks())
+def test_python_frontmatter_reads_a_note_as_we_do(block: Block) -> None:
+    front = read_frontmatter(block.text)
+    if not front.problem:
+        assert frontmatter.loads(block.text, handler=NoteHandler()).metadata == front.metadata
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ("Blue first", "Blue first"),
+        ("Deploys: blue first", '"Deploys: blue first"'),
+        ("it's on, or NO", "it's on, or NO"),
+        ("C# and F#", "C# and F#"),
+        ("[[Oak]]", '"[[Oak]]"'),
+        ("two\nlines", '"two\\nlines"'),
+        ("12", '"12"'),
+        ("1.10", "1.10"),
+        ("2026-03-01T10:00:00Z", "2026-03-01T10:00:00Z"),
+        (0.8, "0.8"),
+        (True, "true"),
+        (["a, b", "c"], '["a, b", c]'),
+        ({"a": [1, None]}, "{a: [1, null]}"),
+        (("a", "b"), "[a, b]"),
+    ],
+)
+def test_a_value_is_written_on_one_line_with_quotes_only_where_needed(value: object, written: str) -> None:
+    assert render_value(value) == written
