@@ -11,13 +11,11 @@ import time
 
 from co_cli.embedding.embedders import Embedders
 from co_cli.errors import IndexDamagedError, IndexUnavailableError, InvalidInputError, SettingsError, VaultError
-from co_cli.index.connection import Database, vector_extension
-from co_cli.index.knowledge_index import KnowledgeIndex
-from co_cli.service.asking import read_asked, read_filters
-from co_cli.service.finding import at_one_moment, find
-from co_cli.service.searching import answer
+from co_cli.index.sqlite.engine import SqliteEngine
+from co_cli.knowledge_index import KnowledgeIndex
+from co_cli.service.searching import Options, find, read_filters, read_request
 from co_cli.settings import Settings, load_settings
-from co_cli.sources.origin import REGISTRY, kind_of
+from co_cli.sources.origin import REGISTRY, VAULT, Origin, kind_of
 from co_cli.sources.walking import require_vault
 from co_cli.typed import whole
 from co_cli.values import (
@@ -37,28 +35,26 @@ from co_cli.values import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from types import TracebackType
     from typing import Any, Self
 
     from co_cli.activity import Activity
     from co_cli.index.links import Backlink, Link
-    from co_cli.index.meaning import Embedded
+    from co_cli.index.embed import Embedded
     from co_cli.notes.note import Note
     from co_cli.notes.store import NoteStore
-    from co_cli.retrieval.fuse import Weights
-    from co_cli.retrieval.reranker import Reranker
+    from co_cli.retrieval.explain import Explanation
+    from co_cli.retrieval.pipeline import SearchRequest
+    from co_cli.retrieval.rerank import Reranker
     from co_cli.service import checkup
     from co_cli.service.adopting import Adopted
-    from co_cli.service.asking import Asked
-    from co_cli.service.explaining import Explanation
     from co_cli.service.importing import Imported
     from co_cli.service.loading import Loader
     from co_cli.service.origins import Origins, SourceReceipt
     from co_cli.service.skills import Skills
     from co_cli.service.web_pages import PageReceipt, WebPages
     from co_cli.sources.fetching import Fetcher
-    from co_cli.sources.origin import Origin
 
     Progress = Callable[[int, int], None]
     Hold = Callable[[str], bool]
@@ -70,22 +66,23 @@ class KnowledgeBase:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.root = require_vault(settings.vault)
-        self.database = Database(os.path.join(settings.data_dir, "search.db"), vector_extension())
+        self.engine = SqliteEngine.at(os.path.join(settings.data_dir, "search.db"))
         self.embedders = Embedders(
             settings.knowledge_embedding_provider, settings.knowledge_embedding_model, settings.knowledge_embedding_host
         )
         self.index = KnowledgeIndex(
-            self.database,
-            self.root,
-            settings.knowledge_exclude,
-            settings.knowledge_max_note_bytes,
-            self.embedders,
+            self.engine,
+            Origin(VAULT, self.root),
+            embedders=self.embedders,
+            exclude=settings.knowledge_exclude,
+            max_note_bytes=settings.knowledge_max_note_bytes,
         )
         self.trouble_beside: str | None = None
         """Why it is not known what stands beside the vault: the list of it cannot be read."""
         self.look_beside()
         self._skills: Skills | None = None
-        self.index.told = self._tell
+        self.index.on_change = self._record
+        self.index.use_counts = self._use_counts
         self.door, self.brief = "python", False
         """Who asks, for the query log; and whether the process ends soon, so that it leaves a second database alone."""
         self._activity: Activity | None = None
@@ -122,7 +119,7 @@ class KnowledgeBase:
     def close(self) -> None:
         if self._activity is not None:
             self._activity.close()
-        self.database.close()
+        self.engine.close()
 
     def __enter__(self) -> Self:
         return self
@@ -145,55 +142,44 @@ class KnowledgeBase:
         until: str | float | None = None,
         backend: str | None = None,
         *,
-        any_tag: bool = False,
-        fields: dict[str, str] | None = None,
-        as_of: str | float | None = None,
-        outdated: bool = False,
-        profile: str | None = None,
-        weights: Mapping[str, float] | None = None,
-        reranker: Reranker | None = None,
         track: bool = False,
+        **options: Any,
     ) -> SearchResult:
         """Look for notes. Sees files changed since the last `sync` only after the next one.
 
-        Notes that were superseded, or do not hold now, are left out; `outdated` finds them too, and `as_of` asks what
-        was there and held then. `profile` names a way to rank (`default`, `exact`, `agent`, ...); `weights` say what
-        signals weigh in this query, such as `{"words": 0.3, "recency": 0.2}`. `reranker` is asked last for the order of
-        the first twenty, for ten seconds at most. `track` counts each hit as a recall of its note and writes the search
-        down, as the settings allow.
+        Further options: `any_tag`, `fields`, `as_of`, `outdated`, `profile`, `weights`, `words`, `meaning`,
+        `min_score`, `prefix` and `reranker` (see `Options` in service/searching.py). Notes that were superseded, or are
+        not valid now, are left out; `outdated` finds them too, and `as_of` asks what was there and valid then.
+        `weights` replace those of the profile, such as `{"words": 0.5, "recency": 0.2}`. `track` counts each hit as a
+        recall of its note and logs the search, as the settings allow.
         """
-        started = time.perf_counter()
-        filters = self._filters(sources, tags, any_tag, category, since, until, fields, as_of, outdated)
-        asked = read_asked(self.settings, self.learned_weights(), filters, limit, backend, profile, weights)
-        if "skill" in filters.sources:  # only who asks for them finds them
-            return self._tracked(self.skills.search_sources(query, asked, reranker), track)
-        then, problem = (None, None) if filters.as_of is None else self._as_of(filters.as_of)
-        if then is None:
-            found = self._found(query, asked, reranker, started)
-        else:
-            from co_cli.service.as_of import bring_in
-
-            with then as kb:
-                bring_in(kb)
-                found = kb._found(query, asked, reranker, started)
-            if self.index.beside:
-                others = ", ".join(origin.label for origin in self.index.beside)
-                problem = f"only the vault itself is known as it was then, not {others}"
+        told = {"sources": sources, "tags": tags, "category": category, "since": since, "until": until}
+        request = read_request(self, query, Options(limit=limit, backend=backend, **told, **options))
+        if "skill" in request.filters.sources:  # skills are found only by those who ask for them
+            return self._tracked(self.skills.search_sources(request), track)
+        found, problem = self._found(request)
         if problem:
             found = found._replace(degraded=[*found.degraded, problem])
         if self.trouble_beside:
-            told = f"only the vault was searched: {self.trouble_beside}"
+            text = f"only the vault was searched: {self.trouble_beside}"
             state = "inconclusive" if found.state == "absent" else found.state
-            found = found._replace(degraded=[*found.degraded, told], state=state)
+            found = found._replace(degraded=[*found.degraded, text], state=state)
         return self._tracked(found, track)
 
-    def _found(self, query: str, asked: Asked, reranker: Reranker | None, started: float) -> SearchResult:
-        """From the index, or if that cannot be used from the files."""
-        found = find(self, self.index, query, asked, reranker, self.unsynced, self.settings.knowledge_exclude)
-        return answer(query, found, started)
+    def _found(self, request: SearchRequest) -> tuple[SearchResult, str | None]:
+        """The answer of now or, with `as_of`, of then; and what could not be looked at."""
+        then, problem = (None, None) if request.filters.as_of is None else self._as_of(request.filters.as_of)
+        if then is None:
+            return find(self, self.index, request, self.unsynced)[0], problem
+        from co_cli.service.as_of import bring_in  # git, which few searches ask
 
-    def _filters(self, *said: Any, **named: Any) -> Filters:
-        return read_filters(self.index.beside, *said, **named)
+        with then as kb:
+            bring_in(kb)
+            found, _ = find(kb, kb.index, request, kb.unsynced)
+        if self.index.beside:
+            others = ", ".join(origin.label for origin in self.index.beside)
+            problem = f"only the vault itself is known as it was then, not {others}"
+        return found, problem
 
     def _as_of(self, moment: float) -> tuple[KnowledgeBase | None, str | None]:
         """The vault as its files were then, where git knows; and what was in the way of that."""
@@ -203,7 +189,7 @@ class KnowledgeBase:
         return (KnowledgeBase(then.settings) if then else None), problem
 
     def track(self, found: SearchResult) -> None:
-        """Write an answer down that was searched for without `track`: a door does so when it has shown it."""
+        """Log an answer that was searched for without `track`: a front end does so when it has shown it."""
         self.activity.searched(found, [origin.root for origin in self.index.beside])
 
     def _tracked(self, found: SearchResult, track: bool) -> SearchResult:
@@ -211,39 +197,17 @@ class KnowledgeBase:
             self.track(found)
         return found
 
-    def why(
-        self,
-        query: str,
-        ref: str,
-        limit: int = 10,
-        sources: Sequence[str] | None = None,
-        tags: Sequence[str] | None = None,
-        category: str | None = None,
-        since: str | float | None = None,
-        until: str | float | None = None,
-        backend: str | None = None,
-        *,
-        any_tag: bool = False,
-        fields: dict[str, str] | None = None,
-        as_of: str | float | None = None,
-        outdated: bool = False,
-        profile: str | None = None,
-        weights: Mapping[str, float] | None = None,
-    ) -> Explanation:
-        """Why a note is where it is in the answer to a query, or why it is not in it."""
-        from co_cli.embedding.embedders import Unhurried
-        from co_cli.service.explaining import explain
+    def why(self, query: str, ref: str, limit: int = 10, **options: Any) -> Explanation:
+        """Why a note is where it is in the answer to a query, or why it is not in it. Options are those of `search`."""
+        from co_cli.service.explaining import explain_note
 
-        filters = self._filters(sources, tags, any_tag, category, since, until, fields, as_of, outdated)
-        asked = read_asked(self.settings, self.learned_weights(), filters, limit, backend, profile, weights)
-        if asked.backend == "grep":
-            raise InvalidInputError("grep finds what has the words as they stand; ask why of fts5 or hybrid")
+        request = read_request(self, query, Options(limit=limit, **options))
+        if request.backend == "grep":
+            raise InvalidInputError("grep finds what has the words as they are; ask why of fts5 or hybrid")
         note = self.note(ref)
         if note.source == "skill":
             raise InvalidInputError(f"{note.ref} is found by `co skills search`; why is for notes")
-        embedders = Unhurried(self.embedders) if asked.backend == "hybrid" else None
-        way = (query, note.ref, note.title, filters, limit, asked.weights, asked.profile)
-        return at_one_moment(self.index, lambda: explain(self.index, embedders, *way))
+        return explain_note(self.index, request, note.ref, note.title)
 
     # -- files into the index ---------------------------------------------------------------------------------------
 
@@ -281,7 +245,7 @@ class KnowledgeBase:
     ) -> SyncReport:
         """The vault alone, or one origin beside it. Raises VaultError if it is not there."""
         index = self.index if origin == self.index.origin else self.index.of(origin)
-        report = index.sync(progress, seconds, hold)
+        report = index.sync(progress=progress, seconds=seconds, hold=hold)
         if report.removed:
             from co_cli.service.origins import told_apart
 
@@ -297,7 +261,7 @@ class KnowledgeBase:
         except VaultError as error:
             self.index.unread.append(origin.label)
             kept = self.index.of(origin).counts().notes
-            return SyncReport([], [], [], [], kept, [(origin.path, str(error))], [])
+            return SyncReport(unchanged=kept, skipped=[(origin.path, str(error))])
 
     def rebuild(self, progress: Progress | None = None) -> SyncReport:
         """Make the index anew from the files and swap it in."""
@@ -323,12 +287,14 @@ class KnowledgeBase:
         supersedes: str | Sequence[str] = (),
         on_related: OnRelated = "tell",
     ) -> Saved:
-        """Save a note, or join the one that says nearly the same. It can be found when this returns.
+        """Save a note. It can be found when this returns.
 
         `fields` are any other frontmatter keys, such as `importance`. `tier` says whose vault it goes to: `user`,
-        `project` or `team`; None is this one. `supersedes` are notes that this one takes the place of. A memory that
-        says something else about the same is named in the receipt (`tell`), superseded, added to (`merge`) or not
-        looked for (`keep`), as `on_related` says.
+        `project` or `team`; None is this one. `supersedes` are notes that this one replaces.
+
+        If a note has the same text already, ignoring case, white space and punctuation, the outcome is `duplicate` and
+        nothing is written. Otherwise a new note is written, and `related` names up to three similar memories;
+        `on_related` says whether to name them (`tell`), to supersede them (`supersede`) or not to look (`keep`).
         """
         from co_cli.service.tiers import tier_of  # who saves, not who searches
 
@@ -357,12 +323,12 @@ class KnowledgeBase:
             raise InvalidInputError(f"what is saved is a memory or an article, not {source!r}")
         draft = Draft(content, source, title, tags, category, provenance, fields)
         self._require_fitting(draft.content)
-        gone = [self._own_note(ref, "superseded") for ref in superseded]
+        draft.supersede([self._own_note(ref, "superseded").ref for ref in superseded])
         threshold = self.settings.knowledge_duplicate_threshold
         try:
-            return save(self.store, self._working_index(), draft, threshold, on_related, gone)
+            return save(self.store, self._working_index(), draft, threshold, on_related)
         except IndexDamagedError:  # met while looking for twins, before anything was written; a new one takes its place
-            return save(self.store, self._working_index(), draft, threshold, on_related, gone)
+            return save(self.store, self._working_index(), draft, threshold, on_related)
 
     def _require_fitting(self, content: str) -> None:
         size, limit = len(content.encode()), self.settings.knowledge_max_note_bytes
@@ -372,11 +338,14 @@ class KnowledgeBase:
             )
 
     def related(self, content: str, title: str | None = None) -> list[Related]:
-        """Memories that say something else about the same as this text, which is not saved for asking."""
-        from co_cli.service.saving import related_to
+        """Memories that are similar to this text, as `remember` would name them. Nothing is saved."""
+        from co_cli.service.saving import Draft, related_to
 
         index = self._working_index()
-        return related_to(self.store, index, whole(content), title) if index and content.strip() else []
+        if index is None or not content.strip():
+            return []
+        draft = Draft(content, "memory", title)
+        return related_to(self.store, index, draft, self.settings.knowledge_duplicate_threshold)
 
     def import_articles(self, paths: Sequence[str], progress: Progress | None = None) -> list[Imported]:
         """Copy files, or every text of a folder, into the vault as articles, byte for byte."""
@@ -504,7 +473,7 @@ class KnowledgeBase:
 
     def outdated(self, note: Note) -> str | None:
         """Why a note does not hold now, such as `superseded by memory:new`; None if it does."""
-        from co_cli.service.holding import outdated
+        from co_cli.service.validity import outdated
 
         return outdated(note, self._working_index(), time.time())
 
@@ -601,8 +570,10 @@ class KnowledgeBase:
         if limit is not None and limit < 1:
             raise InvalidInputError(f"limit is at least 1, not {limit}")
         sources = [source] if source else OWN_SOURCES  # a folder has many files, and somebody else's
-        filters = self._filters(sources, tags, any_tag, category, since, until, fields)
-        rows = self.index.docs(filters, -1 if limit is None else limit)
+        options = Options(
+            sources=sources, tags=tags, any_tag=any_tag, category=category, since=since, until=until, fields=fields
+        )
+        rows = self.index.docs(read_filters(self.index.beside, options), -1 if limit is None else limit)
         return [
             NoteSummary(
                 row.ref,
@@ -620,7 +591,7 @@ class KnowledgeBase:
 
     def tags(self, source: str | None = None) -> dict[str, int]:
         """Every tag and how many notes have it, the most used first: of all that is searched, or of one source."""
-        return self.index.tags(self._filters([source]) if source else None)
+        return self.index.tags(read_filters(self.index.beside, Options(sources=source)) if source else None)
 
     def forget(self, ref: str) -> Forgotten:
         """Move a note to the vault's trash."""
@@ -635,7 +606,7 @@ class KnowledgeBase:
             kept = self.store.trash(note.path)
         index = self._working_index()
         if index:
-            index.remove_stale([note.path])
+            index.forget_files([note.path])
         return Forgotten(note.ref, note.path, kept)
 
     def restore(self, ref: str) -> Saved:
@@ -745,14 +716,24 @@ class KnowledgeBase:
             from co_cli.activity import Activity
 
             self._activity = Activity.of(self.settings, self.root, self.door, self.brief)
-            self._activity.told = self.database.told
+            self._activity.told = self.engine.database.on_set_aside
         return self._activity
 
-    def _tell(self, index: KnowledgeIndex, report: SyncReport, saved: bool) -> None:
+    @property
+    def set_aside(self) -> str | None:
+        """Where an unusable search.db was moved by this process, if one was found."""
+        return self.engine.database.set_aside
+
+    def _record(self, index: KnowledgeIndex, report: SyncReport, saved: bool) -> None:
         """The index changed. A sync that changed nothing does not come here."""
         from co_cli.service.recording import record_sync
 
         record_sync(self.activity, index, report, saved)
+
+    def _use_counts(self, places: Collection[tuple[str, str]]) -> Mapping[tuple[str, str], tuple[int, int]]:
+        from co_cli.activity.statistics import use_counts  # only where use has weight
+
+        return use_counts(self.settings.data_dir, places)
 
     @property
     def store(self) -> NoteStore:
@@ -773,14 +754,10 @@ class KnowledgeBase:
 
     def _working_index(self) -> KnowledgeIndex | None:
         """The index, or None when it cannot be opened: notes are written and read all the same."""
-        try:
-            self.index.counts()
-        except IndexUnavailableError:
-            return None
-        return self.index
+        return self.index if self.index.works() else None
 
-    def learned_weights(self) -> Weights | None:
-        """What feedback taught, if it is in use; None leaves it to the space. Opens no database."""
+    def learned_weights(self) -> dict[str, float] | None:
+        """The weights that feedback taught, if they are in use. Opens no database."""
         space = self.embedders.space
         file = os.path.join(self.settings.data_dir, "learned.weights")
         if self.settings.learn == "off" or space is None or not os.path.exists(file):

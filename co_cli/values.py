@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from typing import Any
 
 from co_cli.record import Record
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     State = Literal["found", "absent", "inconclusive"]
     Outcome = Literal["created", "updated", "unchanged", "duplicate", "restored"]
     OnConflict = Literal["skip", "overwrite", "error"]
-    OnRelated = Literal["tell", "keep", "supersede", "merge"]
+    OnRelated = Literal["tell", "keep", "supersede"]
 else:
     Source = OwnSource = Backend = State = Outcome = OnConflict = OnRelated = str
 
@@ -28,9 +30,8 @@ BINARY = "binary"
 """Why a file that is listed is not read, where that is nothing to be sorry about."""
 ON_CONFLICT: tuple[OnConflict, ...] = ("skip", "overwrite", "error")
 """What becomes of a thing that is added although it is here already."""
-ON_RELATED: tuple[OnRelated, ...] = ("tell", "keep", "supersede", "merge")
-"""What becomes of an old memory where a new one says something else about the same: say so and leave it, do not even
-look, let the new one take its place, or add the new one's text to it."""
+ON_RELATED: tuple[OnRelated, ...] = ("tell", "keep", "supersede")
+"""What a save does about related memories: name them, not look for them, or supersede them."""
 
 
 NEAREST = 3
@@ -69,6 +70,10 @@ class Filters(Record):
     """Only of the origins at these places."""
     speakers: tuple[str, ...] = ()
     """Who must have said it (`provenance`, in small letters); a note that names nobody is the user's."""
+    paths: tuple[str, ...] = ()
+    """Texts that must occur in the path."""
+    files: tuple[str, ...] = ()
+    """Texts that must occur in the file name."""
 
 
 class Hit(Record):
@@ -89,6 +94,9 @@ class Hit(Record):
     heading: str = ""
     missing: bool = False
     """Its file is gone from where it was read."""
+    category: str | None = None
+    weak: bool = False
+    """It hardly has to do with the question: a weak match."""
 
 
 class Searched(Record):
@@ -117,6 +125,10 @@ class SearchResult(Record):
     alone or in a space that nobody measured."""
     understood: tuple[str, ...] = ()
     """What was read out of the query beside its words, such as dates."""
+    suggestions: tuple[str, ...] = ()
+    """Words of the vault that are spelled nearly like those of a query that found nothing."""
+    meta: dict[str, Any] = {}  # noqa: RUF012
+    """How it was ranked: profile, weights, how many candidates, trust in words, milliseconds."""
 
 
 def worth_showing(found: SearchResult) -> list[Hit]:
@@ -126,8 +138,8 @@ def worth_showing(found: SearchResult) -> list[Hit]:
     return [hit for place, hit in enumerate(found.hits) if place < NEAREST or hit.signals.get("words")]
 
 
-class SyncReport(Record):
-    """What a sync saw. Paths are inside the vault."""
+class SyncReport(int):
+    """What a sync saw; as a number, how many notes it indexed. Paths are inside the vault."""
 
     added: list[str]
     changed: list[str]
@@ -138,13 +150,37 @@ class SyncReport(Record):
     """Files that are not indexed, each with the reason."""
     problems: list[tuple[str, str]]
     """Notes that are indexed all the same, each with what is wrong in it."""
-    beside: tuple[tuple[str, SyncReport], ...] = ()
-    """What was seen in the origins beside the vault: the label of each, such as `folder:handbook`, and its report."""
-    kept: tuple[str, ...] = ()
-    """Notes of a vault of which most is gone at once, as if it were not mounted: they stay in the index until they are
-    back, or until somebody says that they are gone."""
-    excluded: tuple[str, ...] = ()
+    beside: tuple[tuple[str, SyncReport], ...]
+    """The reports of sources searched together with the vault, each with its label, such as `folder:handbook`."""
+    kept: tuple[str, ...]
+    """Notes of a vault of which most is gone at once, as if it were not mounted: they stay until somebody says that
+    they are gone."""
+    excluded: tuple[str, ...]
     """Of `removed`: those whose files are there still, and are left out now."""
+
+    def __new__(
+        cls,
+        added: Sequence[str] = (),
+        changed: Sequence[str] = (),
+        moved: Sequence[tuple[str, str]] = (),
+        removed: Sequence[str] = (),
+        **more: Any,
+    ) -> SyncReport:
+        self = super().__new__(cls, len(added) + len(changed) + len(moved))
+        self.added, self.changed, self.moved = list(added), list(changed), list(moved)
+        self.removed, self.unchanged = list(removed), more.pop("unchanged", 0)
+        self.skipped, self.problems = list(more.pop("skipped", ())), list(more.pop("problems", ()))
+        self.beside, self.kept = tuple(more.pop("beside", ())), tuple(more.pop("kept", ()))
+        self.excluded = tuple(more.pop("excluded", ()))
+        if more:
+            raise TypeError(f"SyncReport has no {', '.join(more)}")
+        return self
+
+    def _replace(self, **changes: Any) -> SyncReport:
+        return SyncReport(**{**vars(self), **changes})
+
+    def __repr__(self) -> str:
+        return f"SyncReport({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
 
     @property
     def gone(self) -> list[str]:
@@ -157,7 +193,7 @@ class SyncReport(Record):
 
 
 class Related(Record):
-    """A memory that a new one has to do with, and why."""
+    """A memory that is similar to a new one, and why, such as `82% the same words`."""
 
     ref: str
     title: str
@@ -171,9 +207,9 @@ class Saved(Record):
     path: str
     outcome: Outcome
     detail: str = ""
-    """For `updated` and `duplicate`: which note it joined and what happened to the words."""
+    """Which note says this already, what the note supersedes, or where an old text is kept."""
     related: tuple[Related, ...] = ()
-    """Memories that say something else about the same."""
+    """Up to three similar memories, which the new one may supersede."""
     masked: int = 0
     """Secrets that were masked before the first byte was written, as the setting `secrets` wants it."""
 

@@ -69,7 +69,7 @@ class Activity:
             from co_cli.activity.database import ActivityDatabase
 
             self._database = ActivityDatabase(self.data_dir)
-            self._database.told = self.told
+            self._database.on_set_aside = self.told
         return self._database
 
     def __enter__(self) -> Self:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import apsw
 
 from co_cli.activity.versions import join, remove, vault_id
-from co_cli.index.connection import fetch
+from co_cli.index.sqlite.connection import fetch
 
 FIND_VAULT = "select id from vaults where root = :root"
 OTHER_VAULTS = """

@@ -17,9 +17,16 @@ import apsw
 from co_cli.activity.database import APPLICATION, FILE_NAME, ActivityDatabase, available, migrations
 from co_cli.activity.folding import fold_spool
 from co_cli.errors import ActivityUnavailableError, InvalidInputError
-from co_cli.index.connection import BUSY_MS, NO_PLACE, WRONG_FILE
-from co_cli.index.making import opening, remove_database, set_aside, swap
-from co_cli.index.room import no_room
+from co_cli.index.sqlite.files import (
+    BUSY_MS,
+    NO_PLACE,
+    WRONG_FILE,
+    no_room,
+    opening,
+    remove_database,
+    set_aside,
+    swap,
+)
 from co_cli.notes.files import make_folders, sync_folder
 
 FOLDER = "backups"

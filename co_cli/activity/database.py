@@ -13,9 +13,8 @@ from collections.abc import Generator
 import apsw
 
 from co_cli.errors import ActivityUnavailableError, IndexDamagedError, IndexUnavailableError
-from co_cli.index.connection import BUSY_MS, NO_PLACE, WRONG_FILE, Database, FileConnection, inode_of
-from co_cli.index.making import is_ours, put_aside
-from co_cli.index.room import no_room
+from co_cli.index.sqlite.connection import Database, FileConnection
+from co_cli.index.sqlite.files import BUSY_MS, NO_PLACE, WRONG_FILE, inode_of, is_ours, no_room, put_aside
 from co_cli.notes.files import locked, make_folders
 
 FILE_NAME = "activity.db"
@@ -41,6 +40,17 @@ class ActivityDatabase(Database):
 
     def __init__(self, data_dir: str) -> None:
         super().__init__(os.path.join(data_dir, FILE_NAME))
+
+    def shrink(self) -> None:
+        """Return free pages to the disk, so that nothing of what was deleted is left in the file."""
+        connection = self.borrow()
+        try:
+            connection.execute("pragma incremental_vacuum").fetchall()
+            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        except apsw.BusyError:
+            pass  # somebody reads just now; the last one to close the file does the same
+        finally:
+            connection.close()
 
     def _open(self) -> FileConnection:
         with _clear(self.path):

@@ -14,7 +14,7 @@ import apsw
 
 from co_cli.activity.query_log import fold
 from co_cli.activity.versions import document_id, vault_id
-from co_cli.index.connection import fetch
+from co_cli.index.sqlite.connection import fetch
 from co_cli.notes.refs import ref_of, without_lines
 
 MOST = 5_000

@@ -7,13 +7,16 @@ that has nothing else in it.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import os
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import apsw
 
+from co_cli.activity.database import FILE_NAME, ActivityDatabase
 from co_cli.activity.query_log import middle_of
-from co_cli.index.connection import fetch
+from co_cli.errors import KnowledgeError
+from co_cli.index.sqlite.connection import fetch
 
 DAYS = """
 select day, sum(searches), sum(unanswered), sum(degraded) from days
@@ -52,6 +55,15 @@ order by recalls desc, recalled desc, path limit :limit
 """
 RECALLED_PATHS = """
 select path from uses join documents on documents.id = document_id where vault_id = :vault and recalls > 0
+"""
+
+
+USES = """
+select vaults.root, documents.path, uses.recalls, uses.opens
+from json_each(:places) as place
+cross join vaults on vaults.root = place.value ->> 0
+cross join documents on documents.vault_id = vaults.id and documents.path = place.value ->> 1
+cross join uses on uses.document_id = documents.id
 """
 
 
@@ -172,3 +184,18 @@ def _asked(connection: apsw.Connection, statement: str, values: dict[str, int]) 
 
 def _vaults(connection: apsw.Connection, roots: Sequence[str]) -> dict[str, int]:
     return {root: number for number, root in fetch(connection, FIND_VAULTS, {"roots": json.dumps(list(roots))})}
+
+
+def use_counts(data_dir: str, places: Collection[tuple[str, str]]) -> dict[tuple[str, str], tuple[int, int]]:
+    """How often documents, given by root and path, were recalled and opened. Nothing if activity.db cannot be read."""
+    if not os.path.exists(os.path.join(data_dir, FILE_NAME)):
+        return {}
+    database = ActivityDatabase(data_dir)
+    try:
+        with database.reading() as connection:
+            rows = fetch(connection, USES, {"places": json.dumps(list(places))})
+    except KnowledgeError:
+        return {}
+    finally:
+        database.close()
+    return {(root, path): (recalls, opens) for root, path, recalls, opens in rows}

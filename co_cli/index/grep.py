@@ -11,19 +11,27 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from co_cli.errors import VaultError
-from co_cli.index.filters import fold, reach_of
-from co_cli.index.match import is_stop_word, read_query
-from co_cli.index.succession import Succession
+from co_cli.index.engine import Standing
+from co_cli.index.names import fold_name, names_of
+from co_cli.index.tokens import fold
 from co_cli.notes.note import Note, NotTextError
 from co_cli.regular import open_regular
-from co_cli.sources.origin import Origin, kind_of, origin_of
+from co_cli.sources.origin import Origin, kind_of
 from co_cli.sources.passages import passages_of
 from co_cli.sources.walking import entries_of, path_of, scan_origin
 from co_cli.values import Filters, Passage
 
 
+class Needles(NamedTuple):
+    """What is looked for, as it was typed."""
+
+    words: Sequence[str]
+    quoted: Sequence[str] = ()
+    refused: Sequence[str] = ()
+
+
 class GrepMatch(NamedTuple):
-    """A note that holds the text, its best passage, and how much of the query that passage has, 0 to 1."""
+    """A note that has the text, its best passage, and how much of the query that passage has, 0 to 1."""
 
     origin: Origin
     note: Note
@@ -32,9 +40,59 @@ class GrepMatch(NamedTuple):
     created: float
 
 
-def read_origin(root: str | Origin, exclude: Sequence[str], limit: int) -> Iterator[tuple[Note, float]]:
-    """Every note of a vault, or of another origin, with its mtime; files that cannot be read are left out."""
-    origin = origin_of(root)
+class Succession:
+    """Which notes replaced others, from all notes as they are read: the same rules as in an engine."""
+
+    def __init__(self) -> None:
+        self._by_ref: dict[tuple[str, str], _Known] = {}
+        self._called: dict[tuple[str, str], _Known] = {}
+        self._takers: dict[tuple[str, str], list[_Known]] = {}
+
+    def add(self, root: str, note: Note, created: float) -> None:
+        names = frozenset((root, name) for name in names_of(note))
+        since = max(created, note.valid[0] or 0.0)
+        known = self._by_ref[root, note.ref] = _Known(note.ref, created, since, len(self._by_ref), names)
+        for name in names:
+            self._called.setdefault(name, known)
+        for name in {fold_name(target) for target in note.supersedes}:
+            self._takers.setdefault((root, name), []).append(known)
+
+    def standing(self, root: str, note: Note, now: float) -> Standing:
+        """When a note is valid, once all are added."""
+        old = self._by_ref[root, note.ref]
+        newer = [one for one in self._takers_of(old) if one.since <= now and not self._takes_back(old, one)]
+        by = max(newer, key=lambda one: one.created).ref if newer else self._named(root, note, now)
+        return Standing(old.created, *note.valid, by)
+
+    def _takers_of(self, old: _Known) -> list[_Known]:
+        return [one for name in old.names for one in self._takers.get(name, ()) if one is not old]
+
+    def _takes_back(self, old: _Known, newer: _Known) -> bool:
+        """Whether the two supersede each other, and the one in question is the newer."""
+        later = (old.created, old.number) > (newer.created, newer.number)
+        return later and any(one is old for one in self._takers_of(newer))
+
+    def _named(self, root: str, note: Note, now: float) -> str | None:
+        """The note that it says replaced it; one that is not here may have."""
+        if note.superseded_by is None:
+            return None
+        known = self._called.get((root, fold_name(note.superseded_by)))
+        if known is None:
+            return note.superseded_by
+        return known.ref if known.since <= now and known.ref != note.ref else None
+
+
+class _Known(NamedTuple):
+    ref: str
+    created: float
+    since: float
+    """From when on it can replace another."""
+    number: int
+    names: frozenset[tuple[str, str]]
+
+
+def read_origin(origin: Origin, exclude: Sequence[str], limit: int) -> Iterator[tuple[Note, float]]:
+    """Every note of an origin with its modification time; files that cannot be read are left out."""
     kind = kind_of(origin)
     for folder, listing in sorted(scan_origin(origin, exclude).listings.items()):
         for name in entries_of(listing):
@@ -47,83 +105,83 @@ def read_origin(root: str | Origin, exclude: Sequence[str], limit: int) -> Itera
                     if state.st_size <= kind.largest(name, limit):
                         yield kind.read(origin, path, stream.read()), state.st_mtime
             except (OSError, NotTextError):
-                continue  # `co sync` and `co doctor` report these; here they only have nothing to say
+                continue  # `co sync` and `co doctor` report these
 
 
 def grep(
-    origins: Sequence[Origin], query: str, filters: Filters, exclude: Sequence[str], limit: int
+    origins: Sequence[Origin], needles: Needles, filters: Filters, exclude: Sequence[str], limit: int
 ) -> tuple[list[GrepMatch], int, Succession]:
-    """Matching notes, best first, how many notes were looked through, and which of all notes take others' places."""
-    parsed = read_query(query)
-    needles = [word.casefold() for word in parsed.words] or [query.strip().casefold()]
-    needles = [needle for needle in needles if not is_stop_word(needle)] or needles
-    phrases = [re.compile(r"[\W_]+".join(map(re.escape, map(str.casefold, words)))) for words in parsed.quoted]
-    refused = [word for piece in parsed.excluded for word in read_query(piece.removeprefix("grams : ")).words]
+    """Matching notes, best first, how many notes were read, and which of all notes replaced others."""
+    words = [word.casefold() for word in needles.words if word]
+    phrases = [re.compile(r"[\W_]+".join(map(re.escape, text.casefold().split()))) for text in needles.quoted]
+    refused = [text.casefold() for text in needles.refused]
     found: list[GrepMatch] = []
-    count = 0
-    reach = reach_of(list(enumerate(origins)), filters.sources)
     succession = Succession()
-    for place, note, mtime in _notes([(place, origins[place]) for place in reach.vaults if place >= 0], exclude, limit):
-        count += 1
-        created = note.created if note.created is not None else mtime
-        succession.add(origins[place].root, note, created)
-        if (place, note.source) not in reach.parts or not admits(filters, note, created):
-            continue
-        around = " ".join((note.title, *note.aliases, *note.tags, note.description)).casefold()
-        if any(word.casefold() in note.body.casefold() or word.casefold() in around for word in refused):
-            continue
-        best: GrepMatch | None = None
-        for passage in passages_of(note):
-            text = f"{passage.heading}\n{passage.text}".casefold()
-            if not all(phrase.search(text) or phrase.search(around) for phrase in phrases):
-                continue
-            share = sum(needle in text or needle in around for needle in needles if needle) / len(needles)
-            if share > (best.share if best else 0):
-                best = GrepMatch(origins[place], note, passage, share, created)
-        if best:
-            found.append(best)
+    count = 0
+    for origin in origins:
+        wanted = [one for one in kind_of(origin).sources if _is_wanted(one, origin, filters)]
+        for note, mtime in _notes(origin, origin is origins[0], exclude, limit) if wanted else ():
+            count += 1
+            created = note.created if note.created is not None else mtime
+            succession.add(origin.root, note, created)
+            if note.source in wanted and admits(filters, note, created):
+                match = _best(origin, note, created, (words, phrases, refused))
+                found += [match] if match else []
     return sorted(found, key=lambda match: (-match.share, -match.created)), count, succession
 
 
-def _notes(
-    origins: Sequence[tuple[int, Origin]], exclude: Sequence[str], limit: int
-) -> Iterator[tuple[int, Note, float]]:
-    for place, origin in origins:
-        try:
-            for note, mtime in read_origin(origin, exclude, limit):
-                yield place, note, mtime
-        except VaultError:
-            if place == 0:
-                raise  # the vault itself; any other may be on a drive that is not mounted
+def _best(
+    origin: Origin, note: Note, created: float, wanted: tuple[list[str], list[re.Pattern[str]], list[str]]
+) -> GrepMatch | None:
+    words, phrases, refused = wanted
+    around = " ".join((note.title, note.path, *note.aliases, *note.tags, note.description)).casefold()
+    if any(word in note.body.casefold() or word in around for word in refused):
+        return None
+    best: GrepMatch | None = None
+    for passage in passages_of(note):
+        text = f"{passage.heading}\n{passage.text}".casefold()
+        if not all(phrase.search(text) or phrase.search(around) for phrase in phrases):
+            continue
+        total = len(words) + len(phrases)
+        share = (len(phrases) + sum(word in text or word in around for word in words)) / total if total else 0.0
+        if share > (best.share if best else 0):
+            best = GrepMatch(origin, note, passage, share, created)
+    return best
+
+
+def _is_wanted(source: str, origin: Origin, filters: Filters) -> bool:
+    return not filters.sources or source in filters.sources or origin.label in filters.sources
+
+
+def _notes(origin: Origin, is_vault: bool, exclude: Sequence[str], limit: int) -> Iterator[tuple[Note, float]]:
+    try:
+        yield from read_origin(origin, exclude, limit)
+    except VaultError:
+        if is_vault:
+            raise  # any other may be on a drive that is not mounted
 
 
 def admits(filters: Filters, note: Note, created: float) -> bool:
-    """The same answer as the SQL of `filters.conditions`, for a note in hand that is of a wanted source.
-
-    But for `roots` and `speakers`, which only what comes unasked is narrowed by: it comes from the index or not at all.
-    """
+    """The same answer as an engine's filters, for a note in hand that is of a wanted source."""
     if filters.tags:
         wanted = [fold(tag.lstrip("#")) for tag in filters.tags]
         has = [any(tag == want or tag.startswith(want + "/") for tag in note.tags) for want in wanted]
         if not (any(has) if filters.any_tag else all(has)):
             return False
-    if filters.category is not None and fold(note.category or "") != fold(filters.category):
+    path = fold(note.path)
+    if not all(fold(text) in path for text in filters.paths):
+        return False
+    if not all(fold(text) in path.rpartition("/")[2] for text in filters.files):
         return False
     if filters.since is not None and created < filters.since:
         return False
-    if filters.until is not None and created > filters.until:
+    last = min(moment for moment in (filters.until, filters.as_of, float("inf")) if moment is not None)
+    if created > last:
         return False
-    if filters.as_of is not None and created > filters.as_of:
-        return False
-    return all(_has_field(note.metadata.get(key), fold(value)) for key, value in filters.fields)
+    fields = filters.fields if filters.category is None else (("category", filters.category), *filters.fields)
+    return all(_has_field(note.metadata.get(key), fold(value)) for key, value in fields)
 
 
 def _has_field(value: object, wanted: str) -> bool:
-    if isinstance(value, list):
-        items: list[object] = value  # pyright: ignore[reportUnknownVariableType]
-        return any(_is(item, wanted) for item in items)
-    return _is(value, wanted)
-
-
-def _is(value: object, wanted: str) -> bool:
-    return value is not None and not isinstance(value, list | dict) and fold(str(value)) == wanted
+    members: list[object] = value if isinstance(value, list) else [value]  # pyright: ignore[reportUnknownVariableType]
+    return any(one is not None and not isinstance(one, list | dict) and fold(str(one)) == wanted for one in members)

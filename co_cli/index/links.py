@@ -6,32 +6,13 @@ goes or moves changes no other note's rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-import apsw
-
-from co_cli.index.connection import fetch
-from co_cli.index.names import fold_name, name_number
+from co_cli.index.engine import Reader
+from co_cli.index.names import fold_name
 from co_cli.notes.link_targets import link_key, resolve_link
-from co_cli.notes.refs import stem_of
 from co_cli.typed import whole
-
-PUT_LINK = "insert into links (vault_id, target, doc_id) values (:vault, :target, :doc) on conflict do nothing"
-DROP_LINKS = "delete from links where doc_id = :doc"
-OUTGOING = """
-select link.value from docs, json_each(docs.links) as link where docs.vault_id = :vault and docs.path = :path
-"""
-LINKING = """
-select docs.path, docs.ref, docs.title, link.value
-from links cross join docs on docs.id = links.doc_id, json_each(docs.links) as link
-where links.vault_id = :vault and links.target = :target
-order by docs.path
-"""
-NAMESAKES = """
-select docs.path, docs.ref from names cross join docs on docs.id = names.doc_id
-where names.vault_id = :vault and names.name = :name
-"""
 
 
 class Link(NamedTuple):
@@ -42,46 +23,65 @@ class Link(NamedTuple):
 
 
 class Backlink(NamedTuple):
-    """A note that links here."""
+    """A note that links to another."""
 
     ref: str
     title: str
 
 
-def link_rows(vault_id: int, doc: int, targets: tuple[str, ...]) -> list[dict[str, apsw.SQLiteValue]]:
-    """What PUT_LINK takes for the links of one note."""
-    keys = {link_key(whole(target)) for target in targets}
-    return [{"vault": vault_id, "target": key, "doc": doc} for key in keys if key]
+class Places:
+    """Which notes of a vault a link may mean."""
+
+    def __init__(self, reader: Reader, vault: int, targets: Iterable[str]) -> None:
+        keys = {link_key(whole(target)) for target in targets}
+        names = {name for key in keys if (name := fold_name(key))}
+        self._by_key: dict[str, dict[str, tuple[int, str]]] = {}
+        for note, path, ref in reader.namesakes(vault, names):
+            if link_key(path) in keys:
+                self._by_key.setdefault(link_key(path), {})[path] = note, ref
+
+    def meant(self, target: str, linking: str) -> tuple[int, str, str] | None:
+        """The note that a link in the note at `linking` means: its id, path and ref."""
+        places = self._by_key.get(link_key(whole(target)), {})
+        path = resolve_link(target, linking, list(places))
+        return None if path is None else (places[path][0], path, places[path][1])
 
 
-def links_from(
-    connection: apsw.Connection, vault_id: int, path: str, targets: Sequence[str] | None = None
-) -> list[Link]:
-    """The links of a note, in their order: those that are stored, or these."""
+def links_from(reader: Reader, vault: int, path: str, targets: Sequence[str] | None = None) -> list[Link]:
+    """What a note links to. `targets` are the links of its file, if the index may not know them yet."""
     if targets is None:
-        targets = [str(row[0]) for row in fetch(connection, OUTGOING, {"vault": vault_id, "path": path})]
-    return [Link(target, _meant(connection, vault_id, target, path)) for target in targets]
+        notes = reader.find_notes(vault, "path", [path])
+        targets = reader.link_targets([note.id for note in notes]).get(notes[0].id, []) if notes else []
+    places = Places(reader, vault, targets)
+    found = [(target, places.meant(target, path)) for target in targets]
+    return [Link(target, meant[2] if meant else None) for target, meant in found]
 
 
-def links_to(connection: apsw.Connection, vault_id: int, path: str) -> list[Backlink]:
+def links_to(reader: Reader, vault: int, path: str) -> list[Backlink]:
     """The notes that link to one, each once. A link to itself does not count."""
-    key = link_key(path)
-    namesakes = list(_namesakes(connection, vault_id, path))
+    places = Places(reader, vault, [path])
     found: dict[str, Backlink] = {}
-    for linking, ref, title, target in fetch(connection, LINKING, {"vault": vault_id, "target": key}):
-        if linking != path and link_key(target) == key and resolve_link(target, linking, namesakes) == path:
-            found.setdefault(linking, Backlink(ref, title))
+    for link in reader.linking(vault, {link_key(path)}):
+        meant = places.meant(link.target, link.path)
+        if link.path != path and meant is not None and meant[1] == path:
+            found.setdefault(link.path, Backlink(link.ref, link.title))
     return list(found.values())
 
 
-def _meant(connection: apsw.Connection, vault_id: int, target: str, linking: str) -> str | None:
-    namesakes = _namesakes(connection, vault_id, target)
-    path = resolve_link(target, linking, list(namesakes))
-    return namesakes[path] if path is not None else None
-
-
-def _namesakes(connection: apsw.Connection, vault_id: int, target: str) -> dict[str, str]:
-    """Every note with the name that a link gives, whatever its folder: path to ref."""
-    key = link_key(target)
-    rows = fetch(connection, NAMESAKES, {"vault": vault_id, "name": name_number(fold_name(key))})
-    return {path: ref for path, ref in rows if link_key(stem_of(path)) == key}
+def links_around(reader: Reader, notes: dict[int, tuple[int, str]]) -> list[tuple[int, int]]:
+    """Links of which one end is among these notes (each with its vault and path), as pairs of notes: from, to."""
+    found: set[tuple[int, int]] = set()
+    by_vault: dict[int, dict[int, str]] = {}
+    for note, (vault, path) in notes.items():
+        by_vault.setdefault(vault, {})[note] = path
+    outgoing = reader.link_targets(list(notes))
+    for vault, paths in by_vault.items():
+        links = [(note, path, target) for note, path in paths.items() for target in outgoing.get(note, ())]
+        keys = {link_key(path) for path in paths.values()}
+        links += [(link.note, link.path, link.target) for link in reader.linking(vault, keys)]
+        places = Places(reader, vault, [target for _, _, target in links])
+        for note, path, target in links:
+            meant = places.meant(target, path)
+            if meant is not None and meant[0] != note:
+                found.add((note, meant[0]))
+    return sorted(found)

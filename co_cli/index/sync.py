@@ -1,162 +1,130 @@
-"""Bring search.db up to the files: look at what changed, one transaction a batch, resumable after a kill at any point.
+"""Update an engine from the files of one origin: look at what changed, one transaction a batch.
 
-A file counts as done when its row has its hash; a folder's listing is stored last. So whatever a killed sync left
-undone differs from the listing, and whatever it did is recognised by its hash.
+A sync can be killed at any point. A file counts as done when its row has its hash, and a folder's listing is stored
+last: whatever a killed sync left undone differs from the listing, and whatever it did is recognised by its hash.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
-
-import apsw
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from co_cli.index.changes import RACY_SECONDS, Changes, settled
-from co_cli.index.rows import PUT_UNLISTED, IndexedFile, drop_file, mark_missing, put_files
-from co_cli.index.vanishing import vanished
-from co_cli.index.vault_database import VaultDatabase
+from co_cli.index.engine import Engine, IndexedFile, Reader, StoredFile
 from co_cli.notes.note import NotTextError
 from co_cli.notes.store import content_hash
 from co_cli.regular import open_regular
-from co_cli.sources.origin import Origin, kind_of
+from co_cli.sources.origin import VAULT, Origin, kind_of
 from co_cli.sources.passages import Boundaries, passages_of
 from co_cli.sources.walking import Scan, is_listed, place_of
 from co_cli.values import SyncReport
 
 BATCH = 500
 MANY = 1_000
-"""After so many files the words are merged: twenty segments make each word three times as slow to find as one."""
-MERGED_PAGES = 1_000
-"""At a time: others who write must not wait for all of it."""
-LARGE = 2_000
-"""Files to read, from which on a process more is worth its start."""
+"""After so many changes the engine is asked to tidy up."""
 BEING_WRITTEN = "somebody is writing it: it is read when that is done"
+FEW_DELETED = 10
+"""Fewer notes than these are deleted by hand, unless they were all there is."""
+
 Progress = Callable[[int, int], None]
 """Called with how many files are done, and of how many."""
 Hold = Callable[[str], bool]
-"""Is this file (its full path) to be left to the next sync?"""
+"""Whether this file (its full path) is left to the next sync."""
 
-KNOWN = """
-select path, hash, skipped from knowledge_files
-where vault_id = :vault and path in (select value from json_each(:paths))
-"""
-PUT_LISTING = """
-insert into folders (vault_id, path, listing) values (:vault, :path, :listing)
-on conflict (vault_id, path) do update set listing = excluded.listing where listing <> excluded.listing
-"""
-DROP_LISTING = "delete from folders where vault_id = :vault and path = :path"
-NOW_LISTED = """
-delete from unlisted where vault_id = :vault and path in (select value from json_each(:paths))
-"""
-RETIME = """
-update docs set mtime = :mtime, created = case when created = mtime then :mtime else created end
-where vault_id = :vault and path = :path and mtime <> :mtime
-"""
-NOT_MISSING = "update docs set missing = null where vault_id = :vault and path = :path and missing is not null"
-MERGE_WORDS = "insert into docs_fts (docs_fts, rank) values ('merge', :pages)"
-GIVE_BACK = f"pragma incremental_vacuum({MERGED_PAGES})"
-SYNCED_AT = "select synced_at from vaults where id = :vault"
-TOUCH = "update vaults set synced_at = :now where id = :vault"
+
+@dataclass(frozen=True, slots=True)
+class SyncOptions:
+    """How one sync is done."""
+
+    limit: int = 2_000_000
+    """Bytes of a note; larger files are skipped."""
+    source: str | None = None
+    """Only notes of this source; the others wait for the next sync."""
+    progress: Progress | None = None
+    hold: Hold | None = None
+    boundaries: Boundaries | None = None
+
+
+@dataclass(slots=True)
+class Seen:
+    """What a sync found while it read files."""
+
+    added: list[str] = field(default_factory=list[str])
+    changed: list[str] = field(default_factory=list[str])
+    moved: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    unread: dict[str, str] = field(default_factory=dict[str, str])
+    """Files that could not be read now, each with the reason."""
+    same: dict[str, float] = field(default_factory=dict[str, float])
+    """Files whose content is known, with their modification times."""
+    stored: dict[str, str] = field(default_factory=dict[str, str])
+    """Files that were written to the index, with their hashes."""
+    unsure: set[str] = field(default_factory=set[str])
+    """Files that the next sync must look at again."""
 
 
 class Unreadable(Exception):
     """A file that could not be read now; the next sync tries again."""
 
 
-def sync_files(
-    database: VaultDatabase,
-    scan: Scan,
-    changes: Changes,
-    limit: int,
-    progress: Progress | None,
-    hold: Hold | None = None,
-    boundaries: Boundaries | None = None,
-    synced: bool = False,
-) -> SyncReport:
-    """Work off the changes. The report's `skipped` and `problems` are those of this vault as it is now.
-
-    `synced`: was there a whole sync before, so that the files which are not looked at are known?
-    """
-    now_ns = time.time_ns()
-    gone_hashes = _known(database, changes.gone)
+def sync_files(engine: Engine, origin: Origin, scan: Scan, changes: Changes, options: SyncOptions) -> SyncReport:
+    """Work off the changes. The report's `skipped` and `problems` are those of this origin as it is now."""
+    started = time.time()
+    with engine.writing() as writer:
+        vault = writer.add_vault(origin)
+        known_gone = writer.files(vault, list(filter(_storable, changes.gone)))
+        was_synced = writer.counts([vault]).synced_at is not None
     twins: dict[str, list[str]] = {}
-    for path, (file_hash, skipped) in gone_hashes.items():
-        if skipped is None:
-            twins.setdefault(file_hash, []).append(path)
-
-    added: list[str] = []
-    changed: list[str] = []
-    moved: list[tuple[str, str]] = []
-    unread: dict[str, str] = {}
-    same: list[IndexedFile] = []
-    unsure: set[str] = set()
-    put: dict[str, str] = {}
-    done = 0
-    for batch in _batches(changes.look):
-        known = _known(database, batch)
-        files: list[IndexedFile] = []
-        for path in batch:
-            before = known.get(path)
-            if hold and hold(os.path.join(database.origin.root, path)):
-                unread[path] = BEING_WRITTEN
-                unsure.add(path)
-                continue
-            try:
-                file = read_file(database.origin, path, limit, before[0] if before else None, boundaries)
-            except Unreadable as error:
-                unread[path] = str(error)
-                unsure.add(path)
-                continue
-            if abs(now_ns / 1e9 - file.mtime) < RACY_SECONDS:
-                unsure.add(path)
-            if before and file.hash == before[0]:
-                same.append(file)
-                continue
-            files.append(file)
-            if file.note is None:
-                continue
-            if before and before[1] is None:
-                changed.append(path)
-            elif twins.get(file.hash):
-                moved.append((twins[file.hash].pop(), path))
-            else:
-                added.append(path)
+    for path, file in known_gone.items():
+        if file.skipped is None:
+            twins.setdefault(file.hash, []).append(path)
+    seen = Seen()
+    for done, batch in _batches(changes.look):
+        with engine.reading() as reader:
+            known = reader.files(vault, list(filter(_storable, batch)))
+        files = [file for path in batch if (file := _look_at(origin, path, known.get(path), seen, options))]
+        for file in files:
+            _count(file, known.get(file.path), twins, seen)
         if files:
-            with database.writing() as (connection, vault):
-                put_files(connection, vault, files)
-            put.update((file.path, file.hash) for file in files)
-        done += len(batch)
-        if progress:
-            progress(done, len(changes.look))
-
-    left = {old for old, _ in moved}
-    keep = vanished(database, changes.gone, left)
-    removed = _finish(database, scan, changes, same, put, unsure, now_ns, left, keep, synced)
-    kept = [path for path in removed if path not in left] if keep else []
-    if len(put) >= MANY:
-        merge_words(database)
-    if max(len(put), len(removed)) >= MANY:
-        give_back(database)
-    skipped, problems = database.reported()
-    skipped += [*unread.items(), *scan.odd]
+            with engine.writing() as writer:
+                writer.put_files(writer.add_vault(origin), files)
+        if options.progress:
+            options.progress(done, len(changes.look))
+    removed, kept = _finish(engine, origin, scan, changes, seen, (started, was_synced, options.source))
+    if max(len(seen.stored), len(removed)) >= MANY:
+        engine.compact()
+    with engine.reading() as reader:
+        skipped, problems = reported(reader, origin)
+    skipped += [*seen.unread.items(), *scan.odd]
+    moved = {old for old, _ in seen.moved}
+    indexed = len(seen.added) + len(seen.changed) + len(seen.moved)
     return SyncReport(
-        added=added,
-        changed=changed,
-        moved=moved,
-        removed=[] if keep else [path for path in removed if path not in left],
-        unchanged=scan.notes - len(added) - len(changed) - len(moved) - len(skipped) + len(scan.odd),
+        added=seen.added,
+        changed=seen.changed,
+        moved=seen.moved,
+        removed=[path for path in removed if path not in moved],
+        unchanged=max(0, scan.notes - indexed - len(skipped) + len(scan.odd)),
         skipped=sorted(skipped),
         problems=problems,
         kept=tuple(kept),
     )
 
 
+def reported(reader: Reader, origin: Origin) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Files that are not indexed, and notes with something wrong in them, each with the reason."""
+    vault = reader.vault(origin)
+    files = reader.files(vault, reported=True) if vault is not None else {}
+    return (
+        [(path, file.skipped) for path, file in files.items() if file.skipped is not None],
+        [(path, file.problem) for path, file in files.items() if file.problem is not None],
+    )
+
+
 def read_file(
-    origin: Origin, path: str, limit: int, known_hash: str | None, boundaries: Boundaries | None = None
+    origin: Origin, path: str, limit: int, known_hash: str | None = None, boundaries: Boundaries | None = None
 ) -> IndexedFile:
-    """The file as it goes into the index; taken apart only if it does not hold what is known already."""
+    """The file as it goes into the index; parsed only if it does not hold what is known already."""
     if not _storable(path):
         raise Unreadable("the file name is not valid UTF-8; rename it")
     kind, name = kind_of(origin), place_of(path)[1]
@@ -176,111 +144,138 @@ def read_file(
     if file_hash == known_hash:
         return IndexedFile(path, file_hash, mtime, None, [])
     try:
-        # the same rows serve those whose own vault it is
+        # without the tier: the same rows serve those whose own vault it is
         note = kind.read(origin._replace(tier="") if origin.tier else origin, path, data)
     except NotTextError as error:
         return IndexedFile(path, file_hash, mtime, None, [], str(error))
     return IndexedFile(path, file_hash, mtime, note, passages_of(note, boundaries))
 
 
+def is_bare(folder: str) -> bool:
+    """Whether there is nothing at all in a folder, as where a drive would be mounted."""
+    try:
+        with os.scandir(folder) as entries:
+            return next(entries, None) is None
+    except OSError:
+        return not os.path.exists(folder)
+
+
+def _look_at(
+    origin: Origin, path: str, before: StoredFile | None, seen: Seen, options: SyncOptions
+) -> IndexedFile | None:
+    """The file if it has to be written to the index."""
+    if options.hold and options.hold(os.path.join(origin.root, path)):
+        seen.unread[path] = BEING_WRITTEN
+        seen.unsure.add(path)
+        return None
+    try:
+        file = read_file(origin, path, options.limit, before.hash if before else None, options.boundaries)
+    except Unreadable as error:
+        seen.unread[path] = str(error)
+        seen.unsure.add(path)
+        return None
+    if abs(time.time() - file.mtime) < RACY_SECONDS:
+        seen.unsure.add(path)
+    if before and file.hash == before.hash:
+        seen.same[path] = file.mtime
+        return None
+    if options.source and file.note is not None and file.note.source != options.source:
+        seen.unsure.add(path)
+        return None
+    seen.stored[path] = file.hash
+    return file
+
+
+def _count(file: IndexedFile, before: StoredFile | None, twins: dict[str, list[str]], seen: Seen) -> None:
+    if file.note is None:
+        return
+    if before and before.skipped is None:
+        seen.changed.append(file.path)
+    elif twins.get(file.hash):
+        seen.moved.append((twins[file.hash].pop(), file.path))
+    else:
+        seen.added.append(file.path)
+
+
 def _finish(
-    database: VaultDatabase,
+    engine: Engine,
+    origin: Origin,
     scan: Scan,
     changes: Changes,
-    same: list[IndexedFile],
-    put: dict[str, str],
-    unsure: set[str],
-    now_ns: int,
-    moved: set[str],
-    vanished: bool,
-    synced: bool,
-) -> list[str]:
-    """Forget what is gone and store the listings, in one transaction. Returns the notes that were forgotten.
+    seen: Seen,
+    state: tuple[float, bool, str | None],
+) -> tuple[list[str], list[str]]:
+    """Forget what is gone and store the listings, in one transaction. Returns the notes removed, and those kept.
 
-    Where an origin keeps what is missing, or all of it vanished, they are marked instead. If somebody deleted search.db
-    or put another in its place meanwhile, what it lacks is left to the next sync, as after a kill.
+    Where an origin keeps missing notes, or all of a vault vanished, they are marked instead.
     """
-    keep_missing = vanished or kind_of(database.origin).keeps_missing
-    removed: list[str] = []
-    back: set[str] = set()
-    young: dict[str, list[str]] = {}
-    with database.writing() as (connection, vault):
-        if synced and connection.execute(SYNCED_AT, {"vault": vault}).get is None:
-            return []
-        lost = _lost(connection, vault, {**put, **{file.path: file.hash for file in same}})
-        for path in unsure | lost:
-            folder, name = place_of(path)
-            young.setdefault(folder, []).append(name)
+    started, was_synced, source = state
+    moved = {old for old, _ in seen.moved}
+    with engine.writing() as writer:
+        vault = writer.add_vault(origin)
+        if was_synced and writer.counts([vault]).synced_at is None:
+            return [], []  # somebody replaced search.db meanwhile: the next sync starts over
+        known = writer.files(vault, [*seen.stored, *seen.same])
+        done = {**seen.stored, **{path: known[path].hash for path in seen.same if path in known}}
+        lost = {path for path, held in done.items() if path not in known or known[path].hash != held}
+        unsure = seen.unsure | lost | (seen.same.keys() - known.keys())
+        unlisted = dict.fromkeys((path for path in (*changes.unlisted, *seen.stored) if _storable(path)), False)
+        gone: list[str] = []
         for path in filter(_storable, changes.gone):
-            if is_listed(database.origin.root, path, scan.excluded):
-                back.add(path)  # another process may have indexed it since we looked
-                connection.execute(PUT_UNLISTED, {"vault": vault, "path": path})
-            elif keep_missing and path not in moved and not os.path.lexists(os.path.join(database.origin.root, path)):
-                if mark_missing(connection, vault, path, now_ns / 1e9):
-                    removed.append(path)
-            elif drop_file(connection, vault, path):
-                removed.append(path)
-        for file in same:
-            connection.execute(RETIME, {"vault": vault, "path": file.path, "mtime": file.mtime})
-            connection.execute(NOT_MISSING, {"vault": vault, "path": file.path})
-        listed = json.dumps([path for path in (*changes.unlisted, *put) if path not in back])
-        connection.execute(NOW_LISTED, {"vault": vault, "paths": listed})
-        for folder in changes.folders:
-            if not _storable(folder):
-                continue  # looked at anew each time; its files are reported as skipped
-            values = {"vault": vault, "path": folder}
-            listing = scan.listings.get(folder)
-            if listing is None:
-                connection.execute(DROP_LISTING, values)
+            if is_listed(origin.root, path, scan.excluded):
+                unlisted[path] = True  # another process may have indexed it since we looked
             else:
-                connection.execute(PUT_LISTING, {**values, "listing": settled(listing, young.get(folder, ()))})
-        connection.execute(TOUCH, {"vault": vault, "now": now_ns / 1e9})
-    return removed
+                gone.append(path)
+        if source and gone:
+            others = [one.path for one in writer.find_notes(vault, "path", gone) if one.source != source]
+            unlisted.update(dict.fromkeys(others, True))
+            gone = [path for path in gone if path not in others]
+        lost_now = [path for path in gone if path not in moved and not _exists(origin, path)]
+        vanished = _vanished(writer, vault, origin, lost_now)
+        keep = lost_now if vanished or kind_of(origin).keeps_missing else []
+        marked = writer.set_missing(vault, keep, started) if keep else []
+        removed = writer.drop_files(vault, [path for path in gone if path not in set(keep)])
+        writer.set_times(vault, seen.same)
+        writer.set_missing(vault, list(seen.same), None)
+        writer.set_listings(vault, _listings(scan, changes, unsure), unlisted)
+        writer.set_synced(vault, started)
+    # notes of other sources that are missing count as removed from the answer's point of view
+    return ([*removed, *marked], []) if not vanished else (removed, marked)
 
 
-def _lost(connection: apsw.Connection, vault: int, done: dict[str, str]) -> set[str]:
-    """Those of the files that were written, or found unchanged, which this search.db does not have so."""
-    rows = connection.execute(KNOWN, {"vault": vault, "paths": json.dumps(list(done))})
-    known = {str(path): file_hash for path, file_hash, _ in rows}
-    return {path for path, file_hash in done.items() if known.get(path) != file_hash}
+def _listings(scan: Scan, changes: Changes, unsure: Collection[str]) -> Mapping[str, bytes | None]:
+    young: dict[str, list[str]] = {}
+    for path in unsure:
+        folder, name = place_of(path)
+        young.setdefault(folder, []).append(name)
+    found: dict[str, bytes | None] = {}
+    for folder in filter(_storable, changes.folders):
+        listing = scan.listings.get(folder)
+        found[folder] = None if listing is None else settled(listing, young.get(folder, ()))
+    return found
 
 
-def merge_words(database: VaultDatabase) -> None:
-    """Bring the segments that a large sync leaves behind together, a few pages a transaction."""
-    pages = -MERGED_PAGES  # a negative number once: all segments, however different in size
-    while True:
-        with database.writing() as (connection, _):
-            before = connection.total_changes()
-            connection.execute(MERGE_WORDS, {"pages": pages})
-            if connection.total_changes() - before < 2:  # as FTS5 says that nothing is left to merge
-                return
-        pages = MERGED_PAGES
+def _vanished(reader: Reader, vault: int, origin: Origin, lost: Sequence[str]) -> bool:
+    """Whether more of a vault is gone at once than a person deletes: a drive that is not mounted leaves an empty folder.
+
+    Then the rows stay, marked as missing: they come back with their files, or are forgotten when somebody says so.
+    """
+    if origin.kind != VAULT or not lost or (len(lost) < 2 and not is_bare(origin.root)):
+        return False
+    present = sum(note.missing is None for note in reader.find_notes(vault, "path", list(reader.files(vault))))
+    if len(lost) >= present:
+        return True
+    return is_bare(origin.root) or (len(lost) >= FEW_DELETED and len(lost) * 2 > present)
 
 
-def give_back(database: VaultDatabase) -> None:
-    """Return pages that hold nothing any more to the disk, some a transaction; what is little the next notes take."""
-    while True:
-        with database.writing() as (connection, _):
-            free = int(connection.pragma("freelist_count"))
-            if free < int(connection.pragma("page_count")) // 20:
-                return
-            connection.execute(GIVE_BACK).fetchall()
-            if int(connection.pragma("freelist_count")) >= free:
-                return  # a file that was made without
+def _exists(origin: Origin, path: str) -> bool:
+    return os.path.lexists(os.path.join(origin.root, path))
 
 
-def _known(database: VaultDatabase, paths: Iterable[str]) -> dict[str, tuple[str, str | None]]:
-    wanted = [path for path in paths if _storable(path)]
-    if not wanted:
-        return {}
-    with database.reading() as (connection, vault):
-        rows = connection.execute(KNOWN, {"vault": vault, "paths": json.dumps(wanted)})
-        return {path: (file_hash, skipped) for path, file_hash, skipped in rows}
-
-
-def _batches(paths: list[str]) -> Iterator[list[str]]:
+def _batches(paths: Sequence[str]) -> Iterator[tuple[int, Sequence[str]]]:
     for start in range(0, len(paths), BATCH):
-        yield paths[start : start + BATCH]
+        batch = paths[start : start + BATCH]
+        yield start + len(batch), batch
 
 
 def _storable(path: str) -> bool:

@@ -1,66 +1,89 @@
-"""Candidates: which passages are ranked at all. Words, meaning and names each propose some; every one is then given
-all scores. Pure: what was proposed comes in as plain values, and what is still to be asked for goes out.
-"""
+"""Candidates: which passages are ranked at all. Words, vectors and names each propose some; each gets both scores."""
 
 from __future__ import annotations
 
-from co_cli.record import Record
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import log
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from co_cli.embedding.space import Vector
+from co_cli.index.engine import Named, Neighbour, Reader, Scope, StoredSpace, Term, WordMatch
+from co_cli.index.names import fold_name
+from co_cli.retrieval.query import Query
 
-    from co_cli.index.names import Called
-    from co_cli.index.vectors import Neighbour
-    from co_cli.index.words import WordMatch
-
-BY_WORDS, BY_MEANING = 100, 50
-"""Passages that words and meaning propose for a hybrid search. 40 to 100 neighbours give the same figures in `co eval`,
-and choosing 100 costs vec0 half as much again as choosing 50."""
-OVERFETCH = 5
-"""Passages looked at for each hit wanted: several of them may be of one note."""
+DEPTH = 100
+"""Passages that words and vectors propose, each."""
+LOOKED_AT = 10
+"""The best word matches, in which the question's words are counted."""
+MOST_COUNTED = 16
+"""Words of a question that are counted."""
 
 
-class Candidates(Record):
-    """Who proposed what. A passage may be proposed several times, and is ranked once."""
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What candidates are looked for with."""
 
-    matches: list[WordMatch]
+    query: Query
+    scope: Scope
+    depth: int = DEPTH
+    words: bool = True
+    meaning: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What was proposed, and what is known of it."""
+
+    matches: list[WordMatch] = field(default_factory=list[WordMatch])
     """By words, best first."""
-    near: list[int]
+    near: list[Neighbour] = field(default_factory=list[Neighbour])
     """By meaning, nearest first."""
-    called: list[Called]
-    """By what they are called."""
-    cosines: dict[int, float]
-    docs: dict[int, int]
-    """Which note each passage is of."""
+    named: list[Named] = field(default_factory=list[Named])
+    notes: Mapping[int, int] = field(default_factory=dict[int, int])
+    """Each candidate passage and its note."""
+    cosines: Mapping[int, float] = field(default_factory=dict[int, float])
+    """Of every candidate that has a vector; empty when vectors cannot answer."""
+    idf: Mapping[Term, float] = field(default_factory=dict[Term, float])
+    """How rare each word of the question is in these vaults."""
+    having: Mapping[int, set[Term]] = field(default_factory=dict[int, set[Term]])
+    """Which words of the question the best word matches have."""
+
+    def coverage(self, passage: int) -> float:
+        """The share of the question's words that a passage has, rare words counting more, 0 to 1."""
+        total = sum(self.idf.values())
+        return sum(self.idf[term] for term in self.having.get(passage, ())) / total if total else 0.0
 
     @property
-    def unmeasured(self) -> list[int]:
-        """Those whose cosine is not known: words or a name proposed them, and meaning did not."""
-        return [passage for passage in self.docs if passage not in self.cosines]
+    def best_coverage(self) -> float:
+        return max(map(self.coverage, self.having), default=0.0)
 
     @property
-    def unplaced(self) -> list[int]:
-        """Those whose note is not known: only meaning proposed them."""
-        return [passage for passage in self.cosines if passage not in self.docs]
+    def together(self) -> int:
+        """The largest number of the question's words in one passage."""
+        return max(map(len, self.having.values()), default=0)
 
 
-def how_many(limit: int) -> tuple[int, int]:
-    """How many passages words and meaning are asked for, when so many hits are wanted."""
-    return max(BY_WORDS, limit * OVERFETCH), max(BY_MEANING, limit * OVERFETCH)
+def gather(reader: Reader, ask: Ask, space: StoredSpace | None, vector: Vector | None) -> Candidates:
+    """Everything that is proposed, each with its cosine if there are vectors."""
+    query, scope = ask.query, ask.scope
+    matches = reader.words(scope, query.words, ask.depth) if ask.words else []
+    near: list[Neighbour] = []
+    # a phrase or an exclusion says which passages may answer: vectors then only score
+    if ask.meaning and space is not None and vector is not None and query.plain:
+        near = reader.nearest(scope, space, vector, ask.depth)
+    named = reader.named(scope, fold_name(query.text)) if query.plain else []
+    notes = {match.passage: match.note for match in matches} | {one.passage: one.note for one in near}
+    proposed = set(notes.values())
+    notes |= {one.passage: one.note for one in named if one.note not in proposed}
+    cosines = {one.passage: one.cosine for one in near}
+    if ask.meaning and space is not None and vector is not None:
+        cosines |= reader.cosines(space, vector, [passage for passage in notes if passage not in cosines])
+    terms = query.words.terms[:MOST_COUNTED]
+    idf = _idf(reader, scope, terms)
+    having = reader.terms_in([match.passage for match in matches[:LOOKED_AT]], terms)
+    return Candidates(matches, near, named, notes, cosines, idf, having)
 
 
-def propose(
-    matches: Sequence[WordMatch],
-    near: Sequence[Neighbour],
-    called: Sequence[Called] = (),
-    every_term: bool = False,
-) -> Candidates:
-    """All proposals together. With `every_term`, words propose only what has all of them."""
-    kept = [match for match in matches if match.all_terms or not every_term]
-    docs = {match.passage_id: match.doc_id for match in kept}
-    proposed = set(docs.values())
-    # a note that words proposed as well is there with the passages that have them
-    docs.update({one.passage_id: one.doc_id for one in called if one.doc_id not in proposed})
-    cosines = {neighbour.passage_id: neighbour.cosine for neighbour in near}
-    return Candidates(kept, [neighbour.passage_id for neighbour in near], list(called), cosines, docs)
+def _idf(reader: Reader, scope: Scope, terms: tuple[Term, ...]) -> dict[Term, float]:
+    total, counts = reader.term_counts(scope.vaults, terms)
+    return {term: log(1 + (total - count + 0.5) / (count + 0.5)) for term, count in counts.items()}

@@ -1,111 +1,61 @@
-"""Named ways to search: which steps run, and how words and meaning are weighed."""
+"""Profiles: named tables of weights. `default` is the formula; the others add signals of the notes.
+
+A score is the sum of weight × value over the signals, each value from 0 to 1. Weights that a caller gives replace those
+of the profile, one by one.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from co_cli.errors import InvalidInputError
-from co_cli.record import Record
-from co_cli.retrieval.fuse import Weights
-from co_cli.retrieval.rerank import DEFAULT as DEFAULT_SHARES
-from co_cli.retrieval.rerank import Shares
+from co_cli.retrieval.score import Formula, hybrid, rank_fusion
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-
-class Mix(Record):
-    """What the ranking by words and meaning counts for, and what each further signal does."""
-
-    ranking: float
-    others: tuple[tuple[str, float], ...]
+SIGNALS = (
+    "meaning", "words", "recency", "importance", "severity", "tags", "domain", "links", "use", "tier", "name", "reader",
+)  # fmt: skip
+WEIGHABLE = tuple(name for name in SIGNALS if name != "name")
+"""A note that is called what was asked for always comes first."""
 
 
-class Profile(Record):
-    """What a search does. A step that is off is left out; the others go on with what they get."""
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One way to rank."""
 
     name: str
-    weights: Weights | None = None
-    """None: those of the settings, else those of the space."""
-    meaning: bool = True
-    """Ask for a vector at all."""
-    names: bool = True
-    """A note that is called what was typed comes first."""
-    every_term: bool = False
-    """Words propose only what has all of them."""
-    trust: bool = True
-    """Words count as far as the best match has what was asked for."""
-    crowd: bool = True
-    """A note of many passages gives a little of its meaning up."""
-    noise: bool = True
-    """Leave out what shares no word and is no nearer than unrelated texts are."""
-    apart: bool = False
-    """Take off what all passages have in common whatever words tell, and not only where they do not tell."""
-    rerank: bool = True
-    shares: Shares = DEFAULT_SHARES
-    """What each signal of the closer look counts for."""
-    alike: bool = True
-    """What is like the best candidates gains a little, where a long question is asked. Needs `rerank`."""
-    by_rank: bool = False
-    """Fuse by the places in the two lists, and not by what words and meaning are worth."""
-    mix: Mix | None = None
-    """Further signals, and what they weigh. None: words and meaning alone, and nothing is read for others."""
-    half_life: float = 365.0
-    """Days in which the signal recency falls to a half."""
-    dates: bool = False
-    """A date in the query narrows, or is a reason among others."""
-    recency: bool = True
-    """Who asks how things stand now finds newer notes a little nearer."""
-    tier: bool = True
-    """Whose vault a note is of counts a little, where there are several."""
-    validity: bool = True
-    """Leave out what was superseded or no longer holds."""
-    diversify: bool = True
-    """One hit a note."""
-    abstain: bool = True
-    """Say absent when nothing is nearer than unrelated notes are."""
+    weights: Mapping[str, float]
+    without_vectors: Mapping[str, float] | None = None
+    """Weights that replace these where vectors cannot answer; None: words take the place of meaning."""
+    half_life: float | None = None
+    """Days in which recency falls to a half; None: as the settings say."""
+    formula: Formula = hybrid
+    overfetch: bool = False
+    """Look at 3 × limit candidates (30 at least), and return all word matches when the limit would drop most of few."""
 
 
-PLAIN = Profile(
-    "plain",
-    names=False,
-    trust=False,
-    crowd=False,
-    noise=False,
-    rerank=False,
-    recency=False,
-    abstain=False,
-)
-"""A formula and nothing else; what others build on."""
+SEVEN = {
+    "words": 0.20, "meaning": 0.15, "severity": 0.10, "recency": 0.10, "tags": 0.10, "domain": 0.10, "links": 0.15,
+}  # fmt: skip
+"""They add up to 0.90 as specified, and are normalised."""
 
 PROFILES = {
     profile.name: profile
     for profile in (
-        Profile("default", dates=True),
-        Profile("exact", meaning=False, rerank=False, recency=False),
-        Profile("meaning", Weights(meaning=1.0, words=0.0), names=False, rerank=False, recency=False),
-        PLAIN._replace(
-            name="spec", weights=Weights(meaning=0.7, words=0.3), every_term=True, tier=False, validity=False
+        Profile("default", {"meaning": 0.7, "words": 0.3}),
+        Profile("agent", {"meaning": 0.4, "words": 0.3, "recency": 0.2, "importance": 0.1}),
+        Profile(
+            "seven",
+            {name: weight / 0.9 for name, weight in SEVEN.items()},
+            without_vectors={"words": 0.35 / 0.9, "meaning": 0.0},
+            half_life=365.0,
+            overfetch=True,
         ),
-        PLAIN._replace(name="classic", weights=Weights(meaning=0.7, words=0.3)),
-        PLAIN._replace(
-            name="agent",
-            weights=Weights(meaning=0.4, words=0.3),
-            mix=Mix(0.7, (("recency", 0.2), ("importance", 0.1))),
-            dates=True,
-        ),
-        PLAIN._replace(
-            name="seven",
-            weights=Weights(meaning=0.2, words=0.15),
-            mix=Mix(0.35, (("severity", 0.1), ("recency", 0.1), ("tags", 0.1), ("domain", 0.1), ("links", 0.15))),
-            dates=True,
-        ),
-        PLAIN._replace(
-            name="fresh", weights=Weights(meaning=0.4, words=0.4), mix=Mix(0.8, (("recency", 0.2),)), dates=True
-        ),
-        PLAIN._replace(name="rrf", weights=Weights(meaning=0.5, words=0.5), by_rank=True),
+        Profile("rrf", {"meaning": 0.5, "words": 0.5}, formula=rank_fusion),
+        Profile("fresh", {"meaning": 0.6, "words": 0.4, "recency": 0.1}, half_life=30.0),
     )
 }
-DEFAULT_PROFILE = PROFILES["default"]
+DEFAULT = PROFILES["default"]
 
 
 def profile_named(name: str) -> Profile:
@@ -114,36 +64,19 @@ def profile_named(name: str) -> Profile:
     return PROFILES[name]
 
 
-def weighed(profile: Profile, weights: Mapping[str, float] | None) -> tuple[Profile, Weights | None]:
-    """A profile as one query weighs it, and the weights of words and meaning; None: those it has otherwise.
-
-    Who names words or meaning says what the whole score is made of: what is not named counts for nothing. Who names
-    only others adds them, and the ranking by words and meaning keeps what they leave of one.
-    """
-    if weights is None:
-        return profile, None
-    check_weights(weights)
-    others = tuple((name, float(weight)) for name, weight in weights.items() if name not in Weights._fields)
-    if len(others) < len(weights):
-        balance = Weights(float(weights.get("meaning", 0.0)), float(weights.get("words", 0.0)))
-        return profile._replace(mix=Mix(sum(balance), others) if others else None), balance
-    ranking = max(0.0, 1.0 - sum(weight for _, weight in others))
-    return profile._replace(mix=Mix(ranking, others)), None
-
-
-def check_weights(weights: Mapping[str, float]) -> None:
-    from co_cli.retrieval.signals import NAMES
-
+def check_weights(weights: Mapping[str, float]) -> dict[str, float]:
+    """Weights as a caller gave them. Raises InvalidInputError for a name or a number that makes no sense."""
     for name, value in weights.items():
-        if name not in NAMES:
-            raise InvalidInputError(f"weights are of {', '.join(NAMES)}, not {name!r}")
-        if not 0 <= value <= 1:
-            raise InvalidInputError(f"the weight of {name} is between 0 and 1, not {value}")
-    if not any(weights.values()):
+        if name not in WEIGHABLE:
+            raise InvalidInputError(f"weights are of {', '.join(WEIGHABLE)}, not {name!r}")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+            raise InvalidInputError(f"the weight of {name} is a number from 0 to 1, not {value!r}")
+    if {"words", "meaning"} <= weights.keys() and not any(weights.values()):
         raise InvalidInputError("weights that are all 0 rank nothing: give words or meaning more")
+    return dict(weights)
 
 
-def weights_of(text: str) -> dict[str, float]:
+def read_weights(text: str) -> dict[str, float]:
     """`words=0.3,recency=0.2`, as it is typed on a command line."""
     found: dict[str, float] = {}
     for part in text.split(","):
@@ -152,4 +85,4 @@ def weights_of(text: str) -> dict[str, float]:
             found[name.strip()] = float(value)
         except ValueError:
             raise InvalidInputError(f"weights are NAME=NUMBER, such as words=0.3,recency=0.2, not {part!r}") from None
-    return found
+    return check_weights(found)

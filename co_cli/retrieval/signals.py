@@ -1,102 +1,190 @@
-"""Signals: single reasons for a score, each a pure function of what is known of a note, from 0 to 1.
+"""Signals of notes: recency, importance, severity, tags, domain, links, use and tier, each a value from 0 to 1. Pure.
 
-`words` and `meaning` are made where candidates are fused (fuse.py), link proximity in links.py; the others are here.
-What a note does not say is neutral, so that nobody loses by leaving a field out.
+They are only looked at where a profile or a caller gives them weight.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import isfinite, log1p
 
-from co_cli.retrieval.validity import strength
+from co_cli.index.engine import NoteFacts, Standing
+from co_cli.notes.moments import read_moment
+from co_cli.retrieval.score import Scored, best_first
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-
-    from co_cli.index.standing import Standing
-
-NAMES = ("words", "meaning", "recency", "importance", "severity", "tags", "domain", "links", "tier", "use")
-"""Every signal that a profile or a query can weigh."""
-NEUTRAL = 0.5
-HALF_LIFE = 365.0
-FLOOR = 0.1
-"""What the oldest note keeps: it may still be the only one that knows."""
 DAY = 86_400.0
-SCALE = {
-    "critical": 1.0, "blocker": 1.0, "fatal": 1.0, "severe": 0.9, "high": 0.75, "major": 0.75, "error": 0.75,
-    "medium": 0.5, "moderate": 0.5, "normal": 0.5, "warning": 0.5, "low": 0.25, "minor": 0.25,
-    "info": 0.1, "trivial": 0.1, "none": 0.0,
-}  # fmt: skip
-"""Words of severity."""
-MUCH_USED = 50
-"""Recalls after which more of them say nothing new."""
-OPENED = 3
-"""Recalls that one opening is worth: found is not read."""
+NEUTRAL = 0.5
+"""The importance of a note that nobody rated or mentions."""
+SEVERITY = {"critical": 1.0, "warning": 0.7, "suggestion": 0.4}
+FULL_STRENGTH = 0.75
+"""The share of a validity window during which a note is as strong as one without an end."""
+MUCH_USED, OPENED = 50, 3
+"""Recalls after which more of them say nothing new, and recalls that one opening is worth."""
+MENTIONED = 10
+"""Notes that link to a note which everybody knows."""
+RESTART, HOPS, SEEDS = 0.15, 2, 5
+"""Link proximity: a walk of two hops from the five best notes that returns with this chance at each step."""
+MARKS = ",.;:!?()'\"#"
 
 
-def recency(
-    written: float | None,
-    now: float,
-    half_life_days: float = HALF_LIFE,
-    protected: bool = False,
-    standing: Standing | None = None,
-) -> float:
-    """Half after a half-life, and never below the floor. `written` is None for a note that does not say when.
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What the signals are made from."""
 
-    A window of validity says more than an age: within one, its strength counts instead.
-    """
-    if standing is not None and standing.valid_until is not None:
-        return strength(standing, now)
-    if protected:
+    query: str
+    now: float
+    half_life: float
+    """Days."""
+    facts: Mapping[int, NoteFacts] = field(default_factory=dict[int, NoteFacts])
+    links: Sequence[tuple[int, int]] = ()
+    """Links of the candidates' notes: from, to."""
+    uses: Mapping[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
+    """How often each note was recalled and opened."""
+    tiers: Mapping[int, float] = field(default_factory=dict[int, float])
+    """How much the vault of each note counts."""
+
+
+def add_signals(ranked: Sequence[Scored], weights: Mapping[str, float], material: Material) -> list[Scored]:
+    """Each candidate with the weighted signals of its note, best first."""
+    wanted = [name for name in VALUES if weights.get(name)]
+    if not wanted:
+        return list(ranked)
+    found = {name: VALUES[name](material, ranked) for name in wanted}
+    scored: list[Scored] = []
+    for one in ranked:
+        for name in wanted:
+            one = one.plus(name, weights[name] * found[name].get(one.note, 0.0))
+        scored.append(one)
+    return best_first(scored)
+
+
+def strength(standing: Standing, now: float) -> float:
+    """How strongly a note holds at a moment: 1 for three quarters of its window, then falling to 0 at its end."""
+    if standing.superseded_by is not None or (standing.valid_from is not None and now < standing.valid_from):
+        return 0.0
+    last = standing.valid_until
+    if last is None:
         return 1.0
-    if written is None:
-        return NEUTRAL
-    return max(FLOOR, 0.5 ** (max(0.0, now - written) / DAY / half_life_days))
+    if now >= last:
+        return 0.0
+    start = standing.created if standing.valid_from is None else standing.valid_from
+    passed = (now - start) / (last - start) if last > start else 0.0
+    return 1.0 if passed <= FULL_STRENGTH else (1.0 - passed) / (1.0 - FULL_STRENGTH)
 
 
-def importance(value: object) -> float:
-    """As the note says, 0 to 1; what is beyond is cut off."""
-    number = _number(value)
-    return NEUTRAL if number is None else min(1.0, max(0.0, number))
+def why_not_valid(standing: Standing, now: float) -> str:
+    if standing.superseded_by is not None:
+        return f"superseded by {standing.superseded_by}"
+    if standing.valid_from is not None and now < standing.valid_from:
+        return "not valid yet"
+    return "no longer valid"
 
 
-def severity(value: object) -> float:
-    """A word of a scale, or a number: up to 1 a share, up to 5 and up to 10 a step of a scale of so many."""
-    number = _number(value)
-    if number is None:
-        return SCALE.get(value.strip().lower(), NEUTRAL) if isinstance(value, str) else NEUTRAL
-    scale = 1.0 if number <= 1 else 5.0 if number <= 5 else 10.0
-    return min(1.0, max(0.0, number / scale))
+def _recency(material: Material, ranked: Sequence[Scored]) -> dict[int, float]:
+    """A half after each half-life; within a validity window, how strongly the note holds."""
+    return {note: _freshness(facts, material) for note, facts in material.facts.items()}
 
 
-def tags(asked: Collection[str], has: Iterable[str]) -> float:
-    """The share of the tags that were asked for; `ops` is there in `ops/deploy`, too."""
-    mine = list(has)
-    found = sum(any(tag == one or tag.startswith(f"{one}/") for tag in mine) for one in asked)
-    return found / len(asked) if asked else 0.0
+def _freshness(facts: NoteFacts, material: Material) -> float:
+    if facts.valid_until is not None:
+        return strength(Standing(facts.created, facts.valid_from, facts.valid_until, None), material.now)
+    if facts.frontmatter.get("decay_protected") in (True, "true", "yes"):
+        return 1.0
+    updated = read_moment(facts.frontmatter.get("updated") or facts.frontmatter.get("modified"))
+    written = max(facts.created, updated or facts.created)
+    return 0.5 ** (max(0.0, material.now - written) / DAY / material.half_life)
 
 
-def tags_asked(query: str, known: Iterable[str]) -> list[str]:
-    """The #tags of a query, else those of its words that some candidate has as a tag."""
-    words = [word.strip(",.;:!?()'\"") for word in query.casefold().split()]
-    marked = [word.lstrip("#") for word in words if word.startswith("#") and word.lstrip("#")]
-    if marked:
-        return list(dict.fromkeys(marked))
-    whole = set(known)
-    return [word for word in dict.fromkeys(words) if word in whole]
+def _importance(material: Material, ranked: Sequence[Scored]) -> dict[int, float]:
+    """As the note says; else by how many other notes mention it."""
+    mentions: dict[int, int] = {}
+    for _, target in material.links:
+        mentions[target] = mentions.get(target, 0) + 1
+    found: dict[int, float] = {}
+    for note, facts in material.facts.items():
+        said = _number(facts.frontmatter.get("importance"))
+        count = mentions.get(note, 0)
+        mentioned = min(1.0, log1p(count) / log1p(MENTIONED)) if count else NEUTRAL
+        found[note] = mentioned if said is None else min(1.0, max(0.0, said))
+    return found
 
 
-def domain(query: str, named: Iterable[str]) -> float:
-    """1 if the query has every word of one of the note's domains, else 0."""
-    words = {word.strip(",.;:!?()'\"#") for word in query.casefold().replace("-", " ").replace("_", " ").split()}
-    mine = [one.casefold().replace("-", " ").replace("_", " ").split() for one in named]
-    return float(any(one and words.issuperset(one) for one in mine))
+def _severity(material: Material, ranked: Sequence[Scored]) -> dict[int, float]:
+    said = {note: facts.frontmatter.get("severity") for note, facts in material.facts.items()}
+    return {note: SEVERITY.get(str(value).strip().lower(), 0.0) for note, value in said.items()}
 
 
-def use(recalls: int, opens: int = 0) -> float:
-    """How often it was found and opened, each time counting less than the one before."""
-    return min(1.0, log1p(max(0, recalls) + OPENED * max(0, opens)) / log1p(MUCH_USED))
+def _tags(material: Material, ranked: Sequence[Scored]) -> dict[int, float]:
+    """Jaccard: the tags that the query and the note share, of all that either has."""
+    words = {word.strip(MARKS) for word in material.query.casefold().split()}
+    known = {tag for facts in material.facts.values() for tag in facts.tags}
+    asked = words & known
+    return {note: _jaccard(asked, set(facts.tags)) for note, facts in material.facts.items()}
+
+
+def _domain(material: Material, ranked: Sequence[Scored]) -> dict[int, float]:
+    """1 if the query has every word of one of the note's domains."""
+    words = set(_plain(material.query))
+    found: dict[int, float] = {}
+    for note, facts in material.facts.items():
+        value = facts.frontmatter.get("domain")
+        named = value if isinstance(value, list) else [value]  # pyright: ignore[reportUnknownVariableType]
+        domains = [_plain(one) for one in named if isinstance(one, str)]
+        found[note] = float(any(one and words.issuperset(one) for one in domains))
+    return found
+
+
+def _use(material: Material, ranked: Sequence[Scored]) -> dict[int, float]:
+    """How often a note was found and opened, each time counting less than the one before."""
+    return {
+        note: min(1.0, log1p(recalls + OPENED * opens) / log1p(MUCH_USED))
+        for note, (recalls, opens) in material.uses.items()
+    }
+
+
+def _tier(material: Material, ranked: Sequence[Scored]) -> Mapping[int, float]:
+    return material.tiers
+
+
+def _links(material: Material, ranked: Sequence[Scored]) -> dict[int, float]:
+    """How much of a walk from the best notes, over links either way, arrives at each note; the most is 1."""
+    seeds: dict[int, float] = {}
+    for one in ranked:
+        seeds.setdefault(one.note, one.score)
+        if len(seeds) == SEEDS:
+            break
+    return proximity(seeds, material.links)
+
+
+def proximity(seeds: Mapping[int, float], links: Iterable[tuple[int, int]]) -> dict[int, float]:
+    neighbours: dict[int, set[int]] = {}
+    for one, other in links:
+        if one != other:
+            neighbours.setdefault(one, set()).add(other)
+            neighbours.setdefault(other, set()).add(one)
+    total = sum(seeds.values())
+    here = {note: score / total for note, score in seeds.items()} if total > 0 else {}
+    arrived: dict[int, float] = {}
+    for _ in range(HOPS):
+        there: dict[int, float] = {}
+        for note, mass in here.items():
+            for other in neighbours.get(note, ()):
+                there[other] = there.get(other, 0.0) + (1 - RESTART) * mass / len(neighbours[note])
+        for note, mass in there.items():
+            arrived[note] = arrived.get(note, 0.0) + mass
+        here = there
+    most = max(arrived.values(), default=0.0)
+    return {note: mass / most for note, mass in arrived.items()} if most else {}
+
+
+def _jaccard(one: Collection[str], other: Collection[str]) -> float:
+    together = len({*one, *other})
+    return len(set(one) & set(other)) / together if together else 0.0
+
+
+def _plain(text: str) -> list[str]:
+    return [word.strip(MARKS) for word in text.casefold().replace("-", " ").replace("_", " ").split()]
 
 
 def _number(value: object) -> float | None:
@@ -107,3 +195,17 @@ def _number(value: object) -> float | None:
     except ValueError:
         return None
     return number if isfinite(number) else None
+
+
+VALUES: dict[str, Callable[[Material, Sequence[Scored]], Mapping[int, float]]] = {
+    "recency": _recency,
+    "importance": _importance,
+    "severity": _severity,
+    "tags": _tags,
+    "domain": _domain,
+    "links": _links,
+    "use": _use,
+    "tier": _tier,
+}
+NEED_FACTS = frozenset(("recency", "importance", "severity", "tags", "domain", "use", "tier"))
+NEED_LINKS = frozenset(("links", "importance"))

@@ -16,7 +16,7 @@ from co_cli.activity.adopting import adopt, vaults_like
 from co_cli.activity.database import available
 from co_cli.activity.folding import fold_spool
 from co_cli.errors import IndexUnavailableError, InvalidInputError
-from co_cli.index.integrity import hash_of_file
+from co_cli.index.verify import hash_of_file
 from co_cli.places import project_vault
 from co_cli.service.dismissing import Dismissals
 from co_cli.service.learned import adopt_learned
@@ -25,10 +25,6 @@ from co_cli.sources.registry import Added, change_registry, read_registry
 
 if TYPE_CHECKING:
     from co_cli.knowledge_base import KnowledgeBase
-
-MOVE_ROWS = """
-update or ignore vaults set root = :to where root = :root and kind = :kind and name = :name and only = :only
-"""
 
 
 class Left(NamedTuple):
@@ -115,16 +111,12 @@ def adopt_vault(kb: KnowledgeBase, old: str, now: float) -> Adopted:
 
 
 def _bring_rows(kb: KnowledgeBase, vault: str, rebased: list[tuple[Origin, str]]) -> None:
-    """Else the text of what is deleted here would stay under the old folder, through every rebuild, and notes of a
-    source whose file is gone would not be found here.
-    """
+    """The index of the old places is dropped: the next sync reads the files where they are now."""
     used = {entry.origin for entry in read_registry(kb.settings.data_dir)}
     with contextlib.suppress(IndexUnavailableError):
-        for before, root in rebased:
+        for before, _ in rebased:
             if before not in used:
-                with kb.database.writing() as connection:
-                    connection.execute(MOVE_ROWS, {**before._asdict(), "to": root})
-                kb.index.of(before).drop_all()  # of one that was known at the new place already
+                kb.index.of(before).drop_all()
         kb.index.of(Origin(VAULT, vault)).drop_all()
 
 

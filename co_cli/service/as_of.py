@@ -11,10 +11,9 @@ import shutil
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from co_cli.index.connection import fetch
 from co_cli.notes.files import locked
 from co_cli.service.git import GitError, in_repository, run_git
-from co_cli.sources.origin import THE_VAULT, VAULT, Origin
+from co_cli.sources.origin import THE_VAULT
 from co_cli.sources.walking import IGNORE_FILE
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ SECONDS = 30.0
 LARGEST = 500_000_000
 LONGEST_HEAD = 200
 """Bytes: `HASH blob SIZE`, as `git cat-file` begins each file."""
-WITH_ROWS = "select root from vaults where exists (select 1 from knowledge_files where vault_id = vaults.id)"
 
 
 class Then(NamedTuple):
@@ -66,13 +64,13 @@ def bring_in(then: KnowledgeBase) -> None:
 
     Nobody did anything there, so no history is kept of it.
     """
-    then.index.told = None
+    then.index.on_change = None
     then.sync()
-    with then.database.reading() as connection:
-        roots = [str(root) for (root,) in fetch(connection, WITH_ROWS)]
-    for root in roots:
-        if not os.path.isdir(root):
-            then.index.of(Origin(VAULT, root)).drop_all()
+    with then.engine.reading() as reader:
+        gone = [one for vault, one in reader.origins().items() if reader.counts([vault]).notes]
+    for origin in gone:
+        if not os.path.isdir(origin.root):
+            then.index.of(origin).drop_all()
 
 
 def _notes_of(root: str, tree: str) -> dict[str, bytes]:

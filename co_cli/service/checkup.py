@@ -10,17 +10,12 @@ import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-import apsw
-
 from co_cli.errors import IndexDamagedError, IndexUnavailableError, KnowledgeError, VaultError
-from co_cli.index.connection import OLDEST_SQLITE
-from co_cli.index.damage import retire
-from co_cli.index.integrity import damaged_words, drift, mend_vectors, mend_words, vector_state
-from co_cli.index.making import set_aside_before
-from co_cli.index.room import no_room
+from co_cli.index.sqlite.engine import library_problems
+from co_cli.index.sqlite.files import no_room, set_aside_before
+from co_cli.index.verify import drifted, lost_vectors
 from co_cli.settings import SETTINGS
 from co_cli.values import OWN_SOURCES, Filters
 
@@ -72,7 +67,7 @@ def examine(kb: KnowledgeBase, fix: bool) -> list[Finding]:
             findings.append(Finding("index", "error", str(error), "co sync", fixed))
         except IndexUnavailableError as error:
             fixed = fix and _rebuilt(kb)
-            full = no_room(kb.database.path, error.__cause__)
+            full = no_room(kb.engine.path, error.__cause__)
             place = "free some space" if full else "free or delete search.db; it comes back from the files"
             cure = "co rebuild" if fixed else place
             findings.append(Finding("index", "error", str(error), cure, fixed))
@@ -100,32 +95,11 @@ def _environment(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
 
 
 def _sqlite(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
-    version = apsw.sqlite_lib_version()
-    if apsw.SQLITE_VERSION_NUMBER < OLDEST_SQLITE:
-        yield Finding("sqlite", "error", f"SQLite {version} can lose writes", "pip install -U apsw")
-    else:
-        yield Finding("sqlite", "ok", f"SQLite {version} through apsw")
-    if find_spec("sqlite_vec") is None:
-        yield Finding(
-            "sqlite-vec",
-            "warning",
-            "sqlite-vec is not installed: vectors are scanned without it",
-            "pip install sqlite-vec",
-        )
-        return
-    from co_cli.index.connection import vector_extension
-
-    connection = apsw.Connection(":memory:")
-    try:
-        connection.enable_load_extension(True)
-        connection.load_extension(vector_extension() or "", "sqlite3_vec_init")
-        yield Finding("sqlite-vec", "ok", f"sqlite-vec {connection.execute('select vec_version()').get} loads")
-    except apsw.Error as error:
-        yield Finding(
-            "sqlite-vec", "warning", f"sqlite-vec does not load: {error}", "pip install --force-reinstall sqlite-vec"
-        )
-    finally:
-        connection.close()
+    problems = library_problems()
+    for name, text, cure in problems:
+        yield Finding(name, "error" if name == "sqlite" else "warning", text, cure)
+    if not problems:
+        yield Finding("sqlite", "ok", "SQLite and sqlite-vec work")
 
 
 def _vault(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
@@ -144,27 +118,20 @@ def _vault(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
 
 
 def _database(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
-    counts = kb.index.counts()
-    kept = set_aside_before(kb.database.path)
+    counts, path = kb.index.counts(), kb.engine.path
+    kept = set_aside_before(path)
     if kept:
-        size = sum(os.path.getsize(path) for path in kept)
+        size = sum(os.path.getsize(one) for one in kept)
         text = f"search.db was unusable; it is kept as {', '.join(kept)} ({size:,} bytes)"
         yield Finding("index", "warning", text, "delete it when you like")
-    with kb.database.reading() as connection:
-        broken = [row[0] for row in connection.execute("pragma quick_check(5)") if row[0] != "ok"]
-    damage = None if broken else damaged_words(kb.database)
-    if broken or damage:
-        problem = "; ".join(broken) or f"the word index does not fit the notes: {damage}"
-        if fix and broken:
-            retire(kb.database, os.stat(kb.database.path).st_ino, apsw.CorruptError(problem))
+    problem = kb.engine.problem()
+    if problem:
+        if fix:
+            kb.engine.discard(problem)
             kb.sync()
-        elif fix and not (mend_words(kb.database) and damaged_words(kb.database) is None):
-            kb.rebuild()
         yield Finding("index", "error", problem, "co doctor --fix", fix)
     else:
-        yield Finding(
-            "index", "ok", f"{kb.database.path} is sound (notes: {counts.notes:,}, passages: {counts.passages:,})"
-        )
+        yield Finding("index", "ok", f"{path} is sound (notes: {counts.notes:,}, passages: {counts.passages:,})")
 
 
 def _freshness(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
@@ -183,7 +150,7 @@ def _drift(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
     if missing:
         text = f"{len(missing):,} notes are kept though their files are gone, such as {missing[0]}: is it mounted?"
         yield Finding("content", "warning", text, "bring them back, or co sync --drop-missing")
-    found = drift(kb.index, kb.root, missing)
+    found = drifted(kb.index)
     if found:
         some = ", ".join(found[:3]) + (" ..." if len(found) > 3 else "")
         if fix:
@@ -196,21 +163,18 @@ def _drift(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
 
 
 def _vectors(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
-    """Every passage has a vector in the vault's space, or waits for one, and no vector is where nobody looks."""
-    found = vector_state(kb.index.rows)
-    if found.missing or found.misplaced:
+    """Every passage has a vector in the vault's space, or waits for one."""
+    lost = lost_vectors(kb.index)
+    if lost:
         if fix:
-            mend_vectors(kb.index.rows)
-            kb.index.embed()
-        text = f"{len(found.missing):,} passages lack a vector, {len(found.misplaced):,} vectors are in a wrong place"
-        yield Finding("vectors", "error", text, "co doctor --fix", fix)
-    waiting = kb.status().unembedded
-    if waiting:
-        where = "in the space that is being built" if kb.status().building else "and are found by words"
-        text = f"{waiting:,} passages wait for a vector {where}"
-        yield Finding("vectors", "warning", text, "co reembed")
-    if not found.missing and not found.misplaced and not waiting:
-        yield Finding("vectors", "ok", f"vectors: {kb.status().space or 'none, search goes by words'}")
+            kb.reembed()
+        yield Finding("vectors", "error", f"{lost:,} passages have no vector", "co doctor --fix", fix)
+    status = kb.status()
+    if status.unembedded:
+        where = "in the space that is being built" if status.building else "and are found by words"
+        yield Finding("vectors", "warning", f"{status.unembedded:,} passages wait for a vector {where}", "co reembed")
+    if not lost and not status.unembedded:
+        yield Finding("vectors", "ok", f"vectors: {status.space or 'none, search goes by words'}")
 
 
 def _origins(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
@@ -230,31 +194,27 @@ def _origins(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
             continue
         if waiting and fix:
             index.sync()
-        differing = [] if waiting and not fix else drift(index, origin.root, index.missing())
-        vectors = vector_state(index.rows)
-        wrong = len(vectors.missing) + len(vectors.misplaced)
+        differing = [] if waiting and not fix else drifted(index)
+        lost = lost_vectors(index)
         if differing and fix:
             index.drop_all()
             index.sync()
-        elif wrong and fix:
-            mend_vectors(index.rows)
-            index.embed()
+        elif lost and fix:
+            index.reembed()
         if waiting:
             yield Finding(label, "warning", f"{label}: files changed since the last sync: {waiting:,}", "co sync", fix)
         if differing:
             text = f"{label}: files that differ from the index: {len(differing):,}, such as {differing[0]}"
             yield Finding(label, "error", text, "co doctor --fix", fix)
-        if wrong:
-            yield Finding(
-                label, "error", f"{label}: {wrong:,} vectors are missing or misplaced", "co doctor --fix", fix
-            )
+        if lost:
+            yield Finding(label, "error", f"{label}: {lost:,} passages have no vector", "co doctor --fix", fix)
         missing = len(index.missing())
         if missing:
             cure = f"co refresh {label} --drop-missing"
             yield Finding(
                 label, "warning", f"{label}: notes that are kept though their files are gone: {missing:,}", cure
             )
-        if not (waiting or differing or wrong or missing):
+        if not (waiting or differing or lost or missing):
             yield Finding(label, "ok", f"{label} is as the index has it (notes: {index.counts().notes:,})")
 
 

@@ -15,14 +15,14 @@ from typing import Literal, NamedTuple
 
 from co_cli.embedding.space import Embedder, Vector
 from co_cli.errors import EmbeddingError, KnowledgeError, SettingsError
-from co_cli.index.match import WordQuery, read_query
-from co_cli.index.vectors import StoredSpace
-from co_cli.index.words import WordMatch
+from co_cli.index.engine import Reader, StoredSpace
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.excerpt import excerpt
 from co_cli.notes.note import Note
 from co_cli.notes.refs import without_lines
-from co_cli.service.holding import outdated
+from co_cli.retrieval.candidates import Ask, gather
+from co_cli.retrieval.query import Query, parse
+from co_cli.service.validity import outdated
 from co_cli.service.trusting import unasked_from
 from co_cli.values import OWN_SOURCES, Filters
 
@@ -46,7 +46,7 @@ MARKS = ("always", "contextual")
 OWN_WORDS = ("user", "agent")
 """Who must have said a memory that comes unasked: what a web page or an import says waits until it is recalled."""
 SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|(?<=[\u3002\uff01\uff1f])|\n+")
-QUERY_SIGNS = str.maketrans({'"': " ", "-": " "})
+QUERY_SIGNS = str.maketrans({'"': " ", "-": " ", "#": " ", ":": " "})
 """They ask a search for phrases and against words, which a prompt does not mean."""
 
 
@@ -72,7 +72,7 @@ class Context(NamedTuple):
 class Asked(NamedTuple):
     """One sentence of the prompt, ready to be compared."""
 
-    words: WordQuery
+    query: Query
     vector: Vector | None
 
 
@@ -114,85 +114,93 @@ def matching(kb: KnowledgeBase, prompt: str, seen: Collection[str], now: float) 
         active, embedder, degraded = _space(kb)
         asked, problem = _asked(sentences, embedder)  # before the snapshot: it may take its time
         degraded += [problem] if problem else []
-        with kb.index.snapshot():  # one moment: a passage found is a passage that can be opened
-            return Context(_matched(kb, Comparing(asked, active, embedder), seen, now), degraded)
+        with kb.index.snapshot() as reader:  # one moment: a passage found is a passage that can be opened
+            return Context(_matched(kb, reader, Comparing(asked, active, embedder), (seen, now)), degraded)
     except KnowledgeError as error:
         return Context([], [f"nothing was recalled: {error}"])
 
 
-def _matched(kb: KnowledgeBase, comparing: Comparing, seen: Collection[str], now: float) -> list[ContextNote]:
-    if comparing.active is not None and kb.index.spaces().active != comparing.active:
-        comparing = comparing._replace(active=None)  # another space took over meanwhile: words must do
+def _matched(
+    kb: KnowledgeBase, reader: Reader, comparing: Comparing, told: tuple[Collection[str], float]
+) -> list[ContextNote]:
+    seen, now = told
+    if comparing.active is not None and _active(kb, reader) != comparing.active:
+        comparing = comparing._replace(active=None)  # another model took over meanwhile: words must do
     found: list[ContextNote] = []
-    # what may not come is left out before the best are looked for: it must not take the place of what may
+    # what may not be added is left out before the best are looked for: it must not take the place of what may
     allowed, _ = unasked_from(kb.settings, kb.root, kb.index.beside)
     if not allowed:
         return []
     may = Filters(OWN_SOURCES, roots=tuple(sorted(allowed)))
     contextual = may._replace(fields=(("loading", "contextual"),))
     if kb.index.docs(contextual, 1):
-        evidence = _evidence(kb, comparing, contextual)
-        found += _chosen(kb, evidence, RELATED, MOST_CONTEXTUAL, "contextual", seen, now)
+        evidence = _evidence(kb, reader, comparing, contextual)
+        found += _chosen(kb, reader, evidence, _Choice("contextual", RELATED, MOST_CONTEXTUAL, seen, now))
     seen = {*seen, *(without_lines(note.ref) for note in found)}
-    evidence = _evidence(kb, comparing, may._replace(sources=("memory",), speakers=OWN_WORDS))
-    return [*found, *_chosen(kb, evidence, STRONG, MOST_RECALLED, "recalled", seen, now)]
+    evidence = _evidence(kb, reader, comparing, may._replace(sources=("memory",), speakers=OWN_WORDS))
+    return [*found, *_chosen(kb, reader, evidence, _Choice("recalled", STRONG, MOST_RECALLED, seen, now))]
 
 
-def _chosen(
-    kb: KnowledgeBase,
-    evidence: dict[int, float],
-    least: float,
-    most: int,
-    why: Why,
-    seen: Collection[str],
-    now: float,
-) -> list[ContextNote]:
+class _Choice(NamedTuple):
+    """Which notes are taken, and how many."""
+
+    why: Why
+    least: float
+    most: int
+    seen: Collection[str]
+    now: float
+
+
+def _chosen(kb: KnowledgeBase, reader: Reader, evidence: dict[int, float], choice: _Choice) -> list[ContextNote]:
     """The notes with the strongest evidence, each once, opened from its file."""
-    enough = [passage for passage, strength in evidence.items() if strength >= least]
+    enough = [passage for passage, strength in evidence.items() if strength >= choice.least]
     enough.sort(key=lambda passage: -evidence[passage])
+    stored = reader.passages(enough)
+    prefixes = kb.index.view(reader, Filters()).prefixes
     chosen: dict[str, ContextNote] = {}
-    for passage in kb.index.passages(enough):
-        if len(chosen) == most:
+    for passage in (stored[one] for one in enough if one in stored):
+        ref = prefixes.get(passage.vault, "") + passage.ref
+        if len(chosen) == choice.most:
             break
-        if passage.ref in seen or passage.ref in chosen:
+        if ref in choice.seen or ref in chosen:
             continue
-        note = _open(kb, passage.ref, now)
-        if note is None or (why == "recalled" and not _may_come_unasked(note)):
+        note = _open(kb, ref, choice.now)
+        if note is None or (choice.why == "recalled" and not _may_come_unasked(note)):
             continue
-        article = passage.source != "memory"
-        ref = f"{passage.ref}#L{passage.first_line}-{passage.last_line}" if article else passage.ref
-        chosen[passage.ref] = _context_note(ref, note, why, round(evidence[passage.id], 3))
+        lines = "" if passage.source == "memory" else f"#L{passage.first_line}-{passage.last_line}"
+        chosen[ref] = _context_note(ref + lines, note, choice.why, round(evidence[passage.id], 3))
     return list(chosen.values())
 
 
-def _evidence(kb: KnowledgeBase, comparing: Comparing, filters: Filters) -> dict[int, float]:
+def _evidence(kb: KnowledgeBase, reader: Reader, comparing: Comparing, filters: Filters) -> dict[int, float]:
     """Each passage that may have to do with the prompt, with the evidence of the sentence that it fits best."""
     strongest: dict[int, float] = {}
-    active, embedder = comparing.active, comparing.embedder
-    for words, vector in comparing.asked:
-        matches = kb.index.search(words, filters, CANDIDATES, relaxed=True)
-        cosines: dict[int, float] = {}
-        noise = 1.0
-        if active is not None and embedder is not None and vector is not None:
-            noise = embedder.space.noise
-            near = kb.index.nearest(active, vector, filters, CANDIDATES if noise > -1 else NEIGHBOURS)
-            if noise <= -1:
-                noise = median([neighbour.cosine for neighbour in near]) if near else 1.0
-            cosines = {neighbour.passage_id: neighbour.cosine for neighbour in near[:CANDIDATES]}
-            missing = [match.passage_id for match in matches if match.passage_id not in cosines]
-            cosines.update(kb.index.cosines(active, vector, missing))
-        for passage in dict.fromkeys([*(match.passage_id for match in matches), *cosines]):
-            above = max(0.0, cosines.get(passage, noise) - noise) / (1 - noise) if noise < 1 else 0.0
-            shared, _ = kb.index.coverage(words, [WordMatch(passage, doc_id=0, rank=0.0, all_terms=False)], own=True)
+    scope = kb.index.view(reader, filters).scope
+    space, embedder = comparing.active, comparing.embedder
+    for query, vector in comparing.asked:
+        measured = embedder.space.noise if embedder is not None else -1.0
+        depth = CANDIDATES if measured > -1 else NEIGHBOURS
+        meaning = space is not None and vector is not None
+        found = gather(reader, Ask(query, scope, depth, meaning=meaning), space, vector)
+        noise = measured if measured > -1 else median([one.cosine for one in found.near] or [1.0])
+        having = reader.terms_in(list(found.notes), query.words.terms)
+        total = sum(found.idf.values()) or 1.0
+        for passage in found.notes:
+            above = max(0.0, found.cosines.get(passage, noise) - noise) / (1 - noise) if noise < 1 else 0.0
+            shared = sum(found.idf.get(term, 0.0) for term in having.get(passage, ())) / total
             strongest[passage] = max(strongest.get(passage, 0.0), above + shared)
     return strongest
+
+
+def _active(kb: KnowledgeBase, reader: Reader) -> StoredSpace | None:
+    return kb.index.view(reader, Filters()).space
 
 
 def _space(kb: KnowledgeBase) -> tuple[StoredSpace | None, Embedder | None, list[str]]:
     """The space that answers by meaning, and its embedder; without either, words must do."""
     if kb.settings.knowledge_search_backend != "hybrid" or kb.embedders.space is None:
         return None, None, []
-    active = kb.index.spaces().active
+    active = kb.index.vectors().spaces.active
     embedder = kb.embedders.of(active.space) if active else None
     if embedder is None:
         return None, None, ["compared by words: no vectors can be asked"]
@@ -200,12 +208,12 @@ def _space(kb: KnowledgeBase) -> tuple[StoredSpace | None, Embedder | None, list
 
 
 def _asked(sentences: list[str], embedder: Embedder | None) -> tuple[list[Asked], str | None]:
-    queries = [(sentence, read_query(sentence.translate(QUERY_SIGNS))) for sentence in sentences]
-    half = sum(len(words.wanted) for _, words in queries) / 2
+    queries = [(sentence, parse(sentence.translate(QUERY_SIGNS))) for sentence in sentences]
+    half = sum(len(query.words.terms) for _, query in queries) / 2
     telling = [
-        (sentence, words)
-        for sentence, words in queries
-        if len(words.wanted) >= (LEAST_WORDS if len(words.wanted) >= half else LEAST_OF_MANY)
+        (sentence, query)
+        for sentence, query in queries
+        if len(query.words.terms) >= (LEAST_WORDS if len(query.words.terms) >= half else LEAST_OF_MANY)
     ]
     vectors: list[Vector | None] = [None] * len(telling)
     problem = None
@@ -214,7 +222,7 @@ def _asked(sentences: list[str], embedder: Embedder | None) -> tuple[list[Asked]
             vectors = embedder.embed([sentence for sentence, _ in telling], "query")
         except (EmbeddingError, SettingsError) as error:
             problem = f"compared by words: {error}"
-    return [Asked(words, vector) for (_, words), vector in zip(telling, vectors, strict=True)], problem
+    return [Asked(query, vector) for (_, query), vector in zip(telling, vectors, strict=True)], problem
 
 
 def _sentences(prompt: str) -> list[str]:

@@ -7,12 +7,12 @@ from typing import NamedTuple
 from co_cli.activity import Activity
 from co_cli.activity.background import write_now
 from co_cli.activity.database import available
-from co_cli.activity.heads import heads_of
 from co_cli.activity.versions import Known, known, versions, went
 from co_cli.activity.writing import Indexed, still_there
 from co_cli.errors import KnowledgeError
-from co_cli.index.knowledge_index import KnowledgeIndex
+from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.service.git_history import commits_of
+from co_cli.service.recording import heads_of
 
 MOST = 200
 
@@ -59,7 +59,7 @@ def history_of(activity: Activity, index: KnowledgeIndex, path: str, now: float,
     head, seen = None, []
     try:
         activity.flush()
-        heads = heads_of(index.rows, index.root, [path])
+        heads = heads_of(index, [path])
         gone = [] if heads or still_there(index.root, path) else [path]
         write_now(activity, [Indexed(index.root, now, heads, removed=gone)])
         with available(activity.database.path), activity.database.reading() as connection:

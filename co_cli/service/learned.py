@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 
-from co_cli.retrieval.fuse import Weights
-from co_cli.retrieval.profiles import profile_named, weighed
-from co_cli.service.asking import weights_of
+from co_cli.retrieval.profiles import DEFAULT, profile_named
+from co_cli.service.learning import Weights
+from co_cli.service.searching import settings_weights
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 FILE_NAME = "learned.weights"
 
 
-def learned_weights(data_dir: str, root: str, space: str) -> Weights | None:
+def learned_weights(data_dir: str, root: str, space: str) -> dict[str, float] | None:
     """Those of this vault with these vectors; None: there are none."""
     for line in _lines(data_dir):
         place, found = _read(line)
         if found is not None and place == (root, space):
-            return found
+            return found._asdict()
     return None
 
 
@@ -90,7 +90,7 @@ def _unescaped(text: str) -> str:
 
 def learned_in_use(kb: KnowledgeBase, profile: str | None, weights: Mapping[str, float] | None) -> Weights | None:
     """The learned weights, if a search with these is weighed by them; None if a person says otherwise."""
-    way, balance = weighed(profile_named(profile or kb.settings.knowledge_profile), weights)
-    if balance or way.weights or not way.meaning or way.by_rank or weights_of(kb.settings):
-        return None
-    return kb.learned_weights()
+    default = profile_named(profile or kb.settings.knowledge_profile) is DEFAULT
+    given = {"words", "meaning"} & set(weights or ())
+    learned = None if given or not default or settings_weights(kb.settings) else kb.learned_weights()
+    return Weights(**learned) if learned else None

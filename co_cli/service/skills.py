@@ -10,21 +10,18 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from co_cli.errors import IndexUnavailableError, InvalidInputError, VaultError
-from co_cli.index.damage import damage_behind
 from co_cli.index.grep import read_origin
-from co_cli.index.knowledge_index import KnowledgeIndex
+from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.note import Note, NotTextError
 from co_cli.notes.store import NoteStore
-from co_cli.retrieval.profiles import profile_named
-from co_cli.service.asking import Asked
-from co_cli.service.finding import find
+from co_cli.retrieval.pipeline import SearchRequest
 from co_cli.service.origins import SourceState
-from co_cli.service.searching import answer
+from co_cli.service.searching import Options, find, read_request
 from co_cli.sources.origin import Origin, kind_of
 from co_cli.sources.registry import origins_beside
 from co_cli.sources.skill import HEAVY, SKILL_FILE, folder_name
@@ -33,9 +30,6 @@ from co_cli.values import Filters, Searched, SearchResult
 
 if TYPE_CHECKING:
     from co_cli.knowledge_base import KnowledgeBase
-    from co_cli.retrieval.fuse import Weights
-    from co_cli.retrieval.profiles import Profile
-    from co_cli.retrieval.reranker import Reranker
 
 State = Literal["offered", "manual", "shadowed", "invalid"]
 
@@ -44,7 +38,6 @@ MANUAL = "disable-model-invocation"
 """A field that some agents know: its author keeps the skill for people to call."""
 EMBEDDING = 5.0
 """Seconds that a slow embedding provider may take for skills that are new; the next call goes on."""
-ONLY_SKILLS = Filters(sources=("skill",))
 MOST_HITS = 1_000
 WIDER, ALIKE = 4, 0.6
 """How many times what is wanted is looked at, and the share of words from which on two descriptions say the same."""
@@ -168,50 +161,38 @@ class Skills:
         """Skills for a task, best first."""
         if not 1 <= limit <= MOST_HITS:
             raise InvalidInputError(f"limit is between 1 and {MOST_HITS}, not {limit}")
-        settings = self._kb.settings
-        way = profile_named(settings.knowledge_profile)
-        most = min(limit * WIDER, MOST_HITS)
-        offered, result = self._search(query, ONLY_SKILLS, most, settings.knowledge_search_backend, None, way)
+        request = read_request(self._kb, query, Options(limit=min(limit * WIDER, MOST_HITS), sources=("skill",)))
+        offered, result = self._search(request)
         found = [(offered[hit.path], hit.score) for hit in result.hits if hit.score > 0]
         return FoundSkills(_one_a_kind(found)[:limit], result._replace(hits=result.hits[:limit]))
 
-    def search_sources(self, query: str, asked: Asked, reranker: Reranker | None = None) -> SearchResult:
+    def search_sources(self, request: SearchRequest) -> SearchResult:
         """A search of several sources, skills among them; of these the offered ones only."""
-        filters, limit, backend, profile, weights = asked
-        return self._search(query, filters, limit, backend, weights, profile, reranker)[1]
+        return self._search(request)[1]
 
-    def _search(
-        self,
-        query: str,
-        filters: Filters,
-        limit: int,
-        backend: str,
-        weights: Weights | None,
-        profile: Profile,
-        reranker: Reranker | None = None,
-    ) -> tuple[dict[str, Skill], SearchResult]:
+    def _search(self, request: SearchRequest) -> tuple[dict[str, Skill], SearchResult]:
         """Offered skills by their file, and what the search says."""
-        started = time.perf_counter()
         kb, (skills, unsynced) = self._kb, self._all()
         offered = {skill.file: skill for skill in skills if skill.state == "offered"}
         origins = list(dict.fromkeys(skill.origin for skill in skills))
-        alone = all(source == "skill" for source in filters.sources)
+        alone = all(source == "skill" for source in request.filters.sources)
         if not alone:
             origins = [kb.index.origin, *kb.index.beside, *origins]
         if not origins:
-            return offered, SearchResult(query, "absent", [], backend, Searched(0, 0, None), [], 0.0)
-        most = min(limit + len(skills) - len(offered), MOST_HITS)  # others of one name are found, too, and left out
-        index = self._index(origins[0], origins[1:])
-        if alone and profile.rerank:
-            profile = profile._replace(apart=True)  # skills are far more alike than notes are
-        asked = Asked(filters, most, backend, profile, weights)
+            nothing = Searched(0, 0, None)
+            return offered, SearchResult(request.query, "absent", [], request.backend, nothing, [], 0.0)
+        # skills that are not offered are found, too, and left out
+        most = min(request.limit + len(skills) - len(offered), MOST_HITS)
+        index = self._index(origins[0], origins[1:], () if alone else kb.settings.knowledge_exclude)
         # nobody synced one of the folders, or the vault: then the files know better
         unsynced = unsynced or (None if alone else kb.unsynced)
-        finding = find(kb, index, query, asked, reranker, unsynced, () if alone else kb.settings.knowledge_exclude)
-        finding.hits = [hit for hit in finding.hits if hit.source != "skill" or hit.path in offered][:limit]
+        result, _ = find(kb, index, replace(request, limit=most), unsynced)
+        result = result._replace(
+            hits=[hit for hit in result.hits if hit.source != "skill" or hit.path in offered][: request.limit]
+        )
         if alone:
-            finding.searched = finding.searched._replace(notes=len(offered), passages=len(offered))
-        return offered, answer(query, finding, started)
+            result = result._replace(searched=result.searched._replace(notes=len(offered), passages=len(offered)))
+        return offered, result
 
     def load(self, name: str) -> LoadedSkill:
         """The skill of this name that agents are offered."""
@@ -257,7 +238,7 @@ class Skills:
         except VaultError as error:
             return [Seen(SKILL_FILE, "", f"line 1: {error}", False)], None
         except Exception as error:
-            reason = damage_behind(self._kb.database, error)
+            reason = self._kb.index.damage_behind(error)
             if reason is None:
                 raise
         read = read_origin(folder.origin, (), self._kb.settings.knowledge_max_note_bytes)
@@ -276,9 +257,12 @@ class Skills:
         ]
         return seen + [Seen(path, "", reason, False) for path, reason in report.skipped]
 
-    def _index(self, origin: Origin, beside: Sequence[Origin] = ()) -> KnowledgeIndex:
+    def _index(
+        self, origin: Origin, beside: Sequence[Origin] = (), exclude: Sequence[str] = ()
+    ) -> KnowledgeIndex:
         kb = self._kb
-        index = KnowledgeIndex(kb.database, origin, (), kb.settings.knowledge_max_note_bytes, kb.embedders)
+        limit = kb.settings.knowledge_max_note_bytes
+        index = KnowledgeIndex(kb.engine, origin, embedders=kb.embedders, exclude=exclude, max_note_bytes=limit)
         index.beside = beside
         return index
 

@@ -46,15 +46,15 @@ def trash_of(kb: KnowledgeBase) -> list[Trashed]:
 
 
 def status_of(kb: KnowledgeBase) -> Status:
-    counts, meaning = kb.index.counts(), kb.index.meaning()
+    counts, vectors = kb.index.counts(), kb.index.vectors()
     by_meaning = kb.embedders.space is not None
-    active, building = (meaning.spaces.active, meaning.spaces.building) if by_meaning else (None, None)
+    active, building = vectors.spaces if by_meaning else (None, None)
     skipped, problems = kb.index.reported()
     trash = [one.tier for one in trash_of(kb)]
     return Status(
         vault=kb.root,
-        search_db=kb.database.path,
-        search_db_bytes=os.path.getsize(kb.database.path),
+        search_db=kb.engine.path,
+        search_db_bytes=os.path.getsize(kb.engine.path),
         backend=kb.settings.knowledge_search_backend,
         notes=kb.index.by_source(),
         passages=counts.passages,
@@ -64,10 +64,10 @@ def status_of(kb: KnowledgeBase) -> Status:
         trashed=trash.count(None),
         space=active.space.key if active else None,
         building=building.space.key if building else None,
-        unembedded=max(meaning.waiting.values(), default=0) if by_meaning else 0,
-        cache_entries=meaning.cache.entries,
-        cache_bytes=meaning.cache.bytes,
-        cache_hit_rate=meaning.cache.hit_rate,
+        unembedded=vectors.waiting if by_meaning else 0,
+        cache_entries=vectors.cache.entries,
+        cache_bytes=vectors.cache.bytes,
+        cache_hit_rate=vectors.cache.hit_rate,
         trashed_beside={tier: trash.count(tier) for tier in trash if tier},
         tier=tier_of(kb.settings) if kb.index.tiers else None,
         missing=len(kb.index.missing()),

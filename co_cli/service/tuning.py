@@ -30,10 +30,20 @@ from co_cli.activity.versions import document_id, vault_id
 from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.refs import without_lines
-from co_cli.retrieval.fuse import Weights
-from co_cli.retrieval.learning import ENOUGH, WEIGHTS, Candidate, Judgement, Lesson, candidates, count, learn
-from co_cli.service.asking import weights_of
+from co_cli.retrieval.profiles import DEFAULT
 from co_cli.service.learned import learned_weights, write_learned
+from co_cli.service.learning import (
+    ENOUGH,
+    WEIGHTS,
+    Candidate,
+    Judgement,
+    Lesson,
+    Weights,
+    candidates,
+    count,
+    learn,
+)
+from co_cli.service.searching import settings_weights
 from co_cli.typed import whole
 
 SHOWN = 20
@@ -150,14 +160,16 @@ def tune(kb: KnowledgeBase, apply: bool = False, by_itself: bool = False) -> Sta
     with available(database.path), database.writing() as connection:
         rows, history = judgements(connection, kb.root), tunings(connection, kb.root)
     said = sum(row.how == "said" for row in rows)
-    explicit = weights_of(kb.settings)
+    given = settings_weights(kb.settings)
+    explicit = Weights(**given) if given else None
     if space is None:
         lesson = Lesson(0.0, False, "there are no vectors to weigh words against", 0.0, 0)
         return State(kb.settings.learn, None, None, explicit, None, lesson, said, len(rows) - said, len(rows), history)
     key, default = space
     rows = _filled(kb, rows)
     usable = usable_of(rows, key)
-    present = learned_weights(kb.settings.data_dir, kb.root, key)
+    found = learned_weights(kb.settings.data_dir, kb.root, key)
+    present = Weights(**found) if found else None
     lesson = learn(usable, default.meaning, present.meaning if present else None)
     if apply and (lesson.kept or by_itself):
         weights = Weights(lesson.meaning, round(1 - lesson.meaning, 4))
@@ -252,5 +264,4 @@ def _space(kb: KnowledgeBase) -> tuple[str, Weights] | None:
     space = kb.embedders.space
     if space is None:
         return None
-    meaning = space.vector_weight
-    return space.key, Weights(meaning, round(1 - meaning, 4))
+    return space.key, Weights(DEFAULT.weights["meaning"], DEFAULT.weights["words"])

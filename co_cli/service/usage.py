@@ -6,18 +6,14 @@ import os
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-import apsw
-
 from co_cli.activity import Activity
 from co_cli.activity.database import ActivityDatabase, available
 from co_cli.activity.folding import fold_spool
-from co_cli.activity.heads import listed
 from co_cli.activity.query_log import DAY, clear_some
 from co_cli.activity.statistics import Asking, asking, most_recalled, recalled_paths
 from co_cli.activity.versions import vault_id
 from co_cli.errors import ActivityUnavailableError
-from co_cli.index.damage import retire
-from co_cli.index.knowledge_index import KnowledgeIndex
+from co_cli.knowledge_index import KnowledgeIndex
 
 STEP = 20_000
 
@@ -61,7 +57,8 @@ def usage_of(activity: Activity, indexes: Sequence[KnowledgeIndex], now: float, 
     notes = 0
     for index in indexes:
         wanted = {one.path for one in used if one.root == index.root}
-        for path, ref, title in listed(index.rows):
+        for note in index.notes_here():
+            path, ref, title = note.path, note.ref, note.title
             notes += 1
             if path in wanted:
                 names[index.root, path] = ref, title
@@ -87,7 +84,7 @@ def unsound(data_dir: str, fix: bool = False) -> str | None:
     finally:
         database.close()
     if broken and fix:
-        retire(database, os.stat(database.path).st_ino, apsw.CorruptError("; ".join(broken)))
+        database.retire(os.stat(database.path).st_ino, ValueError("; ".join(broken)))
     if database.set_aside:
         return f"activity.db was unusable; it is kept as {database.set_aside}"
     return f"{database.path} is damaged: {'; '.join(broken)}; `co doctor --fix` begins a new one" if broken else None
@@ -108,12 +105,5 @@ def clear_log(activity: Activity, progress: Callable[[int], None] | None = None)
                 progress(cleared)
             if count < STEP:
                 break
-        connection = database.borrow()
-        try:
-            connection.execute("pragma incremental_vacuum").fetchall()
-            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-        except apsw.BusyError:
-            pass  # somebody reads just now; the last one to close the file does the same
-        finally:
-            connection.close()
+        database.shrink()
     return cleared

@@ -1,0 +1,188 @@
+"""Give passages their vectors, through the cache, and replace one vector space by another without a gap.
+
+A vault without vectors gets those of the embedded model at once. Another space is built beside the active one, which
+answers until the new one is complete; then it takes over in one transaction. Whatever stops this, the next call goes
+on where it stopped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from co_cli.embedding.embedders import Embedders
+from co_cli.embedding.patience import OutOfTimeError, embed_within
+from co_cli.embedding.space import Embedder, Vector
+from co_cli.embedding.static_file import SPACE as STATIC
+from co_cli.errors import EmbeddingError, SettingsError
+from co_cli.index.engine import Engine, SpaceState, StoredSpace, WaitingPassage
+from co_cli.logbook import logger
+from co_cli.sources.origin import Origin
+
+BATCH = 1_000
+SLOW_BATCH = 64
+"""For embedders that take long: a kill costs one batch, and progress moves."""
+HASTY_BATCH = 8
+"""For those when somebody waits."""
+REST_SECONDS = 30.0
+"""A failed embedder is left alone for so long: a save must not wait for a server that is down each time."""
+
+Progress = Callable[[int, int], None]
+
+log = logger("embedding")
+_warned: set[str] = set()
+_failed: dict[str, tuple[float, str]] = {}
+
+
+class Embedded(NamedTuple):
+    """What one call did: passages that got vectors, passages that still wait, and what was in the way."""
+
+    done: int = 0
+    waiting: int = 0
+    problem: str | None = None
+
+
+class Deadline(NamedTuple):
+    """How long a call may take, and who hears of its progress."""
+
+    at: float | None = None
+    """A moment of time.monotonic; None: as long as it takes."""
+    progress: Progress | None = None
+
+
+def embed_vault(engine: Engine, origin: Origin, embedders: Embedders, deadline: Deadline) -> Embedded:
+    """Embed what waits, and build the space that the settings choose."""
+    target = embedders.space
+    if target is None:
+        return Embedded()
+    with engine.writing() as writer:
+        vault = writer.add_vault(origin)
+        state = writer.spaces(vault)
+        if state.active is None:
+            state = writer.begin_space(vault, STATIC)
+        if state.active and state.active.space.key == target.key:
+            if state.building:
+                state = writer.begin_space(vault, target)  # the settings went back: drop the half-built one
+        elif state.building is None or state.building.space.key != target.key:
+            state = writer.begin_space(vault, target)
+    return _work_off(engine, origin, embedders, state, deadline)
+
+
+def _work_off(
+    engine: Engine, origin: Origin, embedders: Embedders, state: SpaceState, deadline: Deadline
+) -> Embedded:
+    active, building = state
+    if active is None:
+        return Embedded()
+    if building is None:
+        return _embed(engine, origin, embedders, active, deadline)
+    done = _embed(engine, origin, embedders, active, deadline) if _is_fast(active) else Embedded()
+    built = _embed(engine, origin, embedders, building, deadline)
+    if not built.waiting:
+        with engine.writing() as writer:
+            if writer.finish_space(writer.add_vault(origin), building):
+                return Embedded(done.done + built.done)
+    if not _is_fast(active):
+        done = _embed(engine, origin, embedders, active, deadline)  # it still answers, so new notes belong there too
+    return Embedded(done.done + built.done, done.waiting + built.waiting, built.problem or done.problem)
+
+
+def embed_text(engine: Engine, embedder: Embedder, text: str) -> Vector | None:
+    """The vector of a text, from the cache if it was embedded before."""
+    key = text_hash(text)
+    with engine.reading() as reader:
+        space = reader.find_space(embedder.space)
+        known = reader.cached(space, [key]) if space else {}
+    if key not in known:
+        known = {key: embedder.embed([text], "document")[0]}
+        with engine.writing() as writer:
+            writer.cache(writer.add_space(embedder.space), known)
+    return known[key]
+
+
+def text_hash(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
+
+
+def _embed(
+    engine: Engine, origin: Origin, embedders: Embedders, space: StoredSpace, deadline: Deadline
+) -> Embedded:
+    """Embed what waits in one space. An embedder that fails stops only its own space."""
+    if _is_fast(space):
+        deadline = Deadline(None, deadline.progress)
+    key = space.space.key
+    failed_at, problem = _failed.get(key, (0.0, ""))
+    if deadline.at is not None and failed_at and time.monotonic() - failed_at < REST_SECONDS:
+        return Embedded(waiting=1, problem=problem)
+    try:
+        embedder = embedders.of(space.space)
+        if embedder is None:
+            return Embedded(problem="its embedder is gone")
+        result = _embed_batches(engine, origin, embedder, space, deadline)
+    except SettingsError as error:
+        result = Embedded(waiting=1, problem=str(error))
+    if result.problem is None:
+        _failed.pop(key, None)
+        return result
+    _failed[key] = time.monotonic(), result.problem
+    if key not in _warned:  # once a process, not once a note
+        _warned.add(key)
+        log.warning("notes wait for their vectors in %s: %s", key, result.problem)
+    return result
+
+
+def _embed_batches(
+    engine: Engine, origin: Origin, embedder: Embedder, space: StoredSpace, deadline: Deadline
+) -> Embedded:
+    size = BATCH if _is_fast(space) else SLOW_BATCH if deadline.at is None else HASTY_BATCH
+    done, problem = 0, None
+    with engine.reading() as reader:
+        vault = reader.vault(origin)
+        total = reader.waiting_count(vault, space) if vault is not None else 0
+    while done < total and (deadline.at is None or time.monotonic() < deadline.at):
+        with engine.reading() as reader:
+            vault = reader.vault(origin)
+            batch = reader.waiting(vault, space, size) if vault is not None else []
+            cached = reader.cached(space, [text_hash(passage.text) for passage in batch])
+        if not batch:
+            break
+        made: dict[bytes, Vector | None] = {}
+        try:
+            made = _made(embedder, batch, cached.keys(), deadline)
+        except EmbeddingError as error:
+            # one that answered before is only slow: the rest waits for the next call
+            problem = None if done and isinstance(error, OutOfTimeError) else str(error)
+        known = {**cached, **made}
+        ready = [(one, known[text_hash(one.text)]) for one in batch if text_hash(one.text) in known]
+        with engine.writing() as writer:
+            stored = writer.put_vectors(writer.add_vault(origin), space, ready)
+            if stored or made:
+                writer.cache(space, made, [one for one in cached if one not in made])
+        done += stored
+        if problem or not stored:
+            break
+        if deadline.progress:
+            deadline.progress(done, total)
+    with engine.reading() as reader:
+        vault = reader.vault(origin)
+        left = reader.waiting_count(vault, space) if vault is not None else 0
+    return Embedded(done, left, problem)
+
+
+def _made(
+    embedder: Embedder, batch: Sequence[WaitingPassage], cached: object, deadline: Deadline
+) -> dict[bytes, Vector | None]:
+    texts = {text_hash(one.text): one.text for one in batch}
+    missing = {key: text for key, text in texts.items() if key not in cached}  # type: ignore[operator]
+    if not missing:
+        return {}
+    # a model in this process is not interrupted; a server has until the deadline
+    local = embedder.space.provider in ("static", "minilm")
+    seconds = None if deadline.at is None or local else deadline.at - time.monotonic()
+    return dict(zip(missing, embed_within(embedder, list(missing.values()), seconds), strict=True))
+
+
+def _is_fast(space: StoredSpace) -> bool:
+    return space.space.provider == STATIC.provider

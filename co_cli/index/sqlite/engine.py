@@ -1,0 +1,135 @@
+"""The SQLite engine: one search.db for all vaults, with FTS5 for words and sqlite-vec for vectors."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Generator
+
+import apsw
+
+from co_cli.index.engine import Engine, Reader, Writer
+from co_cli.index.sqlite.connection import OLDEST_SQLITE, Database, fetch, vector_extension
+from co_cli.index.sqlite.files import inode_of
+from co_cli.index.sqlite.notes import NoteReader, NoteWriter
+from co_cli.index.sqlite.resident import ResidentVectors
+from co_cli.index.sqlite.vectors import prefer_memory
+from co_cli.index.sqlite.words import MERGE, WordReader, words_table
+
+MERGED_PAGES = 1_000
+"""At a time: others who write must not wait for all of it."""
+
+
+class SqliteReader(WordReader, NoteReader):
+    """One read transaction of search.db."""
+
+    def __init__(self, connection: apsw.Connection, held: ResidentVectors | None = None) -> None:
+        self.connection, self.held = connection, held
+
+
+class SqliteWriter(WordReader, NoteWriter):
+    """One write transaction of search.db."""
+
+    def __init__(self, connection: apsw.Connection, with_vec0: bool) -> None:
+        self.connection, self.held, self.with_vec0 = connection, None, with_vec0
+
+
+class SqliteEngine:
+    """One search.db."""
+
+    def __init__(self, path: str, extension: str | None = None) -> None:
+        self.database = Database(path, extension)
+        self.path = path
+        self._open = threading.local()
+        self._held: ResidentVectors | None = None
+        self._searches = 0
+
+    @classmethod
+    def at(cls, path: str) -> SqliteEngine:
+        return cls(path, vector_extension())
+
+    @contextlib.contextmanager
+    def reading(self) -> Generator[Reader]:
+        current: SqliteReader | None = getattr(self._open, "reader", None)
+        if current is not None:
+            yield current
+            return
+        with self.database.reading() as connection:
+            self._searches += 1
+            if self._held is None and prefer_memory(self._searches):
+                self._held = ResidentVectors()
+            self._open.reader = SqliteReader(connection, self._held)
+            try:
+                yield self._open.reader
+            finally:
+                self._open.reader = None
+
+    @contextlib.contextmanager
+    def writing(self) -> Generator[Writer]:
+        with self.database.writing() as connection:
+            yield SqliteWriter(connection, self.database.extension is not None)
+
+    def rebuild(self, fill: Callable[[Engine], None]) -> None:
+        def fill_database(fresh: Database) -> None:
+            engine = SqliteEngine(fresh.path, fresh.extension)
+            engine.database = fresh
+            fill(engine)
+
+        self.database.rebuild(fill_database)
+
+    def compact(self) -> None:
+        """Merge what a large sync leaves in pieces, and return empty pages to the disk, a little at a time."""
+        with self.database.reading() as connection:
+            vaults = [vault for (vault,) in fetch(connection, "select id from vaults")]
+        for table in map(words_table, vaults):
+            pages = -MERGED_PAGES  # a negative number once: all segments, however different in size
+            while self._merged(table, pages):
+                pages = MERGED_PAGES
+        while self._gave_back():
+            pass
+
+    def problem(self) -> str | None:
+        return self.database.problem()
+
+    def discard(self, problem: str) -> None:
+        self.database.retire(inode_of(self.path), apsw.CorruptError(problem))
+
+    def close(self) -> None:
+        self.database.close()
+
+    def _merged(self, table: str, pages: int) -> bool:
+        with self.database.writing() as connection:
+            if not connection.table_exists("main", table):
+                return False
+            before = connection.total_changes()
+            connection.execute(MERGE.format(table=table), {"pages": pages})
+            return connection.total_changes() - before >= 2  # less means that nothing is left to merge
+
+    def _gave_back(self) -> bool:
+        with self.database.writing() as connection:
+            free = int(connection.pragma("freelist_count"))
+            if free < int(connection.pragma("page_count")) // 20:
+                return False
+            connection.execute(f"pragma incremental_vacuum({MERGED_PAGES})").fetchall()
+            return int(connection.pragma("freelist_count")) < free
+
+
+def library_problems() -> list[tuple[str, str, str]]:
+    """What is wrong with SQLite and sqlite-vec here: what, in words, and the fix."""
+    found: list[tuple[str, str, str]] = []
+    if apsw.SQLITE_VERSION_NUMBER < OLDEST_SQLITE:
+        found.append(("sqlite", f"SQLite {apsw.sqlite_lib_version()} can lose writes", "pip install -U apsw"))
+    extension = vector_extension()
+    if extension is None:
+        text = "sqlite-vec is not installed: vectors are scanned without it"
+        return [*found, ("sqlite-vec", text, "pip install sqlite-vec")]
+    connection = apsw.Connection(":memory:")
+    try:
+        connection.enable_load_extension(True)
+        connection.load_extension(extension, "sqlite3_vec_init")
+    except apsw.Error as error:
+        text = f"sqlite-vec does not load: {error}"
+        found.append(("sqlite-vec", text, "pip install --force-reinstall sqlite-vec"))
+    finally:
+        connection.close()
+    return found

@@ -1,0 +1,269 @@
+"""The file of a database: create it, tell ours from others, move an unusable one aside, swap a new one in.
+
+One process at a time, behind a lock file: eight that open a new database at once would fail each other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import time
+from collections.abc import Generator, Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+import apsw
+
+from co_cli.errors import IndexUnavailableError
+from co_cli.notes.files import locked, make_folders, sync_folder
+from co_cli.notes.store import NO_ROOM
+
+if TYPE_CHECKING:
+    from co_cli.index.sqlite.connection import Database
+
+BUSY_MS = 10_000
+WRONG_FILE = (apsw.NotADBError, apsw.CorruptError)
+DAMAGE = (*WRONG_FILE, UnicodeDecodeError)
+"""What reading a damaged file raises: SQLite does not check whether a text is one."""
+NO_PLACE = (apsw.CantOpenError, apsw.PermissionsError, apsw.ReadOnlyError, apsw.IOError, apsw.FullError, OSError)
+DATABASE_FILES = ("", "-wal", "-shm", "-journal")
+KEPT = 3
+"""How many unusable copies of search.db are kept: they are derived, and may be large."""
+LITTLE = 64 << 10
+"""Bytes: with less free space SQLite cannot open a database, and calls it an I/O error."""
+MUCH = 64 << 20
+"""Bytes: with more free space something else is used up, such as a quota."""
+CACHE_TABLES = ("spaces", "embedding_cache")
+
+
+def create(path: str, schema: str, version: int, application: int) -> None:
+    """Write an empty database; the version is set last, in the same transaction as the tables."""
+    connection = apsw.Connection(path)
+    try:
+        connection.pragma("auto_vacuum", "incremental")  # must come first
+        if connection.pragma("journal_mode", "wal") != "wal":
+            raise IndexUnavailableError(f"{path}: this file system cannot hold a write-ahead log; set CO_DATA_DIR")
+        connection.execute("begin immediate")
+        connection.execute(schema)
+        connection.pragma("application_id", application)
+        connection.pragma("user_version", version)
+        connection.execute("commit")
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    finally:
+        connection.close()
+
+
+def keep_cache(old: str, fresh: str) -> None:
+    """Copy the embedding cache, which is expensive to make again, if the old file is readable and of the same make."""
+    connection = apsw.Connection(fresh)
+    try:
+        connection.set_busy_timeout(BUSY_MS)
+        connection.execute("attach :old as old", {"old": old})
+        if connection.execute("pragma old.quick_check(1)").get != "ok":
+            return  # a vector from a damaged page would be wrong and look right
+        connection.execute("begin")  # not immediate: that would wait for whoever writes to the old one
+        try:
+            for table in CACHE_TABLES:
+                columns = ", ".join(str(row[1]) for row in connection.execute(f"pragma main.table_info({table})"))
+                connection.execute(f"insert into main.{table} ({columns}) select {columns} from old.{table}")
+        except (apsw.SQLError, apsw.ConstraintError, *WRONG_FILE):
+            connection.execute("rollback")
+        else:
+            connection.execute("commit")
+    except (apsw.CantOpenError, *WRONG_FILE):
+        return
+    finally:
+        connection.close()
+
+
+def swap(fresh: str, path: str) -> None:
+    """Put a closed database in place of another. The old log must never meet the new file."""
+    try:
+        remove_database(path)
+        sync_folder(os.path.dirname(path))  # else a power cut may bring the old log back beside the new file
+        os.replace(fresh, path)
+        sync_folder(os.path.dirname(path))
+    except PermissionError as error:
+        raise IndexUnavailableError(f"{path} is in use by another program; close it and try again") from error
+
+
+def finish_swap(path: str, version: int, application: int) -> bool:
+    """Finish a swap that was killed between its two steps: the new file is there and its place is empty."""
+    fresh = fresh_path(path)
+    if not os.path.exists(fresh):
+        return False
+    try:
+        connection = apsw.Connection(fresh, flags=apsw.SQLITE_OPEN_READWRITE)
+    except apsw.CantOpenError:
+        return False
+    try:
+        if (connection.pragma("user_version"), connection.pragma("application_id")) != (version, application):
+            return False
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)  # its log does not come along
+    except (apsw.SQLError, *WRONG_FILE):
+        return False
+    finally:
+        connection.close()
+    swap(fresh, path)
+    return True
+
+
+def sweep_unfinished(path: str) -> None:
+    """Remove what a killed rebuild left, unless somebody is rebuilding now."""
+    with contextlib.suppress(OSError), locked(f"{path}.lock", wait=False):
+        if os.path.exists(path):
+            remove_unfinished(fresh_path(path))
+
+
+def remove_unfinished(fresh: str) -> None:
+    """The file last: as long as it is there, the next process knows that something is left to sweep."""
+    remove_database(fresh, reversed(DATABASE_FILES))
+
+
+def remove_database(path: str, endings: Iterable[str] = DATABASE_FILES) -> None:
+    for ending in endings:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path + ending)
+
+
+def set_aside(path: str) -> str | None:
+    """Move an unusable database out of the way under a dated name; an empty file is removed."""
+    if not os.path.exists(path):
+        return None
+    if os.path.getsize(path) == 0:
+        remove_database(path)
+        return None
+    dated = f"{path}.{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
+    number = max((one.number for one in _dated(path) if one.path.startswith(dated)), default=0) + 1
+    kept = dated if number == 1 else f"{dated}-{number}"  # a number is never given twice
+    while os.path.lexists(kept):
+        number += 1
+        kept = f"{dated}-{number}"
+    for ending in DATABASE_FILES:
+        with contextlib.suppress(FileNotFoundError):
+            os.replace(path + ending, kept + ending)  # with its log: it may be somebody's
+    return kept
+
+
+def put_aside(database: Database, why: str) -> str | None:
+    """Move the file of a database aside, and log it once."""
+    kept = set_aside(database.path)
+    if kept:
+        database.set_aside = kept
+        message = f"{database.path} {why}: it is kept as {kept}, and a new one takes its place"
+        if database.on_set_aside:
+            database.on_set_aside(message)
+        from co_cli.logbook import logger  # imports logging, 20 ms, which a search does not need
+
+        logger("index").warning(message)
+        if database.derived:
+            _forget_older(database.path, kept)
+    return kept
+
+
+def set_aside_before(path: str) -> list[str]:
+    """Copies of this file that were moved aside and are still there, oldest first."""
+    return [one.path for one in sorted(_dated(path))]
+
+
+def is_ours(path: str, application: int, or_empty: bool = False) -> bool:
+    """A database of this program, whatever its version, or no file at all. `or_empty`: one without tables will do."""
+    try:
+        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+    except apsw.CantOpenError:
+        return not os.path.lexists(path)
+    try:
+        connection.set_busy_timeout(BUSY_MS)  # whoever looked at it without the lock may be closing it
+        tables = connection.execute("select count(*) from sqlite_master").get
+        return connection.pragma("application_id") == application or (or_empty and not tables)
+    except (apsw.SQLError, *WRONG_FILE):
+        return False
+    finally:
+        connection.close()
+
+
+@contextlib.contextmanager
+def opening(path: str) -> Generator[None]:
+    """Hold the lock, and say clearly what SQLite or the system refuses meanwhile."""
+    try:
+        make_folders(os.path.dirname(path))
+        with locked(f"{path}.lock"):
+            yield
+    except (apsw.BusyError, *NO_PLACE) as error:
+        raise explain(path, error) from error
+
+
+def explain(path: str, error: BaseException) -> IndexUnavailableError:
+    """SQLite's and the system's refusals as one line with the fix."""
+    if isinstance(error, apsw.BusyError):
+        return IndexUnavailableError(f"{path} was locked by another program for {BUSY_MS // 1000} s; try again")
+    full = no_room(path, error)
+    if full:
+        return IndexUnavailableError(f"{path} cannot be written: {full}; free some space, or set CO_DATA_DIR")
+    return IndexUnavailableError(f"{path} cannot be opened ({error}): check the folder, or set CO_DATA_DIR")
+
+
+def no_room(path: str, error: BaseException | None) -> str | None:
+    """`the disk is full (0 bytes are left in /data)`, if that is what an error about this file means."""
+    folder = os.path.dirname(path)
+    try:
+        left = shutil.disk_usage(folder).free
+    except OSError:
+        left = None
+    full = isinstance(error, apsw.FullError) or (isinstance(error, OSError) and error.errno in NO_ROOM)
+    unclear = isinstance(error, (apsw.IOError, apsw.CantOpenError)) and left is not None and left < LITTLE
+    if not (full or unclear):
+        return None
+    if left is None or left > MUCH:
+        return f"a quota is used up, or the disk of {folder} is full"
+    return f"the disk is full ({left:,} bytes are left in {folder})"
+
+
+def fresh_path(path: str) -> str:
+    """Where a new search.db is made."""
+    return f"{path}.new"
+
+
+def inode_of(path: str) -> int:
+    """0 if there is no such file, or no way to it."""
+    try:
+        return os.stat(path).st_ino
+    except OSError:
+        return 0
+
+
+class _Dated(NamedTuple):
+    """A file that was moved aside: when, and which of that second."""
+
+    moment: str
+    number: int
+    path: str
+
+
+def _dated(path: str) -> list[_Dated]:
+    folder, name = os.path.split(path)
+    dated = re.compile(re.escape(name) + r"\.(\d{8}T\d{6}Z)(?:-(\d+))?")
+    try:
+        found = [match for match in map(dated.fullmatch, os.listdir(folder)) if match]
+    except OSError:
+        return []
+    return [_Dated(match[1], int(match[2] or 1), os.path.join(folder, match[0])) for match in found]
+
+
+def _forget_older(path: str, newest: str) -> None:
+    """Keep the newest few. What may be somebody else's is never removed."""
+    others = [kept for kept in set_aside_before(path) if kept != newest and _is_marked(kept)]
+    for kept in others[: max(0, len(others) - KEPT + 1)]:
+        with contextlib.suppress(OSError):
+            remove_database(kept)
+
+
+def _is_marked(path: str) -> bool:
+    """Whether the header of a file, which may be damaged, has the mark of a search.db."""
+    try:
+        with open(path, "rb") as stream:
+            header = stream.read(100)
+    except OSError:
+        return False
+    return header.startswith(b"SQLite format 3\0") and header[68:72] == (0x636F6B62).to_bytes(4, "big")

@@ -1,0 +1,79 @@
+"""Filters as SQL conditions on `docs`. Values are always parameters; only our own text is put together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import apsw
+
+from co_cli.index.engine import Scope
+from co_cli.index.tokens import fold
+from co_cli.values import Filters
+
+KIND = "select kind from vaults where id = ?"
+# a list of tags is only taken apart in Python: `"ops"` and `"ops/` are how JSON writes the tag and those below it
+HAS_TAG = "(instr(docs.tags, :{name}) or instr(docs.tags, :{name}_below))"
+HAS_FIELD = """
+(instr(docs.fields, :{name}_text) and exists (
+    select 1 from json_each(docs.fields) as field, json_each(field.value) as item
+    where field.key = :{name}_key and item.value = :{name}
+))
+"""
+SPEAKER = "coalesce(docs.fields ->> '$.provenance[0]', 'user')"
+
+
+def conditions(scope: Scope, vault: int) -> tuple[str, dict[str, apsw.SQLiteValue]]:
+    """`and`-joined conditions for one vault, and their parameters."""
+    filters = scope.filters
+    sources = {f"source_{number}": source for number, (one, source) in enumerate(scope.parts) if one == vault}
+    wanted = [f"docs.vault_id = {vault:d}", f"docs.source in ({', '.join(':' + name for name in sources)})"]
+    values: dict[str, Any] = dict(sources)
+    if filters.tags:
+        tags: list[str] = []
+        for number, tag in enumerate(filters.tags):
+            name, text = f"tag_{number}", _json(fold(tag.lstrip("#")))
+            values[name], values[f"{name}_below"] = text, f"{text[:-1]}/"
+            tags.append(HAS_TAG.format(name=name))
+        wanted.append(f"({(' or ' if filters.any_tag else ' and ').join(tags)})")
+    for name, moment, condition in (
+        ("since", filters.since, "docs.created >= :since"),
+        ("until", filters.until, "docs.created <= :until"),
+        ("as_of", filters.as_of, "docs.created <= :as_of"),
+    ):
+        if moment is not None:
+            wanted.append(condition)
+            values[name] = moment
+    for column, texts in (("path_key", filters.paths), ("file_key", filters.files)):
+        for number, text in enumerate(texts):
+            wanted.append(f"instr(docs.{column}, :{column}_{number})")
+            values[f"{column}_{number}"] = fold(text)
+    if filters.speakers:
+        speakers = {f"speaker_{number}": speaker for number, speaker in enumerate(filters.speakers)}
+        wanted.append(f"{SPEAKER} in ({', '.join(':' + name for name in speakers)})")
+        values.update(speakers)
+    fields = filters.fields if filters.category is None else (("category", filters.category), *filters.fields)
+    for number, (key, value) in enumerate(fields):
+        name, folded = f"field_{number}", fold(value)
+        wanted.append(HAS_FIELD.format(name=name))
+        values[f"{name}_key"] = key.encode("utf-8", "replace").decode()
+        values[name], values[f"{name}_text"] = folded, _json(folded)
+    return " and ".join(wanted), values
+
+
+def is_narrow(connection: apsw.Connection, scope: Scope, vault: int) -> bool:
+    """Whether a search sees less than all of a vault. A vault has two sources, anything else has one."""
+    if scope.filters._replace(sources=(), roots=(), outdated=False) != Filters():
+        return True
+    sources = sum(one == vault for one, _ in scope.parts)
+    return sources < (2 if connection.execute(KIND, (vault,)).get == "vault" else 1)
+
+
+def ids_text(ids: Iterable[int]) -> str:
+    """As json_each reads it."""
+    return f"[{','.join(map(str, ids))}]"
+
+
+def _json(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,398 @@
+"""Vectors: a vec0 table for each space, the nearest to a query, spaces, waiting passages and the embedding cache.
+
+Vectors have unit length. Those of the embedded model are stored as int8, where a cosine is off by .001 at most. A
+process that has numpy loaded, or searches again and again, keeps them in memory (`resident.py`); where sqlite-vec
+cannot be loaded, a plain table holds them and numpy scans it.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import apsw
+
+from co_cli.embedding.space import Vector, VectorSpace
+from co_cli.index.engine import CacheState, Neighbour, Scope, SpaceState, StoredSpace, WaitingPassage
+from co_cli.index.sqlite.connection import fetch
+from co_cli.index.sqlite.filters import conditions, ids_text, is_narrow
+from co_cli.index.sqlite.resident import ResidentVectors, resident
+from co_cli.values import SOURCES
+
+CHUNK_SIZE = 128
+"""Rows that vec0 reserves at a time for each partition. At its default of 1,024 a vault with one note takes 1 MB."""
+MOST_NEAREST = 4_096
+"""vec0's own limit."""
+STEPS, LARGEST = 256, 127
+"""A number is stored as so many 256ths; none of the embedded model's is beyond 115 of them."""
+CACHE_ENTRIES = 200_000
+
+CREATE_VEC0 = """
+create virtual table {table} using vec0 (
+    part text partition key, embedding {kind}[{dimensions}] distance_metric=cosine, chunk_size={chunk_size}
+)
+"""
+CREATE_PLAIN = """
+create table {table} (part text not null, embedding blob not null) strict;
+create index {table}_by_part on {table} (part)
+"""
+IS_VEC0 = "select sql like 'create virtual%' from sqlite_master where name = ?"
+PUT = "insert into {table} (rowid, part, embedding) values (:id, :part, {value})"
+DROP = "delete from {table} where rowid = :id"
+DROP_PART = "delete from {table} where part = :part"
+NEAREST = """
+select rowid, 1.0 - distance from {table} where embedding match {value} and k = :limit and part = :part {within}
+"""
+WITHIN = """
+and rowid in (select passages.id from passages join docs on docs.id = passages.doc_id where {filters})
+"""
+# the order of this join matters: `rowid in (...)` alone would read every vector
+COSINES = """
+select vectors.rowid, 1.0 - vec_distance_cosine(vectors.embedding, {value})
+from json_each(:ids) as wanted cross join {table} as vectors where vectors.rowid = wanted.value
+"""
+STORED = """
+select vectors.rowid, vectors.embedding
+from json_each(:ids) as wanted cross join {table} as vectors where vectors.rowid = wanted.value
+"""
+FILTERED = "select passages.id from passages join docs on docs.id = passages.doc_id where {filters}"
+STAMP = "select vector_stamp from vaults where id = :vault"
+TOUCH = "update vaults set vector_stamp = random() where id = :vault"
+
+FIND_SPACE = """
+select id from spaces
+where provider = :provider and model = :model and dimensions = :dimensions and prompts = :prompts
+"""
+ADD_SPACE = """
+insert into spaces (provider, model, dimensions, prompts) values (:provider, :model, :dimensions, :prompts)
+"""
+OPEN_SPACE = "select id, provider, model, dimensions, prompts from spaces where id = ?"
+STATE = "select space_id, building_id from vaults where id = ?"
+SET_SPACES = "update vaults set space_id = :active, building_id = :building where id = :vault"
+
+WAIT = "insert into waiting (vault_id, space_id, passage_id) values (:vault, :space, :id) on conflict do nothing"
+WAIT_ALL = """
+insert into waiting (vault_id, space_id, passage_id)
+select :vault, :space, passages.id from passages join docs on docs.id = passages.doc_id
+where docs.vault_id = :vault on conflict do nothing
+"""
+STOP_WAITING = """
+delete from waiting where vault_id = :vault and space_id = :space
+    and passage_id in (select value from json_each(:ids))
+"""
+FORGET_WAITING = "delete from waiting where vault_id = :vault and space_id = :space"
+TO_EMBED = """
+select passages.id, docs.source, docs.path, docs.hash, passages.first_line, docs.title, passages.heading,
+    passages.body, (select group_concat(tag.value, ' ') from json_each(docs.tags) as tag), docs.aliases,
+    passages.context
+"""
+WAITING = f"""
+{TO_EMBED} from waiting join passages on passages.id = waiting.passage_id join docs on docs.id = passages.doc_id
+where waiting.vault_id = :vault and waiting.space_id = :space order by passages.id limit :limit
+"""
+NOT_WAITING = f"""
+{TO_EMBED} from docs join passages on passages.doc_id = docs.id
+where docs.vault_id = :vault and passages.id not in
+    (select passage_id from waiting where vault_id = :vault and space_id = :space)
+"""
+ROWIDS = "select rowid from {table} where part = :part"
+STATES = """
+select waiting.passage_id, docs.path, docs.hash, passages.first_line
+from waiting join passages on passages.id = waiting.passage_id join docs on docs.id = passages.doc_id
+where waiting.vault_id = :vault and waiting.space_id = :space
+    and waiting.passage_id in (select value from json_each(:ids))
+"""
+COUNT_WAITING = "select count(*) from waiting where vault_id = :vault and space_id = coalesce(:space, space_id)"
+
+# the order of this join matters: the other way round reads the whole cache for every text
+LOOK_UP = """
+select embedding_cache.hash, embedding_cache.vector
+from json_each(:hashes) as wanted cross join embedding_cache
+where embedding_cache.space_id = :space and embedding_cache.hash = unhex(wanted.value)
+"""
+KEEP = """
+insert into embedding_cache (space_id, hash, vector, used) values (:space, :hash, :vector, :used)
+on conflict (space_id, hash) do update set vector = excluded.vector, used = excluded.used
+"""
+USE = "update embedding_cache set used = :used where space_id = :space and hash = :hash"
+COUNT_USE = "update spaces set hits = hits + :hits, misses = misses + :misses where id = :space"
+FORGET_CACHE = "delete from embedding_cache where space_id = :space"
+EVICT = """
+delete from embedding_cache where rowid in
+    (select rowid from embedding_cache order by used limit max(0, (select count(*) from embedding_cache) - :most))
+"""
+CACHE_STATE = """
+select count(*), coalesce(sum(length(vector)), 0), (select coalesce(sum(hits), 0) from spaces),
+    (select coalesce(sum(misses), 0) from spaces)
+from embedding_cache
+"""
+
+
+class VectorReader:
+    """The part of a read transaction that knows vectors."""
+
+    connection: apsw.Connection
+    held: ResidentVectors | None
+    """Vectors in memory; None: vec0 scans."""
+
+    def notes_of(self, passages: Sequence[int]) -> dict[int, int]: ...
+
+    def nearest(self, scope: Scope, space: StoredSpace, query: Vector, limit: int) -> list[Neighbour]:
+        kind = self._table_kind(space)
+        if kind is None:
+            return []
+        limit = min(limit, MOST_NEAREST)
+        found: list[tuple[int, float]] = []
+        for vault in scope.vaults:
+            if self.spaces(vault).active != space:
+                continue  # its vectors are of another model
+            parts = [part_of(one, source) for one, source in scope.parts if one == vault]
+            narrow = is_narrow(self.connection, scope, vault)
+            where, values = conditions(scope, vault) if narrow else ("", {})
+            stamp = int(self.connection.execute(STAMP, {"vault": vault}).get or 0)
+            scan = self.held if kind == "vec0" else self.held or resident()
+            if scan is not None and (kind != "vec0" or scan.worth_reading(space, [(part, stamp) for part in parts])):
+                allowed = None
+                if narrow:
+                    allowed = {row for (row,) in fetch(self.connection, FILTERED.format(filters=where), values)}
+                wanted = unpacked(packed(query, finest=True)) if space.packed else memoryview(query).cast("f")
+                stamped = [(part, stamp) for part in parts]
+                found += scan.nearest(self.connection, space, stamped, list(wanted), limit, allowed)
+                continue
+            within = WITHIN.format(filters=where) if narrow else ""
+            statement = NEAREST.format(table=vectors_table(space.id), value=_bound("query", space), within=within)
+            bound: dict[str, Any] = {**values, "query": asked(query, space), "limit": limit}
+            for part in parts:
+                found += fetch(self.connection, statement, {**bound, "part": part})
+        found = sorted(found, key=lambda pair: (-pair[1], pair[0]))[:limit]
+        notes = self.notes_of([passage for passage, _ in found])
+        return [Neighbour(passage, notes[passage], cosine) for passage, cosine in found if passage in notes]
+
+    def cosines(self, space: StoredSpace, query: Vector, passages: Sequence[int]) -> dict[int, float]:
+        kind = self._table_kind(space)
+        if kind is None or not passages:
+            return {}
+        ids = ids_text(passages)
+        if kind == "vec0":
+            statement = COSINES.format(table=vectors_table(space.id), value=_bound("query", space))
+            return dict(fetch(self.connection, statement, {"ids": ids, "query": asked(query, space)}))
+        wanted = unpacked(packed(query, finest=True)) if space.packed else list(memoryview(query).cast("f"))
+        stored = self.stored_vectors(space, passages)
+        return {passage: sum(a * b for a, b in zip(wanted, numbers, strict=True)) for passage, numbers in stored.items()}
+
+    def stored_vectors(self, space: StoredSpace, passages: Sequence[int]) -> dict[int, list[float]]:
+        """The vectors of these passages, as numbers."""
+        if self._table_kind(space) is None:
+            return {}
+        rows = fetch(self.connection, STORED.format(table=vectors_table(space.id)), {"ids": ids_text(passages)})
+        return {passage: numbers_of(blob, space) for passage, blob in rows}
+
+    def spaces(self, vault: int) -> SpaceState:
+        row = self.connection.execute(STATE, (vault,)).fetchone()
+        return SpaceState(*(self._space(found) for found in row)) if row else SpaceState()
+
+    def find_space(self, space: VectorSpace) -> StoredSpace | None:
+        found = self.connection.execute(FIND_SPACE, space._asdict()).get
+        return None if found is None else StoredSpace(found, space)
+
+    def waiting(self, vault: int, space: StoredSpace, limit: int) -> list[WaitingPassage]:
+        rows = fetch(self.connection, WAITING, {"vault": vault, "space": space.id, "limit": limit})
+        return [_to_embed(row) for row in rows]
+
+    def without_vector(self, vault: int, space: StoredSpace) -> list[WaitingPassage]:
+        statement = ROWIDS.format(table=vectors_table(space.id))
+        parts = [part_of(vault, source) for source in SOURCES]
+        known = {row for part in parts for (row,) in fetch(self.connection, statement, {"part": part})}
+        rows = fetch(self.connection, NOT_WAITING, {"vault": vault, "space": space.id})
+        return [_to_embed(row) for row in rows if row[0] not in known]
+
+    def waiting_count(self, vault: int, space: StoredSpace | None = None) -> int:
+        bound = {"vault": vault, "space": space.id if space else None}
+        return int(self.connection.execute(COUNT_WAITING, bound).get or 0)
+
+    def cached(self, space: StoredSpace, hashes: Sequence[bytes]) -> dict[bytes, Vector | None]:
+        wanted = "[" + ",".join(f'"{one.hex()}"' for one in hashes) + "]"
+        rows = fetch(self.connection, LOOK_UP, {"hashes": wanted, "space": space.id})
+        return {bytes(one): None if blob is None else vector_of(numbers_of(blob, space)) for one, blob in rows}
+
+    def cache_state(self) -> CacheState:
+        return CacheState(*fetch(self.connection, CACHE_STATE)[0])
+
+    def _space(self, number: int | None) -> StoredSpace | None:
+        row = self.connection.execute(OPEN_SPACE, (number,)).fetchone() if number is not None else None
+        return StoredSpace(row[0], VectorSpace(*row[1:])) if row else None  # type: ignore[arg-type]
+
+    def _table_kind(self, space: StoredSpace) -> str | None:
+        """`vec0`, `plain`, or None if there is no table."""
+        found = self.connection.execute(IS_VEC0, (vectors_table(space.id),)).get
+        return None if found is None else "vec0" if found else "plain"
+
+
+class VectorWriter(VectorReader):
+    """The part of a write transaction that changes vectors."""
+
+    with_vec0: bool
+
+    def begin_space(self, vault: int, space: VectorSpace) -> SpaceState:
+        stored = self.add_space(space)
+        state = self.spaces(vault)
+        if state.building and state.building.id != stored.id:
+            self._abandon(vault, state.building)
+        if stored.id not in [one.id for one in state if one]:
+            self.connection.execute(WAIT_ALL, {"vault": vault, "space": stored.id})
+        active = state.active or stored
+        building = None if active.id == stored.id else stored.id
+        self.connection.execute(SET_SPACES, {"vault": vault, "active": active.id, "building": building})
+        return self.spaces(vault)
+
+    def finish_space(self, vault: int, space: StoredSpace) -> bool:
+        state = self.spaces(vault)
+        if state.building is None or state.building.space.key != space.space.key:
+            return False
+        if self.waiting_count(vault, state.building):
+            return False
+        self.connection.execute(SET_SPACES, {"vault": vault, "active": state.building.id, "building": None})
+        if state.active:
+            self._abandon(vault, state.active)
+        return True
+
+    def reembed(self, vault: int, space: StoredSpace, forget_cache: bool = False) -> None:
+        if forget_cache:
+            self.connection.execute(FORGET_CACHE, {"space": space.id})
+        self.connection.execute(WAIT_ALL, {"vault": vault, "space": space.id})
+
+    def put_vectors(
+        self, vault: int, space: StoredSpace, vectors: Sequence[tuple[WaitingPassage, Vector | None]]
+    ) -> int:
+        stored = self._space(space.id)
+        if stored is None or stored.space.key != space.space.key:
+            return 0  # another search.db was put in place of the one that was read
+        ids = ids_text(passage.id for passage, _ in vectors)
+        bound = {"vault": vault, "space": space.id, "ids": ids}
+        states = {row[0]: tuple(row[1:]) for row in fetch(self.connection, STATES, bound)}
+        # a passage may be gone, embedded by another process, or changed under the same number
+        still = [(passage, vector) for passage, vector in vectors if states.get(passage.id) == passage.state]
+        self.connection.execute(STOP_WAITING, {**bound, "ids": ids_text(passage.id for passage, _ in still)})
+        table = vectors_table(space.id)
+        self.connection.executemany(DROP.format(table=table), [{"id": passage.id} for passage, _ in still])
+        value = _bound("embedding", space) if self._table_kind(space) == "vec0" else ":embedding"
+        rows = [
+            {"id": passage.id, "part": part_of(vault, passage.source), "embedding": stored_form(vector, space)}
+            for passage, vector in still
+            if vector is not None
+        ]
+        self.connection.executemany(PUT.format(table=table, value=value), rows)
+        self.connection.execute(TOUCH, {"vault": vault})
+        return len(still)
+
+    def cache(self, space: StoredSpace, fresh: Mapping[bytes, Vector | None], used: Iterable[bytes] = ()) -> None:
+        now, again = time.time_ns(), list(used)
+        rows: list[dict[str, Any]] = [
+            {"space": space.id, "hash": one, "vector": vector and stored_form(vector, space), "used": now}
+            for one, vector in fresh.items()
+        ]
+        self.connection.executemany(KEEP, rows)
+        self.connection.executemany(USE, [{"space": space.id, "hash": one, "used": now} for one in again])
+        self.connection.execute(COUNT_USE, {"space": space.id, "hits": len(again), "misses": len(rows)})
+        if (self.connection.execute("select max(rowid) from embedding_cache").get or 0) > CACHE_ENTRIES:
+            self.connection.execute(EVICT, {"most": CACHE_ENTRIES})
+
+    def add_waiting(self, vault: int, passages: Sequence[int]) -> None:
+        """New passages wait for a vector in each of the vault's spaces."""
+        for space in filter(None, self.spaces(vault)):
+            rows = [{"vault": vault, "space": space.id, "id": passage} for passage in passages]
+            self.connection.executemany(WAIT, rows)
+
+    def drop_vectors(self, vault: int, passages: Sequence[int]) -> None:
+        for space in filter(None, self.spaces(vault)):
+            rows = [{"id": passage} for passage in passages]
+            self.connection.executemany(DROP.format(table=vectors_table(space.id)), rows)
+            bound = {"vault": vault, "space": space.id, "ids": ids_text(passages)}
+            self.connection.execute(STOP_WAITING, bound)
+        self.connection.execute(TOUCH, {"vault": vault})
+
+    def add_space(self, space: VectorSpace) -> StoredSpace:
+        stored = self.find_space(space)
+        if stored is None:
+            self.connection.execute(ADD_SPACE, space._asdict())
+            stored = StoredSpace(self.connection.last_insert_rowid(), space)
+        table = vectors_table(stored.id)
+        if not self.connection.table_exists("main", table):
+            create = CREATE_VEC0 if self.with_vec0 else CREATE_PLAIN
+            kind = "int8" if stored.packed else "float"
+            self.connection.execute(
+                create.format(table=table, kind=kind, dimensions=space.dimensions, chunk_size=CHUNK_SIZE)
+            )
+        return stored
+
+    def _abandon(self, vault: int, space: StoredSpace) -> None:
+        self.connection.execute(FORGET_WAITING, {"vault": vault, "space": space.id})
+        for source in SOURCES:
+            statement = DROP_PART.format(table=vectors_table(space.id))
+            self.connection.execute(statement, {"part": part_of(vault, source)})
+        self.connection.execute(TOUCH, {"vault": vault})
+
+
+def vectors_table(space: int) -> str:
+    return "docs_vec" if space == 1 else f"docs_vec_{space:d}"
+
+
+def part_of(vault: int, source: str) -> str:
+    """The partition that limits a scan to one vault and one source."""
+    return f"{vault:d}/{source}"
+
+
+def embedding_text(title: str, heading: str, body: str, tags: str, aliases: str, context: str = "") -> str:
+    """What is embedded of a passage: its words and what its note says about itself.
+
+    Of the context no more than the passage is long, and its end rather than its beginning: it must not outweigh it.
+    """
+    return "\n".join(part for part in (title, heading, body, tags, aliases, context[-len(body) :]) if part)
+
+
+def _to_embed(row: Any) -> WaitingPassage:
+    return WaitingPassage(row[0], row[1], embedding_text(*(text or "" for text in row[5:])), tuple(row[2:5]))
+
+
+def stored_form(vector: Vector, space: StoredSpace) -> bytes:
+    return packed(vector) if space.packed else vector
+
+
+def numbers_of(blob: bytes, space: StoredSpace) -> list[float]:
+    return unpacked(blob) if space.packed else list(memoryview(blob).cast("f"))
+
+
+def vector_of(numbers: Sequence[float]) -> Vector:
+    return struct.pack(f"<{len(numbers)}f", *numbers)
+
+
+def asked(query: Vector, space: StoredSpace) -> bytes:
+    """A query's vector as the table compares it: in the smallest steps that it fits into."""
+    return packed(query, finest=True) if space.packed else query
+
+
+def packed(vector: Vector, finest: bool = False) -> bytes:
+    numbers = memoryview(vector).cast("f")
+    steps = LARGEST / (max(map(abs, numbers)) or 1) if finest else STEPS
+    return struct.pack(
+        f"{len(numbers)}b", *[max(-LARGEST, min(LARGEST, round(number * steps))) for number in numbers]
+    )
+
+
+def unpacked(stored: bytes) -> list[float]:
+    """The numbers of a packed vector, of unit length again."""
+    numbers = memoryview(stored).cast("b")
+    length = sum([number * number for number in numbers]) ** 0.5 or 1.0
+    return [number / length for number in numbers]
+
+
+def prefer_memory(searches: int) -> bool:
+    """Whether a process keeps vectors in memory: it has numpy anyway, or searches again and again."""
+    return "numpy" in sys.modules or searches > 3
+
+
+def _bound(name: str, space: StoredSpace) -> str:
+    return f"vec_int8(:{name})" if space.packed else f":{name}"

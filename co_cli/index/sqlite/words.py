@@ -1,0 +1,135 @@
+"""Word search: one FTS5 table for each vault, filled with tokens, ranked by bm25."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import apsw
+
+from co_cli.index.engine import Needle, Scope, Term, WordMatch, WordQuery
+from co_cli.index.sqlite.connection import fetch
+from co_cli.index.sqlite.filters import conditions, ids_text, is_narrow
+
+COLUMNS = ("title", "heading", "body", "tags", "aliases", "path", "fields", "context")
+WEIGHTS = "3.0, 2.0, 1.0, 3.0, 3.0, 1.0, 1.0, 0.3"
+"""What a word counts in each column, in units of a word in the body."""
+MOST_OF_A_NOTE = 5
+"""Passages of one note, when a few long notes would fill the list."""
+DEEPER = 10
+
+CREATE = f"""
+create virtual table {{table}} using fts5 (
+    {", ".join(COLUMNS)}, content = '', contentless_delete = 1, tokenize = 'ascii'
+)
+"""
+PUT = f"insert into {{table}} (rowid, {', '.join(COLUMNS)}) values (:id, {', '.join(':' + name for name in COLUMNS)})"
+DROP = "delete from {table} where rowid in (select value from json_each(:ids))"
+FIND = f"select rowid, -bm25({{table}}, {WEIGHTS}) from {{table}} where {{table}} match :match order by rank limit :limit"
+FIND_WITHIN = f"""
+select {{table}}.rowid, -bm25({{table}}, {WEIGHTS}) as score
+from {{table}} join passages on passages.id = {{table}}.rowid join docs on docs.id = passages.doc_id
+where {{table}} match :match and {{filters}} order by score desc limit :limit
+"""
+COUNT = "select count(*) from {table} where {table} match :match"
+HAVING = "select rowid from {table} where {table} match :match and rowid in (select value from json_each(:ids))"
+NOTES_OF = "select id, doc_id from passages where id in (select value from json_each(:ids))"
+VAULTS_OF = """
+select passages.id, docs.vault_id from passages join docs on docs.id = passages.doc_id
+where passages.id in (select value from json_each(:ids))
+"""
+VOCABULARY = "create virtual table temp.vocabulary using fts5vocab (main, {table}, row)"
+MERGE = "insert into {table} ({table}, rank) values ('merge', :pages)"
+
+
+def words_table(vault: int) -> str:
+    return "docs_fts" if vault == 1 else f"docs_fts_{vault:d}"
+
+
+class WordReader:
+    """The part of a read transaction that searches by words."""
+
+    connection: apsw.Connection
+
+    def words(self, scope: Scope, query: WordQuery, limit: int) -> list[WordMatch]:
+        if query.empty:
+            return []
+        match = match_text(query)
+        found = [one for vault in scope.vaults for one in self._words_of(vault, scope, match, limit)]
+        return sorted(found, key=lambda one: (-one.bm25, one.passage))[:limit]
+
+    def term_counts(self, vaults: Iterable[int], terms: Iterable[Term]) -> tuple[int, dict[Term, int]]:
+        total, counts = 0, dict.fromkeys(terms, 0)
+        for vault in vaults:
+            total += int(self.connection.execute("select passages from vaults where id = ?", (vault,)).get or 0)
+            count = COUNT.format(table=words_table(vault))
+            for term in counts:
+                counts[term] += int(self.connection.execute(count, {"match": quoted((term,))}).get or 0)
+        return total, counts
+
+    def terms_in(self, passages: Sequence[int], terms: Iterable[Term]) -> dict[int, set[Term]]:
+        found: dict[int, set[Term]] = {passage: set() for passage in passages}
+        by_vault: dict[int, list[int]] = {}
+        for passage, vault in fetch(self.connection, VAULTS_OF, {"ids": ids_text(passages)}):
+            by_vault.setdefault(vault, []).append(passage)
+        for vault, members in by_vault.items():
+            having, ids = HAVING.format(table=words_table(vault)), ids_text(members)
+            for term in terms:
+                match = f"- context : {quoted((term,))}"
+                for (passage,) in fetch(self.connection, having, {"match": match, "ids": ids}):
+                    found[passage].add(term)
+        return found
+
+    def word_count(self, vault: int) -> int:
+        return int(self.connection.execute(f"select count(*) from {words_table(vault)}").get or 0)
+
+    def vocabulary(self, vaults: Iterable[int]) -> set[Term]:
+        found: set[Term] = set()
+        for vault in vaults:
+            self.connection.execute("drop table if exists temp.vocabulary")
+            self.connection.execute(VOCABULARY.format(table=words_table(vault)))
+            found.update(term for (term,) in fetch(self.connection, "select term from temp.vocabulary"))
+            self.connection.execute("drop table temp.vocabulary")
+        return found
+
+    def notes_of(self, passages: Sequence[int]) -> dict[int, int]:
+        return dict(fetch(self.connection, NOTES_OF, {"ids": ids_text(passages)}))
+
+    def _words_of(self, vault: int, scope: Scope, match: str, limit: int) -> list[WordMatch]:
+        """Best first. When these are passages of a few long notes, a few of each make room for others."""
+        found = self._rows(vault, scope, match, limit)
+        if len(found) < limit or len({one.note for one in found}) * MOST_OF_A_NOTE >= limit:
+            return found
+        kept: dict[int, list[WordMatch]] = {}
+        for one in self._rows(vault, scope, match, limit * DEEPER):
+            kept.setdefault(one.note, []).append(one)
+        return [one for of_note in kept.values() for one in of_note[:MOST_OF_A_NOTE]]
+
+    def _rows(self, vault: int, scope: Scope, match: str, limit: int) -> list[WordMatch]:
+        table = words_table(vault)
+        if is_narrow(self.connection, scope, vault):
+            where, values = conditions(scope, vault)
+            bound: dict[str, Any] = {**values, "match": match, "limit": limit}
+            rows = fetch(self.connection, FIND_WITHIN.format(table=table, filters=where), bound)
+        else:
+            rows = fetch(self.connection, FIND.format(table=table), {"match": match, "limit": limit})
+        notes = self.notes_of([passage for passage, _ in rows])
+        return [WordMatch(passage, notes[passage], score) for passage, score in rows if passage in notes]
+
+
+def match_text(query: WordQuery) -> str:
+    """A safe MATCH expression: every token is quoted."""
+    phrases = [quoted(phrase) for phrase in query.phrases]
+    wanted = [quoted((term,)) for term in query.terms] + [f"{quoted((start,))}*" for start in query.prefixes]
+    if phrases:  # phrases must be there; the other words only count
+        expression = " AND ".join([*phrases, f"({' OR '.join([phrases[0], *wanted])})"])
+    else:
+        expression = f"({' OR '.join(wanted)})"
+    if query.excluded:
+        expression = f"({expression}) NOT ({' OR '.join(map(quoted, query.excluded))})"
+    # phrases and exclusions are about the passage itself, not about its neighbours
+    return f"- context : ({expression})" if phrases or query.excluded else expression
+
+
+def quoted(needle: Needle) -> str:
+    return '"' + " ".join(needle).replace('"', '""') + '"'

@@ -1,0 +1,578 @@
+"""KnowledgeIndex: one vault, or another folder, in search.db: files in, searches and look-ups out.
+
+Everything in search.db comes from the files. A damaged, foreign or newer one is moved aside and built again.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import NamedTuple
+
+from co_cli.embedding.embedders import Embedders
+from co_cli.errors import IndexUnavailableError, InvalidInputError, NoteFileError, VaultError, empty_vault
+from co_cli.index.engine import CacheState, Counts, Engine, NoteFacts, Reader, Scope, SpaceState, StoredNote
+from co_cli.index.links import Backlink, Link, links_from, links_to
+from co_cli.index.sqlite.engine import SqliteEngine
+from co_cli.index.tokens import fold
+from co_cli.retrieval.pipeline import SearchRequest, Trace, View, search
+from co_cli.sources.origin import VAULT, Origin, kind_of
+from co_cli.sources.passages import Boundaries
+from co_cli.sources.walking import entries_of, folders_of, path_of, place_of, scan_origin, would_list
+from co_cli.typed import whole
+from co_cli.values import OWN_SOURCES, Filters, Hit, SearchResult, SyncReport
+
+SAVE_SECONDS = 5.0
+"""How long a save may wait for a slow embedder; the note is written and found by words before that."""
+MOST_COMPARED = 1_000
+"""Files that are read to tell saves through the index from other changes; more than that count as changed."""
+
+
+class Tiers(NamedTuple):
+    """Several people's vaults in one search: whose is this one, and how much each counts, 0 to 1."""
+
+    own: str
+    values: Mapping[str, float]
+
+
+class VectorState(NamedTuple):
+    """The state of a vault's vectors."""
+
+    spaces: SpaceState
+    waiting: int
+    cache: CacheState
+
+
+class KnowledgeIndex:
+    """One vault in one search.db; it may be searched together with others. Safe to share between threads."""
+
+    def __init__(
+        self,
+        db_path: str | os.PathLike[str] | Engine,
+        knowledge_dir: str | os.PathLike[str] | Origin,
+        *,
+        embedders: Embedders | None = None,
+        exclude: Sequence[str] = (),
+        max_note_bytes: int = 2_000_000,
+    ) -> None:
+        """Without `embedders`, the embedded model makes the vectors."""
+        path = os.fspath(db_path) if isinstance(db_path, str | os.PathLike) else None
+        self.engine: Engine = SqliteEngine.at(path) if path is not None else db_path  # type: ignore[assignment]
+        is_path = isinstance(knowledge_dir, str | os.PathLike)
+        self.origin = Origin(VAULT, os.path.realpath(os.fspath(knowledge_dir))) if is_path else knowledge_dir
+        self.root = self.origin.root
+        self.embedders: Embedders | None = embedders or Embedders("static")
+        self.exclude, self.limit = exclude, max_note_bytes
+        self.beside: Sequence[Origin] = ()
+        """Other folders and vaults that are searched together with this one. Each is synced by its own index."""
+        self.tiers: Tiers | None = None
+        """None: this vault is the only one."""
+        self.fresh_as_of: float | None = None
+        """When this process last saw the index agree with the files."""
+        self.unread: list[str] = []
+        """Files and folders that the last sync of this process could not read."""
+        self.on_change: Callable[[KnowledgeIndex, SyncReport, bool], None] | None = None
+        """Called after a sync that changed something, or (True) after a save or a removal through this index."""
+        self.use_counts: Callable[[Collection[tuple[str, str]]], Mapping[tuple[str, str], tuple[int, int]]] | None = None
+        """How often notes, given by root and path, were recalled and opened."""
+        self.boundaries: Boundaries | None = None
+        """A model that proposes where a sync cuts documents, if there is one."""
+
+    # -- files in ------------------------------------------------------------------------------------------------------
+
+    def sync(
+        self,
+        source: str | None = None,
+        *,
+        progress: Callable[[int, int], None] | None = None,
+        seconds: float | None = None,
+        hold: Callable[[str], bool] | None = None,
+    ) -> SyncReport:
+        """Update the index from the files, of all notes or of one source. As a number, the report says how many notes
+        were indexed.
+
+        When nothing changed this costs one walk. `seconds` bounds the time for a slow embedder; the next sync goes on.
+        Files for which `hold` is true are left to the next sync.
+        """
+        self._check_source(source)
+        try:
+            return self._sync(source, progress, seconds, hold)
+        except Exception as error:
+            if self.damage_behind(error) is None:
+                raise
+        return self._sync(source, progress, seconds, hold)
+
+    def _sync(
+        self,
+        source: str | None,
+        progress: Callable[[int, int], None] | None,
+        seconds: float | None,
+        hold: Callable[[str], bool] | None,
+    ) -> SyncReport:
+        from co_cli.index.changes import compare  # with sync: parsers, which an unchanged vault does not need
+
+        started = time.time()
+        with self.engine.reading() as reader:
+            vault = reader.vault(self.origin)
+            stored, unlisted = reader.listings(vault) if vault is not None else ({}, [])
+            synced = vault is not None and reader.counts([vault]).synced_at is not None
+            files = reader.files(vault, reported=True) if vault is not None else {}
+        scan = scan_origin(self.origin, self.exclude, stored)
+        if scan.unfinished and self.origin.kind == VAULT and not self.origin.tier:
+            self._sweep(scan.unfinished)
+        again = [path for path, file in files.items() if self._was_too_large(path, file.skipped)]
+        skipped = [(path, file.skipped) for path, file in files.items() if file.skipped is not None]
+        problems = [(path, file.problem) for path, file in files.items() if file.problem is not None]
+        report = SyncReport(
+            unchanged=scan.notes - len(skipped), skipped=sorted([*skipped, *scan.odd]), problems=problems
+        )
+        if stored != scan.listings or unlisted or again or not synced:
+            changes = compare(stored, scan.listings, unlisted, scan.unread)
+            changes = changes._replace(look=sorted({*changes.look, *again} - {*changes.gone}))
+            if not changes.none or not synced:
+                from co_cli.index.sync import SyncOptions, sync_files
+
+                options = SyncOptions(self.limit, source, progress, hold, self.boundaries)
+                report = sync_files(self.engine, self.origin, scan, changes, options)
+        self.fresh_as_of = started
+        self.unread = [path for path, reason in report.skipped if "cannot be read" in reason]
+        if self.on_change and report.touched:
+            self.on_change(self, report, False)
+        self.embed_waiting(progress, seconds)
+        return report
+
+    def index_file(self, source: str | None, path: str | os.PathLike[str], embed: bool = True) -> None:
+        """Index one file now. The path is absolute or inside the vault, and the note must be of this source, if any."""
+        from co_cli.index.sync import Unreadable, read_file  # parsers, which a search does not need
+
+        self._check_source(source)
+        inside = self._inside(os.fspath(path))
+        try:
+            file = read_file(self.origin, inside, self.limit)
+        except Unreadable as error:
+            raise NoteFileError(f"{inside} {error}") from None
+        if file.note is not None and source is not None and file.note.source != source:
+            raise InvalidInputError(f"{inside} is of the source {file.note.source}, not {source!r}")
+        with self.engine.writing() as writer:
+            writer.put_files(writer.add_vault(self.origin), [file])
+        if self.on_change:
+            self.on_change(self, SyncReport(changed=[inside]), True)
+        if embed:
+            self.embed_saved()
+
+    def remove_stale(self, source: str, current_paths: Collection[str | os.PathLike[str]]) -> int:
+        """Forget the notes of a source whose paths are not among these. Returns how many."""
+        self._check_source(source)
+        if isinstance(current_paths, str):
+            raise InvalidInputError("current_paths is a list of paths, not one path")
+        current = {self._inside(os.fspath(path)) for path in current_paths}
+        known = [note.path for note in self.docs(Filters(sources=(source,)))]
+        return len(self.forget_files([path for path in known if path not in current]))
+
+    def forget_files(self, paths: Collection[str]) -> list[str]:
+        """Take these files out of the index, whether they are there or not. Returns those that were notes."""
+        paths = [path for path in paths if whole(path) == path]  # a name that is not UTF-8 never got in
+        try:
+            with self.engine.writing() as writer:
+                dropped = writer.drop_files(writer.add_vault(self.origin), paths)
+        except IndexUnavailableError:
+            return []  # the next sync takes them out
+        if self.on_change and dropped:
+            self.on_change(self, SyncReport(removed=dropped), True)
+        return dropped
+
+    def drop_missing(self) -> list[str]:
+        """Forget the notes whose file is gone."""
+        missing = self.missing()
+        with self.engine.writing() as writer:
+            dropped = writer.drop_files(writer.add_vault(self.origin), missing)
+        if self.on_change and dropped and self.origin.kind == VAULT:  # others were reported when they went missing
+            self.on_change(self, SyncReport(removed=dropped), False)
+        return dropped
+
+    def drop_all(self) -> int:
+        """Forget everything of this origin. Returns how many notes that were."""
+        with self.engine.writing() as writer:
+            dropped = writer.drop_vault(writer.add_vault(self.origin))
+        self.engine.compact()
+        return dropped
+
+    def rebuild(self, progress: Callable[[int, int], None] | None = None) -> SyncReport:
+        """Read every file into a new search.db and swap it in; vaults that are not open now follow when they are."""
+        from co_cli.index.sync import is_bare
+
+        notes = self.counts().notes if self.works() else 0
+        if notes and is_bare(self.root):
+            raise VaultError(empty_vault(self.root, notes))
+        reports: list[SyncReport] = []
+
+        def fill(fresh: Engine) -> None:
+            for origin in (*self.beside, self.origin):
+                try:
+                    reports.append(self.of(origin, fresh).sync(progress=progress))
+                except VaultError:
+                    if origin == self.origin:
+                        raise
+
+        self.engine.rebuild(fill)
+        self.sync()  # what was saved into the old file meanwhile
+        return reports[-1]
+
+    def of(self, origin: Origin, engine: Engine | None = None) -> KnowledgeIndex:
+        """The index of another origin, or of this one in another store."""
+        exclude = [] if origin.tier else list(self.exclude)  # other people's vaults have their own exclusions
+        # a vault inside a folder is searched as the vault it is, and our own data folder is no document
+        for ours in (self.root, os.path.realpath(os.path.dirname(self.engine.path))):
+            if origin != self.origin and ours.startswith(origin.root.rstrip(os.sep) + os.sep):
+                exclude.append("/" + os.path.relpath(ours, origin.root).replace(os.sep, "/") + "/")
+        options = {"embedders": self.embedders, "exclude": exclude, "max_note_bytes": self.limit}
+        index = KnowledgeIndex(engine or self.engine, origin, **options)  # type: ignore[arg-type]
+        index.boundaries = self.boundaries
+        index.on_change = None if engine else self.on_change
+        return index
+
+    # -- search --------------------------------------------------------------------------------------------------------
+
+    def search(
+        self, query: str, source: str | None = None, tags: Sequence[str] | None = None, limit: int = 10
+    ) -> list[Hit]:
+        """The best notes for a query, as they were when the index was last synced."""
+        self._check_source(source)
+        if limit < 1:
+            raise InvalidInputError(f"limit is at least 1, not {limit}")
+        wanted = (tags,) if isinstance(tags, str) else tuple(tags or ())
+        filters = Filters(sources=(source,) if source else (), tags=wanted)
+        return self.find(SearchRequest(query, limit, filters))[0].hits
+
+    def find(self, request: SearchRequest) -> tuple[SearchResult, Trace]:
+        """The whole answer to a request, and how it came about."""
+        return search(self, request)
+
+    def embed(self, text: str) -> list[float]:
+        """The vector of a text, through the embedding cache. Zeros for a text without any known word."""
+        from co_cli.index.embed import embed_text  # hashing, which a search does not need
+
+        space = self.embedders.space if self.embedders else None
+        embedder = self.embedders.of(space) if self.embedders and space else None
+        if embedder is None:
+            raise InvalidInputError("there is no embedder: set knowledge_embedding_provider to another one than none")
+        vector = embed_text(self.engine, embedder, text)
+        dimensions = embedder.space.dimensions
+        return [0.0] * dimensions if vector is None else list(struct.unpack(f"<{dimensions}f", vector))
+
+    def view(self, reader: Reader, filters: Filters) -> View:
+        """What a search with these filters sees."""
+        origins = self._origins(reader)
+        if filters.roots:
+            origins = {vault: one for vault, one in origins.items() if one.root in filters.roots}
+        parts = [
+            (vault, source)
+            for vault, one in origins.items()
+            for source in kind_of(one).sources
+            if not filters.sources or source in filters.sources or one.label in filters.sources
+        ]
+        scope = Scope(tuple(parts), filters)
+        own = reader.vault(self.origin)
+        space = reader.spaces(own).active if own is not None else None
+        unready = [one.label for vault, one in origins.items() if space and reader.spaces(vault).active != space]
+        counts = reader.counts(scope.vaults)
+        if own is not None and own not in scope.vaults:
+            counts = counts._replace(synced_at=reader.counts([own]).synced_at)
+        return View(scope, space, counts, self._prefixes(origins), self._tier_values(origins), unready)
+
+    def uses(self, facts: Mapping[int, NoteFacts]) -> Mapping[int, tuple[int, int]]:
+        """How often these notes were recalled and opened."""
+        places = {(one.root, one.path): note for note, one in facts.items()}
+        counted = self.use_counts(places) if self.use_counts else {}
+        return {places[place]: count for place, count in counted.items()}
+
+    def snapshot(self) -> AbstractContextManager[Reader]:
+        """Whatever this thread reads until the end is of one moment."""
+        return self.engine.reading()
+
+    # -- vectors -------------------------------------------------------------------------------------------------------
+
+    def embed_waiting(self, progress: Callable[[int, int], None] | None = None, seconds: float | None = None) -> object:
+        """Give waiting passages their vectors, and build the space that the settings choose beside the active one.
+
+        None if there is nothing to do. Never raises for want of an embedder: what waits goes on waiting.
+        """
+        target = self.embedders.space if self.embedders else None
+        if self.embedders is None or target is None:
+            return None
+        with self.engine.reading() as reader:
+            vault = reader.vault(self.origin)
+            state = reader.spaces(vault) if vault is not None else SpaceState()
+            waits = vault is not None and reader.waiting_count(vault) > 0
+        if state.active and state.active.space.key == target.key and not state.building and not waits:
+            return None
+        from co_cli.index.embed import Deadline, embed_vault  # logging and threads, which a search does not need
+
+        at = None if seconds is None else time.monotonic() + seconds
+        return embed_vault(self.engine, self.origin, self.embedders, Deadline(at, progress))
+
+    def embed_saved(self) -> None:
+        """Give what was just saved its vectors, if that does not take long."""
+        try:
+            self.embed_waiting(seconds=SAVE_SECONDS)
+        except IndexUnavailableError:
+            return  # the next sync makes them
+
+    def reembed(self, progress: Callable[[int, int], None] | None = None, fresh: bool = False) -> object:
+        """Embed every passage again in the space that the settings choose; `fresh` ignores the cache."""
+        chosen = self.embedders.space if self.embedders else None
+        with self.engine.writing() as writer:
+            vault = writer.add_vault(self.origin)
+            for space in filter(None, writer.spaces(vault)):
+                if chosen and space.space.key == chosen.key:
+                    writer.reembed(vault, space, fresh)
+        return self.embed_waiting(progress)
+
+    def vectors(self) -> VectorState:
+        with self.engine.reading() as reader:
+            vault = reader.vault(self.origin)
+            if vault is None:
+                return VectorState(SpaceState(), 0, reader.cache_state())
+            spaces = reader.spaces(vault)
+            waiting = [reader.waiting_count(vault, space) for space in spaces if space]
+            return VectorState(spaces, max(waiting, default=0), reader.cache_state())
+
+    # -- look-ups ------------------------------------------------------------------------------------------------------
+
+    def works(self) -> bool:
+        """Whether search.db can be opened."""
+        try:
+            self.counts()
+        except IndexUnavailableError:
+            return False
+        return True
+
+    def counts(self) -> Counts:
+        """Of this origin alone."""
+        with self.engine.reading() as reader:
+            vault = reader.vault(self.origin)
+            return Counts(None, 0, 0) if vault is None else reader.counts([vault])
+
+    def docs(self, filters: Filters | None = None, limit: int = -1) -> list[StoredNote]:
+        """Notes, newest first, of this origin and those searched with it."""
+        with self.engine.reading() as reader:
+            view = self.view(reader, filters or Filters())
+            notes = reader.list_notes(view.scope, limit)
+        return [note._replace(ref=view.prefixes.get(note.vault, "") + note.ref) for note in notes]
+
+    def own_notes(self, key: str, *values: str) -> list[StoredNote]:
+        """Notes of this origin by `ref`, `path`, `path_key` or `fingerprint`."""
+        with self.engine.reading() as reader:
+            vault = reader.vault(self.origin)
+            wanted = [value for value in values if whole(value) == value]
+            return reader.find_notes(vault, key, wanted) if vault is not None else []
+
+    def notes_here(self) -> list[StoredNote]:
+        """Every note of this origin alone, newest first."""
+        with self.engine.reading() as reader:
+            vault = reader.vault(self.origin)
+            parts = tuple((vault, source) for source in kind_of(self.origin).sources) if vault is not None else ()
+            return reader.list_notes(Scope(parts)) if parts else []
+
+    def tags(self, filters: Filters | None = None) -> dict[str, int]:
+        """Every tag and how many notes have it, the most used first."""
+        with self.engine.reading() as reader:
+            return reader.tags(self.view(reader, filters or Filters()).scope)
+
+    def by_source(self) -> dict[str, int]:
+        counts: dict[str, int] = {}
+        for note in self.notes_here():
+            counts[note.source] = counts.get(note.source, 0) + 1
+        return dict(sorted(counts.items()))
+
+    def path_of(self, ref: str) -> str | None:
+        return next((note.path for note in self.own_notes("ref", ref)), None)
+
+    def ref_of(self, path: str) -> str | None:
+        return next((note.ref for note in self.own_notes("path", path)), None)
+
+    def paths_like(self, path: str) -> list[str]:
+        """Notes whose path differs only in case or normalisation."""
+        return [note.path for note in self.own_notes("path_key", fold(path))]
+
+    def taken(self, path: str) -> bool:
+        """Whether this path, or one that some file system takes for the same, is a note already."""
+        return bool(self.paths_like(path))
+
+    def titles(self) -> dict[str, str]:
+        """Every ref and its title, to suggest the closest ones."""
+        return {note.ref: note.title for note in self.notes_here()}
+
+    def exact_twins(self, source: str, fingerprint: str) -> list[str]:
+        return [note.path for note in self.own_notes("fingerprint", fingerprint) if note.source == source]
+
+    def missing(self) -> list[str]:
+        """Notes that are kept although their file is gone."""
+        return sorted(note.path for note in self.notes_here() if note.missing is not None)
+
+    def missing_since(self, path: str) -> tuple[str, float] | None:
+        """The ref of a note that is kept although its file is gone, and when that was noticed."""
+        found = [(one.ref, one.missing) for one in self.own_notes("path", path) if one.missing is not None]
+        return found[0] if found else None
+
+    def hashes(self) -> dict[str, str]:
+        """Every note that should be indexed, with the hash of what it was indexed with."""
+        with self.engine.reading() as reader:
+            vault = reader.vault(self.origin)
+            files = reader.files(vault) if vault is not None else {}
+        return {path: file.hash for path, file in files.items() if file.skipped is None}
+
+    def field_values(self, name: str) -> dict[str, str]:
+        """Every note whose frontmatter has this field as a text, and what it says there."""
+        with self.engine.reading() as reader:
+            vault = reader.vault(self.origin)
+            known = reader.frontmatter(vault) if vault is not None else {}
+        return {path: value for path, fields in sorted(known.items()) if isinstance(value := fields.get(name), str)}
+
+    def links(self, path: str, targets: Sequence[str] | None = None) -> tuple[list[Link], list[Backlink]]:
+        """What a note of this origin links to, and which of its notes link to it.
+
+        `targets` are the links of its file, for a caller who has just read it.
+        """
+        with self.engine.reading() as reader:
+            vault = reader.vault(self.origin)
+            if vault is None or whole(path) != path:
+                return [], []
+            return links_from(reader, vault, path, targets), links_to(reader, vault, path)
+
+    def successor(self, ref: str, named: str | None, now: float) -> str | None:
+        """The note that had replaced one by then; `named` is what its file says."""
+        tier, _, rest = ref.partition(":")
+        prefix = f"{tier}:" if any(one.tier == tier for one in self.beside) else ""
+        with self.engine.reading() as reader:
+            for vault, origin in self._origins(reader).items():
+                if bool(prefix) != bool(origin.tier) or (prefix and origin.tier != tier):
+                    continue
+                for note in reader.find_notes(vault, "ref", [whole(rest if prefix else ref)]):
+                    standing = reader.standings([note.id], now).get(note.id)
+                    if standing and standing.superseded_by:
+                        return prefix + standing.superseded_by
+                    return None if note.superseded_by else named
+        return named
+
+    def reported(self) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+        """Files that are not indexed, and notes with something wrong in them."""
+        from co_cli.index.sync import reported
+
+        with self.engine.reading() as reader:
+            return reported(reader, self.origin)
+
+    def listed(self) -> list[tuple[str, str]]:
+        """Every file, and what is to be said about it: why it is not indexed, that it is missing, or nothing."""
+        with self.engine.reading() as reader:
+            vault = reader.vault(self.origin)
+            files = reader.files(vault) if vault is not None else {}
+        missing = set(self.missing())
+        said = [(path, file.skipped or ("missing" if path in missing else "")) for path, file in files.items()]
+        return [*said, *self.odd()]
+
+    def waiting(self) -> int:
+        """How many files changed, came or went and are not in the index so; saves through the index are."""
+        from co_cli.index.changes import touched
+        from co_cli.index.verify import differs
+
+        with self.engine.reading() as reader:
+            vault = reader.vault(self.origin)
+            stored, unlisted = reader.listings(vault) if vault is not None else ({}, [])
+        look, gone = touched(stored, scan_origin(self.origin, self.exclude, stored).listings, unlisted)
+        known = self.hashes() if look or gone else {}
+        if len(look) <= MOST_COMPARED:
+            look = [path for path in look if path not in known or differs(self.root, path, known[path])]
+        return len(look) + sum(path in known for path in gone)
+
+    def files(self) -> list[str]:
+        """Every file that a sync would look at, by a walk now."""
+        listings = scan_origin(self.origin, self.exclude).listings
+        return sorted(path_of(folder, name) for folder, listing in listings.items() for name in entries_of(listing))
+
+    def folders(self) -> tuple[list[str], object]:
+        """Every folder that a sync looks into, and what it leaves out."""
+        return folders_of(self.origin, self.exclude)
+
+    def opens(self, path: str) -> bool:
+        """Whether a sync would look at this file. Nothing else may be opened by a ref."""
+        return would_list(self.origin, path, self.exclude)
+
+    def odd(self) -> list[tuple[str, str]]:
+        """What is there and cannot be read at all, such as links."""
+        try:
+            return scan_origin(self.origin, self.exclude).odd
+        except VaultError:
+            return []
+
+    def unread_entries(self) -> list[tuple[str, str]]:
+        """The same and more: also links to folders, and names that are no text."""
+        from co_cli.sources.odd import odd_entries
+
+        try:
+            return odd_entries(self.origin, self.exclude)
+        except VaultError:
+            return []
+
+    def damage_behind(self, error: Exception) -> IndexUnavailableError | None:
+        """Whether an unexpected error is search.db's fault; then it was moved aside."""
+        database = getattr(self.engine, "database", None)
+        return database.damage_behind(error) if database is not None else None
+
+    def close(self) -> None:
+        self.engine.close()
+
+    # -- inside --------------------------------------------------------------------------------------------------------
+
+    def _origins(self, reader: Reader) -> dict[int, Origin]:
+        """This origin and those searched with it, as far as they were ever synced."""
+        found = {reader.vault(origin): origin for origin in (self.origin, *self.beside)}
+        return {vault: origin for vault, origin in found.items() if vault is not None}
+
+    def _prefixes(self, origins: Mapping[int, Origin]) -> dict[int, str]:
+        return {vault: f"{one.tier}:" for vault, one in origins.items() if one.tier}
+
+    def _tier_values(self, origins: Mapping[int, Origin]) -> dict[int, float]:
+        if self.tiers is None:
+            return {}
+        values, least = self.tiers.values, min(self.tiers.values.values(), default=0.0)
+        tiers = {vault: one.tier or (self.tiers.own if one == self.origin else "") for vault, one in origins.items()}
+        return {vault: values.get(tier, least) for vault, tier in tiers.items()}
+
+    def _check_source(self, source: str | None) -> None:
+        known = kind_of(self.origin).sources if self.origin.kind != VAULT else OWN_SOURCES
+        if source is not None and source not in known:
+            raise InvalidInputError(f"a source is one of {', '.join(known)}, not {source!r}")
+
+    def _inside(self, path: str) -> str:
+        """A path as the index has it: inside the vault, with `/`."""
+        if os.path.isabs(path):
+            real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+            if not real.startswith(self.root.rstrip(os.sep) + os.sep):
+                raise InvalidInputError(f"{path} is not inside {self.root}")
+            path = os.path.relpath(real, self.root)
+        inside = path.replace(os.sep, "/")
+        if not inside or ".." in inside.split("/"):
+            raise InvalidInputError(f"{path!r} is not a path inside {self.root}")
+        return inside
+
+    def _was_too_large(self, path: str, skipped: str | None) -> bool:
+        """Whether a file was too large for a limit that has changed since."""
+        if skipped is None or "(setting knowledge_max_note_bytes)" not in skipped:
+            return False
+        return f" {kind_of(self.origin).largest(place_of(path)[1], self.limit):,} (" not in skipped
+
+    def _sweep(self, folders: Sequence[str]) -> None:
+        """Remove what killed writers left in the vault; what is younger than an hour may still be somebody's."""
+        from co_cli.notes.files import sweep_temporary
+
+        for folder in set(folders):
+            try:
+                sweep_temporary(os.path.join(self.root, folder))
+            except OSError:
+                continue  # a vault that can only be read
+
+

@@ -1,0 +1,136 @@
+"""Why a note is where it is in an answer, or why it is not there, from what each step of the search made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from co_cli.retrieval.pipeline import Trace
+from co_cli.retrieval.results import best_of_each_note
+from co_cli.retrieval.score import Scored
+
+
+class Step(NamedTuple):
+    """What one step of the search made of the note."""
+
+    name: str
+    rank: int | None
+    """Its place among notes after this step; None: it is not among them."""
+    of: int
+    text: str
+
+
+class Explanation(NamedTuple):
+    """Why a note is where it is."""
+
+    query: str
+    ref: str
+    title: str
+    rank: int | None
+    """Its place in the answer; None: it is not in it."""
+    limit: int
+    score: float | None
+    signals: dict[str, float]
+    """The parts that add up to the score."""
+    lost_in: str | None
+    """The step in which it was lost, if it was."""
+    steps: list[Step]
+    hints: list[str]
+    """What would have brought it further up."""
+
+
+class Subject(NamedTuple):
+    """The note that is explained, as the index has it."""
+
+    note: int
+    ref: str
+    title: str
+    words: frozenset[str]
+    """The query's words that it has, as they were typed."""
+    cosine: float | None
+    passes_filters: bool
+
+
+def explain(trace: Trace, subject: Subject, query: str, limit: int) -> Explanation:
+    """Follow one note through a search."""
+    steps = _steps(trace, subject)
+    order = best_of_each_note(trace.ranked)
+    place = next((number for number, one in enumerate(order, 1) if one.note == subject.note), None)
+    best = order[place - 1] if place else None
+    rank = place if place is not None and place <= limit else None
+    hints: list[str] = []
+    if place is not None and rank is None:
+        steps.append(Step("limit", None, limit, f"rank {place} is beyond the {limit} that were asked for"))
+        hints.append(f"--limit {place} shows it")
+    lost_in = None if rank else _lost_in(steps, place)
+    if rank is None:
+        hints += _hints(trace, subject, lost_in)
+    signals = {name: round(part, 4) for name, part in best.signals.items()} if best else {}
+    score = round(sum(signals.values()), 4) if best else None
+    return Explanation(query, subject.ref, subject.title, rank, limit, score, signals, lost_in, steps, hints)
+
+
+def _steps(trace: Trace, subject: Subject) -> list[Step]:
+    candidates, note = trace.candidates, subject.note
+    steps: list[Step] = []
+    if not subject.passes_filters:
+        steps.append(Step("filters", None, 0, "the filters leave it out"))
+    kind = next((one.kind for one in candidates.named if one.note == note), None)
+    if kind:
+        steps.append(Step("name", 1, len(candidates.named), f"the query is its {kind}, and that comes first"))
+    lacking = [word for word in trace.query.spelled if word not in subject.words]
+    has = [word for word in trace.query.spelled if word in subject.words]
+    parts = [f"has {_listed(has)}" if has else "", f"lacks {_listed(lacking)}" if lacking else ""]
+    words = " and ".join(filter(None, parts)) or "the query has no words to look for"
+    steps.append(Step("words", *_place([one.note for one in candidates.matches], note), words))
+    if candidates.cosines:
+        nearness = "it has no vector yet" if subject.cosine is None else f"cosine {subject.cosine:.2f}"
+        if candidates.near:
+            nearness += f"; the last one proposed has {candidates.near[-1].cosine:.2f}"
+        steps.append(Step("meaning", *_place([one.note for one in candidates.near], note), nearness))
+    steps.append(Step("score", *_place([one.note for one in trace.scored], note), _sum(trace.scored, note)))
+    left = next((one.reason for one in trace.left if one.note == note), None)
+    if left:
+        steps.append(Step("validity", None, len({one.note for one in trace.ranked}), left))
+    elif [one.note for one in trace.ranked] != [one.note for one in trace.scored]:
+        steps.append(Step("signals", *_place([one.note for one in trace.ranked], note), _sum(trace.ranked, note)))
+    return steps
+
+
+def _place(notes: Sequence[int], note: int) -> tuple[int | None, int]:
+    order = list(dict.fromkeys(notes))
+    return (order.index(note) + 1 if note in order else None), len(order)
+
+
+def _sum(scored: Sequence[Scored], note: int) -> str:
+    best = next((one for one in scored if one.note == note), None)
+    if best is None:
+        return "nothing proposed it"
+    parts = " + ".join(f"{name} {part:.3f}" for name, part in best.signals.items() if part)
+    return f"{parts} = {best.score:.3f}"
+
+
+def _lost_in(steps: Sequence[Step], place: int | None) -> str:
+    if place is not None:
+        return "limit"
+    names = [step.name for step in steps]
+    for name in ("filters", "validity"):
+        if name in names:
+            return name
+    proposed = any(step.rank for step in steps if step.name in ("name", "words", "meaning"))
+    return "score" if proposed else "candidates"
+
+
+def _hints(trace: Trace, subject: Subject, lost_in: str | None) -> list[str]:
+    if lost_in == "filters":
+        return ["leave the filter out, or give the note what it asks for"]
+    if lost_in == "validity":
+        return ["--outdated shows what is no longer valid, and --as-of DATE what was valid then"]
+    if trace.query.refused:
+        return [f"ask without excluding {_listed(trace.query.refused)}"]
+    lacking = [word for word in trace.query.spelled if word not in subject.words]
+    return [f"give the note an alias or a tag that says {_listed(lacking)}"] if lacking else []
+
+
+def _listed(words: Iterable[str]) -> str:
+    return ", ".join(f'"{word}"' for word in words)

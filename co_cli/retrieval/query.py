@@ -1,0 +1,141 @@
+"""What was typed into what is searched for: words, phrases, exclusions, and filters such as `tag:ops`.
+
+Pure, and any text parses. Operators: `"a phrase"` must be there as it is, `-word` must not occur (two letters or more,
+so that `ffmpeg -c copy` is plain text), `tag:x` or `#x`, `path:x` and `file:x` narrow the search.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from co_cli.index.engine import Needle, WordQuery
+from co_cli.index.tokens import RUN, is_stop_word, tokens
+from co_cli.typed import whole
+from co_cli.values import Filters
+
+MOST_TERMS = 48
+LONGEST_QUERY = 20_000
+LONGEST_EMBEDDED = 4_000
+"""Characters that are embedded; what follows hardly moves a vector."""
+WORDS_BESIDE_QUOTES = 2
+"""Words that make a question which quotes something out of a search for the phrase."""
+PART = re.compile(
+    r"""
+    (?<!\S)(?P<operator>tag|path|file):"(?P<quoted_value>[^"]*)"?
+    | (?<!\S)(?P<operator_2>tag|path|file):(?P<value>[^\s"]+)
+    | (?<!\S)\#(?P<tag>[^\s"#,;:()]*[^\W\d_][^\s"#,;:()]*)
+    | (?<!\S)(?P<minus>-?)"(?P<phrase>[^"]*)(?:"|\Z)
+    | (?<!\S)-(?P<refused>[^\W\d_]{2}\S*)
+    | (?P<loose>\S+)
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+EDGES = "".join(chr(place) for place in range(33, 128) if not chr(place).isalnum()) + "\u2018\u2019\u201c\u201d\u2026"
+POSSESSIVE = re.compile(r"['\u2019]s$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One query, taken apart."""
+
+    text: str
+    """What is asked, without operators: this is embedded, and looked up as a name."""
+    words: WordQuery
+    tags: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    spelled: tuple[str, ...] = ()
+    """The wanted words as they were typed, and the phrases and exclusions: for a search without an index."""
+    quoted: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+
+    @property
+    def plain(self) -> bool:
+        """Whether no phrase or exclusion says which passages may answer."""
+        return not self.words.phrases and not self.words.excluded
+
+    @property
+    def quotes_in_passing(self) -> bool:
+        """Whether it says more than what it quotes."""
+        words = self.words
+        return bool(words.phrases) and not words.excluded and len(words.terms) >= WORDS_BESIDE_QUOTES
+
+    def narrow(self, filters: Filters) -> Filters:
+        """The filters with what the query adds to them."""
+        any_of = filters.any_tag and filters.tags  # one of those is enough: these would be one more of them
+        tags = filters.tags if any_of else (*filters.tags, *self.tags)
+        return filters._replace(tags=tags, paths=(*filters.paths, *self.paths), files=(*filters.files, *self.files))
+
+
+def parse(text: str, prefix: bool = False) -> Query:
+    """Take a query apart. With `prefix`, its last word may be the beginning of one."""
+    text = whole(text)[:LONGEST_QUERY].replace("\0", " ")
+    found: dict[str, list[str]] = {name: [] for name in ("tag", "path", "file", "loose", "shown", "quoted", "refused")}
+    for part in PART.finditer(text):
+        operator = part["operator"] or part["operator_2"]
+        if operator:
+            found[operator.lower()].append((part["quoted_value"] or part["value"] or "").strip(" #"))
+        elif part["tag"]:
+            found["tag"].append(part["tag"].rstrip(".!?/"))
+        elif part["phrase"] is not None and part["minus"]:
+            found["refused"].append(part["phrase"])
+        elif part["phrase"] is not None:
+            found["quoted"].append(part["phrase"])
+            found["shown"].append(part["phrase"])
+        elif part["refused"]:
+            found["refused"].append(part["refused"])
+        else:
+            found["loose"].append(part["loose"])
+            found["shown"].append(part["loose"])
+    if found["refused"] and not found["shown"]:
+        return parse(re.sub(r"(?<!\S)-", " ", text), prefix)  # nothing is wanted: it was not meant as an exclusion
+    words = WordQuery(
+        terms=_terms(found["loose"]),
+        phrases=_needles(found["quoted"]),
+        excluded=_needles(found["refused"]),
+        prefixes=_prefixes(found["loose"], prefix and not text[-1:].isspace()),
+    )
+    filters = (tuple(dict.fromkeys(filter(None, found[name]))) for name in ("tag", "path", "file"))
+    spelled = tuple(_wanted(found["loose"])), tuple(found["quoted"]), tuple(found["refused"])
+    return Query(" ".join(found["shown"]), words, *filters, *spelled)
+
+
+def without_quotes(query: Query) -> Query:
+    """The same query with its phrases read as plain words."""
+    return parse(query.text.replace('"', " "))
+
+
+def _wanted(parts: list[str]) -> list[str]:
+    """The words of what is wanted, without stop words unless there is nothing else."""
+    bare = [POSSESSIVE.sub("", part.strip(EDGES)) for part in parts]
+    return [word for word in bare if word and not is_stop_word(word) and _needle(word)] or list(filter(None, bare))
+
+
+def _terms(parts: list[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(token for word in _wanted(parts) for token in _needle(word)))[:MOST_TERMS]
+
+
+def _needles(texts: list[str]) -> tuple[Needle, ...]:
+    return tuple(dict.fromkeys(filter(None, map(_needle, texts))))[:MOST_TERMS]
+
+
+def _needle(text: str) -> Needle:
+    """The tokens of a text that is looked for: of a run without spaces, every pair of letters."""
+    if text.isascii():
+        return tuple(tokens(text))
+    single = {run.end() - 1 for run in RUN.finditer(unicodedata.normalize("NFKC", text))}
+    if not single:
+        return tuple(tokens(text))
+    # the last letter of each run stands alone in the index, so that it can be found by itself
+    return tuple(token for token in tokens(text) if len(token) > 1 or not RUN.fullmatch(token))
+
+
+def _prefixes(parts: list[str], last: bool) -> tuple[str, ...]:
+    """Beginnings: single letters of scripts without spaces, and with `last` the word that is being typed."""
+    found = [run for part in parts for run in RUN.findall(unicodedata.normalize("NFKC", part)) if len(run) == 1]
+    word = parts[-1].strip(EDGES) if parts and last else ""
+    if word:
+        found += [word.lower().rpartition("-")[2], *tokens(word)[-1:]]
+    return tuple(dict.fromkeys(one for one in found if one and one.isalnum()))

@@ -1,0 +1,138 @@
+"""Results: one hit for each note with a snippet, and whether anything answers at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from math import exp, log
+from typing import NamedTuple
+
+from co_cli.embedding.space import VectorSpace
+from co_cli.index.engine import StoredPassage, WordQuery
+from co_cli.index.tokens import spans
+from co_cli.retrieval.candidates import Candidates
+from co_cli.retrieval.score import Scored
+from co_cli.values import Hit, moment_text
+
+SNIPPET = 240
+"""Characters."""
+LONGEST_MARKED = 20_000
+ABSENT = 0.05
+"""Below this confidence nothing is there. So low because a wrong `absent` costs more than a doubtful hit."""
+WEAK = 0.5
+"""Below this confidence a hit is labelled as weak."""
+TYPICAL, BY_CHANCE = 250, 0.04
+"""Passages of the vaults that the confidence was fitted on, and how much nearer the nearest unrelated passage comes in
+a vault e times as large: the same cosine says more in a small vault."""
+
+
+class Snippet(NamedTuple):
+    """One line of text, and where in it the matched words are."""
+
+    text: str
+    marks: tuple[tuple[int, int], ...]
+
+
+def best_of_each_note(ranked: Sequence[Scored]) -> list[Scored]:
+    """The best passage of each note, in order."""
+    seen: dict[int, Scored] = {}
+    for one in ranked:
+        seen.setdefault(one.note, one)
+    return list(seen.values())
+
+
+def confidence(space: VectorSpace | None, cosine: float, coverage: float, passages: int) -> float | None:
+    """How sure it is that something answers, 0 to 1; None for vectors that nobody measured.
+
+    A logistic in the cosine and the share of the question's words, fitted by `python -m benchmarks absence`.
+    """
+    if space is None or space.certainty is None:
+        return None
+    for_cosine, for_coverage, at_zero = space.certainty
+    nearest = cosine + BY_CHANCE * max(0.0, log(TYPICAL / max(passages, 1)))
+    logit = for_cosine * nearest + for_coverage * coverage + at_zero
+    return 1 / (1 + exp(-logit)) if logit > -700 else 0.0
+
+
+def make_hit(one: Scored, passage: StoredPassage, words: WordQuery, prefix: str, weak: bool) -> Hit:
+    """`prefix` comes before the refs of other people's vaults."""
+    snippet = make_snippet(passage.body, words)
+    lines = (passage.first_line, passage.last_line)
+    # a memory is opened whole, anything longer at its lines
+    ref = passage.ref if passage.source == "memory" else f"{passage.ref}#L{lines[0]}-{lines[1]}"
+    parts = {name: round(part, 4) for name, part in one.signals.items()}
+    return Hit(
+        ref=prefix + ref,
+        source=passage.source,
+        path=os.path.join(passage.root, *passage.path.split("/")),
+        title=passage.title,
+        snippet=snippet.text,
+        lines=lines,
+        score=round(sum(parts.values()), 4),
+        signals=parts,
+        tags=passage.tags,
+        created=moment_text(passage.created),
+        marks=snippet.marks,
+        heading=passage.heading,
+        missing=passage.missing is not None,
+        category=passage.category,
+        weak=weak,
+    )
+
+
+def make_snippet(body: str, words: WordQuery) -> Snippet:
+    """The stretch of a text with most of the matched words; its beginning if none of them occurs."""
+    text = " ".join(body[:LONGEST_MARKED].split())
+    wanted = {*words.terms, *(token for phrase in words.phrases for token in phrase)}
+    found = [(span.start, span.end, span.token) for span in spans(text) if _matches(span.token, wanted, words.prefixes)]
+    start = _best_start(text, found)
+    end = len(text) if len(text) - start <= SNIPPET else _word_start(text, start + SNIPPET)
+    cut = text[start:end].rstrip()
+    head, tail = "…" if start else "", "…" if end < len(text) else ""
+    shift = len(head) - start
+    marks = [(first + shift, last + shift) for first, last, _ in found if start <= first and last <= start + len(cut)]
+    return Snippet(f"{head}{cut}{tail}", _joined(marks))
+
+
+def weak_hits(
+    ranked: Sequence[Scored], candidates: Candidates, space: VectorSpace | None, passages: int
+) -> Mapping[int, bool]:
+    """Which of these candidates hardly have to do with the question, taken by themselves."""
+    found: dict[int, bool] = {}
+    for one in ranked:
+        cosine = candidates.cosines.get(one.passage)
+        sure = None if cosine is None else confidence(space, cosine, candidates.coverage(one.passage), passages)
+        found[one.passage] = sure is not None and sure < WEAK and "name" not in one.signals
+    return found
+
+
+def _matches(token: str, wanted: Collection[str], prefixes: Sequence[str]) -> bool:
+    return token in wanted or token.startswith(tuple(prefixes)) if prefixes else token in wanted
+
+
+def _best_start(text: str, found: Sequence[tuple[int, int, str]]) -> int:
+    if not found or len(text) <= SNIPPET:
+        return 0
+    best, most = found[0][0], 0
+    for first, _, _ in found[:200]:
+        inside = len({token for start, end, token in found if first <= start and end <= first + SNIPPET * 2 // 3})
+        if inside > most:
+            best, most = first, inside
+    return 0 if best < SNIPPET // 2 else _word_start(text, best - SNIPPET // 3)
+
+
+def _word_start(text: str, place: int) -> int:
+    """The first place after a blank at or before this one; the place itself in a text without blanks."""
+    blank = text.rfind(" ", max(0, place - 40), place + 1)
+    return blank + 1 if blank >= 0 else place
+
+
+def _joined(marks: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Marks that touch or overlap, as pairs of letters do, become one."""
+    found: list[tuple[int, int]] = []
+    for first, last in marks:
+        if found and first <= found[-1][1] and first < last:
+            found[-1] = found[-1][0], max(last, found[-1][1])
+        else:
+            found.append((first, last))
+    return tuple(found)
