@@ -1,6 +1,6 @@
 """The skill for a prompt, added to the user's turn before the model is asked: only one that is clearly meant.
 
-Measured on `co bench skills` (1,000 skills, 144 tasks): with these limits 58 tasks get their skill at once and none a
+Measured on `python -m benchmarks skills` (1,000 skills, 144 tasks): with these limits 58 tasks get their skill at once and none a
 wrong one; of 93 everyday prompts 12 bring one along, nearly all of its kind. A project's skill never comes unasked.
 """
 

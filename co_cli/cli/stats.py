@@ -27,7 +27,7 @@ def add_stats(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "What was asked, what found nothing, what took long, and which notes are found\n"
         "again and again or never. Searches in `co`, by agents, over MCP and in chats\n"
-        "count; `co eval` and `co bench` do not. Nothing of this leaves your machine:\n"
+        "count; those of `co eval` do not. Nothing of this leaves your machine:\n"
         "the setting query_log turns it off, or leaves the words out (no-text).\n\n"
         "examples:\n  co stats --days 7\n  co stats --json\n  co stats --clear\n"
     )

@@ -1,218 +1,175 @@
-"""Ask every question of a set, with each method, of a vault on disk that was synced as any other.
-
-Methods share the vault: it is indexed once and asked many times. They take turns in being the first to be asked, and
-each vault is asked one question beforehand, so that times are those of a process that has been up for a while.
-"""
+"""Ask every question of a set with each method, in a vault that was synced like any other, and score the answers."""
 
 from __future__ import annotations
 
+import math
 import os
-import shutil
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
-from zlib import crc32
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from statistics import median
+from typing import Any, NamedTuple
 
-from co_cli.errors import IndexUnavailableError
-from co_cli.evaluation.baselines import Desk, Ranking
-from co_cli.evaluation.methods import LookedAt, Method, answerable
-from co_cli.evaluation.questions import Question
-from co_cli.evaluation.scoring import Marks, Scores, mark_ranking, mean_scores
-from co_cli.evaluation.sets import Document, note_text, read_documents, read_public_questions, require_groups
+from co_cli.errors import IndexUnavailableError, InvalidInputError
+from co_cli.evaluation.baselines import BASELINES, Desk
+from co_cli.evaluation.sets import ABSENT, Question, QuestionSet, note_text
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.notes.refs import FOLDERS
+from co_cli.notes.refs import FOLDERS, without_lines
+from co_cli.service.searching import BACKENDS
 from co_cli.settings import Settings
+from co_cli.values import SearchResult
 
-SHORT = 2_000
-"""Characters up to which somebody would keep a text as a memory."""
+SHORT = 2_000  # characters up to which a document becomes a memory; longer ones become articles
+Method = Callable[[Desk, str], list[str]]  # returns refs, best first
+Ids = dict[str, str] | None  # of documents, by the refs of their notes
 
-Progress = Callable[[int, int], None]
 
+class Marks(NamedTuple):
+    """What the ranking for one question is worth, or the mean of many, each from 0 to 1."""
 
-class Answered(NamedTuple):
-    """One question: what was returned for it, what that is worth, and how long it took."""
-
-    question: Question
-    ranking: Ranking
-    marks: Marks
-    seconds: float
-    degraded: str = ""
-    looked_at: LookedAt = ()
+    ndcg10: float
+    recall5: float
+    recall10: float
+    mrr10: float
 
 
 class Run(NamedTuple):
-    """Every question of a set, answered by one method."""
+    """Every question of a set, answered by one method: what the answer is worth, and the seconds it took."""
 
     set: str
     method: str
-    answered: list[Answered]
+    answers: list[tuple[Question, Marks, float]]
 
-    def scores(self) -> dict[str, Scores]:
-        """Over `all` questions, and by their kind if they have one."""
-        kinds = dict.fromkeys(answered.question.kind for answered in self.answered if answered.question.kind)
-        found = {"all": _scores(self.answered)}
-        for kind in kinds:
-            found[kind] = _scores([answered for answered in self.answered if answered.question.kind == kind])
-        return found
-
-    def degraded(self) -> str:
-        """What was missing and how often: figures of half a search mislead."""
-        reasons = [answered.degraded for answered in self.answered if answered.degraded]
-        return f"{len(reasons)} of {len(self.answered)} answers: {reasons[0]}" if reasons else ""
+    def rows(self) -> list[dict[str, Any]]:
+        """Means over all questions, with the marks of each, and for each kind of question."""
+        rows: list[dict[str, Any]] = []
+        for kind in dict.fromkeys(("all", *(question.kind or "all" for question, *_ in self.answers))):
+            mine = [answer for answer in self.answers if kind in ("all", answer[0].kind)]
+            means, seconds = mean_marks([marks for _, marks, _ in mine]), [seconds for *_, seconds in mine]
+            row = {"set": self.set, "method": self.method, "kind": kind, "questions": len(mine), **means._asdict()}
+            rows.append({**row, "ms": round(median(seconds) * 1000, 2)})
+        rows[0]["marks"] = {question.id: marks for question, marks, _ in self.answers}
+        return rows
 
 
-def _scores(answered: Sequence[Answered]) -> Scores:
-    return mean_scores([one.marks for one in answered], [one.seconds for one in answered])
+def method(name: str) -> Method:
+    """`co`, `co:BACKEND` or a baseline. Outdated notes count, so that figures do not change with the calendar."""
+    backends = {"co": None, **{f"co:{backend}": backend for backend in BACKENDS}}
+    if name not in backends and name not in BASELINES:
+        raise InvalidInputError(f"there is no method {name!r}; there are {', '.join([*backends, *BASELINES])}")
+    if name in BASELINES:
+        return lambda desk, text: [ref for ref, _ in BASELINES[name](desk, text)][:10]
+    return lambda desk, text: [
+        without_lines(hit.ref) for hit in desk.kb.search(text, outdated=True, backend=backends[name]).hits
+    ]
 
 
-def run_vault(
-    name: str,
-    kb: KnowledgeBase,
-    questions: Sequence[Question],
-    methods: Sequence[Method],
-    asking: Progress | None = None,
-) -> list[Run]:
-    """Ask a vault that is there. One right note is enough for recall. Nothing is written but the index."""
-    desk = Desk(kb)
-    chosen = answerable(methods, desk)
-    found: list[list[Answered]] = []
-    for question, answers in zip(questions, _ask(desk, questions, chosen), strict=True):
-        found.append(_marked(question, answers, any_is_enough=True))
-        if asking:
-            asking(len(found), len(questions))
-    return _runs(name, chosen, found)
+class Evaluation:
+    """Asks questions in a vault `kb`, or in temporary vaults made of a set's documents, one for each group."""
+
+    def __init__(
+        self, settings: Settings, work: str, bar: Callable[[int, int], None] = lambda done, total: None
+    ) -> None:
+        self._settings, self._work, self._bar = settings, work, bar
+
+    def ask(self, found: QuestionSet, methods: dict[str, Method], kb: KnowledgeBase | None = None) -> list[Run]:
+        """With `before`, a vault grows: each question is asked when it holds just the documents that may answer."""
+        runs = [(Run(found.name, name, []), method) for name, method in methods.items()]
+        if kb:
+            self._sync(kb)
+            refs = Desk(kb).texts().keys()
+            for question in found.questions:  # a ref that no note has would count as never found
+                if unknown := question.answers.keys() - refs:
+                    raise InvalidInputError(f"question {question.id}: this vault has no note {min(unknown)}")
+            self._ask(Desk(kb), [one for one in found.questions if one.kind != ABSENT], runs)
+        for group in found.groups if not kb else ():
+            asked = [question for question in found.questions if question.group == group]
+            with self._vault() as kb:
+                for before in sorted({question.before for question in asked}):
+                    ids = self._fill(kb, found, group, before)
+                    self._ask(Desk(kb), [one for one in asked if one.before == before], runs, ids)
+        return [run for run, _ in runs]
+
+    def abstain(self, found: QuestionSet, kb: KnowledgeBase | None = None) -> dict[str, Any]:
+        """How well confidence tells that nothing answers: questions of kind `absent`, or for another group's vault."""
+        answers: list[tuple[bool, SearchResult]] = []
+        if kb:
+            self._sync(kb)
+            answers = [(question.kind != ABSENT, kb.search(question.text)) for question in found.questions]
+        for place, group in enumerate(found.groups if not kb and len(found.groups) > 1 else ()):
+            with self._vault() as kb:
+                self._fill(kb, found, group)
+                for question in found.questions:
+                    if question.group in (group, found.groups[place - 1]):
+                        answers.append((question.group == group, kb.search(question.text)))
+        parts = [[result for answerable, result in answers if answerable is wanted] for wanted in (True, False)]
+        if not all(parts):
+            raise InvalidInputError(f"{found.name} has no unanswerable questions: groups, or the kind {ABSENT!r}")
+        sure, unsure = ([result.confidence or 0.0 for result in part] for part in parts)
+        wrongly, rightly = (sum(result.state == "absent" for result in part) / len(part) for part in parts)
+        row = {"set": found.name, "answerable": len(sure), "unanswerable": len(unsure), "auroc": auroc(sure, unsure)}
+        return {**row, "absent_wrongly": round(wrongly, 4), "absent_rightly": round(rightly, 4)}
+
+    def _vault(self) -> KnowledgeBase:
+        """With a search.db of its own, so that the words of other groups do not count."""
+        vault = tempfile.mkdtemp(dir=self._work)
+        settings = self._settings._replace(vault=vault, data_dir=f"{vault}-data", knowledge_exclude=())
+        return KnowledgeBase.open(settings=settings)
+
+    def _fill(self, kb: KnowledgeBase, found: QuestionSet, group: str, before: float = math.inf) -> dict[str, str]:
+        """Write a group's documents as notes and sync them. Returns the documents' ids by the notes' refs."""
+        ids: dict[str, str] = {}
+        for number, document in enumerate(found.documents):
+            if document.group == group and document.seq < before:
+                source = "memory" if len(document.text) <= SHORT else "article"
+                path = os.path.join(kb.root, FOLDERS[source], f"{number}.md")
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                if not os.path.exists(path):
+                    with open(path, "w", encoding="utf-8", errors="replace") as stream:
+                        stream.write(note_text(document, with_following=before == math.inf))
+                ids[f"{source}:{number}"] = document.id
+        self._sync(kb)
+        return ids
+
+    def _sync(self, kb: KnowledgeBase) -> None:
+        kb.sync(self._bar)
+        if waiting := kb.status().unembedded:
+            raise IndexUnavailableError(f"{waiting} passages have no vector and would not be found: see `co doctor`")
+
+    def _ask(self, desk: Desk, questions: list[Question], runs: list[tuple[Run, Method]], ids: Ids = None) -> None:
+        """Add answers to the runs. The first question is asked twice, to warm up; methods take turns in going first."""
+        for number, question in enumerate([*questions[:1], *questions]):
+            turn = number % len(runs)
+            for run, method in (*runs[turn:], *runs[:turn]):
+                desk.begin()
+                started = time.perf_counter()
+                refs = method(desk, question.text)
+                seconds = time.perf_counter() - started
+                marks = mark_ranking([ids[ref] if ids else ref for ref in refs], question.answers, ids is None)
+                if number:
+                    run.answers.append((question, marks, seconds))
+            self._bar(number, len(questions))
 
 
-def run_set(
-    folder: str,
-    work: str,
-    settings: Settings,
-    methods: Sequence[Method],
-    *,
-    corpus: str | None = None,
-    every_kind: bool = False,
-    sample: int | None = None,
-    indexing: Progress | None = None,
-    asking: Progress | None = None,
-) -> list[Run]:
-    """Write a public set as vaults of notes under `work`, one for each group, and ask its questions there.
-
-    With `before`, the vault grows: each question is asked when it holds just the documents that may answer. `sample` is
-    how many questions to ask at most. Who asks again in the same `work` need not embed again.
-    """
-    documents, questions = read_documents(corpus or folder), read_public_questions(folder, every_kind)
-    questions = drawn(questions, sample)
-    require_groups(folder, documents, questions)
-    places = {question.id: place for place, question in enumerate(questions)}
-    found: dict[int, list[Answered]] = {}
-    chosen: list[Method] = []
-    for number, group in enumerate(dict.fromkeys(question.group for question in questions)):
-        vault = os.path.join(work, f"vault-{number}")
-        if any(question.before is not None for question in questions):  # a vault that grows begins empty
-            shutil.rmtree(vault, ignore_errors=True)
-            shutil.rmtree(f"{vault}-data", ignore_errors=True)
-        os.makedirs(vault, exist_ok=True)
-        # a search.db of its own: how rare a word is must not depend on the other groups
-        with KnowledgeBase.open(
-            settings=settings._replace(vault=vault, data_dir=f"{vault}-data", knowledge_exclude=())
-        ) as kb:
-            desk = Desk(kb)
-            chosen = answerable(methods, desk)
-            asked = [question for question in questions if question.group == group]
-            for ids, stage in _grow(desk, [one for one in documents if one.group == group], asked, indexing):
-                for question, answers in zip(stage, _ask(desk, stage, chosen), strict=True):
-                    found[places[question.id]] = _marked(question, answers, ids)
-                    if asking:
-                        asking(len(found), len(questions))
-    return _runs(set_name(folder), chosen, [found[place] for place in range(len(questions))])
+def mark_ranking(ranked: Sequence[str], grades: dict[str, int], any_is_enough: bool = False) -> Marks:
+    """`ranked` is best first. Recall is the share of relevant names, or with `any_is_enough` whether one was found."""
+    gains = [grades.get(name, 0) for name in dict.fromkeys(ranked)][:10]
+    best = _discounted(sorted(grades.values(), reverse=True)[:10])
+    relevant = 1 if any_is_enough else sum(grade > 0 for grade in grades.values())
+    recall5, recall10 = (sum(gain > 0 for gain in gains[:depth]) / max(1, relevant) for depth in (5, 10))
+    first = next((place for place, gain in enumerate(gains, 1) if gain > 0), math.inf)
+    return Marks(_discounted(gains) / best if best else 0.0, min(1.0, recall5), min(1.0, recall10), 1 / first)
 
 
-def drawn(questions: Sequence[Question], sample: int | None) -> list[Question]:
-    """So many of them, by lot, in their order; the same ones every time."""
-    if sample is None or sample >= len(questions):
-        return list(questions)
-    lots = sorted(questions, key=lambda question: (crc32(question.id.encode("utf-8", "replace")), question.id))
-    chosen = {question.id for question in lots[:sample]}
-    return [question for question in questions if question.id in chosen]
+def mean_marks(marks: Sequence[Marks]) -> Marks:
+    return Marks(*(round(sum(column) / len(marks), 4) for column in zip(*marks, strict=True)))
 
 
-def set_name(folder: str) -> str:
-    return os.path.basename(os.path.abspath(folder))
+def auroc(higher: Sequence[float], lower: Sequence[float]) -> float:
+    """The chance that one of the first is above one of the second; a tie counts half."""
+    wins = sum((one > other) + (one == other) / 2 for one in higher for other in lower)
+    return round(wins / (len(higher) * len(lower)), 4)
 
 
-def require_vectors(kb: KnowledgeBase) -> None:
-    """After a sync: a vault of which half has vectors would be measured wrongly."""
-    waiting = kb.status().unembedded
-    if waiting:
-        raise IndexUnavailableError(
-            f"{waiting} passages of {kb.root} got no vector, so figures would mislead: `co doctor` says why, and "
-            "CO_KNOWLEDGE_EMBEDDING_PROVIDER=none measures words alone"
-        )
-
-
-def _grow(
-    desk: Desk, documents: Sequence[Document], questions: Sequence[Question], indexing: Progress | None
-) -> Iterator[tuple[dict[str, str], list[Question]]]:
-    """The vault as it was when some questions were asked: its refs and their documents' ids, and those questions."""
-    stages: dict[float, list[Question]] = {}
-    for question in questions:
-        stages.setdefault(float("inf") if question.before is None else question.before, []).append(question)
-    with_following = list(stages) == [float("inf")]  # what comes next is not known yet where time matters
-    ids: dict[str, str] = {}
-    waiting = list(enumerate(documents))
-    for before, stage in sorted(stages.items()):
-        for number, document in waiting:
-            if document.seq < before:
-                ids[_write(desk.kb.root, number, document, with_following)] = document.id
-        waiting = [(number, document) for number, document in waiting if document.seq >= before]
-        desk.kb.sync(indexing)
-        require_vectors(desk.kb)
-        desk.refresh()
-        yield ids, stage
-
-
-def write_vault(vault: str, documents: Sequence[Document]) -> dict[str, str]:
-    """All of these documents as notes. Returns their refs and ids."""
-    return {_write(vault, number, document, True): document.id for number, document in enumerate(documents)}
-
-
-def _write(vault: str, number: int, document: Document, with_following: bool) -> str:
-    """As a person would keep it: a short text as a memory, a long one as an article. Returns its ref."""
-    source = "memory" if len(document.text) <= SHORT else "article"
-    folder = os.path.join(vault, FOLDERS[source])
-    os.makedirs(folder, exist_ok=True)
-    with open(os.path.join(folder, f"{number}.md"), "w", encoding="utf-8", errors="replace") as stream:
-        stream.write(note_text(document, with_following))
-    return f"{source}:{number}"
-
-
-def _ask(desk: Desk, questions: Sequence[Question], methods: Sequence[Method]) -> Iterator[list[Answered]]:
-    """The answers to each question, in the order of the methods; not marked yet."""
-    unmarked = Marks(0.0, 0.0, 0.0, 0.0)
-    for method in methods:
-        method.answer(desk, questions[0].text)  # whatever is read once is read now
-    for number, question in enumerate(questions):
-        first = number % max(1, len(methods))  # there is none where all of them need vectors
-        answers: dict[str, Answered] = {}
-        for method in (*methods[first:], *methods[:first]):
-            answer = method.answer(desk, question.text)
-            answers[method.name] = Answered(
-                question, answer.ranking, unmarked, answer.seconds, answer.degraded, answer.looked_at
-            )
-        yield [answers[method.name] for method in methods]
-
-
-def _marked(
-    question: Question, answers: Sequence[Answered], ids: dict[str, str] | None = None, any_is_enough: bool = False
-) -> list[Answered]:
-    """With marks, and documents' ids in place of refs."""
-    marked: list[Answered] = []
-    for answered in answers:
-        ranking = [(ids[ref] if ids else ref, score) for ref, score in answered.ranking]
-        marks = mark_ranking([name for name, _ in ranking], question.answers, any_is_enough)
-        looked_at = [(ids[ref] if ids else ref, values) for ref, values in answered.looked_at]
-        marked.append(answered._replace(ranking=ranking, marks=marks, looked_at=looked_at))
-    return marked
-
-
-def _runs(name: str, methods: Sequence[Method], found: Sequence[Sequence[Answered]]) -> list[Run]:
-    return [Run(name, method.name, [answers[place] for answers in found]) for place, method in enumerate(methods)]
+def _discounted(gains: Sequence[int]) -> float:
+    return sum(gain / math.log2(place + 2) for place, gain in enumerate(gains))

@@ -1,199 +1,175 @@
-"""A public question set into documents, questions and the notes that the documents become.
+"""Question sets: a vault's own questions, or a public set in BEIR's layout whose documents become notes.
 
-BEIR's layout: corpus.jsonl {id, title, text[, group, seq, speaker, date, session]}, queries.jsonl {id, text[, category,
-group, before]}, qrels.tsv query TAB document TAB grade, meta.json {skip_categories, origin}. `group` keeps collections
-apart; with `before` only documents with a smaller `seq` may answer.
+A public set is a folder: corpus.jsonl {id, title, text[, group, seq, speaker, date, session]}, queries.jsonl {id, text
+[, category, group, before]}, qrels.tsv (query TAB document TAB grade) and meta.json {skip_categories}. Only documents
+of the question's group can answer it, and with `before` only those with a smaller `seq`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Iterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from co_cli.errors import InvalidInputError
-from co_cli.evaluation.questions import Question, json_lines, text_lines
 from co_cli.notes.editing import render_note
+from co_cli.notes.refs import without_lines
 from co_cli.service.saving import title_from
 
-CONTEXT_FIELD = "context"
-"""The frontmatter key that holds what stood around a text."""
+QUESTIONS = "questions.jsonl"
+ABSENT = "absent"  # the kind of a question that nothing in the vault answers
+SHAPE = '{"question": "...", "answers": ["memory:slug"]}'
 
-SPOKEN_DATE = re.compile(r"(\d{1,2}:\d\d [ap]m) on (\d{1,2} \w+),? (\d{4})$")
-TURN = "\n\n"
-"""Between two neighbours."""
-ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+
+class Question(NamedTuple):
+    """A question and the notes or documents that answer it, each with a grade."""
+
+    id: str
+    text: str
+    answers: dict[str, int]
+    kind: str = ""
+    group: str = ""
+    before: float = math.inf
 
 
 class Document(NamedTuple):
-    """A document of a public set, and the texts beside it in its session."""
+    """A document of a public set, and what was said around it in its session."""
 
     id: str
-    title: str
     text: str
-    group: str = ""
-    seq: float = 0.0
-    speaker: str = ""
-    date: str = ""
-    session: str = ""
+    seq: float
+    title: str
+    speaker: str
+    date: str
+    group: str
+    session: str
     previous: str = ""
     following: str = ""
 
 
-def require_set(folder: str, corpus: str | None = None) -> None:
-    for place, name in ((corpus or folder, "corpus.jsonl"), (folder, "queries.jsonl")):
-        if not os.path.exists(os.path.join(place, name)):
-            hint = "; `--corpus DIR` says where another one's corpus is" if name == "corpus.jsonl" else ""
-            raise InvalidInputError(
-                f"{place} has no {name}: a set is a folder with corpus.jsonl, queries.jsonl and qrels.tsv{hint}"
-            )
+class QuestionSet(NamedTuple):
+    """Questions, and the documents that they are about; a vault's own questions need none."""
+
+    name: str
+    questions: list[Question]
+    documents: Sequence[Document] = ()
+
+    @property
+    def groups(self) -> list[str]:
+        return list(dict.fromkeys(question.group for question in self.questions))
 
 
-def read_documents(folder: str) -> list[Document]:
-    """In the order of the file, each with its neighbours."""
-    corpus = os.path.join(folder, "corpus.jsonl")
-    found: list[Document] = []
-    seen: set[str] = set()
-    for number, row in json_lines(corpus):
-        with _naming(corpus, number):
-            document = Document(
-                id=_id(row),
-                title=str(row.get("title") or ""),
-                text=row["text"] if isinstance(row["text"], str) else str(row["text"]),
-                group=str(row.get("group", "")),
-                seq=float(row.get("seq", 0)),
-                speaker=str(row.get("speaker") or ""),
-                date=str(row.get("date") or ""),
-                session=str(row.get("session", "")),
-            )
-            if document.id in seen:
-                raise ValueError(f"a second document with the id {document.id}")
-        seen.add(document.id)
-        found.append(document)
-    return _beside_each_other(found)
-
-
-def read_public_questions(folder: str, every_kind: bool = False) -> list[Question]:
-    """Those that are scored: with relevant documents, and of no category that the set leaves out."""
-    skipped: list[str] = _read_json(os.path.join(folder, "meta.json")).get("skip_categories") or []
-    grades = _read_grades(folder)
-    queries = os.path.join(folder, "queries.jsonl")
-    found: list[Question] = []
-    seen: set[str] = set()
-    for number, row in json_lines(queries):
-        with _naming(queries, number):
-            if _id(row) in seen:
-                raise ValueError(f"a second question with the id {_id(row)}")
-            seen.add(_id(row))
-            if _id(row) in grades and (every_kind or row.get("category") not in skipped):
-                kind, group = str(row.get("category") or ""), str(row.get("group", ""))
-                before = None if row.get("before") is None else float(row["before"])
-                found.append(Question(_id(row), row["text"], grades[_id(row)], kind, group, before))
+def read_vault(root: str) -> QuestionSet:
+    """A vault's own questions, in lines of {"question", "answers", "also", "kind"}; the line number is the id."""
+    path, found = os.path.join(root, QUESTIONS), list[Question]()
+    for place, row in _rows(path):
+        with _at(place):
+            text, kind, refs = row["question"], row.get("kind", ""), [*row["answers"], *row.get("also", [])]
+            if not (refs or kind == ABSENT) or not all(isinstance(value, str) for value in (text, kind, *refs)):
+                raise ValueError(f'a line is {SHAPE}; without answers its "kind" is "{ABSENT}"')
+            answers = dict.fromkeys(map(without_lines, refs), 1)
+        found.append(Question(place.rpartition(":")[2], text, answers, kind))
     if not found:
-        raise InvalidInputError(f"{queries}: no question has a relevant document in the qrels")
+        raise InvalidInputError(f"{path} has no questions; a line is {SHAPE}")
+    return QuestionSet(os.path.basename(root), found)
+
+
+def read_set(folder: str, corpus: str | None = None) -> QuestionSet:
+    """`corpus` is the folder of corpus.jsonl for a set that has none of its own."""
+    own = os.path.join(folder, "corpus.jsonl")
+    documents = _read_documents(os.path.join(corpus, "corpus.jsonl") if corpus and not os.path.exists(own) else own)
+    found = QuestionSet(os.path.basename(os.path.abspath(folder)), _read_queries(folder), documents)
+    if lacking := set(found.groups) - {document.group for document in documents}:
+        raise InvalidInputError(f"{folder}: questions have the group {min(lacking)!r}, but no document has it")
     return found
-
-
-def origin_of(folder: str) -> str:
-    """Where a set says that it comes from."""
-    return str(_read_json(os.path.join(folder, "meta.json")).get("origin") or "")
-
-
-def require_groups(folder: str, documents: list[Document], questions: list[Question]) -> None:
-    groups = {document.group for document in documents}
-    for question in questions:
-        if question.group not in groups:
-            raise InvalidInputError(
-                f"{folder}: the question {question.id} is of the group {question.group!r}, which no document has"
-            )
 
 
 def note_text(document: Document, with_following: bool = True) -> str:
-    """The document as a person would keep it: a note with its title, its moment and what stood around it.
-
-    `with_following` is off for those who must not see what comes later.
-    """
+    """The document as a note. `with_following` is off where questions must not see what was said later."""
     body = re.sub(r"^---", "\\---", document.text)
-    context = ", ".join(part for part in (document.title, document.speaker, document.date) if part)
-    fields: dict[str, object] = {
-        "title": context or (title_from(body) if body.strip() else "untitled"),
-        "created": created(document.date),
-    }
-    if CONTEXT_FIELD:
-        around = (document.previous, document.following if with_following else "")
-        fields[CONTEXT_FIELD] = "\n".join(text for text in around if text)
-    return render_note(fields, body)
+    title = ", ".join(part for part in (document.title, document.speaker, document.date) if part)
+    around = f"{document.previous}\n{document.following if with_following else ''}".strip()
+    title = title or title_from(body if body.strip() else "untitled")
+    return render_note({"title": title, "created": created(document.date), "context": around}, body)
 
 
 def created(date: str) -> str | None:
-    """`1:56 pm on 8 May, 2023` and `2025-12-20 (Saturday)` as a note's frontmatter has it; None for anything else."""
-    spoken = SPOKEN_DATE.match(date)
-    if spoken:
-        with contextlib.suppress(ValueError):  # no such month: then it is no date
-            moment = datetime.strptime(" ".join(spoken.groups()), "%I:%M %p %d %B %Y")
-            return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
-    day = ISO_DAY.match(date)
-    return day[0] if day else None
+    """`2025-12-20 (Saturday)` and `1:56 pm on 8 May, 2023` as frontmatter has it; None for anything else."""
+    if day := re.match(r"\d{4}-\d\d-\d\d", date):
+        return day[0]
+    with contextlib.suppress(ValueError):
+        return datetime.strptime(date, "%I:%M %p on %d %B, %Y").strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _beside_each_other(documents: list[Document]) -> list[Document]:
-    """With the two texts before and the one after in the same session; without sessions there are no neighbours."""
-    found = list(documents)
-    last: dict[tuple[str, str], int] = {}
-    for place, document in enumerate(documents):
-        if not document.session:
-            continue
-        key = (document.group, document.session)
-        if key in last:
-            before = found[last[key]]
-            earlier = before.previous.rpartition(TURN)[2]
-            found[place] = found[place]._replace(previous=TURN.join(text for text in (earlier, _said(before)) if text))
-            found[last[key]] = found[last[key]]._replace(following=_said(document))
-        last[key] = place
+def _read_documents(path: str) -> list[Document]:
+    """In file order, each with the two texts before it and the one after it in its session."""
+    found: dict[str, Document] = {}
+    last: dict[tuple[str, str], tuple[str, str, str]] = {}
+    for place, row in _rows(path):
+        with _at(place):
+            texts = {name: str(row.get(name, "")) for name in ("title", "speaker", "date", "group", "session")}
+            document = Document(row["id"], str(row["text"]), float(row.get("seq", 0)), **texts)
+        if document.session:
+            said = f"{document.speaker}: {document.text}".removeprefix(": ")
+            key = (document.group, document.session)
+            previous, earlier, before = last.get(key, ("", "", ""))
+            document = document._replace(previous=f"{earlier}\n\n{before}".strip())
+            if previous:
+                found[previous] = found[previous]._replace(following=said)
+            last[key] = (document.id, before, said)
+        found[document.id] = document
+    return list(found.values())
+
+
+def _read_queries(folder: str) -> list[Question]:
+    """Those that are scored: with relevant documents, and of no category that the set leaves out."""
+    path, meta, qrels = (os.path.join(folder, name) for name in ("queries.jsonl", "meta.json", "qrels.tsv"))
+    with _at(meta):
+        about: dict[str, Any] = json.loads("".join(_lines(meta))) if os.path.exists(meta) else {}
+        skipped: list[str] = about.get("skip_categories") or []
+    grades: dict[str, dict[str, int]] = {}
+    qrels = qrels if os.path.exists(qrels) else os.path.join(folder, "qrels", "test.tsv")  # as in BEIR's own sets
+    for number, line in enumerate(_lines(qrels), 1):
+        with _at(f"{qrels}:{number}"):
+            if line.strip() and not line.startswith("query-id\t"):
+                query, document, grade = line.rstrip("\r\n").split("\t")
+                grades.setdefault(query, {})[document] = int(grade)
+    found: list[Question] = []
+    for place, row in _rows(path):
+        with _at(place):
+            if row["id"] in grades and row.get("category") not in skipped:
+                kind, group, before = row.get("category", ""), row.get("group", ""), float(row.get("before", math.inf))
+                found.append(Question(row["id"], row["text"], grades[row["id"]], str(kind), str(group), before))
+    if not found:
+        raise InvalidInputError(f"{path}: no question has a relevant document in the qrels")
     return found
 
 
-def _said(document: Document) -> str:
-    return f"{document.speaker}: {document.text}" if document.speaker else document.text
+def _rows(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The objects of a JSONL file, each with its place for messages."""
+    for number, line in enumerate(_lines(path), 1):
+        if line.strip():
+            with _at(f"{path}:{number}"):
+                row = {name: value for name, value in json.loads(line).items() if value is not None}
+                row["id"] = str(row.get("id", row.get("_id", "")))
+            yield f"{path}:{number}", row
 
 
-def _read_grades(folder: str) -> dict[str, dict[str, int]]:
-    """Query to documents and grades; BEIR's own files begin with a line of names and lie one folder deeper."""
-    path = os.path.join(folder, "qrels.tsv")
-    if not os.path.exists(path):
-        path = os.path.join(folder, "qrels", "test.tsv")
-    grades: dict[str, dict[str, int]] = {}
-    for number, line in enumerate(text_lines(path), 1):
-        if (number == 1 and line.startswith("query-id\t")) or not line.strip():
-            continue
-        with _naming(path, number):
-            query, document, grade = line.rstrip("\r\n").split("\t")
-            grades.setdefault(query, {})[document] = int(grade)
-    return grades
+def _lines(path: str) -> list[str]:
+    with _at(path), open(path, encoding="utf-8-sig") as stream:
+        return stream.readlines()
 
 
 @contextlib.contextmanager
-def _naming(path: str, number: int) -> Generator[None]:
-    """What a line lacks, said with its place."""
+def _at(place: str) -> Generator[None]:
+    """Report what is wrong together with its place."""
     try:
         yield
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise InvalidInputError(f"{path}:{number}: not a line of a question set ({error})") from None
-
-
-def _id(row: dict[str, Any]) -> str:
-    return str(row["id"] if "id" in row else row["_id"])
-
-
-def _read_json(path: str) -> dict[str, Any]:
-    if not os.path.exists(path):
-        return {}
-    try:
-        with open(path, encoding="utf-8") as stream:
-            return json.load(stream)
-    except (OSError, ValueError) as error:
-        raise InvalidInputError(f"{path} cannot be read: {error}") from None
+    except (AttributeError, KeyError, OSError, TypeError, ValueError) as error:
+        problem = f"{error} is missing" if isinstance(error, KeyError) else getattr(error, "strerror", None) or error
+        raise InvalidInputError(f"{place}: {problem}") from None

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.benchmarks.log import bench_log
 from co_cli.cli.plots import nice, plot
 from tests.command import Co
 from tests.vault import Vault
@@ -161,12 +160,3 @@ def test_a_plot_fits_however_many_values_there_are(count: int) -> None:
 @pytest.mark.parametrize(("number", "scale"), [(0, 1), (1, 1), (3, 5), (10, 10), (11, 20), (0.3, 0.5), (5001, 10000)])
 def test_a_scale_ends_at_a_round_number(number: float, scale: float) -> None:
     assert nice(number) == pytest.approx(scale)
-
-
-def test_a_log_is_measured_in_rows_statistics_and_searches(co: Co) -> None:
-    measured = bench_log(20, rows=300, rounds=4)
-
-    assert [row.goal for row in measured] == [None, None, 1.0, 1.0, None, 1.02]
-    assert all(row.value > 0 for row in measured)
-    assert all(row.kept for row in measured[2:4])
-    assert co("bench", "log", "--rows", "0").code == 2

@@ -1,148 +1,148 @@
-"""Sets become vaults on disk and are asked there."""
+"""Sets become vaults on disk and are asked there; answers become figures."""
 
 from __future__ import annotations
 
+import json
+import random
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from co_cli.errors import IndexUnavailableError
-from co_cli.evaluation.baselines import Desk
-from co_cli.evaluation.methods import Answer, Method, default_methods, method
-from co_cli.evaluation.questions import Question
-from co_cli.evaluation.running import run_set, run_vault
+from co_cli.errors import IndexUnavailableError, InvalidInputError
+from co_cli.evaluation.baselines import BASELINES, Desk
+from co_cli.evaluation.running import Evaluation, Marks, auroc, mark_ranking, mean_marks, method
+from co_cli.evaluation.sets import Question, QuestionSet, read_set
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.settings import load_settings
 from tests.evaluation.tiny_set import trees, write_set
 from tests.vault import Vault
 
-COLOURS = ("blue", "green", "grey", "red")
+SETS = Path(__file__).parents[2].parent / "shared" / "evals"
+EVERY = {name: method(name) for name in ("co", *BASELINES)}
 
 
-def test_every_method_is_asked_every_question_of_one_vault(tmp_path: Path) -> None:
-    asked: list[tuple[int, int]] = []
-
-    runs = run_set(
-        str(trees(tmp_path / "trees")),
-        str(tmp_path / "work"),
-        load_settings(),
-        default_methods(),
-        asking=lambda done, total: asked.append((done, total)),
-    )
-
-    assert [run.method for run in runs] == [method.name for method in default_methods()]
-    assert [[answered.question.id for answered in run.answered] for run in runs] == [["1", "2"]] * len(runs)
-    assert asked == [(1, 2), (2, 2)]
-    assert runs[0].answered[0].ranking[0][0] == "oak"
-    assert runs[0].scores()["age"].mrr10 == 1.0
-    assert list((tmp_path / "work").glob("*/search.db")) == [tmp_path / "work" / "vault-0-data" / "search.db"]
+@pytest.fixture
+def evaluation(tmp_path: Path) -> Evaluation:
+    (tmp_path / "work").mkdir()
+    return Evaluation(load_settings(), str(tmp_path / "work"))
 
 
-def test_groups_never_see_each_other(tmp_path: Path) -> None:
-    documents = [
-        {"id": "a1", "text": "Ada likes oaks.", "group": "a"},
-        {"id": "b1", "text": "Bo likes oaks.", "group": "b"},
-    ]
+def test_every_method_is_asked_every_question(tmp_path: Path, evaluation: Evaluation) -> None:
+    runs = evaluation.ask(read_set(str(trees(tmp_path / "trees"))), EVERY)
+
+    assert [run.method for run in runs] == list(EVERY)
+    assert [[question.id for question, _, _ in run.answers] for run in runs] == [["1", "2"]] * len(runs)
+    every, age, _ = runs[0].rows()
+    assert (every["kind"], every["questions"], list(every["marks"])) == ("all", 2, ["1", "2"])
+    assert (age["kind"], age["mrr10"], "marks" in age) == ("age", 1.0, False)
+
+
+def test_groups_never_see_each_other(tmp_path: Path, evaluation: Evaluation) -> None:
+    documents = [{"id": f"{name}1", "text": f"{name} likes oaks.", "group": name} for name in ("ada", "bo")]
+    questions = [{"id": f"q{name}", "text": "who likes oaks", "group": name} for name in ("bo", "ada")]
+    folder = write_set(tmp_path / "set", documents, questions, [("qada", "ada1", 1), ("qbo", "bo1", 1)])
+
+    for run in evaluation.ask(read_set(str(folder)), EVERY):
+        assert all(marks in (Marks(1, 1, 1, 1), Marks(0, 0, 0, 0)) for _, marks, _ in run.answers), run.method
+        assert [question.id for question, _, _ in run.answers] == ["qbo", "qada"]
+
+
+def test_later_documents_are_not_there_yet(tmp_path: Path, evaluation: Evaluation) -> None:
+    documents = [{"id": f"d{seq}", "text": f"The pool is {seq} metres long.", "seq": seq} for seq in range(4)]
     questions = [
-        {"id": "qb", "text": "who likes oaks", "group": "b"},
-        {"id": "qa", "text": "who likes oaks", "group": "a"},
-    ]
-    folder = write_set(tmp_path / "set", documents, questions, [("qa", "a1", 1), ("qb", "b1", 1)])
-
-    for run in run_set(str(folder), str(tmp_path / "work"), load_settings(), default_methods()):
-        found = {answered.question.id: [name for name, _ in answered.ranking] for answered in run.answered}
-        assert all(names in ([], [own]) for names, own in ((found["qa"], "a1"), (found["qb"], "b1"))), run.method
-        assert list(found) == ["qb", "qa"]
-
-
-def test_what_came_later_is_not_there_yet(tmp_path: Path) -> None:
-    """Neither as an answer, nor in how rare a word is."""
-    documents = [{"id": f"d{seq}", "text": f"The pool is {colour}.", "seq": seq} for seq, colour in enumerate(COLOURS)]
-    questions = [
-        {"id": "late", "text": "which colour is the pool"},
-        {"id": "early", "text": "which colour is the pool", "before": 2},
-        {"id": "never", "text": "which colour is the pool", "before": 0},
+        {"id": "late", "text": "how long is the pool"},
+        {"id": "early", "text": "how long is the pool", "before": 2},
+        {"id": "never", "text": "how long is the pool", "before": 0},
     ]
     folder = write_set(tmp_path / "set", documents, questions, [(name, "d1", 1) for name in ("early", "late", "never")])
     notes: list[int] = []
 
-    def count(desk: Desk, text: str) -> Answer:
-        notes.append(desk.index.counts().notes)
-        return Answer([], 0.001)
+    def count(desk: Desk, text: str) -> list[str]:
+        notes.append(len(desk.texts()))
+        return []
 
-    for run in run_set(str(folder), str(tmp_path / "work"), load_settings(), default_methods()):
-        found = {answered.question.id: {name for name, _ in answered.ranking} for answered in run.answered}
-        assert found["never"] == set(), run.method
-        assert found["early"] <= {"d0", "d1"}, run.method
-    for _ in range(2):  # whoever asks again begins again
-        run_set(str(folder), str(tmp_path / "again"), load_settings(), [Method("count", count)])
-    assert notes == [0, 0, 2, 2, 4, 4] * 2  # each vault is asked once beforehand
+    evaluation.ask(read_set(str(folder)), {"count": count})
 
-
-def test_a_long_text_becomes_an_article(tmp_path: Path) -> None:
-    documents = [{"id": "long", "text": "Oaks live for centuries.\n\n" * 200}, {"id": "short", "text": "Elms."}]
-    folder = write_set(tmp_path / "set", documents, [{"id": "q", "text": "oaks"}], [("q", "long", 1)])
-
-    [run] = run_set(str(folder), str(tmp_path / "work"), load_settings(), [method("co")])
-
-    assert run.answered[0].ranking[0][0] == "long"
-    assert list((tmp_path / "work" / "vault-0" / "articles").iterdir())
-
-
-def test_a_sample_is_drawn_by_lot_and_is_the_same_every_time(tmp_path: Path) -> None:
-    questions: list[dict[str, object]] = [{"id": f"q{number}", "text": f"oak {number}"} for number in range(40)]
-    documents: list[dict[str, object]] = [{"id": "oak", "text": "Oaks live for centuries."}]
-    folder = write_set(tmp_path / "set", documents, questions, [(f"q{number}", "oak", 1) for number in range(40)])
-    every = [str(row["id"]) for row in questions]
-
-    def asked(sample: int | None) -> list[str]:
-        [run] = run_set(str(folder), str(tmp_path / "work"), load_settings(), [method("fts5-any")], sample=sample)
-        return [answered.question.id for answered in run.answered]
-
-    few, more = asked(5), asked(10)
-
-    assert few == asked(5)
-    assert len(few) == 5
-    assert few != every[:5]
-    assert set(few) < set(more)  # a larger sample has the questions of a smaller one
-    assert few == [name for name in every if name in few]
-    assert asked(100) == asked(None) == every
-
-
-def test_with_words_alone_methods_that_need_vectors_are_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "none")
-
-    runs = run_set(str(trees(tmp_path / "trees")), str(tmp_path / "work"), load_settings(), default_methods())
-
-    assert [run.method for run in runs] == ["co", "grep", "fts5-all", "fts5-any"]
+    assert notes == [0, 0, 2, 2, 4, 4]  # the first question of a vault is asked twice, to warm up
 
 
 def test_a_vault_without_its_vectors_is_not_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "ollama")
     monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_HOST", "http://127.0.0.1:9")
 
-    with pytest.raises(IndexUnavailableError, match=r"3 passages .* got no vector"):
-        run_set(str(trees(tmp_path / "trees")), str(tmp_path / "work"), load_settings(), default_methods())
+    with pytest.raises(IndexUnavailableError, match="3 passages have no vector"):
+        Evaluation(load_settings(), str(tmp_path)).ask(read_set(str(trees(tmp_path / "trees"))), EVERY)
 
 
-def test_of_your_own_vault_one_right_note_is_enough_and_nothing_is_written(vault: Vault, kb: KnowledgeBase) -> None:
+def test_in_your_vault_one_right_note_is_enough_and_absent_questions_do_not_count(
+    vault: Vault, kb: KnowledgeBase, evaluation: Evaluation
+) -> None:
     vault.write("memories/oak.md", "Oaks live for centuries.")
     vault.write("memories/elm.md", "Elms stand in the park.")
-    kb.sync()
-    before = {path: vault.path(path).stat().st_mtime_ns for path in vault.files()}
-    question = Question("1", "centuries", {"memory:oak": 1, "memory:elm": 1}, "age")
+    asked = [Question("1", "centuries", {"memory:oak": 1, "memory:elm": 1}), Question("2", "who?", {}, "absent")]
 
-    [run] = run_vault("your vault", kb, [question], [method("co:fts5")])
+    [run] = evaluation.ask(QuestionSet("vault", asked), {"co:fts5": method("co:fts5")}, kb)
 
-    assert run.scores()["all"].recall5 == 1.0
-    assert {path: vault.path(path).stat().st_mtime_ns for path in vault.files()} == before
+    assert [(question.id, marks.recall5) for question, marks, _ in run.answers] == [("1", 1.0)]
 
 
-def test_an_answer_with_something_missing_is_told(vault: Vault, kb: KnowledgeBase) -> None:
-    vault.write("memories/oak.md", "Oaks.")  # and no sync
+def test_a_question_about_a_note_that_does_not_exist_is_refused(
+    vault: Vault, kb: KnowledgeBase, evaluation: Evaluation
+) -> None:
+    vault.write("memories/oak.md", "Oaks live for centuries.")
 
-    [run] = run_vault("your vault", kb, [Question("1", "oaks", {"memory:oak": 1})], [method("co:fts5")])
+    with pytest.raises(InvalidInputError, match="question 7: this vault has no note memory:moon"):
+        evaluation.ask(QuestionSet("vault", [Question("7", "who?", {"memory:moon": 1})]), EVERY, kb)
 
-    assert run.degraded() == "1 of 1 answers: this vault was never synced: run `co sync`"
+
+@pytest.mark.parametrize(
+    ("ranked", "grades", "marks"),
+    [
+        (["a", "b", "c"], {"a": 2, "b": 1}, Marks(1.0, 1.0, 1.0, 1.0)),
+        (["x", "a"], {"a": 1}, Marks(pytest.approx(0.6309, abs=1e-4), 1.0, 1.0, 0.5)),
+        ([*"bcdefghijk", "a"], {"a": 1}, Marks(0.0, 0.0, 0.0, 0.0)),
+        (["a", "a", "b"], {"a": 1, "b": 1}, Marks(1.0, 1.0, 1.0, 1.0)),
+        ([], {"a": 1}, Marks(0.0, 0.0, 0.0, 0.0)),
+    ],
+    ids=["best", "second", "after the tenth", "twice", "nothing"],
+)
+def test_a_ranking_has_marks(ranked: list[str], grades: dict[str, int], marks: Marks) -> None:
+    assert mark_ranking(ranked, grades) == marks
+
+
+def test_recall_is_the_share_of_relevant_documents_unless_one_is_enough() -> None:
+    assert mark_ranking(["a"], {"a": 1, "b": 1, "c": 0}).recall10 == 0.5
+    assert mark_ranking(["a"], {"a": 1, "b": 1}, any_is_enough=True).recall10 == 1.0
+
+
+@pytest.mark.parametrize(
+    ("higher", "lower", "area"),
+    [([0.9, 0.8], [0.1, 0.2], 1.0), ([0.1], [0.9], 0.0), ([0.5, 0.5], [0.5], 0.5), ([0.9, 0.5, 0.1], [0.5, 0.0], 0.75)],
+)
+def test_auroc_is_the_chance_to_be_above(higher: list[float], lower: list[float], area: float) -> None:
+    assert auroc(higher, lower) == area
+
+
+@pytest.mark.skipif(not SETS.is_dir(), reason=f"the public question sets and their score.py are not in {SETS}")
+@pytest.mark.parametrize("name", ["cranfield", "realmem_one", "locomo_obs"])
+def test_scores_equal_those_of_the_scorer_that_came_with_the_sets(name: str, tmp_path: Path) -> None:
+    """On rankings that are half right: graded, with several answers, and with kinds that are left out."""
+    chance = random.Random(5)
+    found = read_set(str(SETS / name))
+    ids = [document.id for document in found.documents]
+    marks: list[Marks] = []
+    lines: list[str] = []
+    for question in found.questions:
+        right = chance.sample(list(question.answers), min(3, len(question.answers)))
+        ranked = list(dict.fromkeys([*right, *chance.sample(ids, 12)]))
+        chance.shuffle(ranked)
+        marks.append(mark_ranking(ranked, question.answers))
+        lines += [f"{question.id}\t{document}\t{-place}\n" for place, document in enumerate(ranked)]
+    (tmp_path / "run.tsv").write_text("".join(lines), "utf-8")
+
+    command = [sys.executable, SETS / "score.py", SETS / name, tmp_path / "run.tsv", "--json"]
+    theirs = subprocess.run(command, capture_output=True, text=True, check=True)
+
+    assert [*mean_marks(marks), len(marks)] == list(json.loads(theirs.stdout).values())

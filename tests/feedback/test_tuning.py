@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-from co_cli.evaluation.feedback import experiment
-from co_cli.evaluation.questions import Question
-from co_cli.knowledge_base import KnowledgeBase
 from co_cli.retrieval.fuse import Weights
+
+from benchmarks.feedback import experiment
+from co_cli.evaluation.sets import Question
+from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.learned import FILE_NAME, learned_weights, write_learned
 from tests.command import Co
 from tests.feedback.conftest import Tell

@@ -12,7 +12,7 @@ FLOORS = (
     ("sources",),
     ("index", "embedding", "activity"),
     ("retrieval",),
-    ("service", "knowledge_base", "exchange", "benchmarks", "evaluation", "soak"),
+    ("service", "knowledge_base", "exchange", "evaluation"),
     ("tools",),
     ("agent",),
     ("chat", "mcp", "mcp_server", "cli", "__main__"),

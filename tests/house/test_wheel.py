@@ -30,4 +30,4 @@ def test_the_wheel_has_the_sample_vault_and_the_model(tmp_path: Path) -> None:
         "co_cli/index/schema.sql",
         "co_cli/py.typed",
     } <= names
-    assert not [name for name in names if name.startswith(("tests/", "docs/", ".co-cli/"))]
+    assert not [name for name in names if name.startswith(("benchmarks/", "tests/", "docs/", ".co-cli/"))]

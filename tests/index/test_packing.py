@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from co_cli.benchmarks.corpus import Writer
+from benchmarks.corpus import Writer
 from co_cli.embedding.space import Vector
 from co_cli.embedding.static import shared_embedder
 from co_cli.index.packing import FEW, finest, pack, unpack, unpack_all

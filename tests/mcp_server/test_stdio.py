@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from mcp import MCPError
 
-from co_cli.benchmarks.cold import CO as SCRIPT
-from co_cli.benchmarks.mcp import GOAL, INITIALIZE, cpu_until_answered
+from benchmarks.cold import CO as SCRIPT
+from benchmarks.mcp import GOAL, INITIALIZE, cpu_until_answered
 from co_cli.knowledge_base import KnowledgeBase
 from tests.command import Co
 from tests.mcp_server.talking import MODERN, Place, Process, over_stdio
@@ -96,7 +96,7 @@ def test_it_imports_no_agent_library_and_no_model(place: Place) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows does not tell the CPU time of a child")
 def test_its_start_costs_no_more_than_promised(place: Place) -> None:
-    """`co bench mcp` measures it properly; this guards against a heavy import, with slack for a busy machine."""
+    """This guards against a heavy import; `python -m benchmarks mcp` measures it properly."""
     folder, environment = str(place.folder), place.environment
 
     sdk = cpu_until_answered([sys.executable, "-c", "import mcp.server"], (), environment, folder)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.benchmarks.corpus import write_corpus
+from benchmarks.corpus import write_corpus
 from co_cli.embedding.static_file import SPACE as STATIC
 from tests.meaning.conftest import Open
 from tests.meaning.inside import Inside

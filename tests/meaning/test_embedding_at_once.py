@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.benchmarks.corpus import write_corpus
+from benchmarks.corpus import write_corpus
 from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.space import Embedder, EmbedKind, Vector, VectorSpace
 from co_cli.embedding.static import StaticEmbedder

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import apsw
 import pytest
 
-from co_cli.benchmarks.corpus import Writer, write_corpus
+from benchmarks.corpus import Writer, write_corpus
 from co_cli.embedding.space import Vector
 from co_cli.embedding.static import shared_embedder
 from co_cli.index import vectors

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from co_cli.benchmarks.corpus import write_corpus
+from benchmarks.corpus import write_corpus
 from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.static import StaticEmbedder
 from co_cli.index.connection import Database, vector_extension

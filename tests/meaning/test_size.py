@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from co_cli.benchmarks.corpus import write_corpus
+from benchmarks.corpus import write_corpus
 from tests.meaning.conftest import Open
 from tests.meaning.inside import Inside
 from tests.meaning.servers import TurnedOllama

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 from collections.abc import Iterator
 
 import pytest
 
 from co_cli.embedding.minilm import WEIGHTS_PACKAGE
-from co_cli.evaluation.methods import method
-from co_cli.evaluation.questions import Question, read_questions
-from co_cli.evaluation.running import require_vectors, run_vault
-from co_cli.evaluation.scoring import Scores
+from co_cli.evaluation.running import Evaluation, Marks, mean_marks, method
+from co_cli.evaluation.sets import QuestionSet, read_vault
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.sample import sample_vault
 
@@ -27,8 +24,8 @@ MISSING = [name for name in ("onnxruntime", WEIGHTS_PACKAGE) if not importlib.ut
 
 
 @pytest.fixture(scope="module")
-def questions() -> list[Question]:
-    return read_questions(os.path.join(sample_vault(), "questions.jsonl"))
+def questions() -> QuestionSet:
+    return read_vault(sample_vault())
 
 
 @pytest.fixture(scope="module")
@@ -38,31 +35,35 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
         yield kb
 
 
-def scores(kb: KnowledgeBase, questions: list[Question], name: str) -> dict[str, Scores]:
-    [run] = run_vault("sample vault", kb, questions, [method(name)])
-    return run.scores()
+def scores(kb: KnowledgeBase, questions: QuestionSet, name: str) -> dict[str, Marks]:
+    [run] = Evaluation(kb.settings, "").ask(questions, {name: method(name)}, kb)
+    kinds = {"all", *(question.kind for question, _, _ in run.answers)}
+    return {
+        kind: mean_marks([marks for question, marks, _ in run.answers if kind in ("all", question.kind)])
+        for kind in kinds
+    }
 
 
 @pytest.fixture(scope="module")
-def hybrid(sample: KnowledgeBase, questions: list[Question]) -> dict[str, Scores]:
+def hybrid(sample: KnowledgeBase, questions: QuestionSet) -> dict[str, Marks]:
     return scores(sample, questions, "co")
 
 
-def figures(scores: dict[str, Scores]) -> str:
+def figures(scores: dict[str, Marks]) -> str:
     return "\n" + "\n".join(f"{kind}: {score}" for kind, score in scores.items())
 
 
-def test_the_answers_are_among_the_first_five(hybrid: dict[str, Scores]) -> None:
+def test_the_answers_are_among_the_first_five(hybrid: dict[str, Marks]) -> None:
     assert hybrid["all"].recall5 >= RECALL_AT_5_ALL, figures(hybrid)
 
 
-def test_the_answers_of_paraphrases_are_among_the_first_five(hybrid: dict[str, Scores]) -> None:
+def test_the_answers_of_paraphrases_are_among_the_first_five(hybrid: dict[str, Marks]) -> None:
     assert hybrid["paraphrase"].recall5 >= RECALL_AT_5_PARAPHRASE, figures(hybrid)
     assert hybrid["paraphrase"].ndcg10 >= NDCG_PARAPHRASE, figures(hybrid)
 
 
 def test_words_cost_paraphrases_nothing(
-    sample: KnowledgeBase, questions: list[Question], hybrid: dict[str, Scores]
+    sample: KnowledgeBase, questions: QuestionSet, hybrid: dict[str, Marks]
 ) -> None:
     vectors = scores(sample, questions, "vectors")
 
@@ -72,7 +73,7 @@ def test_words_cost_paraphrases_nothing(
 
 
 def test_meaning_costs_questions_by_words_nothing_and_answers_what_words_cannot(
-    sample: KnowledgeBase, questions: list[Question], hybrid: dict[str, Scores]
+    sample: KnowledgeBase, questions: QuestionSet, hybrid: dict[str, Marks]
 ) -> None:
     words = scores(sample, questions, "co:fts5")
 
@@ -85,12 +86,11 @@ def test_meaning_costs_questions_by_words_nothing_and_answers_what_words_cannot(
     bool(MISSING), reason=f'{" and ".join(MISSING)} missing: pip install "co-cli[minilm]" brings MiniLM'
 )
 def test_minilm_answers_as_well_as_the_benchmarks_say(
-    questions: list[Question], tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+    questions: QuestionSet, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "minilm")
     with KnowledgeBase.open(sample_vault(), tmp_path_factory.mktemp("minilm")) as kb:
         kb.sync()
-        require_vectors(kb)
         found = scores(kb, questions, "co")
 
     assert found["all"].ndcg10 >= MINILM_NDCG_ALL, figures(found)

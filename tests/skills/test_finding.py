@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.benchmarks.skill_set import SKILLS, generated_skills, put_skills, tasks, written_skills
+from benchmarks.skill_set import SKILLS, generated_skills, put_skills, tasks, written_skills
 from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.retrieval.profiles import DEFAULT_PROFILE
@@ -185,7 +185,7 @@ def test_the_set_of_the_benchmark_is_what_it_says() -> None:
 
 
 def test_the_skill_for_a_task_is_mostly_among_the_first_three(tmp_path: Path, home: Path) -> None:
-    """The written skills and a quarter of the tasks; `co bench skills` measures all of it, with 1,000 skills."""
+    """The written skills and a quarter of the tasks; `python -m benchmarks skills` measures all of them."""
     put_skills(tmp_path / "skills", len(written_skills()))
     (tmp_path / "vault").mkdir()
     flags = {"vault": str(tmp_path / "vault"), "data_dir": str(tmp_path / "data")}

@@ -1,0 +1,139 @@
+"""`python -m benchmarks NAME`: measure cost as ratios within one run, and quality on question sets."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NamedTuple
+
+from benchmarks.measuring import BenchRow, growth
+from co_cli.cli.opening import print_json
+from co_cli.cli.terminal import ProgressBar, Screen
+from co_cli.errors import KnowledgeError
+
+
+class Bench(NamedTuple):
+    """A function of a module with the same name. `notes` is the default number of generated notes."""
+
+    summary: str
+    notes: int | None = None
+    sets: bool = False
+    """Does it take question sets or files instead?"""
+
+
+COST = {
+    "sync": Bench("first sync, one without changes, and one after ten edits", 10_000),
+    "first": Bench("first sync, compared with a plain implementation", 10_000),
+    "remember": Bench("one save, compared with writing the file alone", 10_000),
+    "search": Bench("one warm search, compared with the `simple` baseline", 10_000),
+    "cold": Bench("one search in a new process, compared with a Python start", 10_000),
+    "footprint": Bench("the size of search.db and the memory of a process", 10_000),
+    "watch": Bench("how soon a save is found, and what an idle watcher costs", 2_000),
+    "mcp": Bench("the start of the MCP server, compared with its SDK", 10_000),
+    "lancedb": Bench("one search, compared with LanceDB if it is installed", 10_000),
+    "ripgrep": Bench("one cold search, compared with ripgrep if it is installed", 10_000),
+    "skills": Bench("finding one of 1,000 skills, compared with listing all"),
+}
+QUALITY = {
+    "year": Bench("a year of facts that change and expire: is the valid one first?"),
+    "feedback": Bench("what judgements of half the questions do for the other half"),
+    "long_texts": Bench("do questions find the right part of a long text?", sets=True),
+    "held_out": Bench("choose a number on all families of sets but one, score that one", sets=True),
+    "compare": Bench("is the second `co eval --json` file better than the first?", sets=True),
+}
+BENCHES = {**COST, **QUALITY}
+EPILOG = """\
+cost (ratios to something measured in the same run):
+{cost}
+
+quality:
+{quality}
+
+Everything works in a temporary folder; your notes are not touched.
+Several sizes, as in --notes 1000,10000, also show how each figure grows.
+
+examples:
+  python -m benchmarks search --notes 1000,10000
+  python -m benchmarks held_out sets/scifact sets/cosqa sets/locomo_obs
+  python -m benchmarks compare before.json after.json
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = make_parser()
+    options = parser.parse_args(arguments)
+    bench = BENCHES[options.name]
+    if bench.sets != bool(options.sets):
+        parser.error(f"{options.name} needs folders or files" if bench.sets else f"{options.name} takes no folders")
+    if options.notes and bench.notes is None:
+        parser.error(f"{options.name} generates no notes")
+    module = import_module(f"benchmarks.{MODULES.get(options.name, options.name)}")
+    run = getattr(module, f"bench_{options.name}")
+    tables: dict[int, list[BenchRow]] = {}
+    try:
+        for notes in sorted(options.notes or [bench.notes or 0]):
+            given = [options.sets] if bench.sets else [notes] if bench.notes else []
+            bar = ProgressBar(options.name)
+            tables[notes] = run(*given, bar)
+            bar.done()
+    except KnowledgeError as error:
+        print(f"benchmarks: {error}", file=sys.stderr)
+        return error.exit_code
+    grown = growth(tables)
+    if options.json:
+        rows = [{**row._asdict(), "kept": row.kept} for table in tables.values() for row in table]
+        print_json({"bench": options.name, "rows": rows, "growth": [row._asdict() for row in grown]})
+        return 0
+    for notes, table in tables.items():
+        _show(table, f"{notes:,} notes" if len(tables) > 1 else "")
+    if grown:
+        _show(grown, "growth: the factor, and its ratio to the growth in notes")
+    return 0
+
+
+MODULES = {"lancedb": "peers", "ripgrep": "peers", "compare": "bootstrap"}
+
+
+def make_parser() -> argparse.ArgumentParser:
+    lists = ("\n".join(f"  {name:<12}{bench.summary}" for name, bench in part.items()) for part in (COST, QUALITY))
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description="Measure what co-cli costs on this machine, and how good it is on question sets.",
+        epilog=EPILOG.format(cost=next(lists), quality=next(lists)),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("name", choices=BENCHES, metavar="NAME", help="a benchmark of the lists below")
+    parser.add_argument("sets", nargs="*", metavar="SET", help="question sets in BEIR's layout, or files to compare")
+    parser.add_argument("--notes", type=_counts, metavar="N[,N...]", help="how many notes to generate")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    return parser
+
+
+def _counts(text: str) -> list[int]:
+    counts = [int(part) for part in text.split(",")]
+    if min(counts) < 1:
+        raise ValueError("at least 1")
+    return counts
+
+
+def _show(rows: list[BenchRow], title: str = "") -> None:
+    screen = Screen()
+    width = max(len(row.name) for row in rows)
+    if title:
+        screen.line(screen.paint(title, "bold"))
+    for row in rows:
+        text = f"{row.name:<{width}}  {row.value:>12,.3f} {row.unit:<8}"
+        if row.skipped:
+            text = f"{row.name:<{width}}  skipped: {row.skipped}"
+        if row.ratio is not None:
+            text += f"{row.ratio:>8.2f} x"
+        if row.kept is not None:
+            verdict = screen.paint("kept", "green") if row.kept else screen.paint("missed", "red")
+            text += f"  goal {row.goal:g} x: {verdict}"
+        screen.line(text.rstrip())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,31 @@
+"""What one search costs in a running process, compared with the `simple` baseline in the same run."""
+
+from __future__ import annotations
+
+import time
+
+from benchmarks.measuring import BenchRow, interleaved
+from benchmarks.vaults import Bar, bench_vault, questions
+from co_cli.evaluation.baselines import BASELINES, Desk
+
+QUERIES = 40
+GOAL = 2.5
+
+
+def bench_search(notes: int, bar: Bar | None = None) -> list[BenchRow]:
+    with bench_vault(notes, bar) as vault, vault.open() as kb:
+        desk, asked = Desk(kb), questions(QUERIES)
+        turns = {name: iter(asked * 2) for name in ("simple", "co")}
+
+        def simple() -> None:
+            desk.begin()
+            BASELINES["simple"](desk, next(turns["simple"]))
+
+        tasks = {"simple": simple, "co": lambda: kb.search(next(turns["co"]))}
+        interleaved(tasks, QUERIES)  # warm up: vectors and words are in memory afterwards
+        medians = interleaved(tasks, QUERIES, clock=time.process_time)
+    simple_s, product = medians["simple"], medians["co"]
+    return [
+        BenchRow(f"simple baseline, {notes:,} notes (CPU)", round(simple_s * 1000, 3), "ms", 1.0),
+        BenchRow("co search, snippets included (CPU)", round(product * 1000, 3), "ms", product / simple_s, GOAL),
+    ]
