@@ -33,8 +33,6 @@ PROJECT_FOLDER = ".co-cli"
 SETTINGS_FILE = "settings.toml"
 TEMPORARY = ".co-tmp-"
 """How the name of a file begins while it is being written."""
-WATCHERS = ".watching"
-"""The folder, below the data folder, in which watchers say what they watch."""
 
 
 def find_project(start: str) -> str | None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 from co_cli.cli.terminal import CONTROL, ProgressBar, printable
 from co_cli.errors import IndexUnavailableError, InvalidInputError, UnknownRefError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.places import WATCHERS, this_process
+from co_cli.places import this_process
 from co_cli.settings import load_settings
 from co_cli.values import SyncReport
 
@@ -51,7 +50,7 @@ def mention(text: str, *values: object) -> None:
 
 def sync_first(kb: KnowledgeBase, backend: str | None = None) -> SyncReport | None:
     """So that a file saved in an editor a second ago is found. Without a usable index the files answer themselves."""
-    if (backend or kb.settings.knowledge_search_backend) == "grep" or _is_vouched_for(kb):
+    if (backend or kb.settings.knowledge_search_backend) == "grep":
         return None
     bar = ProgressBar("indexing")
     try:
@@ -65,18 +64,6 @@ def sync_first(kb: KnowledgeBase, backend: str | None = None) -> SyncReport | No
     if report.kept:
         print(f"co: {kept_text(len(report.kept))}", file=sys.stderr)
     return report
-
-
-def _is_vouched_for(kb: KnowledgeBase) -> bool:
-    """Does a watcher say that there is nothing to sync?"""
-    if sys.platform != "linux" or not os.path.isdir(os.path.join(kb.settings.data_dir, WATCHERS)):
-        return False
-    from co_cli.service.vouching import is_vouched_for
-
-    vouched = is_vouched_for(kb)
-    if this_process.chatty:
-        mention("a watcher says that the index is up to the files" if vouched else "no watcher answers for this vault")
-    return vouched
 
 
 def kept_text(count: int) -> str:

@@ -1,4 +1,4 @@
-"""`co watch`: keep the index up to the files, and say what changed, a line at a time."""
+"""`co watch`: keep the index fresh and print what changed, one line for each batch of changes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from co_cli.cli.opening import open_knowledge_base
 from co_cli.cli.terminal import ProgressBar, Screen, columns, printable
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.moments import moment_text
-from co_cli.service.news import Batch, News, Notice
-from co_cli.service.watching import Watcher
+from co_cli.service.watching import Batch, Notice, Watcher
 from co_cli.sources.origin import Origin, kind_of
 
 MOST_REFS = 20
-"""As many are named on one line; JSON names all."""
+"""Maximum number of refs on one line; JSON has all of them."""
+News = Batch | Notice
 
 EPILOG = """\
 Files that you save, move or delete are searchable half a second later. A line
@@ -25,20 +25,19 @@ is printed for each batch of changes, and nothing while nothing happens:
 
   12:03:11  2 changed, 1 new: memory:blue-first, article:park, memory:oak
 
-`co mcp` and `co chat` watch by themselves; `co search` looks at the files when
-it is asked. So this is for programs that read search.db, for seeing what is
-noticed, and for vaults of 20,000 notes and more: while they are watched, every
-command asks the watcher and spares the walk. Ctrl-C ends it.
+`co mcp` and `co chat` watch by themselves, and `co search` checks the files
+each time. So you need this only for programs that read search.db, and to see
+what changes. Press Ctrl-C to stop.
 
 examples:
   co watch
   co watch --json | jq --unbuffered -r '.added[]?'
-  co watch --poll          on a drive whose changes the system does not tell of
+  co watch --poll          on a network drive
 """
 
 
 def add_watch(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--poll", action="store_true", help="look at the files every two seconds")
+    parser.add_argument("--poll", action="store_true", help="check all files every two seconds")
     parser.epilog = EPILOG
     parser.set_defaults(run=watch)
 
@@ -48,16 +47,16 @@ def watch(options: argparse.Namespace) -> int:
     bar = ProgressBar("indexing")
     with open_knowledge_base(options) as kb:
         if sys.stderr.isatty():
-            print(f"co watch: {printable(kb.root)} is kept up to date; Ctrl-C ends it", file=sys.stderr)
+            print(f"co watch: {printable(kb.root)} is being watched; press Ctrl-C to stop", file=sys.stderr)
         try:
             with Watcher(kb, news.put, poll=options.poll, progress=bar) as watcher:
                 return _follow(kb, watcher, news, bar, options.json)
         except KeyboardInterrupt:
-            return 0  # the way to end it
+            return 0  # the normal way to stop
 
 
 def _follow(kb: KnowledgeBase, watcher: Watcher, news: queue.SimpleQueue[News], bar: ProgressBar, as_json: bool) -> int:
-    """Print what is heard until the watcher ends, which it does of itself only when something is broken."""
+    """Print the news until the watcher ends; by itself it does so only after an unexpected error."""
     while True:
         try:
             one = news.get(timeout=0.5)  # Windows notices Ctrl-C in between
@@ -71,11 +70,11 @@ def _follow(kb: KnowledgeBase, watcher: Watcher, news: queue.SimpleQueue[News], 
             _print_object(_as_object(kb, one, now))
         else:
             moment = time.strftime("%H:%M:%S", time.localtime(now))
-            print(f"{moment}  {_told(kb, one, len(moment) + 2)}")
+            print(f"{moment}  {describe(kb, one, len(moment) + 2)}")
         sys.stdout.flush()
 
 
-def _told(kb: KnowledgeBase, news: News, indent: int) -> str:
+def describe(kb: KnowledgeBase, news: News, indent: int) -> str:
     if isinstance(news, Notice):
         return printable(news.text)
     changes = _changes(kb, news)
@@ -87,7 +86,7 @@ def _told(kb: KnowledgeBase, news: News, indent: int) -> str:
 
 
 def _fitting(refs: list[str], room: int) -> str:
-    """As many as stand on the line, and how many more there are."""
+    """As many refs as fit on the line, and the number of the others."""
     shown, used = list[str](), 0
     for ref in refs[:MOST_REFS]:
         text = printable(ref)
@@ -101,7 +100,7 @@ def _fitting(refs: list[str], room: int) -> str:
 
 
 def _changes(kb: KnowledgeBase, batch: Batch) -> dict[str, list[str]]:
-    """Refs by what became of them. What is gone has no ref any more: it is named by its file."""
+    """Refs by kind of change. Notes that are gone have no ref any more, so their path is shown."""
     found: dict[str, list[str]] = {"changed": [], "new": [], "moved": [], "removed": [], "missing": []}
     for origin, report in batch.reports:
         gone = "missing" if kind_of(origin).keeps_missing else "removed"
@@ -129,7 +128,7 @@ def _as_object(kb: KnowledgeBase, news: News, now: float) -> dict[str, object]:
 
 
 def _print_object(value: dict[str, object]) -> None:
-    """One object a line."""
+    """One object per line."""
     import json
 
     unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"

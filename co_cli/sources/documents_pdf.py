@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import atexit
 import json
+import os
 import struct
+import subprocess
+import sys
 import threading
 import time
 from typing import Any, cast
 
 from co_cli.notes.note import NotTextError
-from co_cli.processes import start_beside
 from co_cli.sources import documents_pdf_worker
 from co_cli.sources.documents import EXTRA, MOST_TEXT, Document, wants_extra
 from co_cli.sources.documents_markdown import own_title, pdf_moment, plain
@@ -87,11 +89,27 @@ def _lines(text: str) -> str:
     return plain("\n".join(line.rstrip() for line in lines)).strip("\n")
 
 
+def _start_worker() -> subprocess.Popen[bytes]:
+    """The same Python and packages, in a session of its own: Ctrl-C in the terminal is not meant for it."""
+    options: dict[str, Any] = {"start_new_session": True}
+    if sys.platform == "win32":
+        options = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
+    ours = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONIOENCODING": "utf-8"}
+    return subprocess.Popen[bytes](
+        [sys.executable, "-P", "-B", documents_pdf_worker.__file__],
+        env={**os.environ, **ours},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        **options,
+    )
+
+
 class _Worker:
     """The process that reads, and a clock that ends it."""
 
     def __init__(self) -> None:
-        self._process = start_beside(["-B", documents_pdf_worker.__file__])
+        self._process = _start_worker()
         self.late = False
         self._clock: threading.Timer | None = None
 

@@ -1,4 +1,4 @@
-"""A watcher over the test's vault, and somebody who keeps what it says."""
+"""A watcher of the test's vault, and a listener that records its news."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.news import Batch, News, Notice
-from co_cli.service.watching import Watcher
+from co_cli.service.watching import Batch, Notice, Watcher
 
 PATIENCE = 120.0
-"""Seconds: a busy machine is no bug."""
+"""Seconds, for busy machines."""
+News = Batch | Notice
 
 
 class Heard:
-    """What a watcher told, for threads to wait for."""
+    """The news of a watcher, for tests to wait for."""
 
     def __init__(self) -> None:
         self.news: list[News] = []
@@ -40,8 +40,12 @@ class Heard:
     def events(self) -> list[str]:
         return [one.event for one in self.news if isinstance(one, Notice)]
 
+    @property
+    def texts(self) -> list[str]:
+        return [one.text for one in self.news if isinstance(one, Notice)]
+
     def touched(self, *kinds: str) -> list[str]:
-        """Paths that were told, in order: those `added`, `changed`, `removed`; and where the `moved` ones are now."""
+        """Paths that were reported as `added`, `changed`, `removed` or (with their new path) `moved`, in order."""
         found: list[str] = []
         for batch in self.batches:
             for _, report in batch.reports:
@@ -51,7 +55,7 @@ class Heard:
 
 
 class Watch:
-    """Starts watchers that are closed when the test ends, and does not go on before they watch."""
+    """Starts watchers, waits for their first sync, and closes them when the test ends."""
 
     def __init__(self) -> None:
         self.started: list[Watcher] = []

@@ -1,4 +1,4 @@
-"""Doors that stay open watch the files, and who searches beside a watcher need not look at them."""
+"""`co mcp` and `co chat` watch the files; in a large vault their searches do not walk it."""
 
 from __future__ import annotations
 
@@ -44,41 +44,40 @@ def test_a_chat_indexes_what_is_saved_while_nobody_types(vault: Vault, data_dir:
                 time.sleep(0.05)
 
 
-def watching_thread(freshener: Freshener) -> watching.Watcher:
-    assert freshener._starter
-    freshener._starter.join()
-    assert freshener._watcher
-    assert freshener._watcher.caught_up(PATIENCE)
-    return freshener._watcher
+def started_watcher(freshener: Freshener) -> watching.Watcher:
+    freshener.watch(after=0)
+    assert freshener.watcher
+    assert freshener.watcher.caught_up(PATIENCE)
+    return freshener.watcher
 
 
-def test_beside_a_watcher_a_large_vault_is_not_walked_by_who_searches(
+def test_in_a_large_vault_a_search_waits_for_the_watcher_instead_of_walking(
     vault: Vault, kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watching, "LARGE", 1)
     vault.write("memories/oak.md", "Oaks.")
     freshener = Freshener(kb, every=0)
-    freshener.watch(after=0)
-    watcher = watching_thread(freshener)
+    watcher = started_watcher(freshener)
     walked = kb.index.fresh_as_of
 
     assert freshener.ensure(PATIENCE) == []
     assert kb.index.fresh_as_of == walked
-    vault.write("memories/elm.md", "Elms.")
-    while not kb.search("elms", backend="fts5").hits:
+    for word in ("elms", "firs", "yews"):
+        vault.write(f"memories/{word}.md", f"There are {word}.")
         assert freshener.ensure(PATIENCE) == []
+        assert kb.search(word, backend="fts5").hits, "what was saved before the call is found"
+    walked = kb.index.fresh_as_of
     freshener.close()
 
     assert not watcher.alive
     assert not any(thread.name.startswith("co-watch") for thread in threading.enumerate())
     assert freshener.ensure(PATIENCE) == []
-    assert kb.index.fresh_as_of != walked, "without a watcher the files are looked at as ever"
+    assert kb.index.fresh_as_of != walked, "without a watcher the vault is walked"
 
 
-def test_a_small_vault_is_sooner_walked_than_told_of(vault: Vault, kb: KnowledgeBase) -> None:
+def test_a_small_vault_is_walked_before_each_search(vault: Vault, kb: KnowledgeBase) -> None:
     freshener = Freshener(kb, every=0)
-    freshener.watch(after=0)
-    watching_thread(freshener)
+    started_watcher(freshener)
     vault.write("memories/oak.md", "Oaks.")
 
     assert freshener.ensure(PATIENCE) == []
@@ -86,22 +85,40 @@ def test_a_small_vault_is_sooner_walked_than_told_of(vault: Vault, kb: Knowledge
     freshener.close()
 
 
-def test_who_searches_is_told_that_the_vault_is_away(vault: Vault, kb: KnowledgeBase) -> None:
+def test_where_folders_cannot_be_watched_every_search_walks_the_vault(
+    vault: Vault, kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "LARGE", 1)
+    monkeypatch.setenv("WATCHFILES_FORCE_POLLING", "1")
+    freshener = Freshener(kb, every=0)
+    assert started_watcher(freshener).state == "polling"
+    for word in ("oaks", "elms"):
+        vault.write(f"memories/{word}.md", f"There are {word}.")
+        assert freshener.ensure(PATIENCE) == []
+        assert kb.search(word, backend="fts5").hits
+    freshener.close()
+
+
+def test_a_search_says_that_the_vault_is_not_there(
+    vault: Vault, kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "LARGE", 1)
     vault.write("memories/oak.md", "Oaks.")
-    freshener = Freshener(kb)
-    freshener.watch(after=0)
-    watching_thread(freshener)
+    freshener = Freshener(kb, every=0)
+    started_watcher(freshener)
     vault.root.rename(vault.root.with_name("away"))
-    while not any("is not there" in problem for problem in freshener.ensure(PATIENCE)):
-        pass
+    end = time.monotonic() + PATIENCE
+    while not any("cannot be read" in problem for problem in freshener.ensure(PATIENCE)):
+        assert time.monotonic() < end
     freshener.close()
 
     assert kb.search("oaks", backend="fts5").hits
 
 
-def test_one_that_is_closed_before_it_began_never_begins(kb: KnowledgeBase) -> None:
+def test_a_watcher_that_is_closed_before_it_started_never_syncs(kb: KnowledgeBase) -> None:
     freshener = Freshener(kb)
     freshener.watch(after=60)
     freshener.close()
 
-    assert freshener._watcher is None
+    assert freshener.watcher
+    assert freshener.watcher.syncs == 0

@@ -1,4 +1,4 @@
-"""`co watch` says what changed, and ends when asked to."""
+"""`co watch` prints what changed, and stops at Ctrl-C."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from co_cli.cli.watch import _told
+from co_cli.cli.watch import describe
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.origins import told_apart
 from co_cli.service.watching import Batch
@@ -44,7 +44,7 @@ class Running:
 
 
 @contextmanager
-def running(folder: Path, *arguments: str) -> Iterator[Running]:
+def running(folder: Path, *arguments: str) -> Generator[Running]:
     process = subprocess.Popen(
         [sys.executable, "-m", "co_cli", "watch", *arguments],
         cwd=folder,
@@ -75,7 +75,7 @@ def test_a_line_is_printed_for_each_batch_and_ctrl_c_ends_it(co: Co, vault: Vaul
 def test_json_is_one_object_a_line(co: Co, vault: Vault) -> None:
     with running(co.folder, "--json", "--poll") as watch:
         told = json.loads(watch.line())
-        assert (told["event"], told["text"]) == ("polling", "looking at the files every 2 s")
+        assert (told["event"], told["text"]) == ("polling", "checking files every 2 s")
         vault.write("memories/oak.md", "Oaks live long.")
         told = json.loads(watch.line())
 
@@ -114,6 +114,6 @@ def test_what_is_left_out_of_a_source_is_removed_and_what_vanished_is_missing(
 
     report = told_apart(kb.index.of(origin).sync(), origin.root)
 
-    assert _told(kb, Batch(((origin, report),), 0.1), 10) == (
+    assert describe(kb, Batch(((origin, report),), 0.1), 10) == (
         "1 removed, 1 missing: folder:handbook/elm.md, folder:handbook/yew.md"
     )
