@@ -21,7 +21,6 @@ from co_cli.typed import whole
 from co_cli.values import (
     ON_RELATED,
     OWN_SOURCES,
-    Filters,
     Forgotten,
     NoteSummary,
     OnRelated,
@@ -40,13 +39,12 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from co_cli.activity import Activity
-    from co_cli.index.links import Backlink, Link
     from co_cli.index.embed import Embedded
+    from co_cli.index.links import Backlink, Link
     from co_cli.notes.note import Note
     from co_cli.notes.store import NoteStore
     from co_cli.retrieval.explain import Explanation
     from co_cli.retrieval.pipeline import SearchRequest
-    from co_cli.retrieval.rerank import Reranker
     from co_cli.service import checkup
     from co_cli.service.adopting import Adopted
     from co_cli.service.importing import Imported
@@ -232,9 +230,9 @@ class KnowledgeBase:
             raise
         self.unsynced = None
         if drop_missing:
-            report = report._replace(removed=[*report.removed, *self.index.drop_missing()], kept=())
+            report = report.replaced(removed=[*report.removed, *self.index.drop_missing()], kept=())
         beside = [(origin.label, self._sync_beside(origin, progress, seconds, hold)) for origin in self.index.beside]
-        return report._replace(beside=tuple(beside)) if beside else report
+        return report.replaced(beside=tuple(beside)) if beside else report
 
     def sync_origin(
         self,

@@ -10,25 +10,35 @@ import struct
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from co_cli.embedding.embedders import Embedders
+from co_cli.embedding.space import VectorSpace
 from co_cli.errors import IndexUnavailableError, InvalidInputError, NoteFileError, VaultError, empty_vault
-from co_cli.index.engine import CacheState, Counts, Engine, NoteFacts, Reader, Scope, SpaceState, StoredNote
+from co_cli.index.engine import CacheState, Counts, Engine, NoteFacts, Reader, Scope, SpaceState, StoredNote, View
 from co_cli.index.links import Backlink, Link, links_from, links_to
 from co_cli.index.sqlite.engine import SqliteEngine
 from co_cli.index.tokens import fold
-from co_cli.retrieval.pipeline import SearchRequest, Trace, View, search
+from co_cli.retrieval.pipeline import SearchRequest, Trace, search
 from co_cli.sources.origin import VAULT, Origin, kind_of
 from co_cli.sources.passages import Boundaries
 from co_cli.sources.walking import entries_of, folders_of, path_of, place_of, scan_origin, would_list
 from co_cli.typed import whole
 from co_cli.values import OWN_SOURCES, Filters, Hit, SearchResult, SyncReport
 
+if TYPE_CHECKING:
+    from co_cli.index.embed import Embedded
+    from co_cli.sources.ignoring import Ignoring
+
 SAVE_SECONDS = 5.0
 """How long a save may wait for a slow embedder; the note is written and found by words before that."""
 MOST_COMPARED = 1_000
 """Files that are read to tell saves through the index from other changes; more than that count as changed."""
+
+
+Place = tuple[str, str]
+"""The root and the path of a note."""
+UseCounts = Callable[[Collection[Place]], Mapping[Place, tuple[int, int]]]
 
 
 class Tiers(NamedTuple):
@@ -72,11 +82,13 @@ class KnowledgeIndex:
         """None: this vault is the only one."""
         self.fresh_as_of: float | None = None
         """When this process last saw the index agree with the files."""
+        self.space_hint: VectorSpace | None = None
+        """The vectors that answered last."""
         self.unread: list[str] = []
         """Files and folders that the last sync of this process could not read."""
         self.on_change: Callable[[KnowledgeIndex, SyncReport, bool], None] | None = None
         """Called after a sync that changed something, or (True) after a save or a removal through this index."""
-        self.use_counts: Callable[[Collection[tuple[str, str]]], Mapping[tuple[str, str], tuple[int, int]]] | None = None
+        self.use_counts: UseCounts | None = None
         """How often notes, given by root and path, were recalled and opened."""
         self.boundaries: Boundaries | None = None
         """A model that proposes where a sync cuts documents, if there is one."""
@@ -169,7 +181,7 @@ class KnowledgeIndex:
         if isinstance(current_paths, str):
             raise InvalidInputError("current_paths is a list of paths, not one path")
         current = {self._inside(os.fspath(path)) for path in current_paths}
-        known = [note.path for note in self.docs(Filters(sources=(source,)))]
+        known = [note.path for note in self.notes_here() if note.source == source]
         return len(self.forget_files([path for path in known if path not in current]))
 
     def forget_files(self, paths: Collection[str]) -> list[str]:
@@ -286,8 +298,9 @@ class KnowledgeIndex:
     def uses(self, facts: Mapping[int, NoteFacts]) -> Mapping[int, tuple[int, int]]:
         """How often these notes were recalled and opened."""
         places = {(one.root, one.path): note for note, one in facts.items()}
-        counted = self.use_counts(places) if self.use_counts else {}
-        return {places[place]: count for place, count in counted.items()}
+        if self.use_counts is None:
+            return {}
+        return {places[place]: count for place, count in self.use_counts(places).items()}
 
     def snapshot(self) -> AbstractContextManager[Reader]:
         """Whatever this thread reads until the end is of one moment."""
@@ -295,7 +308,9 @@ class KnowledgeIndex:
 
     # -- vectors -------------------------------------------------------------------------------------------------------
 
-    def embed_waiting(self, progress: Callable[[int, int], None] | None = None, seconds: float | None = None) -> object:
+    def embed_waiting(
+        self, progress: Callable[[int, int], None] | None = None, seconds: float | None = None
+    ) -> Embedded | None:
         """Give waiting passages their vectors, and build the space that the settings choose beside the active one.
 
         None if there is nothing to do. Never raises for want of an embedder: what waits goes on waiting.
@@ -321,7 +336,7 @@ class KnowledgeIndex:
         except IndexUnavailableError:
             return  # the next sync makes them
 
-    def reembed(self, progress: Callable[[int, int], None] | None = None, fresh: bool = False) -> object:
+    def reembed(self, progress: Callable[[int, int], None] | None = None, fresh: bool = False) -> Embedded | None:
         """Embed every passage again in the space that the settings choose; `fresh` ignores the cache."""
         chosen = self.embedders.space if self.embedders else None
         with self.engine.writing() as writer:
@@ -383,10 +398,10 @@ class KnowledgeIndex:
             return reader.tags(self.view(reader, filters or Filters()).scope)
 
     def by_source(self) -> dict[str, int]:
-        counts: dict[str, int] = {}
-        for note in self.notes_here():
-            counts[note.source] = counts.get(note.source, 0) + 1
-        return dict(sorted(counts.items()))
+        with self.engine.reading() as reader:
+            vault = reader.vault(self.origin)
+            counted = reader.count_sources(vault) if vault is not None else {}
+        return {source: counts.notes for source, counts in counted.items()}
 
     def path_of(self, ref: str) -> str | None:
         return next((note.path for note in self.own_notes("ref", ref)), None)
@@ -493,7 +508,7 @@ class KnowledgeIndex:
         listings = scan_origin(self.origin, self.exclude).listings
         return sorted(path_of(folder, name) for folder, listing in listings.items() for name in entries_of(listing))
 
-    def folders(self) -> tuple[list[str], object]:
+    def folders(self) -> tuple[list[str], Ignoring | None]:
         """Every folder that a sync looks into, and what it leaves out."""
         return folders_of(self.origin, self.exclude)
 
@@ -574,5 +589,3 @@ class KnowledgeIndex:
                 sweep_temporary(os.path.join(self.root, folder))
             except OSError:
                 continue  # a vault that can only be read
-
-

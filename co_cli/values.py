@@ -176,7 +176,7 @@ class SyncReport(int):
             raise TypeError(f"SyncReport has no {', '.join(more)}")
         return self
 
-    def _replace(self, **changes: Any) -> SyncReport:
+    def replaced(self, **changes: Any) -> SyncReport:
         return SyncReport(**{**vars(self), **changes})
 
     def __repr__(self) -> str:

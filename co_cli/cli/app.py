@@ -69,7 +69,6 @@ COMMANDS = {
     "backup": Command("backup", "copy activity.db, which no file brings back", "Look after"),
     "restore-backup": Command("backup", "bring a copy of activity.db back", "Look after"),
     "review": Command("review", "find what went stale, and decide about each with a key", "Look after"),
-    "consolidate": Command("consolidate", "let a model propose merges of memories, as diffs", "Look after"),
     "context": Command("context", "show what an agent is given before its first turn", "Talk"),
     "stats": Command("stats", "show what is asked for, and what is found", "Look after"),
     "tune": Command("tune", "show what feedback teaches about ranking, and apply it", "Look after"),
@@ -146,7 +145,6 @@ def _run(arguments: list[str], last: bool = False) -> int:
     quick = name in PLAIN and rest and not any(argument.startswith("-") for argument in rest)
     if quick:
         gc.disable()  # it ends before garbage matters
-        _import_apsw_alone()
     module = _import(f"co_cli.cli.{COMMANDS[name].module}")
     if quick:
         options = module.PlainQuery(getattr(module, name), rest)
@@ -171,7 +169,7 @@ def _run(arguments: list[str], last: bool = False) -> int:
 
 def _no_room(error: OSError) -> str | None:
     """A full disk is nobody's bug."""
-    from co_cli.index.room import no_room
+    from co_cli.index.sqlite.files import no_room
 
     full = no_room(os.fsdecode(error.filename), error)
     return full and f"it cannot be written: {full}; free some space"
@@ -195,22 +193,6 @@ def _import(name: str) -> Any:
     """As importlib would, which imports warnings."""
     __import__(name)
     return sys.modules[name]
-
-
-def _import_apsw_alone() -> None:
-    """Without `collections`, of which it wants one abstract class: that module costs more than apsw itself.
-
-    Only where no other thread could meet what stands in for it.
-    """
-    if "collections" in sys.modules:
-        return
-    import _collections_abc
-
-    sys.modules["collections"] = sys.modules["collections.abc"] = _collections_abc
-    try:
-        __import__("apsw")
-    finally:
-        del sys.modules["collections"], sys.modules["collections.abc"]
 
 
 def command_place(arguments: list[str]) -> int | None:

@@ -6,7 +6,7 @@ import argparse
 
 from co_cli.cli.opening import find_note, open_knowledge_base, print_json, sync_first
 from co_cli.cli.terminal import Screen, printable
-from co_cli.retrieval.learning import ENOUGH
+from co_cli.service.learning import ENOUGH
 from co_cli.service.tuning import VERDICTS, Receipt, judge
 
 

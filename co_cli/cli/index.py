@@ -7,8 +7,8 @@ import argparse
 from co_cli.cli.boundaries import boundaries_for
 from co_cli.cli.opening import kept_text, open_knowledge_base, print_json
 from co_cli.cli.terminal import ProgressBar, Screen, count_of, printable, size_of
-from co_cli.retrieval.fuse import Weights
 from co_cli.service.checkup import odd_text
+from co_cli.service.learning import Weights
 from co_cli.values import BINARY, Status, SyncReport
 
 
@@ -27,7 +27,7 @@ def sync(options: argparse.Namespace) -> int:
     bar = ProgressBar("indexing")
     with open_knowledge_base(options) as kb, boundaries_for(kb):
         report = kb.sync(bar, drop_missing=options.drop_missing)
-        report = report._replace(kept=tuple(kb.index.missing()))  # also those of earlier times
+        report = report.replaced(kept=tuple(kb.index.missing()))  # also those of earlier times
     bar.done()
     return _report(options, report)
 
@@ -59,7 +59,7 @@ def status(options: argparse.Namespace) -> int:
         waiting = kb.index.waiting()
         learned = kb.learned_weights()
     if options.json:
-        print_json({**state._asdict(), "waiting": waiting, "learned": learned and learned._asdict()})
+        print_json({**state._asdict(), "waiting": waiting, "learned": learned})
         return 0
     notes = ", ".join(count_of(count, source) for source, count in state.notes.items()) or "none yet"
     behind = f", {count_of(waiting, 'file')} changed since" if waiting else ""
@@ -71,7 +71,7 @@ def status(options: argparse.Namespace) -> int:
         ("synced", f"{state.synced_at or 'never'}{behind}"),
         ("search", state.backend),
         ("vectors", _vectors(state)),
-        *([("weights", _learned(learned))] if learned else []),
+        *([("weights", _learned(Weights(**learned)))] if learned else []),
         ("cache", _cache(state)),
         ("trash", ", ".join((count_of(state.trashed, "note"), *_trash_beside(state)))),
         *([("odd", odd_text(state.odd))] if state.odd else []),
@@ -172,8 +172,8 @@ def doctor(options: argparse.Namespace) -> int:
 
 def _report(options: argparse.Namespace, report: SyncReport) -> int:
     if options.json:
-        beside = {label: one._asdict() for label, one in report.beside}
-        print_json({**report._asdict(), "beside": beside})
+        beside = {label: vars(one) for label, one in report.beside}
+        print_json({**vars(report), "beside": beside})
         return 0
     screen = Screen()
     if report.kept:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from co_cli.cli.opening import open_knowledge_base, print_json, sync_first
 from co_cli.cli.terminal import Screen, count_of, printable
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.narrowing import alike, unused_tags
+from co_cli.service.searching import close_tags, unused_tags
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ def say_unused(screen: Screen, kb: KnowledgeBase, tags: list[str] | None) -> Non
     """A line for each tag that no note has."""
     known = list(kb.tags()) if tags else []
     for tag in unused_tags(tags, known):
-        close = ", ".join(alike(tag, known))
+        close = ", ".join(close_tags(tag, known))
         cure = f"did you mean {close}?" if close else "`co tags` lists those there are"
         screen.wrapped(printable(f"No note has the tag {tag}: {cure}"), style="yellow")
 

@@ -44,13 +44,13 @@ def add_remember(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tier", choices=TIERS, help="whose vault it goes to (default: this one)")
     parser.add_argument("--importance", type=float, metavar="0-1", help="how much it matters")
     parser.add_argument("--set", action="append", metavar="KEY=VALUE", help="any other frontmatter key (repeatable)")
-    parser.add_argument("--supersedes", action="append", metavar="REF", help="a note that this one takes the place of")
+    parser.add_argument("--supersedes", action="append", metavar="REF", help="a note that it replaces (repeatable)")
     parser.add_argument(
         "--on-related",
         choices=ON_RELATED,
-        help="a memory that says something else about the same: tell, keep, supersede or merge (default tell)",
+        help="similar memories: name them, do not look for them, or supersede them (default tell)",
     )
-    parser.add_argument("--ask", action="store_true", help="ask what becomes of such a memory, in a terminal")
+    parser.add_argument("--ask", action="store_true", help="ask whether to supersede similar memories")
     parser.epilog = (
         'examples:\n  co remember "Blue takes traffic first." --tag deploy --category decision\n'
         "  pbpaste | co remember - --title 'Release checklist'\n"
@@ -80,26 +80,26 @@ def remember(options: argparse.Namespace) -> int:
             on_related=on_related,
         )
     code = _receipt(options, saved)
-    if not options.json and on_related == "tell":
-        _offer(saved, options.tier)
+    if not options.json:
+        _print_related(saved, options.tier)
     return code
 
 
 def _ask(options: argparse.Namespace, kb: KnowledgeBase, content: str) -> OnRelated | None:
-    """What becomes of memories that say something else; None if there are none, or nobody is to be asked."""
+    """What to do about similar memories; None if there are none, or nobody is to be asked."""
     if not options.ask or options.json:
         return None
     if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
-        raise InvalidInputError("--ask needs a terminal: say --on-related keep, supersede or merge instead")
+        raise InvalidInputError("--ask needs a terminal: use --on-related keep or --on-related supersede instead")
     found = kb.related(content, options.title)
     if not found:
         return None
     screen = Screen()
     for one in found:
-        screen.wrapped(f"{printable(one.ref)} {one.why}: {printable(one.title)}")
-    choices: dict[str, OnRelated] = {"s": "supersede", "k": "keep", "m": "merge"}
+        screen.wrapped(f"related: {printable(one.ref)} ({one.why}): {printable(one.title)}")
+    choices: dict[str, OnRelated] = {"s": "supersede", "k": "keep"}
     while True:
-        print("[s] the new one takes its place  [k] keep both  [m] add to it: ", end="", flush=True)
+        print("[s] supersede  [k] keep both: ", end="", flush=True)
         line = sys.stdin.readline()
         if not line:
             raise InvalidInputError("nothing was saved: no answer")
@@ -107,11 +107,12 @@ def _ask(options: argparse.Namespace, kb: KnowledgeBase, content: str) -> OnRela
             return choices[line.strip().lower()[:1]]
 
 
-def _offer(saved: Saved, tier: str | None) -> None:
+def _print_related(saved: Saved, tier: str | None) -> None:
+    """Each with the command that supersedes it."""
     for one in saved.related:
-        old = one.ref.removeprefix(f"{tier}:")
-        print(printable(f"{one.ref} {one.why}: {one.title}"))
-        print(f"  co edit {shlex.quote(printable(saved.ref))} --set supersedes={shlex.quote(printable(old))}")
+        old = shlex.quote(printable(one.ref.removeprefix(f"{tier}:")))
+        command = f"co edit {shlex.quote(printable(saved.ref))} --set supersedes={old}"
+        print(f"related: {printable(one.ref)} ({one.why}); to supersede it: {command}")
 
 
 def add_list(parser: argparse.ArgumentParser) -> None:

@@ -27,10 +27,10 @@ def open_knowledge_base(options: Any, door: str = "cli") -> KnowledgeBase:
     """A command ends soon; another door stays, and writes down what happens as it goes."""
     kb = KnowledgeBase.open(settings=load_settings({"vault": options.vault, "data_dir": options.data_dir}))
     kb.door, kb.brief = door, door == "cli"
-    kb.database.told = _say if door == "cli" else None  # a server has its log for it
+    kb.engine.database.on_set_aside = _say if door == "cli" else None  # a server has its log for it
     this_process.chatty = this_process.verbose or kb.settings.log_level in ("info", "debug")
     if this_process.chatty:
-        mention("vault %s, index %s", kb.root, kb.database.path)
+        mention("vault %s, index %s", kb.root, kb.engine.path)
     return kb
 
 

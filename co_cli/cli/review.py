@@ -1,4 +1,4 @@
-"""`co review`: what went stale, one thing after the other, each with a key for what to do about it."""
+"""`co review`: list findings about notes, or decide about each with a key in a terminal."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from co_cli.cli.opening import open_knowledge_base, print_json, sync_first
 from co_cli.cli.terminal import Screen, count_of, printable
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.reviewing import KINDS, Review, ReviewItem, dismiss, require_unchanged, review
+from co_cli.service.upkeep import KINDS, Review, ReviewItem, dismiss, require_unchanged, review
 from co_cli.tools.budget import estimate_tokens
 
 SHOWN = 10
-"""Findings of a kind that a pipe gets to see; --json has all."""
+"""Findings of each kind that are listed; --json has all."""
 WORDS = {"f": "forget", "s": "supersede", "e": "edit", "k": "keep", "n": "next", "q": "quit"}
 
 
 def add_review(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", action="append", metavar="KIND", help=f"{', '.join(KINDS)} (repeatable)")
-    parser.add_argument("--list", action="store_true", help="only list, in a terminal too")
+    parser.add_argument("--list", action="store_true", help="list the findings without asking")
     width = max(map(len, KINDS))
-    kinds = "".join(f"  {name:<{width}}  {told}\n" for name, told in KINDS.items())
+    kinds = "".join(f"  {name:<{width}}  {text}\n" for name, text in KINDS.items())
     parser.epilog = (
         f"Looks for:\n{kinds}\n"
-        "In a terminal you decide one by one: f forgets a note (it goes to the trash),\n"
-        "s lets the newer of two take the older one's place, e opens your editor,\n"
-        "k keeps it so and does not ask again, n goes on, q leaves. Nothing is done\n"
-        "without a key.\n\n"
-        "examples:\n  co review\n  co review --only secret --only contradiction\n  co review --json\n"
+        "In a terminal you decide about each: f forgets a note (it goes to the trash),\n"
+        "s marks the older of two as superseded by the newer, e opens your editor,\n"
+        "k keeps it and never asks again, n skips it, q quits. Nothing is changed\n"
+        "unless you press a key.\n\n"
+        "examples:\n  co review\n  co review --only secret --only near-duplicate\n  co review --json\n"
     )
     parser.set_defaults(run=run_review)
 
@@ -66,11 +66,11 @@ def _actions(item: ReviewItem) -> list[str]:
 
 
 def _show(screen: Screen, found: Review) -> None:
-    for kind, told in KINDS.items():
+    for kind, text in KINDS.items():
         items = [item for item in found.items if item.kind == kind]
         if not items:
             continue
-        screen.line(screen.paint(f"{kind}: {len(items):,} ({told})", "bold"))
+        screen.line(screen.paint(f"{kind}: {len(items):,} ({text})", "bold"))
         for item in items[:SHOWN]:
             _show_item(screen, item)
         if len(items) > SHOWN:
@@ -129,9 +129,9 @@ def _act(kb: KnowledgeBase, item: ReviewItem, key: str) -> str:
             note = kb.note(newer)
             named = [*note.supersedes, older] if note.supersedes else older
             kb.update(newer, fields={"supersedes": named}, version=note.version)
-            return f"{newer} takes the place of {older}, which stays as a file"
+            return f"{newer} supersedes {older}; the file of the older one stays"
         case "e":
             return f"{edit_note(kb, item.refs[0]).outcome} {item.refs[0]}"
         case _:
             dismiss(kb, item, time.time())
-            return "kept; it will not be asked again"
+            return "kept; you will not be asked again"

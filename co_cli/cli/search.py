@@ -20,7 +20,7 @@ from co_cli.cli.terminal import Screen, age, count_of
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.places import this_process
-from co_cli.retrieval.profiles import PROFILES, weights_of
+from co_cli.retrieval.profiles import PROFILES, check_weights
 from co_cli.values import Hit, SearchResult, worth_showing
 
 TYPE_CHECKING = False
@@ -34,33 +34,31 @@ if TYPE_CHECKING:
 STRONGEST, TOLD = 2, 0.005
 """Parts of a score that are shown unless all are asked for, and the least worth a word."""
 SIGNALS = {
-    "exact": "it is called what was asked for: its title, an alias, its slug or its ref",
-    "words": "bm25 beside the best, as far as words cover the question",
-    "meaning": "the cosine of its vector, beside those of the others",
-    "related": "words of the question, or words like them, anywhere in it",
-    "sentence": "the same within one sentence",
-    "order": "words of the question close together, in the same order",
-    "title": "words of the question in the title or a heading; where words do not tell, how near they are by meaning",
-    "named": "names and numbers of the question, as they were typed",
-    "context": "what only the note's context has",
-    "alike": "it is like the first hits, which tells where a question is long",
-    "recency": "how new it is: among the candidates if the question asks how things stand now, else by its age",
-    "date": "it is of the time that the question names",
-    "importance": "how important it says it is",
+    "name": "it is called what was asked for: its title, an alias, its file name or its ref",
+    "meaning": "the cosine between the question and the passage",
+    "words": "bm25 divided by the best bm25, as far as words can be trusted",
+    "reader": "what a model that read question and passage says",
+    "recency": "how new it is, or how far into its validity window",
+    "importance": "how important it says it is, or how many notes mention it",
     "severity": "how severe it says it is",
-    "tags": "tags that the question names",
+    "tags": "tags that the question and the note share",
     "domain": "the question names its domain",
     "links": "how near it is to the best hits over links",
-    "tier": "whose vault it is of",
     "use": "how often it was found and opened",
+    "tier": "whose vault it is in",
 }
 NO_NOTES_YET = (
     "Nothing found: there are no notes here yet. `co remember TEXT` saves one, `co add DIR` makes a folder searchable, "
     "`co demo` searches a sample."
 )
 SYNTAX = """\
-words:     all of them first, any of them if that finds too little
-"a phrase" must stand as it is        -word  must not occur
+query syntax:
+  any words               notes with any of them, and notes close in meaning
+  "a phrase"              must be there as it is
+  -word                   must not occur
+  tag:ops or #ops         only notes with this tag
+  path:guides file:2026   only notes whose path or file name has this
+  last week, since May    only notes of that time
 
 examples:
   co search "how do we deploy"
@@ -97,7 +95,8 @@ class PlainQuery:
     """The options of a query that names none: what argparse would say, without importing it."""
 
     vault = data_dir = source = tag = category = since = until = as_of = where = backend = profile = weights = None
-    any_tag = outdated = no_sync = json = explain = verbose = False
+    min_score = None
+    any_tag = outdated = no_sync = json = explain = verbose = no_words = no_meaning = prefix = False
     limit = 10
     last = False
     """Does the process end with this query?"""
@@ -119,18 +118,41 @@ def add_ranking(parser: argparse.ArgumentParser) -> None:
         "--profile", choices=tuple(PROFILES), metavar="NAME", help=f"how to rank: {', '.join(PROFILES)}"
     )
     parser.add_argument(
-        "--weights", metavar="W", help="what signals weigh this time: words=0.3,meaning=0.5,recency=0.2"
+        "--weights", metavar="W", help="weights that replace the profile's: words=0.5,meaning=0.5,recency=0.2"
     )
+    parser.add_argument("--min-score", type=float, metavar="S", help="leave out hits with a lower score")
+    parser.add_argument("--no-words", action="store_true", help="search by meaning alone")
+    parser.add_argument("--no-meaning", action="store_true", help="search by words alone")
+    parser.add_argument("--prefix", action="store_true", help="the last word may be the beginning of one")
+
+
+def read_weights(text: str) -> dict[str, float]:
+    """`words=0.3,recency=0.2`, as it is typed on a command line."""
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, value = part.partition("=")
+        try:
+            found[name.strip()] = float(value)
+        except ValueError:
+            raise InvalidInputError(f"weights are NAME=NUMBER, such as words=0.3,recency=0.2, not {part!r}") from None
+    return check_weights(found)
 
 
 def ranking_of(options: Options) -> dict[str, Any]:
     """What `add_ranking` added, as a search takes it."""
-    return {"profile": options.profile, "weights": weights_of(options.weights) if options.weights else None}
+    return {
+        "profile": options.profile,
+        "weights": read_weights(options.weights) if options.weights else None,
+        "min_score": options.min_score,
+        "words": not options.no_words,
+        "meaning": not options.no_meaning,
+        "prefix": options.prefix,
+    }
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "-n", "--limit", type=int, default=PlainQuery.limit, metavar="N", help="at most so many (default 10)"
+        "-n", "--limit", type=int, default=PlainQuery.limit, metavar="N", help="maximum number of results (default 10)"
     )
     parser.add_argument(
         "--backend", choices=("grep", "fts5", "hybrid"), help="how to search (setting knowledge_search_backend)"
@@ -170,7 +192,7 @@ def _answer(options: Options, sources: list[str] | None, whole: bool) -> int:
             mention("searched by %s: %s, %d hits of %d notes, %s ms", *told)
         kb.track(found)  # once the answer is out: nobody waits for it
         if isinstance(options, PlainQuery) and options.last:
-            kb.database.leave()
+            kb.engine.database.leave()
     return 0 if found.state == "found" else 1
 
 
@@ -232,7 +254,9 @@ def show_result(
         _explain(screen, found)
     elif found.understood and not explain:
         for what in found.understood:
-            screen.wrapped(f"understood {what}", style="dim")
+            screen.wrapped(what, style="dim")
+    if found.suggestions and not found.hits:
+        screen.wrapped(f"Words that occur here: {', '.join(found.suggestions)}?")
     for reason in found.degraded:
         screen.wrapped(f"note: {reason}", style="yellow")
 
@@ -245,7 +269,7 @@ def nothing_found(found: SearchResult, beside: bool = False) -> str:
     if not found.searched.notes and not beside:
         return NO_NOTES_YET
     if found.hits:
-        return f"Nothing here clearly has to do with that: {searched}{fresh}. The nearest:"
+        return f"Nothing here clearly answers that: {searched}{fresh}. The nearest:"
     return f"Nothing found: {searched}{fresh}."
 
 
@@ -265,7 +289,8 @@ def _about(hit: Hit, now: float, explain: bool) -> str:
         told = [part for part in parts if part[1] >= TOLD][:STRONGEST] or parts[:1]
         score = f"{hit.score:.2f} ({', '.join(f'{name} {value:.2f}' for name, value in told)})"
     gone = "missing at its origin" if hit.missing else ""
-    return " · ".join(part for part in (tags, age(hit.created, now), gone, score) if part)
+    weak = "weak match" if hit.weak else ""
+    return " · ".join(part for part in (tags, age(hit.created, now), gone, weak, score) if part)
 
 
 def _say_if_learned(kb: KnowledgeBase, ranking: dict[str, Any]) -> None:
@@ -285,6 +310,6 @@ def _explain(screen: Screen, found: SearchResult) -> None:
         if any(name in hit.signals for hit in found.hits):
             screen.wrapped(f"{name:<9} {meaning}", style="dim")
     for what in found.understood:
-        screen.wrapped(f"understood {what}", style="dim")
+        screen.wrapped(what, style="dim")
     if found.confidence is not None:
         screen.wrapped(f"confidence {found.confidence:.2f} that something here has to do with it", style="dim")

@@ -7,7 +7,7 @@ import os
 
 from co_cli.cli.opening import print_json
 from co_cli.cli.terminal import ProgressBar, Screen, printable
-from co_cli.index.vanishing import is_bare
+from co_cli.index.sync import is_bare
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.places import PROJECT_FOLDER, project_vault
 from co_cli.sample import sample_vault

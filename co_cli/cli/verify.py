@@ -11,20 +11,20 @@ from co_cli.service.verifying import Part, Verified, verify
 
 SHOWN = 20
 EPILOG = """\
-Reads every file again, takes it apart as a sync does, and compares every row,
-every word and every vector with what comes out: for the vault, your own and
-your team's, and the folders beside it. The two hashes are made of the path and
-content of every note, one from the files and one from the index: equal hashes
-are the proof. `co doctor` looks at less and at more: it takes a moment, and
-knows cures for other things too.
+Reads every file again and compares its fields and passages with the index: for
+the vault, your own and your team's, and the folders searched with it. The two
+hashes are made of the path and content of every note, one from the files and
+one from the index: equal hashes mean equal content.
 
   co verify                 exit code 3 if anything differs
-  co verify --repair        make anew what differs, from the files
+  co verify --repair        build the index again if anything differs
 """
 
 
 def add_verify(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--repair", action="store_true", help="make anew what differs (the index, never notes)")
+    parser.add_argument(
+        "--repair", action="store_true", help="build the index again if anything differs; notes are never changed"
+    )
     parser.add_argument("--no-sync", action="store_true", help="do not index changed files first: they differ then")
     parser.epilog = EPILOG
     parser.set_defaults(run=run_verify)
@@ -49,7 +49,6 @@ def as_object(found: Verified) -> dict[str, object]:
             "path": part.path,
             "there": part.compared is not None,
             "problem": part.problem,
-            "lacking_vectors": part.lacking,
             **({} if part.compared is None else part.compared._asdict()),
             "differing": [one._asdict() for one in part.compared.differing] if part.compared else [],
         }
@@ -59,7 +58,6 @@ def as_object(found: Verified) -> dict[str, object]:
         "agrees": not found.drifted,
         "repaired": found.repaired,
         "damage": found.damage,
-        "words": found.words,
         "odd": [list(one) for one in found.odd],
         "origins": parts,
     }
@@ -71,13 +69,10 @@ def show(found: Verified) -> None:
         _line(screen, "XX", f"search.db is damaged: {found.damage}")
     for part in found.parts:
         _show_part(screen, part)
-    if found.parts:
-        told = f"the word index does not fit the passages: {found.words}"
-        _line(screen, "XX" if found.words else "ok", told if found.words else "the word index has every passage")
     if found.odd:
         _line(screen, "!!", odd_text(found.odd))
     if found.drifted:
-        screen.line("The index differs from the files: `co verify --repair` makes anew what differs.")
+        screen.line("The index differs from the files: `co verify --repair` builds it again.")
     else:
         screen.line("Repaired: index and files agree." if found.repaired else "Index and files agree.")
 
@@ -88,11 +83,9 @@ def _show_part(screen: Screen, part: Part) -> None:
         _line(screen, "!!", f"{part.label} is not there now, and was not compared: {part.problem}")
         return
     counts = f"{count_of(compared.files, 'file')} ({size_of(compared.bytes)}), {count_of(compared.passages, 'passage')}"
-    counts += f", {count_of(compared.vectors, 'vector')}"
     more = (
         (compared.skipped, "not indexed"),
         (compared.missing, "kept though gone"),
-        (compared.by_model, "cut by a model"),
     )
     counts += "".join(f", {count:,} {what}" for count, what in more if count)
     _line(screen, "XX" if part.drifted else "ok", f"{part.label}: {counts}")
@@ -102,8 +95,6 @@ def _show_part(screen: Screen, part: Part) -> None:
         screen.line(f"    {printable(': '.join(text for text in one if text))}")
     if len(compared.differing) > SHOWN:
         screen.line(f"    and {len(compared.differing) - SHOWN:,} more (--json lists them)")
-    if part.lacking:
-        screen.line(f"    {count_of(part.lacking, 'vector')} missing or out of place")
 
 
 def _line(screen: Screen, mark: str, text: str) -> None:

@@ -16,7 +16,7 @@ from co_cli.cli.opening import (
 )
 from co_cli.cli.search import add_ranking, add_source, query_of, ranking_of
 from co_cli.cli.terminal import Screen, printable
-from co_cli.service.explaining import Explanation
+from co_cli.retrieval.explain import Explanation
 
 
 def add_why(parser: argparse.ArgumentParser) -> None:
@@ -67,13 +67,13 @@ def _show(found: Explanation) -> None:
     if found.rank:
         screen.wrapped(f"Rank {found.rank} of the {found.limit} that were asked for.", "  ")
     else:
-        screen.wrapped(f"Not in the answer: it fell in the step {found.fell}.", "  ")
+        screen.wrapped(f"Not in the answer: it was lost in the step {found.lost_in}.", "  ")
     for step in found.steps:
         missed = f"not among {step.of}" if step.of else "none found"
         place = f"rank {step.rank} of {step.of}" if step.rank else missed
-        screen.wrapped(f"{step.name:<8} {place}: {step.told}", "  ")
+        screen.wrapped(f"{step.name:<8} {place}: {step.text}", "  ")
     if found.signals and found.score is not None:
         parts = " + ".join(f"{name} {value:.3f}" for name, value in found.signals.items())
         screen.wrapped(f"score    {found.score:.3f} = {parts}", "  ")
-    for lift in found.lifts:
-        screen.wrapped(f"lift     {printable(lift)}", "  ", style="dim")
+    for hint in found.hints:
+        screen.wrapped(f"hint     {printable(hint)}", "  ", style="dim")

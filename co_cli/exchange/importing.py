@@ -77,7 +77,7 @@ def import_export(
             held.enter_context(locked(os.path.join(kb.settings.data_dir, "import.lock")))
         except OSError as error:
             raise IndexUnavailableError(f"cannot write to {kb.settings.data_dir}: {error.strerror}") from None
-        kb.index.sync(stages and stages("indexing"), EMBEDDING_SECONDS)
+        kb.index.sync(progress=stages and stages("indexing"), seconds=EMBEDDING_SECONDS)
         planned = _run(kb, paths, Writer(kb, origin, False, on_conflict, trust), stages and stages("reading"))
         if not write:
             return planned
@@ -85,7 +85,7 @@ def import_export(
         if total == 0:
             return planned._replace(written=True)
         report = _run(kb, paths, Writer(kb, origin, True, on_conflict, trust), stages and stages("writing"), total)
-        kb.index.sync(stages and stages("indexing"), EMBEDDING_SECONDS)
+        kb.index.sync(progress=stages and stages("indexing"), seconds=EMBEDDING_SECONDS)
         return report
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from co_cli.embedding.embedders import Embedders
@@ -70,9 +70,7 @@ def embed_vault(engine: Engine, origin: Origin, embedders: Embedders, deadline: 
     return _work_off(engine, origin, embedders, state, deadline)
 
 
-def _work_off(
-    engine: Engine, origin: Origin, embedders: Embedders, state: SpaceState, deadline: Deadline
-) -> Embedded:
+def _work_off(engine: Engine, origin: Origin, embedders: Embedders, state: SpaceState, deadline: Deadline) -> Embedded:
     active, building = state
     if active is None:
         return Embedded()
@@ -106,9 +104,7 @@ def text_hash(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
 
 
-def _embed(
-    engine: Engine, origin: Origin, embedders: Embedders, space: StoredSpace, deadline: Deadline
-) -> Embedded:
+def _embed(engine: Engine, origin: Origin, embedders: Embedders, space: StoredSpace, deadline: Deadline) -> Embedded:
     """Embed what waits in one space. An embedder that fails stops only its own space."""
     if _is_fast(space):
         deadline = Deadline(None, deadline.progress)
@@ -172,10 +168,10 @@ def _embed_batches(
 
 
 def _made(
-    embedder: Embedder, batch: Sequence[WaitingPassage], cached: object, deadline: Deadline
+    embedder: Embedder, batch: Sequence[WaitingPassage], cached: Collection[bytes], deadline: Deadline
 ) -> dict[bytes, Vector | None]:
     texts = {text_hash(one.text): one.text for one in batch}
-    missing = {key: text for key, text in texts.items() if key not in cached}  # type: ignore[operator]
+    missing = {key: text for key, text in texts.items() if key not in cached}
     if not missing:
         return {}
     # a model in this process is not interrupted; a server has until the deadline

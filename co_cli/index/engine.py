@@ -145,6 +145,10 @@ class NoteFacts(NamedTuple):
     frontmatter: Mapping[str, object]
 
 
+FULL_STRENGTH = 0.75
+"""The share of a validity window during which a note is as strong as one without an end."""
+
+
 class Standing(NamedTuple):
     """When a note is valid."""
 
@@ -153,6 +157,22 @@ class Standing(NamedTuple):
     valid_until: float | None
     superseded_by: str | None
     """The note that had replaced it by then."""
+
+    def strength(self, now: float) -> float:
+        """How strongly it holds at a moment: 1 for three quarters of its window, then falling to 0 at its end."""
+        if self.problem(now):
+            return 0.0
+        last, start = self.valid_until, self.created if self.valid_from is None else self.valid_from
+        passed = (now - start) / (last - start) if last is not None and last > start else 0.0
+        return 1.0 if passed <= FULL_STRENGTH else (1.0 - passed) / (1.0 - FULL_STRENGTH)
+
+    def problem(self, now: float) -> str | None:
+        """Why the note is not valid at a moment; None if it is."""
+        if self.superseded_by is not None:
+            return f"superseded by {self.superseded_by}"
+        if self.valid_from is not None and now < self.valid_from:
+            return "not valid yet"
+        return "no longer valid" if self.valid_until is not None and now >= self.valid_until else None
 
 
 class Linking(NamedTuple):
@@ -226,6 +246,21 @@ class CacheState(NamedTuple):
         return self.hits / asked if asked else None
 
 
+class View(NamedTuple):
+    """What a search sees of an index, within one transaction."""
+
+    scope: Scope
+    space: StoredSpace | None
+    """The vectors that answer; None: there are none yet."""
+    counts: Counts
+    prefixes: Mapping[int, str]
+    """What comes before the refs of other people's vaults."""
+    tiers: Mapping[int, float]
+    """How much each vault counts, where several people's are searched together."""
+    unready: Sequence[str] = ()
+    """Sources whose vectors are of another model."""
+
+
 class Reader(Protocol):
     """One read transaction: everything is of one moment."""
 
@@ -284,6 +319,10 @@ class Reader(Protocol):
         ...
 
     def counts(self, vaults: Iterable[int]) -> Counts: ...
+
+    def count_sources(self, vault: int) -> dict[str, Counts]:
+        """How much each source of a vault has."""
+        ...
 
     def list_notes(self, scope: Scope, limit: int = -1) -> list[StoredNote]:
         """Notes, newest first."""

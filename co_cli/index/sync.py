@@ -256,7 +256,7 @@ def _listings(scan: Scan, changes: Changes, unsure: Collection[str]) -> Mapping[
 
 
 def _vanished(reader: Reader, vault: int, origin: Origin, lost: Sequence[str]) -> bool:
-    """Whether more of a vault is gone at once than a person deletes: a drive that is not mounted leaves an empty folder.
+    """Whether more of a vault is gone at once than a person deletes, as when its drive is not mounted.
 
     Then the rows stay, marked as missing: they come back with their files, or are forgotten when somebody says so.
     """

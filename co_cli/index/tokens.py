@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -90,15 +90,15 @@ def _pairs(run: str, at: int) -> list[Span]:
 
 
 def _stems(text: str) -> list[str]:
-    found: list[str] = _tokenizer()(
+    found: Any = _tokenizer()(
         text.encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False
     )
-    return found
+    return list(found)
 
 
 def _spans(text: str, at: int) -> list[Span]:
     raw = text.encode("utf-8", "replace")
-    found = _tokenizer()(raw, apsw.FTS5_TOKENIZE_DOCUMENT, None)
+    found: Any = _tokenizer()(raw, apsw.FTS5_TOKENIZE_DOCUMENT, None)
     if len(raw) == len(text):
         return [Span(at + start, at + end, token) for start, end, token, *_ in found]
     spans: list[Span] = []

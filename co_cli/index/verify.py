@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from co_cli.index.embed import text_hash
@@ -151,8 +151,7 @@ def hash_of_file(path: str) -> str | None:
         return None
 
 
-def _same(stored: list[StoredPassage], made: object) -> bool:
-    passages: list[Passage] = list(made)  # type: ignore[call-overload]
+def _same(stored: list[StoredPassage], passages: Sequence[Passage]) -> bool:
     return [(one.first_line, one.last_line, one.heading, one.body) for one in stored] == [
         (one.first_line, one.last_line, _storable(one.heading), _storable(one.text)) for one in passages
     ]

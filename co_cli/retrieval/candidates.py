@@ -27,7 +27,6 @@ class Ask:
     scope: Scope
     depth: int = DEPTH
     words: bool = True
-    meaning: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +68,14 @@ def gather(reader: Reader, ask: Ask, space: StoredSpace | None, vector: Vector |
     matches = reader.words(scope, query.words, ask.depth) if ask.words else []
     near: list[Neighbour] = []
     # a phrase or an exclusion says which passages may answer: vectors then only score
-    if ask.meaning and space is not None and vector is not None and query.plain:
+    if space is not None and vector is not None and query.plain:
         near = reader.nearest(scope, space, vector, ask.depth)
     named = reader.named(scope, fold_name(query.text)) if query.plain else []
     notes = {match.passage: match.note for match in matches} | {one.passage: one.note for one in near}
     proposed = set(notes.values())
     notes |= {one.passage: one.note for one in named if one.note not in proposed}
     cosines = {one.passage: one.cosine for one in near}
-    if ask.meaning and space is not None and vector is not None:
+    if space is not None and vector is not None:
         cosines |= reader.cosines(space, vector, [passage for passage in notes if passage not in cosines])
     terms = query.words.terms[:MOST_COUNTED]
     idf = _idf(reader, scope, terms)

@@ -89,7 +89,7 @@ def _steps(trace: Trace, subject: Subject) -> list[Step]:
             nearness += f"; the last one proposed has {candidates.near[-1].cosine:.2f}"
         steps.append(Step("meaning", *_place([one.note for one in candidates.near], note), nearness))
     steps.append(Step("score", *_place([one.note for one in trace.scored], note), _sum(trace.scored, note)))
-    left = next((one.reason for one in trace.left if one.note == note), None)
+    left = trace.left.get(note)
     if left:
         steps.append(Step("validity", None, len({one.note for one in trace.ranked}), left))
     elif [one.note for one in trace.ranked] != [one.note for one in trace.scored]:

@@ -69,20 +69,8 @@ def check_weights(weights: Mapping[str, float]) -> dict[str, float]:
     for name, value in weights.items():
         if name not in WEIGHABLE:
             raise InvalidInputError(f"weights are of {', '.join(WEIGHABLE)}, not {name!r}")
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        if isinstance(value, bool) or not 0 <= value <= 1:
             raise InvalidInputError(f"the weight of {name} is a number from 0 to 1, not {value!r}")
     if {"words", "meaning"} <= weights.keys() and not any(weights.values()):
         raise InvalidInputError("weights that are all 0 rank nothing: give words or meaning more")
     return dict(weights)
-
-
-def read_weights(text: str) -> dict[str, float]:
-    """`words=0.3,recency=0.2`, as it is typed on a command line."""
-    found: dict[str, float] = {}
-    for part in text.split(","):
-        name, _, value = part.partition("=")
-        try:
-            found[name.strip()] = float(value)
-        except ValueError:
-            raise InvalidInputError(f"weights are NAME=NUMBER, such as words=0.3,recency=0.2, not {part!r}") from None
-    return check_weights(found)

@@ -97,9 +97,16 @@ def parse(text: str, prefix: bool = False) -> Query:
         excluded=_needles(found["refused"]),
         prefixes=_prefixes(found["loose"], prefix and not text[-1:].isspace()),
     )
-    filters = (tuple(dict.fromkeys(filter(None, found[name]))) for name in ("tag", "path", "file"))
-    spelled = tuple(_wanted(found["loose"])), tuple(found["quoted"]), tuple(found["refused"])
-    return Query(" ".join(found["shown"]), words, *filters, *spelled)
+    return Query(
+        text=" ".join(found["shown"]),
+        words=words,
+        tags=_once(found["tag"]),
+        paths=_once(found["path"]),
+        files=_once(found["file"]),
+        spelled=tuple(_wanted(found["loose"])),
+        quoted=tuple(found["quoted"]),
+        refused=tuple(found["refused"]),
+    )
 
 
 def without_quotes(query: Query) -> Query:
@@ -118,7 +125,11 @@ def _terms(parts: list[str]) -> tuple[str, ...]:
 
 
 def _needles(texts: list[str]) -> tuple[Needle, ...]:
-    return tuple(dict.fromkeys(filter(None, map(_needle, texts))))[:MOST_TERMS]
+    return tuple(dict.fromkeys(needle for text in texts if (needle := _needle(text))))[:MOST_TERMS]
+
+
+def _once(texts: list[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(text for text in texts if text))
 
 
 def _needle(text: str) -> Needle:

@@ -36,9 +36,7 @@ def rerank(
     if problem:
         return list(ranked), f"the reranker {problem}: results are in the order without it"
     low, spread = min(scores), max(scores) - min(scores) or 1.0
-    read = [
-        one.plus("reader", weight * (score - low) / spread) for one, score in zip(ranked, scores, strict=False)
-    ]
+    read = [one.plus("reader", weight * (score - low) / spread) for one, score in zip(ranked, scores, strict=False)]
     return best_first([*read, *ranked[len(texts) :]]), None
 
 

@@ -8,7 +8,7 @@ the settings or the caller.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 
 from co_cli.retrieval.candidates import Candidates
 
@@ -23,13 +23,13 @@ class Scored:
     passage: int
     note: int
     signals: Mapping[str, float]
+    score: float = field(init=False)
 
-    @property
-    def score(self) -> float:
-        return sum(self.signals.values())
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "score", sum(self.signals.values()))
 
     def plus(self, name: str, part: float) -> Scored:
-        return replace(self, signals={**self.signals, name: part}) if part else self
+        return Scored(self.passage, self.note, {**self.signals, name: part}) if part else self
 
 
 Formula = Callable[[Candidates, Mapping[str, float]], list[Scored]]

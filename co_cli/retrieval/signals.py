@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite, log1p
+from typing import cast
 
 from co_cli.index.engine import NoteFacts, Standing
 from co_cli.notes.moments import read_moment
@@ -17,8 +18,6 @@ DAY = 86_400.0
 NEUTRAL = 0.5
 """The importance of a note that nobody rated or mentions."""
 SEVERITY = {"critical": 1.0, "warning": 0.7, "suggestion": 0.4}
-FULL_STRENGTH = 0.75
-"""The share of a validity window during which a note is as strong as one without an end."""
 MUCH_USED, OPENED = 50, 3
 """Recalls after which more of them say nothing new, and recalls that one opening is worth."""
 MENTIONED = 10
@@ -59,28 +58,6 @@ def add_signals(ranked: Sequence[Scored], weights: Mapping[str, float], material
     return best_first(scored)
 
 
-def strength(standing: Standing, now: float) -> float:
-    """How strongly a note holds at a moment: 1 for three quarters of its window, then falling to 0 at its end."""
-    if standing.superseded_by is not None or (standing.valid_from is not None and now < standing.valid_from):
-        return 0.0
-    last = standing.valid_until
-    if last is None:
-        return 1.0
-    if now >= last:
-        return 0.0
-    start = standing.created if standing.valid_from is None else standing.valid_from
-    passed = (now - start) / (last - start) if last > start else 0.0
-    return 1.0 if passed <= FULL_STRENGTH else (1.0 - passed) / (1.0 - FULL_STRENGTH)
-
-
-def why_not_valid(standing: Standing, now: float) -> str:
-    if standing.superseded_by is not None:
-        return f"superseded by {standing.superseded_by}"
-    if standing.valid_from is not None and now < standing.valid_from:
-        return "not valid yet"
-    return "no longer valid"
-
-
 def _recency(material: Material, ranked: Sequence[Scored]) -> dict[int, float]:
     """A half after each half-life; within a validity window, how strongly the note holds."""
     return {note: _freshness(facts, material) for note, facts in material.facts.items()}
@@ -88,7 +65,7 @@ def _recency(material: Material, ranked: Sequence[Scored]) -> dict[int, float]:
 
 def _freshness(facts: NoteFacts, material: Material) -> float:
     if facts.valid_until is not None:
-        return strength(Standing(facts.created, facts.valid_from, facts.valid_until, None), material.now)
+        return Standing(facts.created, facts.valid_from, facts.valid_until, None).strength(material.now)
     if facts.frontmatter.get("decay_protected") in (True, "true", "yes"):
         return 1.0
     updated = read_moment(facts.frontmatter.get("updated") or facts.frontmatter.get("modified"))
@@ -129,7 +106,7 @@ def _domain(material: Material, ranked: Sequence[Scored]) -> dict[int, float]:
     found: dict[int, float] = {}
     for note, facts in material.facts.items():
         value = facts.frontmatter.get("domain")
-        named = value if isinstance(value, list) else [value]  # pyright: ignore[reportUnknownVariableType]
+        named = cast("list[object]", value) if isinstance(value, list) else [value]
         domains = [_plain(one) for one in named if isinstance(one, str)]
         found[note] = float(any(one and words.issuperset(one) for one in domains))
     return found

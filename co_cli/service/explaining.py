@@ -32,11 +32,10 @@ def _subject(index: KnowledgeIndex, trace: Trace, ref: str, title: str) -> Subje
                 continue
             words = trace.query.words.terms
             having = reader.terms_in([one.id for one in passages], words)
-            found = set().union(*having.values()) if having else set[str]()
+            found = {term for terms in having.values() for term in terms}
             spelled = {word for word in trace.query.spelled if set(tokens(word)) & found}
             cosines = [trace.candidates.cosines[one.id] for one in passages if one.id in trace.candidates.cosines]
             note = passages[0].note
             inside = any(one.id == note for one in reader.list_notes(view.scope))
             return Subject(note, ref, title, frozenset(spelled), max(cosines, default=None), inside)
     return None
-

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 from co_cli.errors import InvalidInputError, NoteConflictError, VaultError
-from co_cli.index.knowledge_index import KnowledgeIndex
+from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.moments import moment_text
 from co_cli.notes.slug import slugify
 from co_cli.sources.origin import KINDS, VAULT, Origin
@@ -57,7 +57,7 @@ class SourceState(NamedTuple):
 def told_apart(report: SyncReport, root: str) -> SyncReport:
     """What a sync removed, with those named that a pattern leaves out now: their files are not missing."""
     there = tuple(path for path in report.removed if os.path.lexists(os.path.join(root, *path.split("/"))))
-    return report._replace(excluded=there) if there else report
+    return report.replaced(excluded=there) if there else report
 
 
 class Origins:
@@ -109,7 +109,7 @@ class Origins:
             change_registry(self._data_dir, put)
             if known:
                 return self._add_again(known[0], name, on_conflict, progress)
-            report = self._index.of(made[0]).sync(progress)
+            report = self._index.of(made[0]).sync(progress=progress)
         except BaseException:  # Ctrl-C too: who stops it does not want it, or not now
             if made and any(entry.origin == made[0] for entry in self.entries()):
                 self.remove(made[0].label)
@@ -127,7 +127,7 @@ class Origins:
         for origin in wanted:
             index = self._index.of(origin)
             try:
-                report = told_apart(index.sync(progress), origin.root)
+                report = told_apart(index.sync(progress=progress), origin.root)
             except VaultError as error:
                 receipts.append(SourceReceipt(origin.label, origin.path, "missing", str(error)))
                 continue
@@ -168,13 +168,16 @@ class Origins:
         own, counts = self._index.by_source(), self._index.counts()
         synced = moment_text(counts.synced_at) if counts.synced_at else None
         skipped = len(self._index.reported()[0]) + len(self._index.odd())
-        passages = self._index.passages_by_source()
+        with self._index.engine.reading() as reader:
+            vault = reader.vault(self._index.origin)
+            counted = reader.count_sources(vault) if vault is not None else {}
+            pages = self._index.field_values("source_url")
+            parts = sum(one.path in pages for one in reader.passages_of(vault)) if pages and vault is not None else 0
         for number, (source, notes) in enumerate(own.items()):
             left_out = skipped if number == 0 else 0
-            rows.append(SourceState(source, self._vault, notes, passages[source], 0, left_out, 0, synced, True))
-        pages, parts = self._index.with_field("source_url")
+            rows.append(SourceState(source, self._vault, notes, counted[source].passages, 0, left_out, 0, synced, True))
         if pages:  # they are articles, and counted there too
-            rows.append(SourceState("url", self._vault, pages, parts, 0, 0, 0, synced, True))
+            rows.append(SourceState("url", self._vault, len(pages), parts, 0, 0, 0, synced, True))
         tiers = [origin for origin in self._index.beside if origin.tier]
         for origin in [*tiers, *(entry.origin for entry in self.entries())]:
             index = self._index.of(origin)
@@ -206,7 +209,7 @@ class Origins:
             raise NoteConflictError(f"{origin.path} is a source already: `co refresh {origin.label}` reads it again")
         if on_conflict == "overwrite":
             self._index.of(origin).drop_all()
-        report = told_apart(self._index.of(origin).sync(progress), origin.root)
+        report = told_apart(self._index.of(origin).sync(progress=progress), origin.root)
         if on_conflict == "overwrite":
             return SourceReceipt(origin.label, origin.path, "updated", f"read anew: {_summary(report)}", report)
         outcome: AddedOutcome = "updated" if report.touched else "skipped"

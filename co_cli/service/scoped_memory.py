@@ -19,10 +19,10 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.refs import name_key
 from co_cli.notes.secrets import counting
 from co_cli.notes.store import content_hash
-from co_cli.service.asking import LARGEST_LIMIT
 from co_cli.service.freshness import Freshener
 from co_cli.service.memory_files import ROOT, MemoryFile, MemoryFiles, Place, shown
 from co_cli.service.receipts import Receipt, Receipts
+from co_cli.service.searching import LARGEST_LIMIT
 from co_cli.typed import whole
 from co_cli.values import Hit
 

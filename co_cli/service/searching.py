@@ -21,7 +21,6 @@ from co_cli.retrieval.profiles import DEFAULT, Profile, check_weights, profile_n
 from co_cli.retrieval.query import parse
 from co_cli.retrieval.rerank import Reranker
 from co_cli.retrieval.results import make_snippet
-from co_cli.retrieval.signals import strength
 from co_cli.sources.origin import Origin
 from co_cli.values import SOURCES, Filters, Hit, Searched, SearchResult, State, moment_text
 
@@ -144,7 +143,7 @@ def search_files(
     kb: KnowledgeBase, index: KnowledgeIndex, request: SearchRequest, why: IndexUnavailableError | None
 ) -> SearchResult:
     """Hits by the share of the words that a passage has. `why` is reported if the index should have answered."""
-    from co_cli.index.grep import Needles, grep  # parsers, which a search of the index does not need
+    from co_cli.service.grep import Needles, grep  # parsers, which a search of the index does not need
 
     started = time.perf_counter()
     query = parse(request.query)
@@ -154,7 +153,7 @@ def search_files(
     matches, count, succession = grep(origins, needles, filters, index.exclude, kb.settings.knowledge_max_note_bytes)
     if not filters.outdated:
         now = time.time() if filters.as_of is None else filters.as_of
-        matches = [one for one in matches if strength(succession.standing(one.origin.root, one.note, now), now)]
+        matches = [one for one in matches if not succession.standing(one.origin.root, one.note, now).problem(now)]
     hits: list[Hit] = []
     for match in matches:
         if len(hits) == request.limit or match.share < (request.min_score or 0.0):
@@ -231,7 +230,7 @@ def _moment(name: str, value: object, end: bool = False) -> float | None:
     if value is None or (isinstance(value, int | float) and abs(value) < FAR_AWAY):
         return None if value is None else float(value)
     from co_cli.notes.moments import read_moment
-    from co_cli.retrieval.periods import read_when
+    from co_cli.notes.periods import read_when
 
     moment = read_when(value, time.time(), end=end) if isinstance(value, str) else read_moment(value)
     if moment is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from co_cli.errors import InvalidInputError
-from co_cli.index.reader import Tiers
+from co_cli.knowledge_index import Tiers
 from co_cli.places import user_data_dir
 from co_cli.sources.origin import VAULT, Origin
 

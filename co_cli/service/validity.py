@@ -5,11 +5,9 @@ from __future__ import annotations
 from co_cli.index.engine import Standing
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.note import Note
-from co_cli.retrieval.signals import strength, why_not_valid
 
 
 def outdated(note: Note, index: KnowledgeIndex | None, now: float) -> str | None:
     """Why a note is not valid, such as `superseded by memory:new`; None if it is. The index may be older than it."""
     by = index.successor(note.ref, note.superseded_by, now) if index else note.superseded_by
-    standing = Standing(now, *note.valid, by)
-    return None if strength(standing, now) else why_not_valid(standing, now)
+    return Standing(now, *note.valid, by).problem(now)

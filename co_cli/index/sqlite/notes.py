@@ -6,8 +6,6 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import apsw
-
 from co_cli.index.engine import (
     Counts,
     IndexedFile,
@@ -51,6 +49,10 @@ ORIGINS = "select id, kind, root, name, only from vaults order by id"
 COUNTS = """
 select max(synced_at), coalesce(sum(notes), 0), coalesce(sum(passages), 0) from vaults
 where id in (select value from json_each(:vaults))
+"""
+COUNT_SOURCES = """
+select source, count(distinct docs.id), count(passages.id) from docs left join passages on passages.doc_id = docs.id
+where vault_id = :vault group by source order by source
 """
 OPEN_PASSAGES = """
 select passages.id, docs.id, docs.vault_id, docs.ref, docs.source, docs.path, vaults.root, docs.title, docs.created,
@@ -194,6 +196,10 @@ class NoteReader(VectorReader):
     def counts(self, vaults: Iterable[int]) -> Counts:
         return Counts(*fetch(self.connection, COUNTS, {"vaults": ids_text(vaults)})[0])
 
+    def count_sources(self, vault: int) -> dict[str, Counts]:
+        rows = fetch(self.connection, COUNT_SOURCES, {"vault": vault})
+        return {source: Counts(None, notes, passages) for source, notes, passages in rows}
+
     def passages(self, ids: Sequence[int]) -> dict[int, StoredPassage]:
         which = "passages.id in (select value from json_each(:ids))"
         rows = fetch(self.connection, OPEN_PASSAGES.format(which=which), {"ids": ids_text(ids)})
@@ -207,7 +213,7 @@ class NoteReader(VectorReader):
     def facts(self, notes: Sequence[int]) -> dict[int, NoteFacts]:
         rows = fetch(self.connection, FACTS, {"ids": ids_text(notes)})
         return {
-            row[0]: NoteFacts(*row[1:7], bool(row[7]), _texts(row[8]), row[9], row[10], json.loads(row[11]))
+            row[0]: NoteFacts._make((*row[1:7], bool(row[7]), _texts(row[8]), *row[9:11], json.loads(row[11])))
             for row in rows
         }
 
@@ -259,7 +265,7 @@ class NoteReader(VectorReader):
         return [_note(row) for row in fetch(self.connection, NOTE.format(which=which), bound)]
 
     def frontmatter(self, vault: int) -> dict[str, dict[str, object]]:
-        rows = fetch(self.connection, "select path, frontmatter from docs where vault_id = ?", (vault,))  # type: ignore[arg-type]
+        rows = fetch(self.connection, "select path, frontmatter from docs where vault_id = :vault", {"vault": vault})
         return {path: json.loads(text) for path, text in rows}
 
     def tags(self, scope: Scope) -> dict[str, int]:
@@ -278,7 +284,7 @@ class NoteReader(VectorReader):
 
     def linking(self, vault: int, keys: Collection[str]) -> list[Linking]:
         bound = {"vault": vault, "keys": _json(sorted(keys)), "most": MOST_LINKING}
-        found = [Linking(*row[:4], str(row[4])) for row in fetch(self.connection, LINKING, bound)]
+        found = [Linking._make((*row[:4], str(row[4]))) for row in fetch(self.connection, LINKING, bound)]
         return [link for link in found if link_key(link.target) in keys]
 
     def namesakes(self, vault: int, names: Collection[str]) -> list[tuple[int, str, str]]:
@@ -292,8 +298,10 @@ class NoteReader(VectorReader):
         return {path: StoredFile(*rest) for path, *rest in fetch(self.connection, FILES.format(which=which), bound)}
 
     def listings(self, vault: int) -> tuple[dict[str, bytes], list[str]]:
-        stored = dict(fetch(self.connection, "select path, listing from folders where vault_id = ?", (vault,)))  # type: ignore[arg-type]
-        loose = fetch(self.connection, "select path from unlisted where vault_id = ?", (vault,))  # type: ignore[arg-type]
+        stored = dict(
+            fetch(self.connection, "select path, listing from folders where vault_id = :vault", {"vault": vault})
+        )
+        loose = fetch(self.connection, "select path from unlisted where vault_id = :vault", {"vault": vault})
         return stored, [path for (path,) in loose]
 
 
@@ -313,7 +321,8 @@ class NoteWriter(NoteReader, VectorWriter):
         self._drop_notes(vault, paths)
         self.connection.execute(PUT_UNLISTED, {"vault": vault, "paths": _json(paths)})
         self.connection.executemany(PUT_FILE, [_file_row(vault, file) for file in files])
-        docs, names, links, supersessions, passages, indexed = ([] for _ in range(6))
+        docs, names, links, supersessions = list[Row](), list[Row](), list[Row](), list[Row]()
+        passages, indexed = list[Row](), list[Row]()
         ((doc, passage),) = fetch(self.connection, LAST_IDS)
         for file in files:
             if file.note is None:
@@ -397,11 +406,11 @@ def storable(text: str) -> str:
 
 
 def _passage(row: Any) -> StoredPassage:
-    return StoredPassage(*row[:9], _texts(row[9]), *row[10:])
+    return StoredPassage._make((*row[:9], _texts(row[9]), *row[10:]))
 
 
 def _note(row: Any) -> StoredNote:
-    return StoredNote(*row[:8], _texts(row[8]), *row[9:])
+    return StoredNote._make((*row[:8], _texts(row[8]), *row[9:]))
 
 
 def _texts(listed: str) -> tuple[str, ...]:

@@ -181,7 +181,9 @@ class VectorReader:
             return dict(fetch(self.connection, statement, {"ids": ids, "query": asked(query, space)}))
         wanted = unpacked(packed(query, finest=True)) if space.packed else list(memoryview(query).cast("f"))
         stored = self.stored_vectors(space, passages)
-        return {passage: sum(a * b for a, b in zip(wanted, numbers, strict=True)) for passage, numbers in stored.items()}
+        return {
+            passage: sum(a * b for a, b in zip(wanted, numbers, strict=True)) for passage, numbers in stored.items()
+        }
 
     def stored_vectors(self, space: StoredSpace, passages: Sequence[int]) -> dict[int, list[float]]:
         """The vectors of these passages, as numbers."""
@@ -377,9 +379,7 @@ def asked(query: Vector, space: StoredSpace) -> bytes:
 def packed(vector: Vector, finest: bool = False) -> bytes:
     numbers = memoryview(vector).cast("f")
     steps = LARGEST / (max(map(abs, numbers)) or 1) if finest else STEPS
-    return struct.pack(
-        f"{len(numbers)}b", *[max(-LARGEST, min(LARGEST, round(number * steps))) for number in numbers]
-    )
+    return struct.pack(f"{len(numbers)}b", *[max(-LARGEST, min(LARGEST, round(number * steps))) for number in numbers])
 
 
 def unpacked(stored: bytes) -> list[float]:
