@@ -11,8 +11,7 @@ from co_cli.errors import KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.note import Note
 from co_cli.settings import Settings
-from co_cli.sources.passages import LONGEST, Boundaries, Lines, passages_of
-from co_cli.values import Passage
+from co_cli.sources.passages import LONGEST, Lines
 
 if TYPE_CHECKING:
     from co_cli.agent.boundaries import ModelBoundaries
@@ -33,20 +32,6 @@ def boundaries_for(kb: KnowledgeBase) -> Generator[None]:
     finally:
         kb.index.boundaries = None
         proposing.close()
-
-
-class ProposedCuts:
-    """Texts that are cut as the model says, for measuring it: how many were asked about, and how many answers held."""
-
-    def __init__(self, boundaries: Boundaries) -> None:
-        self._boundaries = boundaries
-        self.asked = self.used = 0
-
-    def cut(self, text: object, note: Note) -> list[Passage]:
-        ranges = self._boundaries(note)
-        self.asked += len(note.body) > LONGEST
-        self.used += ranges is not None
-        return passages_of(note, boundaries=lambda note: ranges)
 
 
 class ConfiguredBoundaries:

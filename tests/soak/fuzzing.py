@@ -114,7 +114,8 @@ def _in_a_vault(trial: Trial, place: Path, seeds: list[bytes], guard: Guard) -> 
     )
     with KnowledgeBase(settings._replace(knowledge_embedding_provider="none")) as kb:
         guard(b"\xff---\n".join(written), "syncs", kb.sync)
-        known = {*kb.index.hashes(), *(path for path, _ in kb.index.reported()[0])}
+        with kb.engine.reading() as reader:
+            known = set(reader.files(reader.vault(kb.index.origin) or 0))
         lost = {f"memories/n{number}.md" for number in range(NOTES)} - known
         if lost or "memories/oak.md" not in known:
             trial.fault(f"neither indexed nor reported: {sorted(lost) or 'oak.md'}")

@@ -99,7 +99,7 @@ def heal(place: Path) -> list[str]:
                     problems.append(f"activity.db: {checked}")
         except Exception as error:
             problems.append(f"{type(error).__name__}: {error}")
-        for database in (kb.database, kb.activity.database):
+        for database in (kb.engine.database, kb.activity.database):
             if database.set_aside:
                 problems.append(f"a database was found unusable and set aside as {database.set_aside}")
     left = sorted(file.name for file in (place / "data").iterdir() if file.name not in OURS)

@@ -15,8 +15,8 @@ from pathlib import Path
 import apsw
 
 from co_cli.activity.database import ActivityDatabase
-from co_cli.index.connection import Database, fresh_path, vector_extension
-from co_cli.index.making import create
+from co_cli.index.sqlite.connection import APPLICATION, SCHEMA, SCHEMA_VERSION, Database, vector_extension
+from co_cli.index.sqlite.files import create, fresh_path
 from tests.soak.comparing import unsound
 from tests.soak.contract import Trial
 from tests.soak.processes import processes
@@ -24,7 +24,7 @@ from tests.soak.processes import processes
 TOGETHER = 8
 SCRATCH = "select count(*) from embedding_cache"
 ADD_SPACE = """
-insert into spaces (provider, model, dimensions, prompts, vector_weight, noise) values ('ollama', 'm', 1, '1', 1, 0)
+insert into spaces (provider, model, dimensions, prompts) values ('ollama', 'm', 1, '1')
 """
 ADD_CACHED = "insert into embedding_cache (space_id, hash, vector, used) values (1, x'00', x'00', 1)"
 
@@ -134,7 +134,7 @@ def _killed_in_a_swap(path: str, chance: random.Random) -> Left:
 
 
 def _make(path: str) -> None:
-    create(path)
+    create(path, SCHEMA.decode(), SCHEMA_VERSION, APPLICATION)
     connection = apsw.Connection(path)
     connection.execute(ADD_SPACE)
     connection.execute(ADD_CACHED)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from co_cli.activity.background import write_now
 from co_cli.activity.database import ActivityDatabase
 from co_cli.activity.events import Searched
-from co_cli.index.connection import Database, connect, fetch, vector_extension
+from co_cli.index.sqlite.connection import Database, connect, fetch, vector_extension
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.store import content_hash
 from tests.soak.comparing import differences, unsound
@@ -102,7 +102,7 @@ class Load:
         kb = open_vault(self.place)
         kb.brief = True  # no thread of its own: what happens is decided by the seed
         kb.index.counts()
-        for database in (kb.database, kb.activity.database):
+        for database in (kb.engine.database, kb.activity.database):
             if self.synchronous:
                 connection = database.borrow()
                 connection.pragma("synchronous", self.synchronous)
@@ -227,7 +227,7 @@ class Load:
         try:
             kb.sync()
             problems = differences([kb])
-            if kb.database.set_aside:
+            if kb.set_aside:
                 problems.append("search.db was set aside")
             return problems
         except Exception as error:

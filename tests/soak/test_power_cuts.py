@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.index import making
+from co_cli.index.sqlite.files import swap
 from co_cli.notes import files, store
 from tests.soak import names, power
 from tests.soak.contract import Trial
@@ -98,7 +98,7 @@ def test_the_old_log_is_gone_for_good_before_a_new_search_db_takes_its_place(tmp
         (tmp_path / name).write_text(name)
     heard: list[tuple[str, str]] = []
     with names.listening(str(tmp_path), lambda request: heard.append((request.what, request.path))):
-        making.swap(str(tmp_path / "search.db.new"), str(tmp_path / "search.db"))
+        swap(str(tmp_path / "search.db.new"), str(tmp_path / "search.db"))
 
     assert heard == [
         ("unlink", "search.db"),
