@@ -7,9 +7,13 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from co_cli.knowledge_index import KnowledgeIndex
 
 PathLike = str | os.PathLike[str]
 
@@ -34,6 +38,10 @@ class CoDeps:
         yourself.
         """
         return cls(open_once(vault, data_dir, create))
+
+    @property
+    def knowledge_index(self) -> KnowledgeIndex:
+        return self.knowledge_base.index
 
     @property
     def settings(self) -> Settings:

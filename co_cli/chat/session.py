@@ -23,8 +23,7 @@ from co_cli.errors import KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.freshness import Freshener
 from co_cli.tools import TOOLS
-from co_cli.tools.arguments import read_arguments
-from co_cli.tools.opening import plain_ref
+from co_cli.tools.fencing import plain_ref
 
 if TYPE_CHECKING:
     from co_cli.chat.conversation import Conversation
@@ -209,9 +208,9 @@ def _complain(problem: str) -> None:
 
 def about(kb: KnowledgeBase, call: ToolCall) -> str:
     """`Forget memory:blue-first (Blue takes traffic first)`: the note that the tool itself would take them to mean."""
-    schema = next(tool.parameters for tool in TOOLS if tool.name == call.name)
+    tool = next(tool for tool in TOOLS if tool.name == call.name)
     try:
-        note = kb.note(plain_ref(read_arguments(call.name, schema, call.arguments).values["ref"]))
+        note = kb.note(plain_ref(tool.read_arguments(call.arguments)[0]["ref"]))
     except KnowledgeError:
         return asked(call)  # the tool says what is wrong with it, if it is allowed to
     return f"Forget {note.ref} ({note.title})" if call.name == "forget_memory" else f"{call.name} {note.ref}"

@@ -1,4 +1,4 @@
-"""How many tokens a text costs a model, by rule of thumb, and how to cut it where it may be cut. Pure."""
+"""Estimate how many tokens a text costs a model, and cut it to fit. Pure."""
 
 from __future__ import annotations
 
@@ -31,6 +31,15 @@ def within(text: str, tokens: int) -> tuple[str, int]:
         low, high = (middle, high) if estimate_tokens(text[:middle]) <= tokens else (low, middle - 1)
     kept = text[: _cut_place(text, low)].rstrip()
     return kept, total - estimate_tokens(kept)
+
+
+def whole_lines(text: str, tokens: int) -> tuple[str, bool]:
+    """As many whole lines as fit, and whether the last is cut: only a first line that does not fit on its own."""
+    kept, left = within(text, tokens)
+    if not left or text[len(kept) :].lstrip(" \t").startswith("\n"):
+        return kept, False
+    before = kept[: max(kept.rfind("\n"), 0)].rstrip()
+    return (before, False) if before else (kept, True)
 
 
 def _cut_place(text: str, most: int) -> int:

@@ -1,79 +1,61 @@
-"""Tools for skills: find the one for a task, load it. They stand in for a list of all skills in every prompt.
+"""Tools for skills: find the one for a task and load it, instead of listing all skills in every prompt.
 
-A skill is an instruction. One that the user installed is handed over as such, fenced and without hidden characters. One
-that came with a project, as with a clone, is somebody else's word: it says so, and nothing in it can pose as structure.
+A skill is an instruction. One that the user installed is passed on as such, fenced and without hidden characters. One
+that came with a project may be a stranger's: the answer says so, and nothing in it can pose as structure.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Annotated, Any
 
-from co_cli.knowledge_base import KnowledgeBase
+from pydantic import Field
+
 from co_cli.service.skills import LoadedSkill, Skill
-from co_cli.tools import schemas
-from co_cli.tools.budget import estimate_tokens
+from co_cli.tools.articles import json_fields
+from co_cli.tools.budget import estimate_tokens, whole_lines
 from co_cli.tools.fencing import HIDDEN, clean, one_line
-from co_cli.tools.opening import plain, whole_lines
-from co_cli.tools.tool import Tool, ToolResult
+from co_cli.tools.tool import ToolContext, ToolResult, tool
 
 FOUND = 3
 ALSO = 7
-"""Names that follow those that are described: a name costs a tenth of a description, and is often enough."""
+"""Skills that are only named after those that are described: a name costs a tenth of a description."""
 SKILL_TOKENS = 6_000
-"""How long a skill may be: half of a procedure is worse than none. Authors are told to stay below 5,000."""
+"""Maximum length of a skill, whatever the budget: half of a procedure is worse than none."""
 OWN_MARK = re.compile(r"<(?=\s*/?\s*skill\b)", re.IGNORECASE)
 
-FIND_SKILLS = Tool(
-    "find_skills",
-    "Find skills",
-    "Find skills: instructions, installed here, for doing a kind of task well. Call it before you begin a task that "
-    "somebody may have written a procedure for: a document format, a tool, a recurring job. Then load_skill the one "
-    "that fits; if none does, go on without.",
-    schemas.arguments(
-        "query",
-        query=schemas.text("The task, and the file types, tools and other words for it: fill form fields in a PDF."),
-        limit=schemas.limit(FOUND, 20),
-    ),
-    schemas.FOUND_SKILLS,
-    read_only=True,
-    idempotent=True,
-)
-LOAD_SKILL = Tool(
-    "load_skill",
-    "Load a skill",
-    "Read a skill that find_skills named: its instructions, and where its scripts and references lie.",
-    schemas.arguments("name", name=schemas.text("The name of the skill.")),
-    schemas.LOADED_SKILL,
-    read_only=True,
-    idempotent=True,
-)
-SKILL_TOOLS = (FIND_SKILLS, LOAD_SKILL)
 
-
-def find_skills(kb: KnowledgeBase, values: dict[str, Any], budget: int, behind: list[str]) -> ToolResult:
-    limit = values.get("limit", FOUND)
-    found, result = kb.skills.search(values["query"], limit + ALSO)
+@tool("Find skills", read_only=True)
+def find_skills(
+    ctx: ToolContext,
+    query: Annotated[str, Field(description="The task, with its file types and tools: fill form fields in a PDF.")],
+    limit: Annotated[int, Field(ge=1, le=20, description="Maximum number of skills.")] = FOUND,
+) -> ToolResult[dict[str, Any]]:
+    """Find skills: installed instructions for doing a kind of task well. Call it before you begin a task that somebody
+    may have written a procedure for: a document format, a tool, a recurring job. Then open the one that fits with
+    load_skill; if none fits, go on without."""
+    found, result = ctx.kb.skills.search(query, limit + ALSO)
     state = result.state if found or result.state != "found" else "absent"
     count = result.searched.notes
-    told = f"{len(found[:limit])} of {count:,} {'skill' if count == 1 else 'skills'}, best first"
-    lines = [f"{told}. load_skill opens one." if found else f"None of {count:,} skills has to do with that."]
+    summary = f"{len(found[:limit])} of {count:,} {'skill' if count == 1 else 'skills'}, best first"
+    lines = [f"{summary}. load_skill opens one." if found else f"None of {count:,} skills is about that."]
     if found and state != "found":
-        lines = [f"None clearly fits; the nearest {told}."]
+        lines = [f"None clearly fits; the nearest {summary}."]
     lines += [f"(But: {one_line(problem)}.)" for problem in result.degraded]
     lines += [f"- {_listed(skill)}" for skill, _ in found[:limit]]
     also = [skill.name for skill, _ in found[limit:]]
     if also:
         lines.append(f"Further off: {', '.join(map(one_line, also))}.")
+    skills = [
+        {"name": skill.name, "description": skill.description, "level": skill.level, "score": score}
+        for skill, score in found[:limit]
+    ]
     data: dict[str, Any] = {
         "state": state,
         "searched": count,
         "degraded": result.degraded,
         "confidence": result.confidence,
-        "skills": [
-            {"name": skill.name, "description": skill.description, "level": skill.level, "score": score}
-            for skill, score in found[:limit]
-        ],
+        "skills": skills,
         "also": also,
     }
     return ToolResult("\n".join(lines), data)
@@ -84,9 +66,13 @@ def _listed(skill: Skill) -> str:
     return f"{one_line(skill.name)}{whose}: {one_line(skill.description)}"
 
 
-def load_skill(kb: KnowledgeBase, values: dict[str, Any], budget: int, behind: list[str]) -> ToolResult:
-    loaded = kb.skills.load(values["name"])
-    text, rest = fence_skill(loaded, max(budget, SKILL_TOKENS))
+@tool("Load a skill", read_only=True)
+def load_skill(
+    ctx: ToolContext, name: Annotated[str, Field(description="Name of the skill.")]
+) -> ToolResult[dict[str, Any]]:
+    """Read a skill that find_skills named: its instructions, and where its scripts and references are."""
+    loaded = ctx.kb.skills.load(name)
+    text, rest = fence_skill(loaded, max(ctx.budget, SKILL_TOKENS))
     skill, note, files, _ = loaded
     data: dict[str, Any] = {
         "name": skill.name,
@@ -95,10 +81,14 @@ def load_skill(kb: KnowledgeBase, values: dict[str, Any], budget: int, behind: l
         "path": skill.path,
         "text": note.body.strip(),
         "files": files,
-        "fields": plain({key: value for key, value in note.metadata.items() if key != "provenance"}),
+        "fields": json_fields({key: value for key, value in note.metadata.items() if key != "provenance"}),
         "rest": rest,
     }
     return ToolResult(text, data)
+
+
+SKILL_TOOLS = (find_skills, load_skill)
+"""Offered only where there are skills."""
 
 
 def fence_skill(loaded: LoadedSkill, budget: int) -> tuple[str, int | None]:

@@ -337,3 +337,7 @@ def test_toolboxes_of_knowledge_bases_that_come_and_go_do_not_pile_up(
     assert access.toolbox(CoDeps(bases[0])) is not first
     for kb in bases:
         kb.close()
+
+
+def test_deps_give_the_index_of_their_knowledge_base(kb: KnowledgeBase) -> None:
+    assert CoDeps(kb).knowledge_index is kb.index

@@ -328,7 +328,7 @@ def test_files_that_wait_to_be_indexed_do_not_hold_up_the_answer(
     kb.sync()
     vault.write("memories/new.md", "---\nloading: always\n---\nBe brief.")
 
-    with kb.database.writing():  # as another process would that writes for long
+    with kb.engine.writing():  # as another process would that writes for long
         early = agent.run_sync("Hello!")
     assert refs(early.metadata) == ["memory:tone"]
     assert early.metadata is not None

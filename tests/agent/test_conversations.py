@@ -134,8 +134,8 @@ def test_an_unknown_ref_comes_back_with_the_closest_ones_and_the_model_mends_it(
     ("arguments", "cure"),
     [
         ({}, "recall_memory needs query"),
-        ({"query": {"text": "oaks"}}, "query is a text"),
-        ({"query": "oaks", "limit": "many"}, "limit is a number from 1 to"),
+        ({"query": {"text": "oaks"}}, "query: Input should be a valid string"),
+        ({"query": "oaks", "limit": "many"}, "limit: Input should be a valid integer"),
         ("[1, 2]", "dict_type"),
         ("{not json", "JSON"),
     ],

@@ -61,7 +61,7 @@ def test_it_comes_beside_a_prompt_escaped_and_labelled(knowledge: Knowledge) -> 
     [
         ("recall_memory", {"query": "canteen menu"}),
         ("read_note", {"ref": "memory:menu"}),
-        ("search_knowledge", {"query": "canteen", "detail": "full"}),
+        ("search_knowledge", {"query": "canteen", "detail": "full", "limit": 1}),
     ],
 )
 def test_it_comes_from_a_tool_escaped_and_labelled(knowledge: Knowledge, tool: str, arguments: dict[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""Arguments as models really send them."""
+"""Arguments as models send them."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 
-from co_cli.errors import InvalidInputError
-from co_cli.tools.arguments import ALIASES, read_arguments
+from co_cli.errors import InvalidInputError, KnowledgeError
+from co_cli.tools import Toolbox
+from co_cli.tools.tool import ALIASES
 from co_cli.tools.toolbox import EVERY_TOOL
 
-SCHEMA = {tool.name: tool.parameters for tool in EVERY_TOOL}
+TOOL = {tool.name: tool for tool in EVERY_TOOL}
 
 
 def read(tool: str, arguments: dict[str, Any] | None) -> dict[str, Any]:
-    return read_arguments(tool, SCHEMA[tool], arguments).values
+    return TOOL[tool].read_arguments(arguments)[0]
 
 
 @pytest.mark.parametrize(
@@ -25,6 +26,7 @@ def read(tool: str, arguments: dict[str, Any] | None) -> dict[str, Any]:
         ({"query": "x", "limit": None}, {"query": "x"}),
         ({"query": "x", "limit": "null"}, {"query": "x"}),
         ({"query": "x", "limit": 100_000}, {"query": "x", "limit": 50}),
+        ({"query": "x", "limit": 10**400}, {"query": "x", "limit": 50}),
         ({"query": "x", "limit": 0}, {"query": "x", "limit": 1}),
         ({"q": "x"}, {"query": "x"}),
         ({"Query": "x"}, {"query": "x"}),
@@ -37,16 +39,19 @@ def read(tool: str, arguments: dict[str, Any] | None) -> dict[str, Any]:
         ({"query": "x", "tags": '["deploy", "ops"]'}, {"query": "x", "tags": ["deploy", "ops"]}),
         ({"query": "x", "tags": "[deploy, 'ops']"}, {"query": "x", "tags": ["deploy", "ops"]}),
         ({"query": "x", "tag": "deploy"}, {"query": "x", "tags": ["deploy"]}),
-        ({"query": "x", "tags": ["a", None, "a", " "]}, {"query": "x", "tags": ["a"]}),
-        ({"query": "x", "tags": []}, {"query": "x"}),
+        ({"query": "x", "tags": ["a", None, 7, " "]}, {"query": "x", "tags": ["a", "7"]}),
         ({"query": "x", "tags": 2026}, {"query": "x", "tags": ["2026"]}),
         ({"query": "x", "tags": None, "category": ""}, {"query": "x"}),
         ({"query": "x", "category": "null", "tags": "None"}, {"query": "x"}),
         ({"query": "x", "tags": ["null"]}, {"query": "x"}),
         ({"query": "null"}, {"query": "null"}),
+        ({"query": "x", "profile": "Fresh "}, {"query": "x", "profile": "fresh"}),
+        ({"query": "x", "min_score": "0.4"}, {"query": "x", "min_score": 0.4}),
+        ({"query": "x", "weights": {"recency": "0.2"}}, {"query": "x", "weights": {"recency": 0.2}}),
+        ({"query": "x", "weights": '{"recency": 0.2}'}, {"query": "x", "weights": {"recency": 0.2}}),
     ],
 )
-def test_what_a_model_means_is_understood(sent: dict[str, Any], read_as: dict[str, Any]) -> None:
+def test_common_mistakes_of_models_are_corrected(sent: dict[str, Any], read_as: dict[str, Any]) -> None:
     assert read("recall_memory", sent) == read_as
 
 
@@ -55,64 +60,99 @@ def test_sources_may_be_plural_and_all_means_no_filter() -> None:
     assert "sources" not in read("search_knowledge", {"query": "x", "sources": ["all"]})
 
 
-def test_an_empty_list_of_tags_takes_the_tags_of_a_note_away() -> None:
+def test_an_empty_list_of_tags_removes_the_tags_of_a_note() -> None:
     assert read("update_memory", {"ref": "memory:x", "tags": []}) == {"ref": "memory:x", "tags": []}
 
 
 @pytest.mark.parametrize("nothing", ["", " ", "null", [None], [""]])
-def test_tags_that_say_nothing_take_no_tags_away(nothing: Any) -> None:
+def test_tags_that_say_nothing_remove_no_tags(nothing: Any) -> None:
     assert read("update_memory", {"ref": "memory:x", "tags": nothing, "content": "null"}) == {"ref": "memory:x"}
 
 
-def test_a_share_may_be_a_percentage() -> None:
-    assert read("save_memory", {"content": "x", "importance": "80%"})["importance"] == pytest.approx(0.8)
-
-
 @pytest.mark.parametrize(
-    ("tool", "sent", "cure"),
+    ("tool", "sent", "problem"),
     [
         ("recall_memory", {}, "recall_memory needs query"),
         ("recall_memory", None, "recall_memory needs query"),
         ("recall_memory", {"query": "  "}, "recall_memory needs query"),
-        ("recall_memory", {"query": {"a": 1}}, "query is a text"),
-        ("recall_memory", {"query": "x", "limit": "many"}, "limit is a number from 1 to 50"),
-        ("recall_memory", {"query": "x", "limit": True}, "limit is a number from 1 to 50"),
-        ("recall_memory", {"query": "x", "limit": "nan"}, "limit is a number from 1 to 50"),
-        ("recall_memory", {"query": "x", "tags": {"a": 1}}, "tags is a list of texts"),
-        ("recall_memory", {"query": "x", "tags": [["a"]]}, "tags is a list of texts"),
-        ("search_knowledge", {"query": "x", "sources": "web"}, "sources is one of memory, article"),
-        ("search_knowledge", {"query": "x", "detail": "long"}, "detail is one of scan, full"),
-        ("save_memory", {"content": "x", "importance": 8}, "importance is a number from 0 to 1"),
+        ("recall_memory", {"query": {"a": 1}}, "recall_memory: query: Input should be a valid string, not {'a': 1}"),
+        ("recall_memory", {"query": "x", "limit": "many"}, "limit: Input should be a valid integer.*, not 'many'"),
+        ("recall_memory", {"query": "x", "limit": "nan"}, "limit: Input should be a valid integer"),
+        ("recall_memory", {"query": "x", "tags": {"a": 1}}, "tags: Input should be a valid list"),
+        ("recall_memory", {"query": "x", "tags": [["a"]]}, "tags: Input should be a valid string"),
+        ("recall_memory", {"query": "x", "profile": "best"}, "profile: Input should be 'default', .* or 'fresh'"),
+        ("recall_memory", {"query": "x", "weights": "high"}, "weights: Input should be a valid dictionary"),
+        ("recall_memory", {"query": "x", "weights": {"words": "high"}}, "weights: Input should be a valid number"),
+        ("recall_memory", {"query": "x", "min_score": "nan"}, "min_score: Input should be a finite number"),
+        ("search_knowledge", {"query": "x", "sources": "web"}, "sources: Input should be 'memory', 'article'"),
+        ("search_knowledge", {"query": "x", "detail": "long"}, "detail: Input should be 'scan' or 'full'"),
+        ("save_memory", {"content": "x", "importance": 8}, "importance: Input should be less than or equal to 1"),
         ("save_article", {"content": "x"}, "save_article needs title"),
     ],
 )
-def test_what_cannot_be_understood_is_refused_with_what_would_be_right(
-    tool: str, sent: dict[str, Any] | None, cure: str
+def test_an_argument_that_cannot_be_read_is_refused_with_what_would_be_right(
+    tool: str, sent: dict[str, Any] | None, problem: str
 ) -> None:
-    with pytest.raises(InvalidInputError, match=cure):
+    with pytest.raises(InvalidInputError, match=problem):
         read(tool, sent)
 
 
-def test_names_that_a_tool_does_not_know_are_reported() -> None:
-    read_as = read_arguments("recall_memory", SCHEMA["recall_memory"], {"query": "x", "reason": "I wonder"})
+def test_arguments_that_a_tool_does_not_have_are_ignored_and_named(toolbox: Toolbox) -> None:
+    result = toolbox.call("recall_memory", {"query": "x", "reason": "I wonder", "n" * 1_000: 1})
 
-    assert read_as.values == {"query": "x"}
-    assert read_as.ignored == ["reason"]
-
-
-def test_a_second_name_for_the_same_argument_is_reported() -> None:
-    read_as = read_arguments("recall_memory", SCHEMA["recall_memory"], {"q": "oaks", "question": "elms"})
-
-    assert read_as.values == {"query": "oaks"}
-    assert read_as.ignored == ["question"]
+    assert result.data["ignored"] == ["reason", "n" * 60]
+    assert f"(Not arguments of recall_memory, ignored: reason, {'n' * 60}.)" in result.text
 
 
-def test_an_alias_never_takes_the_place_of_what_was_named_properly() -> None:
+def test_a_second_name_for_the_same_argument_is_ignored_and_named() -> None:
+    assert TOOL["recall_memory"].read_arguments({"q": "oaks", "question": "elms"}) == ({"query": "oaks"}, ["question"])
+
+
+def test_an_alias_does_not_replace_an_argument_given_by_its_own_name() -> None:
     assert read("save_memory", {"content": "the text", "text": "another"}) == {"content": "the text"}
     assert read("save_memory", {"text": "another", "content": "the text"}) == {"content": "the text"}
 
 
-def test_every_alias_stands_for_an_argument_that_some_tool_has() -> None:
-    known = {name for schema in SCHEMA.values() for name in schema["properties"]}
+def test_every_alias_stands_for_an_argument_of_some_tool() -> None:
+    assert set(ALIASES) <= {name for tool in EVERY_TOOL for name in tool.parameters["properties"]}
 
-    assert set(ALIASES) <= known
+
+def nested(depth: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+HOSTILE = {
+    "a huge string": "x" * 1_000_000,
+    "NUL": "a\0b\n\0",
+    "half a character": "\ud800",
+    "many lines": "line\n" * 50,
+    "a nested object": {"a": [{"b": {"c": None}}]},
+    "a deep list": nested(5_000),
+    "JSON that is too deep": "[" * 100_000,
+    "a long list": ["x"] * 10_000,
+    "a list of everything": [None, {}, [], True, 1e308],
+    "true": True,
+    "a huge number": 10**400,
+    "not a number": float("nan"),
+    "infinity": "1e999",
+}
+
+
+@pytest.mark.parametrize("value", HOSTILE.values(), ids=list(HOSTILE))
+@pytest.mark.parametrize("tool", EVERY_TOOL, ids=lambda tool: tool.name)
+def test_hostile_arguments_are_answered_or_refused_in_one_short_line(kb: Any, tool: Any, value: Any) -> None:
+    toolbox = Toolbox(kb, with_skills=True)
+    required = dict.fromkeys(tool.parameters.get("required", ()), "x")
+    if "verdict" in required:
+        required["verdict"] = "good"
+    errors: list[str] = []
+    for name in tool.parameters["properties"]:
+        try:
+            toolbox.call(tool.name, {**required, name: value})
+        except KnowledgeError as error:
+            errors.append(str(error))
+
+    assert [error for error in errors if len(error.splitlines()) != 1 or len(error) > 2_100] == []

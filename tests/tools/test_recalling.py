@@ -40,7 +40,7 @@ def test_nothing_found_in_a_vault_that_was_searched_whole_is_absent(vault: Vault
 def test_nothing_found_while_files_are_still_being_indexed_is_inconclusive(vault: Vault, kb: KnowledgeBase) -> None:
     kb.sync()
     vault.write("memories/blue.md", BLUE)
-    other = apsw.Connection(kb.database.path)
+    other = apsw.Connection(kb.engine.path)
     other.execute("begin immediate")  # another process is writing: the sync has to wait for it
 
     result = Toolbox(kb, patience=0.05).call("recall_memory", {"query": "traffic"})
@@ -287,3 +287,55 @@ def test_lines_that_begin_in_the_frontmatter_are_those_of_the_text(vault: Vault,
     assert opened.data["text"] == "One.\nTwo."
     assert opened.data["lines"] == [4, 5]
     assert 'lines="4-5"' in opened.text
+
+
+SEARCHING = ["recall_memory", "search_knowledge"]
+
+
+@pytest.mark.parametrize("tool", SEARCHING)
+def test_a_search_takes_a_profile_and_weights_and_says_how_it_ranked(vault: Vault, toolbox: Toolbox, tool: str) -> None:
+    vault.write("memories/old.md", "---\ncreated: 2020-01-01\n---\nZebras graze at the pool by the river.\n")
+    vault.write("memories/new.md", "---\ncreated: 2026-11-01\n---\nGoats graze at the pool.\n")
+
+    found = toolbox.call(tool, {"query": "zebras graze", "profile": "agent", "weights": {"recency": 1, "words": 0}})
+    plain = toolbox.call(tool, {"query": "zebras graze"})
+
+    assert (found.data["hits"][0]["ref"], plain.data["hits"][0]["ref"]) == ("memory:new", "memory:old")
+    assert found.data["meta"]["profile"] == "agent"
+    assert found.data["ignored"] == []
+
+
+@pytest.mark.parametrize("tool", SEARCHING)
+def test_a_search_can_be_limited_to_days_and_to_a_least_score(vault: Vault, toolbox: Toolbox, tool: str) -> None:
+    for year in (2020, 2022, 2024):
+        vault.write(f"memories/y{year}.md", f"---\ncreated: {year}-06-01\n---\nZebras graze, seen in {year}.\n")
+
+    days = toolbox.call(tool, {"query": "zebras graze", "since": "2021-01-01", "until": "2023-01-01"})
+    best = toolbox.call(tool, {"query": "zebras graze", "min_score": 1.5})
+
+    assert [hit["ref"] for hit in days.data["hits"]] == ["memory:y2022"]
+    assert best.data["hits"] == []
+    with pytest.raises(InvalidInputError, match="since is a date"):
+        toolbox.call(tool, {"query": "zebras", "since": "some day"})
+    with pytest.raises(InvalidInputError, match="charm"):
+        toolbox.call(tool, {"query": "zebras", "weights": {"charm": 1}})
+
+
+def test_recall_drops_hits_far_below_the_best_and_a_search_of_everything_keeps_them(
+    vault: Vault, toolbox: Toolbox
+) -> None:
+    vault.write("memories/blue.md", BLUE)
+    vault.write("memories/cake.md", "The canteen sells cake, and there is traffic at noon.")
+
+    recalled = toolbox.call("recall_memory", {"query": "which pool takes traffic first"})
+    searched = toolbox.call("search_knowledge", {"query": "which pool takes traffic first"})
+
+    assert [hit["ref"] for hit in recalled.data["hits"]] == ["memory:blue"]
+    assert [hit["ref"] for hit in searched.data["hits"]] == ["memory:blue", "memory:cake"]
+    assert recalled.text.startswith("found: 1 of 2 notes")
+
+
+def test_tools_cost_no_more_than_2450_tokens() -> None:
+    described = [{"name": one.name, "description": one.description, "parameters": one.parameters} for one in TOOLS]
+
+    assert estimate_tokens(json.dumps(described)) <= 2_450

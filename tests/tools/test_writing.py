@@ -30,7 +30,7 @@ def test_a_save_is_read_back_and_found_again_before_it_says_so(vault: Vault, too
 def test_a_save_that_nobody_can_find_is_not_called_found(vault: Vault, kb: KnowledgeBase) -> None:
     toolbox = Toolbox(kb)
     toolbox.call("list_memories")
-    kb.database.close()
+    kb.engine.close()
     (vault.root.parent / "data" / "search.db").unlink()
     (vault.root.parent / "data" / "search.db").mkdir()  # no index can be made here, and files answer
 
@@ -47,7 +47,7 @@ def test_half_a_character_and_an_endless_title_do_no_harm(toolbox: Toolbox) -> N
     assert len(result.text) < 1_000
 
 
-def test_a_near_duplicate_says_which_note_it_joined(toolbox: Toolbox) -> None:
+def test_a_repeat_is_not_written_and_a_similar_memory_is_named(toolbox: Toolbox) -> None:
     first = toolbox.call("save_memory", {"content": "The staging database is refreshed every Monday at six."})
 
     again = toolbox.call("save_memory", {"content": "The staging database is refreshed every Monday at six."})
@@ -55,9 +55,9 @@ def test_a_near_duplicate_says_which_note_it_joined(toolbox: Toolbox) -> None:
 
     assert again.data["outcome"] == "duplicate"
     assert again.text.startswith(f"known already, nothing written: {first.data['ref']}")
-    assert nearly.data["ref"] == first.data["ref"]
-    assert nearly.data["outcome"] == "updated"
-    assert first.data["ref"] in nearly.data["detail"]
+    assert nearly.data["outcome"] == "created"
+    assert [one["ref"] for one in nearly.data["related"]] == [first.data["ref"]]
+    assert f'supersedes=["{first.data["ref"]}"]' in nearly.text
 
 
 def test_an_article_is_saved_with_where_it_comes_from(vault: Vault, toolbox: Toolbox) -> None:

@@ -1,0 +1,118 @@
+"""Tools for longer documents: recall, save, and read a note or a part of one."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Unpack
+
+from pydantic import Field
+from pydantic_core import to_jsonable_python
+from typing_extensions import TypedDict
+
+from co_cli.notes.excerpt import excerpt
+from co_cli.notes.moments import moment_text
+from co_cli.notes.refs import lines_of, without_lines
+from co_cli.tools.budget import estimate_tokens, whole_lines
+from co_cli.tools.fencing import fence_note, one_line, plain_ref
+from co_cli.tools.knowledge import DOCUMENTS, Found, Limit, Narrowing, Query, recall
+from co_cli.tools.memory import Category, NewTags, Receipt, Ref, saved_receipt
+from co_cli.tools.tool import ToolContext, ToolResult, tool
+
+
+class OpenedNote(TypedDict):
+    """A note, or some lines of it."""
+
+    ref: str
+    title: str
+    source: str
+    text: str
+    tags: list[str]
+    category: str | None
+    created: str | None
+    updated: str | None
+    provenance: str
+    version: Annotated[str, Field(description="Pass it to update_memory with a change based on this.")]
+    fields: Annotated[dict[str, Any], Field(description="All of its frontmatter.")]
+    lines: Annotated[list[int], Field(description="First and last line of the file that `text` covers.")]
+    rest: Annotated[str | None, Field(description="Ref of the next part, if it was cut.")]
+    problem: str | None
+
+
+@tool("Recall articles", read_only=True)
+def recall_article(
+    ctx: ToolContext, query: Query, limit: Limit = 5, **narrowing: Unpack[Narrowing]
+) -> ToolResult[Found]:
+    """Find passages in longer documents: guides, reference pages, meeting notes, saved web pages, and folders the user
+    added. Each hit has a ref to its lines; open it with read_note. For short facts and preferences use
+    recall_memory."""
+    return recall(ctx, query, limit, DOCUMENTS, narrowing)
+
+
+@tool("Save an article")
+def save_article(
+    ctx: ToolContext,
+    content: Annotated[str, Field(description="The document, in Markdown with headings.")],
+    title: Annotated[str, Field(description="Its title.")],
+    tags: NewTags = None,
+    category: Category = None,
+    source_url: Annotated[str | None, Field(description="Where it comes from.")] = None,
+) -> ToolResult[Receipt]:
+    """Save a longer document: a summary, a guide, a report, the text of a page. It is searched section by section. For
+    a single fact or preference use save_memory."""
+    fields: dict[str, object] = {} if source_url is None else {"source_url": source_url}
+    saved = ctx.kb.remember(content, title, tags, category, ctx.provenance, source="article", fields=fields)
+    return saved_receipt(ctx.kb, saved, content)
+
+
+@tool("Read a note", read_only=True)
+def read_note(ctx: ToolContext, ref: Ref) -> ToolResult[OpenedNote]:
+    """Read a note, or the lines that a ref points to, as the file is now. Use it after a search to read more than the
+    snippet, and before update_memory. A long note comes in parts; the answer gives the ref of the next."""
+    ref = plain_ref(ref)
+    note = ctx.kb.note(ref, track=True)
+    lines, wanted = excerpt(ref, note), lines_of(ref)
+    first = max(wanted[0], note.body_line) if wanted else note.body_line
+    kept, torn = whole_lines("\n".join(lines), ctx.budget)
+    last, end = first + kept.count("\n"), first + len(lines) - 1
+    rest = f"{without_lines(note.ref)}#L{last + 1}-{end}" if last < end else None
+    cut = ""
+    if rest or torn:
+        cut = f"\nAbout {estimate_tokens(chr(10).join(lines)) - estimate_tokens(kept)} tokens left out"
+        cut += f"; the end of line {last} cannot be shown: the line is longer than an answer may be" if torn else ""
+        cut += f"; go on with read_note {one_line(rest)}." if rest else "."
+    created, updated = (moment_text(when) if when is not None else None for when in (note.created, note.updated))
+    text = fence_note(
+        note.ref,
+        note.title,
+        note.provenance,
+        kept,
+        category=note.category,
+        tags=" ".join(note.tags),
+        created=(created or "")[:10],
+        updated=(updated or "")[:10],
+        importance=note.metadata.get("importance"),
+        outdated=ctx.kb.outdated(note),
+        version=note.version,
+        lines=f"{first}-{last}" if wanted or cut else None,
+    )
+    data: OpenedNote = {
+        "ref": note.ref,
+        "title": note.title,
+        "source": note.source,
+        "text": kept,
+        "tags": list(note.tags),
+        "category": note.category,
+        "created": created,
+        "updated": updated,
+        "provenance": note.provenance,
+        "version": note.version,
+        "fields": json_fields(note.metadata),
+        "lines": [first, last],
+        "rest": rest,
+        "problem": note.problem,
+    }
+    return ToolResult(text + cut, data)
+
+
+def json_fields(metadata: dict[str, Any]) -> dict[str, Any]:
+    """Frontmatter as JSON: dates become strings."""
+    return to_jsonable_python(metadata, fallback=str, inf_nan_mode="strings", bytes_mode="base64")

@@ -1,0 +1,227 @@
+"""search_knowledge, and the search and rendering that recall_memory and recall_article share with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, NotRequired, Unpack, cast
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from co_cli.errors import KnowledgeError
+from co_cli.notes.excerpt import excerpt
+from co_cli.service.searching import close_tags, unused_tags
+from co_cli.tools.budget import estimate_tokens, within
+from co_cli.tools.fencing import fence_note, one_line
+from co_cli.tools.tool import ToolContext, ToolResult, tool
+from co_cli.values import Hit, SearchResult, worth_showing
+
+SHORT = 150
+"""Tokens up to which recall shows a whole note; of a longer one it shows the part that matched."""
+LEAST = 40
+"""Tokens of a note that are worth showing; with less room left, only its ref is given."""
+MORE = 20
+"""Tokens that a fence needs to say that it shows a part."""
+WEAK = 0.4
+"""Share of the best score below which recall drops a hit. Measured: 24 % fewer tokens, no answer lost."""
+DOCUMENTS = ("article", "folder", "obsidian")
+"""Sources of longer texts."""
+
+Query = Annotated[str, Field(description="A question, or words you expect in the note.")]
+Limit = Annotated[int, Field(ge=1, le=50, description="Maximum number of results.")]
+
+
+class Narrowing(TypedDict, total=False):
+    """Optional arguments of every search, named as `KnowledgeBase.search` names them."""
+
+    tags: Annotated[list[str], Field(description="Only notes with all of these tags.")]
+    category: Annotated[str, Field(description="Only this category, such as preference or decision.")]
+    since: Annotated[str, Field(description="Only notes since this day: 2026-03-01 or 7d.")]
+    until: Annotated[str, Field(description="Only notes up to this day.")]
+    min_score: Annotated[float, Field(description="Drop hits below this score.")]
+    profile: Annotated[Literal["default", "agent", "seven", "rrf", "fresh"], Field(description="How hits are ranked.")]
+    weights: Annotated[dict[str, float], Field(description='Weights of signals, such as {"recency": 0.2}.')]
+
+
+class FoundNote(TypedDict):
+    """One hit, as a program reads it."""
+
+    ref: str
+    title: str
+    source: str
+    score: float
+    signals: dict[str, float]
+    text: str
+    whole: Annotated[bool, Field(description="Whether `text` is all of it; if not, read_note opens the rest.")]
+    tokens: Annotated[int, Field(description="Estimated tokens of the whole text.")]
+    tags: list[str]
+    created: str
+    provenance: str
+
+
+class Found(TypedDict):
+    """The answer of every search tool."""
+
+    state: Literal["found", "absent", "inconclusive"]
+    searched: dict[str, int | str | None]
+    degraded: list[str]
+    confidence: Annotated[float | None, Field(description="How likely the vault has an answer, 0 to 1.")]
+    hits: list[FoundNote]
+    cut: Annotated[list[str], Field(description="Refs left out to keep the answer short.")]
+    without: Annotated[list[str], Field(description="Filters that matched nothing and were dropped.")]
+    meta: NotRequired[Annotated[dict[str, Any], Field(description="How the search was done.")]]
+
+
+@tool("Search everything", read_only=True)
+def search_knowledge(
+    ctx: ToolContext,
+    query: Query,
+    sources: Annotated[
+        list[Literal["memory", "article", "folder", "obsidian"]] | None, Field(description="Only these kinds of notes.")
+    ] = None,
+    detail: Annotated[Literal["scan", "full"], Field(description="How much of each hit.")] = "scan",
+    limit: Limit = 8,
+    **narrowing: Unpack[Narrowing],
+) -> ToolResult[Found]:
+    """Search memories, articles and added folders together. detail=scan gives title, score, snippet and token cost:
+    scan first, then open the one or two notes that matter with read_note. detail=full gives whole passages at once, for
+    a narrow question with a small limit."""
+    found, dropped = search(ctx, query, limit, sources, narrowing)
+    return render(ctx, found, narrowing, dropped, ctx.budget if detail == "full" else 0)
+
+
+def recall(ctx: ToolContext, query: str, limit: int, sources: Sequence[str], narrowing: Narrowing) -> ToolResult[Found]:
+    """Search some sources, drop weak hits, and show short notes whole."""
+    found, dropped = search(ctx, query, limit, sources, narrowing)
+    weak = WEAK * max((hit.score for hit in found.hits), default=0.0)
+    found = found._replace(hits=[hit for hit in found.hits if hit.score >= weak > 0] or found.hits)
+    return render(ctx, found, narrowing, dropped, SHORT)
+
+
+def search(
+    ctx: ToolContext, query: str, limit: int, sources: Sequence[str] | None, narrowing: Narrowing
+) -> tuple[SearchResult, list[str]]:
+    """The hits, and the filters that were dropped because nothing passed them.
+
+    A model guesses tags and categories. That no note has them does not mean that nothing is known.
+    """
+    found = ctx.kb.search(query, limit=limit, sources=sources, **narrowing)
+    guessed = [name for name in ("tags", "category") if narrowing.get(name)]
+    if guessed and found.state == "absent":
+        rest = {name: value for name, value in narrowing.items() if name not in guessed}
+        return ctx.kb.search(query, limit=limit, sources=sources, **cast("Narrowing", rest)), guessed
+    return found, []
+
+
+def render(
+    ctx: ToolContext, found: SearchResult, narrowing: Narrowing, dropped: list[str], most: int
+) -> ToolResult[Found]:
+    """Hits within the budget; notes of at most `most` tokens are shown whole, of others a snippet."""
+    ctx.kb.track(found)
+    degraded = [*ctx.degraded, *found.degraded]
+    state = "inconclusive" if found.state != "found" and degraded else found.state
+    lines = [_headline(found, state, degraded, _dropped_filters(ctx, narrowing, dropped))]
+    hits: list[FoundNote] = []
+    cut: list[str] = []
+    left = ctx.budget
+    for hit in worth_showing(found):
+        if left < LEAST:
+            cut.append(hit.ref)
+            continue
+        hits.append(_shown(ctx, hit, most))
+        lines.append(_fenced(hits[-1], hit.missing, left))
+        left -= estimate_tokens(lines[-1])
+    if cut:
+        lines.append(f"Found too, left out to keep this short: {', '.join(map(one_line, cut))}. read_note opens them.")
+    data: Found = {
+        "state": state,
+        "searched": dict(found.searched._asdict()),
+        "degraded": degraded,
+        "confidence": found.confidence,
+        "hits": hits,
+        "cut": cut,
+        "without": dropped,
+    }
+    meta = getattr(found, "meta", None)
+    if meta:
+        data["meta"] = meta
+    return ToolResult("\n".join(lines), data)
+
+
+def _shown(ctx: ToolContext, hit: Hit, most: int) -> FoundNote:
+    text, provenance = hit.snippet, "unknown"
+    try:
+        note = ctx.kb.note(hit.ref)
+        text, provenance = "\n".join(excerpt(hit.ref, note)).strip(), note.provenance
+    except KnowledgeError:
+        pass  # the file was removed, or its lines were, since it was indexed
+    tokens = estimate_tokens(text)
+    whole = tokens <= most or " ".join(text.split()) == hit.snippet.strip()
+    return {
+        "ref": hit.ref,
+        "title": hit.title,
+        "source": hit.source,
+        "score": hit.score,
+        "signals": dict(hit.signals),
+        "text": text if whole else hit.snippet,
+        "whole": whole,
+        "tokens": tokens,
+        "tags": list(hit.tags),
+        "created": hit.created,
+        "provenance": provenance,
+    }
+
+
+def _fenced(note: FoundNote, missing: bool, room: int, cuts: int = 2) -> str:
+    """The note as a model sees it. Its text is cut to fit the room, as long as a little of it is left."""
+    fenced = fence_note(
+        note["ref"],
+        note["title"],
+        note["provenance"],
+        note["text"],
+        created=note["created"][:10],
+        tags=" ".join(note["tags"]),
+        score=f"{note['score']:.2f}",
+        shown=None if note["whole"] else f"a part; read_note opens all of it, about {note['tokens']} tokens",
+        missing="its file is gone, or its drive is not mounted" if missing else None,
+    )
+    over = estimate_tokens(fenced) - room
+    if over <= 0 or not cuts:
+        return fenced
+    cut, _ = within(note["text"], max(estimate_tokens(note["text"]) - over - MORE, LEAST))
+    note["text"], note["whole"] = f"{cut} …", False
+    return _fenced(note, missing, room, cuts - 1)  # escaping makes a text longer, so one cut may not be enough
+
+
+def _dropped_filters(ctx: ToolContext, narrowing: Narrowing, dropped: list[str]) -> str:
+    """`tags=a, b and category=c`, with the tags that exist instead of those that nobody uses."""
+    tags = narrowing.get("tags", []) if "tags" in dropped else []
+    texts = {"tags": ", ".join(tags), "category": narrowing.get("category", "")}
+    asked = " and ".join(f"{name}={one_line(texts[name])}" for name in dropped)
+    try:
+        known = list(ctx.kb.tags()) if tags else []
+    except KnowledgeError:
+        return asked  # answered from the files, without the index
+    unused = unused_tags(tags, known)
+    similar = ", ".join(tag for one in unused for tag in close_tags(one, known))
+    meant = f"; there is {similar}" if similar else ""
+    return f"{asked} (no note has the tag {one_line(', '.join(unused) + meant)})" if unused else asked
+
+
+def _headline(found: SearchResult, state: str, degraded: list[str], dropped: str) -> str:
+    searched = found.searched
+    fresh = f", index fresh as of {searched.fresh_as_of}" if searched.fresh_as_of else ""
+    scope = f"{searched.notes} {'note' if searched.notes == 1 else 'notes'} searched{fresh}"
+    problems = f" But: {one_line('; '.join(degraded))}." if degraded else ""
+    if found.understood:  # a date in the query limits what was searched
+        scope += f"; understood {one_line('; '.join(found.understood))}"
+    match state:
+        case "found":
+            wider = f" None with {dropped}: this is what there is without." if dropped else ""
+            return f"found: {len(found.hits)} of {scope}.{wider}{problems}"
+        case "absent":
+            nearest = " The nearest, which may have nothing to do with it:" if found.hits else ""
+            wider = f", neither with {dropped} nor without" if dropped else ""
+            return f"absent: nothing here clearly says that{wider}. All of {scope}.{nearest}"
+        case _:
+            return f"inconclusive: nothing clearly found, but not everything could be asked ({scope}).{problems}"
