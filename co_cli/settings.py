@@ -132,8 +132,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "knowledge_duplicate_threshold",
         "share",
-        0.9,
-        "how alike two memories must be for the second to join the first; 1 joins only identical ones",
+        0.75,
+        "how alike two memories must be for a save to name them as related",
     ),
     Setting(
         "secrets",

@@ -85,13 +85,6 @@ def set_body(text: str, body: str) -> str:
     return head + body.replace("\n", newline)
 
 
-def add_paragraph(text: str, paragraph: str) -> str:
-    """`text` with one more paragraph at its end; every byte that was there stays."""
-    newline = "\r\n" if "\r\n" in text else "\n"
-    ended = text if text.endswith("\n") else text + newline
-    return ended + newline + paragraph.replace("\r\n", "\n").strip("\n").replace("\n", newline) + newline
-
-
 def require_field_name(key: str) -> None:
     """Refuse a name that frontmatter would read as something else."""
     if not FIELD_NAME.match(key) or str(resolve_scalar(key)) != key:

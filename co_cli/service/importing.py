@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from co_cli.errors import InvalidInputError, KnowledgeError, SecretError
-from co_cli.index.knowledge_index import KnowledgeIndex
+from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.editing import set_fields
 from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.notes.refs import ref_of
@@ -98,7 +98,7 @@ def _import_one(
                 path = store.create(folder, stem, data, index.taken)
         except SecretError as error:
             return Imported(origin, None, str(error))
-        index.index_file(path)
+        index.index_file(None, path)
     ref = index.ref_of(path) or ref_of(path, "article")
     return Imported(origin, Saved(ref, store.absolute(path), "created", masked=len(masked)))
 

@@ -247,11 +247,11 @@ class MemoryFiles:
     def _index(self, path: str) -> None:
         if is_note_name(path):
             with contextlib.suppress(IndexUnavailableError):  # the files are the truth: the next sync brings it in
-                self.kb.index.index_file(path, embed=False)
+                self.kb.index.index_file(None, path, embed=False)
 
     def _forget(self, paths: list[str]) -> None:
         with contextlib.suppress(IndexUnavailableError):
-            self.kb.index.remove_stale([path for path in paths if is_note_name(path)])
+            self.kb.index.forget_files([path for path in paths if is_note_name(path)])
 
     def _entries(self, folder: str) -> dict[str, Kind]:
         """The real names of a folder; asking for one by name would find it in any case on some systems."""

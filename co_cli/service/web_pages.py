@@ -24,7 +24,7 @@ from co_cli.errors import (
     PageGoneError,
     PageRefusedError,
 )
-from co_cli.index.knowledge_index import KnowledgeIndex
+from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.editing import render_note
 from co_cli.notes.moments import moment_text
 from co_cli.notes.note import Note, NotTextError, read_note
@@ -251,7 +251,7 @@ class WebPages:
         }
         data = render_note(metadata, page.text).encode("utf-8", "replace")
         path = self.store.create("articles", page.title, data, self.index.taken)
-        self.index.index_file(path, embed=False)
+        self.index.index_file(None, path, embed=False)
         return path
 
     def _renew(self, url: PageUrl, path: str, arrived: _Arrived, overwrite: bool) -> PageReceipt:
@@ -269,7 +269,7 @@ class WebPages:
                 detail = f"{detail}; {kept}" if detail else kept
             fields = {"provenance": "web", "source_url": str(url), **_origin(arrived, moment_text(time.time()))}
             change(self.store, path, data, page.text, fields)
-            self.index.index_file(path, embed=False)
+            self.index.index_file(None, path, embed=False)
         self.index.embed_saved()
         return self._receipt(url, "updated", path, detail, note.title)
 

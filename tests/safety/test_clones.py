@@ -57,7 +57,7 @@ HARMLESS = {
     "half_life_days": "the order of what is found",
     "knowledge_hybrid_vector_weight": "the order of what is found",
     "knowledge_hybrid_text_weight": "the order of what is found",
-    "knowledge_duplicate_threshold": "whether a memory joins one that says nearly the same; no word of either is lost",
+    "knowledge_duplicate_threshold": "which memories a save names as related; nothing is changed for it",
     "knowledge_exclude": "files that are not indexed",
 }
 """Settings that a project's file may set to anything, and what they decide."""

@@ -17,7 +17,6 @@ from pydantic_ai import Agent, models
 from co_cli.agent import Knowledge
 from co_cli.errors import SecretError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.consolidating import Proposal, accept
 from co_cli.service.memory_protocol import MemoryToolProtocol
 from co_cli.service.scoped_memory import ScopedMemory
 from co_cli.tools import Toolbox
@@ -88,15 +87,6 @@ def add_a_page(co: Co, outside: Path, server: WebServer) -> str:
     return ran.out + ran.err
 
 
-def consolidate(co: Co, outside: Path, server: WebServer) -> str:
-    with opened(co) as kb:
-        kb.sync()
-        try:
-            return accept(kb, Proposal(("memory:bot",), "The bot", TEXT, (), "agent", "", 1.0, None)).told
-        except SecretError as error:
-            return str(error)
-
-
 def by_the_harness(co: Co, outside: Path, server: WebServer) -> str:
     with opened(co) as kb:
         memory = ScopedMemory(kb)
@@ -118,7 +108,6 @@ DOORS: dict[str, Callable[[Co, Path, WebServer], str]] = {
     "co import mem0": by_command("import", "mem0", "OUTSIDE/mem0.json", "--yes"),
     "co import co": by_command("import", "co", "OUTSIDE/notes.jsonl", "--yes"),
     "co add": add_a_page,
-    "co consolidate": consolidate,
     "save_memory": by_tool("save_memory", content=TEXT),
     "save_article": by_tool("save_article", content=TEXT, title="The bot"),
     "update_memory": by_tool("update_memory", ref="memory:bot", content=TEXT),

@@ -1,4 +1,4 @@
-"""Saving, joining and changing never lose what somebody wrote."""
+"""Saving and changing never lose what somebody wrote."""
 
 from __future__ import annotations
 
@@ -35,48 +35,6 @@ def test_a_sign_or_a_number_makes_another_fact(kb: KnowledgeBase, vault: Vault, 
     assert saved.outcome != "duplicate"
     assert one in written
     assert other in written
-
-
-def test_markdown_of_the_old_text_stays_when_a_longer_wording_joins(kb: KnowledgeBase, vault: Vault) -> None:
-    old = "- [ ] Blue takes traffic first, see [[pool rules]] and `a->b` before anything else happens"
-    vault.write("memories/pool.md", old + "\n")
-    kb.sync()
-
-    kb.remember("Blue takes traffic first, see pool rules and a b before anything else happens at all")
-
-    assert old in vault.read("memories/pool.md")
-
-
-def test_bytes_that_are_not_utf8_survive_a_near_duplicate(kb: KnowledgeBase, vault: Vault) -> None:
-    before = b"The caf\xe9 on the quay opens at nine and closes when the last boat is in.\n"
-    path = vault.root / "memories" / "cafe.md"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(before)
-    kb.sync()
-
-    kb.remember("The café on the quay opens at nine and closes when the very last boat is in.")
-
-    assert any(file.read_bytes().startswith(before.rstrip(b"\n")) for file in path.parent.glob("*.md"))
-
-
-def test_what_a_duplicate_says_besides_its_text_is_taken_or_named(kb: KnowledgeBase) -> None:
-    text = "Blue takes traffic first, then green."
-    first = kb.remember(text, category="fact")
-    again = kb.remember(text, title="Order of the pools", category="decision", fields={"importance": 0.9})
-
-    note = kb.note(first.ref)
-    assert note.metadata["importance"] == 0.9
-    assert note.category == "fact"
-    assert "category" in again.detail
-
-
-def test_tags_stay_as_they_are_written_when_one_joins(kb: KnowledgeBase, vault: Vault) -> None:
-    vault.write("memories/pool.md", "---\ntags: [Deploy, Ops]\n---\nBlue takes traffic first, then green. #Pool\n")
-    kb.sync()
-
-    kb.remember("Blue takes traffic first, then green. #Pool", tags=["new"])
-
-    assert "tags: [Deploy, Ops, new]\n" in vault.read("memories/pool.md")
 
 
 @pytest.mark.parametrize("empty", ["", " \n\t "])

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from co_cli.errors import KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.notes.editing import add_paragraph, set_body, set_fields
+from co_cli.notes.editing import set_body, set_fields
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.moments import read_moment
 from co_cli.notes.note import NotTextError, read_note
@@ -96,8 +96,6 @@ def read_and_edit(data: bytes) -> None:
     _require(set_fields(text, {}) == text, "changing nothing changed something")
     edited = set_fields(text, {"importance": 0.5})
     _require(read_frontmatter(edited).metadata.get("importance") == 0.5, "a field that was set is not there")
-    longer = add_paragraph(text, "One more paragraph.")
-    _require("One more paragraph." in longer and len(longer) > len(text), "a paragraph is not there")
     set_body(text, "Another body.")
 
 

@@ -1,6 +1,6 @@
 """Two agents save the same fact, nearly the same, or the same title, at the same moment.
 
-One note, or two with names of their own: never an overwrite, and never a word lost.
+The same fact is one note; anything else is a note each: never an overwrite, and never a word lost.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Receipt(NamedTuple):
     path: str
 
 
-HOW_MANY = {"the same fact": (1, 1), "nearly the same fact": (1, TOGETHER), "the same title": (TOGETHER, TOGETHER)}
-"""Notes that may come of it."""
+HOW_MANY = {"the same fact": 1, "nearly the same fact": TOGETHER, "the same title": TOGETHER}
+"""Notes that must come of it."""
 
 
 def run(trial: Trial) -> None:
@@ -64,8 +64,7 @@ def _check(kind: str, saves: list[tuple[str | None, str]], answers: list[object]
     receipts = [answer for answer in answers if isinstance(answer, Receipt)]
     if len(receipts) < TOGETHER:
         return [f"an agent failed: {next(answer for answer in answers if answer not in receipts)}"]
-    fewest, most = HOW_MANY[kind]
-    problems = [] if fewest <= len(made) <= most else [f"{len(made)} notes were made"]
+    problems = [] if len(made) == HOW_MANY[kind] else [f"{len(made)} notes were made"]
     written = "\n".join(made)
     problems += [f"lost: {text}" for _, text in saves if any(word not in written for word in text.split())]
     outcomes = sorted(answer.outcome for answer in receipts)

@@ -14,7 +14,6 @@ import pytest
 
 from co_cli.errors import NoteConflictError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.consolidating import Rewrite, accept, propose
 from co_cli.service.memory_protocol import MemoryToolProtocol
 from co_cli.service.scoped_memory import ScopedMemory
 from co_cli.tools.toolbox import Toolbox
@@ -166,33 +165,6 @@ def test_a_harness_write_of_an_older_version_is_a_conflict(vault: Vault, kb: Kno
         memory.delete("main/oak.md", stored.version)
 
     assert vault.read("memories/oak.md") == THEIRS + "\n"
-
-
-def test_a_memory_that_joins_a_note_keeps_what_an_editor_wrote_at_that_moment(vault: Vault, kb: KnowledgeBase) -> None:
-    known = "The nightly backup of the harbour database runs at dawn on the old server in the loft"
-    other = "Anselm sends the invoices on the first Monday."
-    kb.remember(known)
-    with saved_at_the_last_moment(next(vault.root.glob("memories/*.md")), other):
-        kb.remember(f"{known} upstairs")
-
-    texts = every_text(vault)
-    assert other in texts
-    assert "upstairs" in texts
-
-
-def test_a_merge_that_was_proposed_of_older_texts_is_not_accepted(vault: Vault, kb: KnowledgeBase, oak: str) -> None:
-    vault.write("memories/old-oak.md", "Oaks live long and grow slowly.\n")
-    kb.sync()
-    sources = [kb.note(oak), kb.note("memory:old-oak")]
-    proposal = propose(sources, lambda _: Rewrite("Oaks", "Oaks live long and grow slowly."))
-    assert proposal
-    assert not proposal.refused
-    vault.write("memories/oak.md", THEIRS + "\n")
-
-    with pytest.raises(NoteConflictError, match="changed since this was proposed"):
-        accept(kb, proposal)
-
-    assert vault.notes() == ["memories/oak.md", "memories/old-oak.md"]
 
 
 def test_a_review_does_not_forget_a_note_that_changed_since_it_was_shown(co: Co, vault: Vault) -> None:

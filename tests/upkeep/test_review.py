@@ -10,7 +10,7 @@ import pytest
 
 from co_cli.activity import Activity
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.reviewing import KINDS
+from co_cli.service.upkeep import KINDS
 from tests.cli.screen import on_terminal, widest
 from tests.command import Co
 from tests.upkeep.terminal import terminal
@@ -55,14 +55,16 @@ def test_near_duplicates_are_found_with_the_older_one_first(co: Co, vault: Vault
     assert sorted(map(sorted, refs)) == [["article:one", "article:two"], ["memory:new", "memory:old"]]
 
 
-def test_contradictions_are_found_until_one_supersedes_the_other(co: Co, vault: Vault) -> None:
+def test_near_duplicates_are_found_until_one_supersedes_the_other(co: Co, vault: Vault) -> None:
     memory(vault, "old", "The door code is 1111.")
     vault.write("memories/new.md", "---\ncreated: 2025-01-01\n---\nThe door code is 2222.\n")
-    assert found(co, "contradiction") == [["memory:old", "memory:new"]]
+    assert [(one["refs"], one["reason"]) for one in findings(co, "--only", "near-duplicate")] == [
+        (["memory:old", "memory:new"], "80% the same words as memory:new")
+    ]
 
     co("edit", "memory:new", "--set", "supersedes=memory:old")
 
-    assert found(co, "contradiction") == []
+    assert found(co, "near-duplicate") == []
 
 
 def test_expired_notes_and_chains_that_lead_nowhere_are_found(co: Co, vault: Vault) -> None:
@@ -171,17 +173,17 @@ def test_keys_forget_supersede_keep_and_leave(co: Co, vault: Vault, kb: Knowledg
     memory(vault, "link", "See [[nowhere]].")
 
     with terminal(co.folder, "review") as child:
-        child.expect_exact("contradiction")
+        child.expect_exact("near-duplicate")
         child.expect_exact("[q] quit")
         child.send("s")
-        child.expect_exact("takes the place of memory:a-old")
+        child.expect_exact("supersedes memory:a-old")
         child.expect_exact("[q] quit")
         child.send("f")
         child.expect_exact("forgotten")
         child.expect_exact("[q] quit")
         child.send("x")  # no key of this finding: nothing happens
         child.send("k")
-        child.expect_exact("not be asked again")
+        child.expect_exact("will not be asked again")
         child.expect_exact("[q] quit")
         child.send("q")
         child.expect(pexpect.EOF)

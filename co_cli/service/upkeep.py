@@ -1,0 +1,368 @@
+"""`co review`: all notes in, findings out: what is stale, broken or doubled, and what can be done about it.
+
+Everything is read from the index in one transaction. Nothing is changed here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from typing import Any, Literal, NamedTuple, cast
+
+from co_cli.activity import Activity
+from co_cli.activity.database import available
+from co_cli.activity.folding import fold_spool
+from co_cli.activity.statistics import recalled_paths
+from co_cli.errors import ActivityUnavailableError, NoteConflictError
+from co_cli.index.engine import Reader, Scope
+from co_cli.index.names import fold_name
+from co_cli.index.tokens import is_stop_word
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.notes.link_targets import link_key, resolve_link
+from co_cli.notes.moments import moment_text
+from co_cli.notes.refs import stem_of
+from co_cli.notes.secrets import find_secrets, redact
+from co_cli.notes.twins import likeness, words_of
+from co_cli.service.attachments import Attachments
+from co_cli.service.dismissing import Dismissals, key_of
+from co_cli.values import OWN_SOURCES
+
+Kind = Literal[
+    "secret",
+    "near-duplicate",
+    "expired",
+    "superseded",
+    "broken-link",
+    "oversized",
+    "orphan",
+    "never-recalled",
+]
+KINDS: dict[Kind, str] = {
+    "secret": "tokens, private keys and passwords",
+    "near-duplicate": "notes with nearly the same words",
+    "expired": "notes whose valid_until has passed",
+    "superseded": "supersedes or superseded_by names a note that does not exist",
+    "broken-link": "links to notes and files that do not exist",
+    "oversized": "memories and always-loaded notes that are too long",
+    "orphan": "notes without links that no search has returned",
+    "never-recalled": "notes with links that no search has returned",
+}
+NEAR = 0.8
+"""The share of words in common that makes two memories near-duplicates."""
+RAREST, MOST_HOLDERS = 8, 60
+"""Memories are compared if they share some of their 8 rarest words. Words in more than 60 memories are skipped."""
+YOUNG = 30 * 86_400
+"""Seconds. A younger note has had no time to be asked for."""
+LONG_MEMORY = 1_000
+"""Tokens. A memory is one thing; what is longer is an article, or several memories."""
+LONGEST_SHOWN = 200
+
+
+class ReviewItem(NamedTuple):
+    """One thing to decide: which notes, why, and what can be done with a key."""
+
+    kind: Kind
+    refs: tuple[str, ...]
+    """The one that an action is about first: of two, the older."""
+    title: str
+    reason: str
+    actions: str
+    """f forget, s supersede, e edit, k keep."""
+    key: str
+
+
+class Review(NamedTuple):
+    """What was found, and what could not be checked."""
+
+    items: list[ReviewItem]
+    notes: int
+    dismissed: int
+    degraded: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewedNote:
+    """A note with everything that the checks look at."""
+
+    ref: str
+    source: str
+    path: str
+    title: str
+    created: float
+    fingerprint: str
+    valid_until: float | None
+    superseded: bool
+    body: str
+    frontmatter: Mapping[str, object]
+    links: Sequence[str]
+
+    @property
+    def pinned(self) -> bool:
+        return self.frontmatter.get("loading") == "always"
+
+    def expired(self, now: float) -> bool:
+        return self.valid_until is not None and self.valid_until <= now
+
+    def names(self, key: str) -> list[str]:
+        """The notes that a field names: one or a list, with or without the brackets of a link."""
+        value = self.frontmatter.get(key)
+        members = cast("list[Any]", value) if isinstance(value, list) else [value]
+        texts = (str(one).removeprefix("[[").removesuffix("]]").partition("|")[0].strip() for one in members if one)
+        return [text for text in texts if text]
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewInput:
+    """All that the checks look at. Notes are in order of age, the oldest first."""
+
+    notes: Sequence[ReviewedNote]
+    unknown: Collection[str]
+    """Names in `supersedes` and `superseded_by` that no note has."""
+    recalled: Collection[str] | None
+    """Paths of notes that a search has returned; None if that is not recorded."""
+    now: float
+    tokens: Callable[[str], int]
+    context_tokens: int
+    attachments: Attachments
+
+
+def review(
+    kb: KnowledgeBase,
+    now: float,
+    tokens: Callable[[str], int],
+    only: Sequence[str] = (),
+    context_tokens: int = 1_000,
+) -> Review:
+    """The findings by kind, the most serious first. `tokens` counts what a text costs a model."""
+    with kb.index.snapshot() as reader:
+        notes = _read_notes(kb, reader, now)
+        unknown = _unknown_names(kb, reader, notes)
+    recalled, degraded = _recalled(kb) if not only or {"orphan", "never-recalled"} & set(only) else (None, [])
+    given = ReviewInput(notes, unknown, recalled, now, tokens, context_tokens, Attachments(kb.root))
+    known = Dismissals(kb.settings.data_dir, kb.root).keys()
+    found = [item for kind in KINDS if not only or kind in only for item in CHECKS[kind](given)]
+    items = [item for item in found if item.key not in known]
+    return Review(items, len(notes), len(found) - len(items), degraded)
+
+
+def require_unchanged(kb: KnowledgeBase, item: ReviewItem, seen: dict[str, str]) -> None:
+    """Raise NoteConflictError if a note is not the one that was shown. `seen` are the hashes from then, by path."""
+    for ref in item.refs:
+        note = kb.note(ref)
+        if not seen.get(note.path, "").startswith(note.version):
+            raise NoteConflictError(f"{ref} was changed since: nothing was done; run `co review` again")
+
+
+def dismiss(kb: KnowledgeBase, item: ReviewItem, now: float) -> None:
+    """Do not show this finding again."""
+    Dismissals(kb.settings.data_dir, kb.root).add(item.key, now)
+
+
+# -- what is read ------------------------------------------------------------------------------------------------------
+
+
+def _read_notes(kb: KnowledgeBase, reader: Reader, now: float) -> list[ReviewedNote]:
+    vault = reader.vault(kb.index.origin)
+    if vault is None:
+        return []
+    stored = sorted(kb.index.notes_here(), key=lambda note: (note.created, note.path))
+    ids = [note.id for note in stored]
+    bodies: dict[int, list[str]] = {}
+    for passage in reader.passages_of(vault):
+        bodies.setdefault(passage.note, []).append(passage.body)
+    frontmatter, links, standings = reader.frontmatter(vault), reader.link_targets(ids), reader.standings(ids, now)
+    return [
+        ReviewedNote(
+            note.ref,
+            note.source,
+            note.path,
+            note.title,
+            note.created,
+            note.fingerprint,
+            note.valid_until,
+            bool(note.id in standings and standings[note.id].superseded_by),
+            "\n\n".join(bodies.get(note.id, ())),
+            frontmatter.get(note.path, {}),
+            links.get(note.id, ()),
+        )
+        for note in stored
+    ]
+
+
+def _unknown_names(kb: KnowledgeBase, reader: Reader, notes: Sequence[ReviewedNote]) -> set[str]:
+    vault = reader.vault(kb.index.origin)
+    scope = Scope(tuple((vault, source) for source in OWN_SOURCES) if vault is not None else ())
+    named = {name for note in notes for key in ("supersedes", "superseded_by") for name in note.names(key)}
+    return {name for name in named if not (fold_name(name) and reader.named(scope, fold_name(name)))}
+
+
+def _recalled(kb: KnowledgeBase) -> tuple[set[str] | None, list[str]]:
+    """Which notes a search has returned, if activity.db can tell."""
+    skipped = "orphan and never-recalled were skipped"
+    with Activity.of(kb.settings, kb.root, "cli", brief=True) as activity:
+        database = activity.database
+        try:
+            if not os.path.exists(database.path):
+                return None, [f"{skipped}: no searches have been recorded"]
+            with available(database.path):
+                fold_spool(database, activity.data_dir)
+                with database.reading() as connection:
+                    return recalled_paths(connection, kb.root), []
+        except ActivityUnavailableError as error:
+            return None, [f"{skipped}: {error}"]
+
+
+# -- checks ------------------------------------------------------------------------------------------------------------
+
+
+def _secrets(given: ReviewInput) -> Iterator[ReviewItem]:
+    for note in given.notes:
+        fields = "\n".join(f"{key}: {value}" for key, value in note.frontmatter.items() if isinstance(value, str))
+        for secret in (*find_secrets(note.body), *find_secrets(fields)):
+            yield _item("secret", (note,), f"{secret.what}: {secret.shown}", "efk", f"{secret.what} {secret.shown}")
+
+
+def _near_duplicates(given: ReviewInput) -> Iterator[ReviewItem]:
+    valid = [note for note in given.notes if not note.superseded and not note.expired(given.now)]
+    for older, newer, alike in _near_pairs(valid):
+        words = f"{alike:.0%} the same words" if alike < 1 else "the same text"
+        yield _item("near-duplicate", (valid[older], valid[newer]), f"{words} as {valid[newer].ref}", "fsek", "")
+
+
+def _near_pairs(notes: Sequence[ReviewedNote]) -> list[tuple[int, int, float]]:
+    """Places of two notes with the same text, or of two memories with most words in common, and how alike they are."""
+    same: dict[tuple[str, str], list[int]] = {}
+    for place, note in enumerate(notes):
+        if note.body.strip():
+            same.setdefault((note.source, note.fingerprint), []).append(place)
+    alike = {pair: 1.0 for places in same.values() for pair in pairwise(places)}
+    words = {place: words_of(note.body) for place, note in enumerate(notes) if note.source == "memory"}
+    for one, other in _pairs_sharing_rare_words(words):
+        if notes[one].fingerprint != notes[other].fingerprint:
+            alike[one, other] = likeness(words[one], words[other], NEAR)
+    return [(*pair, share) for pair, share in sorted(alike.items()) if share]
+
+
+def _pairs_sharing_rare_words(words: Mapping[int, list[str]]) -> list[tuple[int, int]]:
+    """Pairs that share two of their rarest words, or the only one: comparing all with all would take minutes."""
+    counts = Counter(word for said in words.values() for word in set(said))
+    rare: dict[int, list[str]] = {}
+    holders: dict[str, list[int]] = {}
+    for place, said in words.items():
+        shared = [word for word in set(said) if counts[word] >= 2 and not is_stop_word(word)]
+        rare[place] = sorted(shared, key=lambda word: (counts[word], word))[:RAREST]
+        for word in rare[place]:
+            holders.setdefault(word, []).append(place)
+    together = Counter(
+        pair for places in holders.values() if len(places) <= MOST_HOLDERS for pair in combinations(places, 2)
+    )
+    return [pair for pair, times in together.items() if times >= min(2, len(rare[pair[0]]), len(rare[pair[1]]))]
+
+
+def _expired(given: ReviewInput) -> Iterator[ReviewItem]:
+    for note in given.notes:
+        if note.expired(given.now) and not note.superseded:
+            ended = moment_text((note.valid_until or 1.0) - 1)[:10]  # a day includes its end
+            yield _item("expired", (note,), f"valid until {ended}", "fek", ended)
+
+
+def _superseded(given: ReviewInput) -> Iterator[ReviewItem]:
+    for note in given.notes:
+        for key in ("supersedes", "superseded_by"):
+            for name in note.names(key):
+                if name in given.unknown:
+                    reason = f"{key} names {name!r}, which is not there"
+                    yield _item("superseded", (note,), reason, "ek", f"{key} {name}")
+
+
+def _broken_links(given: ReviewInput) -> Iterator[ReviewItem]:
+    resolve = _link_resolver(given.notes)
+    for note in given.notes:
+        for target in dict.fromkeys(note.links):
+            if resolve(target, note.path) is None and not given.attachments.has(target, note.path):
+                yield _item("broken-link", (note,), f"[[{_short(target)}]] is not there", "ek", target)
+
+
+def _oversized(given: ReviewInput) -> Iterator[ReviewItem]:
+    always = 0
+    for note in given.notes:
+        pinned = note.pinned and not note.superseded
+        if len(note.body) < LONG_MEMORY and not pinned:
+            continue  # no letter costs more than a token
+        size = given.tokens(note.body)
+        always += size if pinned else 0
+        if pinned and size > given.context_tokens:
+            reason = f"about {size:,} tokens; all always-loaded notes together may have {given.context_tokens:,}"
+            yield _item("oversized", (note,), reason, "ek", "always")
+        elif pinned and always > given.context_tokens:
+            reason = f"with it, always-loaded notes take {always:,} of {given.context_tokens:,} tokens"
+            yield _item("oversized", (note,), reason, "ek", "always together")
+        elif note.source == "memory" and size > LONG_MEMORY:
+            reason = f"about {size:,} tokens: make it an article, or several memories"
+            yield _item("oversized", (note,), reason, "ek", "memory")
+
+
+def _orphans(given: ReviewInput) -> Iterator[ReviewItem]:
+    linked = _linked_paths(given.notes)
+    for note in _unrecalled(given):
+        if note.path not in linked:
+            yield _item("orphan", (note,), "no links to or from it, and no search has returned it", "fek", "")
+
+
+def _never_recalled(given: ReviewInput) -> Iterator[ReviewItem]:
+    linked = _linked_paths(given.notes)
+    for note in _unrecalled(given):
+        if note.path in linked:
+            yield _item("never-recalled", (note,), "no search has returned it", "fek", "")
+
+
+def _unrecalled(given: ReviewInput) -> Iterator[ReviewedNote]:
+    """Notes that had time to be asked for. Where no search has returned anything, that says nothing about notes."""
+    for note in given.notes if given.recalled else ():
+        young = given.now - note.created < YOUNG
+        if not young and note.path not in (given.recalled or ()) and not note.pinned:
+            yield note
+
+
+def _linked_paths(notes: Sequence[ReviewedNote]) -> set[str]:
+    resolve = _link_resolver(notes)
+    found: set[str] = set()
+    for note in notes:
+        for target in note.links:
+            path = resolve(target, note.path)
+            if path is not None and path != note.path:
+                found |= {note.path, path}
+    return found
+
+
+def _link_resolver(notes: Sequence[ReviewedNote]) -> Callable[[str, str], str | None]:
+    """Which note a link means, for all notes at once."""
+    namesakes: dict[str, list[str]] = {}
+    for note in notes:
+        namesakes.setdefault(link_key(stem_of(note.path)), []).append(note.path)
+    return lambda target, linking: resolve_link(target, linking, namesakes.get(link_key(target), []))
+
+
+def _item(kind: Kind, notes: Sequence[ReviewedNote], reason: str, actions: str, about: str) -> ReviewItem:
+    refs = tuple(note.ref for note in notes)
+    return ReviewItem(kind, refs, redact(notes[0].title), redact(reason), actions, key_of(kind, refs, about))
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST_SHOWN else line[: LONGEST_SHOWN - 1] + "…"
+
+
+CHECKS: dict[Kind, Callable[[ReviewInput], Iterator[ReviewItem]]] = {
+    "secret": _secrets,
+    "near-duplicate": _near_duplicates,
+    "expired": _expired,
+    "superseded": _superseded,
+    "broken-link": _broken_links,
+    "oversized": _oversized,
+    "orphan": _orphans,
+    "never-recalled": _never_recalled,
+}

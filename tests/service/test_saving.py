@@ -1,0 +1,228 @@
+"""A save is a duplicate only if the texts are equal; otherwise it is a new note, and similar memories are named."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from co_cli.errors import InvalidInputError
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.service.saving import title_from
+from co_cli.settings import load_settings
+from tests.vault import Vault
+
+BACKUP = "The nightly backup of the harbour database runs at dawn on the old server in the loft."
+DIFFERENT_THINGS = [
+    ("Mara lives in Lisbon with her two cats.", "Maria lives in Lisbon with her two cats."),
+    ("Jon prefers tea in the morning.", "Joan prefers tea in the morning."),
+    ("The invoice of Brandt is due in May.", "The invoice of Brand is due in May."),
+    ("Anne's birthday is on 3 May.", "Anna's birthday is on 3 May."),
+    ("The staging server is called gull.", "The staging server is called gulls."),
+    ("The parser is written in C.", "The parser is written in C++."),
+    ("Room 12 holds eight people and has a projector.", "Room 13 holds eight people and has a projector."),
+    ("The key of the north shed hangs in the kitchen.", "The key of the south shed hangs in the kitchen."),
+    ("Use version 1.10 of the driver in production.", "Use version 1.1 of the driver in production."),
+    ("Dr. Lee sees patients on the second floor.", "Dr. Leigh sees patients on the second floor."),
+]
+CONTRADICTIONS = [
+    ("We indent with tabs.", "We indent with spaces."),
+    ("The standup is on Tuesdays.", "The standup is on Wednesdays."),
+    ("Alice owns the deploy key.", "Bob owns the deploy key."),
+    ("Deploy on Fridays.", "Never deploy on Fridays."),
+]
+
+
+@pytest.mark.parametrize(
+    "again", [BACKUP, f"**{BACKUP.upper()}**", f"  {BACKUP[:-1]}!\n", BACKUP.replace(" ", "\n"), f"- {BACKUP}"]
+)
+def test_the_same_words_again_are_a_duplicate_and_write_nothing(kb: KnowledgeBase, vault: Vault, again: str) -> None:
+    first = kb.remember(BACKUP, tags=["ops"])
+    before = vault.files()
+    text = vault.read(before[0])
+
+    repeated = kb.remember(again, tags=["database"], category="fact", fields={"importance": 0.9})
+
+    assert (repeated.outcome, repeated.ref, repeated.related) == ("duplicate", first.ref, ())
+    assert repeated.detail == f"{first.ref} says this already"
+    assert vault.files() == before
+    assert vault.read(before[0]) == text
+
+
+@pytest.mark.parametrize(("one", "other"), [*DIFFERENT_THINGS, *CONTRADICTIONS])
+def test_one_different_word_makes_another_note_and_the_first_keeps_every_byte(
+    kb: KnowledgeBase, vault: Vault, one: str, other: str
+) -> None:
+    first = kb.remember(one)
+    before = Path(first.path).read_bytes()
+
+    second = kb.remember(other)
+
+    assert (second.outcome, len(vault.notes())) == ("created", 2)
+    assert Path(first.path).read_bytes() == before
+    assert [kb.note(saved.ref).body.strip() for saved in (first, second)] == [one, other]
+
+
+@pytest.mark.parametrize(("one", "other"), CONTRADICTIONS)
+def test_a_contradiction_names_the_other_memory_as_related(kb: KnowledgeBase, one: str, other: str) -> None:
+    first = kb.remember(one)
+
+    related = kb.remember(other).related
+
+    assert [(found.ref, found.title) for found in related] == [(first.ref, one.rstrip("."))]
+
+
+def test_forgetting_one_of_two_similar_memories_leaves_the_other(kb: KnowledgeBase, vault: Vault) -> None:
+    mara, maria = (kb.remember(text) for text in DIFFERENT_THINGS[0])
+
+    kb.forget(mara.ref)
+
+    assert kb.note(maria.ref).body.strip() == DIFFERENT_THINGS[0][1]
+    assert [hit.ref for hit in kb.search("who lives in Lisbon").hits] == [maria.ref]
+
+
+def test_the_same_words_under_another_title_are_another_note(kb: KnowledgeBase) -> None:
+    mara = kb.remember("Likes tea.", title="Mara")
+    bex = kb.remember("Likes tea.", title="Bex")
+
+    assert (bex.outcome, bex.ref) == ("created", "memory:bex")
+    assert [(one.ref, one.why) for one in bex.related] == [(mara.ref, "100% the same words")]
+    assert kb.remember("likes tea", title="mara").ref == mara.ref
+
+
+def test_related_says_why_by_words_or_by_meaning(kb: KnowledgeBase) -> None:
+    words = kb.remember("The office wifi is slow on rainy days in the north wing.")
+    meaning = kb.remember("Pull requests need two approvals.")
+
+    by_words = kb.remember("The office wifi is slow on rainy days in the south wing.").related
+    by_meaning = kb.remember("A pull request needs 2 approvals.").related
+
+    assert [(one.ref, one.why) for one in by_words] == [(words.ref, "92% the same words")]
+    assert [(one.ref, one.why) for one in by_meaning] == [(meaning.ref, "close in meaning")]
+
+
+def test_what_has_little_in_common_is_not_related(kb: KnowledgeBase) -> None:
+    kb.remember("Bex likes the green kettle.")
+    kb.remember("The cat is called Miso.")
+
+    assert kb.remember("Anselm sends invoices on Mondays.").related == ()
+    assert kb.remember("The dog is called Udon.").related == ()
+
+
+def test_at_most_three_memories_are_named(kb: KnowledgeBase) -> None:
+    for name in "Mara Maria Marta Marla".split():
+        kb.remember(f"{name} lives in Lisbon with her two cats.")
+
+    assert len(kb.remember("Marie lives in Lisbon with her two cats.").related) == 3
+
+
+def test_articles_are_neither_compared_nor_named(kb: KnowledgeBase) -> None:
+    kb.remember(BACKUP, source="article")
+
+    assert kb.remember(BACKUP).outcome == "created"
+    assert kb.remember(BACKUP.replace("dawn", "dusk"), source="article").related == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'The sign says "no dogs" at the north gate of the park.',
+        "Run the backup with -verbose and tag:nightly, path:loft or #ops.",
+        "The standup was moved to last Monday.",
+    ],
+)
+def test_what_a_search_would_read_as_an_operator_is_plain_text_of_a_memory(kb: KnowledgeBase, text: str) -> None:
+    old = kb.remember(text, fields={"created": "2020-01-01"})
+    kb.remember("A standup, verbose: no dogs, gates and backups.", on_related="keep")
+
+    assert old.ref in [one.ref for one in kb.remember(f"{text} Always.").related]
+
+
+@pytest.mark.parametrize(("threshold", "related"), [("0.75", True), ("0.95", False)])
+def test_the_threshold_is_a_setting(vault: Vault, data_dir: Path, threshold: str, related: bool) -> None:
+    environ = {"CO_KNOWLEDGE_DUPLICATE_THRESHOLD": threshold, "CO_KNOWLEDGE_EMBEDDING_PROVIDER": "none"}
+    settings = load_settings({"vault": str(vault.root), "data_dir": str(data_dir)}, environ)
+
+    with KnowledgeBase.open(settings=settings) as kb:
+        kb.remember(BACKUP)
+
+        assert bool(kb.remember(BACKUP.replace("dawn", "dusk")).related) is related
+
+
+def test_a_memory_of_another_vault_is_neither_a_duplicate_nor_related(
+    vault: Vault, data_dir: Path, tmp_path: Path
+) -> None:
+    other = Vault(tmp_path / "other")
+    other.write("memories/backup.md", BACKUP)
+    with KnowledgeBase.open(vault=other.root, data_dir=data_dir) as kb:
+        kb.sync()
+
+    with KnowledgeBase.open(vault=vault.root, data_dir=data_dir) as kb:
+        saved = kb.remember(BACKUP)
+
+    assert (saved.outcome, saved.related) == ("created", ())
+
+
+def test_a_related_memory_is_found_among_many(kb: KnowledgeBase, vault: Vault) -> None:
+    for number in range(130):
+        vault.write(f"memories/{number}.md", f"Row {number} of the harbour log: {'calm ' * (number % 7)}at dawn.")
+    kb.sync()
+    first = kb.remember(BACKUP)
+
+    assert [one.ref for one in kb.remember(BACKUP.replace("dawn", "dusk")).related] == [first.ref]
+
+
+def test_a_note_that_was_edited_since_is_compared_as_it_is_now(kb: KnowledgeBase, vault: Vault) -> None:
+    first = kb.remember(BACKUP)
+    path = "memories/" + Path(first.path).name
+    vault.write(path, vault.read(path) + "\nSince March it also copies the pictures to the second shed.\n")
+
+    second = kb.remember(BACKUP)
+
+    assert second.outcome == "created"
+    assert "second shed" in vault.read(path)
+
+
+def test_a_note_whose_file_is_gone_is_neither_a_duplicate_nor_related(kb: KnowledgeBase, vault: Vault) -> None:
+    first = kb.remember(BACKUP)
+    vault.delete("memories/" + Path(first.path).name)
+
+    assert kb.remember(BACKUP.replace("dawn", "dusk")).related == ()
+    assert kb.remember(BACKUP).outcome == "created"
+
+
+def test_an_empty_text_is_refused(kb: KnowledgeBase, vault: Vault) -> None:
+    for text in ("", "  \n", "\0"):
+        with pytest.raises(InvalidInputError):
+            kb.remember(text)
+    assert vault.notes() == []
+
+
+def test_processes_that_save_the_same_words_at_once_make_one_note(vault: Vault, data_dir: Path) -> None:
+    places = ["--vault", str(vault.root), "--data-dir", str(data_dir)]
+    command = [sys.executable, "-m", "co_cli", "remember", BACKUP, *places]
+
+    writers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    said = [writer.communicate()[0] for writer in writers]
+
+    assert sorted(line.split()[0] for line in said) == ["created", "duplicate:", "duplicate:", "duplicate:"]
+    assert len(vault.notes()) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("100% of the budget is spent.", "100% of the budget is spent"),
+        ("3 blind mice live in the loft", "3 blind mice live in the loft"),
+        ("1.5 litres a day", "1.5 litres a day"),
+        ("-5 degrees at dawn", "-5 degrees at dawn"),
+        ("1. Stop the service", "Stop the service"),
+        ("2) Copy the files", "Copy the files"),
+        ("## Blue before green", "Blue before green"),
+        ("> - **Blue** before green", "Blue before green"),
+    ],
+)
+def test_a_title_made_from_the_text_loses_list_markers_and_keeps_numbers(text: str, title: str) -> None:
+    assert title_from(text) == title

@@ -1,0 +1,187 @@
+"""What becomes of memories that a save names as related: nothing, unless the caller supersedes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pexpect
+import pytest
+
+from co_cli.errors import InvalidInputError, UnknownRefError
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.tools import Toolbox
+from tests.command import Co
+from tests.upkeep.terminal import terminal
+from tests.vault import Vault
+
+OLD, NEW = "The door code is 1111.", "The door code is 2222."
+OLD_REF, NEW_REF = "memory:the-door-code-is-1111", "memory:the-door-code-is-2222"
+
+
+def test_naming_changes_nothing(kb: KnowledgeBase, vault: Vault) -> None:
+    old = kb.remember(OLD)
+    before = Path(old.path).read_bytes()
+
+    saved = kb.remember(NEW)
+
+    assert [(one.ref, one.title, one.why) for one in saved.related] == [
+        (OLD_REF, "The door code is 1111", "80% the same words")
+    ]
+    assert Path(old.path).read_bytes() == before
+    assert kb.note(saved.ref).supersedes == ()
+    assert {hit.ref for hit in kb.search("door code").hits} == {OLD_REF, NEW_REF}
+
+
+def test_superseding_is_written_into_the_new_note_only(kb: KnowledgeBase) -> None:
+    old = kb.remember(OLD)
+    before = Path(old.path).read_bytes()
+
+    saved = kb.remember(NEW, on_related="supersede")
+
+    assert kb.note(saved.ref).supersedes == (OLD_REF,)
+    assert (saved.detail, saved.related) == (f"{NEW_REF}; it supersedes {OLD_REF}", ())
+    assert Path(old.path).read_bytes() == before
+    assert [hit.ref for hit in kb.search("door code").hits] == [saved.ref]
+    assert OLD_REF in [hit.ref for hit in kb.search("door code", outdated=True).hits]
+
+
+def test_all_related_memories_are_superseded(kb: KnowledgeBase) -> None:
+    refs = {kb.remember(text, on_related="keep").ref for text in (OLD, NEW)}
+
+    saved = kb.remember("The door code is 3333.", on_related="supersede")
+
+    assert set(kb.note(saved.ref).supersedes) == refs
+
+
+def test_what_was_superseded_is_not_named_again(kb: KnowledgeBase) -> None:
+    kb.remember(OLD)
+    second = kb.remember(NEW, on_related="supersede")
+
+    assert [one.ref for one in kb.remember("The door code is 3333.").related] == [second.ref]
+
+
+def test_what_has_expired_is_not_named(kb: KnowledgeBase) -> None:
+    kb.remember(OLD, fields={"valid_until": "2020-01-01"})
+
+    assert kb.remember(NEW).related == ()
+
+
+def test_keeping_both_names_nothing(kb: KnowledgeBase) -> None:
+    kb.remember(OLD)
+
+    assert kb.remember(NEW, on_related="keep").related == ()
+
+
+def test_a_note_that_is_superseded_by_name_is_not_named_again(kb: KnowledgeBase) -> None:
+    kb.remember(OLD)
+
+    saved = kb.remember(NEW, supersedes=OLD_REF)
+
+    assert (saved.outcome, saved.related) == ("created", ())
+    assert kb.note(saved.ref).supersedes == (OLD_REF,)
+
+
+def test_a_repeat_that_names_what_it_supersedes_says_so_in_the_note(kb: KnowledgeBase, vault: Vault) -> None:
+    kb.remember(OLD)
+    kb.remember(NEW)
+
+    chosen = kb.remember(NEW, supersedes=OLD_REF)
+    again = kb.remember(NEW, supersedes=OLD_REF)
+
+    assert (chosen.outcome, chosen.ref, again.outcome) == ("updated", NEW_REF, "duplicate")
+    assert kb.note(NEW_REF).supersedes == (OLD_REF,)
+    assert len(vault.notes()) == 2
+
+
+def test_a_mistaken_choice_is_refused_before_anything_is_written(kb: KnowledgeBase, vault: Vault) -> None:
+    with pytest.raises(UnknownRefError):
+        kb.remember(NEW, supersedes="memory:nothing")
+    with pytest.raises(InvalidInputError, match="tell, keep, supersede, not 'merge'"):
+        kb.remember(NEW, on_related="merge")  # type: ignore[arg-type]
+
+    assert vault.notes() == []
+
+
+def test_asking_what_is_related_saves_nothing(kb: KnowledgeBase, vault: Vault) -> None:
+    kb.remember(OLD)
+
+    assert [one.ref for one in kb.related(NEW)] == [OLD_REF]
+    assert len(vault.notes()) == 1
+
+
+def test_an_agent_reads_which_call_supersedes_and_makes_it(kb: KnowledgeBase) -> None:
+    toolbox = Toolbox(kb)
+    toolbox.call("save_memory", {"content": OLD})
+
+    named = toolbox.call("save_memory", {"content": NEW})
+    chosen = toolbox.call("save_memory", {"content": NEW, "supersedes": OLD_REF})
+
+    assert named.data["related"][0]["ref"] == OLD_REF
+    assert f'supersedes=["{OLD_REF}"]' in named.text
+    assert (chosen.data["ref"], chosen.data["read_back"]) == (named.data["ref"], True)
+    assert kb.note(chosen.data["ref"]).supersedes == (OLD_REF,)
+    assert [hit["ref"] for hit in toolbox.call("recall_memory", {"query": "door code"}).data["hits"]] == [NEW_REF]
+
+
+def test_an_agent_can_choose_at_once(kb: KnowledgeBase) -> None:
+    toolbox = Toolbox(kb)
+    toolbox.call("save_memory", {"content": OLD})
+
+    done = toolbox.call("save_memory", {"content": NEW, "on_related": "supersede"})
+
+    assert kb.note(done.data["ref"]).supersedes == (OLD_REF,)
+    assert "Related" not in done.text
+
+
+def test_the_command_prints_what_to_run_and_it_works(co: Co) -> None:
+    co("remember", OLD)
+
+    created, related = co("remember", NEW).out.splitlines()
+
+    assert created == f"created {NEW_REF}"
+    assert related.startswith(f"related: {OLD_REF} (80% the same words); to supersede it: co edit ")
+    assert co(*related.partition(": co ")[2].split()).code == 0
+    assert [hit["ref"] for hit in co("search", "door code", "--json").json["hits"]] == [NEW_REF]
+
+
+def test_the_command_takes_the_choice_as_an_option(co: Co) -> None:
+    co("remember", OLD)
+
+    assert co("remember", NEW, "--supersedes", OLD_REF, "--json").json["related"] == []
+    assert f"it supersedes {NEW_REF}" in co("remember", "The door code is 3333.", "--on-related", "supersede").out
+    assert [one["ref"] for one in co("remember", "The door code is 4444.", "--json").json["related"]] == [
+        "memory:the-door-code-is-3333"
+    ]
+
+
+def test_asking_needs_a_terminal(co: Co) -> None:
+    ran = co("remember", NEW, "--ask")
+
+    assert ran.code == 2
+    assert "--on-related" in ran.err
+
+
+@pytest.mark.parametrize(("key", "kept"), [("s", [NEW_REF]), ("k", [OLD_REF, NEW_REF])])
+def test_in_a_terminal_a_key_decides(co: Co, kb: KnowledgeBase, key: str, kept: list[str]) -> None:
+    co("remember", OLD)
+
+    with terminal(co.folder, "remember", NEW, "--ask") as child:
+        child.expect_exact("keep both")
+        child.sendline(key)
+        child.expect(pexpect.EOF)
+
+    kb.sync()
+    assert {hit.ref for hit in kb.search("door code").hits} == set(kept)
+
+
+def test_in_another_tier_the_command_works_there(co: Co, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CO_VAULT")
+    (tmp_path / "project" / ".co-cli").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "project")
+    co("remember", OLD, "--tier", "user")
+
+    related = co("remember", NEW, "--tier", "user").out.splitlines()[1]
+
+    assert related.startswith(f"related: user:{OLD_REF} (")
+    assert co(*related.partition(": co ")[2].split()).code == 0
+    assert [hit["ref"] for hit in co("search", "door code", "--json").json["hits"]] == [f"user:{NEW_REF}"]
