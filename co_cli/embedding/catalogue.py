@@ -13,7 +13,7 @@ from co_cli.errors import SettingsError
 
 DIMENSIONS = 256
 
-MINILM_SPACE = VectorSpace("minilm", "all-MiniLM-L6-v2", 384, vector_weight=0.6, certainty=(28.2, 1.4, -15.1))
+MINILM_SPACE = VectorSpace("minilm", "all-MiniLM-L6-v2", 384, certainty=(28.2, 1.4, -15.1))
 
 DEFAULT_OLLAMA_MODEL = "embeddinggemma"
 

@@ -28,15 +28,12 @@ class VectorSpace(Record):
     dimensions: int
     prompts: str = "1"
     """The version of what is put around a text before it is embedded."""
-    vector_weight: float = 0.7
-    """This space's measured share of meaning in a hybrid score; the rest goes to words."""
-
     noise: float = -1.0
     """The cosine that unrelated texts easily reach: a passage that shares no word must be nearer than that."""
 
     certainty: tuple[float, float, float] | None = None
-    """What the nearest cosine and the share of the question's words say about whether anything is there, and what the
-    sum starts from: a logistic, see retrieval/abstain.py. None: nobody measured it."""
+    """How sure a search is that something answers: a logistic in the best cosine and the share of the question's words,
+    and its constant. Fitted by `python -m benchmarks absence`; None: not fitted."""
 
     @property
     def key(self) -> str:

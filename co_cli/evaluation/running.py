@@ -6,7 +6,8 @@ import math
 import os
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -109,6 +110,13 @@ class Evaluation:
         wrongly, rightly = (sum(result.state == "absent" for result in part) / len(part) for part in parts)
         row = {"set": found.name, "answerable": len(sure), "unanswerable": len(unsure), "auroc": auroc(sure, unsure)}
         return {**row, "absent_wrongly": round(wrongly, 4), "absent_rightly": round(rightly, 4)}
+
+    @contextmanager
+    def vault_of(self, found: QuestionSet, group: str = "") -> Generator[KnowledgeBase]:
+        """A temporary vault with the documents of a group."""
+        with self._vault() as kb:
+            self._fill(kb, found, group)
+            yield kb
 
     def _vault(self) -> KnowledgeBase:
         """With a search.db of its own, so that the words of other groups do not count."""

@@ -42,3 +42,15 @@ def _read_iso(text: str) -> float | None:
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         return None
+
+
+def noon_shift() -> float:
+    """Seconds from midnight UTC to local noon. A bare date is stored as its midnight UTC, and is one day everywhere:
+    filters in local time compare its noon."""
+    offset = datetime.now().astimezone().utcoffset()
+    return 43_200.0 - (offset.total_seconds() if offset else 0.0)
+
+
+def as_local_day(moment: float) -> float:
+    """A moment as filters compare it: a bare date by its noon."""
+    return moment + noon_shift() if moment % 86_400 == 0 else moment

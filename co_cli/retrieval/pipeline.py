@@ -287,7 +287,7 @@ class _Work:
             self.ranked, problem = self._reranked(request.reranker)
             degraded += [problem] if problem else []
         chosen = [one for one in best_of_each_note(self.ranked) if one.passage in self.passages][: self.limit]
-        weak = weak_hits(chosen, self.candidates, self._fitted_space(), view.counts.passages)
+        weak = weak_hits(chosen, self.candidates, self._fitted_space())
         hits = [self._hit(one, weak[one.passage]) for one in chosen]
         degraded += self._shortcomings(hits)
         sure = self._confidence()
@@ -341,8 +341,7 @@ class _Work:
             return 1.0
         if not candidates.cosines:
             return None
-        nearest = max(candidates.cosines.values())
-        return confidence(self._fitted_space(), nearest, candidates.best_coverage, self.view.counts.passages)
+        return confidence(self._fitted_space(), max(candidates.cosines.values()), candidates.best_coverage)
 
     def _shortcomings(self, hits: Sequence[Hit]) -> list[str]:
         """What was missing for a full answer."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
-from math import exp, log
+from math import exp
 from typing import NamedTuple
 
 from co_cli.embedding.space import VectorSpace
@@ -17,13 +17,10 @@ from co_cli.values import Hit, moment_text
 SNIPPET = 240
 """Characters."""
 LONGEST_MARKED = 20_000
-ABSENT = 0.05
+ABSENT = 0.01
 """Below this confidence nothing is there. So low because a wrong `absent` costs more than a doubtful hit."""
-WEAK = 0.5
+WEAK = 0.1
 """Below this confidence a hit is labelled as weak."""
-TYPICAL, BY_CHANCE = 250, 0.04
-"""Passages of the vaults that the confidence was fitted on, and how much nearer the nearest unrelated passage comes in
-a vault e times as large: the same cosine says more in a small vault."""
 
 
 class Snippet(NamedTuple):
@@ -41,7 +38,7 @@ def best_of_each_note(ranked: Sequence[Scored]) -> list[Scored]:
     return list(seen.values())
 
 
-def confidence(space: VectorSpace | None, cosine: float, coverage: float, passages: int) -> float | None:
+def confidence(space: VectorSpace | None, cosine: float, coverage: float) -> float | None:
     """How sure it is that something answers, 0 to 1; None for vectors that nobody measured.
 
     A logistic in the cosine and the share of the question's words, fitted by `python -m benchmarks absence`.
@@ -49,9 +46,7 @@ def confidence(space: VectorSpace | None, cosine: float, coverage: float, passag
     if space is None or space.certainty is None:
         return None
     for_cosine, for_coverage, at_zero = space.certainty
-    nearest = cosine + BY_CHANCE * max(0.0, log(TYPICAL / max(passages, 1)))
-    logit = for_cosine * nearest + for_coverage * coverage + at_zero
-    return 1 / (1 + exp(-logit)) if logit > -700 else 0.0
+    return 1 / (1 + exp(-(for_cosine * cosine + for_coverage * coverage + at_zero)))
 
 
 def make_hit(one: Scored, passage: StoredPassage, words: WordQuery, prefix: str, weak: bool) -> Hit:
@@ -94,14 +89,12 @@ def make_snippet(body: str, words: WordQuery) -> Snippet:
     return Snippet(f"{head}{cut}{tail}", _joined(marks))
 
 
-def weak_hits(
-    ranked: Sequence[Scored], candidates: Candidates, space: VectorSpace | None, passages: int
-) -> Mapping[int, bool]:
+def weak_hits(ranked: Sequence[Scored], candidates: Candidates, space: VectorSpace | None) -> Mapping[int, bool]:
     """Which of these candidates hardly have to do with the question, taken by themselves."""
     found: dict[int, bool] = {}
     for one in ranked:
         cosine = candidates.cosines.get(one.passage)
-        sure = None if cosine is None else confidence(space, cosine, candidates.coverage(one.passage), passages)
+        sure = None if cosine is None else confidence(space, cosine, candidates.coverage(one.passage))
         found[one.passage] = sure is not None and sure < WEAK and "name" not in one.signals
     return found
 

@@ -14,6 +14,7 @@ from co_cli.errors import VaultError
 from co_cli.index.engine import Standing
 from co_cli.index.names import fold_name, names_of
 from co_cli.index.tokens import fold
+from co_cli.notes.moments import as_local_day
 from co_cli.notes.note import Note, NotTextError
 from co_cli.regular import open_regular
 from co_cli.sources.origin import Origin, kind_of
@@ -173,10 +174,11 @@ def admits(filters: Filters, note: Note, created: float) -> bool:
         return False
     if not all(fold(text) in path.rpartition("/")[2] for text in filters.files):
         return False
-    if filters.since is not None and created < filters.since:
+    if filters.since is not None and as_local_day(created) < filters.since:
         return False
-    last = min(moment for moment in (filters.until, filters.as_of, float("inf")) if moment is not None)
-    if created > last:
+    if filters.until is not None and as_local_day(created) > filters.until:
+        return False
+    if filters.as_of is not None and created > filters.as_of:
         return False
     fields = filters.fields if filters.category is None else (("category", filters.category), *filters.fields)
     return all(_has_field(note.metadata.get(key), fold(value)) for key, value in fields)

@@ -10,6 +10,7 @@ import apsw
 
 from co_cli.index.engine import Scope
 from co_cli.index.tokens import fold
+from co_cli.notes.moments import noon_shift
 from co_cli.values import Filters
 
 KIND = "select kind from vaults where id = ?"
@@ -21,6 +22,8 @@ HAS_FIELD = """
     where field.key = :{name}_key and item.value = :{name}
 ))
 """
+# a bare date is one day in every time zone: its noon is compared
+CREATED = "iif(docs.created = cast(docs.created as integer) / 86400 * 86400.0, docs.created + :noon, docs.created)"
 SPEAKER = "coalesce(docs.fields ->> '$.provenance[0]', 'user')"
 
 
@@ -38,13 +41,15 @@ def conditions(scope: Scope, vault: int) -> tuple[str, dict[str, apsw.SQLiteValu
             tags.append(HAS_TAG.format(name=name))
         wanted.append(f"({(' or ' if filters.any_tag else ' and ').join(tags)})")
     for name, moment, condition in (
-        ("since", filters.since, "docs.created >= :since"),
-        ("until", filters.until, "docs.created <= :until"),
+        ("since", filters.since, f"{CREATED} >= :since"),
+        ("until", filters.until, f"{CREATED} <= :until"),
         ("as_of", filters.as_of, "docs.created <= :as_of"),
     ):
         if moment is not None:
             wanted.append(condition)
             values[name] = moment
+    if filters.since is not None or filters.until is not None:
+        values["noon"] = noon_shift()
     for column, texts in (("path_key", filters.paths), ("file_key", filters.files)):
         for number, text in enumerate(texts):
             wanted.append(f"instr(docs.{column}, :{column}_{number})")

@@ -1,0 +1,100 @@
+"""Fit how sure a search is that something answers: a logistic in the best cosine and the share of the question's words.
+
+Each set's vault is asked its own questions, which it can answer, and those of other families and groups, which it
+cannot. Each set counts the same, and so do both kinds of question. Figures are of families that were left out.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.held_out import families_of
+from benchmarks.measuring import BenchRow
+from benchmarks.vaults import Bar
+from co_cli.evaluation.running import Evaluation, auroc
+from co_cli.evaluation.sets import Question, QuestionSet, read_set
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.retrieval.pipeline import SearchRequest
+from co_cli.settings import load_settings
+from co_cli.values import Filters
+
+ANSWERED, FOREIGN = 120, 100
+"""Questions asked of each set's vaults."""
+MOST_GROUPS = 5
+STEPS, RIDGE = 60, 1e-3
+
+
+class Asked(NamedTuple):
+    """One question asked of one vault."""
+
+    set: str
+    answerable: bool
+    cosine: float
+    coverage: float
+
+
+def bench_absence(folders: Sequence[str], bar: Bar | None = None) -> list[BenchRow]:
+    families = families_of(folders)
+    sets = [read_set(folder) for folder in folders]
+    asked: list[Asked] = []
+    for number, found in enumerate(sets, 1):
+        others = [other for other in sets if families[other.name] != families[found.name]]
+        asked += _ask(found, [question for other in others for question in _some(other, 40)])
+        if bar:
+            bar(number, len(sets))
+    rows: list[BenchRow] = []
+    for family in dict.fromkeys(families.values()):
+        weights = fit([one for one in asked if families[one.set] != family])
+        mine = [one for one in asked if families[one.set] == family]
+        sure = [[float(weights @ _features(one)) for one in mine if one.answerable is kind] for kind in (True, False)]
+        rows.append(BenchRow(f"{family}: AUROC", auroc(*sure), ""))
+    cosine, coverage, constant = fit(asked)
+    rows += [BenchRow("cosine", cosine, ""), BenchRow("coverage", coverage, ""), BenchRow("constant", constant, "")]
+    return rows
+
+
+def fit(asked: Sequence[Asked]) -> np.ndarray:
+    """The coefficients of cosine and coverage, and the constant, by Newton's method."""
+    features = np.array([_features(one) for one in asked])
+    answers = np.array([float(one.answerable) for one in asked])
+    share = np.array([1 / sum(other[:2] == one[:2] for other in asked) for one in asked]) * 100
+    found = np.zeros(3)
+    for _ in range(STEPS):
+        sure = 1 / (1 + np.exp(-features @ found))
+        slope = features.T @ (share * (sure - answers)) + RIDGE * found
+        curve = (features * (share * sure * (1 - sure))[:, None]).T @ features + RIDGE * np.eye(3)
+        found -= np.linalg.solve(curve, slope)
+    return found
+
+
+def _ask(found: QuestionSet, foreign: Sequence[Question]) -> Iterator[Asked]:
+    groups = found.groups[:MOST_GROUPS]
+    with tempfile.TemporaryDirectory(prefix="co-bench-", ignore_cleanup_errors=True) as work:
+        evaluation = Evaluation(load_settings({"vault": work, "data_dir": f"{work}/data"}), work)
+        for place, group in enumerate(groups):
+            own = [question for question in found.questions if question.group == group]
+            others = [one for one in found.questions if one.group == groups[place - 1] and len(groups) > 1]
+            mixed = [one for pair in zip_longest(others, foreign) for one in pair if one]
+            with evaluation.vault_of(found, group) as kb:
+                for questions, most, answerable in ((own, ANSWERED, True), (mixed, FOREIGN, False)):
+                    for question in questions[:: -(-len(questions) * len(groups) // most)]:
+                        yield _one(kb, found.name, question.text, answerable)
+
+
+def _one(kb: KnowledgeBase, name: str, text: str, answerable: bool) -> Asked:
+    _, trace = kb.index.find(SearchRequest(text, filters=Filters(outdated=True)))
+    nearest = max(trace.candidates.cosines.values(), default=0.0)
+    return Asked(name, answerable, nearest, trace.candidates.best_coverage)
+
+
+def _some(found: QuestionSet, count: int) -> list[Question]:
+    return found.questions[:: -(-len(found.questions) // count)]
+
+
+def _features(one: Asked) -> np.ndarray:
+    return np.array([one.cosine, one.coverage, 1.0])
