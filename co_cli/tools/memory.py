@@ -6,9 +6,8 @@ A save or update answers with a receipt: the file was read again, and a search f
 from __future__ import annotations
 
 import re
-import unicodedata
 from functools import partial
-from typing import Annotated, Any, Literal, Unpack, cast
+from typing import Annotated, Any, Literal, Unpack
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -19,7 +18,6 @@ from co_cli.notes.note import Note
 from co_cli.notes.refs import lines_of, without_lines
 from co_cli.notes.secrets import redact
 from co_cli.notes.twins import words_of
-from co_cli.service.saving import clean_tags
 from co_cli.service.searching import close_tags, unused_tags
 from co_cli.service.tuning import judge
 from co_cli.tools.budget import estimate_tokens
@@ -118,25 +116,23 @@ def update_memory(
     read the note first and pass the `version` you read; then no one's later change is overwritten. `tags` replaces all
     tags. The rest of the file stays as it is. To add a new fact use save_memory."""
     ref = plain_ref(ref)
-    changes: dict[str, Any] = {"title": title, "tags": tags, "category": category, "importance": importance}
-    changes = {name: value for name, value in changes.items() if value is not None}
-    if content is None and not changes:
+    if all(value is None for value in (content, title, tags, category, importance)):
         raise InvalidInputError(f"update_memory: say what changes of {ref}: content, title, tags, category, importance")
-    note = ctx.kb.note(ref)
+    before = ctx.kb.note(ref)
     if content is not None and lines_of(ref) is not None:
         raise InvalidInputError(
-            f"update_memory: content replaces the whole text, and {ref} names some lines of it: read {note.ref}, then "
-            "give that ref and all of the text"
+            f"update_memory: content replaces the whole text, and {ref} names some lines of it: read {before.ref}, "
+            "then give that ref and all of the text"
         )
     fields: dict[str, object] = {} if importance is None else {"importance": importance}
-    update = partial(ctx.kb.update, note.ref, content, title=title, tags=tags, category=category, version=version)
+    update = partial(ctx.kb.update, before.ref, content, title=title, tags=tags, category=category, version=version)
     try:
-        saved = update(fields=fields | _new_author(note, content, ctx.provenance))
+        saved = update(fields=fields | _new_author(before, content, ctx.provenance))
     except FrontmatterError:  # then the text can still be changed
         saved = update(fields=fields)
-    note = ctx.kb.note(saved.ref)
-    has = _has(note, {name: _as_written(value, saved) for name, value in changes.items()})
-    return receipt(ctx.kb, saved, note, has and (content is None or _says(note, _as_written(content, saved))))
+    after = ctx.kb.note(saved.ref)
+    undone = saved.outcome == "updated" and after.version == before.version
+    return receipt(ctx.kb, saved, after, not undone and (content is None or _says(after, _as_written(content, saved))))
 
 
 @tool("Forget a memory", destructive=True, idempotent=False)
@@ -264,29 +260,14 @@ def _new_author(note: Note, content: str | None, provenance: str) -> dict[str, o
     return {} if keeps or provenance == "user" else {"provenance": provenance}
 
 
-def _as_written(value: Any, saved: Saved) -> Any:
-    """The value as the file has it, with secrets masked."""
-    if not saved.masked:
-        return value
-    if isinstance(value, list):
-        return [redact(whole(one)) for one in cast("list[str]", value)]
-    return redact(whole(value)) if isinstance(value, str) else value
+def _as_written(content: str, saved: Saved) -> str:
+    """The text as the file has it, with secrets masked."""
+    return redact(whole(content)) if saved.masked else content
 
 
 def _says(note: Note, content: str) -> bool:
     """Whether the note says this and nothing else. White space does not count."""
     return note.body.split() == whole(content).replace("\0", "").split()
-
-
-def _has(note: Note, wanted: dict[str, Any]) -> bool:
-    """Whether these fields are in its frontmatter now."""
-    texts = {"title": note.title, "category": note.category or ""}
-    if any(words_of(text) != words_of(whole(wanted[name])) for name, text in texts.items() if name in wanted):
-        return False
-    if "importance" in wanted and note.metadata.get("importance") != wanted["importance"]:
-        return False
-    tags = {unicodedata.normalize("NFC", tag) for tag in clean_tags(wanted.get("tags"))}
-    return tags <= set(note.tags) and (bool(tags) or "tags" not in wanted or not note.metadata.get("tags"))
 
 
 def _none_tagged(tags: list[str], known: list[str]) -> str:
