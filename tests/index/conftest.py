@@ -7,18 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.index.connection import Database
-from co_cli.index.knowledge_index import KnowledgeIndex
+from co_cli.embedding.embedders import Embedders
+from co_cli.index.sqlite.engine import SqliteEngine
+from co_cli.knowledge_index import KnowledgeIndex
 from tests.vault import Vault
 
 
 @pytest.fixture
-def database(data_dir: Path) -> Iterator[Database]:
-    opened = Database(str(data_dir / "search.db"))
+def engine(data_dir: Path) -> Iterator[SqliteEngine]:
+    opened = SqliteEngine(str(data_dir / "search.db"))
     yield opened
     opened.close()
 
 
 @pytest.fixture
-def index(database: Database, vault: Vault) -> KnowledgeIndex:
-    return KnowledgeIndex(database, str(vault.root))
+def index(engine: SqliteEngine, vault: Vault) -> KnowledgeIndex:
+    return KnowledgeIndex(engine, vault.root, embedders=Embedders("none"))

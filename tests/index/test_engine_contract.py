@@ -1,0 +1,1007 @@
+"""What every storage engine does, whatever is behind it: `co_cli/index/engine.py` as behaviour.
+
+A new engine joins by one line in `ENGINES`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from co_cli.embedding.space import Vector, VectorSpace
+from co_cli.index.engine import (
+    Counts,
+    Engine,
+    IndexedFile,
+    Reader,
+    Scope,
+    StoredFile,
+    StoredNote,
+    StoredSpace,
+    WordQuery,
+    Writer,
+)
+from co_cli.index.sqlite.connection import vector_extension
+from co_cli.index.sqlite.engine import SqliteEngine
+from co_cli.index.tokens import tokens
+from co_cli.notes.note import read_note
+from co_cli.notes.store import content_hash
+from co_cli.sources.origin import Origin
+from co_cli.sources.passages import passages_of
+from co_cli.values import Filters, Passage
+
+VAULT, OTHER = Origin("vault", "/vault"), Origin("vault", "/other")
+FLOATS = VectorSpace("test", "floats", 8)
+BYTES = VectorSpace("static", "bytes", 256)
+"""Vectors of the embedded model may be stored with less precision."""
+DAY = 86_400.0
+
+Open = Callable[[], Engine]
+ENGINES: dict[str, Callable[[Path], Engine]] = {
+    "sqlite-vec": lambda folder: SqliteEngine(str(folder / "search.db"), vector_extension()),
+    "sqlite-vec in memory": lambda folder: SqliteEngine(str(folder / "search.db"), vector_extension()),
+    "sqlite alone": lambda folder: SqliteEngine(str(folder / "search.db"), None),
+}
+
+
+@pytest.fixture(params=ENGINES)
+def open_engine(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
+    """Opens the same store again and again, as several processes would."""
+    if request.param != "sqlite alone" and vector_extension() is None:
+        pytest.skip("sqlite-vec is not installed: pip install sqlite-vec")
+    if request.param == "sqlite-vec":  # as in a process that searches once
+
+        def never(searches: int) -> bool:
+            return False
+
+        monkeypatch.setattr("co_cli.index.sqlite.engine.prefer_memory", never)
+    opened: list[Engine] = []
+
+    def open_it() -> Engine:
+        opened.append(ENGINES[request.param](tmp_path))
+        return opened[-1]
+
+    yield open_it
+    for engine in opened:
+        engine.close()
+
+
+@pytest.fixture
+def engine(open_engine: Open) -> Engine:
+    return open_engine()
+
+
+def file(path: str, text: str, mtime: float = 1_000.0, passages: Sequence[Passage] | None = None) -> IndexedFile:
+    data = text.encode()
+    note = read_note(path, data)
+    return IndexedFile(path, content_hash(data), mtime, note, passages_of(note) if passages is None else passages)
+
+
+def put(engine: Engine, *files: IndexedFile, origin: Origin = VAULT) -> int:
+    with engine.writing() as writer:
+        vault = writer.add_vault(origin)
+        writer.put_files(vault, files)
+    return vault
+
+
+def oaks(engine: Engine, *names: str, origin: Origin = VAULT) -> int:
+    return put(engine, *(file(f"memories/{name}.md", f"The {name} is an oak.") for name in names), origin=origin)
+
+
+def scope_of(*vaults: int, filters: Filters | None = None, sources: Sequence[str] = ("memory", "article")) -> Scope:
+    return Scope(tuple((vault, source) for vault in vaults for source in sources), filters or Filters())
+
+
+def words(text: str = "", phrase: str = "", excluded: str = "", prefix: str = "") -> WordQuery:
+    return WordQuery(
+        terms=tuple(tokens(text)),
+        phrases=(tuple(tokens(phrase)),) if phrase else (),
+        excluded=(tuple(tokens(excluded)),) if excluded else (),
+        prefixes=(prefix,) if prefix else (),
+    )
+
+
+def found(reader: Reader, scope: Scope, query: WordQuery, limit: int = 10) -> list[str]:
+    """The bodies of the passages that have the words, best first."""
+    matches = reader.words(scope, query, limit)
+    assert [one.bm25 for one in matches] == sorted((one.bm25 for one in matches), reverse=True)
+    stored = reader.passages([one.passage for one in matches])
+    assert all(stored[one.passage].note == one.note for one in matches)
+    return [stored[one.passage].body for one in matches]
+
+
+def paths(notes: Sequence[StoredNote]) -> list[str]:
+    return [note.path for note in notes]
+
+
+def unit(numbers: Sequence[float]) -> Vector:
+    vector = np.array(numbers, "<f4")
+    return (vector / np.linalg.norm(vector)).astype("<f4").tobytes()
+
+
+def random_unit(chance: np.random.Generator, dimensions: int) -> Vector:
+    return unit(chance.normal(size=dimensions).tolist())
+
+
+def active_space(writer: Writer, vault: int, space: VectorSpace = FLOATS) -> StoredSpace:
+    found = active_space(writer, vault, space)
+    return found
+
+
+def embed_all(writer: Writer, vault: int, space: StoredSpace, vectors: Callable[[str], Vector | None]) -> int:
+    waiting = writer.waiting(vault, space, 1_000)
+    return writer.put_vectors(vault, space, [(one, vectors(one.text)) for one in waiting])
+
+
+# -- files and notes ---------------------------------------------------------------------------------------------------
+
+
+def test_files_are_put_replaced_and_dropped(engine: Engine) -> None:
+    vault = put(
+        engine,
+        file("memories/oak.md", "Oaks live long."),
+        file("articles/elm.md", "---\ntitle: Elms\n---\n# Elms\n\nThey fall.\n\n## Ill\n\nAll.\n"),
+        IndexedFile("memories/blob.md", "1234", 1_000.0, None, [], "not a text file"),
+    )
+    with engine.reading() as reader:
+        assert reader.counts([vault]) == Counts(None, 2, 3)
+        assert reader.count_sources(vault) == {"article": Counts(None, 1, 2), "memory": Counts(None, 1, 1)}
+        assert reader.word_count(vault) == 3
+        assert sorted(reader.files(vault)) == ["articles/elm.md", "memories/blob.md", "memories/oak.md"]
+        assert reader.files(vault, reported=True) == {"memories/blob.md": StoredFile("1234", "not a text file", None)}
+        assert list(reader.files(vault, ["memories/oak.md", "memories/never.md"])) == ["memories/oak.md"]
+
+    put(engine, file("articles/elm.md", "Elms stand again."), file("memories/blob.md", "Text after all."))
+    with engine.reading() as reader:
+        assert reader.counts([vault]) == Counts(None, 3, 3)
+        assert reader.files(vault, reported=True) == {}
+        assert [one.body for one in reader.passages_of(vault, "article:elm")] == ["Elms stand again."]
+        assert found(reader, scope_of(vault), words("fall")) == []
+
+    with engine.writing() as writer:
+        assert writer.drop_files(vault, ["memories/oak.md", "memories/never.md"]) == ["memories/oak.md"]
+    with engine.reading() as reader:
+        assert reader.counts([vault]) == Counts(None, 2, 2)
+        assert found(reader, scope_of(vault), words("oaks")) == []
+        assert reader.named(scope_of(vault), "oak") == []
+
+
+def test_a_note_with_something_wrong_is_indexed_and_reported(engine: Engine) -> None:
+    vault = put(engine, file("memories/odd.md", "---\ntitle: [\n---\nStill a note."))
+
+    with engine.reading() as reader:
+        assert reader.files(vault, reported=True)["memories/odd.md"].problem
+        assert found(reader, scope_of(vault), words("note"))
+
+
+def test_a_passage_says_what_its_note_says(engine: Engine) -> None:
+    text = "---\ntitle: Oaks\ntags: [Tree, ops/x]\naliases: [Quercus]\ncategory: fact\n---\n# Age\n\nLong.\n"
+    vault = put(engine, file("articles/oak.md", text, 5.0))
+
+    with engine.reading() as reader:
+        (passage,) = reader.passages_of(vault, "article:oak")
+        assert reader.passages([passage.id, 999_999]) == {passage.id: passage}
+        assert (passage.vault, passage.root, passage.path, passage.source) == (
+            vault,
+            "/vault",
+            "articles/oak.md",
+            "article",
+        )
+        assert (passage.title, passage.created, passage.category, passage.missing) == ("Oaks", 5.0, "fact", None)
+        assert (passage.tags, passage.aliases) == (("tree", "ops/x"), "Quercus")
+        assert (passage.body, passage.first_line, passage.last_line) == ("Long.", 7, 9)
+        facts = reader.facts([passage.note])[passage.note]
+        assert (facts.path, facts.dated, facts.frontmatter["category"]) == ("articles/oak.md", False, "fact")
+        assert reader.frontmatter(vault)["articles/oak.md"]["title"] == "Oaks"
+
+
+def test_notes_are_listed_newest_first_over_all_vaults(engine: Engine) -> None:
+    days = {"b": 3, "a": 3, "c": 1}
+    one = put(engine, *(file(f"memories/{name}.md", name, days[name] * DAY) for name in days))
+    other = put(engine, file("memories/d.md", "d", 2 * DAY), origin=OTHER)
+
+    with engine.reading() as reader:
+        listed = reader.list_notes(scope_of(one, other))
+        assert paths(listed) == ["memories/a.md", "memories/b.md", "memories/d.md", "memories/c.md"]
+        assert [note.root for note in listed] == ["/vault", "/vault", "/other", "/vault"]
+        assert paths(reader.list_notes(scope_of(one, other), limit=3)) == paths(listed)[:3]
+        assert reader.list_notes(scope_of(one, sources=["article"])) == []
+
+
+def test_notes_are_found_by_ref_path_folded_path_and_fingerprint(engine: Engine) -> None:
+    vault = put(engine, file("memories/Öl.md", "Oil burns."), file("memories/twin.md", "Oil  burns."))
+    oaks(engine, "oak", origin=OTHER)
+
+    with engine.reading() as reader:
+        (oil,) = reader.find_notes(vault, "path", ["memories/Öl.md"])
+        assert reader.find_notes(vault, "ref", [oil.ref, "memory:never"]) == [oil]
+        assert reader.find_notes(vault, "path_key", ["memories/öl.md"]) == [oil]
+        assert len(reader.find_notes(vault, "fingerprint", [oil.fingerprint])) == 2
+        assert reader.find_notes(vault, "ref", ["memory:oak"]) == []
+
+
+def test_tags_are_counted_the_most_used_first(engine: Engine) -> None:
+    tags = {"a": "[ops, tree]", "b": "[Ops]", "c": "[ash, tree]"}
+    vault = put(engine, *(file(f"memories/{name}.md", f"---\ntags: {tags[name]}\n---\nx") for name in tags))
+
+    with engine.reading() as reader:
+        assert list(reader.tags(scope_of(vault)).items()) == [("ops", 2), ("tree", 2), ("ash", 1)]
+
+
+def test_missing_notes_are_marked_and_come_back(engine: Engine) -> None:
+    vault = oaks(engine, "ash", "elm")
+    with engine.writing() as writer:
+        assert writer.set_missing(vault, ["memories/ash.md", "memories/never.md"], 50.0) == ["memories/ash.md"]
+        writer.set_missing(vault, ["memories/ash.md"], 60.0)
+    with engine.reading() as reader:
+        assert {note.path: note.missing for note in reader.list_notes(scope_of(vault))} == {
+            "memories/ash.md": 50.0,  # since it was first missed
+            "memories/elm.md": None,
+        }
+        assert found(reader, scope_of(vault), words("ash")) == ["The ash is an oak."]
+
+    with engine.writing() as writer:
+        writer.set_missing(vault, ["memories/ash.md"], None)
+    with engine.reading() as reader:
+        assert [note.missing for note in reader.list_notes(scope_of(vault))] == [None, None]
+
+
+def test_a_new_time_of_a_file_moves_only_notes_that_do_not_say_when_they_were_created(engine: Engine) -> None:
+    dated = file("memories/dated.md", "---\ncreated: 2024-05-01\n---\nx")
+    vault = put(engine, dated, file("memories/plain.md", "y"))
+
+    with engine.writing() as writer:
+        writer.set_times(vault, {"memories/dated.md": 9.0, "memories/plain.md": 9.0})
+
+    with engine.reading() as reader:
+        created = {note.path: note.created for note in reader.list_notes(scope_of(vault))}
+        assert dated.note is not None
+        assert created == {"memories/dated.md": dated.note.created, "memories/plain.md": 9.0}
+
+
+def test_listings_are_stored_and_files_count_as_unlisted_until_they_are_in_one(engine: Engine) -> None:
+    vault = oaks(engine, "ash", "elm")
+    with engine.reading() as reader:
+        assert reader.listings(vault) == ({}, ["memories/ash.md", "memories/elm.md"])
+
+    with engine.writing() as writer:
+        writer.set_listings(
+            vault, {"memories": b"listing", "articles": b"", "gone": None}, {"memories/ash.md": False, "x.md": True}
+        )
+        writer.set_synced(vault, 77.0)
+    with engine.reading() as reader:
+        assert reader.listings(vault) == ({"memories": b"listing", "articles": b""}, ["memories/elm.md", "x.md"])
+        assert reader.counts([vault]).synced_at == 77.0
+
+    with engine.writing() as writer:
+        writer.set_listings(vault, {"articles": None, "memories": b"newer"}, {})
+    with engine.reading() as reader:
+        assert reader.listings(vault)[0] == {"memories": b"newer"}
+
+
+def test_dropping_a_vault_forgets_everything_of_it_and_nothing_of_another(engine: Engine) -> None:
+    one, other = oaks(engine, "ash", "elm"), oaks(engine, "yew", origin=OTHER)
+    with engine.writing() as writer:
+        for vault in (one, other):
+            space = active_space(writer, vault)
+            embed_all(writer, vault, space, lambda text: unit([1, 0, 0, 0, 0, 0, 0, 0]))
+        writer.set_listings(one, {"memories": b"x"}, {})
+        writer.set_synced(one, 5.0)
+
+    with engine.writing() as writer:
+        assert writer.drop_vault(one) == 2
+    with engine.reading() as reader:
+        assert reader.counts([one]) == Counts(None, 0, 0)
+        assert (reader.files(one), reader.listings(one), reader.vocabulary([one])) == ({}, ({}, []), set())
+        assert found(reader, scope_of(one, other), words("oak")) == ["The yew is an oak."]
+        near = reader.nearest(scope_of(one, other), space, unit([1, 1, 0, 0, 0, 0, 0, 0]), 10)
+        assert [reader.passages([one.passage])[one.passage].ref for one in near] == ["memory:yew"]
+    oaks(engine, "ash")  # and it may be filled again
+    with engine.reading() as reader:
+        assert reader.counts([one]).notes == 1
+
+
+def test_a_vault_is_known_once_it_was_written_and_its_tier_does_not_matter(engine: Engine) -> None:
+    with engine.reading() as reader:
+        assert (reader.vault(VAULT), reader.origins()) == (None, {})
+
+    folder = Origin("folder", "/vault", "docs")
+    with engine.writing() as writer:
+        number, another = writer.add_vault(VAULT), writer.add_vault(folder)
+        assert writer.add_vault(VAULT._replace(tier="user")) == number != another
+    with engine.reading() as reader:
+        assert reader.vault(VAULT) == number
+        assert reader.origins() == {number: VAULT, another: folder}
+
+
+@pytest.mark.parametrize("text", ['---\ntitle: "\\ud800"\ntags: ["a\\udfffb"]\nx: "\\ud800"\n---\nbody', "", "🌳\0"])
+def test_any_text_can_be_stored(engine: Engine, text: str) -> None:
+    vault = put(engine, file("memories/odd.md", text.replace("\0", "")))
+
+    with engine.reading() as reader:
+        assert reader.counts([vault]).notes == 1
+        assert paths(reader.list_notes(scope_of(vault))) == ["memories/odd.md"]
+
+
+# -- words -------------------------------------------------------------------------------------------------------------
+
+POOLS = {
+    "blue": "---\ntitle: Deploys\ntags: [ops]\n---\nThe blue pool takes traffic first.",
+    "green": "The green pool follows after ten quiet minutes of traffic.",
+    "swim": "The pool in the garden is blue, and nobody swims first.",
+    "cafe": "---\naliases: [Kubernetes]\ndescription: The cluster.\n---\nLe café naïf.",
+}
+
+
+@pytest.fixture
+def pools(engine: Engine) -> tuple[Engine, Scope]:
+    vault = put(engine, *(file(f"memories/{name}.md", text) for name, text in POOLS.items()))
+    return engine, scope_of(vault)
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        (words("blue pool traffic"), ["blue", "swim", "green"]),
+        (words("minute zebra"), ["green"]),
+        (words(phrase="blue pool"), ["blue"]),
+        (words(phrase="pool blue"), []),
+        (words("garden", phrase="blue"), ["swim", "blue"]),
+        (words("zebra", phrase="blue pool"), ["blue"]),
+        (words("pool", excluded="traffic"), ["swim"]),
+        (words("pool", excluded="blue pool"), ["swim", "green"]),
+        (words(excluded="pool"), []),
+        (words(prefix="traf"), ["blue", "green"]),
+        (words("quiet", prefix="gard"), ["swim", "green"]),
+        (words("cafe NAÏF"), ["cafe"]),
+        (words("kubernetes"), ["cafe"]),
+        (words("cluster"), ["cafe"]),
+        (words("ops"), ["blue"]),
+        (words("deploying"), ["blue"]),
+        (words("swim"), ["swim"]),
+        (words('pool" OR "x'), ["swim", "blue", "green"]),
+        (WordQuery(), []),
+    ],
+    ids=str,
+)
+def test_words_find_passages_with_any_term_each_phrase_and_no_exclusion(
+    pools: tuple[Engine, Scope], query: WordQuery, names: list[str]
+) -> None:
+    engine, scope = pools
+    with engine.reading() as reader:
+        bodies = found(reader, scope, query)
+        limited = found(reader, scope, query, limit=1)
+
+    assert {body.split()[1] for body in bodies} == {POOLS[name].split("---\n")[-1].split()[1] for name in names}
+    assert len(bodies) == len(names)
+    assert limited == bodies[:1]
+
+
+def test_better_matches_come_first(engine: Engine) -> None:
+    vault = put(
+        engine,
+        file("memories/mention.md", "---\ntitle: Other things\n---\nWe talked about rollback once."),
+        file("memories/title.md", "---\ntitle: Rollback\n---\nHow we go back to the last release."),
+        file("memories/twice.md", "A rollback is a rollback of something."),
+    )
+
+    with engine.reading() as reader:
+        matches = reader.words(scope_of(vault), words("rollback"), 10)
+        stored = reader.passages([one.passage for one in matches])
+    assert [stored[one.passage].ref for one in matches] == ["memory:title", "memory:twice", "memory:mention"]
+
+
+def test_what_stands_beside_a_passage_is_searched_but_counts_for_no_phrase_and_no_exclusion(engine: Engine) -> None:
+    passages = [Passage("Oaks live long.", 1, 1, "", "elms fall ill"), Passage("Elms fall ill.", 3, 3, "", "")]
+    vault = put(engine, file("articles/trees.md", "Oaks live long.\n\nElms fall ill.", passages=passages))
+
+    with engine.reading() as reader:
+        scope = scope_of(vault)
+        assert found(reader, scope, words("elms")) == ["Elms fall ill.", "Oaks live long."]
+        assert found(reader, scope, words(phrase="elms fall")) == ["Elms fall ill."]
+        assert found(reader, scope, words("oaks", excluded="elms")) == ["Oaks live long."]
+        first, second = (one.id for one in reader.passages_of(vault))
+        terms = tokens("oaks elms birches")
+        assert reader.terms_in([first, second], terms) == {first: {terms[0]}, second: {terms[1]}}
+
+
+def test_a_long_note_does_not_crowd_out_the_others(engine: Engine) -> None:
+    long = [Passage(f"pool pool pool {number}", number, number) for number in range(1, 60)]
+    vault = put(
+        engine, file("articles/long.md", "x", passages=long), file("memories/short.md", "One pool of many words.")
+    )
+
+    with engine.reading() as reader:
+        assert "One pool of many words." in found(reader, scope_of(vault), words("pool"))
+
+
+def test_word_statistics_of_a_vault_do_not_depend_on_another(engine: Engine) -> None:
+    vault = oaks(engine, "ash", "elm", "yew")
+    with engine.reading() as reader:
+        before = reader.words(scope_of(vault), words("ash oak"), 10)
+
+    many = [file(f"memories/{number}.md", f"Ash number {number}.") for number in range(50)]
+    other = put(engine, *many, origin=OTHER)
+
+    oak, ash, zebra = tokens("oak ash zebra")
+    with engine.reading() as reader:
+        after = reader.words(scope_of(vault), words("ash oak"), 10)
+        assert [one.bm25 for one in after] == [one.bm25 for one in before]
+        assert reader.term_counts([vault], [oak, ash, zebra]) == (3, {oak: 3, ash: 1, zebra: 0})
+        assert reader.term_counts([vault, other], [ash]) == (53, {ash: 51})
+        assert reader.vocabulary([vault]) >= {oak, ash}
+        assert tokens("49")[0] in reader.vocabulary([vault, other]) - reader.vocabulary([vault])
+        assert len(found(reader, scope_of(vault, other), words("ash"), limit=20)) == 20
+
+
+@pytest.mark.parametrize("query", ["東京", "会議", "배포", "วันพุธ", "परिनियोजन", "версию", "الإصدار"])
+def test_every_script_is_found(engine: Engine, query: str) -> None:
+    texts = ["東京都の会議室", "배포는 금요일에", "ทุกวันพุธตอนเช้า", "कभी परिनियोजन नहीं", "новую версию", "الإصدار الجديد"]
+    vault = put(engine, *(file(f"memories/{number}.md", text) for number, text in enumerate(texts)))
+
+    with engine.reading() as reader:
+        needle = tuple(token for token in tokens(query) if len(token) > 1)
+        (body,) = found(reader, scope_of(vault), WordQuery(phrases=(needle,)))
+    assert query in body
+
+
+# -- vectors -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("space", "off"), [(FLOATS, 1e-5), (BYTES, 5e-3)], ids=["floats", "bytes"])
+def test_the_nearest_passages_are_those_of_the_exact_cosines(engine: Engine, space: VectorSpace, off: float) -> None:
+    chance = np.random.default_rng(3)
+    made: dict[str, Vector] = {}
+    vault = oaks(engine, *(f"tree{number}" for number in range(60)))
+    other = oaks(engine, "elsewhere", origin=OTHER)
+    query = random_unit(chance, space.dimensions)
+    with engine.writing() as writer:
+        for one in (vault, other):
+            stored = active_space(writer, one, space)
+            embed_all(writer, one, stored, lambda text: made.setdefault(text, random_unit(chance, space.dimensions)))
+
+    with engine.reading() as reader:
+        passages = {one.id: one for one in reader.passages_of(vault)}
+        right = {
+            number: float(np.frombuffer(made[f"{one.title}\n{one.body}"], "<f4") @ np.frombuffer(query, "<f4"))
+            for number, one in passages.items()
+        }
+        everything = reader.nearest(scope_of(vault), stored, query, 1_000)
+        best = reader.nearest(scope_of(vault), stored, query, 7)
+        some = [*list(passages)[::7], 999_999]
+        cosines = reader.cosines(stored, query, some)
+
+    assert {one.passage: one.cosine for one in everything} == pytest.approx(right, abs=off)
+    assert [one.cosine for one in everything] == sorted((one.cosine for one in everything), reverse=True)
+    assert [one.passage for one in best] == [one.passage for one in everything[:7]]
+    assert all(passages[one.passage].note == one.note for one in best)
+    assert cosines == pytest.approx({number: right[number] for number in some[:-1]}, abs=off)
+    if space == FLOATS:
+        assert [one.passage for one in everything] == sorted(right, key=lambda number: -right[number])
+
+
+def test_changed_and_dropped_notes_lose_their_vectors(engine: Engine) -> None:
+    query = unit([1, 0, 0, 0, 0, 0, 0, 0])
+    vault = oaks(engine, "ash", "elm", "yew")
+    with engine.writing() as writer:
+        space = active_space(writer, vault)
+        assert embed_all(writer, vault, space, lambda text: query) == 3
+        assert embed_all(writer, vault, space, lambda text: query) == 0
+
+    put(engine, file("memories/ash.md", "Another text."))
+    with engine.writing() as writer:
+        writer.drop_files(vault, ["memories/elm.md"])
+    with engine.reading() as reader:
+        (near,) = reader.nearest(scope_of(vault), space, query, 10)
+        assert reader.passages([near.passage])[near.passage].ref == "memory:yew"
+        assert [one.text for one in reader.waiting(vault, space, 10)] == ["Ash\nAnother text."]
+
+
+def test_a_vector_is_stored_only_for_a_passage_that_still_waits_as_it_was_read(engine: Engine) -> None:
+    vector = unit([1, 0, 0, 0, 0, 0, 0, 0])
+    vault = oaks(engine, "ash", "elm", "yew", "fir")
+    with engine.writing() as writer:
+        space = active_space(writer, vault)
+        waiting = {one.text.split("\n")[0]: one for one in writer.waiting(vault, space, 10)}
+        assert writer.waiting_count(vault) == writer.waiting_count(vault, space) == len(waiting) == 4
+        assert len(writer.waiting(vault, space, 2)) == 2
+        writer.put_vectors(vault, space, [(waiting["Fir"], vector)])
+
+    put(engine, file("memories/ash.md", "Another text."))
+    with engine.writing() as writer:
+        writer.drop_files(vault, ["memories/elm.md"])
+        assert writer.put_vectors(vault, space, [(one, vector) for one in waiting.values()]) == 1
+        assert [one.text for one in writer.waiting(vault, space, 10)] == ["Ash\nAnother text."]
+        assert len(writer.nearest(scope_of(vault), space, vector, 10)) == 2
+
+
+def test_a_text_without_meaning_has_no_vector_and_does_not_wait(engine: Engine) -> None:
+    vault = oaks(engine, "ash")
+    with engine.writing() as writer:
+        space = active_space(writer, vault)
+        assert embed_all(writer, vault, space, lambda text: None) == 1
+        assert writer.waiting_count(vault) == 0
+        assert [one.text for one in writer.without_vector(vault, space)] == ["Ash\nThe ash is an oak."]
+        assert writer.nearest(scope_of(vault), space, unit([1] * 8), 10) == []
+
+
+def test_what_is_embedded_are_the_words_of_a_passage_and_what_its_note_says(engine: Engine) -> None:
+    text = "---\ntitle: Oaks\ntags: [tree, old]\naliases: [Quercus]\nimportance: 0.3\n---\nThey live long."
+    vault = put(engine, file("memories/oak.md", text))
+
+    with engine.writing() as writer:
+        space = active_space(writer, vault)
+        assert [one.text for one in writer.waiting(vault, space, 10)] == ["Oaks\nThey live long.\ntree old\nQuercus"]
+
+
+def test_a_new_space_is_built_beside_the_active_one_and_takes_over_when_it_is_complete(engine: Engine) -> None:
+    query, turned = unit([1, 0, 0, 0, 0, 0, 0, 0]), random_unit(np.random.default_rng(1), 256)
+    vault = oaks(engine, "ash", "elm")
+    with engine.writing() as writer:
+        assert writer.spaces(vault) == (None, None)
+        active = active_space(writer, vault)
+        embed_all(writer, vault, active, lambda text: query)
+
+        state = writer.begin_space(vault, BYTES)
+        assert state.building
+        assert (state.active, state.building.space, writer.find_space(BYTES)) == (active, BYTES, state.building)
+        assert writer.waiting_count(vault, state.building) == 2
+        assert not writer.finish_space(vault, state.building)
+        assert len(writer.nearest(scope_of(vault), active, query, 10)) == 2
+        assert writer.nearest(scope_of(vault), state.building, turned, 10) == []
+
+    oaks(engine, "yew")  # belongs to both
+    with engine.writing() as writer:
+        assert (writer.waiting_count(vault, active), writer.waiting_count(vault, state.building)) == (1, 3)
+        embed_all(writer, vault, state.building, lambda text: turned)
+        assert writer.finish_space(vault, state.building)
+        assert writer.spaces(vault) == (state.building, None)
+        assert writer.waiting_count(vault) == 0
+        assert len(writer.nearest(scope_of(vault), state.building, turned, 10)) == 3
+        assert writer.nearest(scope_of(vault), active, query, 10) == []
+
+
+def test_a_space_that_is_given_up_leaves_nothing_and_cannot_take_over(engine: Engine) -> None:
+    vault = oaks(engine, "ash")
+    with engine.writing() as writer:
+        active = active_space(writer, vault)
+        given_up = writer.begin_space(vault, BYTES).building
+        assert given_up
+        assert writer.begin_space(vault, FLOATS) == (active, None)
+        assert writer.waiting_count(vault, given_up) == 0
+        assert not writer.finish_space(vault, given_up)
+        third = writer.begin_space(vault, FLOATS._replace(model="third"))
+        fourth = writer.begin_space(vault, FLOATS._replace(model="fourth"))
+        assert fourth.building != third.building
+        assert writer.waiting_count(vault) == 2
+
+
+def test_reembedding_keeps_the_old_vectors_until_there_are_new_ones(engine: Engine) -> None:
+    query = unit([1, 0, 0, 0, 0, 0, 0, 0])
+    vault = oaks(engine, "ash")
+    with engine.writing() as writer:
+        space = active_space(writer, vault)
+        embed_all(writer, vault, space, lambda text: unit([0, 1, 0, 0, 0, 0, 0, 0]))
+        writer.cache(space, {b"key": query})
+
+        writer.reembed(vault, space)
+        assert writer.waiting_count(vault, space) == 1
+        assert [one.cosine for one in writer.nearest(scope_of(vault), space, query, 1)] == pytest.approx([0])
+        embed_all(writer, vault, space, lambda text: query)
+        assert [one.cosine for one in writer.nearest(scope_of(vault), space, query, 9)] == pytest.approx([1])
+        assert writer.cached(space, [b"key"])
+        writer.reembed(vault, space, forget_cache=True)
+        assert writer.cached(space, [b"key"]) == {}
+
+
+def test_vaults_with_different_spaces_live_side_by_side(engine: Engine) -> None:
+    one, other = oaks(engine, "ash"), oaks(engine, "elm", origin=OTHER)
+    query, wide = unit([1] * 8), unit([1] * 256)
+    with engine.writing() as writer:
+        first, second = active_space(writer, one), active_space(writer, other, BYTES)
+        embed_all(writer, one, first, lambda text: query)
+        embed_all(writer, other, second, lambda text: wide)
+    with engine.reading() as reader:
+        both = scope_of(one, other)
+        assert [reader.facts([near.note])[near.note].root for near in reader.nearest(both, first, query, 9)] == [
+            "/vault"
+        ]
+        assert [reader.facts([near.note])[near.note].root for near in reader.nearest(both, second, wide, 9)] == [
+            "/other"
+        ]
+
+
+def test_the_cache_returns_what_was_embedded_and_counts_how_often_it_helped(engine: Engine) -> None:
+    vector = unit(list(range(1, 9)))
+    with engine.writing() as writer:
+        space, other = writer.add_space(FLOATS), writer.add_space(BYTES)
+        assert writer.add_space(FLOATS) == space
+        assert writer.cache_state().hit_rate is None
+        writer.cache(space, {b"a": vector, b"b": None})
+        writer.cache(space, {}, [b"a"])
+    with engine.reading() as reader:
+        assert reader.cached(space, [b"a", b"b", b"c"]) == {b"a": vector, b"b": None}
+        assert reader.cached(other, [b"a"]) == {}
+        state = reader.cache_state()
+        assert (state.entries, state.hits, state.misses, state.hit_rate) == (2, 1, 2, 1 / 3)
+        assert state.bytes == len(vector)
+
+
+def test_a_full_cache_forgets_what_was_used_least_recently(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("co_cli.index.sqlite.vectors.CACHE_ENTRIES", 3)
+    with engine.writing() as writer:
+        space = writer.add_space(FLOATS)
+        for key in (b"a", b"b", b"c"):
+            writer.cache(space, {key: unit([1] * 8)})
+        writer.cache(space, {}, [b"a"])
+        writer.cache(space, {b"d": unit([1] * 8)})
+        assert set(writer.cached(space, [b"a", b"b", b"c", b"d"])) == {b"a", b"c", b"d"}
+
+
+# -- filters -----------------------------------------------------------------------------------------------------------
+
+FILTERED = {
+    "memories/ann.md": "category: Decision\ntags: [ops/deploy, Größe]\nplace: Straße 7\nprovenance: agent",
+    "memories/bob.md": "category: fact\ntags: [ops, it's]\ndone: true\nweight: 12\nown-key.a: [Ann, Bob]",
+    "articles/Deep/cy.md": "tags: [opsx]\ncreated: 2024-05-01T09:30:00Z\ndone: false\nprovenance: Import",
+}
+MAY = 1_714_521_600.0
+"""2024-05-01, midnight."""
+HALF_PAST_NINE = MAY + 9.5 * 3_600
+CASES: dict[str, tuple[Filters, str]] = {
+    "nothing": (Filters(), "ann bob cy"),
+    "a tag covers those below it": (Filters(tags=("ops",)), "ann bob"),
+    "a tag below": (Filters(tags=("#Ops/Deploy",)), "ann"),
+    "a tag in any spelling": (Filters(tags=("GRÖSSE",)), "ann"),
+    "a tag with a quote": (Filters(tags=("it's",)), "bob"),
+    "all tags": (Filters(tags=("ops", "größe")), "ann"),
+    "any tag": (Filters(tags=("größe", "opsx", "zebra"), any_tag=True), "ann cy"),
+    "half a tag": (Filters(tags=("op",)), ""),
+    "category": (Filters(category="DECISION"), "ann"),
+    "half a category": (Filters(category="deci"), ""),
+    "since": (Filters(since=HALF_PAST_NINE), "cy"),
+    "since a moment later": (Filters(since=HALF_PAST_NINE + 1), ""),
+    "until": (Filters(until=HALF_PAST_NINE - 1), "ann bob"),
+    "as of": (Filters(as_of=HALF_PAST_NINE), "ann bob cy"),
+    "as of before": (Filters(as_of=999.0), ""),
+    "a field in any spelling": (Filters(fields=(("place", "STRASSE 7"),)), "ann"),
+    "a boolean": (Filters(fields=(("done", "True"),)), "bob"),
+    "the other boolean": (Filters(fields=(("done", "false"),)), "cy"),
+    "a number": (Filters(fields=(("weight", "12"),)), "bob"),
+    "a member of a list": (Filters(fields=(("own-key.a", "bob"),)), "bob"),
+    "the value of another field": (Filters(fields=(("place", "12"),)), ""),
+    "two fields": (Filters(category="fact", fields=(("done", "true"), ("weight", "12"))), "bob"),
+    "a part of the path": (Filters(paths=("DEEP/",)), "cy"),
+    "two parts of the path": (Filters(paths=("memories", "nn")), "ann"),
+    "a part of the file name": (Filters(files=("CY",)), "cy"),
+    "a folder is no file name": (Filters(files=("deep",)), ""),
+    "a speaker": (Filters(speakers=("agent",)), "ann"),
+    "who names nobody is the user": (Filters(speakers=("user", "import")), "bob cy"),
+    "injection": (Filters(tags=("' or 1 --",), fields=(("x') --", '"'),)), ""),
+    "no text": (Filters(tags=("\ud800",), fields=(("\udfff", "\ud800"),), paths=("\ud800",)), ""),
+}
+
+
+@pytest.mark.parametrize(("filters", "names"), CASES.values(), ids=CASES)
+def test_filters_narrow_every_kind_of_search_alike(engine: Engine, filters: Filters, names: str) -> None:
+    vault = put(engine, *(file(path, f"---\n{fields}\n---\nAn oak here.") for path, fields in FILTERED.items()))
+    put(engine, file("memories/elsewhere.md", "An oak elsewhere."), origin=OTHER)
+    query = unit([1] * 8)
+    with engine.writing() as writer:
+        space = active_space(writer, vault)
+        embed_all(writer, vault, space, lambda text: query)
+
+    scope = scope_of(vault, filters=filters)
+    with engine.reading() as reader:
+        by_word = [one.passage for one in reader.words(scope, words("oak"), 10)]
+        near = [one.passage for one in reader.nearest(scope, space, query, 10)]
+        named = [one.passage for name in ("ann", "bob", "cy") for one in reader.named(scope, name)]
+        listed = paths(reader.list_notes(scope))
+        stored = {one.id: one.path for one in reader.passages_of(vault)}
+
+    right = [path for path in FILTERED if path.split("/")[-1][:-3] in names.split()]
+    assert sorted(listed) == sorted(right)
+    for found_so in (by_word, near, named):
+        assert sorted(stored[one] for one in found_so) == sorted(right)
+
+
+def test_a_search_sees_only_the_sources_it_asks_for(engine: Engine) -> None:
+    vault = put(engine, file("memories/a.md", "An oak."), file("articles/b.md", "An oak."))
+    query = unit([1] * 8)
+    with engine.writing() as writer:
+        space = active_space(writer, vault)
+        embed_all(writer, vault, space, lambda text: query)
+
+    with engine.reading() as reader:
+        for sources in (["memory"], ["article"], ["article", "memory"]):
+            scope = scope_of(vault, sources=sources)
+            matches = [one.passage for one in reader.words(scope, words("oak"), 10)]
+            assert sorted(one.source for one in reader.passages(matches).values()) == sources
+            assert sorted(matches) == sorted(one.passage for one in reader.nearest(scope, space, query, 10))
+
+
+# -- names, links and validity -----------------------------------------------------------------------------------------
+
+
+def test_a_note_is_found_by_title_alias_file_name_and_ref(engine: Engine) -> None:
+    text = "---\ntitle: Deploys\naliases: [Go live]\n---\n# Blue\n\nFirst.\n\n# Green\n\nThen.\n"
+    vault = put(engine, file("articles/ops/blue-pool.md", text), file("memories/oak.md", "Oaks."))
+
+    with engine.reading() as reader:
+        kinds = {name: [one.kind for one in reader.named(scope_of(vault), name)] for name in NAMES}
+        (blue,) = reader.named(scope_of(vault), "deploys")
+        first = next(reader.passages_of(vault, "article:ops/blue-pool"))
+    assert kinds == NAMES
+    assert (blue.passage, blue.note) == (first.id, first.note)
+
+
+NAMES = {
+    "deploys": ["title"],
+    "go live": ["alias"],
+    "blue pool": ["slug"],
+    "ops blue pool": ["slug"],
+    "article ops blue pool": ["ref"],
+    "oak": ["title"],
+    "blue": [],
+    "": [],
+}
+
+
+def test_a_name_that_very_many_notes_have_names_none(engine: Engine) -> None:
+    meetings = [file(f"memories/m{number}.md", f"---\ntitle: Meeting\n---\n{number}") for number in range(30)]
+    vault = put(engine, *meetings)
+
+    with engine.reading() as reader:
+        assert reader.named(scope_of(vault), "meeting") == []
+        assert len(reader.namesakes(vault, ["meeting"])) == 30
+
+
+def test_links_are_found_from_both_ends(engine: Engine) -> None:
+    vault = put(
+        engine,
+        file("memories/oak.md", "Like [[Elm]] and [ash](../articles/ash.md), not [[ghost]]."),
+        file("memories/elm.md", "See [[oak]]. Again [[oak|the oak]]."),
+        file("articles/ash.md", "Nothing."),
+    )
+    oaks(engine, "elm", origin=OTHER)
+
+    with engine.reading() as reader:
+        ids = {note.path: note.id for note in reader.list_notes(scope_of(vault))}
+        oak, ash = ids["memories/oak.md"], ids["articles/ash.md"]
+        assert set(reader.link_targets([oak, ash])[oak]) == {"Elm", "../articles/ash.md", "ghost"}
+        assert ash not in reader.link_targets([oak, ash])
+        linking = reader.linking(vault, {"elm", "ash"})
+        assert {(link.path, link.title, link.target) for link in linking} == {
+            ("memories/oak.md", "Oak", "Elm"),
+            ("memories/oak.md", "Oak", "../articles/ash.md"),
+        }
+        assert reader.linking(vault, {"nobody"}) == []
+        assert reader.namesakes(vault, ["elm", "ghost"]) == [(ids["memories/elm.md"], "memories/elm.md", "memory:elm")]
+
+
+def standing(engine: Engine, now: float, **notes: str) -> dict[str, str | None]:
+    """Why each of these notes is not valid at a moment; None if it is."""
+    created = {name: (number + 1) * DAY for number, name in enumerate(notes)}
+    vault = put(engine, *(file(f"memories/{name}.md", f"---\n{notes[name]}\n---\nx", created[name]) for name in notes))
+    with engine.reading() as reader:
+        ids = {note.id: note.path[9:-3] for note in reader.list_notes(scope_of(vault))}
+        found = reader.standings(list(ids), now)
+        return {name: found[number].problem(now) if found else None for number, name in ids.items()}
+
+
+def test_vaults_in_which_nothing_ends_have_no_standings(engine: Engine) -> None:
+    vault = oaks(engine, "ash")
+
+    with engine.reading() as reader:
+        assert reader.standings([note.id for note in reader.list_notes(scope_of(vault))], 1.0) == {}
+
+
+@pytest.mark.parametrize(
+    ("now", "said"),
+    [(MAY - 1, "not valid yet"), (MAY, None), (MAY + 4 * DAY - 1, None), (MAY + 4 * DAY, "no longer valid")],
+)
+def test_a_note_is_valid_within_its_window(engine: Engine, now: float, said: str | None) -> None:
+    found = standing(engine, now, window="valid_from: 2024-05-01\nvalid_until: 2024-05-04", plain="x: 1")
+
+    assert found == {"window": said, "plain": None}
+
+
+SUPERSEDED = "superseded by memory:new"
+SUPERSESSIONS: dict[str, tuple[dict[str, str], dict[str, str | None]]] = {
+    "the newer names the older": (
+        {"old": "x: 1", "new": "supersedes: memory:old"},
+        {"old": SUPERSEDED, "new": None},
+    ),
+    "by title": (
+        {"old": "title: The Old One", "new": "supersedes: '[[the old one]]'"},
+        {"old": SUPERSEDED, "new": None},
+    ),
+    "the older names the newer": (
+        {"old": "superseded_by: memory:new", "new": "x: 1"},
+        {"old": SUPERSEDED, "new": None},
+    ),
+    "the newest of two successors": (
+        {"old": "x: 1", "mid": "supersedes: old", "new": "supersedes: old"},
+        {"old": SUPERSEDED, "mid": None, "new": None},
+    ),
+    "each other: the newer is valid": (
+        {"old": "supersedes: new", "new": "supersedes: old"},
+        {"old": SUPERSEDED, "new": None},
+    ),
+    "itself means nothing": ({"old": "supersedes: old", "new": "superseded_by: new"}, {"old": None, "new": None}),
+    "one that is not here": (
+        {"old": "superseded_by: ghost", "new": "x: 1"},
+        {"old": "superseded by ghost", "new": None},
+    ),
+    "one that is not valid yet": ({"old": "x: 1", "new": "supersedes: old\nvalid_from: 2030-01-01"}, {}),
+}
+
+
+@pytest.mark.parametrize(("notes", "said"), SUPERSESSIONS.values(), ids=SUPERSESSIONS)
+def test_a_superseded_note_is_not_valid(engine: Engine, notes: dict[str, str], said: dict[str, str | None]) -> None:
+    found = standing(engine, 100 * DAY, **notes)
+
+    assert found == (said or {"old": None, "new": "not valid yet"})
+
+
+def test_a_note_is_superseded_only_from_the_moment_on_at_which_the_newer_one_is_there(engine: Engine) -> None:
+    assert standing(engine, 2 * DAY - 1, old="x: 1", new="supersedes: old")["old"] is None
+    assert standing(engine, 2 * DAY, old="x: 1", new="supersedes: old")["old"] == SUPERSEDED
+
+
+# -- transactions ------------------------------------------------------------------------------------------------------
+
+
+def test_a_write_that_fails_leaves_nothing_behind_and_lets_others_write(engine: Engine) -> None:
+    vault = oaks(engine, "ash")
+    with pytest.raises(ZeroDivisionError), engine.writing() as writer:
+        writer.put_files(vault, [file("memories/elm.md", "An elm."), file("memories/ash.md", "Changed.")])
+        writer.drop_files(vault, ["memories/ash.md"])
+        writer.begin_space(vault, FLOATS)
+        writer.add_vault(OTHER)
+        _ = 1 / 0
+
+    with engine.reading() as reader:
+        assert reader.counts([vault]) == Counts(None, 1, 1)
+        assert found(reader, scope_of(vault), words("ash elm")) == ["The ash is an oak."]
+        assert (reader.vault(OTHER), reader.spaces(vault)) == (None, (None, None))
+    done = threading.Thread(target=oaks, args=(engine, "yew"), daemon=True)
+    done.start()
+    done.join(10)
+    with engine.reading() as reader:
+        assert reader.counts([vault]).notes == 2
+
+
+def test_a_read_transaction_sees_one_moment_while_others_write(engine: Engine, open_engine: Open) -> None:
+    vault = oaks(engine, "ash")
+    with engine.reading() as reader:
+        before = reader.counts([vault])
+        for writing in (engine, open_engine()):  # of this process, and as another one would
+            thread = threading.Thread(target=oaks, args=(writing, "elm", "yew"))
+            thread.start()
+            thread.join()
+        with engine.reading() as inner:  # one transaction of this thread
+            assert inner.counts([vault]) == before
+        assert reader.counts([vault]) == before
+        assert found(reader, scope_of(vault), words("oak")) == ["The ash is an oak."]
+        assert reader.vocabulary([vault]) == {*tokens("ash the is an oak")}
+
+    with engine.reading() as reader:
+        assert reader.counts([vault]).notes == 3
+
+
+def test_vectors_that_another_process_changes_are_never_answered_from_memory(engine: Engine, open_engine: Open) -> None:
+    one, other = unit([1, 0, 0, 0, 0, 0, 0, 0]), unit([0, 1, 0, 0, 0, 0, 0, 0])
+    vault = oaks(engine, "ash", "elm")
+    elsewhere = open_engine()
+
+    def nearest(space: StoredSpace) -> str:
+        with engine.reading() as reader:
+            (near,) = reader.nearest(scope_of(vault), space, one, 1)
+            return reader.passages([near.passage])[near.passage].title
+
+    for turn in range(12):
+        first = "Ash" if turn % 2 else "Elm"
+        with elsewhere.writing() as writer:
+            space = active_space(writer, vault)
+            writer.reembed(vault, space)
+            embed_all(writer, vault, space, lambda text, first=first: one if text.startswith(first) else other)
+        for _ in range(1 + turn):
+            assert nearest(space) == first
+
+
+def test_many_threads_write_and_read_at_once(engine: Engine) -> None:
+    failures: list[BaseException] = []
+    vault = oaks(engine, "root")
+
+    def work(number: int) -> None:
+        try:
+            for turn in range(5):
+                oaks(engine, f"tree{number}x{turn}")
+                with engine.reading() as reader:
+                    assert reader.counts([vault]).notes == len(reader.list_notes(scope_of(vault)))
+        except BaseException as failure:
+            failures.append(failure)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert failures == []
+    with engine.reading() as reader:
+        assert reader.counts([vault]) == Counts(None, 21, 21)
+
+
+def test_a_rebuild_swaps_a_full_store_in_while_readers_read(engine: Engine, open_engine: Open) -> None:
+    with engine.writing() as writer:
+        space = writer.add_space(FLOATS)
+        writer.cache(space, {b"kept": unit([1] * 8)})
+    vault = oaks(engine, "ash")
+    elsewhere, done = open_engine(), threading.Event()
+    seen: list[int | BaseException] = []
+
+    def look() -> None:
+        while not done.is_set():
+            try:
+                with elsewhere.reading() as reader:
+                    number = reader.vault(VAULT)
+                    assert number is not None
+                    seen.append(reader.counts([number]).notes)
+            except BaseException as failure:
+                seen.append(failure)
+
+    def fill(fresh: Engine) -> None:
+        oaks(fresh, "elm")
+        oaks(fresh, "yew", "fir")
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        with engine.reading() as reader:
+            engine.rebuild(fill)
+            assert reader.counts([vault]).notes == 1, "an open transaction keeps the old store"
+    finally:
+        done.set()
+        looking.join()
+
+    assert set(seen) <= {1, 3}
+    with engine.reading() as reader:
+        assert sorted(paths(reader.list_notes(scope_of(vault)))) == [
+            f"memories/{name}.md" for name in ("elm", "fir", "yew")
+        ]
+        again = reader.find_space(FLOATS)
+        assert again
+        assert set(reader.cached(again, [b"kept"])) == {b"kept"}
+
+
+def test_a_rebuild_that_fails_leaves_the_old_store(engine: Engine) -> None:
+    vault = oaks(engine, "ash")
+
+    def fill(fresh: Engine) -> None:
+        oaks(fresh, "elm")
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        engine.rebuild(fill)
+    with engine.reading() as reader:
+        assert paths(reader.list_notes(scope_of(vault))) == ["memories/ash.md"]
+
+
+def test_a_store_that_is_discarded_starts_over_and_a_sound_one_has_no_problem(engine: Engine) -> None:
+    oaks(engine, "ash")
+    engine.compact()
+    assert engine.problem() is None
+
+    engine.discard("it was damaged")
+
+    with engine.reading() as reader:
+        assert reader.vault(VAULT) is None
+    vault = oaks(engine, "elm")
+    with engine.reading() as reader:
+        assert reader.counts([vault]).notes == 1
