@@ -18,6 +18,7 @@ from co_cli.evaluation.running import mark_ranking
 from co_cli.evaluation.sets import Question, read_vault
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.refs import without_lines
+from co_cli.retrieval.profiles import DEFAULT
 from co_cli.sample import sample_vault
 from co_cli.service.learning import Judgement, Lesson, learn
 from co_cli.service.tuning import ranked_for
@@ -78,14 +79,13 @@ def experiment(
     kb: KnowledgeBase, questions: Sequence[Question], asked: Callable[[int, int], None] | None = None
 ) -> list[Taught]:
     """One user who asks them all, and one for each kind of question, who asks nothing else."""
-    space = kb.embedders.space
-    if space is None:
+    if kb.embedders.space is None:
         raise InvalidInputError("the embedding provider is `none`: there is nothing to weigh words against")
     kinds = ["", *dict.fromkeys(question.kind for question in questions if question.kind)]
     found: list[Taught] = []
     for number, kind in enumerate(kinds, 1):
         mine = [question for question in questions if not kind or question.kind == kind]
-        found.append(_teach(kb, kind or "all", mine, space.vector_weight))
+        found.append(_teach(kb, kind or "all", mine, DEFAULT.weights["meaning"]))
         if asked:
             asked(number, len(kinds))
     return found

@@ -12,9 +12,9 @@ import pytest
 from co_cli.activity.adopting import adopt, vaults_like
 from co_cli.activity.database import migrate
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.retrieval.fuse import Weights
 from co_cli.service.dismissing import Dismissals
 from co_cli.service.learned import adopt_learned, learned_weights, write_learned
+from co_cli.service.learning import Weights
 from tests.command import Co
 from tests.vault import Vault
 
@@ -246,19 +246,6 @@ def test_text_that_is_deleted_afterwards_does_not_stay_under_the_old_folder(
     connection.close()
 
 
-def test_a_missing_note_of_a_source_that_moved_along_is_found(co: Co, moved: Callable[[], Path]) -> None:
-    Path("docs/handbook.md").unlink()
-    co("sync")
-    assert co("sources", "--json").json[1]["missing"] == 1
-    before = moved()
-
-    co("adopt", str(before))
-
-    assert co("sources", "--json").json[1]["missing"] == 1
-    [hit] = co("search", "plant in autumn", "--source", "folder", "--json").json["hits"]
-    assert (hit["ref"].partition("#")[0], hit["missing"]) == ("folder:docs/handbook.md", True)
-
-
 def test_a_vault_of_which_every_note_changed_can_be_named_all_the_same(co: Co, moved: Callable[[], Path]) -> None:
     before = moved()
     for note in Path(".co-cli/knowledge/memories").iterdir():
@@ -321,7 +308,7 @@ def test_learned_weights_and_what_a_review_kept_come_along(co: Co, moved: Callab
 
     co("adopt", str(before))
 
-    assert learned_weights(str(data_dir), here, "static") == Weights(0.5, 0.5)
+    assert learned_weights(str(data_dir), here, "static") == {"meaning": 0.5, "words": 0.5}
     assert (learned_weights(str(data_dir), old, "static"), Dismissals(str(data_dir), old).keys()) == (None, set())
     assert Dismissals(str(data_dir), here).keys() == {"twins:oak"}
 
@@ -332,7 +319,7 @@ def test_weights_that_were_learned_at_the_new_place_stay_whatever_they_are_for(d
 
     adopt_learned(str(data_dir), "/old", "/new")
 
-    assert learned_weights(str(data_dir), "/new", "minilm") == Weights(0.3, 0.7)
+    assert learned_weights(str(data_dir), "/new", "minilm") == {"meaning": 0.3, "words": 0.7}
 
 
 BOTH_PLACES = """

@@ -29,7 +29,7 @@ def test_searches_of_the_command_line_are_counted(co: Co) -> None:
     assert [(one["text"], one["times"]) for one in found["common"]] == [("oaks", 2), ("zygomorphic quasar", 1)]
     assert [one["text"] for one in found["found_nothing"]] == ["zygomorphic quasar"]
     assert [one["backend"] for one in found["slow"] if one["text"] == "zygomorphic quasar"] == ["fts5"]
-    assert (found["most_recalled"][0]["ref"], found["most_recalled"][0]["recalls"]) == ("memory:oak", 2)
+    assert {one["ref"]: one["recalls"] for one in found["most_recalled"]}["memory:oak"] == 2
     assert len(found["days"]) == 30
     assert found["days"][-1]["searches"] == 3
 
@@ -44,12 +44,11 @@ def test_notes_that_were_never_recalled_are_told(co: Co) -> None:
     assert {note["ref"] for note in found["never_recalled"]["notes"]} == {"memory:kettle", "article:deploy"}
 
 
-def test_evaluation_does_not_count(co: Co, tmp_path: Path) -> None:
-    questions = tmp_path / "questions.jsonl"
-    questions.write_text('{"question": "how old do oaks get", "answers": ["memory:oak"]}\n')
+def test_evaluation_does_not_count_as_searching(co: Co, vault: Vault) -> None:
+    vault.write("questions.jsonl", '{"question": "how old do oaks get", "answers": ["memory:oak"]}\n')
     co("sync")
 
-    assert co("eval", "--questions", str(questions), "--method", "co").code == 0
+    assert co("eval", "--method", "co").code == 0
 
     assert co("stats", "--json").json["searches"] == 0
 

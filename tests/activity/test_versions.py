@@ -157,7 +157,7 @@ def test_syncs_and_saves_are_written_down_with_the_hash_of_the_file(
     vault.path("memories/oak.md").rename(vault.path("memories/old-oak.md"))
     sync(kb, activity)
     saved = kb.remember("Elms fall ill.", title="Elm")
-    record_sync(activity, kb.index, SyncReport([], ["memories/elm.md"], [], [], 0, [], []), saved=True)
+    record_sync(activity, kb.index, SyncReport(changed=["memories/elm.md"]), saved=True)
     vault.delete("memories/old-oak.md")
     sync(kb, activity)
 
@@ -193,7 +193,7 @@ def test_deleting_search_db_loses_no_history(
     vault.write("memories/oak.md", "Oaks live longer.")
     sync(kb, activity)
 
-    kb.database.close()
+    kb.engine.close()
     for file in data_dir.glob("search.db*"):
         file.unlink()
     vault.path("memories/elm.md").rename(vault.path("memories/wych-elm.md"))

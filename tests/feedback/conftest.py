@@ -32,12 +32,12 @@ def tell(trees: Vault, data_dir: Path) -> Tell:
 
     def tell(count: int = 40, torn: bool = False, start: int = 0) -> None:
         shown = [
-            ("memory:oak", {"words": 0.5 * 0.6, "meaning": 0.25 * 0.4}),
-            ("memory:elm", {"words": 0.25 * 0.6, "meaning": 0.5 * 0.4}),
+            ("memory:oak", {"words": 0.75 * 0.3, "meaning": 0.25 * 0.7}),
+            ("memory:elm", {"words": 0.25 * 0.3, "meaning": 0.40 * 0.7}),
         ]
         with KnowledgeBase.open(trees.root, data_dir) as kb:
             assert kb.embedders.space is not None
-            ranked = Ranked(kb.embedders.space.key, 0.4, 0.6, shown)
+            ranked = Ranked(kb.embedders.space.key, 0.7, 0.3, shown)
             with kb.activity.database.writing() as connection:
                 for number in range(start, start + count):
                     name = "oak" if torn and number % 2 else "elm"

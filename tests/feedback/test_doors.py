@@ -43,7 +43,7 @@ def test_a_judgement_names_its_question_and_keeps_what_was_shown(co: Co, vault: 
         ((text, space, meaning, words),) = rows(kb.activity, "select candidates, space, meaning, words from judgements")
         shown = json.loads(text)
         assert kb.embedders.space is not None
-        assert (space, meaning, words) == (kb.embedders.space.key, 0.4, 0.6)
+        assert (space, meaning, words) == (kb.embedders.space.key, 0.7, 0.3)
         hits = kb.search("how old do oaks get").hits
     assert [ref for ref, _ in shown] == [hit.ref.partition("#")[0] for hit in hits]
     assert shown[0][1] == hits[0].signals

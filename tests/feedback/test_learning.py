@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from co_cli.retrieval.learning import BOUND, ENOUGH, Candidate, Judgement, candidates, learn
+from co_cli.service.learning import BOUND, ENOUGH, Candidate, Judgement, candidates, learn
 
 DEFAULT = 0.4
 
@@ -19,7 +19,7 @@ def asked(number: int, prefers: str, good: bool = True, weight: float = 1.0) -> 
 
 
 @pytest.mark.parametrize(("prefers", "side"), [("meaning", 1), ("words", -1)])
-def test_who_prefers_one_of_them_gets_more_of_it_within_the_bound(prefers: str, side: int) -> None:
+def test_weights_move_towards_what_was_judged_good_within_a_bound(prefers: str, side: int) -> None:
     told = [asked(number, prefers) for number in range(40)]
 
     lesson = learn(told, DEFAULT)
@@ -32,7 +32,7 @@ def test_who_prefers_one_of_them_gets_more_of_it_within_the_bound(prefers: str, 
     assert (lesson.better, lesson.worse) == (40, 0)
 
 
-def test_learned_weights_teach_nothing_further_once_they_are_in_use() -> None:
+def test_weights_in_use_are_not_learned_again() -> None:
     told = [asked(number, "meaning") for number in range(40)]
     first = learn(told, DEFAULT)
 
@@ -49,7 +49,7 @@ def test_weights_that_no_longer_fit_are_learned_back() -> None:
     assert DEFAULT - BOUND - 1e-9 <= changed.meaning < DEFAULT
 
 
-def test_it_takes_thirty_judgements_and_use_counts_less_than_words() -> None:
+def test_learning_needs_thirty_judgements_and_opening_a_note_counts_less_than_a_verdict() -> None:
     told = [asked(number, "meaning") for number in range(29)]
     assert learn(told, DEFAULT).why == "29 of the 30 judgements that it takes"
     assert learn([*told, asked(29, "meaning")], DEFAULT).kept
@@ -77,7 +77,7 @@ def test_one_question_with_a_hundred_rated_notes_moves_nothing() -> None:
     assert lesson.meaning == DEFAULT
 
 
-def test_of_one_note_the_last_word_counts() -> None:
+def test_the_last_verdict_on_a_note_counts() -> None:
     told = [asked(number, "meaning", good) for good in (True, False) for number in range(40)]
 
     assert learn(told, DEFAULT).judgements == 0  # nothing is good any more
@@ -143,7 +143,7 @@ def test_weights_stay_between_nothing_and_everything(default: float, prefers: st
     assert abs(lesson.meaning - default) <= BOUND + 1e-9
 
 
-def test_a_score_is_taken_apart_by_the_weights_that_made_it() -> None:
-    (one,) = candidates([("a", {"words": 0.3, "meaning": 0.1, "title": 0.05})], 0.4, 0.6)
+def test_a_score_is_split_by_the_weights_that_made_it() -> None:
+    (one,) = candidates([("a", {"words": 0.3, "meaning": 0.1, "recency": 0.05})], 0.4, 0.6)
 
     assert (one.words, one.meaning, one.rest) == pytest.approx((0.5, 0.25, 0.05))

@@ -6,18 +6,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from co_cli.retrieval.fuse import Weights
 
 from benchmarks.feedback import experiment
 from co_cli.evaluation.sets import Question
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.learned import FILE_NAME, learned_weights, write_learned
+from co_cli.service.learning import Weights
 from tests.command import Co
 from tests.feedback.conftest import Tell
 from tests.house.test_cold_start import imported
 from tests.vault import Vault
 
-LEARNED = Weights(0.55, 0.45)
+LEARNED = Weights(0.8, 0.2)
 
 
 @pytest.fixture
@@ -30,14 +30,14 @@ def learned(co: Co, trees: Vault, data_dir: Path) -> Weights:
     return LEARNED
 
 
-def test_it_is_shown_before_it_is_applied_and_can_be_taken_back(co: Co, tell: Tell, data_dir: Path) -> None:
+def test_learned_weights_are_shown_first_and_applying_them_can_be_undone(co: Co, tell: Tell, data_dir: Path) -> None:
     tell()
 
     before = co("tune", "--json").json
-    assert (before["in_use"], before["learned"]) == ({"meaning": 0.4, "words": 0.6}, None)
+    assert (before["in_use"], before["learned"]) == ({"meaning": 0.7, "words": 0.3}, None)
     assert before["said"] == 40
     assert before["lesson"]["kept"], before["lesson"]
-    assert 0.5 < before["lesson"]["meaning"] <= 0.55
+    assert 0.75 < before["lesson"]["meaning"] <= 0.85
     assert before["lesson"]["after"] > before["lesson"]["before"]
     assert "`co tune --apply` puts them in use" in co("tune", "--apply", "--dry-run").out
     assert not (data_dir / FILE_NAME).exists()
@@ -49,7 +49,7 @@ def test_it_is_shown_before_it_is_applied_and_can_be_taken_back(co: Co, tell: Te
     assert not after["lesson"]["kept"]  # what is in use already is not learned again
     assert [tuning["what"] for tuning in after["history"]] == ["applied"]
 
-    assert "would go back to meaning 0.40" in co("tune", "--reset", "--dry-run").out
+    assert "would go back to meaning 0.70" in co("tune", "--reset", "--dry-run").out
     assert co("tune", "--json").json["in_use"] == after["in_use"]
     assert "reset: searches weigh as by default" in co("tune", "--reset").out
     assert co("tune", "--json").json["in_use"] == before["in_use"]
@@ -62,7 +62,7 @@ def test_it_is_shown_before_it_is_applied_and_can_be_taken_back(co: Co, tell: Te
 
 
 @pytest.mark.parametrize("learn", ["on", "ask", "off"])
-def test_a_judgement_applies_what_was_learned_only_where_that_is_wanted(
+def test_a_judgement_applies_learned_weights_only_if_the_learn_setting_is_on(
     co: Co, tell: Tell, data_dir: Path, monkeypatch: pytest.MonkeyPatch, learn: str
 ) -> None:
     monkeypatch.setenv("CO_LEARN", learn)
@@ -71,12 +71,12 @@ def test_a_judgement_applies_what_was_learned_only_where_that_is_wanted(
     ran = co("feedback", "elm", "good", "--query", "which trees fall ill")
 
     assert ran.code == 0
-    assert ("Searches now weigh meaning 0.5" in ran.out) is (learn == "on")
+    assert ("Searches now weigh meaning 0." in ran.out) is (learn == "on")
     assert (data_dir / FILE_NAME).exists() is (learn == "on")
     assert ("`co tune` shows what they teach" in ran.out) is (learn == "ask")
 
 
-def test_thirty_judgements_it_takes_and_after_a_reset_nothing_comes_by_itself(
+def test_weights_are_learned_after_thirty_judgements_and_not_again_after_a_reset(
     co: Co, tell: Tell, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CO_LEARN", "on")
@@ -142,22 +142,22 @@ def weights_of(kb: KnowledgeBase, **ranking: object) -> float:
     return hit.signals["meaning"] / hit.signals["words"]
 
 
-def test_what_a_person_says_goes_before_what_was_learned(
+def test_weights_given_by_a_person_win_over_learned_ones(
     learned: Weights, vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    default = {"meaning": 0.4, "words": 0.6}
+    default = {"meaning": 0.7, "words": 0.3}
     with KnowledgeBase.open(vault.root, data_dir) as kb:
         plain = weights_of(kb)
         assert plain == pytest.approx(weights_of(kb, weights=learned._asdict()), rel=0.01)
         assert plain > 1.3 * weights_of(kb, weights=default)
-        assert weights_of(kb, profile="classic") != pytest.approx(plain, rel=0.01)
-    monkeypatch.setenv("CO_KNOWLEDGE_HYBRID_VECTOR_WEIGHT", "0.4")
-    monkeypatch.setenv("CO_KNOWLEDGE_HYBRID_TEXT_WEIGHT", "0.6")
+        assert weights_of(kb, profile="fresh") != pytest.approx(plain, rel=0.01)
+    monkeypatch.setenv("CO_KNOWLEDGE_HYBRID_VECTOR_WEIGHT", "0.7")
+    monkeypatch.setenv("CO_KNOWLEDGE_HYBRID_TEXT_WEIGHT", "0.3")
     with KnowledgeBase.open(vault.root, data_dir) as kb:
         assert weights_of(kb) == weights_of(kb, weights=default) < plain
 
 
-def test_one_setting_turns_it_off(co: Co, learned: Weights, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_setting_turns_learning_off(co: Co, learned: Weights, monkeypatch: pytest.MonkeyPatch) -> None:
     assert co("status", "--json").json["learned"] == learned._asdict()
     monkeypatch.setenv("CO_LEARN", "off")
 
@@ -166,14 +166,14 @@ def test_one_setting_turns_it_off(co: Co, learned: Weights, monkeypatch: pytest.
     assert "off: learned weights are not used" in co("tune").out
 
 
-def test_whoever_asks_for_reasons_hears_of_it(co: Co, learned: Weights) -> None:
-    assert "meaning 0.55, words 0.45: learned from feedback" in co("search", "oaks", "--explain").out
-    assert "learned" not in co("search", "oaks", "--explain", "--weights", "words=0.6,meaning=0.4").out
-    assert "learned" not in co("search", "oaks", "--explain", "--profile", "classic").out
+def test_explain_says_that_weights_were_learned(co: Co, learned: Weights) -> None:
+    assert "meaning 0.80, words 0.20: learned from feedback" in co("search", "oaks", "--explain").out
+    assert "learned" not in co("search", "oaks", "--explain", "--weights", "words=0.3,meaning=0.7").out
+    assert "learned" not in co("search", "oaks", "--explain", "--profile", "fresh").out
     assert "learned" not in co("search", "oaks").out
 
 
-def test_a_cold_search_opens_no_second_database_for_it(co: Co, learned: Weights, data_dir: Path) -> None:
+def test_a_search_with_learned_weights_does_not_open_activity_db(co: Co, learned: Weights, data_dir: Path) -> None:
     for file in data_dir.glob("activity*"):
         file.unlink()
 
@@ -181,11 +181,11 @@ def test_a_cold_search_opens_no_second_database_for_it(co: Co, learned: Weights,
 
     assert ran.code == 0
     assert "co_cli.service.learned" in imported(ran)
-    assert not imported(ran) & {"co_cli.activity.database", "co_cli.activity.feedback", "co_cli.service.tuning", "json"}
+    assert not imported(ran) & {"co_cli.activity.database", "co_cli.activity.feedback", "co_cli.service.tuning"}
     assert not (data_dir / "activity.db").exists()
 
 
-def test_who_has_no_feedback_imports_nothing_for_it(co: Co, vault: Vault) -> None:
+def test_a_search_without_feedback_imports_nothing_for_it(co: Co, vault: Vault) -> None:
     vault.write("memories/oak.md", "Oaks live for a very long time.")
     co("sync")
 
@@ -194,7 +194,7 @@ def test_who_has_no_feedback_imports_nothing_for_it(co: Co, vault: Vault) -> Non
     )
 
 
-def test_deleting_activity_db_breaks_nothing_and_weights_can_be_taken_back(
+def test_after_deleting_activity_db_learned_weights_can_still_be_reset(
     co: Co, learned: Weights, data_dir: Path
 ) -> None:
     for file in data_dir.glob("activity*"):
@@ -206,32 +206,31 @@ def test_deleting_activity_db_breaks_nothing_and_weights_can_be_taken_back(
     assert co("status", "--json").json["learned"] is None
 
 
-def test_each_vault_and_each_kind_of_vectors_has_its_own(data_dir: Path) -> None:
+def test_each_vault_and_embedding_model_has_its_own_weights(data_dir: Path) -> None:
     places = [("/a", "s"), ("/a\tb\\n", "s"), ("/c\nd", "t")]
     for number, (root, space) in enumerate(places):
         write_learned(str(data_dir), root, space, Weights(0.3 + number / 10, 0.5))
 
-    assert [learned_weights(str(data_dir), *place) for place in places] == [
-        Weights(0.3, 0.5), Weights(0.4, 0.5), Weights(0.5, 0.5)
-    ]  # fmt: skip
+    found = [learned_weights(str(data_dir), *place) for place in places]
+    assert found == [{"meaning": meaning, "words": 0.5} for meaning in (0.3, 0.4, 0.5)]
     assert learned_weights(str(data_dir), "/a", "t") is None
     write_learned(str(data_dir), "/a", "", None)
     assert learned_weights(str(data_dir), "/a", "s") is None
-    assert learned_weights(str(data_dir), "/c\nd", "t") == Weights(0.5, 0.5)
+    assert learned_weights(str(data_dir), "/c\nd", "t") == {"meaning": 0.5, "words": 0.5}
 
 
 DAMAGES: list[Callable[[str], str]] = [
     lambda text: "",
     lambda text: "nonsense\n\n\t\t\t\n",
-    lambda text: text.replace("0.5500", "nan"),
-    lambda text: text.replace("0.5500", "7"),
-    lambda text: text.replace("0.5500", "x"),
+    lambda text: text.replace("0.8000", "nan"),
+    lambda text: text.replace("0.8000", "7"),
+    lambda text: text.replace("0.8000", "x"),
     lambda text: f"\udcff\udcfe{text}",
 ]
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_file_leaves_the_default(
+def test_a_damaged_weights_file_is_ignored(
     co: Co, learned: Weights, data_dir: Path, damage: Callable[[str], str]
 ) -> None:
     file = data_dir / FILE_NAME
