@@ -21,7 +21,6 @@ from co_cli.index.sqlite.engine import SqliteEngine
 from co_cli.index.tokens import fold
 from co_cli.retrieval.pipeline import SearchRequest, Trace, search
 from co_cli.sources.origin import VAULT, Origin, kind_of
-from co_cli.sources.passages import Boundaries
 from co_cli.sources.walking import entries_of, folders_of, path_of, place_of, scan_origin, would_list
 from co_cli.typed import whole
 from co_cli.values import OWN_SOURCES, Filters, Hit, SearchResult, SyncReport
@@ -29,6 +28,7 @@ from co_cli.values import OWN_SOURCES, Filters, Hit, SearchResult, SyncReport
 if TYPE_CHECKING:
     from co_cli.index.embed import Embedded
     from co_cli.sources.ignoring import Ignoring
+    from co_cli.sources.passages import Boundaries
 
 SAVE_SECONDS = 5.0
 """How long a save may wait for a slow embedder; the note is written and found by words before that."""

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from co_cli.embedding.space import Vector, VectorSpace
-from co_cli.notes.note import Note
 from co_cli.sources.origin import Origin
 from co_cli.values import Filters, Passage
+
+if TYPE_CHECKING:
+    from co_cli.notes.note import Note
 
 Term = str
 Needle = tuple[Term, ...]

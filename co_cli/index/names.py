@@ -6,10 +6,13 @@ Case, accents, punctuation, `-` and `_` do not count.
 from __future__ import annotations
 
 import unicodedata
+from typing import TYPE_CHECKING
 
-from co_cli.notes.note import Note
 from co_cli.notes.refs import stem_of
 from co_cli.typed import whole
+
+if TYPE_CHECKING:
+    from co_cli.notes.note import Note
 
 LONGEST_NAME = 300
 BLANKED = {place: " " for place in range(128) if not chr(place).isalnum() and chr(place) not in "+#"}

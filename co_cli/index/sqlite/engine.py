@@ -13,7 +13,6 @@ from co_cli.index.sqlite.connection import OLDEST_SQLITE, Database, fetch, vecto
 from co_cli.index.sqlite.files import inode_of
 from co_cli.index.sqlite.notes import NoteReader, NoteWriter
 from co_cli.index.sqlite.resident import ResidentVectors
-from co_cli.index.sqlite.vectors import prefer_memory
 from co_cli.index.sqlite.words import MERGE, WordReader, words_table
 
 MERGED_PAGES = 1_000
@@ -23,15 +22,15 @@ MERGED_PAGES = 1_000
 class SqliteReader(WordReader, NoteReader):
     """One read transaction of search.db."""
 
-    def __init__(self, connection: apsw.Connection, held: ResidentVectors | None = None) -> None:
-        self.connection, self.held = connection, held
+    def __init__(self, connection: apsw.Connection, resident: ResidentVectors) -> None:
+        self.connection, self.resident = connection, resident
 
 
 class SqliteWriter(WordReader, NoteWriter):
     """One write transaction of search.db."""
 
-    def __init__(self, connection: apsw.Connection, with_vec0: bool) -> None:
-        self.connection, self.held, self.with_vec0 = connection, None, with_vec0
+    def __init__(self, connection: apsw.Connection, resident: ResidentVectors, with_vec0: bool) -> None:
+        self.connection, self.resident, self.with_vec0 = connection, resident, with_vec0
 
 
 class SqliteEngine:
@@ -41,8 +40,7 @@ class SqliteEngine:
         self.database = Database(path, extension)
         self.path = path
         self._open = threading.local()
-        self._held: ResidentVectors | None = None
-        self._searches = 0
+        self._resident = ResidentVectors()
 
     @classmethod
     def at(cls, path: str) -> SqliteEngine:
@@ -55,10 +53,7 @@ class SqliteEngine:
             yield current
             return
         with self.database.reading() as connection:
-            self._searches += 1
-            if self._held is None and prefer_memory(self._searches):
-                self._held = ResidentVectors()
-            self._open.reader = SqliteReader(connection, self._held)
+            self._open.reader = SqliteReader(connection, self._resident)
             try:
                 yield self._open.reader
             finally:
@@ -67,7 +62,7 @@ class SqliteEngine:
     @contextlib.contextmanager
     def writing(self) -> Generator[Writer]:
         with self.database.writing() as connection:
-            yield SqliteWriter(connection, self.database.extension is not None)
+            yield SqliteWriter(connection, self._resident, self.database.extension is not None)
 
     def rebuild(self, fill: Callable[[Engine], None]) -> None:
         def fill_database(fresh: Database) -> None:

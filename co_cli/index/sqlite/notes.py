@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from co_cli.index.engine import (
     Counts,
@@ -25,11 +25,13 @@ from co_cli.index.sqlite.filters import conditions, ids_text
 from co_cli.index.sqlite.vectors import VectorReader, VectorWriter
 from co_cli.index.tokens import fold, tokens
 from co_cli.notes.link_targets import link_key
-from co_cli.notes.note import Note
 from co_cli.notes.refs import FOLDERS, without_ending
 from co_cli.notes.twins import fingerprint
 from co_cli.sources.origin import Origin
 from co_cli.values import Passage
+
+if TYPE_CHECKING:
+    from co_cli.notes.note import Note
 
 MOST_NAMED = 20
 """A name that more notes have, such as `Meeting`, tells none of them apart."""

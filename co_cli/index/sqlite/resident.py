@@ -5,6 +5,7 @@ Each partition is read once, and again when the vault's vectors have changed, wh
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -36,9 +37,15 @@ class ResidentVectors:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._scans = 0
         self._held: dict[tuple[int, str], Matrix] = {}
         self._asked: dict[tuple[int, str], tuple[int, int]] = {}
         """For partitions that changed: the new stamp, and how often it was asked for since."""
+
+    def wanted(self) -> bool:
+        """Whether a process keeps vectors in memory: it has numpy anyway, or scans again and again."""
+        self._scans += 1
+        return "numpy" in sys.modules or self._scans > 3
 
     def worth_reading(self, space: StoredSpace, parts: Sequence[tuple[str, int]]) -> bool:
         """Whether these are held, or should be read: not again and again while somebody writes."""
@@ -107,11 +114,3 @@ def _read(connection: apsw.Connection, space: StoredSpace, part: str, stamp: int
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
     vectors /= np.where(lengths > 0, lengths, 1)[:, None]
     return Matrix(stamp, ids, vectors)
-
-
-_shared = ResidentVectors()
-
-
-def resident() -> ResidentVectors:
-    """For engines without sqlite-vec, which have no other way to scan."""
-    return _shared

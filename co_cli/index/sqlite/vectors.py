@@ -8,7 +8,6 @@ cannot be loaded, a plain table holds them and numpy scans it.
 from __future__ import annotations
 
 import struct
-import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -19,7 +18,7 @@ from co_cli.embedding.space import Vector, VectorSpace
 from co_cli.index.engine import CacheState, Neighbour, Scope, SpaceState, StoredSpace, WaitingPassage
 from co_cli.index.sqlite.connection import fetch
 from co_cli.index.sqlite.filters import conditions, ids_text, is_narrow
-from co_cli.index.sqlite.resident import ResidentVectors, resident
+from co_cli.index.sqlite.resident import ResidentVectors
 from co_cli.values import SOURCES
 
 CHUNK_SIZE = 128
@@ -135,8 +134,7 @@ class VectorReader:
     """The part of a read transaction that knows vectors."""
 
     connection: apsw.Connection
-    held: ResidentVectors | None
-    """Vectors in memory; None: vec0 scans."""
+    resident: ResidentVectors
 
     def notes_of(self, passages: Sequence[int]) -> dict[int, int]: ...
 
@@ -145,6 +143,7 @@ class VectorReader:
         if kind is None:
             return []
         limit = min(limit, MOST_NEAREST)
+        in_memory = self.resident.wanted()
         found: list[tuple[int, float]] = []
         for vault in scope.vaults:
             if self.spaces(vault).active != space:
@@ -153,14 +152,13 @@ class VectorReader:
             narrow = is_narrow(self.connection, scope, vault)
             where, values = conditions(scope, vault) if narrow else ("", {})
             stamp = int(self.connection.execute(STAMP, {"vault": vault}).get or 0)
-            scan = self.held if kind == "vec0" else self.held or resident()
-            if scan is not None and (kind != "vec0" or scan.worth_reading(space, [(part, stamp) for part in parts])):
+            stamped = [(part, stamp) for part in parts]
+            if kind != "vec0" or (in_memory and self.resident.worth_reading(space, stamped)):
                 allowed = None
                 if narrow:
                     allowed = {row for (row,) in fetch(self.connection, FILTERED.format(filters=where), values)}
                 wanted = unpacked(packed(query, finest=True)) if space.packed else memoryview(query).cast("f")
-                stamped = [(part, stamp) for part in parts]
-                found += scan.nearest(self.connection, space, stamped, list(wanted), limit, allowed)
+                found += self.resident.nearest(self.connection, space, stamped, list(wanted), limit, allowed)
                 continue
             within = WITHIN.format(filters=where) if narrow else ""
             statement = NEAREST.format(table=vectors_table(space.id), value=_bound("query", space), within=within)
@@ -387,11 +385,6 @@ def unpacked(stored: bytes) -> list[float]:
     numbers = memoryview(stored).cast("b")
     length = sum([number * number for number in numbers]) ** 0.5 or 1.0
     return [number / length for number in numbers]
-
-
-def prefer_memory(searches: int) -> bool:
-    """Whether a process keeps vectors in memory: it has numpy anyway, or searches again and again."""
-    return "numpy" in sys.modules or searches > 3
 
 
 def _bound(name: str, space: StoredSpace) -> str:
