@@ -5,18 +5,14 @@ from __future__ import annotations
 import resource
 from pathlib import Path
 
+import apsw
 import pytest
 
 from benchmarks.skill_set import SKILLS, generated_skills, put_skills, tasks, written_skills
 from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.retrieval.profiles import DEFAULT_PROFILE
-from co_cli.service.searching import search_index
-from co_cli.service.skills import ONLY_SKILLS
 from co_cli.settings import load_settings
-from co_cli.values import Filters
 from tests.command import Co
-from tests.index.test_damage import spoil_table
 from tests.skills.conftest import SkillRoot
 from tests.vault import Vault
 
@@ -52,63 +48,7 @@ def test_skills_are_found_by_every_backend(
     assert found["skills"][0]["name"] == "knives"
 
 
-def test_a_skill_is_judged_by_its_description_and_its_name_is_a_handle(co: Co, mine: SkillRoot) -> None:
-    mine.write("sharp-knives", "Hones blades until they cut paper.")
-    mine.write("bread", "Bakes bread with sourdough.")
-    co("skills", "search", "knives")
-
-    found = co("search", "sharp knives that cut paper", "--source", "skill", "--json").json["hits"][0]
-
-    assert found["ref"].startswith("skill:sharp-knives")
-    assert found["signals"]["sentence"] > 0
-    assert "title" not in found["signals"]
-
-
-def test_among_skills_alone_what_all_of_them_have_in_common_counts_for_half(kb: KnowledgeBase, mine: SkillRoot) -> None:
-    """Also where words tell: one skill is far more like another than notes are."""
-    for thing in "knives scissors shears razors saws axes chisels planes drills files mowers ploughs".split():
-        mine.write(f"{thing}-a", f"Use this skill when the user wants to sharpen {thing} and keep them sharp.")
-        mine.write(f"{thing}-b", f"Use this skill when the user wants to buy {thing} and keep them for years.")
-
-    found = kb.skills.search("sharpen chisels", limit=5)
-
-    index = kb.skills._index(found.skills[0][0].origin)
-    parts: dict[bool, dict[str, dict[str, float]]] = {}
-    for apart in (False, True):
-        profile = DEFAULT_PROFILE._replace(apart=apart)
-        with index.snapshot():
-            hits = search_index(index, kb.embedders, "sharpen chisels", ONLY_SKILLS, 20, None, profile).hits
-        parts[apart] = {hit.ref: hit.signals for hit in hits}
-    assert found.skills[0][0].name == "chisels-a"
-    assert found.result.hits[0].signals["sentence"] > 0
-    assert [hit.signals for hit in found.result.hits] == [parts[True][hit.ref] for hit in found.result.hits]
-    assert [hit.signals for hit in found.result.hits] != [parts[False][hit.ref] for hit in found.result.hits]
-
-
-def test_beside_notes_skills_are_weighed_as_notes_are(kb: KnowledgeBase, vault: Vault, mine: SkillRoot) -> None:
-    """What all have in common is taken off where there is nothing else: notes are not so much alike."""
-    for thing in "knives scissors shears razors saws axes chisels planes drills files mowers ploughs".split():
-        mine.write(f"{thing}-a", f"Use this skill when the user wants to sharpen {thing} and keep them sharp.")
-        mine.write(f"{thing}-b", f"Use this skill when the user wants to buy {thing} and keep them for years.")
-        vault.write(f"memories/{thing}.md", f"The {thing} are in the shed, and somebody should sharpen them.")
-    kb.sync()
-    sources, asked = ["memory", "skill"], "sharpen chisels"
-
-    found = kb.search(asked, sources=sources, limit=5).hits
-
-    index = kb.skills._index(kb.index.origin, [kb.skills.find("chisels-a").origin])
-    parts: dict[bool, dict[str, dict[str, float]]] = {}
-    for apart in (False, True):
-        profile = DEFAULT_PROFILE._replace(apart=apart)
-        with index.snapshot():
-            hits = search_index(index, kb.embedders, asked, Filters(tuple(sources)), 30, None, profile).hits
-        parts[apart] = {hit.ref: hit.signals for hit in hits}
-    assert {hit.source for hit in found} == set(sources)
-    assert [hit.signals for hit in found] == [parts[False][hit.ref] for hit in found]
-    assert [hit.signals for hit in found] != [parts[True][hit.ref] for hit in found]
-
-
-def test_what_changed_a_moment_ago_is_seen(kb: KnowledgeBase, mine: SkillRoot) -> None:
+def test_changed_skills_are_seen_at_the_next_search(kb: KnowledgeBase, mine: SkillRoot) -> None:
     file = mine.write("knives", "Sharpens knives.")
     assert [skill.name for skill, _ in kb.skills.search("knives").skills] == ["knives"]
 
@@ -144,7 +84,7 @@ def test_a_skill_is_opened_by_its_ref_and_is_not_written_here(co: Co, mine: Skil
     assert file.read_bytes() == before
 
 
-def test_why_is_for_notes(co: Co, mine: SkillRoot) -> None:
+def test_why_refuses_skills(co: Co, mine: SkillRoot) -> None:
     mine.write("knives", "Sharpens knives.")
 
     ran = co("why", "knives", "skill:knives")
@@ -153,14 +93,14 @@ def test_why_is_for_notes(co: Co, mine: SkillRoot) -> None:
     assert "`co skills search`" in ran.err
 
 
-def test_a_skill_that_has_nothing_of_a_task_is_not_its_answer(kb: KnowledgeBase, mine: SkillRoot) -> None:
+def test_a_skill_unrelated_to_the_task_is_not_returned(kb: KnowledgeBase, mine: SkillRoot) -> None:
     mine.write("knives", "Sharpens knives.")
     mine.write("forms", "Creates and fills PDF forms. Use for contracts.")
 
     assert [skill.name for skill, _ in kb.skills.search("sharpen knives").skills] == ["knives"]
 
 
-def test_one_job_for_many_products_is_one_answer(kb: KnowledgeBase, mine: SkillRoot) -> None:
+def test_similar_skills_for_many_products_count_as_one_result(kb: KnowledgeBase, mine: SkillRoot) -> None:
     for product in ("Oak", "Elm", "Ash", "Fir", "Yew"):
         mine.write(f"{product.lower()}-export", f"Export the nightly report of {product} to a CSV file.")
     mine.write("schedule", "Run a job every night, and another one after the report.")
@@ -175,7 +115,7 @@ def test_a_limit_that_makes_no_sense_is_refused(kb: KnowledgeBase) -> None:
         kb.skills.search("x", 0)
 
 
-def test_the_set_of_the_benchmark_is_what_it_says() -> None:
+def test_the_benchmark_set_has_a_skill_for_every_task() -> None:
     skills = [*written_skills(), *generated_skills()]
     names = [skill.name for skill in skills]
 
@@ -198,11 +138,22 @@ def test_the_skill_for_a_task_is_mostly_among_the_first_three(tmp_path: Path, ho
     assert found / len(wanted) >= 0.85
 
 
+def overwrite_table(path: Path, table: str) -> None:
+    """Overwrite the first page of a table."""
+    connection = apsw.Connection(str(path))
+    connection.pragma("journal_mode", "delete")
+    page = int(str(connection.execute("select rootpage from sqlite_schema where name = :name", {"name": table}).get))
+    connection.close()
+    with path.open("r+b") as stream:
+        stream.seek((page - 1) * 4096)
+        stream.write(b"\xff" * 4096)
+
+
 @pytest.mark.parametrize("table", ["passages", "docs"])
-def test_a_damaged_index_costs_no_skill_and_is_made_anew(co: Co, mine: SkillRoot, data_dir: Path, table: str) -> None:
+def test_skills_are_found_while_a_damaged_index_is_rebuilt(co: Co, mine: SkillRoot, data_dir: Path, table: str) -> None:
     mine.write("knives", "Sharpens knives and scissors.")
     assert co("skills", "search", "knives").code == 0
-    spoil_table(data_dir / "search.db", table)
+    overwrite_table(data_dir / "search.db", table)
 
     first, second = co("skills", "search", "knives", "--json"), co("skills", "search", "knives", "--json")
 
