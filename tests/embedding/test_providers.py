@@ -17,26 +17,25 @@ def test_none_means_no_embedder() -> None:
 
 
 @pytest.mark.parametrize(
-    ("provider", "model", "dimensions", "weight"),
+    ("provider", "model", "dimensions"),
     [
-        ("static", "co-static-256", 256, 0.4),
-        ("minilm", "all-MiniLM-L6-v2", 384, 0.6),
-        ("ollama", "embeddinggemma", 256, 0.7),
-        ("openai", "text-embedding-3-small", 256, 0.7),
-        ("gemini", "gemini-embedding-001", 256, 0.7),
-        ("cohere", "embed-v4.0", 256, 0.7),
-        ("voyageai", "voyage-4", 256, 0.7),
-        ("bedrock", "amazon.titan-embed-text-v2:0", 256, 0.7),
+        ("static", "co-static-256", 256),
+        ("minilm", "all-MiniLM-L6-v2", 384),
+        ("ollama", "embeddinggemma", 256),
+        ("openai", "text-embedding-3-small", 256),
+        ("gemini", "gemini-embedding-001", 256),
+        ("cohere", "embed-v4.0", 256),
+        ("voyageai", "voyage-4", 256),
+        ("bedrock", "amazon.titan-embed-text-v2:0", 256),
     ],
 )
-def test_every_usual_provider_has_a_model_of_its_own(provider: str, model: str, dimensions: int, weight: float) -> None:
+def test_each_provider_has_a_default_model(provider: str, model: str, dimensions: int) -> None:
     embedder = open_embedder(provider)
 
     assert embedder is not None
     assert embedder.space == space_of(provider)
     assert embedder.space.model.partition("@")[0] == model
     assert embedder.space.dimensions == dimensions
-    assert embedder.space.vector_weight == weight
 
 
 def test_an_unknown_provider_is_refused_with_the_known_ones() -> None:
