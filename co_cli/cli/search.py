@@ -255,7 +255,7 @@ def show_result(
     elif found.understood and not explain:
         for what in found.understood:
             screen.wrapped(what, style="dim")
-    if found.suggestions and not found.hits:
+    if found.suggestions and found.state != "found":
         screen.wrapped(f"Words that occur here: {', '.join(found.suggestions)}?")
     for reason in found.degraded:
         screen.wrapped(f"note: {reason}", style="yellow")
@@ -283,7 +283,9 @@ def _whole(hit: Hit, kb: KnowledgeBase) -> str | None:
 def _about(hit: Hit, now: float, explain: bool) -> str:
     tags = " ".join(f"#{tag}" for tag in hit.tags)
     parts = sorted(hit.signals.items(), key=lambda part: -part[1])
-    if explain:
+    if not parts:
+        score = ""  # listed, not ranked
+    elif explain:
         score = f"{hit.score:.4f} = " + " + ".join(f"{name} {value:.4f}" for name, value in parts)
     else:
         told = [part for part in parts if part[1] >= TOLD][:STRONGEST] or parts[:1]

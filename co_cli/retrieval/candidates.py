@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import log
 
 from co_cli.embedding.space import Vector
-from co_cli.index.engine import Named, Neighbour, Reader, Scope, StoredSpace, Term, WordMatch
+from co_cli.index.engine import Named, Neighbour, Reader, Scope, StoredSpace, Term, WordMatch, WordQuery
 from co_cli.index.names import fold_name
 from co_cli.retrieval.query import Query
 
@@ -47,14 +47,14 @@ class Candidates:
     having: Mapping[int, set[Term]] = field(default_factory=dict[int, set[Term]])
     """Which words of the question the best word matches have."""
 
-    def coverage(self, passage: int) -> float:
-        """The share of the question's words that a passage has, rare words counting more, 0 to 1."""
+    def share(self, terms: Iterable[Term]) -> float:
+        """How much of the question these words are, rare words counting more, 0 to 1."""
         total = sum(self.idf.values())
-        return sum(self.idf[term] for term in self.having.get(passage, ())) / total if total else 0.0
+        return sum(self.idf[term] for term in terms) / total if total else 1.0  # nothing but beginnings of words
 
     @property
     def best_coverage(self) -> float:
-        return max(map(self.coverage, self.having), default=0.0)
+        return max(map(self.share, self.having.values()), default=0.0)
 
     @property
     def together(self) -> int:
@@ -77,10 +77,16 @@ def gather(reader: Reader, ask: Ask, space: StoredSpace | None, vector: Vector |
     cosines = {one.passage: one.cosine for one in near}
     if space is not None and vector is not None:
         cosines |= reader.cosines(space, vector, [passage for passage in notes if passage not in cosines])
-    terms = query.words.terms[:MOST_COUNTED]
+    terms = _counted(query.words)
     idf = _idf(reader, scope, terms)
     having = reader.terms_in([match.passage for match in matches[:LOOKED_AT]], terms)
     return Candidates(matches, near, named, notes, cosines, idf, having)
+
+
+def _counted(words: WordQuery) -> tuple[Term, ...]:
+    """The whole words of the question, those of its phrases too. The beginning of a word is no word."""
+    terms = (*words.terms, *(term for phrase in words.phrases for term in phrase))
+    return tuple(dict.fromkeys(term for term in terms if term not in words.prefixes))[:MOST_COUNTED]
 
 
 def _idf(reader: Reader, scope: Scope, terms: tuple[Term, ...]) -> dict[Term, float]:

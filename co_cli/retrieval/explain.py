@@ -51,9 +51,9 @@ class Subject(NamedTuple):
     passes_filters: bool
 
 
-def explain(trace: Trace, subject: Subject, query: str, limit: int) -> Explanation:
+def explain(trace: Trace, subject: Subject, query: str) -> Explanation:
     """Follow one note through a search."""
-    steps = _steps(trace, subject)
+    limit, steps = trace.limit, _steps(trace, subject)
     order = best_of_each_note(trace.ranked)
     place = next((number for number, one in enumerate(order, 1) if one.note == subject.note), None)
     best = order[place - 1] if place else None
@@ -71,15 +71,19 @@ def explain(trace: Trace, subject: Subject, query: str, limit: int) -> Explanati
 
 
 def _steps(trace: Trace, subject: Subject) -> list[Step]:
-    candidates, note = trace.candidates, subject.note
+    candidates, note, query = trace.candidates, subject.note, trace.attempt.query
     steps: list[Step] = []
     if not subject.passes_filters:
         steps.append(Step("filters", None, 0, "the filters leave it out"))
+    if trace.attempt.listing:
+        text = trace.left.get(note, "the query only narrows: what passes is listed, newest first")
+        name = "validity" if note in trace.left else "listing"
+        return [*steps, Step(name, *_place([one.note for one in trace.ranked], note), text)]
     kind = next((one.kind for one in candidates.named if one.note == note), None)
     if kind:
         steps.append(Step("name", 1, len(candidates.named), f"the query is its {kind}, and that comes first"))
-    lacking = [word for word in trace.query.spelled if word not in subject.words]
-    has = [word for word in trace.query.spelled if word in subject.words]
+    lacking = [word for word in query.spelled if word not in subject.words]
+    has = [word for word in query.spelled if word in subject.words]
     parts = [f"has {_listed(has)}" if has else "", f"lacks {_listed(lacking)}" if lacking else ""]
     words = " and ".join(filter(None, parts)) or "the query has no words to look for"
     steps.append(Step("words", *_place([one.note for one in candidates.matches], note), words))
@@ -111,12 +115,12 @@ def _sum(scored: Sequence[Scored], note: int) -> str:
 
 
 def _lost_in(steps: Sequence[Step], place: int | None) -> str:
-    if place is not None:
-        return "limit"
     names = [step.name for step in steps]
     for name in ("filters", "validity"):
         if name in names:
             return name
+    if place is not None or "listing" in names:
+        return "limit"
     proposed = any(step.rank for step in steps if step.name in ("name", "words", "meaning"))
     return "score" if proposed else "candidates"
 
@@ -126,9 +130,10 @@ def _hints(trace: Trace, subject: Subject, lost_in: str | None) -> list[str]:
         return ["leave the filter out, or give the note what it asks for"]
     if lost_in == "validity":
         return ["--outdated shows what is no longer valid, and --as-of DATE what was valid then"]
-    if trace.query.refused:
-        return [f"ask without excluding {_listed(trace.query.refused)}"]
-    lacking = [word for word in trace.query.spelled if word not in subject.words]
+    query = trace.attempt.query
+    if query.refused:
+        return [f"ask without excluding {_listed(query.refused)}"]
+    lacking = [word for word in query.spelled if word not in subject.words]
     return [f"give the note an alias or a tag that says {_listed(lacking)}"] if lacking else []
 
 

@@ -13,15 +13,15 @@ from typing import Protocol
 from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.space import Vector, VectorSpace
 from co_cli.errors import EmbeddingError, SettingsError
-from co_cli.index.engine import Engine, NoteFacts, Reader, Scope, Standing, StoredPassage, View
+from co_cli.index.engine import Engine, NoteFacts, Reader, Scope, Standing, StoredPassage, View, WordQuery
 from co_cli.index.links import links_around
 from co_cli.index.tokens import spans
 from co_cli.notes.periods import asks_only_for_period, describe, find_period
 from co_cli.retrieval.candidates import DEPTH, Ask, Candidates, gather
 from co_cli.retrieval.profiles import DEFAULT, Profile
-from co_cli.retrieval.query import LONGEST_EMBEDDED, Query, parse, without_quotes
+from co_cli.retrieval.query import LONGEST_EMBEDDED, Query, parse
 from co_cli.retrieval.rerank import READ, Reranker, rerank
-from co_cli.retrieval.results import ABSENT, best_of_each_note, confidence, make_hit, weak_hits
+from co_cli.retrieval.results import ABSENT, best_of_each_note, confidence, is_weak, make_hit, searched_text
 from co_cli.retrieval.score import Scored, best_first, trust
 from co_cli.retrieval.signals import NEED_FACTS, NEED_LINKS, Material, add_signals
 from co_cli.values import Filters, Hit, Searched, SearchResult, State, moment_text
@@ -78,8 +78,9 @@ class SearchedIndex(Protocol):
 class Trace:
     """What each step of one search made of it: what an explanation is written from."""
 
-    query: Query
-    filters: Filters
+    attempt: Attempt
+    limit: int
+    vector: Vector | None
     candidates: Candidates
     scored: list[Scored]
     """After the formula."""
@@ -126,10 +127,12 @@ def _attempts(request: SearchRequest) -> Iterator[Attempt]:
     narrowed = query.narrow(filters)
     if narrowed != filters:
         understood.append(f"only notes with {_operators(query)} were searched")
-    listing = query.words.empty or (period is not None and asks_only_for_period(query.text))
+    only_narrows = not query.text.strip() or (query.words.empty and narrowed != request.filters)
+    listing = only_narrows or (period is not None and asks_only_for_period(query.text))
     yield Attempt(query, narrowed, tuple(understood), listing and narrowed != Filters())
     if query.quotes_in_passing:
-        yield Attempt(without_quotes(query), narrowed, (*understood, "no note has the quoted words as they are"))
+        plain = parse(query.text.replace('"', " "), request.prefix)
+        yield Attempt(plain, narrowed, (*understood, "no note has the quoted words as they are"))
     if narrowed != filters:
         wide = parse(f"{query.text} {' '.join((*query.tags, *query.paths, *query.files))}", request.prefix)
         yield Attempt(wide, request.filters, (f"nothing was found with {_operators(query)}: all notes were searched",))
@@ -163,9 +166,8 @@ def _query_vector(
 ) -> tuple[Vector | None, str | None]:
     """The query's vector, or why there is none although one was wanted."""
     embedders, text = index.embedders, attempt.query.text[:LONGEST_EMBEDDED]
-    if embedders is None or embedders.space is None or space is None or not request.wants_meaning:
-        return None, None
-    if attempt.listing or not text.strip():
+    unwanted = attempt.listing or not text.strip() or not request.wants_meaning
+    if unwanted or embedders is None or embedders.space is None or space is None:
         return None, None
     try:
         embedder = embedders.of(space)
@@ -187,10 +189,16 @@ class _Work:
         self.limit, self.weights = request.limit, dict(request.weights)
         if len(set(view.tiers.values())) > 1:
             self.weights.setdefault("tier", TIER)
-        self.candidates, self.scored, self.ranked = Candidates(), list[Scored](), list[Scored]()
-        self.material = Material(attempt.query.text, self.now, request.profile.half_life or request.half_life)
+        if request.reranker is not None:
+            self.weights.setdefault("reader", 1.0)
+        self.candidates, self.scored = Candidates(), list[Scored]()
+        self.ranked: list[Scored] = []
+        self.deeper: list[Scored] = []
+        asked = " ".join((attempt.query.text, *attempt.filters.tags))
+        self.material = Material(asked, self.now, request.profile.half_life or request.half_life)
         self.standings: Mapping[int, Standing] = {}
         self.left: dict[int, str] = {}
+        self.sure: float | None = None
         self.passages: dict[int, StoredPassage] = {}
         self.suggestions: tuple[str, ...] = ()
 
@@ -209,16 +217,21 @@ class _Work:
         notes = best_of_each_note(self.ranked)
         if self.limit > len(notes) and depth in (matches, len(self.candidates.near)):
             notes = self._read_deeper(reader)
-        wanted = notes[: max(self.limit, READ)] + (
-            self.scored[: READ * PASSAGES_PER_NOTE] if self.request.reranker else []
-        )
-        self.passages = reader.passages([one.passage for one in wanted])
-        if not notes:
+        read = best_of_each_note(self.scored)[:READ] if self.request.reranker else []
+        self.passages = reader.passages([one.passage for one in (*notes[: self.limit], *read)])
+        self.sure = self._confidence()
+        if not notes or (self.sure is not None and self.sure < ABSENT):
             self.suggestions = _suggestions(reader, self.view.scope, self.attempt.query)
 
     def _read_listing(self, reader: Reader) -> None:
-        """The newest notes that pass the filters, each by its first passage."""
-        for note in reader.list_notes(self.view.scope, self.limit):
+        """The newest notes that pass the filters and are valid, each by its first passage."""
+        scope, words = self.view.scope, self.attempt.query.words
+        for needle in words.excluded:
+            refused = reader.words(scope, WordQuery(phrases=(needle,)), self.view.counts.passages)
+            self.left |= {one.note: "it has a word that the query excludes" for one in refused}
+        notes = reader.list_notes(scope)
+        self.standings = reader.standings([note.id for note in notes], self.now)
+        for note in [note for note in notes if self._is_valid(note.id)][: self.limit]:
             first = next(reader.passages_of(note.vault, note.ref), None)
             if first is not None:
                 self.ranked.append(Scored(first.id, note.id, {}))
@@ -250,15 +263,16 @@ class _Work:
         self._read_candidates(reader, self.limit * PASSAGES_PER_NOTE)
         known, ceiling = {one.passage for one in first}, first[-1].score if first else 1.0
         more = [_capped(one, ceiling) for one in self._rank(self.scored) if one.passage not in known]
-        self.ranked, self.candidates, self.scored = [*first, *more], candidates, scored
+        cosines = {**self.candidates.cosines, **candidates.cosines}
+        self.deeper, self.candidates, self.scored = more, replace(candidates, cosines=cosines), scored
+        self.ranked = [*first, *more]
         return best_of_each_note(self.ranked)
 
     def _score(self) -> list[Scored]:
         """The formula, with what is called exactly so in front."""
         profile, candidates = self.request.profile, self.candidates
-        if not candidates.cosines:  # words decide alone
-            total = self.weights.get("words", 0.0) + self.weights.get("meaning", 0.0)
-            self.weights |= profile.without_vectors or {"words": total, "meaning": 0.0}
+        if not candidates.cosines:  # words decide alone, with the weight of both
+            self.weights["words"] = self.weights.get("words", 0.0) + self.weights.pop("meaning", 0.0)
         named, ceiling = {one.note for one in candidates.named}, sum(self.weights.values())
         scored = profile.formula(candidates, self.weights)
         scored = [one.plus("name", ceiling) if one.note in named else one for one in scored]
@@ -267,8 +281,7 @@ class _Work:
     def _rank(self, scored: Sequence[Scored]) -> list[Scored]:
         """With signals, without what is not valid, and each note of several vaults once."""
         ranked = add_signals(scored, self.weights, self.material)
-        if self.standings and not self.attempt.filters.outdated:
-            ranked = [one for one in ranked if self._is_valid(one.note)]
+        ranked = [one for one in ranked if self._is_valid(one.note)]
         if len(self.view.tiers) > 1:
             ranked = _highest_tier(ranked, self.material)
         least = self.request.min_score
@@ -276,21 +289,19 @@ class _Work:
 
     def _is_valid(self, note: int) -> bool:
         problem = self.standings[note].problem(self.now) if note in self.standings else None
-        if problem:
+        if problem and not self.attempt.filters.outdated:
             self.left[note] = problem
-        return problem is None
+        return note not in self.left
 
     def finish(self, degraded: list[str]) -> tuple[SearchResult, Trace]:
         """The result, from what was read. Only a reranker may take its time here."""
-        request, view, query = self.request, self.view, self.attempt.query
+        request, view, sure = self.request, self.view, self.sure
         if request.reranker is not None and self.scored:
             self.ranked, problem = self._reranked(request.reranker)
             degraded += [problem] if problem else []
         chosen = [one for one in best_of_each_note(self.ranked) if one.passage in self.passages][: self.limit]
-        weak = weak_hits(chosen, self.candidates, self._fitted_space())
-        hits = [self._hit(one, weak[one.passage]) for one in chosen]
+        hits = [self._hit(one) for one in chosen]
         degraded += self._shortcomings(hits)
-        sure = self._confidence()
         answered = bool(hits) and (sure is None or sure >= ABSENT)
         state: State = "found" if answered else "inconclusive" if degraded else "absent"
         fresh = self.index.fresh_as_of or view.counts.synced_at
@@ -312,20 +323,21 @@ class _Work:
                 "trust": round(trust(self.candidates), 4) if self.candidates.cosines else None,
             },
         )
-        return result, Trace(query, self.attempt.filters, self.candidates, self.scored, self.ranked, self.left)
+        steps = self.candidates, self.scored, self.ranked, self.left
+        return result, Trace(self.attempt, self.limit, self.vector, *steps)
 
     def _reranked(self, reranker: Reranker) -> tuple[list[Scored], str | None]:
         first = [one for one in best_of_each_note(self.scored)[:READ] if one.passage in self.passages]
         stored = [self.passages[one.passage] for one in first]
         texts = ["\n".join(part for part in (one.title, one.heading, one.body) if part) for one in stored]
-        weight = self.weights.setdefault("reader", 1.0)
         others = [one for one in self.scored if one not in first]
-        ranked, problem = rerank(reranker, self.attempt.query.text, [*first, *others], texts, weight)
-        return self._rank(ranked), problem
+        ranked, problem = rerank(reranker, self.attempt.query.text, [*first, *others], texts, self.weights["reader"])
+        return [*self._rank(ranked), *self.deeper], problem
 
-    def _hit(self, one: Scored, weak: bool) -> Hit:
-        passage = self.passages[one.passage]
-        return make_hit(one, passage, self.attempt.query.words, self.view.prefixes.get(passage.vault, ""), weak)
+    def _hit(self, one: Scored) -> Hit:
+        passage, view = self.passages[one.passage], self.view
+        weak = is_weak(one, passage, self.candidates, self._fitted_space())
+        return make_hit(one, passage, self.attempt.query.words, view.prefixes.get(passage.vault, ""), weak)
 
     def _fitted_space(self) -> VectorSpace | None:
         """The answering space with what was fitted for it; None if meaning was not asked."""
@@ -382,10 +394,10 @@ def _suggestions(reader: Reader, scope: Scope, query: Query) -> tuple[str, ...]:
         return ()
     from rapidfuzz import fuzz, process  # 40 ms, only for a query that found nothing
 
-    vocabulary = sorted(reader.vocabulary(scope.vaults))
+    vocabulary = reader.vocabulary(scope.vaults)
     found: dict[str, None] = {}
-    for term in query.words.terms:
-        for close, _, _ in process.extract(term, vocabulary, scorer=fuzz.ratio, limit=2, score_cutoff=CLOSE):
+    for term in (term for term in query.words.terms if term not in vocabulary):
+        for close, _, _ in process.extract(term, sorted(vocabulary), scorer=fuzz.ratio, limit=2, score_cutoff=CLOSE):
             if word := _spelled(reader, scope, close):
                 found[word] = None
     return tuple(found)[:MOST_SUGGESTED]
@@ -393,10 +405,8 @@ def _suggestions(reader: Reader, scope: Scope, query: Query) -> tuple[str, ...]:
 
 def _spelled(reader: Reader, scope: Scope, term: str) -> str | None:
     """A word as some passage spells it, for its token."""
-    for match in reader.words(scope, replace(parse("").words, terms=(term,)), 1):
-        passage = reader.passages([match.passage])[match.passage]
-        for text in (passage.title, passage.heading, passage.body, " ".join(passage.tags), passage.aliases):
-            for span in spans(text):
-                if span.token == term:
-                    return text[span.start : span.end].lower()
+    matches = reader.words(scope, WordQuery(terms=(term,)), 1)
+    for passage in reader.passages([match.passage for match in matches]).values():
+        text = searched_text(passage)
+        return next((text[start:end].lower() for start, end, token in spans(text) if token == term), None)
     return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from co_cli.errors import InvalidInputError
 from co_cli.retrieval.score import Formula, hybrid, rank_fusion
@@ -25,8 +26,6 @@ class Profile:
 
     name: str
     weights: Mapping[str, float]
-    without_vectors: Mapping[str, float] | None = None
-    """Weights that replace these where vectors cannot answer; None: words take the place of meaning."""
     half_life: float | None = None
     """Days in which recency falls to a half; None: as the settings say."""
     formula: Formula = hybrid
@@ -37,7 +36,7 @@ class Profile:
 SEVEN = {
     "words": 0.20, "meaning": 0.15, "severity": 0.10, "recency": 0.10, "tags": 0.10, "domain": 0.10, "links": 0.15,
 }  # fmt: skip
-"""They add up to 0.90 as specified, and are normalised."""
+"""They add up to 0.90 as specified, and are normalised. Without vectors words count 0.35, as in any profile both."""
 
 PROFILES = {
     profile.name: profile
@@ -47,7 +46,6 @@ PROFILES = {
         Profile(
             "seven",
             {name: weight / 0.9 for name, weight in SEVEN.items()},
-            without_vectors={"words": 0.35 / 0.9, "meaning": 0.0},
             half_life=365.0,
             overfetch=True,
         ),
@@ -64,13 +62,13 @@ def profile_named(name: str) -> Profile:
     return PROFILES[name]
 
 
-def check_weights(weights: Mapping[str, float]) -> dict[str, float]:
+def check_weights(weights: Mapping[str, Any]) -> dict[str, float]:
     """Weights as a caller gave them. Raises InvalidInputError for a name or a number that makes no sense."""
     for name, value in weights.items():
         if name not in WEIGHABLE:
             raise InvalidInputError(f"weights are of {', '.join(WEIGHABLE)}, not {name!r}")
-        if isinstance(value, bool) or not 0 <= value <= 1:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
             raise InvalidInputError(f"the weight of {name} is a number from 0 to 1, not {value!r}")
-    if {"words", "meaning"} <= weights.keys() and not any(weights.values()):
-        raise InvalidInputError("weights that are all 0 rank nothing: give words or meaning more")
+    if weights.get("words", 1) == weights.get("meaning", 1) == 0:
+        raise InvalidInputError("words and meaning are both 0, and nothing else finds notes: give one of them more")
     return dict(weights)

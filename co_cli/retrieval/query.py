@@ -23,8 +23,7 @@ WORDS_BESIDE_QUOTES = 2
 """Words that make a question which quotes something out of a search for the phrase."""
 PART = re.compile(
     r"""
-    (?<!\S)(?P<operator>tag|path|file):"(?P<quoted_value>[^"]*)"?
-    | (?<!\S)(?P<operator_2>tag|path|file):(?P<value>[^\s"]+)
+    (?<!\S)(?P<operator>tag|path|file):(?:"(?P<quoted_value>[^"]*)"?|(?P<value>[^\s"]+))
     | (?<!\S)\#(?P<tag>[^\s"#,;:()]*[^\W\d_][^\s"#,;:()]*)
     | (?<!\S)(?P<minus>-?)"(?P<phrase>[^"]*)(?:"|\Z)
     | (?<!\S)-(?P<refused>[^\W\d_]{2}\S*)
@@ -74,22 +73,16 @@ def parse(text: str, prefix: bool = False) -> Query:
     text = whole(text)[:LONGEST_QUERY].replace("\0", " ")
     found: dict[str, list[str]] = {name: [] for name in ("tag", "path", "file", "loose", "shown", "quoted", "refused")}
     for part in PART.finditer(text):
-        operator = part["operator"] or part["operator_2"]
-        if operator:
-            found[operator.lower()].append((part["quoted_value"] or part["value"] or "").strip(" #"))
-        elif part["tag"]:
-            found["tag"].append(part["tag"].rstrip(".!?/"))
-        elif part["phrase"] is not None and part["minus"]:
-            found["refused"].append(part["phrase"])
-        elif part["phrase"] is not None:
-            found["quoted"].append(part["phrase"])
-            found["shown"].append(part["phrase"])
-        elif part["refused"]:
-            found["refused"].append(part["refused"])
+        if part["operator"] or part["tag"]:
+            value = part["quoted_value"] or part["value"] or part["tag"] or ""
+            found[(part["operator"] or "tag").lower()].append(value.strip(" #").rstrip(".,;!?/"))
+        elif part["refused"] or part["minus"]:
+            found["refused"].append(part["refused"] or part["phrase"])
         else:
-            found["loose"].append(part["loose"])
-            found["shown"].append(part["loose"])
-    if found["refused"] and not found["shown"]:
+            kind = "loose" if part["loose"] else "quoted"
+            found[kind].append(part["loose"] or part["phrase"])
+            found["shown"].append(part["loose"] or part["phrase"])
+    if found["refused"] and not any(found[name] for name in ("shown", "tag", "path", "file")):
         return parse(re.sub(r"(?<!\S)-", " ", text), prefix)  # nothing is wanted: it was not meant as an exclusion
     words = WordQuery(
         terms=_terms(found["loose"]),
@@ -107,11 +100,6 @@ def parse(text: str, prefix: bool = False) -> Query:
         quoted=tuple(found["quoted"]),
         refused=tuple(found["refused"]),
     )
-
-
-def without_quotes(query: Query) -> Query:
-    """The same query with its phrases read as plain words."""
-    return parse(query.text.replace('"', " "))
 
 
 def _wanted(parts: list[str]) -> list[str]:
@@ -134,11 +122,6 @@ def _once(texts: list[str]) -> tuple[str, ...]:
 
 def _needle(text: str) -> Needle:
     """The tokens of a text that is looked for: of a run without spaces, every pair of letters."""
-    if text.isascii():
-        return tuple(tokens(text))
-    single = {run.end() - 1 for run in RUN.finditer(unicodedata.normalize("NFKC", text))}
-    if not single:
-        return tuple(tokens(text))
     # the last letter of each run stands alone in the index, so that it can be found by itself
     return tuple(token for token in tokens(text) if len(token) > 1 or not RUN.fullmatch(token))
 

@@ -41,12 +41,12 @@ def rerank(
 
 
 def _ask(reranker: Reranker, query: str, texts: Sequence[str]) -> tuple[list[float], str | None]:
-    answers: list[Sequence[float]] = []
+    answers: list[list[float]] = []
     problems: list[BaseException] = []
 
     def ask() -> None:
         try:
-            answers.append(reranker(query, texts))
+            answers.append([float(score) for score in reranker(query, texts)])
         except BaseException as error:
             problems.append(error)
 
@@ -58,10 +58,7 @@ def _ask(reranker: Reranker, query: str, texts: Sequence[str]) -> tuple[list[flo
         return [], f"failed ({' '.join(str(problems[0]).split())[:200] or type(problems[0]).__name__})"
     if not answers:
         return [], f"did not answer within {SECONDS:g} s"
-    try:
-        scores = [float(score) for score in answers[0]]
-    except (TypeError, ValueError):
-        return [], "answered with something else than numbers"
+    scores = answers[0]
     if len(scores) != len(texts) or not all(isfinite(score) for score in scores):
         return [], f"answered with {len(scores)} scores for {len(texts)} texts, or with one that is no number"
     return scores, None

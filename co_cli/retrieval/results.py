@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from math import exp
 from typing import NamedTuple
 
 from co_cli.embedding.space import VectorSpace
 from co_cli.index.engine import StoredPassage, WordQuery
-from co_cli.index.tokens import spans
+from co_cli.index.tokens import spans, tokens
 from co_cli.retrieval.candidates import Candidates
 from co_cli.retrieval.score import Scored
 from co_cli.values import Hit, moment_text
 
-SNIPPET = 240
-"""Characters."""
+SNIPPET = 240  # characters
 LONGEST_MARKED = 20_000
 ABSENT = 0.01
 """Below this confidence nothing is there. So low because a wrong `absent` costs more than a doubtful hit."""
@@ -79,7 +78,9 @@ def make_snippet(body: str, words: WordQuery) -> Snippet:
     """The stretch of a text with most of the matched words; its beginning if none of them occurs."""
     text = " ".join(body[:LONGEST_MARKED].split())
     wanted = {*words.terms, *(token for phrase in words.phrases for token in phrase)}
-    found = [(span.start, span.end, span.token) for span in spans(text) if _matches(span.token, wanted, words.prefixes)]
+    found = [
+        (start, end, token) for start, end, token in spans(text) if token in wanted or token.startswith(words.prefixes)
+    ]
     start = _best_start(text, found)
     end = len(text) if len(text) - start <= SNIPPET else _word_start(text, start + SNIPPET)
     cut = text[start:end].rstrip()
@@ -89,18 +90,20 @@ def make_snippet(body: str, words: WordQuery) -> Snippet:
     return Snippet(f"{head}{cut}{tail}", _joined(marks))
 
 
-def weak_hits(ranked: Sequence[Scored], candidates: Candidates, space: VectorSpace | None) -> Mapping[int, bool]:
-    """Which of these candidates hardly have to do with the question, taken by themselves."""
-    found: dict[int, bool] = {}
-    for one in ranked:
-        cosine = candidates.cosines.get(one.passage)
-        sure = None if cosine is None else confidence(space, cosine, candidates.coverage(one.passage))
-        found[one.passage] = sure is not None and sure < WEAK and "name" not in one.signals
-    return found
+def is_weak(one: Scored, passage: StoredPassage, candidates: Candidates, space: VectorSpace | None) -> bool:
+    """Whether a hit hardly has to do with the question, taken by itself."""
+    cosine = candidates.cosines.get(one.passage)
+    if cosine is None or "name" in one.signals:
+        return False
+    coverage = 0.0
+    if one.signals.get("words"):
+        coverage = candidates.share(candidates.idf.keys() & tokens(searched_text(passage)))
+    sure = confidence(space, cosine, coverage)
+    return sure is not None and sure < WEAK
 
 
-def _matches(token: str, wanted: Collection[str], prefixes: Sequence[str]) -> bool:
-    return token in wanted or token.startswith(tuple(prefixes)) if prefixes else token in wanted
+def searched_text(passage: StoredPassage) -> str:
+    return "\n".join((passage.title, passage.heading, passage.body, *passage.tags, passage.aliases, passage.path))
 
 
 def _best_start(text: str, found: Sequence[tuple[int, int, str]]) -> int:

@@ -41,7 +41,7 @@ def trust(candidates: Candidates) -> float:
 
 
 def hybrid(candidates: Candidates, weights: Mapping[str, float]) -> list[Scored]:
-    """The formula above, best first."""
+    """The formula above."""
     best = max((match.bm25 for match in candidates.matches), default=0.0)
     # without vectors words decide alone, and there is nothing to trust them against
     trusted = trust(candidates) if candidates.cosines and weights.get("meaning") else 1.0
@@ -71,4 +71,4 @@ def _weighted(
             parts["meaning"] = weights.get("meaning", 0.0) * max(0.0, meaning.get(passage, 0.0))
         parts["words"] = weights.get("words", 0.0) * words.get(passage, 0.0)
         scored.append(Scored(passage, note, parts))
-    return best_first(scored)
+    return scored

@@ -5,7 +5,8 @@ They are only looked at where a profile or a caller gives them weight.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite, log1p
 from typing import cast
@@ -33,8 +34,7 @@ class Material:
 
     query: str
     now: float
-    half_life: float
-    """Days."""
+    half_life: float  # days
     facts: Mapping[int, NoteFacts] = field(default_factory=dict[int, NoteFacts])
     links: Sequence[tuple[int, int]] = ()
     """Links of the candidates' notes: from, to."""
@@ -75,14 +75,11 @@ def _freshness(facts: NoteFacts, material: Material) -> float:
 
 def _importance(material: Material, ranked: Sequence[Scored]) -> dict[int, float]:
     """As the note says; else by how many other notes mention it."""
-    mentions: dict[int, int] = {}
-    for _, target in material.links:
-        mentions[target] = mentions.get(target, 0) + 1
+    mentions = Counter(target for _, target in material.links)
     found: dict[int, float] = {}
     for note, facts in material.facts.items():
         said = _number(facts.frontmatter.get("importance"))
-        count = mentions.get(note, 0)
-        mentioned = min(1.0, log1p(count) / log1p(MENTIONED)) if count else NEUTRAL
+        mentioned = min(1.0, log1p(mentions[note]) / log1p(MENTIONED)) if mentions[note] else NEUTRAL
         found[note] = mentioned if said is None else min(1.0, max(0.0, said))
     return found
 
@@ -97,7 +94,10 @@ def _tags(material: Material, ranked: Sequence[Scored]) -> dict[int, float]:
     words = {word.strip(MARKS) for word in material.query.casefold().split()}
     known = {tag for facts in material.facts.values() for tag in facts.tags}
     asked = words & known
-    return {note: _jaccard(asked, set(facts.tags)) for note, facts in material.facts.items()}
+    return {
+        note: len(asked & {*facts.tags}) / len(asked | {*facts.tags}) if asked else 0.0
+        for note, facts in material.facts.items()
+    }
 
 
 def _domain(material: Material, ranked: Sequence[Scored]) -> dict[int, float]:
@@ -120,29 +120,18 @@ def _use(material: Material, ranked: Sequence[Scored]) -> dict[int, float]:
     }
 
 
-def _tier(material: Material, ranked: Sequence[Scored]) -> Mapping[int, float]:
-    return material.tiers
-
-
 def _links(material: Material, ranked: Sequence[Scored]) -> dict[int, float]:
     """How much of a walk from the best notes, over links either way, arrives at each note; the most is 1."""
     seeds: dict[int, float] = {}
     for one in ranked:
-        seeds.setdefault(one.note, one.score)
-        if len(seeds) == SEEDS:
-            break
-    return proximity(seeds, material.links)
-
-
-def proximity(seeds: Mapping[int, float], links: Iterable[tuple[int, int]]) -> dict[int, float]:
+        if len(seeds) < SEEDS:
+            seeds.setdefault(one.note, one.score)
     neighbours: dict[int, set[int]] = {}
-    for one, other in links:
-        if one != other:
-            neighbours.setdefault(one, set()).add(other)
-            neighbours.setdefault(other, set()).add(one)
-    total = sum(seeds.values())
-    here = {note: score / total for note, score in seeds.items()} if total > 0 else {}
-    arrived: dict[int, float] = {}
+    for start, end in material.links:
+        if start != end:
+            neighbours.setdefault(start, set()).add(end)
+            neighbours.setdefault(end, set()).add(start)
+    here, arrived = seeds, dict[int, float]()
     for _ in range(HOPS):
         there: dict[int, float] = {}
         for note, mass in here.items():
@@ -153,11 +142,6 @@ def proximity(seeds: Mapping[int, float], links: Iterable[tuple[int, int]]) -> d
         here = there
     most = max(arrived.values(), default=0.0)
     return {note: mass / most for note, mass in arrived.items()} if most else {}
-
-
-def _jaccard(one: Collection[str], other: Collection[str]) -> float:
-    together = len({*one, *other})
-    return len(set(one) & set(other)) / together if together else 0.0
 
 
 def _plain(text: str) -> list[str]:
@@ -182,7 +166,7 @@ VALUES: dict[str, Callable[[Material, Sequence[Scored]], Mapping[int, float]]] =
     "domain": _domain,
     "links": _links,
     "use": _use,
-    "tier": _tier,
+    "tier": lambda material, _: material.tiers,
 }
 NEED_FACTS = frozenset(("recency", "importance", "severity", "tags", "domain", "use", "tier"))
 NEED_LINKS = frozenset(("links", "importance"))

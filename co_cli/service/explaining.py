@@ -16,12 +16,12 @@ def explain_note(index: KnowledgeIndex, request: SearchRequest, ref: str, title:
         text = "it is not indexed yet: `co sync` updates the index from your files"
         step = Step("index", None, 0, text)
         return Explanation(request.query, ref, title, None, request.limit, None, {}, "index", [step], [text])
-    return explain(trace, subject, request.query, request.limit)
+    return explain(trace, subject, request.query)
 
 
 def _subject(index: KnowledgeIndex, trace: Trace, ref: str, title: str) -> Subject | None:
     with index.engine.reading() as reader:
-        view = index.view(reader, trace.filters)
+        query, view = trace.attempt.query, index.view(reader, trace.attempt.filters)
         everywhere = index.view(reader, Filters())
         for vault in everywhere.scope.vaults:
             prefix = everywhere.prefixes.get(vault, "")
@@ -30,12 +30,10 @@ def _subject(index: KnowledgeIndex, trace: Trace, ref: str, title: str) -> Subje
             passages = list(reader.passages_of(vault, ref.removeprefix(prefix)))
             if not passages:
                 continue
-            words = trace.query.words.terms
-            having = reader.terms_in([one.id for one in passages], words)
-            found = {term for terms in having.values() for term in terms}
-            spelled = {word for word in trace.query.spelled if set(tokens(word)) & found}
-            cosines = [trace.candidates.cosines[one.id] for one in passages if one.id in trace.candidates.cosines]
-            note = passages[0].note
+            ids, note = [one.id for one in passages], passages[0].note
+            found = {term for terms in reader.terms_in(ids, query.words.terms).values() for term in terms}
+            spelled = {word for word in query.spelled if set(tokens(word)) & found}
+            near = reader.cosines(view.space, trace.vector, ids) if view.space and trace.vector else {}
             inside = any(one.id == note for one in reader.list_notes(view.scope))
-            return Subject(note, ref, title, frozenset(spelled), max(cosines, default=None), inside)
+            return Subject(note, ref, title, frozenset(spelled), max(near.values(), default=None), inside)
     return None

@@ -67,6 +67,8 @@ def read_request(kb: KnowledgeBase, query: str, options: Options) -> SearchReque
     backend = options.backend or kb.settings.knowledge_search_backend
     if backend not in BACKENDS:
         raise InvalidInputError(f"the backend is one of {', '.join(BACKENDS)}, not {backend!r}")
+    if not options.words and (backend != "hybrid" or kb.embedders.space is None):
+        raise InvalidInputError("words are switched off, and there are no vectors to search by meaning")
     profile = profile_named(options.profile or kb.settings.knowledge_profile)
     return SearchRequest(
         query=query,
@@ -125,7 +127,7 @@ def find(
     if request.backend != "grep" and reason is None:
         try:
             result, trace = index.find(request)
-            if result.state != "found" and result.understood and "tag:" in result.understood[-1]:
+            if any("tag:" in text and (not result.hits or "nothing" in text) for text in result.understood):
                 result = result._replace(understood=(*result.understood, *_close_tags(index, request)))
             if not kb.set_aside or index.counts().synced_at is not None:
                 return result, trace
