@@ -11,7 +11,7 @@ import json
 import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any, Generic, NamedTuple, TypeVar, cast, get_args, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError, create_model
@@ -92,7 +92,7 @@ class Tool:
         self._model = create_model(self.name, __config__=config, **fields)
         self.parameters: Schema = _lean(self._model.model_json_schema(), arguments=True)
         """JSON schema of the arguments."""
-        self.returns: Schema = _lean(TypeAdapter(get_args(hints["return"])[0]).json_schema())
+        self.returns: Schema = _schema_of(get_args(hints["return"])[0])
         """JSON schema of `ToolResult.data`."""
 
     def read_arguments(self, sent: Mapping[str, Any] | None) -> tuple[dict[str, Any], list[str]]:
@@ -126,6 +126,11 @@ class Tool:
 
 def tool(title: str, **hints: bool) -> Callable[[Callable[..., ToolResult[Any]]], Tool]:
     return partial(Tool, title=title, **hints)
+
+
+@cache
+def _schema_of(data: Any) -> Schema:
+    return _lean(TypeAdapter(data).json_schema())
 
 
 def _lean(schema: Any, arguments: bool = False) -> Any:
