@@ -10,7 +10,7 @@ import struct
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.space import VectorSpace
@@ -36,6 +36,7 @@ MOST_COMPARED = 1_000
 """Files that are read to tell saves through the index from other changes; more than that count as changed."""
 
 
+T = TypeVar("T")
 Place = tuple[str, str]
 """The root and the path of a note."""
 UseCounts = Callable[[Collection[Place]], Mapping[Place, tuple[int, int]]]
@@ -127,11 +128,10 @@ class KnowledgeIndex:
         from co_cli.index.changes import compare  # with sync: parsers, which an unchanged vault does not need
 
         started = time.time()
-        with self.engine.reading() as reader:
-            vault = reader.vault(self.origin)
-            stored, unlisted = reader.listings(vault) if vault is not None else ({}, [])
-            synced = vault is not None and reader.counts([vault]).synced_at is not None
-            files = reader.files(vault, reported=True) if vault is not None else {}
+        with self.engine.reading():
+            stored, unlisted = self._read(lambda reader, vault: reader.listings(vault), ({}, []))
+            files = self._read(lambda reader, vault: reader.files(vault, reported=True), {})
+            synced = self.counts().synced_at is not None
         scan = scan_origin(self.origin, self.exclude, stored)
         if scan.unfinished and self.origin.kind == VAULT and not self.origin.tier:
             self._sweep(scan.unfinished)
@@ -318,10 +318,9 @@ class KnowledgeIndex:
         target = self.embedders.space if self.embedders else None
         if self.embedders is None or target is None:
             return None
-        with self.engine.reading() as reader:
-            vault = reader.vault(self.origin)
-            state = reader.spaces(vault) if vault is not None else SpaceState()
-            waits = vault is not None and reader.waiting_count(vault) > 0
+        with self.engine.reading():
+            state = self._read(lambda reader, vault: reader.spaces(vault), SpaceState())
+            waits = self._read(lambda reader, vault: reader.waiting_count(vault), 0)
         if state.active and state.active.space.key == target.key and not state.building and not waits:
             return None
         from co_cli.index.embed import Deadline, embed_vault  # logging and threads, which a search does not need
@@ -347,13 +346,12 @@ class KnowledgeIndex:
         return self.embed_waiting(progress)
 
     def vectors(self) -> VectorState:
-        with self.engine.reading() as reader:
-            vault = reader.vault(self.origin)
-            if vault is None:
-                return VectorState(SpaceState(), 0, reader.cache_state())
+        def state(reader: Reader, vault: int) -> tuple[SpaceState, int]:
             spaces = reader.spaces(vault)
-            waiting = [reader.waiting_count(vault, space) for space in spaces if space]
-            return VectorState(spaces, max(waiting, default=0), reader.cache_state())
+            return spaces, max((reader.waiting_count(vault, space) for space in spaces if space), default=0)
+
+        with self.engine.reading() as reader:
+            return VectorState(*self._read(state, (SpaceState(), 0)), reader.cache_state())
 
     # -- look-ups ------------------------------------------------------------------------------------------------------
 
@@ -367,9 +365,7 @@ class KnowledgeIndex:
 
     def counts(self) -> Counts:
         """Of this origin alone."""
-        with self.engine.reading() as reader:
-            vault = reader.vault(self.origin)
-            return Counts(None, 0, 0) if vault is None else reader.counts([vault])
+        return self._read(lambda reader, vault: reader.counts([vault]), Counts(None, 0, 0))
 
     def docs(self, filters: Filters | None = None, limit: int = -1) -> list[StoredNote]:
         """Notes, newest first, of this origin and those searched with it."""
@@ -380,17 +376,13 @@ class KnowledgeIndex:
 
     def own_notes(self, key: str, *values: str) -> list[StoredNote]:
         """Notes of this origin by `ref`, `path`, `path_key` or `fingerprint`."""
-        with self.engine.reading() as reader:
-            vault = reader.vault(self.origin)
-            wanted = [value for value in values if whole(value) == value]
-            return reader.find_notes(vault, key, wanted) if vault is not None else []
+        wanted = [value for value in values if whole(value) == value]
+        return self._read(lambda reader, vault: reader.find_notes(vault, key, wanted), [])
 
     def notes_here(self) -> list[StoredNote]:
         """Every note of this origin alone, newest first."""
-        with self.engine.reading() as reader:
-            vault = reader.vault(self.origin)
-            parts = tuple((vault, source) for source in kind_of(self.origin).sources) if vault is not None else ()
-            return reader.list_notes(Scope(parts)) if parts else []
+        sources = kind_of(self.origin).sources
+        return self._read(lambda reader, vault: reader.list_notes(Scope(tuple((vault, one) for one in sources))), [])
 
     def tags(self, filters: Filters | None = None) -> dict[str, int]:
         """Every tag and how many notes have it, the most used first."""
@@ -398,9 +390,7 @@ class KnowledgeIndex:
             return reader.tags(self.view(reader, filters or Filters()).scope)
 
     def by_source(self) -> dict[str, int]:
-        with self.engine.reading() as reader:
-            vault = reader.vault(self.origin)
-            counted = reader.count_sources(vault) if vault is not None else {}
+        counted = self._read(lambda reader, vault: reader.count_sources(vault), {})
         return {source: counts.notes for source, counts in counted.items()}
 
     def path_of(self, ref: str) -> str | None:
@@ -435,16 +425,12 @@ class KnowledgeIndex:
 
     def hashes(self) -> dict[str, str]:
         """Every note that should be indexed, with the hash of what it was indexed with."""
-        with self.engine.reading() as reader:
-            vault = reader.vault(self.origin)
-            files = reader.files(vault) if vault is not None else {}
+        files = self._read(lambda reader, vault: reader.files(vault), {})
         return {path: file.hash for path, file in files.items() if file.skipped is None}
 
     def field_values(self, name: str) -> dict[str, str]:
         """Every note whose frontmatter has this field as a text, and what it says there."""
-        with self.engine.reading() as reader:
-            vault = reader.vault(self.origin)
-            known = reader.frontmatter(vault) if vault is not None else {}
+        known = self._read(lambda reader, vault: reader.frontmatter(vault), {})
         return {path: value for path, fields in sorted(known.items()) if isinstance(value := fields.get(name), str)}
 
     def links(self, path: str, targets: Sequence[str] | None = None) -> tuple[list[Link], list[Backlink]]:
@@ -452,11 +438,11 @@ class KnowledgeIndex:
 
         `targets` are the links of its file, for a caller who has just read it.
         """
-        with self.engine.reading() as reader:
-            vault = reader.vault(self.origin)
-            if vault is None or whole(path) != path:
-                return [], []
-            return links_from(reader, vault, path, targets), links_to(reader, vault, path)
+        if whole(path) != path:
+            return [], []
+        return self._read(
+            lambda reader, vault: (links_from(reader, vault, path, targets), links_to(reader, vault, path)), ([], [])
+        )
 
     def successor(self, ref: str, named: str | None, now: float) -> str | None:
         """The note that had replaced one by then; `named` is what its file says."""
@@ -482,9 +468,7 @@ class KnowledgeIndex:
 
     def listed(self) -> list[tuple[str, str]]:
         """Every file, and what is to be said about it: why it is not indexed, that it is missing, or nothing."""
-        with self.engine.reading() as reader:
-            vault = reader.vault(self.origin)
-            files = reader.files(vault) if vault is not None else {}
+        files = self._read(lambda reader, vault: reader.files(vault), {})
         missing = set(self.missing())
         said = [(path, file.skipped or ("missing" if path in missing else "")) for path, file in files.items()]
         return [*said, *self.odd()]
@@ -494,9 +478,7 @@ class KnowledgeIndex:
         from co_cli.index.changes import touched
         from co_cli.index.verify import differs
 
-        with self.engine.reading() as reader:
-            vault = reader.vault(self.origin)
-            stored, unlisted = reader.listings(vault) if vault is not None else ({}, [])
+        stored, unlisted = self._read(lambda reader, vault: reader.listings(vault), ({}, []))
         look, gone = touched(stored, scan_origin(self.origin, self.exclude, stored).listings, unlisted)
         known = self.hashes() if look or gone else {}
         if len(look) <= MOST_COMPARED:
@@ -541,6 +523,12 @@ class KnowledgeIndex:
         self.engine.close()
 
     # -- inside --------------------------------------------------------------------------------------------------------
+
+    def _read(self, read: Callable[[Reader, int], T], nothing: T) -> T:
+        """What can be read of this origin; `nothing` if it was never synced."""
+        with self.engine.reading() as reader:
+            vault = reader.vault(self.origin)
+            return nothing if vault is None else read(reader, vault)
 
     def _origins(self, reader: Reader) -> dict[int, Origin]:
         """This origin and those searched with it, as far as they were ever synced."""

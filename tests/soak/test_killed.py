@@ -33,23 +33,6 @@ def test_fifty_kills_lose_nothing_and_the_next_process_heals_the_index(tmp_path:
     assert trial.counts["saves acknowledged"] > KILLS / 2
 
 
-def save_and_die_when_the_note_is_indexed(pipe: Connection, place: str) -> None:
-    kb = open_vault(Path(place))
-    kb.index.on_change = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # called between the row and what follows it
-    kb.remember("Oaks live long.")
-
-
-def test_a_kill_right_after_the_first_note_is_indexed_leaves_it_with_its_vector(tmp_path: Path) -> None:
-    with processes(save_and_die_when_the_note_is_indexed, [(str(tmp_path),)]) as (victim,):
-        assert victim.end() == -signal.SIGKILL
-
-    with open_vault(tmp_path) as kb:
-        found = kb.search("how old do the trees get")
-        assert [hit.ref for hit in found.hits] == ["memory:oaks-live-long"], "by its meaning: no word is the same"
-        assert found.degraded == ["this vault was never synced: run `co sync`"]
-        kb.sync()
-        assert differences([kb]) == []
-
 
 def test_a_vault_without_a_note_is_not_said_to_lack_vectors(tmp_path: Path) -> None:
     with open_vault(tmp_path) as kb:
