@@ -27,6 +27,7 @@ from co_cli.index.engine import (
 )
 from co_cli.index.sqlite.connection import vector_extension
 from co_cli.index.sqlite.engine import SqliteEngine
+from co_cli.index.sqlite.resident import ResidentVectors
 from co_cli.index.tokens import tokens
 from co_cli.notes.note import read_note
 from co_cli.notes.store import content_hash
@@ -55,10 +56,10 @@ def open_engine(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pyt
         pytest.skip("sqlite-vec is not installed: pip install sqlite-vec")
     if request.param == "sqlite-vec":  # as in a process that searches once
 
-        def never(searches: int) -> bool:
+        def never(resident: ResidentVectors) -> bool:
             return False
 
-        monkeypatch.setattr("co_cli.index.sqlite.engine.prefer_memory", never)
+        monkeypatch.setattr(ResidentVectors, "wanted", never)
     opened: list[Engine] = []
 
     def open_it() -> Engine:
@@ -386,14 +387,16 @@ def test_better_matches_come_first(engine: Engine) -> None:
     vault = put(
         engine,
         file("memories/mention.md", "---\ntitle: Other things\n---\nWe talked about rollback once."),
-        file("memories/title.md", "---\ntitle: Rollback\n---\nHow we go back to the last release."),
-        file("memories/twice.md", "A rollback is a rollback of something."),
+        file("memories/title.md", "---\ntitle: Rollback\n---\nHow we go back."),
+        file("memories/twice.md", "---\ntitle: Others\n---\nA rollback of the rollback."),
     )
 
     with engine.reading() as reader:
-        matches = reader.words(scope_of(vault), words("rollback"), 10)
-        stored = reader.passages([one.passage for one in matches])
-    assert [stored[one.passage].ref for one in matches] == ["memory:title", "memory:twice", "memory:mention"]
+        for limit in (3, 2, 1):
+            matches = reader.words(scope_of(vault), words("rollback"), limit)
+            stored = reader.passages([one.passage for one in matches])
+            right = ["memory:title", "memory:twice", "memory:mention"][:limit]
+            assert [stored[one.passage].ref for one in matches] == right
 
 
 def test_what_stands_beside_a_passage_is_searched_but_counts_for_no_phrase_and_no_exclusion(engine: Engine) -> None:

@@ -25,9 +25,11 @@ create virtual table {{table}} using fts5 (
 """
 PUT = f"insert into {{table}} (rowid, {', '.join(COLUMNS)}) values (:id, {', '.join(':' + name for name in COLUMNS)})"
 DROP = "delete from {table} where rowid in (select value from json_each(:ids))"
-FIND = (
-    f"select rowid, -bm25({{table}}, {WEIGHTS}) from {{table}} where {{table}} match :match order by rank limit :limit"
-)
+# `rank match` makes `order by rank` use our weights; without it FTS5 would sort by its own
+FIND = f"""
+select rowid, -rank from {{table}} where {{table}} match :match and rank match 'bm25({WEIGHTS})'
+order by rank limit :limit
+"""
 FIND_WITHIN = f"""
 select {{table}}.rowid, -bm25({{table}}, {WEIGHTS}) as score
 from {{table}} join passages on passages.id = {{table}}.rowid join docs on docs.id = passages.doc_id
