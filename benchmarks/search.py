@@ -9,7 +9,7 @@ from benchmarks.vaults import Bar, bench_vault, questions
 from co_cli.evaluation.baselines import BASELINES, Desk
 
 QUERIES = 40
-GOAL = 2.5
+GOAL = 1.3
 
 
 def bench_search(notes: int, bar: Bar | None = None) -> list[BenchRow]:
