@@ -88,16 +88,16 @@ def _work_off(engine: Engine, origin: Origin, embedders: Embedders, state: Space
 
 
 def embed_text(engine: Engine, embedder: Embedder, text: str) -> Vector | None:
-    """The vector of a text, from the cache if it was embedded before."""
+    """The vector of a text, from the cache if it was embedded before: the first call gives what later ones will."""
     key = text_hash(text)
     with engine.reading() as reader:
-        space = reader.find_space(embedder.space)
-        known = reader.cached(space, [key]) if space else {}
-    if key not in known:
-        known = {key: embedder.embed([text], "document")[0]}
-        with engine.writing() as writer:
-            writer.cache(writer.add_space(embedder.space), known)
-    return known[key]
+        stored = reader.find_space(embedder.space)
+        known = reader.cached(stored, [key]) if stored else {}
+    fresh = {} if known else {key: embedder.embed([text], "document")[0]}
+    with engine.writing() as writer:
+        space = writer.add_space(embedder.space)
+        writer.cache(space, fresh, list(known))
+        return (known or writer.cached(space, [key]))[key]
 
 
 def text_hash(text: str) -> bytes:

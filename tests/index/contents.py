@@ -5,55 +5,42 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from co_cli.index.connection import Database
-from co_cli.index.knowledge_index import KnowledgeIndex
+from co_cli.embedding.embedders import Embedders
+from co_cli.index.engine import Engine, Scope
+from co_cli.index.sqlite.engine import SqliteEngine
+from co_cli.knowledge_index import KnowledgeIndex
+from co_cli.sources.origin import Origin
 from tests.vault import Vault
 
-DOCS = """
-select path, source, ref, title, description, hash, fingerprint, mtime, created, tags, category, frontmatter, links
-from docs where vault_id = :vault order by path
-"""
-PASSAGES = """
-select docs.path, first_line, last_line, passages.title, heading, body, passages.tags, aliases, grams, context
-from passages join docs on docs.id = passages.doc_id where vault_id = :vault order by docs.path, first_line
-"""
-NAMES = """
-select docs.path, names.name, names.kind from names join docs on docs.id = names.doc_id
-where names.vault_id = :vault order by docs.path, names.name
-"""
-REAL_NAMES = "select count(*) from names where vault_id = :vault"
-FILES = "select path, hash, skipped, problem from knowledge_files where vault_id = :vault order by path"
-TERMS = "select term, doc, cnt from docs_terms order by term"
-COUNTS = "select notes, passages from vaults where id = :vault"
-REAL_COUNTS = """
-select (select count(*) from docs where vault_id = :vault),
-    (select count(*) from passages join docs on docs.id = passages.doc_id where vault_id = :vault)
-"""
-CHECK = "insert into docs_fts (docs_fts, rank) values ('integrity-check', 1)"
 
-
-def contents(database: Database, root: Path) -> dict[str, Any]:
-    """Every table of one vault; fails by itself if the word index does not fit the passages or the counts are off."""
-    with database.writing() as connection:
-        connection.execute(CHECK)
-        vault = {"vault": connection.execute("select id from vaults where root = :root", {"root": str(root)}).get}
-        assert connection.execute(COUNTS, vault).fetchall() in (connection.execute(REAL_COUNTS, vault).fetchall(), [])
-        names = connection.execute(NAMES, vault).fetchall()
-        assert connection.execute(REAL_NAMES, vault).get == len(names)
+def contents(engine: Engine, root: Path) -> dict[str, Any]:
+    """Everything of one vault; fails by itself if counts or the word index do not fit the passages."""
+    with engine.reading() as reader:
+        vault = reader.vault(Origin("vault", str(root)))
+        if vault is None:
+            return {}
+        notes = reader.list_notes(Scope(((vault, "memory"), (vault, "article"))))
+        passages = list(reader.passages_of(vault))
+        counts = reader.counts([vault])
+        assert (counts.notes, counts.passages) == (len(notes), len(passages))
+        assert reader.word_count(vault) == len(passages)
+        paths = {note.id: note.path for note in notes}
         return {
-            "names": names,
-            "docs": connection.execute(DOCS, vault).fetchall(),
-            "passages": connection.execute(PASSAGES, vault).fetchall(),
-            "files": connection.execute(FILES, vault).fetchall(),
-            "terms": connection.execute(TERMS).fetchall(),
+            "files": reader.files(vault),
+            "notes": sorted(note._replace(id=0, vault=0) for note in notes),
+            "frontmatter": reader.frontmatter(vault),
+            "passages": sorted((one._replace(id=0, note=0, vault=0) for one in passages), key=repr),
+            "names": {note.path: reader.namesakes(vault, [note.title.lower()]) != [] for note in notes},
+            "links": {paths[note]: targets for note, targets in reader.link_targets(list(paths)).items()},
+            "terms": reader.term_counts([vault], reader.vocabulary([vault])),
         }
 
 
 def contents_from_scratch(vault: Vault, folder: Path) -> dict[str, Any]:
     """The same of an index that is made now, in a folder of its own."""
-    database = Database(str(folder / "search.db"))
+    engine = SqliteEngine(str(folder / "search.db"))
     try:
-        KnowledgeIndex(database, str(vault.root)).sync()
-        return contents(database, vault.root)
+        KnowledgeIndex(engine, vault.root, embedders=Embedders("none")).sync()
+        return contents(engine, vault.root)
     finally:
-        database.close()
+        engine.close()

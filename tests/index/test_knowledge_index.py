@@ -1,0 +1,217 @@
+"""KnowledgeIndex as its users know it: files in, results out, and one search.db whose tables can be inspected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from co_cli.errors import InvalidInputError, KnowledgeError, NoteFileError
+from co_cli.index.sqlite.connection import vector_extension
+from co_cli.knowledge_index import KnowledgeIndex
+from co_cli.sources.origin import Origin
+from co_cli.values import Filters
+from tests.vault import Vault
+
+OAK = "---\ntitle: Oaks\ntags: [tree, tree/old]\ncategory: fact\n---\nOaks live for centuries.\n"
+
+
+@pytest.fixture
+def db_path(data_dir: Path) -> Path:
+    return data_dir / "search.db"
+
+
+@pytest.fixture
+def index(db_path: Path, vault: Vault) -> Iterator[KnowledgeIndex]:
+    vault.write("memories/oak.md", OAK)
+    vault.write("memories/elm.md", "---\ntags: [tree]\n---\nThe elm in the park fell ill.\n")
+    vault.write("articles/trees/guide.md", "# Guide\n\nHow to plant an oak.\n\n## Water\n\nA lot.\n")
+    opened = KnowledgeIndex(db_path, vault.root)
+    yield opened
+    opened.close()
+
+
+def found(index: KnowledgeIndex, query: str, source: str | None = None, tags: list[str] | None = None) -> list[str]:
+    return [hit.path.removeprefix(f"{index.root}/") for hit in index.search(query, source, tags)]
+
+
+def test_sync_counts_the_notes_it_indexed(index: KnowledgeIndex) -> None:
+    assert index.sync() == 3
+    assert index.sync() == 0
+    assert found(index, "oaks centuries")[0] == "memories/oak.md"
+
+
+def test_each_source_is_synced_and_counted_by_itself(vault: Vault, index: KnowledgeIndex) -> None:
+    assert index.sync("memory") == 2
+    assert set(index.hashes()) == {"memories/oak.md", "memories/elm.md"}
+    assert index.sync("memory") == 0
+    assert index.sync("article") == 1
+    assert index.sync() == 0
+    assert "articles/trees/guide.md" in found(index, "oak")
+
+    vault.write("memories/oak.md", "Oaks fall too.")
+    vault.delete("articles/trees/guide.md")
+    assert index.sync("article").removed == ["articles/trees/guide.md"]
+    assert index.sync("memory").changed == ["memories/oak.md"]
+
+
+def test_a_search_returns_notes_with_what_people_need_to_judge_them(index: KnowledgeIndex) -> None:
+    index.sync()
+
+    hits = index.search("how long do oaks live")
+
+    best = hits[0]
+    assert (best.source, best.path, best.title) == ("memory", f"{index.root}/memories/oak.md", "Oaks")
+    assert (best.tags, best.category) == (("tree", "tree/old"), "fact")
+    assert "centuries" in best.snippet
+    assert 0 < best.score <= 1
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+
+
+def test_a_search_is_narrowed_by_source_tags_and_limit(index: KnowledgeIndex) -> None:
+    index.sync()
+
+    assert found(index, "oak", "article") == ["articles/trees/guide.md"]
+    assert found(index, "oak", "memory", ["tree/old"]) == ["memories/oak.md"]
+    assert found(index, "oak", None, ["nobody-has-this"]) == []
+    assert len(index.search("oak tree", limit=1)) == 1
+    assert index.search("") == []
+
+
+@pytest.mark.parametrize("absolute", [True, False])
+def test_one_file_is_indexed_now_and_the_next_sync_finds_it_done(
+    vault: Vault, index: KnowledgeIndex, absolute: bool
+) -> None:
+    index.sync()
+    path = vault.write("memories/yew.md", "The yew is poisonous.")
+
+    index.index_file("memory", path if absolute else "memories/yew.md")
+
+    assert found(index, "poisonous")[0] == "memories/yew.md"
+    assert index.sync().touched == 0
+
+
+def test_remove_stale_forgets_the_notes_of_a_source_that_are_no_longer_there(
+    vault: Vault, index: KnowledgeIndex
+) -> None:
+    index.sync()
+    vault.delete("memories/elm.md")
+
+    assert index.remove_stale("memory", [vault.path("memories/oak.md"), "memories/never.md"]) == 1
+    assert index.remove_stale("memory", {"memories/oak.md"}) == 0
+    assert sorted(index.hashes()) == ["articles/trees/guide.md", "memories/oak.md"]
+    assert index.remove_stale("article", []) == 1
+    assert found(index, "plant", "article") == []
+
+
+def test_wrong_arguments_say_what_is_wrong(vault: Vault, index: KnowledgeIndex, tmp_path: Path) -> None:
+    index.sync()
+    outside = tmp_path / "outside.md"
+    outside.write_text("Secret.")
+
+    for wrong, said in (
+        (lambda: index.sync("memories"), "memory, article"),
+        (lambda: index.search("oak", "web"), "memory, article"),
+        (lambda: index.search("oak", limit=0), "at least 1"),
+        (lambda: index.remove_stale("memories", []), "memory, article"),
+        (lambda: index.remove_stale("memory", "memories/oak.md"), "a list of paths"),
+        (lambda: index.index_file("memory", outside), "not inside"),
+        (lambda: index.index_file("memory", "../outside.md"), "not a path inside"),
+        (lambda: index.index_file("article", "memories/oak.md"), "of the source memory"),
+    ):
+        with pytest.raises(InvalidInputError, match=said):
+            wrong()
+    with pytest.raises(NoteFileError, match=r"memories/never\.md"):
+        index.index_file("memory", "memories/never.md")
+    assert issubclass(InvalidInputError, KnowledgeError)
+    assert index.counts().notes == 3
+
+
+def test_a_text_is_embedded_once_and_then_taken_from_the_cache(index: KnowledgeIndex) -> None:
+    vector = index.embed("Oaks live for centuries.")
+    before = index.vectors().cache
+
+    again = index.embed("Oaks live for centuries.")
+
+    after = index.vectors().cache
+    assert len(vector) == 256
+    assert sum(number * number for number in vector) == pytest.approx(1, abs=1e-3)
+    assert again == vector
+    assert (after.entries, after.misses) == (before.entries, before.misses)
+    assert after.hits == before.hits + 1
+    assert index.embed("🎉") == [0.0] * 256
+
+
+@pytest.mark.skipif(vector_extension() is None, reason="sqlite-vec is not installed: pip install sqlite-vec")
+def test_search_db_has_the_tables_that_are_documented(index: KnowledgeIndex, db_path: Path) -> None:
+    index.sync()
+
+    connection = apsw.Connection(str(db_path))
+    tables = {str(name): str(sql) for name, sql in connection.execute("select name, sql from sqlite_master")}
+    assert tables.keys() >= {"docs", "docs_fts", "docs_vec", "embedding_cache", "knowledge_files"}
+    assert "fts5" in tables["docs_fts"]
+    assert all(part in tables["docs_vec"] for part in ("vec0", "int8[256]", "distance_metric=cosine"))
+    assert connection.execute("select count(*) from docs").get == 3
+    assert connection.execute("select count(*) from knowledge_files").get == 3
+    assert connection.execute("select count(*) from embedding_cache").get == 4
+    connection.close()
+
+
+def test_a_rebuild_reads_every_file_again_and_embeds_nothing_twice(vault: Vault, index: KnowledgeIndex) -> None:
+    index.sync()
+    misses = index.vectors().cache.misses
+
+    report = index.rebuild()
+
+    assert len(report.added) == 3
+    assert index.vectors().cache.misses == misses
+    assert found(index, "oaks centuries")[0] == "memories/oak.md"
+
+
+def test_links_are_resolved_from_both_ends(vault: Vault, index: KnowledgeIndex) -> None:
+    vault.write("memories/elm.md", "Like the [[oak]], unlike [[ghost]].")
+    index.sync()
+
+    links, _ = index.links("memories/elm.md")
+    _, backlinks = index.links("memories/oak.md")
+
+    assert [(link.target, link.ref) for link in links] == [("oak", "memory:oak"), ("ghost", None)]
+    assert [one.ref for one in backlinks] == ["memory:elm"]
+    vault.write("memories/ghost.md", "Here now.")
+    index.sync()
+    assert [link.ref for link in index.links("memories/elm.md")[0]] == ["memory:oak", "memory:ghost"]
+
+
+YOURS, ZOO, BOOK = (
+    Origin("vault", "/u", tier="user"),
+    Origin("folder", "/zoo", "zoo"),
+    Origin("folder", "/book", "book"),
+)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "parts"),
+    [
+        ((), "vault/memory vault/article u/memory u/article zoo/folder book/folder"),
+        (("memory",), "vault/memory u/memory"),
+        (("folder:zoo",), "zoo/folder"),
+        (("user",), "u/memory u/article"),
+        (("article", "folder:book"), "vault/article u/article book/folder"),
+        (("skill",), ""),
+    ],
+)
+def test_a_search_sees_exactly_the_sources_it_asks_for(
+    index: KnowledgeIndex, wanted: tuple[str, ...], parts: str
+) -> None:
+    index.beside = (YOURS, ZOO, BOOK)
+    with index.engine.writing() as writer:
+        for origin in (index.origin, *index.beside):
+            writer.add_vault(origin)
+
+    with index.snapshot() as reader:
+        origins = reader.origins()
+        seen = index.view(reader, Filters(sources=wanted)).scope.parts
+
+    assert [f"{Path(origins[vault].root).name}/{source}" for vault, source in seen] == parts.split()
