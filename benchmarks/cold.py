@@ -12,7 +12,7 @@ from benchmarks.vaults import Bar, bench_vault, walk
 from co_cli.errors import KnowledgeError
 
 REPEATS = 15
-GOAL, LARGE_GOAL, LARGE = 3.5, 6.0, 100_000
+GOAL, LARGE_GOAL, LARGE = 10.0, 20.0, 100_000
 CO = (sys.executable, "-c", "from co_cli.cli.app import run; run()")
 """What the script `co` does."""
 QUERY = "who approved the late refund for the customer"
