@@ -1,0 +1,129 @@
+"""A hit: one for each note, its snippet with marks at the matched words, and how sure it is."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from co_cli.embedding.space import VectorSpace
+from co_cli.index.engine import StoredPassage
+from co_cli.index.tokens import tokens
+from co_cli.retrieval.candidates import Candidates
+from co_cli.retrieval.query import parse
+from co_cli.retrieval.results import SNIPPET, Snippet, best_of_each_note, confidence, is_weak, make_hit, make_snippet
+from co_cli.retrieval.score import Scored
+
+WORDS = st.lists(
+    st.sampled_from(["oak", "Oaks", "élm", "İstanbul", "ß", "木", "東京都", "a", "\n", "x" * 90]), max_size=80
+)
+SPACE = VectorSpace("static", "model", 256, certainty=(10.0, 5.0, -8.0))
+
+
+def snippet(body: str, query: str, prefix: bool = False) -> Snippet:
+    return make_snippet(body, parse(query, prefix).words)
+
+
+def marked(found: Snippet) -> list[str]:
+    return [found.text[start:end] for start, end in found.marks]
+
+
+def passage(body: str, source: str = "memory") -> StoredPassage:
+    path = "articles/a/b.md" if source == "article" else "memories/b.md"
+    ref = "article:a/b" if source == "article" else "memory:b"
+    place = (1, 1, 1, ref, source, path, "/vault", "Title", 0.0, ("tag",), "", "fact", None)
+    return StoredPassage(*place, "Part", 3, 9, body, "")
+
+
+def test_a_short_text_is_shown_whole() -> None:
+    assert snippet("Oaks live\n long.", "long") == Snippet("Oaks live long.", ((10, 14),))
+
+
+def test_a_long_text_is_cut_between_words_where_most_of_the_query_stands() -> None:
+    body = "needle " + "filler " * 200 + "the blue needle is here " + "filler " * 200
+
+    found = snippet(body, "blue needle")
+
+    assert marked(found) == ["blue", "needle"]
+    assert found.text.startswith("…filler ")
+    assert found.text.endswith("filler…")
+    assert len(found.text) <= SNIPPET + 2
+
+
+def test_a_text_without_the_words_shows_its_beginning() -> None:
+    found = snippet("Oaks live long. " * 50, "zebra")
+
+    assert found.text.startswith("Oaks live long.")
+    assert found.marks == ()
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("running", ["runs", "Run"]),
+        ("cafe", ["Café"]),
+        ("東京都", ["東京都"]),
+        ('"the Café"', ["The", "Café"]),
+    ],
+)
+def test_marks_cover_every_form_of_the_matched_words(query: str, words: list[str]) -> None:
+    assert marked(snippet("She runs. Run! The Café in 東京都.", query)) == words
+
+
+def test_a_prefix_marks_the_words_that_it_begins() -> None:
+    assert marked(snippet("Zanzibar, and zanily so", "zan", prefix=True)) == ["Zanzibar", "zanily"]
+
+
+@given(body=WORDS.map(" ".join), query=WORDS.map(" ".join))
+def test_every_mark_is_a_word_of_the_query_and_marks_are_in_order(body: str, query: str) -> None:
+    found = snippet(body, query)
+
+    wanted = {*parse(query).words.terms, *parse(query).words.prefixes}
+    assert all(any(token.startswith(tuple(wanted)) for token in tokens(text)) for text in marked(found))
+    assert list(found.marks) == sorted(found.marks)
+    assert all(start < end <= len(found.text) for start, end in found.marks)
+    assert "\n" not in found.text
+
+
+def test_a_note_has_one_hit_its_best_passage() -> None:
+    ranked = [Scored(11, 1, {"words": 0.9}), Scored(21, 2, {"words": 0.8}), Scored(12, 1, {"words": 0.7})]
+
+    assert [one.passage for one in best_of_each_note(ranked)] == [11, 21]
+
+
+def test_a_hit_says_where_it_is_and_its_signals_add_up_to_its_score() -> None:
+    one = Scored(1, 1, {"meaning": 0.123456, "words": 0.200049})
+
+    hit = make_hit(one, passage("Oaks live long.", "article"), parse("oaks").words, "team:", weak=False)
+
+    assert (hit.ref, hit.path, hit.lines) == ("team:article:a/b#L3-9", "/vault/articles/a/b.md", (3, 9))
+    assert hit.signals == {"meaning": 0.1235, "words": 0.2}
+    assert hit.score == 0.3235
+    assert (hit.title, hit.heading, hit.tags, hit.category) == ("Title", "Part", ("tag",), "fact")
+    assert make_hit(one, passage("x"), parse("x").words, "", weak=True).ref == "memory:b", "a memory is opened whole"
+
+
+def test_confidence_grows_with_the_cosine_and_with_the_words_that_are_there() -> None:
+    assert confidence(SPACE, 0.8, 0.0) == pytest.approx(0.5)
+    assert confidence(SPACE, 0.3, 1.0) == pytest.approx(0.5)
+    assert confidence(VectorSpace("static", "model", 256), 0.8, 1.0) is None, "nobody measured these vectors"
+    assert confidence(None, 0.8, 1.0) is None
+
+
+@pytest.mark.parametrize(
+    ("signals", "cosine", "weak"),
+    [
+        ({"meaning": 0.1, "words": 0.0}, 0.1, True),
+        ({"meaning": 0.7, "words": 0.0}, 0.9, False),
+        ({"meaning": 0.1, "words": 0.3}, 0.15, False),
+        ({"meaning": 0.1, "words": 0.0, "name": 1.0}, 0.1, False),
+        ({"words": 0.1}, None, False),
+    ],
+)
+def test_a_hit_is_weak_if_neither_meaning_nor_words_speak_for_it(
+    signals: dict[str, float], cosine: float | None, weak: bool
+) -> None:
+    [stem] = tokens("oaks")
+    found = Candidates(idf={stem: 2.0}, cosines={} if cosine is None else {1: cosine})
+
+    assert is_weak(Scored(1, 1, signals), passage("Oaks live long."), found, SPACE) is weak

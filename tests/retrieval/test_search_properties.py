@@ -1,0 +1,141 @@
+"""What holds for every search, through a real index of more passages than words and vectors propose at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from co_cli.embedding.space import Embedder
+from co_cli.index.engine import Reader
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.retrieval.profiles import PROFILES
+from co_cli.retrieval.query import parse
+from co_cli.values import Filters
+from tests.vault import Vault
+
+VOCABULARY = """
+harbour boat ferry oak elm storm invoice deploy rollback pager soup winter garden clock letter radio sister doctor
+customer refund violin parcel kitchen tax accountant bridge traffic incident the of in how what does Mara 2026 東京
+""".split()
+SENTENCES = (
+    "The {0} of the {1} waits for the {2} in {3}.",
+    "Mara wrote a {1} about the {0}; see [[note-{number}]].",
+    "When the {2} fails, {3} the {0} and tell the {1} customer twice.",
+    "{0} {0} {1}, and {2} after that.",
+    "Nobody knows why 東京都 has so many a {3} and a {2}.",
+)
+QUERIES = st.lists(st.sampled_from(VOCABULARY), min_size=1, max_size=5).map(" ".join)
+ANYTHING = st.one_of(
+    st.text(max_size=60),
+    st.lists(
+        st.sampled_from([*VOCABULARY[:8], '"', "-", "#ops", "tag:ops", "path:art", "file:9", "last week", "-oak", "*"]),
+        max_size=6,
+    ).map(" ".join),
+)
+SEARCHES = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def write_notes(vault: Vault, count: int = 130) -> None:
+    for number in range(count):
+        words = [VOCABULARY[(number * step + step) % len(VOCABULARY)] for step in (1, 3, 7, 11)]
+        text = SENTENCES[number % len(SENTENCES)].format(*words, number=number * 5 % count)
+        front = f"title: Note {number}\ncreated: 2026-0{number % 9 + 1}-11\ntags: [{words[0]}, ops]\n"
+        front += f"severity: {('critical', 'warning', 'suggestion')[number % 3]}\ndomain: {words[1]}\n"
+        folder = ("memories", "articles")[number % 2]
+        more = f"\n\n## The {words[2]}\n\nMore of the {words[3]}.\n" if number % 2 else "\n"
+        vault.write(f"{folder}/note-{number}.md", f"---\n{front}---\n{text}{more}")
+
+
+@pytest.fixture(scope="module")
+def notes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
+    folder = tmp_path_factory.mktemp("properties")
+    vault = Vault(folder / "vault")
+    write_notes(vault)
+    with KnowledgeBase.open(vault.root, folder / "data") as kb:
+        kb.sync()
+        yield kb
+
+
+@SEARCHES
+@given(query=QUERIES, profile=st.sampled_from([name for name in PROFILES if name != "seven"]))
+def test_a_limit_only_truncates(notes: KnowledgeBase, query: str, profile: str) -> None:
+    few, many, most = (notes.search(query, limit=limit, profile=profile).hits for limit in (10, 100, 500))
+
+    assert many[:10] == few
+    assert most[: len(many)] == many
+
+
+@SEARCHES
+@given(query=ANYTHING, backend=st.sampled_from(["hybrid", "fts5", "grep"]), prefix=st.booleans())
+def test_any_text_is_searched_without_an_error(notes: KnowledgeBase, query: str, backend: str, prefix: bool) -> None:
+    found = notes.search(query, backend=backend, prefix=prefix)
+
+    assert found.state in ("found", "absent")
+    assert found.degraded == []
+    assert len({hit.path for hit in found.hits}) == len(found.hits) <= 10
+
+
+@SEARCHES
+@given(query=QUERIES, profile=st.sampled_from(list(PROFILES)), backend=st.sampled_from(["hybrid", "fts5"]))
+def test_the_signals_of_a_hit_add_up_to_its_score(notes: KnowledgeBase, query: str, profile: str, backend: str) -> None:
+    hits = notes.search(query, profile=profile, backend=backend).hits
+
+    assert all(sum(hit.signals.values()) == pytest.approx(hit.score, abs=1e-9) for hit in hits)
+    assert [hit.score for hit in hits] == pytest.approx(sorted((hit.score for hit in hits), reverse=True), abs=5e-4)
+    for hit in hits[:2]:
+        why = notes.why(query, hit.ref, profile=profile, backend=backend)
+        assert (why.rank, why.score, why.signals) == (hits.index(hit) + 1, hit.score, hit.signals)
+
+
+@SEARCHES
+@given(query=QUERIES)
+def test_weights_of_1_and_0_rank_by_words_alone_or_by_meaning_alone(notes: KnowledgeBase, query: str) -> None:
+    """Apart from notes that are called what was asked for, which these queries avoid."""
+    words = notes.search(query, limit=20, weights={"words": 1, "meaning": 0}).hits
+    meaning = notes.search(query, limit=20, weights={"words": 0, "meaning": 1}).hits
+
+    [vector] = embedder_of(notes).embed([query], "query")
+    with notes.index.snapshot() as reader:
+        view = notes.index.view(reader, Filters())
+        matches = reader.words(view.scope, parse(query).words, 100)
+        near = reader.nearest(view.scope, view.space, vector, 100) if view.space and vector else []
+        by_words = paths_of(reader, [one.passage for one in matches])
+        by_meaning = paths_of(reader, [one.passage for one in near if one.cosine > 0])
+    assert [hit.path for hit in words] == by_words[:20]
+    assert [hit.path for hit in meaning] == by_meaning[:20]
+    assert {name for hit in (*words, *meaning) for name in hit.signals} <= {"words", "meaning"}
+
+
+def embedder_of(kb: KnowledgeBase) -> Embedder:
+    assert kb.embedders.space is not None
+    embedder = kb.embedders.of(kb.embedders.space)
+    assert embedder is not None
+    return embedder
+
+
+def paths_of(reader: Reader, passages: list[int]) -> list[str]:
+    """The note of each passage, each once, in order."""
+    stored = reader.passages(passages)
+    return list(dict.fromkeys(f"{stored[one].root}/{stored[one].path}" for one in passages))
+
+
+@settings(max_examples=8)
+@given(queries=st.lists(QUERIES, min_size=3, max_size=3), others=st.integers(1, 30))
+def test_the_words_of_another_vault_in_the_same_file_change_nothing(queries: list[str], others: int) -> None:
+    with TemporaryDirectory() as folder:
+        vault, other = Vault(Path(folder) / "vault"), Vault(Path(folder) / "other")
+        write_notes(vault, 12)
+        for number in range(others):
+            other.write(f"memories/{number}.md", f"{VOCABULARY[number % len(VOCABULARY)]} " * number + "and more.")
+        with KnowledgeBase.open(vault.root, Path(folder) / "data") as kb:
+            kb.sync()
+            before = [kb.search(query, limit=20).hits for query in queries]
+            with KnowledgeBase.open(other.root, Path(folder) / "data") as second:
+                second.sync()
+
+            assert [kb.search(query, limit=20).hits for query in queries] == before

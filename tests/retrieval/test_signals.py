@@ -1,0 +1,160 @@
+"""Signals of notes: each is exactly what it says, from 0 to 1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from co_cli.index.engine import NoteFacts
+from co_cli.retrieval.score import Scored
+from co_cli.retrieval.signals import Material, add_signals
+
+DAY = 86_400.0
+NOW = 1_790_000_000.0
+NOTE = 1
+
+
+def facts(
+    age: float = 0.0, window: tuple[float, float] | None = None, tags: tuple[str, ...] = (), **frontmatter: object
+) -> NoteFacts:
+    """A note that is so many days old; its window of validity began and ends so many days from now."""
+    start, end = ((NOW + days * DAY) for days in window) if window else (None, None)
+    return NoteFacts(1, "/vault", "a.md", "memory:a", "", NOW - age * DAY, True, tags, start, end, frontmatter)
+
+
+def value(signal: str, note: NoteFacts, query: str = "", half_life: float = 365.0) -> float:
+    material = Material(query, NOW, half_life, {NOTE: note})
+    return added(signal, material).get(NOTE, 0.0)
+
+
+def added(signal: str, material: Material, notes: Mapping[int, float] | None = None) -> dict[int, float]:
+    """The signal of each note, where notes have these scores."""
+    ranked = [Scored(note, note, {"words": score}) for note, score in (notes or {NOTE: 0.5}).items()]
+    return {one.note: one.signals.get(signal, 0.0) for one in add_signals(ranked, {signal: 1.0}, material)}
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [("critical", 1.0), ("Warning ", 0.7), ("suggestion", 0.4), (None, 0.0), ("loud", 0.0), (3, 0.0)],
+)
+def test_severity_is_what_the_note_says(said: object, expected: float) -> None:
+    assert value("severity", facts(severity=said)) == expected
+
+
+@pytest.mark.parametrize(
+    ("age", "half_life", "expected"), [(0, 365, 1.0), (365, 365, 0.5), (730, 365, 0.25), (30, 30, 0.5), (-10, 30, 1.0)]
+)
+def test_recency_halves_with_each_half_life(age: float, half_life: float, expected: float) -> None:
+    assert value("recency", facts(age), half_life=half_life) == pytest.approx(expected)
+
+
+def test_recency_counts_from_the_last_update_unless_the_note_is_protected() -> None:
+    assert value("recency", facts(730, updated="2025-09-21")) > 0.49
+    assert value("recency", facts(730, updated="not a date")) == pytest.approx(0.25)
+    assert value("recency", facts(7_300, decay_protected=True)) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("window", "expected"),
+    [
+        ((-10, 90), 1.0),
+        ((-75, 25), 1.0),
+        ((-80, 20), 0.8),
+        ((-90, 10), 0.4),
+        ((-99, 1), 0.04),
+        ((-100, 0), 0.0),
+        ((1, 9), 0.0),
+    ],
+)
+def test_within_a_window_recency_is_full_for_three_quarters_then_falls_to_0_whatever_the_age(
+    window: tuple[float, float], expected: float
+) -> None:
+    assert value("recency", facts(3_650, window)) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("query", "tags", "expected"),
+    [
+        ("ops deploy", ("ops", "deploy"), 1.0),
+        ("ops deploy", ("ops",), 0.5),
+        ("Ops, please", ("ops", "deploy", "shop"), 1 / 3),
+        ("boats", ("ops",), 0.0),
+        ("ops", (), 0.0),
+    ],
+)
+def test_tags_overlap_by_jaccard(query: str, tags: tuple[str, ...], expected: float) -> None:
+    known = {NOTE: facts(tags=tags), 2: facts(tags=("ops",)), 3: facts(tags=("deploy",))}
+
+    assert added("tags", Material(query, NOW, 365, known))[NOTE] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("query", "domain", "expected"),
+    [
+        ("late billing run", "billing", 1.0),
+        ("late Customer-Care run", "customer care", 1.0),
+        ("customer run", "customer_care", 0.0),
+        ("billing", ["shop", "Billing"], 1.0),
+        ("billing", None, 0.0),
+        ("billing", "", 0.0),
+    ],
+)
+def test_domain_is_1_if_the_query_names_it(query: str, domain: object, expected: float) -> None:
+    assert value("domain", facts(domain=domain), query) == expected
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"), [(0.8, 0.8), ("0.25", 0.25), (7, 1.0), (-1, 0.0), ("high", 0.5), (float("nan"), 0.5)]
+)
+def test_importance_is_what_the_note_says(said: object, expected: float) -> None:
+    assert value("importance", facts(importance=said)) == expected
+
+
+def test_importance_falls_back_to_how_often_a_note_is_mentioned() -> None:
+    known = {1: facts(), 2: facts(), 3: facts(), 4: facts(importance=0.1)}
+    links = [(5, 1), *((other, 2) for other in range(10, 20)), (5, 4), (6, 4)]
+
+    found = added("importance", Material("", NOW, 365, known, links), dict.fromkeys(known, 0.5))
+
+    assert found[2] == pytest.approx(1.0), "ten notes mention it"
+    assert found[1] < found[2]
+    assert found[3] == 0.5, "nobody rates or mentions it"
+    assert found[4] == pytest.approx(0.1), "what it says itself counts more"
+
+
+def test_use_counts_recalls_and_more_so_openings_up_to_a_point() -> None:
+    uses = {1: (0, 0), 2: (3, 0), 3: (0, 3), 4: (500, 500)}
+
+    found = added("use", Material("", NOW, 365, uses=uses), dict.fromkeys(uses, 0.5))
+
+    assert found[1] == 0.0
+    assert 0 < found[2] < found[3] < found[4] == 1.0
+
+
+def test_tier_is_the_rank_of_the_vault() -> None:
+    assert added("tier", Material("", NOW, 365, tiers={1: 1.0, 2: 0.4}), {1: 0.1, 2: 0.2}) == {1: 1.0, 2: 0.4}
+
+
+def test_link_proximity_reaches_two_hops_from_the_best_notes_either_way() -> None:
+    scores = {1: 0.9, 2: 0.01, 3: 0.01, 4: 0.01, 5: 0.01, 6: 0.01, 7: 0.01, 8: 0.01}
+    chain = [(1, 6), (7, 6), (7, 8), (6, 6)]  # the five best are 1 to 5
+
+    found = added("links", Material("", NOW, 365, links=chain), scores)
+
+    assert found[6] == 1.0, "next to the best"
+    assert 0 < found[7] < found[6], "two hops away, against the arrow"
+    assert found[8] == 0.0, "three hops away"
+    assert found[2] == 0.0, "linked to nothing"
+
+
+def test_signals_are_weighed_added_and_change_the_order() -> None:
+    ranked = [Scored(1, 1, {"words": 0.3}), Scored(2, 2, {"words": 0.25})]
+    known = {1: facts(), 2: facts(severity="critical")}
+
+    first, second = add_signals(ranked, {"severity": 0.1, "recency": 0.2}, Material("", NOW, 365, known))
+
+    assert (first.note, second.note) == (2, 1)
+    assert first.signals == pytest.approx({"words": 0.25, "severity": 0.1, "recency": 0.2})
+    assert first.score == pytest.approx(0.55)
+    assert add_signals(ranked, {"words": 1.0}, Material("", NOW, 365, known)) == ranked, "no signal is asked for"
