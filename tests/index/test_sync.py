@@ -1,17 +1,24 @@
-"""What a sync sees and says: added, changed, moved, removed, and nothing at all."""
+"""What a sync sees and says: added, changed, moved, removed, skipped, and nothing at all."""
 
 from __future__ import annotations
 
 import os
-import time
+import shutil
+import socket
+import threading
 from pathlib import Path
 
 import apsw
 import pytest
 
-from co_cli.index import knowledge_index, sync
-from co_cli.index.connection import Database
-from co_cli.index.knowledge_index import KnowledgeIndex
+from co_cli import knowledge_index
+from co_cli.embedding.embedders import Embedders
+from co_cli.errors import VaultError
+from co_cli.index.sqlite.engine import SqliteEngine
+from co_cli.index.sync import BATCH
+from co_cli.knowledge_index import KnowledgeIndex
+from co_cli.sources.origin import Origin
+from co_cli.sources.walking import scan_origin
 from tests.index.contents import contents, contents_from_scratch
 from tests.vault import Vault
 
@@ -19,21 +26,20 @@ LONG_AGO = 1_700_000_000_000_000_000
 
 
 def found(index: KnowledgeIndex, query: str) -> list[str]:
-    return [passage.path for passage in index.passages([match.passage_id for match in index.search(query)])]
+    return [hit.path.removeprefix(f"{index.root}/") for hit in index.search(query)]
 
 
-def settle(vault: Vault, path: str, moment: int = LONG_AGO) -> None:
+def indexed(index: KnowledgeIndex) -> list[str]:
+    return sorted(index.hashes())
+
+
+def opened(engine: SqliteEngine, vault: Vault, exclude: tuple[str, ...] = (), limit: int = 2_000_000) -> KnowledgeIndex:
+    return KnowledgeIndex(engine, vault.root, embedders=Embedders("none"), exclude=exclude, max_note_bytes=limit)
+
+
+def settle(vault: Vault, path: str) -> None:
     """Make a file look as if nobody had touched it for a while."""
-    os.utime(vault.path(path), ns=(moment, moment))
-
-
-def test_a_new_file_is_added(vault: Vault, index: KnowledgeIndex) -> None:
-    vault.write("memories/oak.md", "Oaks live long.")
-
-    report = index.sync()
-
-    assert report.added == ["memories/oak.md"]
-    assert found(index, "oaks") == ["memories/oak.md"]
+    os.utime(vault.path(path), ns=(LONG_AGO, LONG_AGO))
 
 
 def test_an_edited_file_is_changed_and_its_old_words_are_forgotten(vault: Vault, index: KnowledgeIndex) -> None:
@@ -73,31 +79,6 @@ def test_a_file_that_moved_is_neither_added_nor_removed(vault: Vault, index: Kno
     assert found(index, "oaks") == ["articles/trees/old oak.md"]
 
 
-def test_two_files_that_swapped_their_names_are_both_changed(vault: Vault, index: KnowledgeIndex) -> None:
-    vault.write("memories/a.md", "Oaks live long.")
-    vault.write("memories/b.md", "Elms fall ill.")
-    index.sync()
-
-    vault.path("memories/a.md").rename(vault.path("memories/c.md"))
-    vault.path("memories/b.md").rename(vault.path("memories/a.md"))
-    vault.path("memories/c.md").rename(vault.path("memories/b.md"))
-    report = index.sync()
-
-    assert report.changed == ["memories/a.md", "memories/b.md"]
-    assert found(index, "oaks") == ["memories/b.md"]
-
-
-def test_copies_of_one_text_are_notes_of_their_own(vault: Vault, index: KnowledgeIndex) -> None:
-    vault.write("memories/a.md", "Oaks live long.")
-    vault.write("memories/b.md", "Oaks live long.")
-    index.sync()
-
-    vault.delete("memories/a.md")
-    index.sync()
-
-    assert found(index, "oaks") == ["memories/b.md"]
-
-
 def test_a_file_that_was_only_touched_is_unchanged(vault: Vault, index: KnowledgeIndex) -> None:
     vault.write("memories/oak.md", "Oaks live long.")
     index.sync()
@@ -108,7 +89,7 @@ def test_a_file_that_was_only_touched_is_unchanged(vault: Vault, index: Knowledg
     assert (report.touched, report.unchanged) == (0, 1)
 
 
-def test_a_sync_without_changes_writes_nothing(vault: Vault, index: KnowledgeIndex, database: Database) -> None:
+def test_a_sync_without_changes_writes_nothing(vault: Vault, index: KnowledgeIndex, engine: SqliteEngine) -> None:
     for path in ("memories/oak.md", "articles/deep/elm.md", "articles/broken.md"):
         vault.write(path, "---\ntitle: [\n---\nTrees.")
         settle(vault, path)
@@ -116,7 +97,7 @@ def test_a_sync_without_changes_writes_nothing(vault: Vault, index: KnowledgeInd
     settle(vault, "memories/blob.md")
     first = index.sync()
 
-    watcher = apsw.Connection(database.path)
+    watcher = apsw.Connection(engine.path)
     before = watcher.pragma("data_version")
     report = index.sync()
 
@@ -143,49 +124,12 @@ def test_an_edit_right_after_a_sync_is_found_though_size_and_time_are_the_same(
     assert found(index, "elms") == ["memories/oak.md"]
 
 
-def test_a_file_replaced_by_one_of_the_same_size_and_time_is_found(vault: Vault, index: KnowledgeIndex) -> None:
-    vault.write("memories/oak.md", "Oaks live long.")
-    settle(vault, "memories/oak.md")
-    index.sync()
-
-    vault.write("memories/new", "Elms live long.")
-    settle(vault, "memories/new")
-    vault.path("memories/new").replace(vault.path("memories/oak.md"))
-
-    assert index.sync().changed == ["memories/oak.md"]
-
-
-def test_a_recent_file_is_not_read_forever(vault: Vault, index: KnowledgeIndex, database: Database) -> None:
-    vault.write("memories/oak.md", "Oaks live long.")
-    settle(vault, "memories/oak.md", time.time_ns() - 1_800_000_000)
-    index.sync()
-    time.sleep(0.3)
-    index.sync()
-
-    watcher = apsw.Connection(database.path)
-    before = watcher.pragma("data_version")
-    index.sync()
-
-    assert watcher.pragma("data_version") == before
-
-
-def test_a_watcher_sees_a_sync_that_writes(vault: Vault, index: KnowledgeIndex, database: Database) -> None:
-    index.sync()
-    watcher = apsw.Connection(database.path)
-    before = watcher.pragma("data_version")
-
-    vault.write("memories/oak.md", "Oaks live long.")
-    index.sync()
-
-    assert watcher.pragma("data_version") != before
-
-
 def test_progress_reaches_the_total(vault: Vault, index: KnowledgeIndex) -> None:
     for number in range(1_100):
         vault.write(f"memories/{number}.md", f"Note {number}.")
     seen: list[tuple[int, int]] = []
 
-    index.sync(lambda done, total: seen.append((done, total)))
+    index.sync(progress=lambda done, total: seen.append((done, total)))
 
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
     assert len(seen) > 1
@@ -206,32 +150,9 @@ def test_waiting_counts_what_changed_and_not_what_is_only_young(vault: Vault, in
     assert index.waiting() == 3
 
 
-def test_index_file_needs_no_sync_and_the_next_sync_finds_it_done(vault: Vault, index: KnowledgeIndex) -> None:
-    index.sync()
-    vault.write("memories/oak.md", "Oaks live long.")
-
-    index.index_file("memories/oak.md")
-
-    assert found(index, "oaks") == ["memories/oak.md"]
-    report = index.sync()
-    assert (report.touched, report.unchanged) == (0, 1)
-
-
-def test_remove_stale_forgets_only_what_is_gone(vault: Vault, index: KnowledgeIndex) -> None:
-    vault.write("memories/oak.md", "Oaks live long.")
-    vault.write("memories/elm.md", "Elms fall ill.")
-    index.sync()
-    vault.delete("memories/oak.md")
-
-    gone = index.remove_stale(["memories/oak.md", "memories/elm.md", "memories/never.md"])
-
-    assert gone == ["memories/oak.md"]
-    assert list(index.hashes()) == ["memories/elm.md"]
-
-
 @pytest.mark.parametrize("kind", ["memory", "article"])
 def test_a_note_that_changes_its_kind_keeps_one_row(
-    vault: Vault, index: KnowledgeIndex, database: Database, tmp_path: Path, kind: str
+    vault: Vault, index: KnowledgeIndex, engine: SqliteEngine, tmp_path: Path, kind: str
 ) -> None:
     vault.write("inbox/oak.md", "# Oaks\n\nOld.\n\n## Age\n\nVery.")
     index.sync()
@@ -240,61 +161,7 @@ def test_a_note_that_changes_its_kind_keeps_one_row(
     index.sync()
 
     assert [row.ref for row in index.docs()] == [f"{kind}:/inbox/oak"]
-    assert contents(database, vault.root) == contents_from_scratch(vault, tmp_path / "other")
-
-
-SEGMENTS = "select count(distinct segid) from docs_fts_idx"
-
-
-def test_a_large_sync_leaves_the_words_in_one_piece(
-    vault: Vault, index: KnowledgeIndex, database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("co_cli.index.sync.BATCH", 10)
-    monkeypatch.setattr("co_cli.index.sync.MANY", 60)
-    for number in range(60):
-        vault.write(f"memories/{number}.md", f"Oak number {number} stands beside the gate of house {number * 7}.")
-
-    index.sync()
-
-    with database.reading() as connection:
-        assert connection.execute(SEGMENTS).get == 1
-    assert found(index, "oak 59") == ["memories/59.md", *found(index, "oak 59")[1:]]
-    assert len(index.search("oak", limit=100)) == 60
-
-
-def pages(index: KnowledgeIndex) -> int:
-    with index.rows.reading() as (connection, _):
-        return int(connection.pragma("page_count"))
-
-
-@pytest.mark.parametrize(("many", "smaller"), [(20, True), (1_000, False)])
-def test_what_many_notes_took_is_given_back_to_the_disk(
-    index: KnowledgeIndex, vault: Vault, monkeypatch: pytest.MonkeyPatch, many: int, smaller: bool
-) -> None:
-    monkeypatch.setattr(sync, "MANY", many)
-    for number in range(60):
-        words = " ".join(f"tree{number}x{place}" for place in range(800))
-        vault.write(f"articles/{number}.md", f"# Tree {number}\n\n{words}\n")
-    index.sync()
-    before = pages(index)
-
-    for number in range(25):
-        vault.delete(f"articles/{number}.md")
-    assert len(index.sync().removed) == 25
-
-    assert (pages(index) < before) is smaller
-    assert index.counts().notes == 35
-
-
-def test_a_source_that_is_taken_out_gives_its_place_back(index: KnowledgeIndex, vault: Vault) -> None:
-    for number in range(40):
-        vault.write(f"articles/{number}.md", f"# Tree {number}\n\n{'a word of it ' * 400}\n")
-    index.sync()
-    before = pages(index)
-
-    assert index.drop_all() == 40
-
-    assert pages(index) < 0.6 * before
+    assert contents(engine, vault.root) == contents_from_scratch(vault, tmp_path / "other")
 
 
 def test_what_was_saved_through_the_index_does_not_wait_unless_there_is_too_much_of_it_to_read(
@@ -303,17 +170,248 @@ def test_what_was_saved_through_the_index_does_not_wait_unless_there_is_too_much
     index.sync()
     for name in ("ash", "oak"):
         vault.write(f"memories/{name}.md", "It lives long.")
-        index.index_file(f"memories/{name}.md")
+        index.index_file("memory", f"memories/{name}.md")
 
     assert index.waiting() == 0
     monkeypatch.setattr(knowledge_index, "MOST_COMPARED", 1)
     assert index.waiting() == 2
 
 
-def test_a_file_that_was_never_indexed_is_not_missed_when_it_goes(index: KnowledgeIndex, vault: Vault) -> None:
-    vault.write("memories/picture.md", b"\x00\x01" * 100)
-    assert [path for path, _ in index.sync().skipped] == ["memories/picture.md"]
+def test_a_binary_file_is_skipped_until_it_becomes_text(vault: Vault, index: KnowledgeIndex) -> None:
+    vault.write("memories/blob.md", b"PK\x03\x04\0\0\0\0")
+    vault.write("memories/oak.md", "Oaks live long.")
 
-    vault.delete("memories/picture.md")
+    report = index.sync()
 
-    assert index.waiting() == 0
+    assert report.skipped == [("memories/blob.md", "not a text file")]
+    assert (report.added, report.unchanged) == (["memories/oak.md"], 0)
+    vault.write("memories/blob.md", "Text after all.")
+    vault.write("memories/oak.md", b"\0\0\0\0")
+    report = index.sync()
+    assert (report.added, report.skipped) == (["memories/blob.md"], [("memories/oak.md", "not a text file")])
+    assert found(index, "long") == []
+
+
+def test_a_file_over_the_limit_is_read_when_the_limit_is_raised(vault: Vault, engine: SqliteEngine) -> None:
+    vault.write("memories/long.md", "word " * 100)
+    os.utime(vault.root / "memories" / "long.md", (1e9, 1e9))  # not so young that it is looked at again anyhow
+    assert opened(engine, vault, limit=100).sync().skipped
+
+    ((_, reason),) = opened(engine, vault, limit=200).sync().skipped
+    assert "the limit is 200" in reason
+    assert opened(engine, vault, limit=500).sync().added == ["memories/long.md"]
+
+
+@pytest.mark.parametrize("make", ["fifo", "link to nowhere", "link out", "socket"])
+def test_what_only_looks_like_a_note_is_reported_and_never_opened(
+    vault: Vault, index: KnowledgeIndex, tmp_path: Path, make: str
+) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    odd = vault.path("memories/odd.md")
+    if make == "fifo":
+        os.mkfifo(odd)
+    elif make == "socket":
+        os.chdir(odd.parent)
+        socket.socket(socket.AF_UNIX).bind("odd.md")
+    else:
+        outside = tmp_path / "secret.md"
+        if make == "link out":
+            outside.write_text("The secret of the oaks.")
+        odd.symlink_to(outside)
+
+    report = index.sync()
+
+    assert indexed(index) == ["memories/oak.md"]
+    assert [path for path, _ in report.skipped] == ["memories/odd.md"]
+    assert index.search("secret") == []
+
+
+def test_a_loop_of_links_and_a_link_to_another_folder_are_not_followed(
+    vault: Vault, index: KnowledgeIndex, tmp_path: Path
+) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    vault.path("memories/loop").symlink_to(vault.root)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "elm.md").write_text("Elms fall ill.")
+    vault.path("articles/elsewhere").symlink_to(tmp_path / "elsewhere")
+
+    index.sync()
+
+    assert indexed(index) == ["memories/oak.md"]
+
+
+def test_a_note_that_is_replaced_by_a_link_is_forgotten(vault: Vault, index: KnowledgeIndex, tmp_path: Path) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    index.sync()
+
+    vault.path("memories/oak.md").rename(tmp_path / "oak.md")
+    vault.path("memories/oak.md").symlink_to(tmp_path / "oak.md")
+    index.sync()
+
+    assert indexed(index) == []
+
+
+def test_hidden_and_excluded_notes_are_left_out_and_come_back(vault: Vault, engine: SqliteEngine) -> None:
+    for path in ("memories/oak.md", "drafts/elm.md", ".obsidian/ash.md"):
+        vault.write(path, "A tree.")
+    everything = opened(engine, vault)
+    without_drafts = opened(engine, vault, ("drafts/",))
+
+    everything.sync()
+    assert indexed(everything) == ["drafts/elm.md", "memories/oak.md"]
+
+    assert without_drafts.sync().removed == ["drafts/elm.md"]
+    assert indexed(everything) == ["memories/oak.md"]
+    assert everything.sync().added == ["drafts/elm.md"]
+
+
+def test_a_coignore_file_that_appears_takes_notes_out(
+    vault: Vault, index: KnowledgeIndex, engine: SqliteEngine, tmp_path: Path
+) -> None:
+    vault.write("memories/oak.md", "Oaks.")
+    vault.write("memories/draft-elm.md", "Elms.")
+    index.sync()
+
+    vault.write(".coignore", "# mine\ndraft-*\n")
+    report = index.sync()
+
+    assert report.removed == ["memories/draft-elm.md"]
+    assert contents(engine, vault.root) == contents_from_scratch(vault, tmp_path / "other")
+
+
+@pytest.mark.parametrize(
+    "name", ["two\nlines.md", "tab\there.md", "what?.md", "a;b'c\"d.md", "🌳.md", "%00.md", "-rf.md", "x" * 200 + ".md"]
+)
+def test_any_file_name_that_is_text_is_indexed(
+    vault: Vault, index: KnowledgeIndex, engine: SqliteEngine, name: str
+) -> None:
+    vault.write(f"memories/{name}", "Oaks live long.")
+
+    assert index.sync().added == [f"memories/{name}"]
+
+    assert index.sync().touched == 0
+    assert found(index, "long") == [f"memories/{name}"]
+    vault.delete(f"memories/{name}")
+    assert index.sync().removed == [f"memories/{name}"]
+
+
+def test_a_file_name_that_is_not_utf_8_is_reported_and_the_others_are_indexed(
+    vault: Vault, index: KnowledgeIndex
+) -> None:
+    bad_file = os.path.join(os.fsencode(vault.root), b"memories", b"caf\xe9.md")
+    bad_folder = os.path.join(os.fsencode(vault.root), b"d\xe9j\xe0")
+    try:
+        os.mkdir(bad_folder)
+    except OSError:
+        pytest.skip("this file system only has names that are valid UTF-8")
+    for path in (bad_file, os.path.join(bad_folder, b"vu.md")):
+        with open(path, "wb") as stream:
+            stream.write(b"Oaks live long.")
+    vault.write("memories/elm.md", "Elms fall ill.")
+
+    for _ in range(2):
+        report = index.sync()
+
+        assert indexed(index) == ["memories/elm.md"]
+        assert [os.fsencode(path) for path, _ in report.skipped] == [b"d\xe9j\xe0/vu.md", b"memories/caf\xe9.md"]
+        assert all("UTF-8" in reason for _, reason in report.skipped)
+
+    os.rename(bad_file, os.path.join(os.fsencode(vault.root), b"memories", b"cafe.md"))
+    shutil.rmtree(bad_folder)
+    report = index.sync()
+    assert (report.added, report.skipped) == (["memories/cafe.md"], [])
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root reads everything")
+def test_what_may_not_be_read_is_reported_kept_and_tried_again(vault: Vault, index: KnowledgeIndex) -> None:
+    for path in ("memories/oak.md", "articles/trees/elm.md"):
+        vault.write(path, "A tree.")
+    index.sync()
+    vault.write("memories/oak.md", "A tree that grew.")
+    vault.path("memories/oak.md").chmod(0)
+    vault.path("articles/trees").chmod(0)
+
+    report = index.sync()
+
+    assert {path for path, _ in report.skipped} == {"memories/oak.md", "articles/trees"}
+    assert indexed(index) == ["articles/trees/elm.md", "memories/oak.md"]
+    vault.path("memories/oak.md").chmod(0o644)
+    vault.path("articles/trees").chmod(0o755)
+    assert index.sync().changed == ["memories/oak.md"]
+
+
+def test_a_file_that_vanishes_between_the_listing_and_the_reading_is_tried_again(
+    vault: Vault, index: KnowledgeIndex, engine: SqliteEngine, tmp_path: Path
+) -> None:
+    for number in range(1_200):
+        vault.write(f"memories/{number:04}.md", f"Note {number}.")
+    moved: list[Path] = []
+
+    def move_the_last(done: int, total: int) -> None:
+        if not moved:
+            moved.append(vault.path("memories/1199.md").rename(tmp_path / "kept.md"))
+
+    report = index.sync(progress=move_the_last)
+
+    assert [path for path, _ in report.skipped] == ["memories/1199.md"]
+    moved[0].rename(vault.path("memories/1199.md"))
+    assert index.sync().added == ["memories/1199.md"]
+    assert contents(engine, vault.root) == contents_from_scratch(vault, tmp_path / "other")
+
+
+def test_files_that_come_and_go_do_not_stop_a_walk(vault: Vault) -> None:
+    for number in range(300):
+        vault.write(f"memories/{number}.md", "x")
+    stop = threading.Event()
+
+    def churn() -> None:
+        while not stop.is_set():
+            vault.write("memories/flicker.md", "x")
+            vault.write("inbox/deep/flicker.md", "x")
+            vault.delete("memories/flicker.md")
+            shutil.rmtree(vault.path("inbox"))
+
+    thread = threading.Thread(target=churn)
+    thread.start()
+    try:
+        for _ in range(150):
+            scan = scan_origin(Origin("vault", str(vault.root)))
+            assert scan.notes >= 300
+            assert scan.odd == []
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_a_vault_that_vanished_is_an_error_and_the_index_stays(vault: Vault, index: KnowledgeIndex) -> None:
+    vault.write("memories/oak.md", "Oaks.")
+    index.sync()
+    vault.root.rename(vault.root.with_name("elsewhere"))
+
+    with pytest.raises(VaultError, match="cannot be read"):
+        index.sync()
+
+    assert indexed(index) == ["memories/oak.md"]
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["first", "later"])
+def test_a_search_db_that_is_deleted_during_a_sync_is_whole_after_the_next_one(
+    vault: Vault, index: KnowledgeIndex, engine: SqliteEngine, tmp_path: Path, known: bool
+) -> None:
+    for number in range(BATCH + 1):
+        os.utime(vault.write(f"memories/{number:04}.md", f"Note {number}\n"), (1e9, 1e9))  # too old to be read again
+    if known:
+        index.sync()
+        vault.write(f"memories/{BATCH:04}.md", "Another text\n")
+
+    def hold(path: str) -> bool:
+        if path.endswith(f"{BATCH:04}.md"):
+            for ending in ("", "-wal", "-shm"):
+                Path(engine.path + ending).unlink(missing_ok=True)
+        return False
+
+    index.sync(hold=hold)
+    index.sync()
+
+    assert index.counts().notes == BATCH + 1
+    assert contents(engine, vault.root) == contents_from_scratch(vault, tmp_path / "other")

@@ -15,8 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from co_cli.index.connection import Database
-from co_cli.index.knowledge_index import KnowledgeIndex
+from co_cli.embedding.embedders import Embedders
+from co_cli.index.sqlite.engine import SqliteEngine
+from co_cli.knowledge_index import KnowledgeIndex
 from tests.index.contents import contents, contents_from_scratch
 from tests.vault import Vault
 
@@ -72,7 +73,7 @@ def apply(vault: Vault, index: KnowledgeIndex, verb: str, path: str | None, argu
     elif verb == "delete" and file.exists():
         file.unlink()
     elif verb == "index" and file.exists() and not path.startswith("."):
-        index.index_file(path)
+        index.index_file(None, path)
 
 
 @settings(max_examples=40, deadline=None)
@@ -82,25 +83,25 @@ def test_a_sync_after_any_sequence_of_changes_equals_an_index_made_from_scratch(
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
         vault = Vault(Path(folder).resolve() / "vault")
-        database = Database(str(Path(folder, "data", "search.db")))
-        index = KnowledgeIndex(database, str(vault.root))
+        engine = SqliteEngine(str(Path(folder, "data", "search.db")))
+        index = KnowledgeIndex(engine, vault.root, embedders=Embedders("none"))
         for verb, path, argument in operations:
             apply(vault, index, verb, path, argument)
 
         report = index.sync()
 
-        held = contents(database, vault.root)
+        held = contents(engine, vault.root)
         assert held == contents_from_scratch(vault, Path(folder, "other"))
-        assert len(held["docs"]) == report.unchanged + report.touched - len(report.removed)
-        database.close()
+        assert len(held["notes"]) == report.unchanged + report.touched - len(report.removed)
+        engine.close()
 
 
 SYNC = """
 import sys
-from co_cli.index.connection import Database
-from co_cli.index.knowledge_index import KnowledgeIndex
+from co_cli.embedding.embedders import Embedders
+from co_cli.knowledge_index import KnowledgeIndex
 print("go", flush=True)
-KnowledgeIndex(Database(sys.argv[1]), sys.argv[2]).sync()
+KnowledgeIndex(sys.argv[1], sys.argv[2], embedders=Embedders("none")).sync()
 """
 
 
@@ -131,8 +132,8 @@ def test_a_sync_that_was_killed_at_any_point_is_finished_by_the_next(vault: Vaul
         process.stdout.close()
     assert killed_midway >= 3, "the kills came too late to prove anything"
 
-    database = Database(str(path))
-    KnowledgeIndex(database, str(vault.root)).sync()
+    engine = SqliteEngine(str(path))
+    KnowledgeIndex(engine, vault.root, embedders=Embedders("none")).sync()
 
-    assert contents(database, vault.root) == contents_from_scratch(vault, tmp_path / "other")
-    database.close()
+    assert contents(engine, vault.root) == contents_from_scratch(vault, tmp_path / "other")
+    engine.close()
