@@ -48,8 +48,11 @@ class Compared(NamedTuple):
     differing: list[Difference]
 
 
-def compare(index: KnowledgeIndex, progress: Progress | None = None, cut_by_model: bool = False) -> Compared:
+def compare(
+    index: KnowledgeIndex, progress: Progress | None = None, cut_by_model: bool = False, vectors: bool = True
+) -> Compared:
     """Read every file and compare. `cut_by_model`: a model may have chosen the passages, so their cuts may differ.
+    `vectors`: also count the passages that lost theirs.
 
     Raises VaultError if the folder is not there.
     """
@@ -93,15 +96,19 @@ def compare(index: KnowledgeIndex, progress: Progress | None = None, cut_by_mode
     missing = {path for path, note in notes.items() if note.missing is not None}
     for path in sorted({*known, *notes} - set(paths) - missing):
         differing.append(Difference(path, "is in the index, but there is no such file"))
-    differing += _miscounted(index, len(notes), sum(map(len, stored.values())))
+    passages = sum(map(len, stored.values()))
+    differing += _miscounted(index, len(notes), passages)
+    lost = lost_vectors(index) if vectors else 0
+    if lost:
+        differing.append(Difference("", f"{lost:,} of {passages:,} passages have no vector"))
     there = {path: note.hash for path, note in notes.items() if note.missing is None}
-    passages = counts.passages if counts else 0
+    counted = counts.passages if counts else 0
     digests = _digest(seen), _digest(there)
-    return Compared(len(seen), size, len(notes), passages, skipped, len(missing), *digests, differing)
+    return Compared(len(seen), size, len(notes), counted, skipped, len(missing), *digests, differing)
 
 
 def _miscounted(index: KnowledgeIndex, notes: int, passages: int) -> list[Difference]:
-    """What the engine's own counts say: notes and passages, words and vectors for each passage."""
+    """What the engine's own counts say: notes and passages, and words for each passage."""
     found: list[Difference] = []
     with index.engine.reading() as reader:
         vault = reader.vault(index.origin)
@@ -109,21 +116,12 @@ def _miscounted(index: KnowledgeIndex, notes: int, passages: int) -> list[Differ
             return []
         counts = reader.counts([vault])
         words = reader.word_count(vault)
-    lost = lost_vectors(index)
     if (counts.notes, counts.passages) != (notes, passages):
         told = f"{counts.notes:,} notes and {counts.passages:,} passages are counted, {notes:,} and {passages:,} exist"
         found.append(Difference("", told))
     if words != passages:
         found.append(Difference("", f"{words:,} passages have words, of {passages:,}"))
-    if lost:
-        found.append(Difference("", f"{lost:,} of {passages:,} passages have no vector"))
     return found
-
-
-def drifted(index: KnowledgeIndex) -> list[str]:
-    """Notes whose file has another content than what they were indexed with."""
-    missing = set(index.missing())
-    return [path for path, held in index.hashes().items() if path not in missing and differs(index.root, path, held)]
 
 
 def lost_vectors(index: KnowledgeIndex) -> int:

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from co_cli.errors import IndexDamagedError, IndexUnavailableError, KnowledgeError, VaultError
 from co_cli.index.sqlite.engine import library_problems
 from co_cli.index.sqlite.files import no_room, set_aside_before
-from co_cli.index.verify import drifted, lost_vectors
+from co_cli.index.verify import compare, lost_vectors
 from co_cli.settings import SETTINGS
 from co_cli.values import OWN_SOURCES, Filters
 
 if TYPE_CHECKING:
     from co_cli.knowledge_base import KnowledgeBase
+    from co_cli.knowledge_index import KnowledgeIndex
 
 FIRST = 3
 """Names that are told of many."""
@@ -145,21 +146,28 @@ def _freshness(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
 
 
 def _drift(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
-    """Hash every file: catches an edit that kept size, time and inode, and rows that somebody changed."""
+    """Read every file: catches an edit that kept size, time and inode, and rows that somebody changed."""
     missing = kb.index.missing()
     if missing:
         text = f"{len(missing):,} notes are kept though their files are gone, such as {missing[0]}: is it mounted?"
         yield Finding("content", "warning", text, "bring them back, or co sync --drop-missing")
-    found = drifted(kb.index)
+    if kb.index.waiting():
+        return  # files that changed differ anyway, and a sync comes first
+    found = _differing(kb, kb.index)
     if found:
-        some = ", ".join(found[:3]) + (" ..." if len(found) > 3 else "")
         if fix:
             kb.rebuild()
-        yield Finding(
-            "content", "error", f"files that differ from the index: {len(found):,} ({some})", "co rebuild", fix
-        )
+        yield Finding("content", "error", f"the index differs from the files: {found}", "co rebuild", fix)
     else:
         yield Finding("content", "ok", "every indexed note has the content of its file")
+
+
+def _differing(kb: KnowledgeBase, index: KnowledgeIndex) -> str:
+    """Where an index differs from its files, the first places by name; empty if nowhere."""
+    by_model = kb.settings.boundaries_model is not None
+    found = compare(index, cut_by_model=by_model, vectors=False).differing
+    more = f"; and {len(found) - FIRST:,} more" if len(found) > FIRST else ""
+    return "; ".join(f"{one.path} {one.what}".strip() for one in found[:FIRST]) + more
 
 
 def _vectors(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
@@ -194,7 +202,7 @@ def _origins(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
             continue
         if waiting and fix:
             index.sync()
-        differing = [] if waiting and not fix else drifted(index)
+        differing = "" if waiting and not fix else _differing(kb, index)
         lost = lost_vectors(index)
         if differing and fix:
             index.drop_all()
@@ -204,7 +212,7 @@ def _origins(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
         if waiting:
             yield Finding(label, "warning", f"{label}: files changed since the last sync: {waiting:,}", "co sync", fix)
         if differing:
-            text = f"{label}: files that differ from the index: {len(differing):,}, such as {differing[0]}"
+            text = f"{label}: the index differs from the files: {differing}"
             yield Finding(label, "error", text, "co doctor --fix", fix)
         if lost:
             yield Finding(label, "error", f"{label}: {lost:,} passages have no vector", "co doctor --fix", fix)

@@ -41,13 +41,13 @@ def errors(findings: list[Finding]) -> list[Finding]:
 
 
 def counts_are_right(kb: KnowledgeBase) -> bool:
-    with kb.database.reading() as connection:
+    with kb.engine.database.reading() as connection:
         counted = connection.execute("select sum(notes), sum(passages) from vaults").get
         real = connection.execute("select (select count(*) from docs), (select count(*) from passages)").get
     return counted == real
 
 
-def test_a_healthy_vault_has_no_findings_but_ok(healthy: KnowledgeBase) -> None:
+def test_a_healthy_vault_has_no_findings(healthy: KnowledgeBase) -> None:
     findings = healthy.doctor()
 
     assert troubles(findings) == []
@@ -55,9 +55,9 @@ def test_a_healthy_vault_has_no_findings_but_ok(healthy: KnowledgeBase) -> None:
 
 
 DRIFT = {
-    "a row missing from the words": "delete from docs_fts where rowid = (select min(id) from passages)",
-    "a passage that somebody edited": "update passages set body = 'A zebra.' where id = (select min(id) from passages)",
-    "a passage that somebody deleted": "delete from passages where id = (select min(id) from passages)",
+    "a row missing from the word index": "delete from docs_fts where rowid = (select min(id) from passages)",
+    "an edited passage": "update passages set body = 'A zebra.' where id = (select min(id) from passages)",
+    "a deleted passage": "delete from passages where id = (select min(id) from passages)",
     "a note with another hash": "update docs set hash = 'x' where path = 'memories/oak.md'",
 }
 
@@ -83,14 +83,12 @@ def test_drift_in_the_index_is_found_and_fixed(healthy: KnowledgeBase, statement
     assert counts_are_right(healthy)
 
 
-def test_an_edit_that_no_listing_shows_is_found_by_the_full_check(healthy: KnowledgeBase, vault: Vault) -> None:
+def test_an_edit_that_left_no_trace_in_file_times_is_found(healthy: KnowledgeBase, vault: Vault) -> None:
     file = vault.path("memories/oak.md")
     with file.open("r+b") as stream:
         stream.write(b"One")
-    with healthy.index.rows.writing() as (connection, vault_id):  # as on a file system that tells no times
-        for folder, listing in scan_origin(str(vault.root)).listings.items():
-            values = {"listing": listing, "vault": vault_id, "path": folder}
-            connection.execute("update folders set listing = :listing where vault_id = :vault and path = :path", values)
+    with healthy.engine.writing() as writer:  # as on a file system without modification times
+        writer.set_listings(writer.add_vault(healthy.index.origin), scan_origin(healthy.index.origin).listings, {})
     assert healthy.sync().touched == 0  # no listing can see it
 
     findings = errors(healthy.doctor())
