@@ -374,7 +374,8 @@ class _Work:
 def _highest_tier(ranked: Sequence[Scored], material: Material) -> list[Scored]:
     """A note that is in several vaults, under the same ref or with the same words, from the highest tier only."""
     best: dict[str, float] = {}
-    keys = {note: (facts.ref, facts.fingerprint) for note, facts in material.facts.items()}
+    found = {one.note for one in ranked}
+    keys = {note: (facts.ref, facts.fingerprint) for note, facts in material.facts.items() if note in found}
     for note, names in keys.items():
         for name in names:
             best[name] = max(best.get(name, 0.0), material.tiers.get(note, 0.0))

@@ -236,9 +236,7 @@ def test_a_clone_cannot_lead_out_of_itself_with_a_link(co: Co, project: Path, tm
     assert outside.notes() == ["memories/zebra.md"]
 
 
-def test_a_note_that_no_longer_holds_does_not_hide_the_same_one_of_another_tier(
-    co: Co, three: dict[str, Vault]
-) -> None:
+def test_an_expired_note_does_not_hide_the_same_note_of_another_tier(co: Co, three: dict[str, Vault]) -> None:
     three["user"].write("memories/deploy.md", "---\nvalid_until: 2020-01-01\n---\nDeploys are on Monday.")
     three["project"].write("memories/deploy.md", "Deploys are on Tuesday.")
 
