@@ -438,10 +438,12 @@ class KnowledgeIndex:
 
         `targets` are the links of its file, for a caller who has just read it.
         """
+        unknown: list[Link] = [Link(target, None) for target in targets or ()]
         if whole(path) != path:
-            return [], []
+            return unknown, []
         return self._read(
-            lambda reader, vault: (links_from(reader, vault, path, targets), links_to(reader, vault, path)), ([], [])
+            lambda reader, vault: (links_from(reader, vault, path, targets), links_to(reader, vault, path)),
+            (unknown, []),
         )
 
     def successor(self, ref: str, named: str | None, now: float) -> str | None:

@@ -408,14 +408,6 @@ def test_a_tag_that_is_there_in_other_letters_changes_nothing(co: Co, vault: Vau
     assert file.read_text() == "---\ntags: [Deploy, 'Two Words']\n---\nBlue first.\n"
 
 
-def test_a_note_that_is_saved_again_with_one_more_tag_keeps_the_others_as_they_are(co: Co, vault: Vault) -> None:
-    file = vault.write("memories/blue.md", "---\ntags:\n  - Deploy # mine\n---\nBlue takes traffic first.\n")
-    co("sync")
-
-    assert co("remember", "Blue takes traffic first.", "--tag", "release").code == 0
-    assert "tags:\n  - Deploy # mine\n  - release\n" in file.read_text()
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -435,7 +427,7 @@ def test_a_tag_that_cannot_be_taken_away_is_told_and_nothing_changes(
     assert "tags: [deploy]\n" in vault.read("memories/blue.md")
 
 
-def test_links_are_those_of_the_file_also_before_the_first_sync(co: Co, vault: Vault) -> None:
+def test_show_lists_the_links_of_a_note_before_the_first_sync(co: Co, vault: Vault) -> None:
     vault.write("memories/oak.md", "Oaks live long. See [[elm#Age]], [[gone]] and [[map.png]].")
     vault.write("memories/map.png", "")
     vault.write("memories/elm.md", "Elms live shorter.")
