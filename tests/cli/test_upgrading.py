@@ -1,142 +1,104 @@
-"""Another version of the program with a vault that is there: notes untouched, the index made anew, activity forward."""
+"""An upgrade: notes stay as they are, search.db is rebuilt, and everything that files cannot tell is kept.
+
+old_data/aea86a6.tar.gz was written by that revision, the last one before search.db was redesigned; make.sh makes it.
+"""
 
 from __future__ import annotations
 
+import tarfile
 from pathlib import Path
 
 import apsw
 import pytest
 
-from co_cli.activity.database import APPLICATION as ACTIVITY
-from co_cli.activity.database import migrate, migrations
-from co_cli.index.connection import APPLICATION, SCHEMA_VERSION
+from co_cli.index.sqlite.connection import APPLICATION, SCHEMA_VERSION
 from tests.command import Co
 from tests.vault import Vault
 
-NOTES = {
-    "memories/oak.md": "---\r\ntitle: Oaks   # as the farmer says\r\nhue: green\r\n---\r\nOaks live long.\r\n",
-    "articles/trees.md": "# Trees\n\nTrees are tall.\n",
-}
+OLD_DATA = Path(__file__).with_name("old_data") / "aea86a6.tar.gz"
+OLD_ROOT = "/tmp/co-old-data"
+"""Where make.sh had the folders."""
+MOVE_VAULTS = "update vaults set root = replace(root, :old, :new)"
 
 
-@pytest.fixture(autouse=True)
-def notes(vault: Vault) -> None:
-    for path, text in NOTES.items():
-        vault.write(path, text)
+@pytest.fixture
+def upgraded(co: Co, tmp_path: Path) -> Co:
+    """The old vault and data folder, as if they had been made where this test runs."""
+    with tarfile.open(OLD_DATA) as archive:
+        archive.extractall(tmp_path, filter="data")
+    for name in ("sources.toml", "trusted", "activity.spool"):
+        file = tmp_path / "data" / name
+        file.write_text(file.read_text().replace(OLD_ROOT, str(tmp_path)))
+    connection = apsw.Connection(str(tmp_path / "data" / "activity.db"))
+    connection.execute(MOVE_VAULTS, {"old": OLD_ROOT, "new": str(tmp_path)})
+    connection.close()
+    return co
 
 
-def search_db(data_dir: Path, version: int, statements: str) -> None:
-    """One of another version, with whatever that one had."""
-    data_dir.mkdir(exist_ok=True)
+def files_in(*folders: Path) -> dict[Path, bytes]:
+    return {file: file.read_bytes() for folder in folders for file in folder.rglob("*") if file.is_file()}
+
+
+def test_an_upgrade_rebuilds_search_db_and_touches_no_note(upgraded: Co, tmp_path: Path, data_dir: Path) -> None:
+    folders = [tmp_path / "vault", tmp_path / "handbook", tmp_path / "team"]
+    before = files_in(*folders)
+
+    found = upgraded("search", "where is the kettle", "--json").json
+
+    assert (found["hits"][0]["ref"], found["backend"], found["degraded"]) == ("memory:kettle", "hybrid", [])
+    assert upgraded("search", "rollback", "--json").json["hits"][0]["ref"].startswith("article:deploys")
+    assert {note["ref"] for note in upgraded("list", "--json").json} >= {"memory:kettle", "memory:oak"}
+    assert "as the farmer says" in upgraded("show", "oak", "--raw").out
+    for command in ("status", "doctor", "verify"):
+        assert upgraded(command).code == 0, command
+    assert files_in(*folders) == before
     connection = apsw.Connection(str(data_dir / "search.db"))
-    connection.execute(statements)
-    connection.pragma("application_id", APPLICATION)
-    connection.pragma("user_version", version)
+    assert (connection.pragma("user_version"), connection.pragma("application_id")) == (SCHEMA_VERSION, APPLICATION)
     connection.close()
 
 
-def everything_works(co: Co) -> None:
-    assert "memory:oak" in co("search", "oaks").out
-    assert co("show", "oak").code == 0
-    assert co("list").code == co("status").code == co("doctor").code == co("verify").code == 0
+def test_an_upgrade_keeps_history_and_versions(upgraded: Co) -> None:
+    kettle = upgraded("history", "kettle", "--json").json
+
+    assert [change["what"] for change in kettle["changes"]] == ["updated", "updated", "created"]
+    assert (kettle["recalls"], kettle["opens"]) == (1, 1)
+    elm = upgraded("history", "memory:elm", "--json").json
+    assert [change["what"] for change in elm["changes"]] == ["removed", "created"]
 
 
-OLD_INDEX = "create table docs (id integer primary key, path text); insert into docs (path) values ('memories/gone.md')"
+def test_an_upgrade_keeps_feedback_and_the_query_log(upgraded: Co) -> None:
+    stats = upgraded("stats", "--json").json
+
+    assert stats["logged"] == 2
+    assert upgraded("tune", "--json").json["said"] == 2
+    again = upgraded("feedback", "kettle", "good", "--query", "which room has the kettle", "--json").json
+    assert (again["good"], again["bad"]) == (2, 0)
 
 
-def test_after_an_upgrade_the_index_is_made_anew_and_activity_goes_on(co: Co, vault: Vault, data_dir: Path) -> None:
-    search_db(data_dir, SCHEMA_VERSION - 1, OLD_INDEX)
-    migrate(str(data_dir / "activity.db"), 1)
-    connection = apsw.Connection(str(data_dir / "activity.db"))
-    connection.execute("insert into vaults (root) values ('/elsewhere')")
-    connection.close()
+def test_an_upgrade_keeps_the_trash(upgraded: Co) -> None:
+    trash = upgraded("list", "--trash", "--json").json
 
-    everything_works(co)
-
-    assert co("stats", "--json").json["searches"] == 1
-    connection = apsw.Connection(str(data_dir / "activity.db"))
-    assert (connection.pragma("user_version"), connection.pragma("application_id")) == (len(migrations()), ACTIVITY)
-    assert ("/elsewhere",) in connection.execute("select root from vaults").fetchall()
-    connection.close()
-    assert [path.name for path in data_dir.iterdir() if ".db.2" in path.name] == []  # both were ours: nothing is aside
-    assert {path: vault.read(path) for path in NOTES} == NOTES
+    assert [note["path"] for note in trash] == ["memories/elm.md", "memories/kettle.md"]
+    assert upgraded("restore", "elm").code == 0
+    assert upgraded("search", "beetles", "--json").json["hits"][0]["ref"] == "memory:elm"
 
 
-def test_an_upgrade_keeps_what_no_file_gives_back(co: Co, vault: Vault, data_dir: Path, tmp_path: Path) -> None:
-    for folder in ("docs", "team"):
-        (tmp_path / folder).mkdir()
-        for name in ("zebra", "okapi"):
-            (tmp_path / folder / f"{name}.md").write_text(f"The {name} of the {folder} is shy.")
-        co("add", str(tmp_path / folder))
-    (tmp_path / "docs" / "zebra.md").unlink()
-    (tmp_path / "team").rename(tmp_path / "away")
-    co("sync")
-    before = co("sources", "--json").json
-    connection = apsw.Connection(str(data_dir / "search.db"))
-    connection.pragma("user_version", SCHEMA_VERSION - 1)
-    connection.close()
-
-    everything_works(co)
-
-    same = ("source", "notes", "missing", "there")
-    assert [[row[name] for name in same] for row in co("sources", "--json").json] == [
-        [row[name] for name in same] for row in before
-    ]
-    found = {hit["ref"].partition("#")[0] for hit in co("search", "shy zebra", "--json").json["hits"]}
-    assert {"folder:docs/zebra.md", "folder:team/zebra.md"} <= found
+def test_an_upgrade_keeps_added_sources_and_trust(upgraded: Co, tmp_path: Path) -> None:
+    assert {row["source"]: row["notes"] for row in upgraded("sources", "--json").json}["folder:handbook"] == 1
+    found = upgraded("search", "laptop on the first day", "--json").json["hits"][0]["ref"]
+    assert found.startswith("folder:handbook/onboarding.md")
+    assert {"vault": str(tmp_path / "team"), "trusted": True} in upgraded("trust", "--list", "--json").json
 
 
-def test_a_note_that_does_not_fit_the_new_index_is_lost_alone(co: Co, data_dir: Path, tmp_path: Path) -> None:
-    (tmp_path / "docs").mkdir()
-    for name in ("okapi", "zebra"):
-        (tmp_path / "docs" / f"{name}.md").write_text(f"The {name} is shy.")
-    co("add", str(tmp_path / "docs"))
-    (tmp_path / "docs").rename(tmp_path / "away")
-    search_db(
-        data_dir,
-        SCHEMA_VERSION - 1,
-        "create table other as select * from docs; drop table docs; alter table other rename to docs;"
-        "update docs set title = null where path = 'okapi.md'",
-    )
-
-    assert "folder:docs/zebra.md" in co("search", "shy zebra").out
-
-
-def test_after_a_downgrade_the_index_is_made_anew_and_activity_is_refused_with_a_clear_word(
+def test_two_versions_that_share_a_data_folder_take_turns_and_lose_nothing(
     co: Co, vault: Vault, data_dir: Path
 ) -> None:
-    everything_works(co)
-    co("stats")
-    search_db(data_dir, SCHEMA_VERSION + 1, "alter table docs rename to notes; create table dreams (id integer)")
-    newest = len(migrations())
-    connection = apsw.Connection(str(data_dir / "activity.db"))
-    connection.execute("create table dreams (id integer); drop table latencies")
-    connection.pragma("user_version", newest + 1)
-    connection.close()
-    before = (data_dir / "activity.db").read_bytes()
-
-    found, stats, backup = co("search", "oaks"), co("stats"), co("backup")
-    saved = co("remember", "Elms fall ill.")
-
-    assert "memory:oak" in found.out
-    assert (found.err, saved.code, saved.err) == ("", 0, "")
-    for refused in (stats, backup):
-        assert (refused.code, len(refused.err.splitlines())) == (3, 1)
-        assert f"newer co-cli (version {newest + 1}, this one knows {newest}): update co-cli" in refused.err
-    findings = co("doctor", "--json").json
-    assert [one["level"] for one in findings if one["check"] == "activity"] == ["warning"]
-    assert (data_dir / "activity.db").read_bytes() == before
-    assert {path: vault.read(path) for path in NOTES} == NOTES
-
-
-def test_two_versions_side_by_side_take_turns_and_lose_nothing(co: Co, vault: Vault, data_dir: Path) -> None:
     for turn in range(4):
         assert co("remember", f"Turn {turn} was taken by somebody.").code == 0
         found = co("search", f"who took turn {turn}", "--json").json
         assert f"turn-{turn}" in found["hits"][0]["ref"]
         connection = apsw.Connection(str(data_dir / "search.db"))
-        connection.pragma("user_version", SCHEMA_VERSION + 1)  # the other one has been here
+        connection.pragma("user_version", SCHEMA_VERSION + 1)  # the other version has rebuilt it
         connection.close()
 
-    assert co("list", "--json").code == 0
-    assert len(vault.notes()) == len(NOTES) + 4
+    assert len(co("list", "--json").json) == len(vault.notes()) == 4
