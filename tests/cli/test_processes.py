@@ -90,7 +90,7 @@ def test_a_terminal_that_cannot_show_a_letter_gets_a_question_mark(co: Co, vault
     [
         (["se"], ["search", "settings"]),
         (["--v"], ["--version", "--vault"]),
-        (["search", "--no"], ["--no-sync"]),
+        (["search", "--no-s"], ["--no-sync"]),
         (["search", "--backend", ""], ["grep", "fts5", "hybrid"]),
         (["search", "--source", "art"], ["article"]),
         (["search", "--tag", ""], []),
@@ -104,7 +104,7 @@ def test_a_terminal_that_cannot_show_a_letter_gets_a_question_mark(co: Co, vault
         (["nonsense", ""], []),
     ],
 )
-def test_completion_knows_what_may_follow(co: Co, vault: Vault, words: list[str], expected: list[str]) -> None:
+def test_completion_suggests_what_may_follow(co: Co, vault: Vault, words: list[str], expected: list[str]) -> None:
     for path in ("memories/oak.md", "memories/elm.md", "articles/trees/yew.md"):
         vault.write(path, path)
     (co.folder / "trees").mkdir()
