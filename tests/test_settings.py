@@ -8,8 +8,7 @@ import pytest
 
 from co_cli import KnowledgeBase
 from co_cli.errors import SettingsError
-from co_cli.retrieval.fuse import Weights
-from co_cli.service.asking import weights_of
+from co_cli.service.searching import settings_weights
 from co_cli.settings import SETTINGS, Setting, Settings, load_settings
 from tests.command import Co
 
@@ -138,13 +137,13 @@ def test_an_old_name_is_refused_with_the_new_one(places: Places, name: str) -> N
     assert str(refused.value) == f"--{name.replace('_', '-')}: {name} is now called knowledge_{name}"
 
 
-def test_the_weights_of_a_search_are_those_set_and_none_if_nobody_set_one(places: Places) -> None:
+def test_settings_replace_the_weights_of_a_search_only_if_somebody_set_one(places: Places) -> None:
     loaded = places.load()
     assert (loaded.knowledge_hybrid_vector_weight, loaded.knowledge_hybrid_text_weight) == (0.7, 0.3)
-    assert weights_of(loaded) is None
+    assert settings_weights(loaded) is None
 
-    assert weights_of(places.load(knowledge_hybrid_text_weight=0.9)) == Weights(meaning=0.7, words=0.9)
-    assert weights_of(places.load(knowledge_hybrid_vector_weight=0.7)) == Weights(meaning=0.7, words=0.3)
+    assert settings_weights(places.load(knowledge_hybrid_text_weight=0.9)) == {"meaning": 0.7, "words": 0.9}
+    assert settings_weights(places.load(knowledge_hybrid_vector_weight=0.7)) == {"meaning": 0.7, "words": 0.3}
 
 
 def test_doctor_names_the_setting_closest_to_a_misspelt_variable(co: Co, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from co_cli.errors import SettingsError
-from co_cli.index.connection import Database
+from co_cli.index.sqlite.engine import SqliteEngine
+from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.settings import load_settings
 from tests.command import Co
 from tests.vault import Vault
@@ -99,12 +100,12 @@ def test_a_set_in_beirs_own_form_is_read_and_a_broken_line_is_named(co: Co, tmp_
     assert "test.tsv:1" in ran.err
 
 
-def test_a_vector_library_that_does_not_load_is_done_without(tmp_path: Path) -> None:
+def test_search_works_without_a_vector_library_that_can_be_loaded(vault: Vault, data_dir: Path, tmp_path: Path) -> None:
     broken = tmp_path / "vec0"
     broken.with_suffix(".so").write_bytes(b"not for this machine")
-    database = Database(str(tmp_path / "data" / "search.db"), str(broken))
-    with database.writing() as connection:
-        connection.execute("insert into vaults (root) values ('/a')")
+    vault.write("memories/oak.md", "Oaks live long.")
+    index = KnowledgeIndex(SqliteEngine(str(data_dir / "search.db"), str(broken)), vault.root)
+    index.sync()
 
-    assert database.extension is None
-    database.close()
+    assert [hit.ref for hit in index.search("oaks")] == ["memory:oak"]
+    index.close()

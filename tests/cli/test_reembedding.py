@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from co_cli.embedding.static_file import SPACE as STATIC
 from tests.command import Co
-from tests.meaning.inside import Inside
 from tests.meaning.servers import TurnedOllama
 from tests.vault import Vault
 
@@ -33,7 +31,7 @@ def ollama(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> I
     server.close()
 
 
-def test_it_embeds_every_passage_again(co: Co, notes: Vault) -> None:
+def test_reembed_embeds_every_passage_again(co: Co, notes: Vault) -> None:
     co("sync")
 
     ran = co("reembed")
@@ -41,23 +39,19 @@ def test_it_embeds_every_passage_again(co: Co, notes: Vault) -> None:
     assert (ran.code, ran.out) == (0, f"2 passages embedded; answering with {STATIC.key}\n")
 
 
-def test_what_a_server_said_it_takes_from_the_cache(
-    co: Co, notes: Vault, ollama: TurnedOllama, data_dir: Path, request: pytest.FixtureRequest
+def test_reembed_uses_the_cache_of_a_server_model(
+    co: Co, notes: Vault, ollama: TurnedOllama, request: pytest.FixtureRequest
 ) -> None:
     co("sync")
-    misses = Inside(data_dir).misses
 
     ran = co("reembed")
 
     assert (ran.code, ran.out) == (0, f"2 passages embedded; answering with ollama:{request.node.name}:256:1\n")
-    assert (Inside(data_dir).misses, len(ollama.documents)) == (misses, 2)
+    assert len(ollama.documents) == 2
 
 
-def test_fresh_asks_the_model_and_says_so_in_json(
-    co: Co, notes: Vault, ollama: TurnedOllama, data_dir: Path, request: pytest.FixtureRequest
-) -> None:
+def test_fresh_ignores_the_cache(co: Co, notes: Vault, ollama: TurnedOllama, request: pytest.FixtureRequest) -> None:
     co("sync")
-    misses = Inside(data_dir).misses
 
     ran = co("reembed", "--fresh", "--json")
 
@@ -67,16 +61,16 @@ def test_fresh_asks_the_model_and_says_so_in_json(
         "space": f"ollama:{request.node.name}:256:1",
         "problem": None,
     }
-    assert (Inside(data_dir).misses, len(ollama.documents)) == (misses + 2, 4)
+    assert len(ollama.documents) == 4
 
 
-def test_it_finds_new_notes_too(co: Co, notes: Vault) -> None:
+def test_reembed_indexes_new_notes_too(co: Co, notes: Vault) -> None:
     assert co("reembed", "--json").json["embedded"] == 2
     assert co("status", "--json").json["notes"] == {"memory": 2}
 
 
 def test_another_provider_is_built_to_the_end_and_each_text_is_sent_once(
-    co: Co, notes: Vault, ollama: TurnedOllama, data_dir: Path
+    co: Co, notes: Vault, ollama: TurnedOllama
 ) -> None:
     ran = co("reembed", "--fresh", "--json")
 
