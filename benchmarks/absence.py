@@ -1,4 +1,6 @@
-"""Fit how sure a search is that something answers: a logistic in the best cosine and the share of the question's words.
+"""Fit how sure a search is that something answers: a logistic in three plain figures.
+
+The best cosine, the share of the question's words that one passage has, and the size of the vault.
 
 Each set's vault is asked its own questions, which it can answer, and those of other families and groups, which it
 cannot. Each set counts the same, and so do both kinds of question. Figures are of families that were left out.
@@ -6,6 +8,7 @@ cannot. Each set counts the same, and so do both kinds of question. Figures are 
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
@@ -36,6 +39,7 @@ class Asked(NamedTuple):
     answerable: bool
     cosine: float
     coverage: float
+    passages: int
 
 
 def bench_absence(folders: Sequence[str], bar: Bar | None = None) -> list[BenchRow]:
@@ -53,21 +57,20 @@ def bench_absence(folders: Sequence[str], bar: Bar | None = None) -> list[BenchR
         mine = [one for one in asked if families[one.set] == family]
         sure = [[float(weights @ _features(one)) for one in mine if one.answerable is kind] for kind in (True, False)]
         rows.append(BenchRow(f"{family}: AUROC", auroc(*sure), ""))
-    cosine, coverage, constant = fit(asked)
-    rows += [BenchRow("cosine", cosine, ""), BenchRow("coverage", coverage, ""), BenchRow("constant", constant, "")]
-    return rows
+    names = "cosine", "coverage", "logarithm of the passages", "constant"
+    return rows + [BenchRow(name, float(value), "") for name, value in zip(names, fit(asked), strict=True)]
 
 
 def fit(asked: Sequence[Asked]) -> np.ndarray:
-    """The coefficients of cosine and coverage, and the constant, by Newton's method."""
+    """The coefficients and the constant, by Newton's method."""
     features = np.array([_features(one) for one in asked])
     answers = np.array([float(one.answerable) for one in asked])
     share = np.array([1 / sum(other[:2] == one[:2] for other in asked) for one in asked]) * 100
-    found = np.zeros(3)
+    found = np.zeros(4)
     for _ in range(STEPS):
         sure = 1 / (1 + np.exp(-features @ found))
         slope = features.T @ (share * (sure - answers)) + RIDGE * found
-        curve = (features * (share * sure * (1 - sure))[:, None]).T @ features + RIDGE * np.eye(3)
+        curve = (features * (share * sure * (1 - sure))[:, None]).T @ features + RIDGE * np.eye(4)
         found -= np.linalg.solve(curve, slope)
     return found
 
@@ -87,9 +90,9 @@ def _ask(found: QuestionSet, foreign: Sequence[Question]) -> Iterator[Asked]:
 
 
 def _one(kb: KnowledgeBase, name: str, text: str, answerable: bool) -> Asked:
-    _, trace = kb.index.find(SearchRequest(text, filters=Filters(outdated=True)))
+    result, trace = kb.index.find(SearchRequest(text, filters=Filters(outdated=True)))
     nearest = max(trace.candidates.cosines.values(), default=0.0)
-    return Asked(name, answerable, nearest, trace.candidates.best_coverage)
+    return Asked(name, answerable, nearest, trace.candidates.best_coverage, result.searched.passages)
 
 
 def _some(found: QuestionSet, count: int) -> list[Question]:
@@ -97,4 +100,4 @@ def _some(found: QuestionSet, count: int) -> list[Question]:
 
 
 def _features(one: Asked) -> np.ndarray:
-    return np.array([one.cosine, one.coverage, 1.0])
+    return np.array([one.cosine, one.coverage, math.log(max(one.passages, 1)), 1.0])

@@ -13,7 +13,7 @@ from co_cli.errors import SettingsError
 
 DIMENSIONS = 256
 
-MINILM_SPACE = VectorSpace("minilm", "all-MiniLM-L6-v2", 384, certainty=(28.2, 1.4, -15.1))
+MINILM_SPACE = VectorSpace("minilm", "all-MiniLM-L6-v2", 384, certainty=(28.2, 1.4, -0.45, -12.6))
 
 DEFAULT_OLLAMA_MODEL = "embeddinggemma"
 

@@ -31,9 +31,9 @@ class VectorSpace(Record):
     noise: float = -1.0
     """The cosine that unrelated texts easily reach: a passage that shares no word must be nearer than that."""
 
-    certainty: tuple[float, float, float] | None = None
-    """How sure a search is that something answers: a logistic in the best cosine and the share of the question's words,
-    and its constant. Fitted by `python -m benchmarks absence`; None: not fitted."""
+    certainty: tuple[float, float, float, float] | None = None
+    """How sure a search is that something answers: a logistic in the best cosine, the share of the question's words and
+    the logarithm of the vault's passages, and its constant. Fitted by `python -m benchmarks absence`."""
 
     @property
     def key(self) -> str:

@@ -20,7 +20,7 @@ from co_cli.errors import EmbeddingError
 NAME = "co-static-256"
 REVISION = "83172e9b"
 FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "model", f"{NAME}.bin")
-SPACE = VectorSpace("static", f"{NAME}@{REVISION}", 256, noise=0.14, certainty=(19.7, 7.1, -10.8))
+SPACE = VectorSpace("static", f"{NAME}@{REVISION}", 256, noise=0.14, certainty=(20.3, 7.6, -0.45, -8.3))
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from co_cli.retrieval.candidates import DEPTH, Ask, Candidates, gather
 from co_cli.retrieval.profiles import DEFAULT, Profile
 from co_cli.retrieval.query import LONGEST_EMBEDDED, Query, parse
 from co_cli.retrieval.rerank import READ, Reranker, rerank
-from co_cli.retrieval.results import ABSENT, best_of_each_note, confidence, is_weak, make_hit, searched_text
+from co_cli.retrieval.results import ABSENT, Fit, best_of_each_note, confidence, is_weak, make_hit, searched_text
 from co_cli.retrieval.score import Scored, best_first, trust
 from co_cli.retrieval.signals import NEED_FACTS, NEED_LINKS, Material, add_signals
 from co_cli.values import Filters, Hit, Searched, SearchResult, State, moment_text
@@ -336,16 +336,15 @@ class _Work:
 
     def _hit(self, one: Scored) -> Hit:
         passage, view = self.passages[one.passage], self.view
-        weak = is_weak(one, passage, self.candidates, self._fitted_space())
+        weak = is_weak(one, passage, self.candidates, self._fit())
         return make_hit(one, passage, self.attempt.query.words, view.prefixes.get(passage.vault, ""), weak)
 
-    def _fitted_space(self) -> VectorSpace | None:
-        """The answering space with what was fitted for it; None if meaning was not asked."""
-        embedders = self.index.embedders
-        if self.vector is None or self.view.space is None or embedders is None:
-            return None
-        embedder = embedders.of(self.view.space.space)
-        return embedder.space if embedder else None
+    def _fit(self) -> Fit | None:
+        """What was fitted for the answering vectors; None if meaning was not asked."""
+        embedders, space = self.index.embedders, self.view.space
+        embedder = embedders.of(space.space) if self.vector is not None and space and embedders else None
+        certainty = embedder.space.certainty if embedder else None
+        return None if certainty is None else Fit(certainty, self.view.counts.passages)
 
     def _confidence(self) -> float | None:
         candidates = self.candidates
@@ -353,7 +352,7 @@ class _Work:
             return 1.0
         if not candidates.cosines:
             return None
-        return confidence(self._fitted_space(), max(candidates.cosines.values()), candidates.best_coverage)
+        return confidence(self._fit(), max(candidates.cosines.values()), candidates.best_coverage)
 
     def _shortcomings(self, hits: Sequence[Hit]) -> list[str]:
         """What was missing for a full answer."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from math import exp
+from math import exp, log
 from typing import NamedTuple
 
-from co_cli.embedding.space import VectorSpace
 from co_cli.index.engine import StoredPassage, WordQuery
 from co_cli.index.tokens import spans, tokens
 from co_cli.retrieval.candidates import Candidates
@@ -37,15 +36,24 @@ def best_of_each_note(ranked: Sequence[Scored]) -> list[Scored]:
     return list(seen.values())
 
 
-def confidence(space: VectorSpace | None, cosine: float, coverage: float) -> float | None:
+class Fit(NamedTuple):
+    """What a search's confidence is made of: what was fitted for these vectors, and how many passages were searched."""
+
+    certainty: tuple[float, float, float, float]
+    passages: int
+
+
+def confidence(fit: Fit | None, cosine: float, coverage: float) -> float | None:
     """How sure it is that something answers, 0 to 1; None for vectors that nobody measured.
 
-    A logistic in the cosine and the share of the question's words, fitted by `python -m benchmarks absence`.
+    A logistic in the cosine, the share of the question's words, and the size of the vault: among more passages, one is
+    near by chance. Fitted by `python -m benchmarks absence`.
     """
-    if space is None or space.certainty is None:
+    if fit is None:
         return None
-    for_cosine, for_coverage, at_zero = space.certainty
-    return 1 / (1 + exp(-(for_cosine * cosine + for_coverage * coverage + at_zero)))
+    for_cosine, for_coverage, for_size, at_zero = fit.certainty
+    logit = for_cosine * cosine + for_coverage * coverage + for_size * log(max(fit.passages, 1)) + at_zero
+    return 1 / (1 + exp(-logit))
 
 
 def make_hit(one: Scored, passage: StoredPassage, words: WordQuery, prefix: str, weak: bool) -> Hit:
@@ -90,7 +98,7 @@ def make_snippet(body: str, words: WordQuery) -> Snippet:
     return Snippet(f"{head}{cut}{tail}", _joined(marks))
 
 
-def is_weak(one: Scored, passage: StoredPassage, candidates: Candidates, space: VectorSpace | None) -> bool:
+def is_weak(one: Scored, passage: StoredPassage, candidates: Candidates, fit: Fit | None) -> bool:
     """Whether a hit hardly has to do with the question, taken by itself."""
     cosine = candidates.cosines.get(one.passage)
     if cosine is None or "name" in one.signals:
@@ -98,7 +106,7 @@ def is_weak(one: Scored, passage: StoredPassage, candidates: Candidates, space: 
     coverage = 0.0
     if one.signals.get("words"):
         coverage = candidates.share(candidates.idf.keys() & tokens(searched_text(passage)))
-    sure = confidence(space, cosine, coverage)
+    sure = confidence(fit, cosine, coverage)
     return sure is not None and sure < WEAK
 
 

@@ -6,18 +6,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from co_cli.embedding.space import VectorSpace
 from co_cli.index.engine import StoredPassage
 from co_cli.index.tokens import tokens
 from co_cli.retrieval.candidates import Candidates
 from co_cli.retrieval.query import parse
-from co_cli.retrieval.results import SNIPPET, Snippet, best_of_each_note, confidence, is_weak, make_hit, make_snippet
+from co_cli.retrieval.results import (
+    SNIPPET,
+    Fit,
+    Snippet,
+    best_of_each_note,
+    confidence,
+    is_weak,
+    make_hit,
+    make_snippet,
+)
 from co_cli.retrieval.score import Scored
 
 WORDS = st.lists(
     st.sampled_from(["oak", "Oaks", "élm", "İstanbul", "ß", "木", "東京都", "a", "\n", "x" * 90]), max_size=80
 )
-SPACE = VectorSpace("static", "model", 256, certainty=(10.0, 5.0, -8.0))
+FIT = Fit((10.0, 5.0, 0.0, -8.0), 100)
 
 
 def snippet(body: str, query: str, prefix: bool = False) -> Snippet:
@@ -104,9 +112,8 @@ def test_a_hit_says_where_it_is_and_its_signals_add_up_to_its_score() -> None:
 
 
 def test_confidence_grows_with_the_cosine_and_with_the_words_that_are_there() -> None:
-    assert confidence(SPACE, 0.8, 0.0) == pytest.approx(0.5)
-    assert confidence(SPACE, 0.3, 1.0) == pytest.approx(0.5)
-    assert confidence(VectorSpace("static", "model", 256), 0.8, 1.0) is None, "nobody measured these vectors"
+    assert confidence(FIT, 0.8, 0.0) == pytest.approx(0.5)
+    assert confidence(FIT, 0.3, 1.0) == pytest.approx(0.5)
     assert confidence(None, 0.8, 1.0) is None
 
 
@@ -126,4 +133,4 @@ def test_a_hit_is_weak_if_neither_meaning_nor_words_speak_for_it(
     [stem] = tokens("oaks")
     found = Candidates(idf={stem: 2.0}, cosines={} if cosine is None else {1: cosine})
 
-    assert is_weak(Scored(1, 1, signals), passage("Oaks live long."), found, SPACE) is weak
+    assert is_weak(Scored(1, 1, signals), passage("Oaks live long."), found, FIT) is weak
