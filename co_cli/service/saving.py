@@ -26,8 +26,8 @@ from co_cli.values import Filters, OnRelated, OwnSource, Related, Saved
 CANDIDATES = 10
 MOST_RELATED = 3
 CLOSE = 0.75
-"""The cosine of the embedded model from which on two memories are close in meaning. Of 146 labelled pairs of short
-memories, this and 75 % of the same words name 84 % of those that contradict each other."""
+"""The cosine of the embedded model from which on two memories are close in meaning. Chosen with the share of words on
+146 labelled pairs of short memories: see benchmarks/NOTES.md."""
 LONGEST_TITLE = 80
 OURS = ("title", "kind", "tags", "category", "provenance")
 """Fields that a draft has its own way of saying."""
@@ -162,7 +162,9 @@ def related_to(store: NoteStore, index: KnowledgeIndex, draft: Draft, threshold:
             continue
         why = f"{alike:.0%} the same words" if alike else "close in meaning"
         found.append(Related(opened[0].ref, opened[0].title, why))
-    return found[:MOST_RELATED]
+        if len(found) == MOST_RELATED:
+            break
+    return found
 
 
 def bring_in(index: KnowledgeIndex, path: str, embed: bool = False) -> None:

@@ -12,6 +12,8 @@ from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.saving import title_from
 from co_cli.settings import load_settings
+from tests.command import Co
+from tests.embedding.loopback import OllamaServer
 from tests.vault import Vault
 
 BACKUP = "The nightly backup of the harbour database runs at dawn on the old server in the loft."
@@ -120,24 +122,48 @@ def test_at_most_three_memories_are_named(kb: KnowledgeBase) -> None:
 
 def test_articles_are_neither_compared_nor_named(kb: KnowledgeBase) -> None:
     kb.remember(BACKUP, source="article")
+    saved = kb.remember(BACKUP)
 
-    assert kb.remember(BACKUP).outcome == "created"
+    assert (saved.outcome, saved.related) == ("created", ())
     assert kb.remember(BACKUP.replace("dawn", "dusk"), source="article").related == ()
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("old", "decoy", "new"),
     [
-        'The sign says "no dogs" at the north gate of the park.',
-        "Run the backup with -verbose and tag:nightly, path:loft or #ops.",
-        "The standup was moved to last Monday.",
+        (
+            "The sign at the gate of the park says no dogs.",
+            "It says no cats.",
+            'The sign at the gate of the park says "no cats".',
+        ),
+        ("Run the backup of gull with -verbose on.", "A backup of gull.", "Run the backup of gull with -verbose off."),
+        ("Backups of gull run at dusk daily.", "Other things. #ops", "Backups of gull run at dusk #ops."),
+        ("The standup has been at nine since May.", "A standup.", "The standup has been at nine since Monday."),
     ],
 )
-def test_what_a_search_would_read_as_an_operator_is_plain_text_of_a_memory(kb: KnowledgeBase, text: str) -> None:
-    old = kb.remember(text, fields={"created": "2020-01-01"})
-    kb.remember("A standup, verbose: no dogs, gates and backups.", on_related="keep")
+def test_phrases_exclusions_tags_and_dates_in_a_memory_are_plain_text(
+    kb: KnowledgeBase, old: str, decoy: str, new: str
+) -> None:
+    first = kb.remember(old, fields={"created": "2020-01-01"})
+    kb.remember(decoy, on_related="keep")
 
-    assert old.ref in [one.ref for one in kb.remember(f"{text} Always.").related]
+    assert first.ref in [one.ref for one in kb.remember(new).related]
+
+
+def test_only_the_embedded_model_says_what_is_close_in_meaning(vault: Vault, data_dir: Path) -> None:
+    pytest.importorskip("ollama", reason="the genuine ollama client is not installed: pip install ollama")
+    server = OllamaServer()
+    environ = {"CO_KNOWLEDGE_EMBEDDING_PROVIDER": "ollama", "CO_KNOWLEDGE_EMBEDDING_HOST": server.url}
+    settings = load_settings({"vault": str(vault.root), "data_dir": str(data_dir)}, environ)
+    try:
+        with KnowledgeBase.open(settings=settings) as kb:
+            kb.remember("Pull requests need two approvals.")
+            asked = len(server.requests)
+
+            assert kb.remember("A pull request needs 2 approvals.").related == ()
+            assert len(server.requests) == asked + 1, "the new note was embedded, and nothing else"
+    finally:
+        server.close()
 
 
 @pytest.mark.parametrize(("threshold", "related"), [("0.75", True), ("0.95", False)])
@@ -151,18 +177,27 @@ def test_the_threshold_is_a_setting(vault: Vault, data_dir: Path, threshold: str
         assert bool(kb.remember(BACKUP.replace("dawn", "dusk")).related) is related
 
 
-def test_a_memory_of_another_vault_is_neither_a_duplicate_nor_related(
-    vault: Vault, data_dir: Path, tmp_path: Path
+def test_a_memory_of_another_tier_is_neither_a_duplicate_nor_related(
+    co: Co, vault: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = Vault(tmp_path / "other")
-    other.write("memories/backup.md", BACKUP)
-    with KnowledgeBase.open(vault=other.root, data_dir=data_dir) as kb:
-        kb.sync()
+    monkeypatch.delenv("CO_VAULT")
+    (tmp_path / "project" / ".co-cli").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "project")
+    co("remember", BACKUP, "--title", "Backup", "--tier", "user")
+    co("remember", "Ask Bex for the tapes.", "--title", "Backup")
 
-    with KnowledgeBase.open(vault=vault.root, data_dir=data_dir) as kb:
-        saved = kb.remember(BACKUP)
+    similar = co("remember", BACKUP.replace("dawn", "dusk"), "--json").json
+    same = co("remember", BACKUP, "--json", "--on-related", "keep").json
 
-    assert (saved.outcome, saved.related) == ("created", ())
+    assert (similar["outcome"], similar["related"], same["outcome"]) == ("created", [], "created")
+
+
+def test_what_a_file_says_now_decides_whether_it_is_still_valid(kb: KnowledgeBase, vault: Vault) -> None:
+    vault.write("memories/backup.md", f"---\ntitle: Backup\n---\n{BACKUP}\n")
+    kb.sync()
+    vault.write("memories/backup.md", f"---\ntitle: Backup\nvalid_until: 2020-01-01\n---\n{BACKUP}\n")
+
+    assert kb.remember(BACKUP.replace("dawn", "dusk")).related == ()
 
 
 def test_a_related_memory_is_found_among_many(kb: KnowledgeBase, vault: Vault) -> None:
