@@ -114,7 +114,7 @@ class KnowledgeIndex:
         try:
             return self._sync(source, progress, seconds, hold)
         except Exception as error:
-            if self.damage_behind(error) is None:
+            if self.damage_behind(error) is None and not self._drop_unreadable_listings():
                 raise
         return self._sync(source, progress, seconds, hold)
 
@@ -563,6 +563,16 @@ class KnowledgeIndex:
         if not inside or ".." in inside.split("/"):
             raise InvalidInputError(f"{path!r} is not a path inside {self.root}")
         return inside
+
+    def _drop_unreadable_listings(self) -> bool:
+        """Drop listings whose bytes make no sense, as on a page that SQLite takes for sound. Returns whether any do."""
+        from co_cli.index.changes import unreadable
+
+        with self.engine.writing() as writer:
+            vault = writer.add_vault(self.origin)
+            damaged = unreadable(writer.listings(vault)[0])
+            writer.set_listings(vault, dict.fromkeys(damaged), {})
+        return bool(damaged)
 
     def _was_too_large(self, path: str, skipped: str | None) -> bool:
         """Whether a file was too large for a limit that has changed since."""

@@ -6,6 +6,8 @@ number is stored inverted and never equals what a scan sees: it is read again ne
 
 from __future__ import annotations
 
+import struct
+
 from co_cli.record import Record
 from co_cli.sources.walking import entries_of, path_of, place_of, with_numbers
 
@@ -63,6 +65,17 @@ def missing(paths: Sequence[str], listings: dict[str, bytes]) -> list[str]:
             names[folder] = entries_of(listings.get(folder, b""))
         if name not in names[folder]:
             found.append(path)
+    return found
+
+
+def unreadable(listings: dict[str, bytes]) -> list[str]:
+    """Folders whose listing cannot be read."""
+    found: list[str] = []
+    for folder, listing in listings.items():
+        try:
+            entries_of(listing)
+        except (ValueError, struct.error):
+            found.append(folder)
     return found
 
 

@@ -11,61 +11,20 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from co_cli.index.connection import Database
-from co_cli.index.knowledge_index import KnowledgeIndex
-from co_cli.index.match import MOST_TERMS, is_stop_word, read_query
+from co_cli.index.tokens import is_stop_word, tokens
+from co_cli.knowledge_index import KnowledgeIndex
+from co_cli.retrieval.query import MOST_TERMS, parse
 from co_cli.values import Filters
 from tests.vault import Vault
 
+# fmt: off
 HOSTILE = [
-    "",
-    " \t\n",
-    '"',
-    '""',
-    '"unclosed',
-    'un"balanced" "quotes',
-    "AND",
-    "AND OR NOT",
-    "oak AND",
-    "NOT oak",
-    "NEAR(",
-    "NEAR(oak elm, 5)",
-    "*",
-    "oak*",
-    "^oak",
-    "-",
-    "--",
-    "-oak",
-    "- oak",
-    "-5",
-    '-"live long"',
-    '-"',
-    "((((",
-    "oak) OR (elm",
-    "{title body}: oak",
-    "title:oak",
-    "body : oak",
-    "grams : x",
-    "oak + elm",
-    "'; drop table docs; --",
-    "%s {0} {filters} :match",
-    "🌳",
-    "👩‍👩‍👧‍👦 family",
-    "\0",
-    "oak\0elm",
-    "\0-oak",
-    "-\0-oak",
-    "\ud800",
-    "oak\udcffelm",
-    "\ud83d 🌳",
-    "東京",
-    "木*",
-    "-木",
-    '"木と森" -東京',
-    "\u200b\u200e\u202e",
-    "ﬁ ﬀ ẞ İ",
-    "ก็",
-    "क्षत्रिय",
+    "", " \t\n", '"', '""', '"unclosed', 'un"balanced" "quotes', "AND", "AND OR NOT", "oak AND", "NOT oak", "NEAR(",
+    "NEAR(oak elm, 5)", "*", "oak*", "^oak", "-", "--", "-oak", "- oak", "-5", '-"live long"', '-"', "((((",
+    "oak) OR (elm", "{title body}: oak", "title:oak", "body : oak", "grams : x", "oak + elm",
+    "'; drop table docs; --", "%s {0} {filters} :match", "🌳", "👩‍👩‍👧‍👦 family", "\0", "oak\0elm", "\0-oak",
+    "-\0-oak", "\ud800", "oak\udcffelm", "\ud83d 🌳", "東京", "木*", "-木", '"木と森" -東京', "\u200b\u200e\u202e",
+    "ﬁ ﬀ ẞ İ", "ก็", "क्षत्रिय",
     "a" * 30_000,
     "oak " * 25_000,
     '"' * 100_000,
@@ -76,68 +35,28 @@ HOSTILE = [
     "🌳" * 25_000,
     " ".join(f'"phrase {number}" -not{number} word{number}' for number in range(4_000)),
 ]
-PIECES = st.sampled_from(
-    [
-        '"',
-        "-",
-        "(",
-        ")",
-        "*",
-        "^",
-        "AND",
-        "OR",
-        "NOT",
-        "NEAR(",
-        " ",
-        " ",
-        ":",
-        "{",
-        "}",
-        "+",
-        ",",
-        "'",
-        "\0",
-        "\ud800",
-        "oak",
-        "long",
-        "the",
-        "木",
-        "東京",
-        "é",
-        "🌳",
-        "_",
-    ]
-)
+# fmt: on
+PIECES = st.sampled_from([*"\"-()*^ :{}+,'_#é木🌳\0\ud800", *"AND OR NOT NEAR( oak long the 東京 tag:".split(), " "])
 ANY_TEXT = st.one_of(st.text(st.characters(), max_size=60), st.lists(PIECES, max_size=25).map("".join))
 
 
 @pytest.fixture(scope="module")
 def trees() -> Iterator[KnowledgeIndex]:
     with tempfile.TemporaryDirectory() as folder:
-        vault = Vault(Path(folder, "vault"))
+        vault = Vault(Path(folder).resolve() / "vault")
         vault.write("memories/oak.md", "Oaks live long. 東京の木は高い。 🌳 NOT AND (x)")
         vault.write("articles/elm.md", "# Elms\n\nThe elm falls ill.\n\n## Cure\n\nNone -5 degrees.")
-        database = Database(str(Path(folder, "search.db")))
-        index = KnowledgeIndex(database, str(vault.root))
+        index = KnowledgeIndex(Path(folder, "search.db"), vault.root)
         index.sync()
         yield index
-        database.close()
-
-
-def ask(index: KnowledgeIndex, text: str) -> None:
-    """As a search does: candidates in both ways, and the snippets of all of them."""
-    query = read_query(text)
-    found = {match.passage_id for match in index.search(text)}
-    if not query.empty:
-        found |= {match.passage_id for match in index.search(query, relaxed=True)}
-    index.marked(query, list(found))
+        index.close()
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: ascii(text[:20]))
 def test_hostile_queries_run_and_end_soon(trees: KnowledgeIndex, text: str) -> None:
     started = time.process_time()
 
-    ask(trees, text)
+    trees.search(text)
 
     assert time.process_time() - started < 5
 
@@ -147,29 +66,27 @@ def test_hostile_queries_run_and_end_soon(trees: KnowledgeIndex, text: str) -> N
 @example("\0-a")
 @example('-"a" -"b"')
 def test_any_text_is_a_query(trees: KnowledgeIndex, text: str) -> None:
-    ask(trees, text)
+    trees.search(text)
+    parse(text, prefix=True)
 
 
 @settings(max_examples=80, deadline=None)
 @given(text=st.text(st.characters(), max_size=20), key=st.text(st.characters(), max_size=10))
 def test_any_text_is_a_filter(trees: KnowledgeIndex, text: str, key: str) -> None:
-    filters = Filters(tags=(text,), category=text, fields=((key, text),))
-
-    assert trees.search("oaks", filters) == []
+    assert trees.search("oaks", tags=[text]) == []
+    assert trees.docs(Filters(tags=(text,), category=text, fields=((key, text),))) == []
     assert trees.docs(Filters(tags=(text, "x"), any_tag=True)) == []
 
 
 @settings(max_examples=100, deadline=None)
 @given(word=st.from_regex(r"[a-z]{3,12}", fullmatch=True), noise=st.lists(PIECES, max_size=6))
-def test_a_word_is_found_whatever_stands_around_it(trees: KnowledgeIndex, word: str, noise: list[str]) -> None:
-    query = read_query(" ".join([*(piece for piece in noise if piece not in '"-'), word]))
+def test_a_word_is_found_whatever_stands_around_it(word: str, noise: list[str]) -> None:
+    query = parse(" ".join([*(piece for piece in noise if piece not in '"-#' and ":" not in piece), word]))
 
-    assert f'"{word}"' in query.terms or is_stop_word(word)
+    assert set(tokens(word)) <= set(query.words.terms) or is_stop_word(word)
 
 
 def test_a_query_has_at_most_so_many_terms() -> None:
-    query = read_query(" ".join(f'word{number} "a phrase {number}" -not{number}' for number in range(1_000)))
+    query = parse(" ".join(f'word{number} "a phrase {number}" -not{number}' for number in range(1_000))).words
 
-    assert len(query.terms) <= MOST_TERMS
-    assert len(query.phrases) <= MOST_TERMS
-    assert len(query.excluded) <= MOST_TERMS
+    assert max(map(len, (query.terms, query.phrases, query.excluded))) <= MOST_TERMS

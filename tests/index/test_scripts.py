@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from co_cli.index.knowledge_index import KnowledgeIndex
-from co_cli.index.match import read_query
-from co_cli.index.spaceless import grams, run_grams, runs
+from co_cli.index.tokens import spans, tokens
+from co_cli.knowledge_index import KnowledgeIndex
+from co_cli.retrieval.query import parse
 from tests.vault import Vault
 
 NOTES = {
@@ -33,8 +33,7 @@ def world(vault: Vault, index: KnowledgeIndex) -> KnowledgeIndex:
 
 
 def found(index: KnowledgeIndex, query: str) -> list[str]:
-    ids = [match.passage_id for match in index.search(query)]
-    return [passage.path.removeprefix("memories/").removesuffix(".md") for passage in index.passages(ids)]
+    return [hit.ref.removeprefix("memory:") for hit in index.search(query)]
 
 
 @pytest.mark.parametrize(
@@ -94,18 +93,22 @@ def test_a_phrase_works_in_every_script(world: KnowledgeIndex) -> None:
 )
 def test_pairs_find_exactly_the_substrings(run: str, text: str) -> None:
     """What a query asks for, a phrase of pairs or a prefix, is among a text's pairs if the text contains the run."""
-    tokens = grams(text).split()
-    if len(run) == 1:
-        matches = any(token.startswith(run) for token in tokens)
+    held, asked = tokens(text), parse(f'"{run}"' if len(run) > 1 else run).words
+    if asked.phrases:
+        (wanted,) = asked.phrases
+        matches = any(tuple(held[place : place + len(wanted)]) == wanted for place in range(len(held)))
     else:
-        wanted = run_grams(run)[:-1]
-        matches = any(tokens[place : place + len(wanted)] == wanted for place in range(len(tokens)))
+        matches = any(token.startswith(asked.prefixes) for token in held)
 
     assert matches == (run in text)
 
 
-def test_half_width_and_full_width_forms_agree() -> None:
-    half_width = "\uff76\uff85"
+@given(text=st.text(st.sampled_from("Oäk 東京ｶﾅ🌳e\u0301_-"), max_size=30))
+def test_every_token_says_where_it_stands(text: str) -> None:
+    assert [span.token for span in spans(text)] == tokens(text)
+    for span in spans(text):
+        assert 0 <= span.start < span.end <= len(text)
 
-    assert runs(half_width) == ["カナ"]
-    assert read_query(half_width).terms == read_query("カナ").terms
+
+def test_half_width_and_full_width_forms_agree() -> None:
+    assert parse("\uff76\uff85").words == parse("カナ").words

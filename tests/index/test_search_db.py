@@ -1,75 +1,80 @@
-"""search.db may be deleted, swapped, of another version, or not a database at all: it comes back from the files."""
+"""search.db may be deleted, swapped, damaged, somebody else's or of another version: it comes back from the files."""
 
 from __future__ import annotations
 
 import os
+import random
 import shutil
+import subprocess
+import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import apsw
 import pytest
 
 from co_cli.errors import IndexUnavailableError
-from co_cli.index.connection import APPLICATION, SCHEMA_VERSION, Database
-from co_cli.index.knowledge_index import KnowledgeIndex
-from co_cli.index.making import create, is_ours
+from co_cli.index.sqlite.connection import APPLICATION, SCHEMA_VERSION
+from co_cli.index.sqlite.engine import SqliteEngine
+from co_cli.index.sqlite.files import is_ours, set_aside_before
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.knowledge_index import KnowledgeIndex
+from co_cli.service.verifying import verify
+from co_cli.settings import load_settings
+from tests.command import Co
 from tests.index.contents import contents, contents_from_scratch
 from tests.vault import Vault
+
+NOTES = {
+    "memories/oak.md": "---\ntitle: Oaks\ntags: [tree]\n---\nOaks live for centuries.",
+    "memories/elm.md": "The elm in the park fell ill. See [[oak]].",
+    "articles/trees.md": "# Trees\n\nTrees are tall.\n\n## Bushes\n\nBushes are small and many.\n",
+}
 
 
 @pytest.fixture(autouse=True)
 def notes(vault: Vault) -> None:
-    vault.write("memories/oak.md", "Oaks live long.")
-    vault.write("articles/elm.md", "# Elms\n\nElms fall ill.\n\n## Cure\n\nNone.")
+    for path, text in NOTES.items():
+        vault.write(path, text)
 
 
 def aside(data_dir: Path) -> list[Path]:
-    return sorted(path for path in data_dir.iterdir() if path.name.startswith("search.db.2"))
+    return [path for path in sorted(data_dir.glob("search.db.2*")) if not path.name.endswith(("-wal", "-shm"))]
 
 
-def test_a_search_db_that_is_deleted_under_a_running_process_is_rebuilt(
-    vault: Vault, index: KnowledgeIndex, database: Database, data_dir: Path, tmp_path: Path
-) -> None:
-    index.sync()
-    assert index.search("oaks")
+def finds_oaks(index: KnowledgeIndex) -> bool:
+    return [hit.ref for hit in index.search("oaks")][:1] == ["memory:oak"]
 
-    for file in data_dir.iterdir():
+
+def delete(data_dir: Path) -> None:
+    for file in data_dir.glob("search.db*"):
         file.unlink()
 
-    assert index.search("oaks") == []
-    assert sorted(index.sync().added) == ["articles/elm.md", "memories/oak.md"]
-    assert contents(database, vault.root) == contents_from_scratch(vault, tmp_path / "other")
+
+# -- deleted, swapped, of another version ------------------------------------------------------------------------------
 
 
-def test_a_data_folder_that_is_deleted_under_a_running_process_is_made_again(
-    index: KnowledgeIndex, data_dir: Path
+@pytest.mark.parametrize("remove", [delete, shutil.rmtree], ids=["the file", "its folder"])
+def test_a_search_db_that_is_deleted_under_a_running_process_is_rebuilt(
+    vault: Vault, index: KnowledgeIndex, data_dir: Path, tmp_path: Path, remove: Callable[[Path], object]
 ) -> None:
     index.sync()
+    assert finds_oaks(index)
 
-    shutil.rmtree(data_dir)
-    index.sync()
+    remove(data_dir)
 
-    assert len(index.search("oaks")) == 1
-
-
-def test_a_log_that_is_deleted_alone_does_no_harm(index: KnowledgeIndex, database: Database, data_dir: Path) -> None:
-    index.sync()
-    database.close()
-
-    for ending in ("-wal", "-shm"):
-        (data_dir / f"search.db{ending}").unlink(missing_ok=True)
-    index.sync()
-
-    assert len(index.search("oaks")) == 1
+    assert index.search("oaks") == []
+    assert sorted(index.sync().added) == sorted(NOTES)
+    assert contents(index.engine, vault.root) == contents_from_scratch(vault, tmp_path / "other")
 
 
 @pytest.mark.parametrize("version", [0, SCHEMA_VERSION - 1, SCHEMA_VERSION + 1])
 def test_another_version_is_replaced_while_its_readers_go_on(
-    index: KnowledgeIndex, database: Database, data_dir: Path, version: int
+    index: KnowledgeIndex, data_dir: Path, version: int
 ) -> None:
     index.sync()
-    database.close()
+    index.close()
     older = apsw.Connection(str(data_dir / "search.db"))
     older.pragma("user_version", version)
     cursor = older.execute("select path from docs order by path")
@@ -77,142 +82,26 @@ def test_another_version_is_replaced_while_its_readers_go_on(
 
     index.sync()
 
-    assert (first, list(cursor)) == (("articles/elm.md",), [("memories/oak.md",)])
-    assert len(index.search("oaks")) == 1
+    assert [path for (path,) in (first, *cursor)] == sorted(NOTES)
+    assert finds_oaks(index)
     assert apsw.Connection(str(data_dir / "search.db")).pragma("user_version") == SCHEMA_VERSION
-    assert aside(data_dir) == []  # it was ours: nothing in it is worth keeping
     older.close()
-    assert len(index.search("oaks")) == 1
+    assert finds_oaks(index)
 
 
-def test_whether_a_file_is_ours_waits_for_whoever_holds_it(tmp_path: Path) -> None:
-    create(path := str(tmp_path / "search.db"))
-    holder = apsw.Connection(path)
-    holder.pragma("locking_mode", "exclusive")
-    holder.execute("begin immediate")
-    letting_go = threading.Timer(0.2, holder.close)
-    letting_go.start()
-
-    assert is_ours(path, APPLICATION)
-    letting_go.join()
-
-
-def test_a_rebuild_swaps_a_complete_index_in(
-    vault: Vault, index: KnowledgeIndex, database: Database, tmp_path: Path
-) -> None:
-    index.sync()
-    inode = os.stat(database.path).st_ino
-    with database.reading() as reader:
-        report = index.rebuild()
-        assert reader.execute("select count(*) from docs").get == 2  # still reads the old one
-
-    assert sorted(report.added) == ["articles/elm.md", "memories/oak.md"]
-    assert os.stat(database.path).st_ino != inode
-    assert contents(database, vault.root) == contents_from_scratch(vault, tmp_path / "other")
-    assert not Path(f"{database.path}.new").exists()
-
-
-def test_a_connection_that_was_out_during_a_swap_is_not_used_again(
-    vault: Vault, index: KnowledgeIndex, database: Database
-) -> None:
-    index.sync()
-    with database.reading():
-        index.rebuild()
-        assert index.search("oaks")  # opens the new file while the old one is still lent
-
-    vault.write("memories/ash.md", "Ashes are tough.")
-    index.sync()
-
-    with database.reading(), database.reading(), database.reading():
-        assert len(index.search("ashes")) == 1
-    database.close()
-    assert len(index.search("ashes")) == 1
-
-
-def test_a_rebuild_does_not_wait_for_a_writer(index: KnowledgeIndex, database: Database) -> None:
-    index.sync()
-    writer = apsw.Connection(database.path)
-    writer.execute("begin immediate")
-
-    index.rebuild()
-
-    assert len(index.search("oaks")) == 1
-    writer.execute("rollback")
+def test_a_rebuild_swaps_a_complete_index_in(vault: Vault, index: KnowledgeIndex, tmp_path: Path) -> None:
+    index.rebuild()  # it needs no search.db
+    inode = os.stat(index.engine.path).st_ino
+    writer = apsw.Connection(index.engine.path)
+    writer.execute("begin immediate")  # and waits for nobody who writes
+    with index.snapshot() as reader:
+        assert sorted(index.rebuild().added) == sorted(NOTES)
+        assert len(reader.origins()) == 1  # still reads the old one
     writer.close()
-    assert len(index.search("oaks")) == 1
 
-
-def test_a_rebuild_needs_no_search_db(index: KnowledgeIndex, data_dir: Path) -> None:
-    assert not data_dir.exists()
-
-    index.rebuild()
-
-    assert len(index.search("oaks")) == 1
-
-
-def foreign_database(path: Path) -> None:
-    connection = apsw.Connection(str(path))
-    connection.pragma("journal_mode", "wal")
-    connection.execute("create table bees (name text); insert into bees values ('Maja')")
-    connection.close()
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"not a database, just text" * 100, os.urandom(20_000), b"SQLite format 3\0" + os.urandom(9_000)],
-    ids=["text", "noise", "header"],
-)
-def test_a_file_that_is_no_database_is_set_aside(
-    index: KnowledgeIndex, database: Database, data_dir: Path, content: bytes
-) -> None:
-    data_dir.mkdir()
-    (data_dir / "search.db").write_bytes(content)
-
-    index.sync()
-
-    (kept,) = aside(data_dir)
-    assert kept.read_bytes() == content
-    assert database.set_aside == str(kept)
-    assert len(index.search("oaks")) == 1
-
-
-def test_somebody_elses_database_is_set_aside_unharmed_each_time(index: KnowledgeIndex, data_dir: Path) -> None:
-    data_dir.mkdir()
-    for _ in range(3):
-        foreign_database(data_dir / "search.db")
-        index.sync()
-        for ending in ("", "-wal", "-shm"):
-            (data_dir / f"search.db{ending}").unlink(missing_ok=True)
-
-    kept = [path for path in aside(data_dir) if not path.name.endswith(("-wal", "-shm"))]
-    assert len(kept) == 3
-    for path in kept:
-        assert apsw.Connection(str(path)).execute("select name from bees").get == "Maja"
-
-
-def test_the_log_of_somebody_elses_open_database_goes_with_it(index: KnowledgeIndex, data_dir: Path) -> None:
-    data_dir.mkdir()
-    foreign_database(data_dir / "search.db")
-    owner = apsw.Connection(str(data_dir / "search.db"))
-    owner.execute("insert into bees values ('Willi')")
-
-    index.sync()
-    owner.execute("insert into bees values ('Flip')")
-
-    names = apsw.Connection(str(aside(data_dir)[0])).execute("select name from bees").fetchall()
-    assert names == [("Maja",), ("Willi",), ("Flip",)]
-    owner.close()
-    assert len(index.search("oaks")) == 1
-
-
-def test_an_empty_file_is_simply_replaced(index: KnowledgeIndex, data_dir: Path) -> None:
-    data_dir.mkdir()
-    (data_dir / "search.db").touch()
-
-    index.sync()
-
-    assert len(index.search("oaks")) == 1
-    assert aside(data_dir) == []
+    assert os.stat(index.engine.path).st_ino != inode
+    assert contents(index.engine, vault.root) == contents_from_scratch(vault, tmp_path / "other")
+    assert not Path(f"{index.engine.path}.new").exists()
 
 
 @pytest.mark.parametrize("fault", ["a file in place of the data folder", "a folder in place of search.db"])
@@ -228,10 +117,288 @@ def test_a_search_db_that_cannot_be_made_is_one_clear_error(index: KnowledgeInde
         index.search("oaks")
 
 
-def test_our_files_can_be_told_from_other_databases(index: KnowledgeIndex, database: Database) -> None:
+# -- shared ------------------------------------------------------------------------------------------------------------
+
+OPEN = """
+import sys
+from co_cli.knowledge_index import KnowledgeIndex
+sys.stdin.readline()
+index = KnowledgeIndex(sys.argv[1], sys.argv[2])
+index.sync()
+print(index.search("oaks")[0].ref)
+"""
+
+
+def test_eight_processes_may_open_a_new_search_db_at_once(vault: Vault, data_dir: Path, tmp_path: Path) -> None:
+    path = str(data_dir / "search.db")
+    command = [sys.executable, "-c", OPEN, path, str(vault.root)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    processes = [subprocess.Popen(command, text=True, **pipes) for _ in range(8)]  # type: ignore[call-overload]
+
+    assert [process.communicate("go\n", timeout=60) for process in processes] == [("memory:oak\n", "")] * 8
+    engine = SqliteEngine.at(path)
+    assert contents(engine, vault.root) == contents_from_scratch(vault, tmp_path / "other")
+    engine.close()
+
+
+def test_two_vaults_in_one_search_db_do_not_mix(index: KnowledgeIndex, tmp_path: Path) -> None:
+    garden = Vault(tmp_path / "garden")
+    garden.write("memories/oak.md", "Oaks in the garden.")
+    other = KnowledgeIndex(index.engine, garden.root, embedders=index.embedders)
+    index.sync()
+    other.sync()
+
+    assert [doc.path for doc in other.docs()] == ["memories/oak.md"]
+    assert index.search("garden") == []
+    garden.delete("memories/oak.md")
+    other.sync()
+    other.drop_missing()
+    assert other.search("oaks") == []
+    assert finds_oaks(index)
+
+
+def another_thread_can_write(index: KnowledgeIndex) -> bool:
+    thread = threading.Thread(target=index.forget_files, args=(["memories/elm.md"],), daemon=True)
+    thread.start()
+    thread.join(10)
+    return index.counts().notes == 2
+
+
+def test_a_transaction_that_sqlite_ended_itself_does_not_keep_the_lock(index: KnowledgeIndex) -> None:
+    """As a full disk does: the statement fails, and nothing is left to roll back."""
+    index.sync()
+    database = SqliteEngine(index.engine.path).database
+    with pytest.raises(IndexUnavailableError), database.writing() as connection:
+        connection.execute("rollback")
+        raise apsw.FullError("database or disk is full")
+
+    assert another_thread_can_write(index)
+
+
+def test_a_file_locked_by_somebody_else_is_said_and_does_not_keep_our_lock(
+    index: KnowledgeIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("co_cli.index.sqlite.connection.BUSY_MS", 50)
+    index.sync()
+    index.close()
+    somebody = apsw.Connection(index.engine.path)
+    somebody.execute("begin immediate")
+    with pytest.raises(IndexUnavailableError, match="locked by another program"), index.engine.writing():
+        pass
+    somebody.close()
+
+    assert another_thread_can_write(index)
+
+
+# -- damaged -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sound(vault: Vault, data_dir: Path, tmp_path: Path) -> Path:
+    """A data folder as it should be, to damage copies of."""
+    with KnowledgeBase.open(vault.root, data_dir) as kb:
+        kb.sync()
+    return data_dir.rename(tmp_path / "sound")
+
+
+def damaged(held: bytes, chance: random.Random) -> bytes:
+    """Some of it overwritten, or cut off."""
+    data = bytearray(held)
+    kind = chance.choice(["bytes", "bytes", "sectors", "page", "zeros", "shorter", "header"])
+    if kind == "bytes":
+        for _ in range(chance.choice([1, 10, 200])):
+            data[chance.randrange(len(data))] = chance.randrange(256)
+    elif kind == "header":
+        place = chance.randrange(100)
+        data[place : place + 8] = chance.randbytes(8)
+    elif kind == "shorter":
+        del data[chance.randrange(len(data)) :]
+    else:
+        size = {"sectors": 512, "page": 4096, "zeros": 4096}[kind]
+        for _ in range(chance.choice([1, 3, 20])):
+            place = chance.randrange(len(data) // size) * size
+            data[place : place + size] = bytes(size) if kind == "zeros" else chance.randbytes(size)
+    return bytes(data)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_of_20_random_damages_none_stops_a_search_and_each_is_healed(
+    sound: Path, vault: Vault, data_dir: Path, seed: int
+) -> None:
+    held = (sound / "search.db").read_bytes()
+    for number in range(20):
+        shutil.rmtree(data_dir, ignore_errors=True)
+        data_dir.mkdir()
+        damage = damaged(held, random.Random(f"{seed}/{number}"))
+        (data_dir / "search.db").write_bytes(damage)
+        told: list[str] = []
+        settings = load_settings({"vault": str(vault.root), "data_dir": str(data_dir)})
+        with KnowledgeBase(settings) as kb:
+            kb.engine.database.on_set_aside = told.append
+            before = kb.search("oaks")  # from the index if it can, from the files if not
+            kb.sync()
+            after = kb.search("oaks")
+
+            case = f"seed {seed}, damage {number}"
+            assert before.state != "absent" or before.hits, case
+            assert len(told) == len(aside(data_dir)) <= 1, case
+            if told:
+                assert aside(data_dir)[0].read_bytes()[:100] == damage[:100], case
+                assert after.degraded == [], case
+                assert "memory:oak" in [hit.ref for hit in after.hits], case
+            else:  # what SQLite cannot see, as a letter in a text, is found by comparing with the files
+                assert not verify(kb, repair=True).drifted, case
+                assert kb.search("oaks").hits[0].ref == "memory:oak", case
+    assert {path: vault.read(path) for path in NOTES} == NOTES
+
+
+def of_another(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    connection = apsw.Connection(str(path))
+    connection.execute("create table bees (name text); insert into bees values ('Maja')")
+    connection.close()
+
+
+def spoil_table(path: Path, table: str) -> None:
+    connection = apsw.Connection(str(path))
+    connection.pragma("journal_mode", "delete")
+    page = int(str(connection.execute("select rootpage from sqlite_schema where name = :name", {"name": table}).get))
+    connection.close()
+    with path.open("r+b") as stream:
+        stream.seek((page - 1) * 4096)
+        stream.write(b"\xff" * 4096)
+
+
+WHOLE: dict[str, tuple[Callable[[Path], object], bool]] = {
+    "random bytes": (lambda path: path.write_bytes(random.Random(1).randbytes(50_000)), True),
+    "a header alone": (lambda path: path.write_bytes(b"SQLite format 3\0" + random.Random(1).randbytes(9_000)), True),
+    "half of it": (lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]), True),
+    "a broken table": (lambda path: spoil_table(path, "docs"), True),
+    "somebody else's database": (of_another, True),
+    "zero length": (lambda path: path.write_bytes(b""), False),
+}
+
+
+@pytest.mark.parametrize(("spoil", "kept"), WHOLE.values(), ids=WHOLE)
+def test_a_search_moves_an_unusable_file_aside_and_says_it_once(
+    co: Co, sound: Path, data_dir: Path, spoil: Callable[[Path], object], kept: bool
+) -> None:
+    shutil.copytree(sound, data_dir)
+    spoil(data_dir / "search.db")
+    content = (data_dir / "search.db").read_bytes()
+
+    first, second = co("search", "oaks"), co("search", "oaks")
+
+    assert (first.code, second.code) == (0, 0)
+    assert "memory:oak" in first.out
+    assert "memory:oak" in second.out
+    assert [path.read_bytes() for path in aside(data_dir)] == [content] * kept
+    assert first.err.count("it is kept as") == int(kept)
+    assert second.err == ""
+    assert is_ours(str(data_dir / "search.db"), APPLICATION)
+
+
+def test_a_process_that_stays_answers_from_the_files_until_it_has_synced(
+    sound: Path, vault: Vault, data_dir: Path
+) -> None:
+    shutil.copytree(sound, data_dir)
+    spoil_table(data_dir / "search.db", "passages")
+
+    with KnowledgeBase.open(vault.root, data_dir) as kb:
+        met, meanwhile = kb.search("oaks"), kb.search("oaks")
+        kb.sync()
+        later = kb.search("oaks")
+
+    assert (met.backend, meanwhile.backend, later.backend) == ("grep", "grep", "hybrid")
+    assert "answered from the files" in met.degraded[0]
+    assert met.hits[0].ref == meanwhile.hits[0].ref == later.hits[0].ref == "memory:oak"
+    assert later.degraded == []
+
+
+def test_a_save_is_not_lost_to_a_damaged_index(sound: Path, co: Co, vault: Vault, data_dir: Path) -> None:
+    for table in ("passages", "docs", "docs_fts_data", "knowledge_files"):
+        shutil.rmtree(data_dir, ignore_errors=True)
+        shutil.copytree(sound, data_dir)
+        spoil_table(data_dir / "search.db", table)
+
+        saved = co("remember", f"The word of {table} is blue.")
+
+        assert (saved.code, saved.out[:7]) == (0, "created"), (table, saved.err)
+        assert co("search", f"word of {table}", "--json").json["hits"][0]["title"].startswith("The word of")
+    assert len(vault.notes()) == len(NOTES) + 4
+
+
+@pytest.mark.parametrize(("spoilt", "misses"), [(False, 0), (True, 4)], ids=["readable", "damaged"])
+def test_the_embedding_cache_of_a_readable_file_is_kept_and_that_of_a_damaged_one_is_not_believed(
+    sound: Path, vault: Vault, data_dir: Path, spoilt: bool, misses: int
+) -> None:
+    shutil.copytree(sound, data_dir)
+    path = data_dir / "search.db"
+    connection = apsw.Connection(str(path))
+    connection.execute("update spaces set misses = 0")
+    connection.pragma("user_version", 0)  # so that it is made anew
+    connection.close()
+    if spoilt:
+        spoil_table(path, "links")
+
+    with KnowledgeBase.open(vault.root, data_dir) as kb:
+        kb.sync()
+        assert kb.index.vectors().cache.entries == 4
+        assert kb.index.vectors().cache.misses == misses
+
+
+def test_somebody_elses_broken_text_is_no_damage(sound: Path, vault: Vault, data_dir: Path) -> None:
+    shutil.copytree(sound, data_dir)
+
+    with KnowledgeBase.open(vault.root, data_dir) as kb:
+        with pytest.raises(UnicodeDecodeError), kb.engine.reading():
+            b"\xff".decode()  # as whoever is called in a transaction may
+        assert kb.search("oaks").backend == "hybrid"
+    assert aside(data_dir) == []
+
+
+def test_the_log_of_somebody_elses_open_database_goes_with_it(index: KnowledgeIndex, data_dir: Path) -> None:
+    data_dir.mkdir()
+    of_another(data_dir / "search.db")
+    owner = apsw.Connection(str(data_dir / "search.db"))
+    owner.pragma("journal_mode", "wal")
+    owner.execute("insert into bees values ('Willi')")
+
+    index.sync()
+    owner.execute("insert into bees values ('Flip')")
+
+    names = apsw.Connection(str(aside(data_dir)[0])).execute("select name from bees").fetchall()
+    assert names == [("Maja",), ("Willi",), ("Flip",)]
+    owner.close()
+    assert finds_oaks(index)
+
+
+def test_of_damaged_files_the_newest_three_are_kept_and_never_is_one_of_somebody_else_removed(
+    index: KnowledgeIndex, data_dir: Path
+) -> None:
+    index.sync()
+    for number in range(3):
+        of_another(data_dir / f"search.db.2025010{number + 1}T000000Z")
+    for number in range(5):
+        index.close()
+        with (data_dir / "search.db").open("r+b") as stream:
+            stream.seek(100)  # behind the header
+            stream.write(bytes([number + 1]) * 4_000)
+        index.sync()
+        assert finds_oaks(index)
+
+    kept = set_aside_before(str(data_dir / "search.db"))
+
+    assert sum(is_ours(path, 0) for path in kept) == 3, "those of another"
+    assert [Path(path).read_bytes()[100] for path in kept[3:]] == [3, 4, 5], "the newest"
+
+
+def test_a_listing_that_makes_no_sense_is_made_again(index: KnowledgeIndex, vault: Vault, tmp_path: Path) -> None:
+    index.sync()
+    with index.engine.writing() as writer:
+        number = writer.add_vault(index.origin)
+        writer.set_listings(number, {"memories": random.Random(1).randbytes(47), "articles": b"short"}, {})
+
     index.sync()
 
-    connection = apsw.Connection(database.path)
-
-    assert connection.pragma("application_id") == APPLICATION
-    assert connection.pragma("journal_mode") == "wal"
+    assert contents(index.engine, vault.root) == contents_from_scratch(vault, tmp_path / "other")
