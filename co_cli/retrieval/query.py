@@ -113,7 +113,7 @@ def _terms(parts: list[str]) -> tuple[str, ...]:
 
 
 def _needles(texts: list[str]) -> tuple[Needle, ...]:
-    return tuple(dict.fromkeys(needle for text in texts if (needle := _needle(text))))[:MOST_TERMS]
+    return tuple(dict.fromkeys(needle for text in texts if (needle := _phrase(text))))[:MOST_TERMS]
 
 
 def _once(texts: list[str]) -> tuple[str, ...]:
@@ -122,8 +122,18 @@ def _once(texts: list[str]) -> tuple[str, ...]:
 
 def _needle(text: str) -> Needle:
     """The tokens of a text that is looked for: of a run without spaces, every pair of letters."""
-    # the last letter of each run stands alone in the index, so that it can be found by itself
-    return tuple(token for token in tokens(text) if len(token) > 1 or not RUN.fullmatch(token))
+    return tuple(token for token in tokens(text) if not _is_lone(token))
+
+
+def _phrase(text: str) -> Needle:
+    """The same of a phrase: only its end may be the middle of a longer run."""
+    found = tokens(text)
+    return tuple(found[:-1] if found and _is_lone(found[-1]) else found)
+
+
+def _is_lone(token: str) -> bool:
+    """Whether this is the last letter of a run, which stands alone in the index so that it can be found by itself."""
+    return len(token) == 1 and RUN.fullmatch(token) is not None
 
 
 def _prefixes(parts: list[str], last: bool) -> tuple[str, ...]:

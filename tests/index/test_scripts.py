@@ -85,6 +85,7 @@ def test_a_refused_word_works_in_every_script(world: KnowledgeIndex) -> None:
 def test_a_phrase_works_in_every_script(world: KnowledgeIndex) -> None:
     assert found(world, '"然后再切"') == ["chinese"]
     assert found(world, '"再切然后"') == []
+    assert found(world, '"蓝色池,然后"') == ["chinese"]
 
 
 @given(
