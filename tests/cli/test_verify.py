@@ -21,7 +21,7 @@ Change = Callable[..., None]
 def change(vault: Vault, data_dir: Path) -> Change:
     """Change rows of search.db."""
 
-    def change(statement: str, *values: object) -> None:
+    def change(statement: str, *values: str) -> None:
         with KnowledgeBase.open(vault.root, data_dir) as kb, kb.engine.database.writing() as connection:
             connection.execute(statement, values)
 
