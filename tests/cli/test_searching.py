@@ -12,7 +12,8 @@ from tests.command import Co
 from tests.vault import Vault
 
 KEYS = ["query", "state", "degraded", "backend", "searched", "hits", "took_ms", "confidence", "understood"]
-HIT_KEYS = {"ref", "source", "path", "title", "snippet", "lines", "score", "signals", "tags", "created"}
+KEYS += ["suggestions", "meta"]
+HIT_KEYS = {"ref", "source", "path", "title", "snippet", "lines", "score", "signals", "tags", "created", "weak"}
 
 
 @pytest.fixture(autouse=True)
@@ -60,6 +61,10 @@ def test_a_program_gets_one_object_with_the_agreed_names(co: Co) -> None:
     assert set(hit) >= HIT_KEYS
     assert (hit["ref"], hit["source"], hit["lines"], hit["tags"]) == ("memory:oak", "memory", [8, 8], ["tree", "old"])
     assert hit["created"] == "2026-01-10T00:00:00Z"
+    meta = found["meta"]
+    assert (meta["profile"], meta["weights"]) == ("default", {"meaning": 0.7, "words": 0.3})
+    assert meta["candidates"] == 4
+    assert (meta["trust"], meta["took_ms"]) == (1.0, found["took_ms"])
 
 
 def test_nothing_found_is_exit_code_1_and_says_how_much_was_searched(co: Co) -> None:
@@ -187,8 +192,140 @@ def test_why_follows_a_note_through_a_search(co: Co, vault: Vault) -> None:
     assert (found.code, missed.code) == (0, 1)
     assert unquoted == found
     assert "Rank 1 of the 10 that were asked for." in found.out
-    assert "Not in the answer: it fell in the step candidates." in missed.out
+    assert "Not in the answer: it was lost in the step candidates." in missed.out
     assert 'words    not among 1: lacks "oaks"' in missed.out
     assert 'words    none found: lacks "zebras"' in co("why", "zebras", "memory:tax").out
     assert as_json["rank"] == 1
-    assert {"words", "meaning", "fuse"} <= {step["name"] for step in as_json["steps"]}
+    assert {"words", "meaning", "score"} <= {step["name"] for step in as_json["steps"]}
+
+
+@pytest.mark.parametrize(
+    ("options", "signals"),
+    [
+        ((), {"meaning", "words"}),
+        (("--no-meaning",), {"words"}),
+        (("--weights", "words=1,meaning=0"), {"words"}),
+        (("--weights", "recency=0.2"), {"meaning", "words", "recency"}),
+        (("--profile", "agent"), {"meaning", "words", "recency", "importance"}),
+        (("--profile", "fresh"), {"meaning", "words", "recency"}),
+        (("--profile", "rrf"), {"meaning", "words"}),
+    ],
+)
+def test_ranking_can_be_chosen(co: Co, options: tuple[str, ...], signals: set[str]) -> None:
+    found = co("search", "old oaks in a park", *options, "--json").json
+
+    assert {name for hit in found["hits"] for name in hit["signals"]} == signals
+    assert set(found["meta"]["weights"]) == signals
+    assert found["hits"][0]["ref"] == "memory:oak"
+
+
+def test_without_words_meaning_alone_ranks(co: Co) -> None:
+    hits = co("search", "very old trees", "--no-words", "--json").json["hits"]
+
+    assert hits[0]["ref"] == "memory:oak"
+    assert not any(hit["signals"]["words"] for hit in hits)
+    assert co("search", "oaks", "--no-words", "--no-meaning").code == 2
+    assert co("search", "oaks", "--no-words", "--backend", "fts5").code == 2
+
+
+def test_weights_scale_their_signals(co: Co) -> None:
+    def signals(*options: str) -> dict[str, float]:
+        hit = co("search", "oaks in the park", *options, "--json").json["hits"][0]
+        return {name: value for name, value in hit["signals"].items() if name != "name"}
+
+    given = signals("--weights", "meaning=0.35,words=0.6")
+    plain = signals()
+
+    assert given["words"] == pytest.approx(2 * plain["words"], abs=2e-4)
+    assert given["meaning"] == pytest.approx(plain["meaning"] / 2, abs=2e-4)
+
+
+def test_settings_and_the_environment_set_the_weights_of_the_default_profile_only(
+    co: Co, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def weights(*options: str) -> dict[str, float]:
+        return co("search", "oaks in the park", *options, "--json").json["meta"]["weights"]
+
+    settings = home / ".config" / "co-cli" / "settings.toml"
+    settings.parent.mkdir(parents=True)
+    settings.write_text("knowledge_hybrid_vector_weight = 0.2\nknowledge_hybrid_text_weight = 0.8\n")
+    assert weights() == {"meaning": 0.2, "words": 0.8}
+    monkeypatch.setenv("CO_KNOWLEDGE_HYBRID_VECTOR_WEIGHT", "0.5")
+    assert weights() == {"meaning": 0.5, "words": 0.8}
+    assert weights("--weights", "words=0.1") == {"meaning": 0.5, "words": 0.1}
+    assert weights("--profile", "fresh") == {"meaning": 0.6, "words": 0.4, "recency": 0.1}
+    monkeypatch.setenv("CO_KNOWLEDGE_PROFILE", "agent")
+    assert weights() == {"meaning": 0.4, "words": 0.3, "recency": 0.2, "importance": 0.1}
+
+
+@pytest.mark.parametrize("backend", ["hybrid", "fts5", "grep"])
+def test_a_least_score_leaves_out_what_has_less(co: Co, backend: str) -> None:
+    def scores(*options: str) -> list[float]:
+        return [hit["score"] for hit in co("search", "old oaks park", *options, *chosen).json["hits"]]
+
+    chosen = ("--backend", backend, "--json")
+    everything = scores()
+    least = everything[0] - 0.0001
+
+    assert scores("--min-score", str(least)) == [score for score in everything if score >= least]
+    assert co("search", "oaks", "--min-score", "50", *chosen).json["state"] == "absent"
+
+
+@pytest.mark.parametrize("wrong", ["words", "words=much", "vector=0.5", "words=2", "words=0,meaning=0"])
+def test_weights_that_make_no_sense_are_refused_before_anything_is_searched(co: Co, wrong: str) -> None:
+    ran = co("search", "oaks", "--weights", wrong)
+
+    assert (ran.code, ran.out) == (2, "")
+    assert "weight" in ran.err or "words and meaning" in ran.err
+
+
+def test_seven_returns_all_of_few_matches_where_the_limit_would_drop_most(co: Co, vault: Vault) -> None:
+    for number in range(9):
+        vault.write(f"memories/pine{number}.md", f"Pine number {number}.")
+
+    def count(*options: str) -> int:
+        return len(co("search", "pine", *options, "--no-meaning", "--json").json["hits"])
+
+    assert count("--profile", "seven", "-n", "4") == 9
+    assert count("--profile", "seven", "-n", "5") == 5
+    assert count("-n", "4") == 4
+    assert "Rank 9 of the 9" in co("why", "pine", _last(co), "--profile", "seven", "-n", "4", "--no-meaning").out
+
+
+def _last(co: Co) -> str:
+    return co("search", "pine", "--profile", "seven", "-n", "4", "--no-meaning", "--json").json["hits"][-1]["ref"]
+
+
+def test_without_vectors_seven_gives_words_the_weight_of_both(co: Co) -> None:
+    weights = co("search", "old oaks", "--profile", "seven", "--backend", "fts5", "--json").json["meta"]["weights"]
+
+    assert weights["words"] == pytest.approx(0.35 / 0.9, abs=1e-4)
+    assert "meaning" not in weights
+    assert sum(weights.values()) == pytest.approx(1.0, abs=1e-3)
+
+
+def test_weak_matches_are_labelled(co: Co, vault: Vault) -> None:
+    vault.write("memories/tax.md", "The tax return is due in March.")
+
+    out = co("search", "how long do oaks live").out
+
+    weak = [line for line in out.splitlines() if "weak match" in line]
+    assert weak
+    assert "weak match" not in out.split("\n\n")[0], "the answer is none"
+    assert co("search", "how long do oaks live", "--json").json["hits"][0]["weak"] is False
+
+
+def test_why_reads_filters_validity_and_limits_from_the_same_search(co: Co, vault: Vault) -> None:
+    vault.write("memories/old.md", "---\nsuperseded_by: oak\n---\nOld oaks in the park.")
+
+    superseded = co("why", "oaks in the park", "memory:old")
+    filtered = co("why", "oaks in the park", "memory:oak", "--tag", "none")
+    beyond = co("why", "oaks in the park", "memory:elm", "-n", "1")
+
+    assert (superseded.code, filtered.code, beyond.code) == (1, 1, 1)
+    assert "lost in the step validity" in superseded.out
+    assert "superseded by memory:oak" in superseded.out
+    assert "lost in the step filters" in filtered.out
+    assert "lost in the step limit" in beyond.out
+    assert re.search(r"hint +--limit \d shows it", beyond.out)
+    assert re.search(r"score    0\.\d+ = meaning 0\.\d+ \+ words 0\.\d+", beyond.out)

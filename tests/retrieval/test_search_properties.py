@@ -107,7 +107,7 @@ def test_weights_of_1_and_0_rank_by_words_alone_or_by_meaning_alone(notes: Knowl
         by_words = paths_of(reader, [one.passage for one in matches])
         by_meaning = paths_of(reader, [one.passage for one in near if one.cosine > 0])
     assert [hit.path for hit in words] == by_words[:20]
-    assert [hit.path for hit in meaning] == by_meaning[:20]
+    assert [hit.path for hit in meaning] == (by_meaning[:20] if vector else by_words[:20]), "no vector: words decide"
     assert {name for hit in (*words, *meaning) for name in hit.signals} <= {"words", "meaning"}
 
 

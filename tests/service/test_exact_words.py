@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from co_cli import KnowledgeBase
+from co_cli.retrieval.query import parse
+from co_cli.values import Filters
 from tests.command import Co
 from tests.vault import Vault
 
@@ -67,13 +69,14 @@ def test_a_rebuild_between_does_not_mix_notes_up(kb: KnowledgeBase, vault: Vault
     vault.write("memories/b.md", "Oaks stand by the harbour.")
     kb.sync()
     vault.delete("memories/a.md")
-    with kb.index.snapshot():
-        matches = kb.index.search("oaks harbour")
+    with kb.index.snapshot() as reader:
+        scope = kb.index.view(reader, Filters()).scope
+        matches = reader.words(scope, parse("oaks harbour").words, 10)
         with KnowledgeBase.open(vault.root, data_dir) as other:
             other.rebuild()
-        found = kb.index.passages([match.passage_id for match in matches])
+        found = reader.passages([match.passage for match in matches])
 
-    assert [passage.ref for passage in found] == ["memory:b"]
+    assert [passage.ref for passage in found.values()] == ["memory:b"]
 
 
 def test_a_question_that_quotes_what_no_note_has_is_answered_without_the_quotes(
@@ -87,8 +90,8 @@ def test_a_question_that_quotes_what_no_note_has_is_answered_without_the_quotes(
     found = kb.search(question)
 
     assert found.hits[0].ref == "memory:song"
-    assert found.understood == ("the words in quotes like any others: no note has them as they stand",)
-    assert "understood the words in quotes like any others" in co("search", question).out
+    assert found.understood == ("no note has the quoted words as they are",)
+    assert "no note has the quoted words as they are" in co("search", question).out
     assert kb.search('what did "Mara plays" on the violin').understood == ()  # a note has it, and must
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from co_cli.errors import InvalidInputError, UnknownRefError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.settings import load_settings
-from tests.embedding.loopback import OllamaServer
+from co_cli.retrieval.explain import Explanation
 from tests.vault import Vault
 
 
@@ -24,16 +21,20 @@ def animals(vault: Vault, kb: KnowledgeBase) -> KnowledgeBase:
     return kb
 
 
+def texts(found: Explanation) -> dict[str, str]:
+    return {step.name: step.text for step in found.steps}
+
+
 def test_a_note_in_the_answer_is_followed_to_its_rank(animals: KnowledgeBase) -> None:
     found = animals.why("otters hands", "memory:otter")
     hits = animals.search("otters hands").hits
 
     assert found.rank == [hit.ref for hit in hits].index("memory:otter") + 1 == 1
-    assert found.fell is None
-    assert found.lifts == []
-    assert [step.name for step in found.steps] == ["words", "meaning", "fuse", "rerank"]
-    assert all(step.rank for step in found.steps)
-    assert found.steps[0].told == 'has "otters", "hands"'
+    assert (found.lost_in, found.hints) == (None, [])
+    assert [(step.name, step.rank) for step in found.steps] == [("words", 1), ("meaning", 1), ("score", 1)]
+    assert texts(found)["words"] == 'has "otters", "hands"'
+    assert texts(found)["meaning"].startswith("cosine 0.")
+    assert texts(found)["score"] == f"meaning {found.signals['meaning']:.3f} + words 0.300 = {found.score:.3f}"
 
 
 @pytest.mark.parametrize("query", ["otters hands", "where do birds sleep", "tax"])
@@ -48,55 +49,92 @@ def test_the_parts_add_up_to_the_score_of_the_hit(animals: KnowledgeBase, query:
 def test_a_note_that_nothing_proposed_says_which_words_it_lacks(animals: KnowledgeBase) -> None:
     found = animals.why("otters", "memory:tax", backend="fts5")
 
-    assert (found.rank, found.fell) == (None, "candidates")
-    assert found.steps[0].told == 'lacks "otters"'
-    assert any("ask with words that it has" in lift and "tax" in lift for lift in found.lifts)
-    assert any('"otters"' in lift and "alias" in lift for lift in found.lifts)
+    assert (found.rank, found.score, found.lost_in) == (None, None, "candidates")
+    assert texts(found) == {"words": 'lacks "otters"', "score": "nothing proposed it"}
+    assert found.hints == ['give the note an alias or a tag that says "otters"']
 
 
-def test_asking_as_the_lift_says_finds_the_note(animals: KnowledgeBase) -> None:
-    lift = animals.why("otters", "memory:tax", backend="fts5").lifts[0]
-    words = lift.removeprefix("ask with words that it has: ").replace('"', "").replace(",", "")
+def test_a_note_beyond_the_nearest_still_has_its_cosine(vault: Vault, kb: KnowledgeBase) -> None:
+    vault.write("memories/tax.md", "The tax return is due in March.")
+    for number in range(120):
+        vault.write(f"memories/bird{number}.md", f"Bird number {number} sleeps in the reeds, sleep after sleep.\n")
+    kb.sync()
 
-    assert animals.why(words, "memory:tax", backend="fts5").rank == 1
+    found = kb.why("where do birds sleep in reeds", "memory:tax")
+
+    assert found.lost_in == "candidates"
+    assert "cosine" in texts(found)["meaning"]
+    assert "the last one proposed has 0." in texts(found)["meaning"]
 
 
 def test_a_note_beyond_the_limit_says_which_limit_shows_it(animals: KnowledgeBase) -> None:
     found = animals.why("sleep", "memory:heron", limit=2)
-    assert (found.rank, found.fell) == (None, "limit")
+    assert (found.rank, found.lost_in) == (None, "limit")
 
-    needed = int(found.lifts[0].split()[1])
-    assert found.lifts[0] == f"--limit {needed} shows it"
+    needed = int(found.hints[0].split()[1])
+    assert found.hints[0] == f"--limit {needed} shows it"
     assert animals.why("sleep", "memory:heron", limit=needed).rank == needed
 
 
 def test_a_filter_that_leaves_it_out_is_named(animals: KnowledgeBase) -> None:
     found = animals.why("sleep", "memory:heron", tags=["river"])
 
-    assert (found.rank, found.fell) == (None, "filters")
-    assert found.steps[0].told == "the filters leave it out"
+    assert (found.rank, found.lost_in) == (None, "filters")
+    assert texts(found)["filters"] == "the filters leave it out"
+
+
+def test_a_name_is_a_step_of_its_own(animals: KnowledgeBase) -> None:
+    found = animals.why("Otters", "memory:otter")
+
+    assert texts(found)["name"] == "the query is its title, and that comes first"
+    assert found.signals["name"] == 1.0
+
+
+def test_signals_are_a_step_where_they_change_the_order(animals: KnowledgeBase, vault: Vault) -> None:
+    vault.write("memories/old.md", "---\ncreated: 2010-01-01\n---\nOld birds sleep, sleep and sleep.\n")
+    vault.write("memories/fresh.md", "---\nimportance: 1\n---\nBirds rarely sleep in the loud city at night.\n")
+    animals.sync()
+
+    found = animals.why("birds sleep", "memory:fresh", limit=20, profile="agent")
+
+    assert found.rank is not None
+    assert "importance 0.100" in texts(found)["signals"]
+    assert found.signals["importance"] == 0.1
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
-    [
-        ("sleep -river", 'has "river", which the query excludes'),
-        ('"two legs" sleep', 'has "sleep" and lacks "two legs"'),
-        ('"hold hands" sleep', 'has "sleep" and lacks "hold hands"; 1 note matches better'),
-    ],
+    ("query", "text"),
+    [("sleep -river", 'has "sleep"'), ('"two legs" sleep', 'has "sleep"'), ('"hold hands" sleep', 'has "sleep"')],
 )
-def test_phrases_and_exclusions_are_named(animals: KnowledgeBase, query: str, told: str) -> None:
+def test_a_phrase_or_an_exclusion_keeps_a_note_out_although_it_has_the_other_words(
+    animals: KnowledgeBase, query: str, text: str
+) -> None:
     found = animals.why(query, "memory:heron")
 
-    assert found.rank is None
-    assert found.steps[0].told == told
+    assert (found.rank, found.lost_in) == (None, "candidates")
+    assert texts(found)["words"] == text
+
+
+def test_a_listing_says_that_nothing_was_ranked(animals: KnowledgeBase) -> None:
+    listed = animals.why("tag:river", "memory:otter")
+    beyond = animals.why("file:bird", "memory:bird0", limit=1)
+
+    assert (listed.rank, texts(listed)) == (
+        1,
+        {"listing": "the query only narrows: what passes is listed, newest first"},
+    )
+    assert (beyond.rank or 0) + (animals.why("file:bird", "memory:bird1", limit=1).rank or 0) < 2
+    assert {animals.why("file:bird", f"memory:bird{number}", limit=1).lost_in for number in range(12)} == {
+        None,
+        "limit",
+    }
 
 
 def test_a_note_that_is_not_indexed_says_so(vault: Vault, kb: KnowledgeBase) -> None:
     kb.sync()
     vault.write("memories/new.md", "Brand new.")
 
-    assert kb.why("brand", "memory:new").fell == "index"
+    assert kb.why("brand", "memory:new").lost_in == "index"
 
 
 def test_what_cannot_be_explained_is_refused(animals: KnowledgeBase) -> None:
@@ -106,25 +144,3 @@ def test_what_cannot_be_explained_is_refused(animals: KnowledgeBase) -> None:
         animals.why("x", "memory:tax", backend="grep")
     with pytest.raises(InvalidInputError, match="limit"):
         animals.why("x", "memory:tax", limit=0)
-
-
-def test_a_server_that_fails_after_the_search_costs_the_cosine_and_not_the_answer(vault: Vault, data_dir: Path) -> None:
-    vault.write("memories/oak.md", "Oaks live long.")
-    vault.write("memories/elm.md", "---\ncreated: 2024-05-03\n---\nElms live shorter.")
-    server = OllamaServer()
-    flags = {
-        "vault": vault.root,
-        "data_dir": data_dir,
-        "knowledge_embedding_provider": "ollama",
-        "knowledge_embedding_host": server.url,
-    }
-    with KnowledgeBase.open(settings=load_settings(flags)) as kb:
-        kb.sync()
-        whole = kb.why("how old trees get before June 2024", "memory:oak")
-        server.faults = [None, *["503"] * 5]  # it is asked without the date first: that is what the search is about
-        why = kb.why("how old trees get before June 2024", "memory:oak")
-    server.close()
-
-    assert whole.fell == why.fell == "filters"
-    assert "cosine" in next(step.told for step in whole.steps if step.name == "meaning")
-    assert "could not be embedded" in next(step.told for step in why.steps if step.name == "meaning")

@@ -40,7 +40,7 @@ The note, with an inline #garden tag.
     "articles/ash.md": """---
 tags: opsy
 category: ÜBUNG
-created: 2026-03-01T00:00:00Z
+created: 2026-03-01T00:00:01Z
 owner: Anna Schmidt
 ---
 The note.
@@ -72,7 +72,7 @@ CASES: list[tuple[dict[str, Any], str]] = [
     ({"since": "2026-03-01"}, "ash elm oak plain"),
     ({"since": "2026-03-02", "until": "2026-03-31"}, "elm"),
     ({"until": "2026-03-01"}, "ash fir oak"),
-    ({"until": "2026-03-01T00:00:00Z"}, "ash fir"),
+    ({"until": "2026-03-01T00:00:01Z"}, "ash fir"),
     ({"since": "2026-03-01", "until": "2026-03-01"}, "ash oak"),
     ({"until": "2026-02-28"}, "fir"),
     ({"fields": {"importance": "0.8"}}, "oak"),

@@ -23,12 +23,12 @@ class Faulty(Embedders):
 def test_a_fault_that_is_not_of_the_file_is_raised_and_not_answered_around(vault: Vault, kb: KnowledgeBase) -> None:
     vault.write("memories/oak.md", "Oaks live long.")
     kb.sync()
-    kb.embedders = Faulty("static")
+    kb.index.embedders = Faulty("static")
 
     with pytest.raises(ZeroDivisionError):
         kb.search("oaks")
     assert kb.search("oaks", backend="grep").hits, "the files could have answered"
-    assert kb.database.set_aside is None
+    assert kb.set_aside is None
 
 
 def test_what_the_settings_exclude_is_not_found_in_the_files_either(

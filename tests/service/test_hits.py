@@ -113,7 +113,7 @@ def test_a_note_has_one_hit_however_many_of_its_sections_match(kb: KnowledgeBase
     [
         ("button", ["button"]),
         ("BUTTONS pressing", ["Press", "button"]),
-        ('"red button"', ["red button"]),
+        ('"red button"', ["red", "button"]),
         ("東京", ["東京"]),
         ("cafe", ["Café"]),
     ],

@@ -1,0 +1,187 @@
+"""Where words are looked for, what comes first, and how dates in a query are read; through `co` and KnowledgeBase."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime, timedelta
+
+import pytest
+
+from co_cli.knowledge_base import KnowledgeBase
+from tests.command import Co
+from tests.vault import Vault
+
+
+def refs(kb: KnowledgeBase, query: str, **options: object) -> list[str]:
+    return [hit.ref.partition("#")[0] for hit in kb.search(query, **options).hits]  # type: ignore[arg-type]
+
+
+def write_fillers(vault: Vault, count: int = 20) -> None:
+    topics = "tides clocks bells harbours letters invoices gulls varnish radios ladders".split()
+    for number in range(count):
+        vault.write(f"memories/f{number}.md", f"Serial numbers of {topics[number % 10]}, entry {number} of the book.")
+
+
+@pytest.mark.parametrize("title", ["", "title: The final move"])
+@pytest.mark.parametrize("backend", ["hybrid", "fts5"])
+def test_a_note_is_found_by_a_word_of_its_file_name(
+    kb: KnowledgeBase, vault: Vault, co: Co, title: str, backend: str
+) -> None:
+    write_fillers(vault)
+    vault.write("Projects/Zanzibar cutover.md", f"---\n{title}\n---\nWe switch at noon on Saturday.\n")
+    kb.sync()
+
+    assert refs(kb, "zanzibar", backend=backend)[0] == "article:/Projects/Zanzibar cutover"
+    assert "Zanzibar cutover" in co("search", "zanzibar", "--backend", backend).out.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("note", "query"),
+    [
+        ("---\ntags: [walrus]\n---\nSaturday at noon.", "walrus"),
+        ("---\naliases: [The walrus move]\n---\nSaturday at noon.", "walrus"),
+        ("---\nowner: Walrus\n---\nSaturday at noon.", "walrus"),
+        ("---\npeople: [Mara, Walrus]\n---\nSaturday at noon.", "walrus"),
+        ("# Move\n\nIntro.\n\n## With the walrus\n\nSaturday at noon.", "walrus"),
+    ],
+    ids=["tag", "alias", "frontmatter", "frontmatter list", "heading"],
+)
+def test_words_are_found_wherever_a_note_has_them(kb: KnowledgeBase, vault: Vault, note: str, query: str) -> None:
+    write_fillers(vault)
+    vault.write("articles/move.md", note)
+    kb.sync()
+
+    assert refs(kb, query)[0] == "article:move"
+    assert refs(kb, query, backend="fts5") == ["article:move"]
+
+
+def test_tagged_notes_come_before_notes_that_merely_link_to_one(kb: KnowledgeBase, vault: Vault, co: Co) -> None:
+    for number in range(3):
+        text = f"---\ntitle: Outage {number}\ntags: [incident]\n---\nThe pager rang and the site was down.\n"
+        vault.write(f"memories/outage-{number}.md", text)
+    for number in range(10):
+        text = f"---\ntitle: Log {number}\n---\nBusy day. See [[incident-{number}]] for more, and call Mara.\n"
+        vault.write(f"memories/log-{number}.md", text)
+    kb.sync()
+
+    tagged = {f"memory:outage-{number}" for number in range(3)}
+    assert set(refs(kb, "incident")[:3]) == tagged
+    assert {hit["ref"] for hit in co("search", "incident", "--json").json["hits"][:3]} == tagged
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["Winter plan", "winter PLAN?", "cold-season", "The frost list", "memory:cold-season", "cold_season"],
+)
+@pytest.mark.parametrize("profile", ["default", "agent", "seven", "rrf", "fresh"])
+def test_what_a_note_is_called_comes_first_by_a_signal_of_its_own(
+    kb: KnowledgeBase, vault: Vault, query: str, profile: str
+) -> None:
+    front = "title: Winter plan\naliases: [The frost list]\ncreated: 2019-01-01\n"
+    vault.write("memories/cold-season.md", f"---\n{front}---\nCover the taps.\n")
+    for number in range(12):
+        text = f"The winter plan of the cold season: frost, a list and more frost in winter, plan {number}."
+        vault.write(f"memories/p{number}.md", f"---\nseverity: critical\n---\n{text}\n")
+    kb.sync()
+
+    first, second, *_ = kb.search(query, profile=profile).hits
+
+    assert first.ref == "memory:cold-season"
+    assert first.signals["name"] > 0
+    assert "name" not in second.signals
+    assert sum(first.signals.values()) == pytest.approx(first.score, abs=1e-9)
+
+
+def test_a_query_that_found_nothing_suggests_words_that_are_spelled_alike(
+    kb: KnowledgeBase, vault: Vault, co: Co
+) -> None:
+    write_fillers(vault)
+    vault.write("Projects/Zanzibar cutover.md", "We switch at noon, says Wilhelmina.\n")
+    kb.sync()
+
+    assert kb.search("zanzibra", backend="fts5").suggestions == ("zanzibar",)
+    assert kb.search("wilhelmna ladders", backend="fts5", tags=["none"]).suggestions == (), "filters left nothing of it"
+    assert kb.search("ladders").suggestions == ()
+    assert kb.search('"ladders varnish"').suggestions == (), "its words are here, though not so"
+    ran = co("search", "wilhelmna", "--backend", "fts5")
+    assert (ran.code, "Words that occur here: wilhelmina?" in ran.out) == (1, True)
+
+
+def test_an_absent_answer_suggests_words_too(kb: KnowledgeBase, vault: Vault, co: Co) -> None:
+    for number in range(60):
+        vault.write(f"memories/elm{number}.md", f"Elm number {number} stands in row {number} and falls ill easily.")
+    kb.sync()
+
+    found = kb.search("what is the numbr of a quarterly tax accountant")
+
+    assert (found.state, found.suggestions) == ("absent", ("number",))
+    assert "Words that occur here: number?" in co("search", found.query).out
+
+
+def test_a_prefix_finds_what_it_begins(kb: KnowledgeBase, vault: Vault, co: Co) -> None:
+    write_fillers(vault)
+    vault.write("memories/planet.md", "Planets and the Zanzibar ferry.")
+    kb.sync()
+
+    for beginning in ("zanz", "plan", "the zanziba"):
+        assert kb.search(beginning, prefix=True).hits[0].ref == "memory:planet", beginning
+        assert kb.search(beginning, prefix=True).state == "found"
+    assert refs(kb, "plan", backend="fts5") == []
+    assert co("search", "zanz", "--prefix", "--json").json["hits"][0]["ref"] == "memory:planet"
+
+
+@pytest.fixture
+def diary(vault: Vault, kb: KnowledgeBase) -> KnowledgeBase:
+    """A note of every day of the last five weeks, at noon of local time."""
+    noon = datetime.now().replace(hour=12, minute=0, second=0, microsecond=0)
+    for days in range(35):
+        file = vault.write(f"memories/day{days:02}.md", f"Some boats, day {days} back.")
+        moment = (noon - timedelta(days)).timestamp()
+        os.utime(file, (moment, moment))
+    kb.sync()
+    return kb
+
+
+def last_week() -> list[str]:
+    today = datetime.now().weekday()
+    return [f"memory:day{days:02}" for days in range(today + 1, today + 8)]
+
+
+@pytest.mark.parametrize(
+    "query", ["what did I do last week", "last week", "notes from last week?", "Last week's notes"]
+)
+def test_a_question_that_is_only_a_date_lists_the_notes_of_that_time_newest_first(
+    diary: KnowledgeBase, co: Co, query: str
+) -> None:
+    found = diary.search(query)
+
+    assert [hit.ref for hit in found.hits] == last_week()
+    assert found.state == "found"
+    assert 'last week": 20' in found.understood[0].lower()
+    assert co("search", query, "-n", "2").out.splitlines()[0].endswith(last_week()[0])
+    assert "0.00" not in co("search", query).out, "a listing has no scores"
+
+
+def test_a_date_beside_other_words_narrows_the_search(diary: KnowledgeBase) -> None:
+    found = diary.search("which boats did I see last week", limit=20)
+
+    assert {hit.ref for hit in found.hits} == set(last_week())
+    assert all(hit.signals for hit in found.hits), "ranked, not listed"
+
+
+@pytest.mark.parametrize("phrase", ["last week", "yesterday", "3 days ago", "7d", "2 weeks ago"])
+def test_since_and_until_take_the_phrases_that_queries_take(diary: KnowledgeBase, co: Co, phrase: str) -> None:
+    since = {hit["ref"] for hit in co("search", "boats", "-n", "50", "--since", phrase, "--json").json["hits"]}
+    until = {hit["ref"] for hit in co("search", "boats", "-n", "50", "--until", phrase, "--json").json["hits"]}
+
+    everything = {f"memory:day{days:02}" for days in range(35)}
+    assert since | until == everything
+    assert len(since & until) == (7 if phrase == "last week" else 1), "the day or week itself is in both"
+    assert "memory:day00" in since - until
+
+
+def test_a_date_of_which_there_is_nothing_does_not_hide_the_rest(diary: KnowledgeBase) -> None:
+    found = diary.search("boats before 2001")
+
+    assert found.hits
+    assert found.understood[0].endswith("nothing was found, all notes were searched")
