@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from co_cli.retrieval.profiles import DEFAULT, profile_named
-from co_cli.service.learning import Weights
+from co_cli.service.learning import BOUND, STEP, Weights
 from co_cli.service.searching import settings_weights
 
 TYPE_CHECKING = False
@@ -22,11 +22,14 @@ FILE_NAME = "learned.weights"
 
 
 def learned_weights(data_dir: str, root: str, space: str) -> dict[str, float] | None:
-    """Those of this vault with these vectors; None: there are none."""
+    """Those of this vault with these vectors; None: there are none.
+
+    Weights too far from the default were learned by a version with another default, for another formula.
+    """
     for line in _lines(data_dir):
         place, found = _read(line)
         if found is not None and place == (root, space):
-            return found._asdict()
+            return found._asdict() if abs(found.meaning - DEFAULT.weights["meaning"]) < BOUND + STEP / 2 else None
     return None
 
 

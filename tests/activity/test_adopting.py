@@ -301,25 +301,25 @@ def test_a_note_that_was_forgotten_there_and_restored_here_says_both(co: Co, mov
 
 def test_learned_weights_and_what_a_review_kept_come_along(co: Co, moved: Callable[[], Path], data_dir: Path) -> None:
     old = str(Path.cwd() / ".co-cli" / "knowledge")
-    write_learned(str(data_dir), old, "static", Weights(0.5, 0.5))
+    write_learned(str(data_dir), old, "static", Weights(0.6, 0.4))
     Dismissals(str(data_dir), old).add("twins:oak", 1.0)
     before = moved()
     here = str(Path.cwd() / ".co-cli" / "knowledge")
 
     co("adopt", str(before))
 
-    assert learned_weights(str(data_dir), here, "static") == {"meaning": 0.5, "words": 0.5}
+    assert learned_weights(str(data_dir), here, "static") == {"meaning": 0.6, "words": 0.4}
     assert (learned_weights(str(data_dir), old, "static"), Dismissals(str(data_dir), old).keys()) == (None, set())
     assert Dismissals(str(data_dir), here).keys() == {"twins:oak"}
 
 
 def test_weights_that_were_learned_at_the_new_place_stay_whatever_they_are_for(data_dir: Path) -> None:
-    write_learned(str(data_dir), "/new", "minilm", Weights(0.3, 0.7))
-    write_learned(str(data_dir), "/old", "static", Weights(0.5, 0.5))
+    write_learned(str(data_dir), "/new", "minilm", Weights(0.8, 0.2))
+    write_learned(str(data_dir), "/old", "static", Weights(0.6, 0.4))
 
     adopt_learned(str(data_dir), "/old", "/new")
 
-    assert learned_weights(str(data_dir), "/new", "minilm") == {"meaning": 0.3, "words": 0.7}
+    assert learned_weights(str(data_dir), "/new", "minilm") == {"meaning": 0.8, "words": 0.2}
 
 
 BOTH_PLACES = """

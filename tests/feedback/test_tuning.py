@@ -209,14 +209,20 @@ def test_after_deleting_activity_db_learned_weights_can_still_be_reset(
 def test_each_vault_and_embedding_model_has_its_own_weights(data_dir: Path) -> None:
     places = [("/a", "s"), ("/a\tb\\n", "s"), ("/c\nd", "t")]
     for number, (root, space) in enumerate(places):
-        write_learned(str(data_dir), root, space, Weights(0.3 + number / 10, 0.5))
+        write_learned(str(data_dir), root, space, Weights(0.6 + number / 10, 0.5))
 
     found = [learned_weights(str(data_dir), *place) for place in places]
-    assert found == [{"meaning": meaning, "words": 0.5} for meaning in (0.3, 0.4, 0.5)]
+    assert found == [{"meaning": meaning, "words": 0.5} for meaning in (0.6, 0.7, 0.8)]
     assert learned_weights(str(data_dir), "/a", "t") is None
     write_learned(str(data_dir), "/a", "", None)
     assert learned_weights(str(data_dir), "/a", "s") is None
-    assert learned_weights(str(data_dir), "/c\nd", "t") == {"meaning": 0.5, "words": 0.5}
+    assert learned_weights(str(data_dir), "/c\nd", "t") == {"meaning": 0.8, "words": 0.5}
+
+
+def test_weights_that_an_older_version_learned_for_another_default_are_ignored(data_dir: Path) -> None:
+    write_learned(str(data_dir), "/a", "s", Weights(0.5, 0.5))  # from a default of 0.4
+
+    assert learned_weights(str(data_dir), "/a", "s") is None
 
 
 DAMAGES: list[Callable[[str], str]] = [
