@@ -49,7 +49,7 @@ def told(co: Co, ref: str) -> list[str]:
     return [change["what"] for change in co("history", ref, "--json").json["changes"]]
 
 
-def test_history_use_judgements_and_sources_come_along(co: Co, moved: Callable[[], Path]) -> None:
+def test_adopt_moves_history_use_judgements_and_sources(co: Co, moved: Callable[[], Path]) -> None:
     before = moved()
     assert co("search", "oaks", "--json").json["hits"]  # which makes a history of its own at the new place
     assert [row["source"] for row in co("sources", "--json").json] == ["memory"]
@@ -72,7 +72,7 @@ def test_history_use_judgements_and_sources_come_along(co: Co, moved: Callable[[
     assert co("adopt").code == 1  # nothing is left there
 
 
-def test_what_changed_at_the_new_place_follows_the_old_history(co: Co, moved: Callable[[], Path]) -> None:
+def test_changes_at_the_new_place_follow_the_old_history(co: Co, moved: Callable[[], Path]) -> None:
     before = moved()
     note = Path(".co-cli/knowledge/memories/oak.md")
     note.write_text(note.read_text().replace("live long", "live very long"))
@@ -86,7 +86,7 @@ def test_what_changed_at_the_new_place_follows_the_old_history(co: Co, moved: Ca
     assert told(co, "ash") == ["created"]
 
 
-def test_the_last_word_on_a_note_counts_also_if_it_was_said_at_the_new_place(co: Co, moved: Callable[[], Path]) -> None:
+def test_a_later_judgement_at_the_new_place_counts(co: Co, moved: Callable[[], Path]) -> None:
     before = moved()
     co("feedback", "oak", "bad", "--query", "which tree lives long")
 
@@ -96,7 +96,7 @@ def test_the_last_word_on_a_note_counts_also_if_it_was_said_at_the_new_place(co:
     assert (said["good"], said["bad"]) == (1, 1)
 
 
-def test_doctor_and_sources_notice_that_it_was_moved(co: Co, moved: Callable[[], Path]) -> None:
+def test_doctor_and_sources_notice_a_moved_vault(co: Co, moved: Callable[[], Path]) -> None:
     assert "adopt" not in co("doctor").out + co("sources").out
     before = moved() / ".co-cli" / "knowledge"
 
@@ -107,7 +107,7 @@ def test_doctor_and_sources_notice_that_it_was_moved(co: Co, moved: Callable[[],
     assert co("adopt", "--json").json == [{"vault": str(before), "documents": 2, "alike": 2, "sources": 1}]
 
 
-def test_another_vault_that_is_gone_is_not_taken_for_this_one(co: Co, moved: Callable[[], Path]) -> None:
+def test_another_missing_vault_is_not_suggested_for_adoption(co: Co, moved: Callable[[], Path]) -> None:
     before = moved()
     shutil.rmtree(".co-cli")
     co("init")
@@ -126,7 +126,7 @@ def test_another_vault_that_is_gone_is_not_taken_for_this_one(co: Co, moved: Cal
         ("{docs}", "is still there"),
     ],
 )
-def test_what_cannot_be_adopted_is_said(co: Co, moved: Callable[[], Path], folder: str, says: str) -> None:
+def test_adopt_explains_what_cannot_be_adopted(co: Co, moved: Callable[[], Path], folder: str, says: str) -> None:
     moved()
 
     ran = co("adopt", folder.format(here=Path.cwd(), docs=Path.cwd() / "docs"))
@@ -135,7 +135,7 @@ def test_what_cannot_be_adopted_is_said(co: Co, moved: Callable[[], Path], folde
     assert says in ran.err
 
 
-def test_a_source_of_a_name_that_is_taken_stays_and_is_told(co: Co, moved: Callable[[], Path], tmp_path: Path) -> None:
+def test_adopt_reports_sources_whose_name_is_taken(co: Co, moved: Callable[[], Path], tmp_path: Path) -> None:
     before = moved()
     other = tmp_path / "other" / "docs"
     other.mkdir(parents=True)
@@ -148,7 +148,7 @@ def test_a_source_of_a_name_that_is_taken_stays_and_is_told(co: Co, moved: Calla
     assert [row["path"] for row in co("sources", "--json").json][1:] == [str(other)]
 
 
-def test_the_last_searches_at_the_old_place_come_along_too(
+def test_adopt_moves_searches_that_were_not_stored_yet(
     co: Co, vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "none")
@@ -166,7 +166,7 @@ def test_the_last_searches_at_the_old_place_come_along_too(
     assert co("adopt").code == 1  # nothing arrives under the old folder later
 
 
-def test_a_source_is_looked_for_where_its_project_is_now_and_nowhere_else(
+def test_sources_inside_a_moved_project_follow_it_and_others_stay(
     co: Co, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("CO_VAULT")
@@ -211,7 +211,7 @@ def test_a_project_whose_whole_folder_was_a_source_is_adopted_by_its_name(
     assert [row["path"] for row in co("sources", "--json").json] == [str(there)]
 
 
-def test_a_source_that_stays_where_it_was_is_not_taken_for_its_namesake_here(
+def test_a_source_that_did_not_move_is_not_confused_with_one_of_the_same_name(
     co: Co, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("CO_VAULT")
@@ -230,7 +230,7 @@ def test_a_source_that_stays_where_it_was_is_not_taken_for_its_namesake_here(
     assert [row["path"] for row in co("sources", "--json").json] == [str(tmp_path / "one" / "docs")]
 
 
-def test_text_that_is_deleted_afterwards_does_not_stay_under_the_old_folder(
+def test_text_deleted_after_an_adoption_is_gone_from_search_db(
     co: Co, moved: Callable[[], Path], data_dir: Path
 ) -> None:
     before = moved()
@@ -246,7 +246,7 @@ def test_text_that_is_deleted_afterwards_does_not_stay_under_the_old_folder(
     connection.close()
 
 
-def test_a_vault_of_which_every_note_changed_can_be_named_all_the_same(co: Co, moved: Callable[[], Path]) -> None:
+def test_a_vault_can_be_adopted_even_if_every_note_changed(co: Co, moved: Callable[[], Path]) -> None:
     before = moved()
     for note in Path(".co-cli/knowledge/memories").iterdir():
         note.write_text(note.read_text() + "\nAnd more.\n")
@@ -257,7 +257,7 @@ def test_a_vault_of_which_every_note_changed_can_be_named_all_the_same(co: Co, m
     assert told(co, "oak") == ["updated", "created"]
 
 
-def test_trust_does_not_come_along(co: Co, moved: Callable[[], Path]) -> None:
+def test_adopt_does_not_move_trust(co: Co, moved: Callable[[], Path]) -> None:
     assert co("trust", "--list").out.startswith("trusted")
     before = moved()
 
@@ -267,7 +267,7 @@ def test_trust_does_not_come_along(co: Co, moved: Callable[[], Path]) -> None:
     assert {"vault": here, "trusted": False} in co("trust", "--list", "--json").json
 
 
-def test_who_was_stopped_on_the_way_adopts_again_and_loses_nothing(
+def test_an_interrupted_adoption_can_be_repeated(
     co: Co, moved: Callable[[], Path], data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = moved()
@@ -287,7 +287,7 @@ def test_who_was_stopped_on_the_way_adopts_again_and_loses_nothing(
     assert co("history", "folder:docs/handbook.md", "--json").json["opens"] == 1
 
 
-def test_a_note_that_was_forgotten_there_and_restored_here_says_both(co: Co, moved: Callable[[], Path]) -> None:
+def test_history_shows_a_removal_before_the_move_and_a_restore_after_it(co: Co, moved: Callable[[], Path]) -> None:
     co("forget", "elm")
     before = moved()
     co("restore", "elm")
@@ -299,7 +299,7 @@ def test_a_note_that_was_forgotten_there_and_restored_here_says_both(co: Co, mov
     assert told(co, "elm") == ["restored", "removed", "created"]
 
 
-def test_learned_weights_and_what_a_review_kept_come_along(co: Co, moved: Callable[[], Path], data_dir: Path) -> None:
+def test_adopt_moves_learned_weights_and_review_decisions(co: Co, moved: Callable[[], Path], data_dir: Path) -> None:
     old = str(Path.cwd() / ".co-cli" / "knowledge")
     write_learned(str(data_dir), old, "static", Weights(0.6, 0.4))
     Dismissals(str(data_dir), old).add("twins:oak", 1.0)
@@ -313,7 +313,7 @@ def test_learned_weights_and_what_a_review_kept_come_along(co: Co, moved: Callab
     assert Dismissals(str(data_dir), here).keys() == {"twins:oak"}
 
 
-def test_weights_that_were_learned_at_the_new_place_stay_whatever_they_are_for(data_dir: Path) -> None:
+def test_weights_learned_at_the_new_place_are_kept(data_dir: Path) -> None:
     write_learned(str(data_dir), "/new", "minilm", Weights(0.8, 0.2))
     write_learned(str(data_dir), "/old", "static", Weights(0.6, 0.4))
 
@@ -343,7 +343,7 @@ insert into tunings values (1, 1, 9.0, 'applied', 'static', 0.5, 0.5, 30, null, 
 """
 
 
-def test_what_both_places_counted_adds_up_and_nothing_is_left_of_the_old_one(data_dir: Path) -> None:
+def test_counts_of_both_places_are_added_up(data_dir: Path) -> None:
     data_dir.mkdir(exist_ok=True)
     migrate(str(data_dir / "activity.db"))
     connection = apsw.Connection(str(data_dir / "activity.db"))
@@ -371,7 +371,7 @@ def test_what_both_places_counted_adds_up_and_nothing_is_left_of_the_old_one(dat
     connection.close()
 
 
-def test_the_files_of_a_vault_that_is_still_there_are_not_read_to_compare_them(
+def test_adopt_reads_no_files_of_a_vault_that_still_exists(
     kb: KnowledgeBase, vault: Vault, data_dir: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "other" / "memories").mkdir(parents=True)

@@ -99,7 +99,7 @@ def test_co_show_counts_as_an_opening(co: Co) -> None:
     assert co("history", "oak", "--json").json["opens"] == 2
 
 
-def test_what_is_read_in_place_has_a_history_and_a_use_of_its_own(co: Co, tmp_path: Path) -> None:
+def test_added_folders_have_their_own_history_and_use_counts(co: Co, tmp_path: Path) -> None:
     handbook = Vault(tmp_path / "handbook")
     handbook.write("deploy.md", "# Deploys\n\nThe blue pool takes traffic first.")
     assert co("add", str(handbook.root)).code == 0
@@ -115,7 +115,7 @@ def test_what_is_read_in_place_has_a_history_and_a_use_of_its_own(co: Co, tmp_pa
     assert [change["what"] for change in co("history", ref, "--json").json["changes"]] == ["updated", "seen"]
 
 
-def test_activity_db_can_be_anything_and_no_search_or_save_fails(kb: KnowledgeBase, data_dir: Path) -> None:
+def test_searches_and_saves_work_with_a_broken_activity_db(kb: KnowledgeBase, data_dir: Path) -> None:
     (data_dir / "activity.db").mkdir(parents=True)
 
     kb.sync()
@@ -127,7 +127,7 @@ def test_activity_db_can_be_anything_and_no_search_or_save_fails(kb: KnowledgeBa
     assert kb.activity.dropped >= 3
 
 
-def test_the_doctor_looks_at_activity_db(co: Co, data_dir: Path) -> None:
+def test_doctor_reports_a_damaged_activity_db(co: Co, data_dir: Path) -> None:
     co("sync")
     assert "activity" not in co("doctor").out
     (data_dir / "activity.db").write_bytes(b"not a database" * 500)
@@ -154,7 +154,7 @@ def test_a_search_from_the_command_line_does_not_open_activity_db(co: Co, data_d
     assert (data_dir / "activity.spool").read_bytes().count(b"\n") == 1
 
 
-def test_the_answer_is_out_before_anything_is_written_down(co: Co, data_dir: Path, vault: Vault) -> None:
+def test_results_are_printed_before_activity_is_stored(co: Co, data_dir: Path, vault: Vault) -> None:
     co("sync")
     (data_dir / "activity.spool").mkdir()  # writing it down fails
     (data_dir / "activity.db").mkdir() if not (data_dir / "activity.db").exists() else None

@@ -34,7 +34,7 @@ def test_searches_of_the_command_line_are_counted(co: Co) -> None:
     assert found["days"][-1]["searches"] == 3
 
 
-def test_notes_that_were_never_recalled_are_told(co: Co) -> None:
+def test_stats_lists_notes_that_were_never_recalled(co: Co) -> None:
     co("search", '"live for centuries"')
 
     found = co("stats", "--json").json
@@ -69,7 +69,7 @@ def test_people_get_tables_and_plots_that_fit_into_80_columns(co: Co, monkeypatc
     assert wide == []
 
 
-def test_a_vault_that_was_never_asked_says_so(co: Co) -> None:
+def test_stats_of_a_vault_without_searches_say_so(co: Co) -> None:
     ran = co("stats")
 
     assert (ran.code, ran.out) == (1, "0 searches in the last 30 days.\n")

@@ -54,7 +54,7 @@ def test_an_upsert_answers_created_updated_or_skipped_and_why(connection: apsw.C
     ]
 
 
-def test_what_was_there_before_us_is_seen_and_not_created(connection: apsw.Connection) -> None:
+def test_files_older_than_the_history_are_marked_seen_not_created(connection: apsw.Connection) -> None:
     everything = [Head("oak.md", "a1", "Oak"), Head("elm.md", "e1", "Elm")]
 
     put_heads(connection, ROOT, everything[:1], 1.0)
@@ -109,7 +109,7 @@ def test_a_file_that_went_elsewhere_while_nobody_looked_is_a_move(connection: ap
     assert told(connection, "new.md") == ["moved", "created"]
 
 
-def test_what_is_told_late_takes_its_place_before_what_came_after(connection: apsw.Connection) -> None:
+def test_a_change_reported_late_is_sorted_by_its_time(connection: apsw.Connection) -> None:
     put_heads(connection, ROOT, [Head("oak.md", "a1", "Oak")], 1.0, saved=True)
     put_heads(connection, ROOT, [Head("oak.md", "c3", "Oak")], 3.0)
 

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import apsw
-import pytest
-
 from tests.command import Co
 from tests.vault import Vault
 
@@ -31,7 +28,7 @@ def test_sync_says_what_changed(co: Co, vault: Vault) -> None:
     assert co("sync").out == "2 unchanged\n"
 
 
-def test_an_empty_vault_is_said(co: Co) -> None:
+def test_sync_says_that_a_vault_is_empty(co: Co) -> None:
     assert co("sync").out == "The vault is empty.\n"
 
 
@@ -69,7 +66,7 @@ def test_a_deleted_search_db_comes_back_with_the_next_search(co: Co, vault: Vaul
     assert co("search", "oaks").code == 0
 
 
-def test_status_is_numbers(co: Co, vault: Vault, data_dir: Path) -> None:
+def test_status_counts_notes_and_passages(co: Co, vault: Vault, data_dir: Path) -> None:
     vault.write("memories/oak.md", "Oaks.")
     vault.write("articles/a.md", "# A\n\ntext\n\n# B\n\ntext\n")
     co("sync")
@@ -86,7 +83,7 @@ def test_status_is_numbers(co: Co, vault: Vault, data_dir: Path) -> None:
     assert str(vault.root) in shown
 
 
-def test_what_was_saved_through_it_is_not_called_changed(co: Co, vault: Vault) -> None:
+def test_notes_saved_through_co_do_not_count_as_changed(co: Co, vault: Vault) -> None:
     for name in ("oak", "elm", "ash"):
         vault.write(f"memories/{name}.md", name)
     co("sync")
@@ -135,28 +132,7 @@ def test_doctor_names_a_cure_for_each_finding(co: Co, vault: Vault) -> None:
     assert co("doctor").out.count("cure: ") == 2
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        "insert into docs_fts(docs_fts) values('delete-all')",
-        "update docs set hash = 'x'",
-        "delete from docs",
-    ],
-)
-def test_doctor_finds_damage_in_the_index_and_mends_it(co: Co, vault: Vault, data_dir: Path, damage: str) -> None:
-    vault.write("memories/oak.md", "Oaks live long.")
-    co("sync")
-    connection = apsw.Connection(str(data_dir / "search.db"))
-    connection.execute(damage)
-    connection.close()
-
-    assert co("doctor").code == 3
-    assert co("doctor", "--fix").code == 0
-    assert co("doctor").code == 0
-    assert co("search", "oaks", "--no-sync", "--backend", "fts5").code == 0
-
-
-def test_doctor_on_a_data_folder_that_cannot_be_is_exit_code_3(co: Co, tmp_path: Path) -> None:
+def test_doctor_with_an_impossible_data_folder_exits_with_3(co: Co, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 
     ran = co("doctor", "--data-dir", str(tmp_path / "file"))

@@ -69,7 +69,7 @@ def test_forget_and_restore_touch_all_or_none(co: Co, vault: Vault) -> None:
 
 
 @pytest.mark.parametrize("ref", ["article:plan#L3-4", "plan#L3-4", "articles/plan.md#L3-4"])
-def test_lines_count_however_the_note_is_named(co: Co, vault: Vault, ref: str) -> None:
+def test_line_ranges_work_with_every_kind_of_ref(co: Co, vault: Vault, ref: str) -> None:
     vault.write("articles/plan.md", "one\ntwo\nthree\nfour\nfive\n")
 
     assert co("show", ref).out.splitlines()[-2:] == ["three", "four"]

@@ -69,9 +69,7 @@ def test_reembed_indexes_new_notes_too(co: Co, notes: Vault) -> None:
     assert co("status", "--json").json["notes"] == {"memory": 2}
 
 
-def test_another_provider_is_built_to_the_end_and_each_text_is_sent_once(
-    co: Co, notes: Vault, ollama: TurnedOllama
-) -> None:
+def test_reembed_switches_the_provider_and_sends_each_text_once(co: Co, notes: Vault, ollama: TurnedOllama) -> None:
     ran = co("reembed", "--fresh", "--json")
 
     assert (ran.code, ran.json["waiting"], ran.json["problem"]) == (0, 0, None)
@@ -79,7 +77,7 @@ def test_another_provider_is_built_to_the_end_and_each_text_is_sent_once(
     assert len(ollama.documents) == 2
 
 
-def test_a_server_that_refuses_is_exit_code_3_with_the_cure_and_the_old_vectors_answer(
+def test_a_refusing_server_exits_with_3_and_old_vectors_keep_answering(
     co: Co, notes: Vault, ollama: TurnedOllama
 ) -> None:
     ollama.faults = ["404"]

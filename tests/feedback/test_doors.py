@@ -49,7 +49,9 @@ def test_a_judgement_names_its_question_and_keeps_what_was_shown(co: Co, vault: 
     assert shown[0][1] == hits[0].signals
 
 
-def test_without_a_query_it_is_the_last_search_that_found_the_note(co: Co, vault: Vault, data_dir: Path) -> None:
+def test_feedback_without_a_query_is_about_the_last_search_that_found_the_note(
+    co: Co, vault: Vault, data_dir: Path
+) -> None:
     co("search", "oaks by the lake")
     co("search", "how old do oaks get")
     co("search", '"beetles come"')
@@ -59,7 +61,7 @@ def test_without_a_query_it_is_the_last_search_that_found_the_note(co: Co, vault
     assert co("feedback", "elm", "good", "--json").json["query"] == '"beetles come"'
 
 
-def test_without_any_search_it_is_about_the_note_alone(co: Co, vault: Vault, data_dir: Path) -> None:
+def test_feedback_without_any_search_is_about_the_note_alone(co: Co, vault: Vault, data_dir: Path) -> None:
     ran = co("feedback", "elm", "bad")
 
     assert ran.code == 0
@@ -119,7 +121,7 @@ def test_the_tool_forgives_and_refuses_as_the_others_do(kb: KnowledgeBase) -> No
     assert "rate_memory" not in [tool.name for tool in Toolbox(kb, read_only=True).tools]
 
 
-def test_a_note_opened_after_a_search_was_its_answer_in_all_likelihood(co: Co, vault: Vault, data_dir: Path) -> None:
+def test_opening_a_note_after_a_search_counts_as_weak_feedback(co: Co, vault: Vault, data_dir: Path) -> None:
     co("show", "elm")  # of no search
     co("search", "how old do oaks get")
     co("show", "oak")
@@ -130,7 +132,7 @@ def test_a_note_opened_after_a_search_was_its_answer_in_all_likelihood(co: Co, v
     assert (tuned["said"], tuned["implied"], tuned["lesson"]["judgements"]) == (0, 1, 0.3)
 
 
-def test_what_somebody_said_is_not_undone_by_use(co: Co, vault: Vault, data_dir: Path) -> None:
+def test_use_does_not_override_a_judgement(co: Co, vault: Vault, data_dir: Path) -> None:
     co("search", "how old do oaks get")
     co("feedback", "oak", "bad")
     co("show", "oak")
@@ -182,14 +184,14 @@ def test_a_judgement_follows_a_note_that_moves(co: Co, vault: Vault, data_dir: P
     assert co("feedback", "old-oak", "good", "--query", "ancient trees", "--json").json["good"] == 2
 
 
-def test_by_words_alone_there_is_nothing_to_learn(co: Co, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_vectors_there_is_nothing_to_learn(co: Co, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "none")
 
     assert co("feedback", "oak", "good", "--query", "oaks", "--json").json["judgements"] == 0
     assert "no vectors" in co("tune").out
 
 
-def test_an_unusable_activity_db_is_told_and_breaks_no_search(co: Co, data_dir: Path) -> None:
+def test_feedback_reports_an_unusable_activity_db_and_search_goes_on(co: Co, data_dir: Path) -> None:
     (data_dir / "activity.db").mkdir(parents=True)
 
     ran = co("feedback", "oak", "good", "--query", "oaks")

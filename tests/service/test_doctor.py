@@ -138,7 +138,7 @@ def test_a_search_db_that_was_set_aside_is_mentioned(vault: Vault, data_dir: Pat
 
 
 @pytest.mark.parametrize("first_page", [1, 2, 3, 10, 30])
-def test_a_damaged_search_db_is_made_anew_by_fix(healthy: KnowledgeBase, data_dir: Path, first_page: int) -> None:
+def test_doctor_fix_rebuilds_a_damaged_search_db(healthy: KnowledgeBase, data_dir: Path, first_page: int) -> None:
     healthy.close()
     path = data_dir / "search.db"
     held = bytearray(path.read_bytes())
@@ -155,7 +155,7 @@ def test_a_damaged_search_db_is_made_anew_by_fix(healthy: KnowledgeBase, data_di
 
 
 @pytest.mark.parametrize("table", ["vaults", "docs", "passages", "folders", "knowledge_files", "docs_fts_data"])
-def test_a_damaged_table_is_found_and_made_anew_by_fix(healthy: KnowledgeBase, data_dir: Path, table: str) -> None:
+def test_doctor_fix_rebuilds_a_damaged_table(healthy: KnowledgeBase, data_dir: Path, table: str) -> None:
     healthy.close()
     path = data_dir / "search.db"
     connection = apsw.Connection(str(path))

@@ -17,9 +17,7 @@ from tests.skills.conftest import SkillRoot
 from tests.vault import Vault
 
 
-def test_an_ordinary_search_sees_no_skill_and_one_that_asks_for_them_does(
-    co: Co, vault: Vault, mine: SkillRoot
-) -> None:
+def test_only_searches_that_ask_for_skills_find_them(co: Co, vault: Vault, mine: SkillRoot) -> None:
     mine.write("knives", "Sharpens knives and scissors.")
     vault.write("memories/knife.md", "The bread knife is in the left drawer.")
     co("skills", "search", "knives")  # they are in search.db from now on
