@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from co_cli.notes.markdown import FENCE, Block, Heading, blocks, closes, is_item
-from co_cli.sources.documents_endings import ending_of
+from co_cli.sources.documents.endings import ending_of
 from co_cli.sources.sentences import Span, sentences, short_enough
 
 LONGEST = 1_000

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from co_cli.notes.moments import read_moment
 from co_cli.notes.note import Note, read_note, version_of
-from co_cli.sources.documents import is_binary_name, largest_size, read_document
+from co_cli.sources.documents import is_binary_name, largest_size, missing_extra, read_document
 from co_cli.sources.origin import ENDING, RARE_ENDINGS, Origin
 from co_cli.values import BINARY
 
@@ -30,7 +30,7 @@ class FolderKind:
         return True
 
     def unread(self, name: str) -> str | None:
-        return BINARY if is_binary_name(name) else None
+        return BINARY if is_binary_name(name) else missing_extra(name)
 
     def largest(self, name: str, limit: int) -> int:
         return limit if name.endswith(MARKDOWN) else min(largest_size(name), max(limit, LARGEST))

@@ -15,8 +15,8 @@ from co_cli.sources.documents import (
     is_binary_name,
     largest_size,
     read_document,
-    wants_extra,
 )
+from co_cli.sources.folder import FolderKind
 
 
 def read(name: str, content: str | bytes) -> Document:
@@ -193,13 +193,17 @@ def test_a_function_is_a_section_together_with_what_stands_above_it() -> None:
     document = read("harbour.py", PYTHON)
 
     assert document.text == PYTHON
-    assert sections(document) == [(1, "def moor", 6), (1, "class Harbour", 13), (2, "async def open", 16)]
+    assert sections(document) == [(1, "def moor", 6), (1, "class Harbour", 13), (2, "def open", 16)]
 
 
 @pytest.mark.parametrize(
     ("name", "code", "found"),
     [
-        ("a.go", "package a\n\n// Moor ties.\nfunc (b *Boat) Moor(x int) error {\n}\n", [(1, "Moor", 3)]),
+        (
+            "a.go",
+            "package a\n\n// Moor ties.\nfunc (b *Boat) Moor(x int) error {\n}\n",
+            [(1, "func (b *Boat) Moor", 3)],
+        ),
         (
             "a.rs",
             "pub struct Boat {\n}\n\nimpl Boat {\n    pub fn moor(&self) {}\n}\n",
@@ -333,7 +337,7 @@ def test_a_message_says_who_wrote_what_and_when() -> None:
     }
     assert "It leaves at fünf." in document.text
     assert "Attached: plan.pdf" in document.text
-    assert "not a message" in refusal("mail.eml", "hello\n")
+    assert "not an email" in refusal("mail.eml", "hello\n")
 
 
 def test_a_message_in_html_only_is_read_as_its_text() -> None:
@@ -342,29 +346,27 @@ def test_a_message_in_html_only_is_read_as_its_text() -> None:
     assert document.text == "Low **tide** at six.\n"
 
 
-def test_rich_text_gives_its_letters() -> None:
-    rich = (
-        rb"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0 Helvetica;}}{\info{\title The quay}{\author Ada}}{\*\generator X;}"
-        rb"\f0\b Gr\'fc\'dfe\b0  from \u8364?\uc0\u26085  {\uc1\u-10179?\u-8704?}"
-        rb"\par Second {\i line}\tab x\cell y\row}"
-    )
-
-    document = read("a.rtf", rich)
-
-    assert document.title == "The quay"
-    assert document.metadata == {"author": "Ada"}
-    assert document.text == "Grüße from €日 😀\n\nSecond line\tx | y\n"
-    assert read("letter.doc", rich).text == document.text
+@pytest.mark.parametrize("name", "a.odt a.fodt a.odp a.ods a.epub a.rtf".split())
+def test_a_format_without_a_reader_says_what_to_save_it_as(name: str) -> None:
+    assert "files are not supported: save it as .docx" in refusal(name, "text")
 
 
-def test_only_a_pdf_asks_for_more_to_be_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pypdfium2", None)
+def test_rich_text_under_another_name_is_not_indexed_with_its_markup() -> None:
+    assert refusal("letter.doc", rb"{\rtf1\ansi Words}") == "RTF is not supported: save it as .docx or .txt"
 
-    assert wants_extra("a/b.PDF") == "co-cli[documents]"
-    assert [wants_extra(name) for name in ("a.txt", "a.docx", "a.xlsx", "a.epub", "a.odt", "a.rtf", "a.eml", "a")] == [
-        None
-    ] * 8
-    assert refusal("a.pdf", b"%PDF-1.4") == "PDF needs: pip install 'co-cli[documents]'"
+
+@pytest.mark.parametrize(
+    ("name", "library"),
+    [("a/b.PDF", "pypdfium2"), ("a.docx", "docx"), ("a.docm", "docx"), ("a.pptx", "pptx"), ("a.xlsx", "openpyxl")],
+)
+def test_a_file_whose_library_is_missing_says_what_to_install(
+    name: str, library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+
+    assert refusal(name, b"%PDF-1.4") == 'needs the extra "documents": pip install "co-cli[documents]"'
+    assert FolderKind().unread(name) == refusal(name, b"")
+    assert FolderKind().unread("a.txt") is None
 
 
 def test_knowing_about_documents_imports_no_reader() -> None:
@@ -374,6 +376,6 @@ def test_knowing_about_documents_imports_no_reader() -> None:
     assert {name for name in seen if name.startswith("co_cli.sources")} == {
         "co_cli.sources",
         "co_cli.sources.documents",
-        "co_cli.sources.documents_endings",
+        "co_cli.sources.documents.endings",
     }
-    assert not seen & {"lxml", "zipfile", "json", "email", "subprocess", "charset_normalizer", "pypdfium2"}
+    assert not seen & {"lxml", "zipfile", "json", "email", "subprocess", "charset_normalizer", "pypdfium2", "docx"}

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
+import re
 import time
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,33 +14,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from co_cli.notes.note import NotTextError
-from co_cli.sources import documents_pdf, documents_zip
-from co_cli.sources.documents import MOST_TEXT, Document, read_document
-from tests.sources.document_files import (
-    book,
-    lines_of,
-    open_document,
-    packed,
-    paragraph,
-    pdf,
-    shape,
-    slides,
-    word,
-    workbook,
-)
+from co_cli.sources.documents import MOST_TEXT, Document, read_document, worker
+from tests.sources.document_files import changed, lines_of, packed, pdf, slides, unpacked, word, workbook
 
 ENDINGS = """
-    txt rst org adoc tex csv json jsonl yaml toml xml html py js go c sql sh ipynb pdf docx pptx xlsx odt odp ods
-    fodt epub rtf eml doc odd
+    txt rst org adoc tex csv json jsonl yaml toml xml html py js go c sql sh ipynb pdf docx pptx xlsx odt epub rtf eml
+    doc odd
 """.split()
+OFFICE = ("docx", "pptx", "xlsx")
 GOOD = {
-    "docx": word(paragraph("Mooring", "berschrift1") + paragraph("Tie to the ring."), title="Rules"),
-    "pptx": slides(shape("Tides", "title") + shape("High at noon", "body"), notes="The moon."),
-    "xlsx": workbook({"Fees": '<row><c r="A1" t="s"><v>0</v></c><c r="B1" s="1"><v>46082</v></c></row>'}, ["Berth"]),
-    "odt": open_document('<text:h text:outline-level="1">Quay</text:h><text:p>Long.</text:p>'),
-    "epub": book({"one": "<h1>One</h1><p>It opens at dawn.</p>"}),
+    "docx": word(("Mooring", "Heading 1"), ("Tie to the ring.", ""), title="Rules"),
+    "pptx": slides(("Tides", "High at noon"), notes="The moon."),
+    "xlsx": workbook(Fees=[["Berth", 46082]]),
     "pdf": pdf(lines_of("The ferry leaves at seven.")),
-    "rtf": rb"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0 A;}}\f0 Gr\'fc\'dfe \u8364?\par x}",
     "eml": b"From: a@b.example\nSubject: =?utf-8?q?x?=\n"
     b"Content-Type: multipart/mixed; boundary=x\n\n--x\n\nhello\n--x--\n",
     "ipynb": json.dumps({"cells": [{"cell_type": "code", "source": ["x"], "outputs": [{"text": "y"}]}]}).encode(),
@@ -52,10 +37,18 @@ BOMB = '<!DOCTYPE x [<!ENTITY a "ha">{}<!ENTITY s SYSTEM "file:///etc/passwd">]>
 )
 
 
+NESTED = "<w:sdt>" * 5_000 + "</w:sdt>" * 5_000
+WIDE = (
+    '<w:tbl><w:tr><w:tc><w:tcPr><w:gridSpan w:val="999999999"/></w:tcPr><w:p><w:r><w:t>x</w:t></w:r></w:p></w:tc>'
+    "<w:tc><w:p/></w:tc></w:tr></w:tbl>"
+)
+FAR = '<row r="999999999"><c r="ZZZ999999999"><v>1e999</v></c></row>'
+
+
 @pytest.fixture(scope="module", autouse=True)
 def no_reader_is_left() -> Iterator[None]:
     yield
-    documents_pdf.end_reader()
+    worker.end_worker()
 
 
 def answer(name: str, data: bytes) -> Document | str:
@@ -86,13 +79,13 @@ def _answer(name: str, data: bytes) -> Document | NotTextError:
 
 
 @given(st.sampled_from(ENDINGS), st.binary(max_size=600))
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 def test_any_bytes_under_any_name_are_a_document_or_refused(ending: str, data: bytes) -> None:
     answer(f"a.{ending}", data)
 
 
 @given(st.sampled_from(ENDINGS), st.text(max_size=400))
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 def test_any_text_under_any_name_is_a_document_or_refused(ending: str, text: str) -> None:
     answer(f"a.{ending}", text.encode("utf-8", "replace"))
 
@@ -100,7 +93,7 @@ def test_any_text_under_any_name_is_a_document_or_refused(ending: str, text: str
 @given(
     st.sampled_from(sorted(GOOD)), st.lists(st.tuples(st.floats(0, 1), st.binary(max_size=4)), min_size=1, max_size=6)
 )
-@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_damaged_document_is_read_or_refused(ending: str, damage: list[tuple[float, bytes]]) -> None:
     data = bytearray(GOOD[ending])
     for place, bytes_there in damage:
@@ -109,11 +102,10 @@ def test_a_damaged_document_is_read_or_refused(ending: str, damage: list[tuple[f
     answer(f"a.{ending}", bytes(data))
 
 
-@given(st.sampled_from(["docx", "pptx", "xlsx", "odt", "epub"]), st.data())
-@settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow])
+@given(st.sampled_from(OFFICE), st.data())
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_document_with_damaged_parts_is_read_or_refused(ending: str, data: st.DataObject) -> None:
-    with zipfile.ZipFile(io.BytesIO(GOOD[ending])) as file:
-        parts = {name: file.read(name) for name in file.namelist()}
+    parts = unpacked(GOOD[ending])
     name = data.draw(st.sampled_from(sorted(parts)))
     old, new = data.draw(
         st.tuples(st.sampled_from([b'"', b"1", b"w:", b"/", b"<", b"r1", b"xml", b">"]), st.binary(max_size=3))
@@ -129,32 +121,43 @@ def test_the_documents_that_are_damaged_here_are_whole_before(ending: str) -> No
     assert isinstance(answer(f"a.{ending}", GOOD[ending]), Document)
 
 
-def test_a_zip_that_unpacks_to_gigabytes_is_refused_at_once() -> None:
-    bomb = packed({"word/document.xml": b"<w>" + b" " * 60_000_000})
-    assert len(bomb) < 100_000
-    started = time.process_time()
+@pytest.mark.parametrize("ending", OFFICE)
+def test_a_zip_that_unpacks_to_gigabytes_is_refused_at_once(ending: str) -> None:
+    bomb = packed({**unpacked(GOOD[ending]), "custom/item.xml": b"<w>" + b" " * 60_000_000})
+    assert len(bomb) < 200_000
+    started = time.monotonic()
 
-    assert answer("a.docx", bomb) == "its text is larger than 32 MB when unpacked"
-    assert time.process_time() - started < 2
+    assert answer(f"a.{ending}", bomb) == "its text is larger than 32 MB when unpacked"
+    assert time.monotonic() - started < 10
 
 
-def test_many_large_parts_are_bounded_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(documents_zip, "LARGEST_WHOLE", 1_000_000)
-    page = b"<p>" + b" " * 200_000 + b"word</p>"
-    parts = {f"OEBPS/c{number}.xhtml": page for number in range(8)}
-    items = "".join(f'<item id="c{number}" href="c{number}.xhtml"/>' for number in range(8))
-    spine = "".join(f'<itemref idref="c{number}"/>' for number in range(8))
-    whole = {
-        "META-INF/container.xml": '<container><rootfile full-path="OEBPS/b.opf"/></container>',
-        "OEBPS/b.opf": f"<package><manifest>{items}</manifest><spine>{spine}</spine></package>",
-    }
+def test_a_zip_that_lies_about_its_sizes_is_refused() -> None:
+    size = 60_000_000
+    bomb = packed({**unpacked(GOOD["docx"]), "custom/item.xml": b" " * size})
+    lie = bomb.replace(size.to_bytes(4, "little"), (100).to_bytes(4, "little"))
+    assert lie != bomb
 
-    found = answer("a.epub", packed({**whole, **parts}))
+    assert isinstance(answer("a.docx", lie), str)
+
+
+def test_many_large_parts_are_limited_together() -> None:
+    parts = {f"custom/item{number}.xml": b" " * 20_000_000 for number in range(6)}
+
+    found = answer("a.docx", packed({**unpacked(GOOD["docx"]), **parts}))
 
     assert isinstance(found, str)
     assert "larger than" in found
 
 
+def test_pictures_are_not_unpacked() -> None:
+    parts = {f"word/media/image{number}.png": b" " * 40_000_000 for number in range(3)}
+
+    found = answer("a.docx", packed({**unpacked(GOOD["docx"]), **parts}))
+
+    assert isinstance(found, Document)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 @pytest.mark.parametrize(
     ("name", "part"),
     [
@@ -162,34 +165,16 @@ def test_many_large_parts_are_bounded_together(monkeypatch: pytest.MonkeyPatch) 
         ("a.docx", "docProps/core.xml"),
         ("a.pptx", "ppt/slides/slide1.xml"),
         ("a.xlsx", "xl/worksheets/sheet1.xml"),
-        ("a.xlsx", "xl/sharedStrings.xml"),
-        ("a.odt", "content.xml"),
-        ("a.epub", "OEBPS/book.opf"),
-        ("a.epub", "OEBPS/one.xhtml"),
     ],
 )
-def test_entities_are_neither_expanded_nor_fetched(name: str, part: str, connections: list[str]) -> None:
-    with zipfile.ZipFile(io.BytesIO(GOOD[name[2:]])) as file:
-        parts = {entry: file.read(entry) for entry in file.namelist()}
-    text = parts[part].decode()
-    for word_there in (
-        "Tie to the ring.",
-        "Rules",
-        "High at noon",
-        "46082",
-        "Berth",
-        "Long.",
-        "The lock",
-        "It opens at dawn.",
-    ):
+def test_a_file_with_entities_is_refused(name: str, part: str, encoding: str, connections: list[str]) -> None:
+    parts = unpacked(GOOD[name[2:]])
+    text = re.sub(r"<\?xml[^>]*>", "", parts[part].decode())
+    for word_there in ("Tie to the ring.", "Rules", "High at noon", "46082", "Berth"):
         text = text.replace(word_there, f"before &j; &s; after {word_there}")
-    parts[part] = (BOMB + text).encode()
+    parts[part] = (BOMB + text).encode(encoding)
 
-    found = answer(name, packed(parts))
-
-    assert len(str(found)) < 2_000
-    assert "hahaha" not in str(found)
-    assert "root:" not in str(found)
+    assert answer(name, packed(parts)) == "broken: its XML contains a DTD; open it and save it again"
     assert connections == []
 
 
@@ -203,8 +188,9 @@ def test_an_entity_bomb_in_a_plain_xml_file_is_just_text() -> None:
 @pytest.mark.parametrize(
     ("name", "data"),
     [
-        ("a.docx", word("<w:sdt>" * 5_000 + "</w:sdt>" * 5_000)),
-        ("a.odt", open_document("<text:list>" * 240 + "<text:p>x</text:p>" + "</text:list>" * 240)),
+        ("a.docx", changed(word(), "word/document.xml", "<w:sectPr", NESTED + "<w:sectPr")),
+        ("a.docx", changed(word(), "word/document.xml", "<w:sectPr", WIDE + "<w:sectPr")),
+        ("a.docx", word(*[("word", "")] * 3_000)),
         ("a.json", b"[" * 200_000 + b"]" * 200_000),
         ("a.ipynb", b'{"cells":' + b"[" * 200_000),
         ("a.html", b"<div>" * 100_000 + b"x"),
@@ -212,8 +198,9 @@ def test_an_entity_bomb_in_a_plain_xml_file_is_just_text() -> None:
         ("a.html", b"<p>" + b"&#32;" * 200_000 + b"word</p>"),
         ("a.html", b"<h1>Quay</h1>" + b"<p>word</p>" * 40_000),
         ("a.py", b"def a(x):\n    return x\n\n" * 40_000),
-        ("a.xlsx", workbook({"a": ("<row>" + "<c><v>1.5</v></c>" * 200 + "</row>") * 400})),
-        ("a.rtf", b"{\\rtf1" + b"{" * 200_000),
+        ("a.xlsx", workbook(a=[[1.5] * 200] * 400)),
+        ("a.xlsx", workbook(a=[["x" * 32_000] * 5] * 40)),
+        ("a.xlsx", changed(workbook(a=[[1]]), "xl/worksheets/sheet1.xml", "<row", FAR + "<row")),
         (
             "a.eml",
             b"From: x\n"
@@ -225,33 +212,25 @@ def test_an_entity_bomb_in_a_plain_xml_file_is_just_text() -> None:
         ("a.js", (b"const " * 60 + b"\n") * 3_000),
         ("a.txt", b"\xe9" * 900_000),
         ("a.csv", b"," * 900_000),
-        (
-            "a.xlsx",
-            workbook({"a": '<row><c r="ZZZ1"><v>1e999</v></c><c s="1"><v>1e300</v></c><c t="s"><v>-1</v></c></row>'}),
-        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_is_nested_or_long_beyond_reason_ends_soon(name: str, data: bytes) -> None:
-    started = time.process_time()
+    started = time.monotonic() if name[2:] in OFFICE else time.process_time()
 
     answer(name, data)
 
-    assert time.process_time() - started < 5
+    assert (time.monotonic() if name[2:] in OFFICE else time.process_time()) - started < 15
 
 
-def test_names_inside_a_file_lead_nowhere_outside_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("target", ["../../../../etc/passwd", "file:///etc/passwd", "/etc/passwd"])
+def test_names_inside_a_file_lead_nowhere_outside_it(target: str, tmp_path: Path) -> None:
     before = sorted(os.listdir(tmp_path))
-    relations = (
-        '<Relationships><Relationship Id="r1" Type="x/officeDocument" Target="../../../../etc/passwd"/>'
-        '<Relationship Id="r2" Type="x/core-properties" Target="file:///etc/passwd"/></Relationships>'
-    )
-    traps = {"../../evil.txt": "x", "/etc/evil": "x", "_rels/.rels": relations, "word/document.xml": "<d><body/></d>"}
+    parts = unpacked(changed(GOOD["docx"], "_rels/.rels", "word/document.xml", target))
 
-    found = answer("a.docx", packed(traps))
+    found = answer("a.docx", packed({**parts, "../../evil.xml": "<x/>", "/etc/evil.xml": "<x/>"}))
 
-    assert isinstance(found, Document)
-    assert found.text == ""
+    assert "root:" not in str(found)
     assert sorted(os.listdir(tmp_path)) == before
 
 

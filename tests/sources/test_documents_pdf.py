@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 
 import pytest
 
 from co_cli.notes.note import NotTextError
-from co_cli.sources import documents_pdf
-from co_cli.sources.documents import Document, read_document
+from co_cli.sources.documents import Document, read_document, worker
 from tests.sources.document_files import assembled, lines_of, pdf
-
-pytest.importorskip("pypdfium2", reason="the extra `documents` is not installed")
 
 
 @pytest.fixture(autouse=True)
 def no_reader_is_left() -> Iterator[None]:
     yield
-    documents_pdf.end_reader()
+    worker.end_worker()
 
 
 def read(data: bytes) -> Document:
@@ -88,36 +87,53 @@ def test_a_file_whose_table_is_broken_is_read_all_the_same() -> None:
 
 
 def test_a_page_that_never_ends_costs_only_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(documents_pdf, "SECONDS_A_PAGE", 1.0)
+    monkeypatch.setattr(worker, "SECONDS_A_PART", 1.0)
+    worker.end_worker()
     started = time.monotonic()
 
     document = read(endless())
 
     assert time.monotonic() - started < 40
     assert document.text == "## Page 1\n\nBefore.\n"
-    assert document.problem == "only 1 of 2 pages are read, the next one takes too long"
+    assert document.problem == "read in part: the rest takes too long"
     assert "Words." in read(pdf(lines_of("Words."))).text  # another process reads the next file
 
 
 def test_one_process_reads_many_files_and_ends_when_it_is_told() -> None:
     read(pdf(lines_of("One.")))
-    first = documents_pdf._worker
+    first = worker._process
     read(pdf(lines_of("Two.")))
 
     assert first is not None
-    assert documents_pdf._worker is first
-    documents_pdf.end_reader()
-    assert not first.alive
+    assert worker._process is first
+    worker.end_worker()
+    assert first.poll() is not None
 
 
 def test_a_reader_that_was_killed_is_started_again() -> None:
     read(pdf(lines_of("One.")))
-    worker = documents_pdf._worker
-    assert worker is not None
-    worker._process.kill()
-    worker._process.wait()
+    process = worker._process
+    assert process is not None
+    process.kill()
+    process.wait()
 
     assert "Two." in read(pdf(lines_of("Two."))).text
+
+
+def test_a_reader_without_files_ends_itself() -> None:
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "from co_cli.sources.documents import worker; import sys; worker.IDLE = 0.5; "
+            "worker.serve(sys.stdin.buffer, sys.stdout.buffer, 1.0)",
+        ],
+        stdin=subprocess.PIPE,
+    )
+
+    assert process.wait(20) == 1
+    assert process.stdin
+    process.stdin.close()
 
 
 def endless() -> bytes:

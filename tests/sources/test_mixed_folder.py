@@ -20,7 +20,6 @@ def text_of(path: str, data: bytes) -> str:
 
 
 def test_every_file_is_what_the_manifest_says(tmp_path: Path) -> None:
-    pytest.importorskip("pypdfium2", reason="the extra `documents` is not installed")
     root = tmp_path / "mixed"
     manifest = make_mixed_folder(root, files=400)
 

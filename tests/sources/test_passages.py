@@ -13,7 +13,7 @@ from co_cli.notes.markdown import blocks
 from co_cli.notes.note import Note, read_note
 from co_cli.sources.cutting import LONGEST, WHOLE, Rule, cut, read_body
 from co_cli.sources.documents import read_document
-from co_cli.sources.documents_outline import outline
+from co_cli.sources.documents.outline import outline
 from co_cli.sources.passages import Lines, passages_of, what_is_wrong
 from co_cli.values import Passage
 

@@ -1,6 +1,6 @@
-"""What a file's name says about it: is there text in it, written by whom, and how much may it weigh.
+"""Tell from a file's name whether it holds text, which library reads it, and how large it may be.
 
-Only names are looked at. What a name promises the bytes need not keep: `documents.py` checks those.
+Only names are looked at. The readers check the bytes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BINARY = frozenset(
     pcap pcapng dat swp swo bak tmp part crdownload torrent
     """.split()
 )
-"""Listed, never read: pictures, archives, sound, films, fonts, programs, databases, models; and keys, for secrecy."""
+"""Never read: pictures, archives, audio, video, fonts, programs, databases, models, and keys, which are secret."""
 BINARY_ENDINGS = (".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst")
 NAMELESS_BINARY = frozenset("id_rsa id_ed25519 id_ecdsa id_dsa .ds_store thumbs.db core".split())
 
@@ -33,52 +33,41 @@ GENERATED = frozenset(
     .terraform.lock.hcl
     """.split()
 )
-"""Names of files that tools write for tools."""
-GENERATED_ENDINGS = (
-    ".min.js",
-    ".min.css",
-    ".min.mjs",
-    ".js.map",
-    ".css.map",
-    ".bundle.js",
-    ".chunk.js",
-    ".tsbuildinfo",
-)
+GENERATED_ENDINGS = tuple(".min.js .min.css .min.mjs .js.map .css.map .bundle.js .chunk.js .tsbuildinfo".split())
 
-MINIFIED = frozenset("js mjs cjs jsx ts tsx css scss less xml xsl rss atom php py rb lua sql graphql".split())
-"""Where long lines are a program's. Elsewhere (a transcript, a row of a table) they are paragraphs."""
-HTML = frozenset("html htm xhtml".split())
-JSON = frozenset("json geojson jsonld webmanifest".split())
+LIBRARIES = {
+    "pdf": "pypdfium2",
+    **dict.fromkeys(("docx", "docm", "dotx"), "docx"),
+    **dict.fromkeys(("pptx", "pptm", "ppsx", "potx"), "pptx"),
+    **dict.fromkeys(("xlsx", "xlsm", "xltx"), "openpyxl"),
+}
+"""Which package of the extra `documents` reads files with this ending."""
+UNSUPPORTED = frozenset("odt ott fodt odp otp fodp ods ots fods epub rtf".split())
 
 MB = 1_000_000
 LARGEST_TEXT = 10 * MB
-LARGEST_CONTAINER = 100 * MB
-CONTAINERS = frozenset(
-    """
-    pdf docx docm dotx pptx pptm ppsx potx xlsx xlsm xltx odt ott odp otp ods ots fodt epub eml ipynb doc xls ppt rtf
-    """.split()
-)
-"""Documents that may carry pictures, which make them large and cost nothing to leave out."""
+LARGEST_DOCUMENT = 100 * MB
+"""For documents that may contain pictures, which are skipped."""
 
 
 def ending_of(name: str) -> str:
-    """In lower case and without the dot; empty for `Makefile` and `.profile`."""
+    """In lower case, without the dot; empty for `Makefile` and `.profile`."""
     stem, dot, ending = name.rpartition("/")[2].rpartition(".")
     return ending.lower() if dot and stem else ""
 
 
 def is_binary_name(name: str) -> bool:
-    """Does the name say that there is no text in it (or a secret)? Then it is listed, and never opened."""
+    """Whether the file holds no text, or a secret. It is listed and never opened."""
     last = name.rpartition("/")[2].lower()
     return ending_of(last) in BINARY or last.endswith(BINARY_ENDINGS) or last in NAMELESS_BINARY
 
 
 def is_generated_name(name: str) -> bool:
-    """Does the name say that a tool wrote it for a tool: a lock file, a bundle, a source map?"""
+    """Whether it is a lock file, a bundle, a source map, …"""
     last = name.rpartition("/")[2].lower()
     return last in GENERATED or last.endswith(GENERATED_ENDINGS)
 
 
 def largest_size(name: str) -> int:
-    """Bytes: a larger file of this name is not worth opening, for `read_document` would refuse it."""
-    return LARGEST_CONTAINER if ending_of(name) in CONTAINERS else LARGEST_TEXT
+    """In bytes. `read_document` refuses larger files of this name."""
+    return LARGEST_DOCUMENT if ending_of(name) in (*LIBRARIES, "eml", "ipynb") else LARGEST_TEXT
