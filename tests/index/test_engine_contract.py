@@ -635,6 +635,18 @@ def test_the_cache_returns_what_was_embedded_and_counts_how_often_it_helped(engi
         assert state.bytes == len(vector)
 
 
+def test_a_space_that_was_looked_up_in_another_store_gets_nothing_here(engine: Engine) -> None:
+    """The ids are the same: a rebuild may put another store in place while texts are embedded."""
+    vault = oaks(engine, "ash")
+    with engine.writing() as writer:
+        space = active_space(writer, vault)
+        elsewhere = space._replace(space=FLOATS._replace(model="another"))
+        (passage,) = writer.waiting(vault, space, 10)
+        assert writer.put_vectors(vault, elsewhere, [(passage, unit([1] * 8))]) == 0
+        writer.cache(elsewhere, {b"a": unit([1] * 8)})
+        assert (writer.waiting_count(vault), writer.cached(space, [b"a"])) == (1, {})
+
+
 def test_a_full_cache_forgets_what_was_used_least_recently(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("co_cli.index.sqlite.vectors.CACHE_ENTRIES", 3)
     with engine.writing() as writer:

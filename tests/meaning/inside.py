@@ -7,7 +7,7 @@ from typing import Any
 
 import apsw
 
-from co_cli.index.connection import vector_extension
+from co_cli.index.sqlite.connection import vector_extension
 
 
 class Inside:

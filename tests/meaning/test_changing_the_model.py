@@ -59,19 +59,6 @@ def test_going_back_takes_the_vectors_from_the_cache(
     assert kb.search(QUESTION).hits[0].ref == "memory:apology"
 
 
-def test_the_first_sync_with_a_server_answers_with_the_embedded_model_at_once(
-    open_kb: Open, notes: Vault, ollama: TurnedOllama, inside: Inside, model: str
-) -> None:
-    ollama.faults = ["404"]
-    kb = open_kb("ollama", model, ollama.url)
-    kb.sync()
-
-    assert (kb.status().space, kb.status().building) == (STATIC.key, f"ollama:{model}:256:1")
-    found = kb.search(QUESTION)
-    assert (found.hits[0].ref, found.degraded) == ("memory:apology", [])
-    assert len(ollama.requests) == 1
-
-
 def test_while_a_space_is_built_the_old_one_answers_also_for_new_notes(
     open_kb: Open, notes: Vault, ollama: TurnedOllama, inside: Inside, model: str
 ) -> None:
@@ -125,20 +112,6 @@ def test_a_space_of_other_dimensions_has_a_table_of_its_own(
     assert inside.spaces() == {"static:co-static-256": 0, "ollama:all-minilm": 0, "ollama:embeddinggemma": 3}
 
 
-def test_another_model_of_the_same_server_is_built_while_the_old_one_answers_there(
-    open_kb: Open, notes: Vault, ollama: TurnedOllama, inside: Inside, model: str
-) -> None:
-    open_kb("ollama", "all-minilm", ollama.url).sync()
-    ollama.faults = ["404"]
-    kb = open_kb("ollama", model, ollama.url)
-    kb.sync()
-
-    found = kb.search(QUESTION)
-
-    assert (found.hits[0].ref, found.degraded) == ("memory:apology", [])
-    assert ollama.requests[-1]["model"] == "all-minilm"
-
-
 def test_two_vaults_of_different_spaces_live_in_one_file(
     open_kb: Open, notes: Vault, ollama: TurnedOllama, inside: Inside, tmp_path: Path
 ) -> None:
@@ -151,7 +124,7 @@ def test_two_vaults_of_different_spaces_live_in_one_file(
 
     for kb in (mine, theirs):
         assert kb.search(QUESTION).hits[0].ref == "memory:apology"
-        assert kb.search(QUESTION, profile="meaning").hits[0].signals["meaning"] == 1
+        assert kb.search(QUESTION).hits[0].signals["meaning"] > 0
     assert (mine.status().space, theirs.status().space) == (STATIC.key, "ollama:embeddinggemma:256:1")
     assert inside.spaces() == {"static:co-static-256": 3, "ollama:embeddinggemma": 2}
 
@@ -159,26 +132,6 @@ def test_two_vaults_of_different_spaces_live_in_one_file(
     mine.forget("memory:pier")
 
     assert inside.spaces() == {"static:co-static-256": 2, "ollama:embeddinggemma": 1}
-
-
-def test_a_better_file_of_the_embedded_model_is_embedded_anew_without_a_word(
-    open_kb: Open, notes: Vault, inside: Inside, caplog: pytest.LogCaptureFixture
-) -> None:
-    open_kb().sync()
-    inside.rows("update spaces set model = 'co-static-256@00000000'")  # as an older release left it
-    kb = open_kb()
-
-    before = kb.search("harbour")
-    kb.sync()
-    after = kb.search(QUESTION)
-
-    assert [hit.ref for hit in before.hits] == ["memory:pier"]
-    assert "is gone: answered by words" in before.degraded[0]
-    assert (after.hits[0].ref, after.degraded) == ("memory:apology", [])
-    assert kb.status().space == STATIC.key
-    assert inside.value("select count(*) from docs_vec") == 0
-    assert inside.value("select count(*) from docs_vec_2") == 3
-    assert caplog.records == []
 
 
 def test_words_answer_while_the_old_embedder_is_gone_and_the_new_one_is_not_complete(
@@ -193,7 +146,7 @@ def test_words_answer_while_the_old_embedder_is_gone_and_the_new_one_is_not_comp
     found = kb.search("harbour")
 
     assert [hit.ref for hit in found.hits] == ["memory:pier"]
-    assert "is gone: answered by words until the new vectors are complete" in found.degraded[0]
+    assert "is gone: answered by words" in found.degraded[0]
 
     kb.sync()
 
@@ -220,16 +173,17 @@ def test_a_search_that_is_overtaken_by_a_swap_asks_again_in_the_new_space(
     kb.sync()
 
     ollama.meanwhile = lambda: open_kb().sync() and None
-    found = kb.search(QUESTION, profile="meaning")
+    found = kb.search(QUESTION)
 
-    assert (found.hits[0].ref, found.hits[0].signals["meaning"], found.degraded) == ("memory:apology", 1.0, [])
+    assert (found.hits[0].ref, found.degraded) == ("memory:apology", [])
+    assert [hit.score for hit in found.hits] == [hit.score for hit in open_kb().search(QUESTION).hits]
 
 
 def test_a_search_db_made_with_sqlite_vec_is_made_anew_without_it(open_kb: Open, notes: Vault, inside: Inside) -> None:
     open_kb().sync()
     misses = inside.misses
     kb = open_kb()
-    kb.database.extension = None  # as on a machine without the wheel
+    kb.engine.database.extension = None  # as on a machine without the wheel
 
     kb.sync()
 
@@ -239,21 +193,16 @@ def test_a_search_db_made_with_sqlite_vec_is_made_anew_without_it(open_kb: Open,
     assert open_kb().search(QUESTION).hits[0].ref == "memory:apology"
 
 
-def test_vectors_are_not_put_into_another_search_db_that_took_the_place_of_theirs_meanwhile(
-    open_kb: Open, vault: Vault, ollama: TurnedOllama, model: str
-) -> None:
-    """The space of the same number is another one there, and waits for vectors of its own."""
-    vault.write("memories/oak.md", "Oaks live for centuries.")
-    kb = open_kb("ollama", model, ollama.url)
-    other = open_kb("ollama", "another-model", "http://127.0.0.1:9")
+def test_fifty_vaults_of_one_note_keep_search_db_small(open_kb: Open, tmp_path: Path, inside: Inside) -> None:
+    for number in range(50):
+        vault = Vault(tmp_path / f"vault-{number}")
+        vault.write("memories/one.md", f"Customer {number} gets a refund within {number} days.")
+        kb = open_kb(root=vault.root)
+        kb.sync()
+        kb.close()
 
-    def replaced() -> None:
-        for ending in ("", "-wal", "-shm"):
-            Path(f"{kb.database.path}{ending}").unlink(missing_ok=True)
-        other.sync()
-
-    ollama.meanwhile = replaced
-    kb.sync()
-
-    state = other.status()
-    assert (state.space, state.building, state.unembedded) == (STATIC.key, "ollama:another-model:256:1", 1)
+    assert inside.spaces() == {"static:co-static-256": 50}
+    pages, size = inside.value("pragma page_count"), inside.value("pragma page_size")
+    assert pages * size < 12_000_000, f"{pages * size:,} bytes"
+    found = open_kb(root=tmp_path / "vault-7").search("money back")
+    assert [hit.title for hit in found.hits] == ["One"]

@@ -13,7 +13,6 @@ from co_cli.embedding.static import StaticEmbedder
 from co_cli.errors import EmbeddingError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.values import SearchResult
-from tests.command import Co
 from tests.meaning.conftest import Open
 from tests.meaning.inside import Inside
 from tests.meaning.servers import TurnedOllama
@@ -40,19 +39,14 @@ def answered_by_words(found: SearchResult) -> None:
     assert "meaning" not in found.hits[0].signals
 
 
-def test_a_server_that_is_down_is_said_once_a_search_and_logged_once(
-    open_kb: Open, vault: Vault, ollama: TurnedOllama, model: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_server_that_is_down_is_said(open_kb: Open, vault: Vault, ollama: TurnedOllama, model: str) -> None:
     kb = settled(open_kb, vault, ollama, model)
     ollama.close()
 
-    with caplog.at_level(logging.WARNING, "co_cli"):
-        found = [kb.search("oaks") for _ in range(3)]
+    found = kb.search("oaks")
 
-    for one in found:
-        answered_by_words(one)
-        assert f"Ollama is not running at {ollama.url}" in one.degraded[0]
-    assert len([record for record in caplog.records if record.name == "co_cli"]) == 1
+    answered_by_words(found)
+    assert f"Ollama is not running at {ollama.url}" in found.degraded[0]
 
 
 @pytest.mark.parametrize(
@@ -101,17 +95,6 @@ def test_a_question_that_finds_nothing_by_words_is_inconclusive_without_its_embe
     assert kb.search("longevity").state == "inconclusive"
 
 
-@pytest.mark.parametrize("host", ["http://[nonsense", "host:99999"])
-def test_an_address_that_makes_no_sense_degrades_too(open_kb: Open, vault: Vault, model: str, host: str) -> None:
-    vault.write("memories/oak.md", OAK)
-    kb = open_kb("ollama", model, host)
-
-    kb.sync()
-
-    assert kb.status().unembedded == 1
-    assert [hit.ref for hit in kb.search("oaks").hits] == ["memory:oak"]
-
-
 def test_a_note_saved_without_an_embedder_waits_and_is_embedded_by_the_next_sync_that_can(
     open_kb: Open, vault: Vault, ollama: TurnedOllama, model: str, inside: Inside, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -132,7 +115,7 @@ def test_a_note_saved_without_an_embedder_waits_and_is_embedded_by_the_next_sync
 
     assert (kb.status().unembedded, inside.waiting) == (0, 0)
     assert len(inside.vectors("docs_vec_2")) == 3
-    assert kb.search("churchyard", profile="meaning").hits[0].signals["meaning"] == 1
+    assert "meaning" in kb.search("churchyard").hits[0].signals
 
 
 def test_a_server_that_failed_is_left_alone_by_the_next_saves(
@@ -152,7 +135,7 @@ def test_a_server_that_failed_is_left_alone_by_the_next_saves(
 def test_a_save_does_not_wait_for_a_server_that_hangs(
     open_kb: Open, vault: Vault, ollama: TurnedOllama, model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("co_cli.index.knowledge_index.SAVE_SECONDS", 0.5)
+    monkeypatch.setattr("co_cli.knowledge_index.SAVE_SECONDS", 0.5)
     kb = settled(open_kb, vault, ollama, model)
     ollama.faults = ["slow"] * 3
 
@@ -163,46 +146,6 @@ def test_a_save_does_not_wait_for_a_server_that_hangs(
     assert saved.outcome == "created"
     assert kb.status().unembedded == 1
     assert [hit.ref for hit in kb.search("elm", backend="fts5").hits] == [saved.ref]
-
-
-def test_a_search_that_syncs_first_does_not_wait_for_a_server_that_hangs(
-    co: Co, vault: Vault, ollama: TurnedOllama, model: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "ollama")
-    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_MODEL", model)
-    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_HOST", ollama.url)
-    monkeypatch.setattr("co_cli.cli.opening.SLOW_SECONDS", 0.5)
-    vault.write("memories/oak.md", OAK)
-    ollama.faults = ["slow"] * 3
-
-    started = time.monotonic()
-    found = co("search", "oaks", "--json").json
-
-    assert time.monotonic() - started < 20
-    assert [hit["ref"] for hit in found["hits"]] == ["memory:oak"]
-    assert found["degraded"] == []  # the embedded model answers meanwhile
-    assert set(found["hits"][0]["signals"]) >= {"words", "meaning"}
-
-
-def test_status_counts_what_waits_and_sync_works_it_off(
-    co: Co, vault: Vault, ollama: TurnedOllama, model: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "ollama")
-    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_MODEL", model)
-    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_HOST", ollama.url)
-    vault.write("memories/oak.md", OAK)
-    ollama.faults = ["404"]
-    co("sync")
-
-    assert co("status", "--json").json["unembedded"] == 1
-    assert f"building ollama:{model}:256:1, 1 passage waiting" in co("status").out
-    assert any("1 passages wait for a vector" in finding["text"] for finding in co("doctor", "--json").json)
-
-    co("sync")
-
-    assert co("status", "--json").json["unembedded"] == 0
-    assert f"vectors ollama:{model}:256:1\n" in co("status").out
-    assert {finding["level"] for finding in co("doctor", "--json").json} == {"ok"}
 
 
 class Unusable(StaticEmbedder):

@@ -13,8 +13,8 @@ from benchmarks.corpus import write_corpus
 from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.space import Embedder, EmbedKind, Vector, VectorSpace
 from co_cli.embedding.static import StaticEmbedder
-from co_cli.index.knowledge_index import KnowledgeIndex
-from co_cli.index.packing import pack
+from co_cli.index.sqlite.vectors import packed
+from co_cli.knowledge_index import KnowledgeIndex
 from tests.meaning.conftest import Open
 from tests.meaning.inside import Inside
 from tests.meaning.servers import TurnedOllama
@@ -113,7 +113,7 @@ def embedders() -> Interrupting:
 
 @pytest.fixture
 def index(open_kb: Open, vault: Vault, embedders: Interrupting) -> KnowledgeIndex:
-    return KnowledgeIndex(open_kb().database, str(vault.root), embedders=embedders)
+    return KnowledgeIndex(open_kb().engine, vault.root, embedders=embedders)
 
 
 @pytest.mark.parametrize("how", ["sync", "rebuild"])
@@ -133,7 +133,7 @@ def test_a_note_that_changes_while_it_is_embedded_never_gets_the_old_texts_vecto
 
     [right] = embedders.model.embed(["Oak\nInvoices are due in thirty days."], "document")
     assert right is not None
-    assert inside.vectors() == {"memories/oak.md": pack([right])[0]}
+    assert inside.vectors() == {"memories/oak.md": packed(right)}
     assert inside.waiting == 0
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from co_cli.embedding.static_file import SPACE as STATIC
-from co_cli.index.meaning import SLOW_BATCH
+from co_cli.index.embed import SLOW_BATCH
 from tests.meaning.conftest import Open
 from tests.meaning.inside import Inside
 from tests.meaning.servers import TurnedOllama

@@ -267,9 +267,8 @@ class VectorWriter(VectorReader):
     def put_vectors(
         self, vault: int, space: StoredSpace, vectors: Sequence[tuple[WaitingPassage, Vector | None]]
     ) -> int:
-        stored = self._space(space.id)
-        if stored is None or stored.space.key != space.space.key:
-            return 0  # another search.db was put in place of the one that was read
+        if not self._is_of_this_store(space):
+            return 0
         ids = ids_text(passage.id for passage, _ in vectors)
         bound = {"vault": vault, "space": space.id, "ids": ids}
         states = {row[0]: tuple(row[1:]) for row in fetch(self.connection, STATES, bound)}
@@ -289,6 +288,8 @@ class VectorWriter(VectorReader):
         return len(still)
 
     def cache(self, space: StoredSpace, fresh: Mapping[bytes, Vector | None], used: Iterable[bytes] = ()) -> None:
+        if not self._is_of_this_store(space):
+            return
         now, again = time.time_ns(), list(used)
         rows: list[dict[str, Any]] = [
             {"space": space.id, "hash": one, "vector": vector and stored_form(vector, space), "used": now}
@@ -327,6 +328,11 @@ class VectorWriter(VectorReader):
                 create.format(table=table, kind=kind, dimensions=space.dimensions, chunk_size=CHUNK_SIZE)
             )
         return stored
+
+    def _is_of_this_store(self, space: StoredSpace) -> bool:
+        """False if another search.db was put in place of the one in which the space was looked up."""
+        stored = self._space(space.id)
+        return stored is not None and stored.space.key == space.space.key
 
     def _abandon(self, vault: int, space: StoredSpace) -> None:
         self.connection.execute(FORGET_WAITING, {"vault": vault, "space": space.id})
