@@ -1,4 +1,4 @@
-"""Public question sets: vectors must not cost what keywords alone find.
+"""Public question sets: floors, and vectors must not cost what keywords alone find.
 
 The sets are not part of the repository; without their folder these tests are skipped.
 """
@@ -14,19 +14,22 @@ from co_cli.evaluation.sets import read_set
 from co_cli.settings import load_settings
 
 SETS = Path(__file__).parents[2].parent / "shared" / "evals"
-QUESTIONS = 100
+QUESTIONS, CHANCE = 40, 0.02
+"""Questions of each set, spread over all of it, and how far their mean may be off."""
 
-pytestmark = pytest.mark.skipif(not SETS.is_dir(), reason=f"the public question sets are not in {SETS}")
 
-
-@pytest.mark.parametrize("name", ["anthropic_docs", "xquad_en"])
-def test_a_hybrid_search_is_no_worse_than_words_alone(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "floor"), [("anthropic_docs", 0.79), ("realmem_one", 0.23)])
+def test_a_hybrid_search_is_as_good_as_measured_and_no_worse_than_words_alone(
+    name: str, floor: float, tmp_path: Path
+) -> None:
+    if not (SETS / name).is_dir():
+        pytest.skip(f"the public question set is not in {SETS / name}")
     found = read_set(str(SETS / name))
     found = found._replace(questions=found.questions[:: max(1, len(found.questions) // QUESTIONS)][:QUESTIONS])
-    methods = {name: method(name) for name in ("co", "co:fts5", "fts5-any")}
+    methods = {name: method(name) for name in ("co", "co:fts5")}
 
     runs = Evaluation(load_settings(), str(tmp_path)).ask(found, methods)
 
-    scores = {run.method: mean_marks([marks for _, marks, _ in run.answers]) for run in runs}
-    assert scores["co"].ndcg10 >= scores["co:fts5"].ndcg10, scores
-    assert scores["co"].ndcg10 >= scores["fts5-any"].ndcg10, scores
+    scores = {run.method: mean_marks([marks for _, marks, _ in run.answers]).ndcg10 for run in runs}
+    assert scores["co"] >= floor, scores
+    assert scores["co"] >= scores["co:fts5"] - CHANCE, scores
