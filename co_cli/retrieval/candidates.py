@@ -33,10 +33,8 @@ class Ask:
 class Candidates:
     """What was proposed, and what is known of it."""
 
-    matches: list[WordMatch] = field(default_factory=list[WordMatch])
-    """By words, best first."""
-    near: list[Neighbour] = field(default_factory=list[Neighbour])
-    """By meaning, nearest first."""
+    matches: list[WordMatch] = field(default_factory=list[WordMatch])  # by words, best first
+    near: list[Neighbour] = field(default_factory=list[Neighbour])  # by meaning, nearest first
     named: list[Named] = field(default_factory=list[Named])
     notes: Mapping[int, int] = field(default_factory=dict[int, int])
     """Each candidate passage and its note."""
@@ -78,7 +76,8 @@ def gather(reader: Reader, ask: Ask, space: StoredSpace | None, vector: Vector |
     if space is not None and vector is not None:
         cosines |= reader.cosines(space, vector, [passage for passage in notes if passage not in cosines])
     terms = _counted(query.words)
-    idf = _idf(reader, scope, terms)
+    total, counts = reader.term_counts(scope.vaults, terms)
+    idf = {term: log(1 + (total - count + 0.5) / (count + 0.5)) for term, count in counts.items()}
     having = reader.terms_in([match.passage for match in matches[:LOOKED_AT]], terms)
     return Candidates(matches, near, named, notes, cosines, idf, having)
 
@@ -87,8 +86,3 @@ def _counted(words: WordQuery) -> tuple[Term, ...]:
     """The whole words of the question, those of its phrases too. The beginning of a word is no word."""
     terms = (*words.terms, *(term for phrase in words.phrases for term in phrase))
     return tuple(dict.fromkeys(term for term in terms if term not in words.prefixes))[:MOST_COUNTED]
-
-
-def _idf(reader: Reader, scope: Scope, terms: tuple[Term, ...]) -> dict[Term, float]:
-    total, counts = reader.term_counts(scope.vaults, terms)
-    return {term: log(1 + (total - count + 0.5) / (count + 0.5)) for term, count in counts.items()}

@@ -116,9 +116,8 @@ def _sum(scored: Sequence[Scored], note: int) -> str:
 
 def _lost_in(steps: Sequence[Step], place: int | None) -> str:
     names = [step.name for step in steps]
-    for name in ("filters", "validity"):
-        if name in names:
-            return name
+    if "filters" in names or "validity" in names:
+        return "filters" if "filters" in names else "validity"
     if place is not None or "listing" in names:
         return "limit"
     proposed = any(step.rank for step in steps if step.name in ("name", "words", "meaning"))

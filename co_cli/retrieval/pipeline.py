@@ -82,12 +82,9 @@ class Trace:
     limit: int
     vector: Vector | None
     candidates: Candidates
-    scored: list[Scored]
-    """After the formula."""
-    ranked: list[Scored]
-    """At the end, every passage."""
-    left: Mapping[int, str]
-    """Notes that were found and left out, and why."""
+    scored: list[Scored]  # after the formula
+    ranked: list[Scored]  # at the end, every passage
+    left: Mapping[int, str]  # notes that were found and left out, and why
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +102,8 @@ def search(index: SearchedIndex, request: SearchRequest) -> tuple[SearchResult, 
     """Hits, and how they came about: from the narrowest reading of the query that finds something."""
     started = time.perf_counter()
     answers = (_answer(index, request, attempt) for attempt in _attempts(request))
-    result, trace = first = next(answers)
-    while not result.hits and (answer := next(answers, None)):
-        result, trace = answer
-    if not result.hits:
-        result, trace = first
+    first = next(answers)
+    result, trace = first if first[0].hits else next((answer for answer in answers if answer[0].hits), first)
     took = round((time.perf_counter() - started) * 1000, 1)
     return result._replace(took_ms=took, meta={**result.meta, "took_ms": took}), trace
 
@@ -245,8 +239,7 @@ class _Work:
         self.scored = self._score()
         notes = list(dict.fromkeys(self.candidates.notes.values()))
         asked = {name for name, weight in self.weights.items() if weight}
-        several = len(self.view.tiers) > 1
-        facts = reader.facts(notes) if several or asked & (NEED_FACTS | NEED_LINKS) else {}
+        facts = reader.facts(notes) if len(self.view.tiers) > 1 or asked & (NEED_FACTS | NEED_LINKS) else {}
         places = {note: (one.vault, one.path) for note, one in facts.items()}
         self.material = replace(
             self.material,

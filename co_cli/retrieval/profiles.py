@@ -13,11 +13,10 @@ from typing import Any
 from co_cli.errors import InvalidInputError
 from co_cli.retrieval.score import Formula, hybrid, rank_fusion
 
-SIGNALS = (
-    "meaning", "words", "recency", "importance", "severity", "tags", "domain", "links", "use", "tier", "name", "reader",
+WEIGHABLE = (
+    "meaning", "words", "recency", "importance", "severity", "tags", "domain", "links", "use", "tier", "reader",
 )  # fmt: skip
-WEIGHABLE = tuple(name for name in SIGNALS if name != "name")
-"""A note that is called what was asked for always comes first."""
+"""Signals with a weight. There is one more, `name`: a note that is called what was asked for always comes first."""
 
 
 @dataclass(frozen=True, slots=True)

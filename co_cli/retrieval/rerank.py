@@ -30,8 +30,6 @@ def rerank(
 
     Its scores are spread from 0 to 1 and weighed. What was not read keeps its score.
     """
-    if not texts:
-        return list(ranked), None
     scores, problem = _ask(reranker, query, texts)
     if problem:
         return list(ranked), f"the reranker {problem}: results are in the order without it"

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from math import isfinite, log1p
+from math import isfinite, log1p, nan
 from typing import cast
 
 from co_cli.index.engine import NoteFacts, Standing
@@ -149,13 +150,10 @@ def _plain(text: str) -> list[str]:
 
 
 def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    try:
-        number = float(value)
-    except ValueError:
-        return None
-    return number if isfinite(number) else None
+    with suppress(ValueError):
+        number = float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else nan
+        return number if isfinite(number) else None
+    return None
 
 
 VALUES: dict[str, Callable[[Material, Sequence[Scored]], Mapping[int, float]]] = {
