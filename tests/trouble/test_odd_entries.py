@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.index.connection import Database
-from co_cli.index.knowledge_index import KnowledgeIndex
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.service.memory_protocol import MemoryToolProtocol
 from tests.command import Co
 from tests.vault import Vault
@@ -236,10 +235,9 @@ def test_a_note_that_becomes_something_else_between_the_listing_and_the_reading(
             last.unlink()
             os.mkfifo(last) if make == "pipe" else last.symlink_to(outside / "secret.md")
 
-    database = Database(str(tmp_path / "data" / "search.db"))
-    index = KnowledgeIndex(database, str(vault.root))
-    report = index.sync(swap)
-    database.close()
+    index = KnowledgeIndex(tmp_path / "data" / "search.db", vault.root)
+    report = index.sync(progress=swap)
+    index.close()
 
     assert [path for path, _ in report.skipped] == ["memories/519.md"]
     assert len(report.added) == 519

@@ -103,19 +103,17 @@ def test_where_times_are_coarse_a_young_file_is_read_again(vault: Vault, kb: Kno
     """
     file = vault.write("memories/oak.md", "The oak stands here.")
     kb.sync()
-    with kb.index.rows.reading() as (connection, number):
-        stored = entries_of(connection.execute(LISTING, {"vault": number}).get)
+    with kb.engine.reading() as reader:
+        number = reader.vault(kb.index.origin)
+        assert number is not None
+        stored = entries_of(reader.listings(number)[0]["memories"])
     young = [name for name, now in entries_of(listing_of(vault)).items() if stored[name] == ~now]
     file.write_text("The ash stands here.")
-    with kb.index.rows.writing() as (connection, number):
-        connection.execute(SET_LISTING, {"vault": number, "listing": settled_listing(listing_of(vault), young)})
+    with kb.engine.writing() as writer:
+        writer.set_listings(number, {"memories": settled_listing(listing_of(vault), young)}, {})
 
     assert kb.sync().changed == ["memories/oak.md"]
     assert says(kb, "ash") == ["memory:oak"]
-
-
-LISTING = "select listing from folders where vault_id = :vault and path = 'memories'"
-SET_LISTING = "update folders set listing = :listing where vault_id = :vault and path = 'memories'"
 
 
 def listing_of(vault: Vault) -> bytes:

@@ -146,7 +146,6 @@ def test_all_notes_of_a_small_vault_gone_at_once_are_kept_too(vault: Vault, kb: 
 
     assert (len(report.kept), report.removed) == (count, [])
     assert found(kb, "tree01") == ["memory:tree01"]
-    kb.rebuild()
     assert len(kb.index.missing()) == count
     assert len(kb.sync(drop_missing=True).removed) == count
 
@@ -261,7 +260,7 @@ def test_another_tier_s_vault_that_is_not_mounted_keeps_its_notes(
     assert "is its drive mounted?" in refused.err
 
 
-def test_what_is_kept_is_no_drift_and_survives_a_rebuild(co: Co, vault: Vault, kb: KnowledgeBase) -> None:
+def test_what_is_kept_is_no_drift(co: Co, vault: Vault, kb: KnowledgeBase) -> None:
     plant(vault)
     kb.sync()
     for name in TREES[:15]:
@@ -269,21 +268,4 @@ def test_what_is_kept_is_no_drift_and_survives_a_rebuild(co: Co, vault: Vault, k
     kb.sync()
 
     assert co("verify").code == 0
-    assert co("rebuild").code == 0
-    assert len(kb.index.missing()) == 15
-    assert found(kb, "tree03") == ["memory:tree03"]
-    plant(vault)
-    kb.sync()
-    assert kb.index.missing() == []
-    assert co("verify").code == 0
-
-
-def test_a_rebuild_without_a_sync_before_it_forgets_nothing_either(co: Co, vault: Vault, kb: KnowledgeBase) -> None:
-    plant(vault)
-    kb.sync()
-    for name in TREES[:15]:
-        vault.delete(f"memories/{name}.md")
-
-    assert co("rebuild").code == 0
-
     assert len(kb.index.missing()) == 15
