@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from typing import TYPE_CHECKING
 
 from co_cli.embedding.embedders import Embedders
 from co_cli.errors import IndexDamagedError, IndexUnavailableError, InvalidInputError, SettingsError, VaultError
@@ -32,7 +33,6 @@ from co_cli.values import (
     SyncReport,
 )
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from types import TracebackType
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from co_cli.service.origins import Origins, SourceReceipt
     from co_cli.service.skills import Skills
     from co_cli.service.web_pages import PageReceipt, WebPages
-    from co_cli.sources.fetching import Fetcher
+    from co_cli.sources.web.fetch import Fetcher
 
     Progress = Callable[[int, int], None]
     Hold = Callable[[str], bool]

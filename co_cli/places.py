@@ -6,10 +6,10 @@ Strings and os.path on purpose: a cold search imports this, and pathlib costs a 
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from co_cli.errors import SettingsError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 from stat import S_ISDIR, S_ISREG
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from io import BufferedReader
 

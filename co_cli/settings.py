@@ -9,13 +9,12 @@ and line.
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING, NamedTuple
 
 from co_cli.errors import SettingsError
 from co_cli.places import find_project, project_settings_file, project_vault, user_data_dir, user_settings_file
-from co_cli.record import Record
 from co_cli.regular import open_regular
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Literal
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     Scalar = str | float | int | tuple[str, ...] | None
 
 
-class Setting(Record):
+class Setting(NamedTuple):
     """One thing a person can choose."""
 
     name: str
@@ -257,7 +256,7 @@ SETTINGS: tuple[Setting, ...] = (
 BY_NAME = {setting.name: setting for setting in SETTINGS}
 
 
-class Settings(Record):
+class Settings(NamedTuple):
     """Every value, typed; `origins` says where each came from."""
 
     vault: str

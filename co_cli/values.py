@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from co_cli.record import Record
-
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal
 
@@ -38,7 +35,7 @@ NEAREST = 3
 """Hits of an absent answer that are shown although they share no word with the question."""
 
 
-class Passage(Record):
+class Passage(NamedTuple):
     """The unit that is searched: a whole memory, or a section of an article, with the lines it stands on."""
 
     text: str
@@ -50,7 +47,7 @@ class Passage(Record):
     """What stands beside it and is searched with it: its neighbours' nearest words, the header of a table."""
 
 
-class Filters(Record):
+class Filters(NamedTuple):
     """What a search is narrowed to. Empty means everything; times are seconds since 1970."""
 
     sources: tuple[str, ...] = ()
@@ -76,7 +73,7 @@ class Filters(Record):
     """Texts that must occur in the file name."""
 
 
-class Hit(Record):
+class Hit(NamedTuple):
     """A passage that answers, with its score, the reasons for it, and the ref that opens it."""
 
     ref: str
@@ -99,7 +96,7 @@ class Hit(Record):
     """It hardly has to do with the question: a weak match."""
 
 
-class Searched(Record):
+class Searched(NamedTuple):
     """How much was looked through, and how fresh that was."""
 
     notes: int
@@ -107,7 +104,7 @@ class Searched(Record):
     fresh_as_of: str | None
 
 
-class SearchResult(Record):
+class SearchResult(NamedTuple):
     """What a search says: found, absent (everything was searched), or inconclusive (something was missing).
 
     An absent answer may have hits: the nearest there are, though nothing says that they have to do with the question.
@@ -192,7 +189,7 @@ class SyncReport(int):
         return len(self.added) + len(self.changed) + len(self.moved) + len(self.removed)
 
 
-class Related(Record):
+class Related(NamedTuple):
     """A memory that is similar to a new one, and why, such as `82% the same words`."""
 
     ref: str
@@ -200,7 +197,7 @@ class Related(Record):
     why: str
 
 
-class Saved(Record):
+class Saved(NamedTuple):
     """The receipt of a save."""
 
     ref: str
@@ -225,7 +222,7 @@ def masked_text(count: int) -> str:
     return f"{count:,} secret{'' if count == 1 else 's'} masked"
 
 
-class NoteSummary(Record):
+class NoteSummary(NamedTuple):
     """One row of a listing."""
 
     ref: str
@@ -240,7 +237,7 @@ class NoteSummary(Record):
     """It is kept though its file is gone."""
 
 
-class Forgotten(Record):
+class Forgotten(NamedTuple):
     """Where a forgotten note went."""
 
     ref: str
@@ -248,7 +245,7 @@ class Forgotten(Record):
     trash: str
 
 
-class Status(Record):
+class Status(NamedTuple):
     """What there is, in numbers."""
 
     vault: str

@@ -8,11 +8,11 @@ What cannot be written is counted, not raised: no search and no save fails for i
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 from co_cli.activity.events import FULL, Cited, Opened, append, place_of, searched
 from co_cli.values import worth_showing
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import TracebackType

@@ -8,10 +8,8 @@ import json; and all of this is one file because every import is a part of such 
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING, NamedTuple
 
-from co_cli.record import Record
-
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -30,7 +28,7 @@ RESULTS = 5
 """Refs and scores that the log keeps of each answer."""
 
 
-class Searched(Record):
+class Searched(NamedTuple):
     """One search. Without a `state` it is not for the log; it counts for what it recalled all the same."""
 
     root: str
@@ -47,7 +45,7 @@ class Searched(Record):
     """The documents in it, each by the folder of its vault or origin and its path there."""
 
 
-class Opened(Record):
+class Opened(NamedTuple):
     """A document that somebody opened."""
 
     root: str
@@ -55,7 +53,7 @@ class Opened(Record):
     path: str
 
 
-class Cited(Record):
+class Cited(NamedTuple):
     """A document that an agent named in its answer."""
 
     root: str

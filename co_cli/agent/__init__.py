@@ -6,7 +6,8 @@ ready to talk to. Importing this opens no vault, and imports pydantic-ai only wh
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from co_cli.agent.anthropic_memory import memory_tool as memory_tool
     from co_cli.agent.capability import Knowledge as Knowledge

@@ -9,19 +9,18 @@ import gc
 import os
 import sys
 import time
+from typing import TYPE_CHECKING, NamedTuple
 
 from co_cli.cli.terminal import printable
 from co_cli.errors import KnowledgeError
 from co_cli.places import this_process
-from co_cli.record import Record
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, NoReturn
 
 
-class Command(Record):
+class Command(NamedTuple):
     """Where a command lives and what it does, in a few words."""
 
     module: str

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from co_cli.cli.opening import open_knowledge_base, print_json, sync_first
 from co_cli.cli.terminal import Screen, count_of, printable
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.searching import close_tags, unused_tags
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 from co_cli.cli.terminal import CONTROL, ProgressBar, printable
 from co_cli.errors import IndexUnavailableError, InvalidInputError, UnknownRefError
@@ -11,7 +12,6 @@ from co_cli.places import this_process
 from co_cli.settings import load_settings
 from co_cli.values import SyncReport
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from typing import Any

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from typing import TYPE_CHECKING
 
 from co_cli.cli.opening import (
     add_filters,
@@ -23,7 +24,6 @@ from co_cli.places import this_process
 from co_cli.retrieval.profiles import PROFILES, check_weights
 from co_cli.values import Hit, SearchResult, worth_showing
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from _thread import allocate_lock
+from typing import TYPE_CHECKING
 
 from co_cli.embedding.providers import open_embedder, space_of
 from co_cli.embedding.space import Embedder, VectorSpace
 from co_cli.errors import EmbeddingError, SettingsError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 

@@ -6,9 +6,8 @@ and what a cold process handles without importing either.
 
 from __future__ import annotations
 
-from co_cli.record import Record
+from typing import TYPE_CHECKING, NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal, Protocol
@@ -20,7 +19,7 @@ else:
 Vector = bytes
 
 
-class VectorSpace(Record):
+class VectorSpace(NamedTuple):
     """Provider, model, dimensions and prompt version: vectors of two spaces are never compared."""
 
     provider: str

@@ -7,12 +7,12 @@ when there is enough work to be worth its import. Both give the same vectors. Wi
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 from co_cli.embedding.space import EmbedKind, Vector, VectorSpace
 from co_cli.embedding.static_cold import ColdStaticModel
 from co_cli.embedding.static_file import SPACE
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

@@ -6,13 +6,13 @@ Touches only the rows that the texts need. Imports neither numpy nor a tokenizer
 from __future__ import annotations
 
 import struct
+from typing import TYPE_CHECKING
 
 from co_cli.embedding.space import Vector
 from co_cli.embedding.static_file import FILE, ModelFile
 from co_cli.embedding.static_vocabulary import IndexedVocabulary, ScannedVocabulary
 from co_cli.embedding.static_words import pieces, words
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import struct
 from _thread import allocate_lock
+from typing import TYPE_CHECKING
 
 from co_cli.embedding.space import VectorSpace
 from co_cli.errors import EmbeddingError
@@ -22,7 +23,6 @@ REVISION = "83172e9b"
 FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "model", f"{NAME}.bin")
 SPACE = VectorSpace("static", f"{NAME}@{REVISION}", 256, noise=0.14, certainty=(20.3, 7.6, -0.45, -8.3))
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import mmap
     from collections.abc import Callable

@@ -6,7 +6,8 @@ A word that the vocabulary cannot cover from end to end gives nothing.
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 

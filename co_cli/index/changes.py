@@ -7,11 +7,10 @@ number is stored inverted and never equals what a scan sees: it is read again ne
 from __future__ import annotations
 
 import struct
+from typing import TYPE_CHECKING, NamedTuple
 
-from co_cli.record import Record
 from co_cli.sources.walking import entries_of, path_of, place_of, with_numbers
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -19,7 +18,7 @@ RACY_SECONDS = 2.0
 """The coarsest clock of a file system in use (FAT)."""
 
 
-class Changes(Record):
+class Changes(NamedTuple):
     """What a sync has to do."""
 
     look: list[str]

@@ -22,8 +22,8 @@ from co_cli.notes.note import Note
 from co_cli.notes.refs import without_lines
 from co_cli.retrieval.candidates import Ask, gather
 from co_cli.retrieval.query import Query, parse
-from co_cli.service.validity import outdated
 from co_cli.service.trusting import unasked_from
+from co_cli.service.validity import outdated
 from co_cli.values import OWN_SOURCES, Filters
 
 Why = Literal["always", "contextual", "recalled"]
@@ -180,8 +180,7 @@ def _evidence(kb: KnowledgeBase, reader: Reader, comparing: Comparing, filters: 
     for query, vector in comparing.asked:
         measured = embedder.space.noise if embedder is not None else -1.0
         depth = CANDIDATES if measured > -1 else NEIGHBOURS
-        meaning = space is not None and vector is not None
-        found = gather(reader, Ask(query, scope, depth, meaning=meaning), space, vector)
+        found = gather(reader, Ask(query, scope, depth), space, vector)
         noise = measured if measured > -1 else median([one.cosine for one in found.near] or [1.0])
         having = reader.terms_in(list(found.notes), query.words.terms)
         total = sum(found.idf.values()) or 1.0

@@ -7,12 +7,12 @@ vectors it was learned: other vectors have another default. Whatever is wrong wi
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from co_cli.retrieval.profiles import DEFAULT, profile_named
 from co_cli.service.learning import BOUND, STEP, Weights
 from co_cli.service.searching import settings_weights
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 

@@ -14,11 +14,9 @@ must not be ranked worse than now in the mean; and more of them must have got be
 from __future__ import annotations
 
 from math import exp, log2, sqrt
+from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
-from co_cli.record import Record
-
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -42,14 +40,14 @@ WEIGHTS = {"said": 1.0, "cited": 0.3, "opened": 0.3}
 """What a judgement counts, by how it came about: who opens a note may yet find that it was not that one."""
 
 
-class Weights(Record):
+class Weights(NamedTuple):
     """How much meaning and words count."""
 
     meaning: float
     words: float
 
 
-class Candidate(Record):
+class Candidate(NamedTuple):
     """A note that was shown, with what each unit of weight gave it."""
 
     ref: str
@@ -59,7 +57,7 @@ class Candidate(Record):
     """The parts of its score that no weight of these changes."""
 
 
-class Judgement(Record):
+class Judgement(NamedTuple):
     """What somebody said of one note as an answer to a question, and what was shown with it, best first."""
 
     question: str
@@ -69,7 +67,7 @@ class Judgement(Record):
     shown: tuple[Candidate, ...]
 
 
-class Lesson(Record):
+class Lesson(NamedTuple):
     """What the judgements teach, and whether the replay bears it out."""
 
     meaning: float

@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 
 from co_cli.errors import InvalidInputError, NoteFileError, NoteMissingError, UnknownRefError, VaultError
-from co_cli.index.knowledge_index import KnowledgeIndex
+from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.moments import moment_text
 from co_cli.notes.refs import ENDINGS, FOLDERS, path_of, source_ref, without_lines
 from co_cli.notes.store import NoteStore

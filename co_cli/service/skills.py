@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from co_cli.errors import IndexUnavailableError, InvalidInputError, VaultError
-from co_cli.index.grep import read_origin
+from co_cli.service.grep import read_origin
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.note import Note, NotTextError
 from co_cli.notes.store import NoteStore
@@ -257,9 +257,7 @@ class Skills:
         ]
         return seen + [Seen(path, "", reason, False) for path, reason in report.skipped]
 
-    def _index(
-        self, origin: Origin, beside: Sequence[Origin] = (), exclude: Sequence[str] = ()
-    ) -> KnowledgeIndex:
+    def _index(self, origin: Origin, beside: Sequence[Origin] = (), exclude: Sequence[str] = ()) -> KnowledgeIndex:
         kb = self._kb
         limit = kb.settings.knowledge_max_note_bytes
         index = KnowledgeIndex(kb.engine, origin, embedders=kb.embedders, exclude=exclude, max_note_bytes=limit)

@@ -6,13 +6,13 @@ Only where nobody named a vault: who says `--vault` means that one alone.
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from co_cli.errors import InvalidInputError
 from co_cli.knowledge_index import Tiers
 from co_cli.places import user_data_dir
 from co_cli.sources.origin import VAULT, Origin
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from co_cli.settings import Settings
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from co_cli.index.knowledge_index import KnowledgeIndex
+from co_cli.knowledge_index import KnowledgeIndex
 
 if TYPE_CHECKING:
     from co_cli.knowledge_base import KnowledgeBase

@@ -12,12 +12,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Literal, Self
+from typing import Literal, NamedTuple, Self
 
 from co_cli.errors import KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.logbook import logger
-from co_cli.record import Record
 from co_cli.sources.origin import Origin, kind_of
 from co_cli.sources.registry import registry_file
 from co_cli.sources.walking import GIT_FILE, IGNORE_FILE, folders_of
@@ -42,14 +41,14 @@ OWN_FILES = ("search.db", "activity.db", "sources.toml", "co.log")
 log = logger("watching")
 
 
-class Batch(Record):
+class Batch(NamedTuple):
     """The changes that one sync found, by the folder they are in."""
 
     reports: tuple[tuple[Origin, SyncReport], ...]
     seconds: float
 
 
-class Notice(Record):
+class Notice(NamedTuple):
     """Something about the watcher itself that the user should know."""
 
     event: Literal["polling", "missing", "back", "sources", "failed"]

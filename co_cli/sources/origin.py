@@ -7,10 +7,8 @@ and by what ref that is opened. Each kind is one file; the vault's own stands he
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING, NamedTuple
 
-from co_cli.record import Record
-
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Protocol
 
@@ -65,7 +63,7 @@ ENDING = ".md"
 RARE_ENDINGS = (".markdown", ".MD", ".Md", ".mD", ".Markdown", ".MARKDOWN")
 
 
-class Origin(Record):
+class Origin(NamedTuple):
     """A folder, or one file of it, whose texts are searched."""
 
     kind: str

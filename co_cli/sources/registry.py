@@ -7,12 +7,11 @@ checked-in files have no say here: a clone must not make a folder outside of it 
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING, NamedTuple
 
 from co_cli.errors import SettingsError
-from co_cli.record import Record
 from co_cli.sources.origin import KINDS, REGISTRY, VAULT, Origin
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -21,7 +20,7 @@ TABLE = "[[source]]"
 FIELDS = ("vault", "kind", "name", "path", "only", "added")
 
 
-class Added(Record):
+class Added(NamedTuple):
     """One table of the file."""
 
     vault: str

@@ -10,13 +10,12 @@ from __future__ import annotations
 import os
 import struct
 from itertools import chain, repeat
+from typing import TYPE_CHECKING, NamedTuple
 
 from co_cli.errors import VaultError
 from co_cli.places import TEMPORARY
-from co_cli.record import Record
 from co_cli.sources.origin import kind_of, origin_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -31,7 +30,7 @@ GIT_FILE = ".gitignore"
 UNREAD_FOLDER = "folder cannot be read: "
 
 
-class Scan(Record):
+class Scan(NamedTuple):
     """What one walk saw."""
 
     listings: dict[str, bytes]

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from importlib.util import find_spec
+from typing import TYPE_CHECKING, NamedTuple
 
 from co_cli.notes.note import NotTextError
-from co_cli.record import Record
 from co_cli.sources.documents.endings import (
     LIBRARIES,
     MB,
@@ -23,7 +23,6 @@ from co_cli.sources.documents.endings import (
 )
 from co_cli.typed import whole
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from co_cli.notes.markdown import Heading
 
@@ -36,7 +35,7 @@ CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufffe\uf
 """Characters that a terminal would obey, and those that only look like the end of a line. Tabs and line ends stay."""
 
 
-class Document(Record):
+class Document(NamedTuple):
     """The text of one file, or of one page, slide or sheet of it."""
 
     title: str | None = None
