@@ -42,6 +42,13 @@ def test_a_reranker_that_sees_no_difference_changes_nothing() -> None:
     assert ranked_by(answering(2.0, 2.0, 2.0))[0] == RANKED
 
 
+def answering_nonsense(answer: object) -> Any:
+    def give(query: str, texts: Sequence[str]) -> object:
+        return answer
+
+    return give
+
+
 def broken(query: str, texts: Sequence[str]) -> Sequence[float]:
     raise RuntimeError("the model\n is gone")
 
@@ -52,8 +59,8 @@ def broken(query: str, texts: Sequence[str]) -> Sequence[float]:
         (broken, r"failed \(the model is gone\)"),
         (answering(1.0, 2.0), "2 scores for 3 texts"),
         (answering(1.0, 2.0, float("nan")), "no number"),
-        (lambda query, texts: None, "failed"),
-        (lambda query, texts: ["a", "b", "c"], "failed"),
+        (answering_nonsense(None), "failed"),
+        (answering_nonsense(["a", "b", "c"]), "failed"),
     ],
 )
 def test_what_goes_wrong_is_said_and_the_order_stays(reranker: Any, said: str) -> None:
@@ -69,7 +76,11 @@ def test_one_that_never_answers_is_not_waited_for(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(module, "SECONDS", 0.05)
     forever = threading.Event()
 
-    found, problem = ranked_by(lambda query, texts: forever.wait())
+    def wait(query: str, texts: Sequence[str]) -> Sequence[float]:
+        forever.wait()
+        return []
+
+    found, problem = ranked_by(wait)
     forever.set()
 
     assert found == RANKED

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from co_cli.index.sqlite.engine import SqliteEngine
+from co_cli.index.sqlite.engine import SqliteWriter
 from co_cli.knowledge_base import KnowledgeBase
 from tests.command import Co
 from tests.vault import Vault
@@ -26,8 +26,8 @@ def trees(kb: KnowledgeBase, vault: Vault) -> KnowledgeBase:
 
 @pytest.mark.parametrize("damage", [NO_WORDS, NO_VECTOR])
 def test_the_doctor_finds_a_missing_row_and_mends_it(co: Co, trees: KnowledgeBase, damage: str) -> None:
-    assert isinstance(trees.engine, SqliteEngine)
     with trees.engine.writing() as writer:
+        assert isinstance(writer, SqliteWriter)
         writer.connection.execute(damage)
 
     assert co("doctor").code == 3
