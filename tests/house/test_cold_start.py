@@ -13,18 +13,7 @@ import co_cli
 from tests.command import Co, Ran
 from tests.vault import Vault
 
-SLOW = frozenset(
-    """
-    pydantic pydantic_ai numpy rich yaml frontmatter dataclasses pathlib rapidfuzz sqlite_vec tomllib importlib.metadata
-    asyncio httpx ollama onnxruntime pathspec subprocess tempfile logging
-    """.split()
-)
-
-
-PLAIN = frozenset("__future__ _operator _struct apsw gc itertools math struct".split())
-"""All that a query without options imports beside our own modules and what every Python has: each more is a choice."""
-MOST_OF_OURS = 59
-"""Modules: each costs a fifth of a millisecond, and all of them a Python start."""
+SLOW = frozenset("pydantic pydantic_ai mcp rich lxml onnxruntime numpy yaml httpx ollama asyncio".split())
 
 
 def slow(modules: set[str]) -> list[str]:
@@ -39,7 +28,7 @@ def imported(ran: Ran) -> set[str]:
 def test_a_cold_search_imports_nothing_slow(co: Co, vault: Vault, backend: str) -> None:
     vault.write("memories/oak.md", "---\ntitle: Oaks\ntags: [tree]\n---\nOaks live long.")
     vault.write("articles/park.md", "# Park\n\nThe park has oaks.")
-    co("sync")
+    co("index", "sync")
 
     ran = co.process("search", "how old do oaks get", "--no-sync", "--backend", backend, python=("-X", "importtime"))
 
@@ -54,31 +43,12 @@ def test_freshness_is_checked_without_a_parser(co: Co, vault: Vault) -> None:
     os.utime(
         vault.write("memories/oak.md", "Oaks live long."), ns=(10**18, 10**18)
     )  # long ago: nothing racy to read again
-    co("sync")
+    co("index", "sync")
 
     ran = co.process("search", "oaks", python=("-X", "importtime"))
 
     assert ran.code == 0
     assert not imported(ran) & {"co_cli.notes.note", "co_cli.notes.frontmatter", "co_cli.index.sync", "yaml"}
-
-
-@pytest.mark.parametrize("query", ["oaks", "what soothes a furious purchaser"])
-def test_a_query_without_options_imports_hardly_more_than_our_own_modules(co: Co, vault: Vault, query: str) -> None:
-    for number in range(60):  # so many that meaning decides where words do not tell
-        os.utime(vault.write(f"memories/oak-{number}.md", f"Oaks live long: {number}."), ns=(10**18, 10**18))
-    co("sync")
-
-    def modules(code: str, *arguments: str) -> set[str]:
-        command = [sys.executable, "-X", "importtime", "-c", code, *arguments]
-        ran = subprocess.run(command, cwd=co.folder, capture_output=True, text=True)
-        assert ran.returncode in (0, 1)  # 1: nothing was found
-        return imported(Ran(0, ran.stdout, ran.stderr))
-
-    seen = modules("from co_cli.cli.app import run; run()", "search", query) - modules("pass")
-
-    assert {name for name in seen if not name.startswith("co_cli")} <= PLAIN
-    more = {"co_cli.retrieval.apart", "co_cli.index.spread"}  # where words do not tell
-    assert len([name for name in seen - more if name.startswith("co_cli")]) <= MOST_OF_OURS
 
 
 def test_import_co_cli_alone_imports_nothing_slow_and_no_module_of_ours() -> None:

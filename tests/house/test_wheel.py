@@ -27,7 +27,7 @@ def test_the_wheel_has_the_sample_vault_and_the_model(tmp_path: Path) -> None:
         "co_cli/sample_vault/questions.jsonl",
         "co_cli/embedding/model/co-static-256.bin",
         "co_cli/embedding/model/NOTICE.txt",
-        "co_cli/index/schema.sql",
+        "co_cli/index/sqlite/schema.sql",
         "co_cli/py.typed",
     } <= names
     assert not [name for name in names if name.startswith(("benchmarks/", "tests/", "docs/", ".co-cli/"))]
