@@ -34,11 +34,9 @@ from co_cli.notes.store import NoteStore
 from co_cli.service.loading import Loaded, Loader, LoadFailed, UseHttp
 from co_cli.service.saving import change, clean_tags, title_from
 from co_cli.settings import Settings
-from co_cli.sources.extraction import Page, read_page
-from co_cli.sources.fetching import Fetched, Fetcher, Validators
-from co_cli.sources.fetching_addresses import Exceptions
-from co_cli.sources.fetching_exchange import Limits
-from co_cli.sources.fetching_url import PageUrl, looks_like_url, read_url, without_credentials
+from co_cli.sources.web.addresses import Exceptions, looks_like_url, read_url, without_credentials
+from co_cli.sources.web.extract import Page, read_page
+from co_cli.sources.web.fetch import Fetched, Fetcher, Limits, Validators
 from co_cli.values import ON_CONFLICT
 
 PageOutcome = Literal["created", "updated", "unchanged", "skipped", "missing", "failed"]
@@ -136,7 +134,7 @@ class WebPages:
                 progress(len(receipts), len(paths))
         return receipts
 
-    def find(self, url: PageUrl) -> str | None:
+    def find(self, url: str) -> str | None:
         """The path of the note that holds this page."""
         for path, value in self.index.field_values("source_url").items():
             if _same_page(value, url) and self._still_says(path, url):
@@ -160,13 +158,15 @@ class WebPages:
         """Every note that says where on the web it is from."""
         return [path for path in self.index.field_values("source_url") if self.store.exists(path)]
 
-    def _add_again(self, url: PageUrl, path: str, on_conflict: str) -> PageReceipt:
+    def _add_again(self, url: str, path: str, on_conflict: str) -> PageReceipt:
         note = read_note(path, self.store.read(path))
         if on_conflict == "overwrite":
             return self._refresh_one(url, note, on_conflict, anew=True)
         if on_conflict == "error":
-            raise NoteConflictError(f"{url} is kept already, as {note.ref}; `co refresh {note.ref}` fetches it again")
-        return self._receipt_for_note(note, str(url), "skipped", "kept already; `co refresh` fetches it again")
+            raise NoteConflictError(
+                f"{url} is kept already, as {note.ref}; `co source refresh {note.ref}` fetches it again"
+            )
+        return self._receipt_for_note(note, url, "skipped", "kept already; `co source refresh` fetches it again")
 
     def _refresh_path(self, path: str, on_conflict: str) -> PageReceipt:
         try:
@@ -179,7 +179,7 @@ class WebPages:
             return self._receipt_for_note(note, "", "failed", f"{note.ref}: {error}", error.exit_code)
         return self._refresh_one(url, note, on_conflict)
 
-    def _refresh_one(self, url: PageUrl, note: Note, on_conflict: str, anew: bool = False) -> PageReceipt:
+    def _refresh_one(self, url: str, note: Note, on_conflict: str, anew: bool = False) -> PageReceipt:
         """`anew`: as if it were not here yet, so that a loader may find a better way to it."""
         overwrite = on_conflict == "overwrite"
         try:
@@ -187,20 +187,20 @@ class WebPages:
                 raise _Conflict("its text did not come from the web by `co add`")
             arrived = self._new(url, note, overwrite) if anew or _came_with(note) else self._again(url, note, overwrite)
             if arrived is None:
-                return self._receipt_for_note(note, str(url), "unchanged")
+                return self._receipt_for_note(note, url, "unchanged")
             return self._renew(url, note.path, arrived, overwrite)
         except _Conflict as conflict:
             why = f"{note.ref}: {conflict}; `--on-conflict overwrite` takes the page's, and puts a copy in the trash"
             if on_conflict == "error":
                 raise NoteConflictError(why) from None
-            return self._receipt_for_note(note, str(url), "skipped", why)
+            return self._receipt_for_note(note, url, "skipped", why)
         except KnowledgeError as error:
             return _receipt_of(error, url)._replace(ref=note.ref, path=self.store.absolute(note.path), title=note.title)
 
-    def _new(self, url: PageUrl, note: Note | None = None, overwrite: bool = True) -> _Arrived:
+    def _new(self, url: str, note: Note | None = None, overwrite: bool = True) -> _Arrived:
         """The page by the loader, if there is one, else by plain HTTP."""
         before = _came_with(note) if note else ""
-        answer = self.loader.load(str(url), before) if self.loader else NO_LOADER
+        answer = self.loader.load(url, before) if self.loader else NO_LOADER
         if isinstance(answer, Loaded):
             return _Arrived(self._fitting(url, answer.page), fetched_with=answer.fetched_with)
         if isinstance(answer, LoadFailed):
@@ -216,7 +216,7 @@ class WebPages:
         remark = f"by plain HTTP, because {answer.trouble}" if answer.trouble else ""
         return _Arrived(self._read(fetched), fetched.validators, remark=remark)
 
-    def _again(self, url: PageUrl, note: Note, overwrite: bool) -> _Arrived | None:
+    def _again(self, url: str, note: Note, overwrite: bool) -> _Arrived | None:
         """The page by plain HTTP, or None if it is still the same."""
         fetched = self.fetcher.fetch(url, None if overwrite else _validators(note))
         return fetched and _Arrived(self._read(fetched), fetched.validators)
@@ -225,7 +225,7 @@ class WebPages:
         """As long as a page may take to come, its text may take to be found."""
         return self._fitting(fetched.url, read_page(fetched, self.fetcher.limits.seconds))
 
-    def _fitting(self, url: PageUrl, page: Page) -> Page:
+    def _fitting(self, url: str, page: Page) -> Page:
         size = len(page.text.encode("utf-8", "replace"))
         if size > self.largest:
             raise PageRefusedError(
@@ -238,7 +238,7 @@ class WebPages:
         text = without_secrets(page.text, "redact")
         return page._replace(text=text, title=title_from(text) if cut else without_secrets(page.title, "redact"))
 
-    def _create(self, url: PageUrl, arrived: _Arrived, tags: Sequence[str] | None) -> str:
+    def _create(self, url: str, arrived: _Arrived, tags: Sequence[str] | None) -> str:
         page, now = arrived.page, moment_text(time.time())
         metadata: dict[str, object] = {
             "title": page.title,
@@ -246,7 +246,7 @@ class WebPages:
             "created": now,
             "tags": clean_tags(tags),
             "provenance": "web",
-            "source_url": str(url),
+            "source_url": url,
             **_origin(arrived, now),
         }
         data = render_note(metadata, page.text).encode("utf-8", "replace")
@@ -254,26 +254,26 @@ class WebPages:
         self.index.index_file(None, path, embed=False)
         return path
 
-    def _renew(self, url: PageUrl, path: str, arrived: _Arrived, overwrite: bool) -> PageReceipt:
+    def _renew(self, url: str, path: str, arrived: _Arrived, overwrite: bool) -> PageReceipt:
         """Put the new text in place of the old, if there is a new one and the old one is not somebody's own."""
         page, detail = arrived.page, arrived.remark
         with self.store.lock():
             data = self.store.read(path)
             note = read_note(path, data)
             if body_hash(page.text) == str(note.metadata.get("fetched_hash")) and not (overwrite and _edited(note)):
-                return self._receipt_for_note(note, str(url), "unchanged", detail)
+                return self._receipt_for_note(note, url, "unchanged", detail)
             if _edited(note):
                 if not overwrite:
                     raise _Conflict("its text was changed here, and at its origin too")
                 kept = f"the text that was here is in {self.store.keep_copy(path)}"
                 detail = f"{detail}; {kept}" if detail else kept
-            fields = {"provenance": "web", "source_url": str(url), **_origin(arrived, moment_text(time.time()))}
+            fields = {"provenance": "web", "source_url": url, **_origin(arrived, moment_text(time.time()))}
             change(self.store, path, data, page.text, fields)
             self.index.index_file(None, path, embed=False)
         self.index.embed_saved()
         return self._receipt(url, "updated", path, detail, note.title)
 
-    def _still_says(self, path: str, url: PageUrl) -> bool:
+    def _still_says(self, path: str, url: str) -> bool:
         """The index proposes; only the file knows."""
         try:
             note = read_note(path, self.store.read(path)) if self.store.exists(path) else None
@@ -281,9 +281,9 @@ class WebPages:
             return False
         return note is not None and _same_page(str(note.metadata.get("source_url")), url)
 
-    def _receipt(self, url: PageUrl, outcome: PageOutcome, path: str, detail: str = "", title: str = "") -> PageReceipt:
+    def _receipt(self, url: str, outcome: PageOutcome, path: str, detail: str = "", title: str = "") -> PageReceipt:
         ref = self.index.ref_of(path) or ref_of(path, "article")
-        return PageReceipt(str(url), outcome, ref, self.store.absolute(path), title, detail)
+        return PageReceipt(url, outcome, ref, self.store.absolute(path), title, detail)
 
     def _receipt_for_note(
         self, note: Note, url: str, outcome: PageOutcome, detail: str = "", exit_code: int = 0
@@ -332,7 +332,7 @@ def _edited(note: Note) -> bool:
     return body_hash(note.body) != str(note.metadata.get("fetched_hash"))
 
 
-def _same_page(value: str, url: PageUrl) -> bool:
+def _same_page(value: str, url: str) -> bool:
     try:
         return read_url(value) == url
     except PageRefusedError:
@@ -343,6 +343,6 @@ def _with(receipt: PageReceipt, masked: set[str]) -> PageReceipt:
     return receipt._replace(masked=len(masked)) if masked and receipt.outcome in ("created", "updated") else receipt
 
 
-def _receipt_of(error: KnowledgeError, url: PageUrl) -> PageReceipt:
+def _receipt_of(error: KnowledgeError, url: str) -> PageReceipt:
     outcome: PageOutcome = "missing" if isinstance(error, PageGoneError) else "failed"
-    return PageReceipt(str(url), outcome, detail=str(error), exit_code=error.exit_code)
+    return PageReceipt(url, outcome, detail=str(error), exit_code=error.exit_code)

@@ -10,10 +10,9 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.note import Note, read_note
 from co_cli.service.loading import Answer, Loaded, LoadFailed, UseHttp
 from co_cli.service.web_pages import WebPages
-from co_cli.sources.extraction import Page
-from co_cli.sources.fetching import Fetcher
-from co_cli.sources.fetching_addresses import Exceptions
-from co_cli.sources.fetching_exchange import Limits
+from co_cli.sources.web.addresses import Exceptions
+from co_cli.sources.web.extract import Page
+from co_cli.sources.web.fetch import Fetcher, Limits
 from tests.sources.web_server import WebServer, article
 from tests.vault import Vault
 

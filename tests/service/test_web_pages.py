@@ -13,10 +13,8 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.note import Note, read_note
 from co_cli.service.web_pages import PageReceipt, make_fetcher
 from co_cli.settings import load_settings
-from co_cli.sources.fetching import Fetched, Fetcher, Validators
-from co_cli.sources.fetching_addresses import Exceptions
-from co_cli.sources.fetching_exchange import Limits
-from co_cli.sources.fetching_url import PageUrl
+from co_cli.sources.web.addresses import Exceptions
+from co_cli.sources.web.fetch import Fetched, Fetcher, Limits, Validators
 from tests.sources.web_server import Asked, Names, WebServer, Wire, article, response
 from tests.vault import Vault
 
@@ -400,18 +398,19 @@ def test_the_limit_of_time_is_also_for_finding_the_text(
     class Late(Fetcher):
         """Brings the page, and no time is left."""
 
-        def fetch(self, url: PageUrl, known: Validators | None = None) -> Fetched | None:
+        def fetch(self, url: str, known: Validators | None = None) -> Fetched | None:
             page = fetcher.fetch(url, known)
             self.limits = Limits(seconds=0)
             return page
 
-    url = server.page("/oaks", OAKS)
+    padding = " " * 100_000  # only a large page is read in a process of its own
+    url = server.page("/oaks", OAKS + padding)
 
     receipt = kb.add_page(url, fetcher=Late())
 
     assert (receipt.outcome, receipt.exit_code, vault.notes()) == ("failed", 2, [])
     assert receipt.detail.startswith(f"{url}: its text was not found in 0 seconds (the setting web_seconds)")
     kb.add_page(url, fetcher=fetcher)
-    server.page("/oaks", ELMS)
+    server.page("/oaks", ELMS + padding)
     assert "web_seconds" in kb.refresh([url], fetcher=Late())[0].detail
     assert "unlike elms" not in vault.read("articles/oaks.md")

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from co_cli.errors import SettingsError
-from co_cli.sources.fetching_addresses import Exceptions, why_refused
+from co_cli.sources.web.addresses import Exceptions, why_refused
 
 INSIDE = [
     "0.0.0.0",

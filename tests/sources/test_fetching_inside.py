@@ -15,10 +15,8 @@ from pathlib import Path
 import pytest
 
 from co_cli.errors import PageError, PageRefusedError
-from co_cli.sources.fetching import Fetcher, system_resolver
-from co_cli.sources.fetching_addresses import Exceptions
-from co_cli.sources.fetching_exchange import Limits
-from co_cli.sources.fetching_url import read_url
+from co_cli.sources.web.addresses import Exceptions, read_url
+from co_cli.sources.web.fetch import Fetcher, Limits, system_resolver
 from tests.sources.web_server import Listener, Names, WebServer, Wire
 
 SERVER_ONLY = Exceptions.read(["127.0.0.1"])

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from co_cli.errors import PageRefusedError
-from co_cli.sources.fetching_url import follow, looks_like_url, read_url
+from co_cli.sources.web.addresses import follow, looks_like_url, read_url
 
 
 @pytest.mark.parametrize(

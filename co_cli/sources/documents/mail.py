@@ -13,8 +13,7 @@ from co_cli.notes.note import NotTextError
 from co_cli.sources.documents import Document
 from co_cli.sources.documents.html import body_text
 from co_cli.sources.documents.markup import plain
-from co_cli.sources.extraction_encoding import decode_page
-from co_cli.sources.extraction_plain import RENDERED
+from co_cli.sources.web.encoding import decode_page
 
 MOST_PARTS = 200
 
@@ -49,7 +48,7 @@ def _body(message: Message) -> tuple[str, list[str]]:
             (pages if is_page else texts).append(text)
     if any(text.strip() for text in texts):
         return "\n\n".join(map(plain, texts)), attached
-    return "\n\n".join(body_text(page, RENDERED // len(pages)) for page in pages), attached
+    return body_text("\n".join(pages)), attached
 
 
 def _decoded(header: object) -> str:

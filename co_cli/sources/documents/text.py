@@ -12,7 +12,7 @@ from co_cli.notes.note import BINARY_PROBE, UTF_16, NotTextError, decode
 from co_cli.sources.documents import Document
 from co_cli.sources.documents.endings import ending_of
 from co_cli.sources.documents.outline import outline
-from co_cli.sources.extraction_encoding import decode_page
+from co_cli.sources.web.encoding import decode_page
 
 MINIFIED = frozenset("js mjs cjs jsx ts tsx css scss less xml xsl rss atom php py rb lua sql graphql".split())
 """Where long lines mean generated code. Elsewhere (a transcript, a row of a table) they are paragraphs."""

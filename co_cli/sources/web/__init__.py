@@ -1,0 +1,1 @@
+"""Web pages: fetch one from a public address, and extract its main text as Markdown."""
