@@ -1,4 +1,4 @@
-"""`co watch` in its own process: how soon a save is found, what waiting costs, and how a burst of files is handled."""
+"""`co index watch` in its own process: how soon a save is found, what waiting costs, and how a burst of files is handled."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def bench_watch(
 
 @contextmanager
 def _watching(vault: BenchVault) -> Generator[int]:
-    """The process id of `co watch`."""
+    """The process id of `co index watch`."""
     watcher = subprocess.Popen([*CO, "watch"], env=vault.environment, cwd=vault.folder, stdout=subprocess.DEVNULL)
     try:
         yield watcher.pid

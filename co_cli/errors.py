@@ -26,7 +26,7 @@ def empty_vault(root: str, notes: int) -> str:
     known = "1 note was" if notes == 1 else f"{notes:,} notes were"
     return (
         f"the vault {root} is empty, and {known} read from it before: is its drive mounted? If you emptied it, "
-        "`co sync --drop-missing` forgets them"
+        "`co index sync --drop-missing` forgets them"
     )
 
 
@@ -49,7 +49,7 @@ class NoteMissingError(UnknownRefError):
         KnowledgeError.__init__(
             self,
             f"{ref} has no file: {path} is missing since {since}; is its drive mounted? If it was deleted, "
-            "`co sync --drop-missing` forgets it",
+            "`co index sync --drop-missing` forgets it",
         )
 
 

@@ -204,7 +204,7 @@ class KnowledgeBase:
             raise InvalidInputError("grep finds what has the words as they are; ask why of fts5 or hybrid")
         note = self.note(ref)
         if note.source == "skill":
-            raise InvalidInputError(f"{note.ref} is found by `co skills search`; why is for notes")
+            raise InvalidInputError(f"{note.ref} is found by `co skill search`; why is for notes")
         return explain_note(self.index, request, note.ref, note.title)
 
     # -- files into the index ---------------------------------------------------------------------------------------

@@ -59,7 +59,7 @@ def unknown_setting(name: str) -> str:
     if name in OLD_NAMES:
         return f"{name} is now called {OLD_NAMES[name]}"
     close = get_close_matches(name, [*BY_NAME, *OLD_NAMES], n=1)
-    hint = f"did you mean {OLD_NAMES.get(close[0], close[0])}?" if close else "`co settings` lists them"
+    hint = f"did you mean {OLD_NAMES.get(close[0], close[0])}?" if close else "`co config show` lists them"
     return f"unknown setting {name!r}: {hint}"
 
 

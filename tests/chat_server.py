@@ -6,6 +6,7 @@
 Each request takes the next turn of the script. A request with `stream` gets it as server-sent events, chunk by chunk,
 tool calls with their arguments in pieces, as a genuine server does; any other gets it as one JSON object. A turn can be
 held back: `text("one ", HOLD, "two")` stops until `server.release()`, and `server.held` is set when it does.
+`text("one ", CUT)` closes the connection in the middle of the answer.
 When the script is used up, the server answers with status 500 and says so.
 """
 
@@ -19,6 +20,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 HOLD = "\0hold"
+CUT = "\0cut"
 PIECE = 7
 """Characters of a tool call's arguments that travel in one event: never whole, and never at a good place."""
 
@@ -167,6 +169,8 @@ class ChatServer:
         for thought in turn.thoughts:
             send({"reasoning": thought})
         for chunk in self._spoken(turn):
+            if chunk == CUT:
+                return
             send({"content": chunk})
         for at, (name, arguments) in enumerate(turn.calls):
             call = {"index": at, "id": f"call_{number}_{at}", "type": "function"}

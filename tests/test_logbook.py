@@ -67,7 +67,7 @@ RUN = "from co_cli.cli.app import run\nrun()\n"
 
 
 def crash(co: Co, error: str, *options: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """A bug of ours in `co status`, in a process of its own."""
+    """A bug of ours in `co index status`, in a process of its own."""
     code = CRASH.format(error=error) + RUN
     return subprocess.run(
         [sys.executable, "-c", code, "status", *options],

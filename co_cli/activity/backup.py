@@ -224,7 +224,7 @@ def _open(path: str) -> apsw.Connection:
     except (*NO_PLACE, *WRONG_FILE) as error:
         if not os.path.exists(path):
             raise InvalidInputError(
-                f"there is no backup at {path}: `co restore-backup` lists those in the usual place"
+                f"there is no backup at {path}: `co data restore` lists those in the usual place"
             ) from None
         raise ActivityUnavailableError(f"{path} cannot be read ({error})") from error
     return connection

@@ -159,7 +159,7 @@ def available(path: str) -> Generator[None]:
     try:
         yield
     except IndexDamagedError as error:
-        raise ActivityUnavailableError(f"{error}; `co restore-backup` brings back what was backed up") from error
+        raise ActivityUnavailableError(f"{error}; `co data restore` brings back what was backed up") from error
     except IndexUnavailableError as error:
         if isinstance(error.__cause__, apsw.BusyError) or no_room(path, error.__cause__):
             raise ActivityUnavailableError(str(error)) from error

@@ -1,4 +1,4 @@
-"""`co adopt`."""
+"""`co index move`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def add_adopt(parser: argparse.ArgumentParser) -> None:
         "What is known of a vault beyond its files is kept by its folder: the history and\n"
         "use of each note, feedback, what a review decided, and sources beside it. When\n"
         "you moved or renamed the folder, this brings all of it to the new place. Trust\n"
-        "is not brought along: `co trust` says it again.\n\n"
-        "examples:\n  co adopt\n  co adopt ~/old-project\n"
+        "is not brought along: `co config trust` says it again.\n\n"
+        "examples:\n  co index move\n  co index move ~/old-project\n"
     )
     parser.set_defaults(run=run_adopt)
 
@@ -51,7 +51,7 @@ def _list(found: list[Left], as_json: bool) -> int:
         about += [count_of(one.sources, "source")] if one.sources else []
         screen.line(f"{screen.paint(printable(one.vault), 'cyan')}  {', '.join(about)}")
     if found:
-        screen.line("If this vault stood there before: `co adopt FOLDER`")
+        screen.line("If this vault stood there before: `co index move FOLDER`")
     else:
         screen.line("No vault whose folder is gone shares a note with this one, or has sources.")
     return 0 if found else 1

@@ -21,60 +21,76 @@ if TYPE_CHECKING:
 
 
 class Command(NamedTuple):
-    """Where a command lives and what it does, in a few words."""
+    """Where a command is implemented, and what it does."""
 
     module: str
     summary: str
-    group: str
+    builder: str = ""
+    """The suffix of the module's `add_` function, if it is not the last word of the command."""
 
 
 COMMANDS = {
-    "search": Command("search", "search all notes", "Find"),
-    "recall": Command("search", "search memories and show them whole", "Find"),
-    "why": Command("why", "say why a note was found, or was not", "Find"),
-    "list": Command("notes", "list notes, newest first", "Find"),
-    "tags": Command("narrowing", "list the tags, and how many notes have each", "Find"),
-    "show": Command("notes", "show one note", "Find"),
-    "history": Command("history", "show what became of a note", "Find"),
-    "feedback": Command("feedback", "say whether a note was the answer", "Find"),
-    "remember": Command("notes", "save a memory", "Write"),
-    "edit": Command("notes", "change a note, in your editor or field by field", "Write"),
-    "forget": Command("notes", "move a note to the trash", "Write"),
-    "restore": Command("notes", "bring a forgotten note back", "Write"),
-    "article": Command("article", "add articles from files, folders or standard input", "Write"),
-    "import": Command("exchange", "bring in notes and chats from other services", "Write"),
-    "export": Command("exchange", "give the notes out as Markdown or JSONL", "Write"),
-    "add": Command("sources", "make folders, files and web pages searchable", "Sources"),
-    "sources": Command("sources", "list what is searched", "Sources"),
-    "refresh": Command("sources", "look at folders and web pages again", "Sources"),
-    "remove": Command("sources", "take a folder or a file out of the index", "Sources"),
-    "tree": Command("sources", "show the files of each source", "Sources"),
-    "skills": Command("skills", "list, find and show skills for agents", "Sources"),
-    "chat": Command("chat", "talk with a model that has your notes", "Talk"),
-    "init": Command("setup", "make a vault here", "Set up"),
-    "trust": Command("trust", "let a project's or a team's notes come beside a prompt", "Set up"),
-    "adopt": Command("adopt", "bring along what is known of a vault that was moved", "Set up"),
-    "demo": Command("setup", "search the sample vault", "Set up"),
-    "settings": Command("setup", "show every setting and where it came from", "Set up"),
-    "mcp": Command("mcp", "serve the vault to MCP clients such as Claude Code", "Set up"),
-    "completion": Command("completion", "print shell completion for bash, zsh or fish", "Set up"),
-    "sync": Command("index", "bring the index up to the files", "Look after"),
-    "watch": Command("watch", "keep the index up to the files while you work", "Look after"),
-    "rebuild": Command("index", "make the index anew from the files", "Look after"),
-    "reembed": Command("index", "make the vectors anew, as a new model needs", "Look after"),
-    "status": Command("index", "show what is there, in numbers", "Look after"),
-    "doctor": Command("index", "check everything and name a cure for each finding", "Look after"),
-    "verify": Command("verify", "prove that the index holds what the files say", "Look after"),
-    "backup": Command("backup", "copy activity.db, which no file brings back", "Look after"),
-    "restore-backup": Command("backup", "bring a copy of activity.db back", "Look after"),
-    "review": Command("review", "find what went stale, and decide about each with a key", "Look after"),
-    "context": Command("context", "show what an agent is given before its first turn", "Talk"),
-    "stats": Command("stats", "show what is asked for, and what is found", "Look after"),
-    "tune": Command("tune", "show what feedback teaches about ranking, and apply it", "Look after"),
-    "eval": Command("eval", "measure how well questions are answered", "Look after"),
+    "search": Command("search", "search all notes"),
+    "remember": Command("notes", "save a memory"),
+    "show": Command("notes", "show one note"),
+    "list": Command("notes", "list notes, newest first"),
+    "add": Command("sources", "make folders, files and web pages searchable"),
+    "chat": Command("chat", "talk with a model that has your notes"),
+    "edit": Command("notes", "change a note, in your editor or field by field"),
+    "forget": Command("notes", "move a note to the trash"),
+    "note restore": Command("notes", "bring a forgotten note back"),
+    "note recall": Command("search", "search memories and show them whole"),
+    "note why": Command("why", "explain why a note was found, or was not"),
+    "note history": Command("history", "show a note's history"),
+    "note tags": Command("narrowing", "list the tags, and how many notes have each"),
+    "note article": Command("article", "add articles from files, folders or standard input"),
+    "note context": Command("context", "show what an agent is given before its first turn"),
+    "note review": Command("review", "find notes that went stale, and decide about each with a key"),
+    "source add": Command("sources", "make folders, files and web pages searchable"),
+    "source list": Command("sources", "list what is searched", "sources"),
+    "source refresh": Command("sources", "look at folders and web pages again"),
+    "source remove": Command("sources", "take a folder or a file out of the index"),
+    "source tree": Command("sources", "show the files of each source"),
+    "index sync": Command("index", "update the index from your files"),
+    "index watch": Command("watch", "keep the index updated while you work"),
+    "index status": Command("index", "show what is indexed, in numbers"),
+    "index rebuild": Command("index", "build the index again from your files"),
+    "index reembed": Command("index", "make all vectors again"),
+    "index verify": Command("verify", "compare the index with your files"),
+    "index move": Command("adopt", "keep history, feedback and sources of a vault that you moved", "adopt"),
+    "skill": Command("skills", "list, find and show skills for agents", "skills"),
+    "feedback give": Command("feedback", "say whether a note was the answer", "feedback"),
+    "feedback tune": Command("tune", "show what feedback teaches about ranking, and apply it"),
+    "feedback stats": Command("stats", "show what is asked, and what is found"),
+    "data import": Command("exchange", "bring in notes and chats from other services"),
+    "data export": Command("exchange", "write your notes as Markdown or JSONL"),
+    "data backup": Command("backup", "copy activity.db, which cannot be rebuilt from your files"),
+    "data restore": Command("backup", "bring a copy of activity.db back", "restore_backup"),
+    "config show": Command("setup", "show every setting and where it came from", "settings"),
+    "config trust": Command("trust", "allow a project's or a team's notes to be added to prompts"),
+    "config completion": Command("completion", "print shell completion for bash, zsh or fish"),
+    "init": Command("setup", "create a vault here"),
+    "demo": Command("setup", "search the sample vault"),
+    "mcp": Command("mcp", "serve the vault to MCP clients such as Claude Code"),
+    "doctor": Command("index", "check everything, and name a fix for each problem"),
+    "eval": Command("eval", "measure how well questions are answered"),
 }
+GROUPS = {
+    "note": "history, tags, review and more of your notes",
+    "source": "folders, files and web pages that are searched",
+    "index": "update, watch and check the search index",
+    "feedback": "teach search which notes were the answer",
+    "data": "import, export and back up",
+    "config": "settings, trust and shell completion",
+}
+"""Commands of two words, such as `co index sync`, by their first."""
+MEANT = {
+    "find": "search", "query": "search", "ask": "search", "rm": "forget", "delete": "forget", "new": "remember",
+    "save": "remember", "ls": "list", "cat": "show", "open": "show", "settings": "config show",
+}  # fmt: skip
+"""What people type, and the command that does it."""
 
-PLAIN = ("search", "recall")
+PLAIN = ("search", "note recall")
 """Commands whose arguments need no parser when none of them is an option: argparse costs half a Python start."""
 
 
@@ -132,27 +148,31 @@ def _run(arguments: list[str], last: bool = False) -> int:
             return 0
         parser.print_help()
         return 0 if not arguments or options.help_wanted else 2
-    name = arguments[place]
+    name, rest = arguments[place], [*arguments[:place], *arguments[place + 1 :]]
     if name == "help":
-        return _run([*arguments[place + 1 :][:1], "--help"])
+        return _help(rest)
+    if name in GROUPS:
+        verb = command_place(rest[place:])
+        if verb is None:
+            return _help([name], code=0 if {"-h", "--help"} & {*rest} else 2)
+        name = f"{name} {rest.pop(place + verb)}"
     if name not in COMMANDS:
         return _complain(_unknown_command(name), 2)
     started = time.perf_counter()
     this_process.command, this_process.verbose, this_process.chatty = name, False, False
     this_process.vault = this_process.data_dir = None
-    rest = [*arguments[:place], *arguments[place + 1 :]]
     quick = name in PLAIN and rest and not any(argument.startswith("-") for argument in rest)
     if quick:
         gc.disable()  # it ends before garbage matters
     module = _import(f"co_cli.cli.{COMMANDS[name].module}")
     if quick:
-        options = module.PlainQuery(getattr(module, name), rest)
+        options = module.PlainQuery(getattr(module, name.rpartition(" ")[2]), rest)
         options.last = last
     else:
         from co_cli.cli.parsing import make_parser
 
         parser = make_parser(name, module)
-        plain = name == "completion" or "--" in rest  # argparse cannot mix options and words then
+        plain = name == "config completion" or "--" in rest  # argparse cannot mix options and words then
         options = parser.parse_args(rest) if plain else parser.parse_intermixed_args(rest)
     this_process.vault, this_process.data_dir, this_process.verbose = options.vault, options.data_dir, options.verbose
     this_process.chatty = this_process.verbose
@@ -208,11 +228,29 @@ def command_place(arguments: list[str]) -> int | None:
     return None
 
 
+def _help(words: list[str], code: int = 0) -> int:
+    """`co help`, `co help --all`, `co help index` and `co help index sync`."""
+    from co_cli.cli.parsing import group_help, main_parser
+
+    asked = [word for word in words if not word.startswith("-")]
+    if "--all" in words:
+        print(group_help(None))
+    elif not asked:
+        main_parser().print_help()
+    elif asked in ([group] for group in GROUPS):
+        print(group_help(asked[0]), file=sys.stderr if code else sys.stdout)
+    else:
+        return _run([*asked[:2], "--help"] if asked[0] in GROUPS else [asked[0], "--help"])
+    return code
+
+
 def _unknown_command(name: str) -> str:
     from difflib import get_close_matches
 
-    close = get_close_matches(name, COMMANDS, n=1)
-    hint = f"did you mean `co {close[0]}`?" if close else "`co --help` lists them"
+    first, _, verb = name.partition(" ")
+    same_verb = [known for known in COMMANDS if known.endswith(f" {verb or first}")]
+    close = [MEANT[first]] if first in MEANT and not verb else same_verb or get_close_matches(name, COMMANDS, n=1)
+    hint = f"did you mean `co {close[0]}`?" if close else "`co --help` lists the commands"
     return f"unknown command {name!r}: {hint}"
 
 

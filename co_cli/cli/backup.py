@@ -1,4 +1,4 @@
-"""`co backup`, `co restore-backup`: copies of activity.db."""
+"""`co data backup`, `co data restore`: copies of activity.db."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def add_backup(parser: argparse.ArgumentParser) -> None:
         "and what became of notes. The copy is made while others use it, read again\n"
         "from end to end, and is one file. Notes are files: back them up as such, or\n"
         "keep them in git; search.db comes back from them.\n\n"
-        "examples:\n  co backup\n  co backup /media/disk/activity.db --overwrite\n"
+        "examples:\n  co data backup\n  co data backup /media/disk/activity.db --overwrite\n"
     )
     parser.set_defaults(run=backup)
 
@@ -46,8 +46,8 @@ def add_restore_backup(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "The copy is read from end to end first. What was there is kept as\n"
         "activity.db.<time>; notes and index are not touched.\n\n"
-        "examples:\n  co restore-backup\n"
-        "  co restore-backup ~/.local/share/co-cli/backups/activity-20261115T120000Z.db\n"
+        "examples:\n  co data restore\n"
+        "  co data restore ~/.local/share/co-cli/backups/activity-20261115T120000Z.db\n"
     )
     parser.set_defaults(run=restore_backup)
 
@@ -76,9 +76,9 @@ def _list(options: argparse.Namespace, data_dir: str) -> int:
         screen = Screen()
         for path in found:
             screen.line(f"{printable(path)}  ({size_of(os.path.getsize(path))})")
-        screen.line("`co restore-backup FILE` brings one of them back.")
+        screen.line("`co data restore FILE` brings one of them back.")
     else:
-        print(f"No backup in {printable(os.path.dirname(default_place(data_dir, 0)))}: `co backup` makes one.")
+        print(f"No backup in {printable(os.path.dirname(default_place(data_dir, 0)))}: `co data backup` makes one.")
     return 0 if found else 1
 
 

@@ -1,4 +1,4 @@
-"""`co completion SHELL`: a script that asks `co completion --words` what may follow."""
+"""`co config completion SHELL`: a script that asks `co config completion --words` what may follow."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterable
 from itertools import pairwise
 
-from co_cli.cli.app import COMMANDS, command_place
+from co_cli.cli.app import COMMANDS, GROUPS, command_place
 from co_cli.cli.parsing import make_parser
 from co_cli.errors import KnowledgeError
 from co_cli.settings import SETTINGS
@@ -21,7 +21,7 @@ _co() {
     COMPREPLY=()
     while IFS= read -r word; do
         COMPREPLY+=("$word")
-    done < <(co completion --words "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+    done < <(co config completion --words "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
 }
 COMP_WORDBREAKS=${COMP_WORDBREAKS//:}
 complete -o default -F _co co
@@ -30,21 +30,21 @@ complete -o default -F _co co
 #compdef co
 _co() {
     local -a found
-    found=("${(@f)$(co completion --words "${words[@]:1:$((CURRENT - 1))}" 2>/dev/null)}")
+    found=("${(@f)$(co config completion --words "${words[@]:1:$((CURRENT - 1))}" 2>/dev/null)}")
     compadd -a found
     _files
 }
 compdef _co co
 """,
     "fish": """\
-complete -c co -a '(co completion --words (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
+complete -c co -a '(co config completion --words (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
 """,
 }
 PLAIN = "_-./:@%+=,"
 SETUP = """\
-bash:  echo 'eval "$(co completion bash)"' >> ~/.bashrc
-zsh:   echo 'eval "$(co completion zsh)"' >> ~/.zshrc      (after compinit)
-fish:  co completion fish > ~/.config/fish/completions/co.fish
+bash:  echo 'eval "$(co config completion bash)"' >> ~/.bashrc
+zsh:   echo 'eval "$(co config completion zsh)"' >> ~/.zshrc      (after compinit)
+fish:  co config completion fish > ~/.config/fish/completions/co.fish
 """
 
 
@@ -76,8 +76,14 @@ def suggestions(words: list[str]) -> list[str]:
     typed, before = (words[-1], words[:-1]) if words else ("", [])
     place = command_place(before)
     if place is None:
-        return _starting(typed, (*COMMANDS, "--help", "--version", "--vault", "--data-dir"))
+        alone = [name for name in COMMANDS if " " not in name]
+        return _starting(typed, (*alone, *GROUPS, "--help", "--version", "--vault", "--data-dir"))
     name = before[place]
+    if name in GROUPS:
+        verb = command_place(before[place + 1 :])
+        if verb is None:
+            return _starting(typed, [one.partition(" ")[2] for one in COMMANDS if one.startswith(f"{name} ")])
+        name = f"{name} {before[place + 1 + verb]}"
     if name not in COMMANDS:
         return []
     actions = make_parser(name)._actions  # pyright: ignore[reportPrivateUsage]
@@ -89,9 +95,9 @@ def suggestions(words: list[str]) -> list[str]:
     if typed.startswith("-"):
         known = (option for action in actions for option in action.option_strings if option.startswith("--"))
         return _starting(typed, sorted(known))
-    if name in ("show", "edit", "forget", "restore"):
-        return _starting(typed, _refs(before, trashed=name == "restore"))
-    if name == "settings":
+    if name in ("show", "edit", "forget", "note restore", "note history"):
+        return _starting(typed, _refs(before, trashed=name == "note restore"))
+    if name == "config show":
         return _starting(typed, [setting.name for setting in SETTINGS])
     words = [word for action in actions if not action.option_strings for word in action.choices or ()]
     if any(action.metavar == SOURCE and not action.option_strings for action in actions):

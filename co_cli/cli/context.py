@@ -1,4 +1,4 @@
-"""`co context`: what an agent would be given for a task, before its first turn, and why."""
+"""`co note context`: what an agent would be given for a task, before its first turn, and why."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def add_context(parser: argparse.ArgumentParser) -> None:
         "what it costs in tokens, and what was left out for lack of room. It is asked of\n"
         "the agent itself, so it is exactly what `co chat` and any agent with the\n"
         "capability Knowledge get. No model is asked, and nothing is written.\n\n"
-        'examples:\n  co context "plan the next deploy"\n  co context --json\n'
+        'examples:\n  co note context "plan the next deploy"\n  co note context --json\n'
     )
     parser.set_defaults(run=context)
 

@@ -1,4 +1,4 @@
-"""`co feedback`."""
+"""`co feedback give`."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def add_feedback(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "Say whether a note was the answer to a question. The note does not change. After\n"
         "30 judgements the balance of words and meaning is learned from them, within\n"
-        "0.15 of the default, and only if replayed questions rank better; `co tune`\n"
+        "0.15 of the default, and only if replayed questions rank better; `co feedback tune`\n"
         "shows it and takes it back, the setting learn turns it off.\n\n"
-        "examples:\n  co feedback memory:blue-pool-first good\n"
-        '  co feedback article:runbooks/deploy bad --query "how do we deploy"\n'
+        "examples:\n  co feedback give memory:blue-pool-first good\n"
+        '  co feedback give article:runbooks/deploy bad --query "how do we deploy"\n'
     )
     parser.set_defaults(run=feedback)
 
@@ -58,8 +58,8 @@ def _show(told: Receipt, learn: str, query_log: str) -> None:
     if told.lesson is not None and told.applied:
         meaning = told.lesson.meaning
         changed = f"Searches now weigh meaning {meaning:.2f} and words {1 - meaning:.2f}: {told.lesson.why}."
-        screen.wrapped(f"{changed} `co tune --reset` takes it back.", "  ")
+        screen.wrapped(f"{changed} `co feedback tune --reset` takes it back.", "  ")
     elif told.judgements < ENOUGH:
         screen.wrapped(f"{told.judgements:g} of {ENOUGH:g} judgements that it takes to learn.", "  ", style="dim")
     elif learn == "ask":
-        screen.wrapped("`co tune` shows what they teach.", "  ", style="dim")
+        screen.wrapped("`co feedback tune` shows what they teach.", "  ", style="dim")

@@ -1,4 +1,4 @@
-"""`co history`."""
+"""`co note history`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def add_history(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "What became of a note, newest first: when it came, changed, moved or went, as\n"
         "the index saw it, and git's commits where the vault lies in a repository.\n\n"
-        "examples:\n  co history memory:blue-pool-first\n  co history article:runbooks/deploy --json\n"
+        "examples:\n  co note history memory:blue-pool-first\n  co note history article:runbooks/deploy --json\n"
     )
     parser.set_defaults(run=history)
 

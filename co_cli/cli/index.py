@@ -1,4 +1,4 @@
-"""`co sync`, `rebuild`, `status`, `doctor`."""
+"""`co index sync`, `rebuild`, `status`, `doctor`."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def add_reembed(parser: argparse.ArgumentParser) -> None:
         "A new provider or model is noticed by itself, and its vectors are built\n"
         "behind the old ones, which answer until the new ones are complete.\n"
         "This does it now and to the end.\n\n"
-        "example:\n  CO_KNOWLEDGE_EMBEDDING_PROVIDER=minilm co reembed\n"
+        "example:\n  CO_KNOWLEDGE_EMBEDDING_PROVIDER=minilm co index reembed\n"
     )
     parser.set_defaults(run=reembed)
 
@@ -138,7 +138,7 @@ def _vectors(state: Status) -> str:
 
 
 def _learned(weights: Weights) -> str:
-    return f"meaning {weights.meaning:.2f}, words {weights.words:.2f}, learned from feedback (`co tune`)"
+    return f"meaning {weights.meaning:.2f}, words {weights.words:.2f}, learned from feedback (`co feedback tune`)"
 
 
 def _cache(state: Status) -> str:

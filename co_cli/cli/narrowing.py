@@ -1,4 +1,4 @@
-"""What a person is told when filters leave nothing, and `co tags`."""
+"""What a person is told when filters leave nothing, and `co note tags`."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ def say_unused(screen: Screen, kb: KnowledgeBase, tags: list[str] | None) -> Non
     known = list(kb.tags()) if tags else []
     for tag in unused_tags(tags, known):
         close = ", ".join(close_tags(tag, known))
-        cure = f"did you mean {close}?" if close else "`co tags` lists those there are"
+        cure = f"did you mean {close}?" if close else "`co note tags` lists those there are"
         screen.wrapped(printable(f"No note has the tag {tag}: {cure}"), style="yellow")
 
 
 def add_tags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "source", nargs="?", metavar="SOURCE", help="memory, article, or a source that `co sources` lists"
+        "source", nargs="?", metavar="SOURCE", help="memory, article, or a source that `co source list` lists"
     )
     parser.add_argument("--no-sync", action="store_true", help="do not look for changed files first")
     parser.epilog = (
         "The tags of everything that is searched, in frontmatter and as #words in the\n"
         "text, with the number of notes that have each; the most used first.\n\n"
-        "examples:\n  co tags\n  co tags memory --json\n"
+        "examples:\n  co note tags\n  co note tags memory --json\n"
     )
     parser.set_defaults(run=tags)
 
@@ -49,7 +49,7 @@ def tags(options: argparse.Namespace) -> int:
         screen.line(f"{screen.paint('#' + printable(tag), 'cyan')}  {screen.paint(count_of(count, 'note'), 'dim')}")
     if not counted and not synced:
         screen.line(
-            "Nothing was read yet, so nobody knows the tags: `co sync` reads the vault, or leave out --no-sync."
+            "Nothing was read yet, so nobody knows the tags: `co index sync` reads the vault, or leave out --no-sync."
         )
     elif not counted:
         screen.line("No tags: `co remember TEXT --tag TAG` gives one, and so does #tag in a text.")

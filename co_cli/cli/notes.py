@@ -120,7 +120,7 @@ def add_list(parser: argparse.ArgumentParser) -> None:
         "source",
         nargs="?",
         metavar="SOURCE",
-        help="memory, article, or a source that `co sources` lists",
+        help="memory, article, or a source that `co source list` lists",
     )
     parser.add_argument("-n", "--limit", type=int, metavar="N", help="at most so many (default: all)")
     parser.add_argument("--no-sync", action="store_true", help="do not look for changed files first")
@@ -170,7 +170,7 @@ def _say_none(kb: KnowledgeBase, options: argparse.Namespace) -> int:
         screen.line(f"No notes with {filters}.")
         say_unused(screen, kb, options.tag)
     else:
-        screen.line("No notes here: `co sources` lists what else is searched." if kb.index.beside else "No notes.")
+        screen.line("No notes here: `co source list` lists what else is searched." if kb.index.beside else "No notes.")
     return 1
 
 
@@ -310,7 +310,7 @@ def _tags_after(options: argparse.Namespace, note: Note) -> tuple[list[str] | No
 
 def add_forget(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("ref", nargs="+", help="which notes")
-    parser.epilog = "The file moves to the vault's .trash folder; `co restore REF` brings it back.\n"
+    parser.epilog = "The file moves to the vault's .trash folder; `co note restore REF` brings it back.\n"
     parser.set_defaults(run=forget)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from co_cli.notes.note import Note
 
 SLOW_SECONDS = 2.0
-"""How long a command may go on building vectors with a slow provider; `co sync` and `co reembed` finish the work."""
+"""How long a command may go on building vectors with a slow provider; `co index sync` and `co index reembed` finish the work."""
 FILTERS = ("source", "tag", "category", "since", "until", "where")
 
 
@@ -71,7 +71,7 @@ def kept_text(count: int) -> str:
     what = "the file of 1 note is" if count == 1 else f"the files of {count:,} notes are"
     return (
         f"{what} gone from the vault; is its drive mounted? They are kept, and called missing, until they are back: "
-        "`co sync --drop-missing` forgets them"
+        "`co index sync --drop-missing` forgets them"
     )
 
 

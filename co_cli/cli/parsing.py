@@ -6,7 +6,7 @@ import argparse
 from importlib import import_module
 from typing import Any, NoReturn
 
-from co_cli.cli.app import COMMANDS
+from co_cli.cli.app import COMMANDS, GROUPS
 from co_cli.cli.terminal import terminal_width
 
 INTRODUCTION = """\
@@ -17,6 +17,10 @@ A memory for agents and people, kept in Markdown files that you own.
   co remember "Blue first." --tag deploy
   co search "how do we deploy"
 """
+
+
+FIRST = ("search", "remember", "show", "list", "add", "chat")
+SECOND = ("edit", "forget")
 
 
 class Parser(argparse.ArgumentParser):
@@ -44,24 +48,29 @@ def make_parser(name: str, module: Any = None) -> Parser:
         formatter_class=_formatter,
         allow_abbrev=False,
     )
-    getattr(module, f"add_{name.replace('-', '_')}")(parser)
+    getattr(module, f"add_{COMMANDS[name].builder or name.rpartition(' ')[2]}")(parser)
     everywhere = parser.add_argument_group("everywhere")
     _add_places(everywhere)
     everywhere.add_argument("--json", action="store_true", help="print JSON, for programs")
-    everywhere.add_argument("--verbose", action="store_true", help="tell on standard error what happens")
+    everywhere.add_argument("--verbose", action="store_true", help="log details to stderr")
     return parser
 
 
 def main_parser() -> Parser:
-    groups: dict[str, list[str]] = {}
-    for name, command in COMMANDS.items():
-        groups.setdefault(command.group, []).append(f"  {name:<16}{command.summary}")
-    listing = "\n\n".join(f"{group}:\n" + "\n".join(lines) for group, lines in groups.items())
+    alone = {name: command.summary for name, command in COMMANDS.items() if " " not in name}
+    listed = {**{name: alone.pop(name) for name in FIRST}, **{name: alone.pop(name) for name in SECOND}}
+    parts = [list(listed)[: len(FIRST)], list(listed)[len(FIRST) :], list(GROUPS), list(alone)]
+    summaries = {**listed, **GROUPS, **alone}
+    titles = ("Start here", "Change notes", "More, as in `co index sync`", "Set up and check")
+    listing = "\n\n".join(
+        f"{title}:\n" + "\n".join(f"  {name:<10}{summaries[name]}" for name in names)
+        for title, names in zip(titles, parts, strict=True)
+    )
     parser = Parser(
         prog="co",
         usage="co [--vault DIR] [--data-dir DIR] COMMAND ...",
         description=INTRODUCTION,
-        epilog=f"{listing}\n\n`co COMMAND --help` explains a command with examples.",
+        epilog=f"{listing}\n\n`co COMMAND --help` explains a command, `co help --all` lists every command.",
         formatter_class=_formatter,
         add_help=False,
         allow_abbrev=False,
@@ -70,6 +79,14 @@ def main_parser() -> Parser:
     parser.add_argument("--version", action="store_true", help="show the version and exit")
     _add_places(parser)
     return parser
+
+
+def group_help(group: str | None) -> str:
+    """The commands of one group, or all."""
+    names = [name for name in COMMANDS if group is None or name.startswith(f"{group} ")]
+    lines = "\n".join(f"  co {name:<19}{COMMANDS[name].summary}" for name in names)
+    title = f"{GROUPS[group][0].upper()}{GROUPS[group][1:]}." if group else "Every command."
+    return f"{title}\n\n{lines}\n\n`co COMMAND --help` explains a command with examples."
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:

@@ -1,4 +1,4 @@
-"""`co review`: list findings about notes, or decide about each with a key in a terminal."""
+"""`co note review`: list findings about notes, or decide about each with a key in a terminal."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def add_review(parser: argparse.ArgumentParser) -> None:
         "s marks the older of two as superseded by the newer, e opens your editor,\n"
         "k keeps it and never asks again, n skips it, q quits. Nothing is changed\n"
         "unless you press a key.\n\n"
-        "examples:\n  co review\n  co review --only secret --only near-duplicate\n  co review --json\n"
+        "examples:\n  co note review\n  co note review --only secret --only near-duplicate\n  co note review --json\n"
     )
     parser.set_defaults(run=run_review)
 
@@ -74,7 +74,7 @@ def _show(screen: Screen, found: Review) -> None:
         for item in items[:SHOWN]:
             _show_item(screen, item)
         if len(items) > SHOWN:
-            screen.line(f"  ... and {len(items) - SHOWN:,} more: co review --only {kind} --json")
+            screen.line(f"  ... and {len(items) - SHOWN:,} more: co note review --only {kind} --json")
     _sum_up(screen, found)
 
 
@@ -123,7 +123,7 @@ def _act(kb: KnowledgeBase, item: ReviewItem, key: str) -> str:
     match key:
         case "f":
             kb.forget(item.refs[0])
-            return f"forgotten {item.refs[0]}; `co restore {item.refs[0]}` brings it back"
+            return f"forgotten {item.refs[0]}; `co note restore {item.refs[0]}` brings it back"
         case "s":
             older, newer = item.refs
             note = kb.note(newer)

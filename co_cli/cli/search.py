@@ -1,4 +1,4 @@
-"""`co search` and `co recall`."""
+"""`co search` and `co note recall`."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def add_source(parser: argparse.ArgumentParser) -> None:
         "--source",
         action="append",
         metavar="SOURCE",
-        help="only this: memory, article, folder, obsidian, or one that `co sources` lists (repeatable)",
+        help="only this: memory, article, folder, obsidian, or one that `co source list` lists (repeatable)",
     )
 
 
@@ -87,7 +87,7 @@ def add_search(parser: argparse.ArgumentParser) -> None:
 def add_recall(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", nargs="+", help="what to remember")
     _add_common(parser)
-    parser.epilog = 'examples:\n  co recall "what does Mara prefer"\n  co recall deploy --tag ops --limit 3\n'
+    parser.epilog = 'examples:\n  co note recall "what does Mara prefer"\n  co note recall deploy --tag ops --limit 3\n'
     parser.set_defaults(run=recall)
 
 
@@ -301,7 +301,7 @@ def _say_if_learned(kb: KnowledgeBase, ranking: dict[str, Any]) -> None:
 
     learned = learned_in_use(kb, ranking.get("profile"), ranking.get("weights"))
     if learned is not None:
-        told = f"weights   meaning {learned.meaning:.2f}, words {learned.words:.2f}: learned from feedback (`co tune`)"
+        told = f"weights   meaning {learned.meaning:.2f}, words {learned.words:.2f}: learned from feedback (`co feedback tune`)"
         Screen().wrapped(told, style="dim")
 
 

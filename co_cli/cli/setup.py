@@ -37,7 +37,7 @@ def init(options: argparse.Namespace) -> int:
     ours = is_bare(vault)
     made = make_vault(vault)
     vault = os.path.abspath(vault)
-    if ours:  # one that was there may be somebody else's: `co trust` is for that
+    if ours:  # one that was there may be somebody else's: `co config trust` is for that
         from co_cli.service.trusting import trust
 
         trust(load_settings({"data_dir": options.data_dir}, start=vault).data_dir, vault)

@@ -1,4 +1,4 @@
-"""`co skills list`, `search`, `show`."""
+"""`co skill list`, `search`, `show`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from co_cli.service.skills import Skill, Skills
 
 ACTIONS = ("list", "search", "show")
 LONGEST_LISTED = 150
-"""Letters of a description in a list; `co skills show` has all of it."""
+"""Letters of a description in a list; `co skill show` has all of it."""
 
 
 def add_skills(parser: argparse.ArgumentParser) -> None:
@@ -26,8 +26,8 @@ def add_skills(parser: argparse.ArgumentParser) -> None:
         "project or of your home, or in a folder that the setting skill_folders names.\n"
         "Of two of one name the project's counts. Agents find them with find_skills and\n"
         "load_skill; `co search` does not see them, unless you ask with --source skill.\n\n"
-        "examples:\n  co skills\n  co skills list --all\n"
-        '  co skills search "turn this contract into a fillable form"\n  co skills show pdf-forms\n'
+        "examples:\n  co skill\n  co skill list --all\n"
+        '  co skill search "turn this contract into a fillable form"\n  co skill show pdf-forms\n'
     )
     parser.set_defaults(run=skills)
 
@@ -35,15 +35,15 @@ def add_skills(parser: argparse.ArgumentParser) -> None:
 def skills(options: argparse.Namespace) -> int:
     words = " ".join(options.words).strip()
     if options.limit is not None and options.action != "search":
-        raise InvalidInputError(f"--limit: only for `co skills search`, not for `co skills {options.action}`")
+        raise InvalidInputError(f"--limit: only for `co skill search`, not for `co skill {options.action}`")
     if options.all and options.action != "list":
-        raise InvalidInputError(f"--all: only for `co skills list`, not for `co skills {options.action}`")
+        raise InvalidInputError(f"--all: only for `co skill list`, not for `co skill {options.action}`")
     if options.action == "list" and words:
-        raise InvalidInputError(f"`co skills list` takes no words; `co skills search {words}` looks for one")
+        raise InvalidInputError(f"`co skill list` takes no words; `co skill search {words}` looks for one")
     if options.action == "search" and not words:
-        raise InvalidInputError("say what is to be done: co skills search WORD ...")
+        raise InvalidInputError("say what is to be done: co skill search WORD ...")
     if options.action == "show" and len(options.words) != 1:
-        raise InvalidInputError("name one skill: co skills show NAME (`co skills` lists them)")
+        raise InvalidInputError("name one skill: co skill show NAME (`co skill` lists them)")
     with open_knowledge_base(options) as kb:
         match options.action:
             case "search":
@@ -73,7 +73,7 @@ def _list(known: Skills, everything: bool, as_json: bool) -> int:
         screen.wrapped(f"{path}: {reason}", style="yellow")
     hidden = len(found) - len(shown)
     if hidden:
-        screen.line(f"{count_of(hidden, 'skill')} not offered: `co skills list --all` says why")
+        screen.line(f"{count_of(hidden, 'skill')} not offered: `co skill list --all` says why")
     elif not found:
         screen.wrapped("No skills here: put folders with a SKILL.md into .agents/skills, here or in your home.")
     return 0 if shown else 1

@@ -38,7 +38,7 @@ def add_add(parser: argparse.ArgumentParser) -> None:
         "A page's main text is kept as an article in Markdown, with its address. Pages at\n"
         "public addresses only are fetched (the setting web_allow lists exceptions).\n"
         "Files and folders are searched where they lie: nothing is copied, nothing is\n"
-        "written there. `co article add` copies files into the vault instead.\n\n"
+        "written there. `co note article add` copies files into the vault instead.\n\n"
         "examples:\n  co add https://example.org/guide\n  co add ~/handbook --name handbook\n"
         "  co add ~/Obsidian/brain report.pdf\n"
     )
@@ -53,15 +53,15 @@ def add_refresh(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "Nothing is written for what did not change. What is gone stays findable and is\n"
         "reported. A page's text that you changed is not overwritten unless you say so.\n\n"
-        "examples:\n  co refresh --all\n  co refresh folder:handbook --drop-missing\n"
-        "  co refresh article:guide --on-conflict overwrite\n"
+        "examples:\n  co source refresh --all\n  co source refresh folder:handbook --drop-missing\n"
+        "  co source refresh article:guide --on-conflict overwrite\n"
     )
     parser.set_defaults(run=refresh)
 
 
 def add_sources(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-sync", action="store_true", help="as of the last sync; do not look at the files")
-    parser.epilog = "`co add` adds a source, `co remove` takes it out, `co tree` shows its files.\n"
+    parser.epilog = "`co add` adds a source, `co source remove` takes it out, `co source tree` shows its files.\n"
     parser.set_defaults(run=sources)
 
 
@@ -70,7 +70,7 @@ def add_remove(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "Takes sources out of the index. Their files are left alone, and `co add` brings\n"
         "them back. A note of the vault is forgotten with `co forget`.\n\n"
-        "example:\n  co remove folder:handbook\n"
+        "example:\n  co source remove folder:handbook\n"
     )
     parser.set_defaults(run=remove)
 
@@ -88,7 +88,7 @@ def _add_on_conflict(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def add(options: argparse.Namespace) -> int:
-    from co_cli.sources.fetching_url import looks_like_url
+    from co_cli.sources.web.addresses import looks_like_url
 
     urls = [origin for origin in options.origin if looks_like_url(origin)]
     paths = [origin for origin in options.origin if origin not in urls]
@@ -124,7 +124,7 @@ def refresh(options: argparse.Namespace) -> int:
         wanted = [ref for ref in options.ref if ref in labels or ref in labels.values()]
         pages = [ref for ref in options.ref if ref not in wanted]
         if options.drop_missing and pages:
-            raise InvalidInputError(f"--drop-missing is for sources; {pages[0]} is none (`co sources` lists them)")
+            raise InvalidInputError(f"--drop-missing is for sources; {pages[0]} is none (`co source list` lists them)")
         for label in wanted if options.ref else labels:
             for receipt in kb.origins.refresh([label], options.drop_missing, said.bar):
                 said(_row_of_source(receipt), 3 if receipt.outcome == "missing" else 0)
@@ -173,7 +173,7 @@ def sources(options: argparse.Namespace) -> int:
     if not states:
         screen.line("No notes and no sources yet: `co remember` saves a note, `co add` adds a source.")
     if orphaned:
-        command = f"co adopt {shlex.quote(orphaned[0])}"
+        command = f"co index move {shlex.quote(orphaned[0])}"
         screen.line(printable(f"{orphaned[0]} had sources, too, and is gone: if it moved here, `{command}`"))
     return 0 if states else 1
 
@@ -202,7 +202,9 @@ def tree(options: argparse.Namespace) -> int:
 
 def _refuse_what_is_ignored(options: argparse.Namespace, urls: list[str], paths: list[str]) -> None:
     if "-" in paths:
-        raise InvalidInputError("standard input is for `co article add -`; this takes addresses, files and folders")
+        raise InvalidInputError(
+            "standard input is for `co note article add -`; this takes addresses, files and folders"
+        )
     if paths and options.tag:
         raise InvalidInputError(f"--tag: only for web pages; {paths[0]} is read as it is")
     given = [f"--{name}" for name, value in (("as", options.kind), ("name", options.name)) if value]
@@ -245,7 +247,7 @@ def _tell_items(said: Said, receipt: SourceReceipt) -> None:
         print(f"  skipped {printable(path)}: {printable(reason)}", file=sys.stderr)
     if len(skipped) > MOST_SHOWN:
         more = count_of(len(skipped) - MOST_SHOWN, "more file")
-        print(f"  and {more}; `co tree {printable(receipt.label)}` shows them", file=sys.stderr)
+        print(f"  and {more}; `co source tree {printable(receipt.label)}` shows them", file=sys.stderr)
 
 
 class Said:

@@ -1,4 +1,4 @@
-"""`co stats`."""
+"""`co feedback stats`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def add_stats(parser: argparse.ArgumentParser) -> None:
         "again and again or never. Searches in `co`, by agents, over MCP and in chats\n"
         "count; those of `co eval` do not. Nothing of this leaves your machine:\n"
         "the setting query_log turns it off, or leaves the words out (no-text).\n\n"
-        "examples:\n  co stats --days 7\n  co stats --json\n  co stats --clear\n"
+        "examples:\n  co feedback stats --days 7\n  co feedback stats --json\n  co feedback stats --clear\n"
     )
     parser.set_defaults(run=stats)
 

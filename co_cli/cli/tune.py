@@ -1,4 +1,4 @@
-"""`co tune`."""
+"""`co feedback tune`."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def add_tune(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--clear", action="store_true", help="delete all judgements of this vault; asks first")
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
     parser.epilog = (
-        "What judgements of answers (`co feedback`, the tool rate_memory, notes opened\n"
+        "What judgements of answers (`co feedback give`, the tool rate_memory, notes opened\n"
         "after a search) teach about the balance of words and meaning, and how the judged\n"
         "notes would have been ranked before and after. Weights you set yourself win.\n\n"
-        "examples:\n  co tune\n  co tune --apply\n  co tune --reset\n"
+        "examples:\n  co feedback tune\n  co feedback tune --apply\n  co feedback tune --reset\n"
     )
     parser.set_defaults(run=run)
 
@@ -115,9 +115,9 @@ def _show(screen: Screen, state: State, options: argparse.Namespace, undone: boo
     elif options.reset:
         _row(screen, "", "reset: searches weigh as by default" if undone else "nothing was learned: as by default")
     elif options.apply and not options.dry_run:
-        _row(screen, "", "applied; `co tune --reset` takes it back" if lesson.kept else "nothing was changed")
+        _row(screen, "", "applied; `co feedback tune --reset` takes it back" if lesson.kept else "nothing was changed")
     elif lesson.kept:
-        _row(screen, "", "`co tune --apply` puts them in use")
+        _row(screen, "", "`co feedback tune --apply` puts them in use")
     for tuning in state.history[:5]:
         _row(screen, moment_text(tuning.at)[:10], f"{tuning.what}: {_told(Weights(tuning.meaning, tuning.words))}")
 

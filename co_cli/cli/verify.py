@@ -1,4 +1,4 @@
-"""`co verify`: does the index hold what the files say, all of it?"""
+"""`co index verify`: does the index hold what the files say, all of it?"""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ the vault, your own and your team's, and the folders searched with it. The two
 hashes are made of the path and content of every note, one from the files and
 one from the index: equal hashes mean equal content.
 
-  co verify                 exit code 3 if anything differs
-  co verify --repair        build the index again if anything differs
+  co index verify                 exit code 3 if anything differs
+  co index verify --repair        build the index again if anything differs
 """
 
 
@@ -72,7 +72,7 @@ def show(found: Verified) -> None:
     if found.odd:
         _line(screen, "!!", odd_text(found.odd))
     if found.drifted:
-        screen.line("The index differs from the files: `co verify --repair` builds it again.")
+        screen.line("The index differs from the files: `co index verify --repair` builds it again.")
     else:
         screen.line("Repaired: index and files agree." if found.repaired else "Index and files agree.")
 

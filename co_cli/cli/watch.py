@@ -1,4 +1,4 @@
-"""`co watch`: keep the index fresh and print what changed, one line for each batch of changes."""
+"""`co index watch`: keep the index fresh and print what changed, one line for each batch of changes."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ each time. So you need this only for programs that read search.db, and to see
 what changes. Press Ctrl-C to stop.
 
 examples:
-  co watch
-  co watch --json | jq --unbuffered -r '.added[]?'
-  co watch --poll          on a network drive
+  co index watch
+  co index watch --json | jq --unbuffered -r '.added[]?'
+  co index watch --poll          on a network drive
 """
 
 
@@ -47,7 +47,7 @@ def watch(options: argparse.Namespace) -> int:
     bar = ProgressBar("indexing")
     with open_knowledge_base(options) as kb:
         if sys.stderr.isatty():
-            print(f"co watch: {printable(kb.root)} is being watched; press Ctrl-C to stop", file=sys.stderr)
+            print(f"co index watch: {printable(kb.root)} is being watched; press Ctrl-C to stop", file=sys.stderr)
         try:
             with Watcher(kb, news.put, poll=options.poll, progress=bar) as watcher:
                 return _follow(kb, watcher, news, bar, options.json)

@@ -1,4 +1,4 @@
-"""`co why`."""
+"""`co note why`."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def add_why(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "Follows one note through a search: which step proposed it, where it stood after\n"
         "each, in which it fell if it is not in the answer, and what would lift it.\n\n"
-        'examples:\n  co why "how do we deploy" memory:blue-pool-first\n'
-        "  co why deploy article:runbooks/deploy --tag ops --json\n"
+        'examples:\n  co note why "how do we deploy" memory:blue-pool-first\n'
+        "  co note why deploy article:runbooks/deploy --tag ops --json\n"
     )
     parser.set_defaults(run=why)
 

@@ -1,6 +1,6 @@
 """Compare an index with the files it was made from: every file is read once more.
 
-Whatever differs is repaired by `co sync` (files that changed) or `co rebuild` (everything else).
+Whatever differs is repaired by `co index sync` (files that changed) or `co index rebuild` (everything else).
 """
 
 from __future__ import annotations

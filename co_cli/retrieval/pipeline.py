@@ -353,7 +353,7 @@ class _Work:
         view, embedders = self.view, self.index.embedders
         by_meaning = self.request.wants_meaning and embedders is not None and embedders.space is not None
         if view.counts.synced_at is None:
-            found.append("this vault was never synced: run `co sync`")
+            found.append("this vault was never synced: run `co index sync`")
         elif by_meaning and view.space is None and view.counts.passages and not self.attempt.listing:
             found.append("no note has a vector yet: answered by words")
         elif by_meaning and view.unready and self.vector is not None:

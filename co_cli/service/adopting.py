@@ -80,7 +80,9 @@ def adopt_vault(kb: KnowledgeBase, old: str, now: float) -> Adopted:
     """What is kept of the vault that stood at `old`, a vault or its project, is kept of this one from now on."""
     wanted = os.path.realpath(os.path.expanduser(old))
     if not old.strip() or wanted in (kb.root, os.path.dirname(os.path.dirname(kb.root))):
-        raise InvalidInputError("name the folder where this vault was before: `co adopt` alone lists what is known")
+        raise InvalidInputError(
+            "name the folder where this vault was before: `co index move` alone lists what is known"
+        )
     known = {one.vault: one for one in left_behind(kb, likely=False)}
     places = [wanted, project_vault(wanted)]
     if kb.root.endswith(os.sep + project_vault("")):
@@ -89,7 +91,7 @@ def adopt_vault(kb: KnowledgeBase, old: str, now: float) -> Adopted:
     if vault is None:
         if os.path.isdir(wanted):
             raise InvalidInputError(f"{wanted} is still there, and keeps what is known of it; a copy begins anew")
-        raise InvalidInputError(f"nothing is kept of a vault at {wanted}: `co adopt` alone lists what is")
+        raise InvalidInputError(f"nothing is kept of a vault at {wanted}: `co index move` alone lists what is")
     # the list of sources last: who was stopped on the way can ask again
     adopt_learned(kb.settings.data_dir, vault, kb.root)
     Dismissals(kb.settings.data_dir, kb.root).adopt(vault)

@@ -65,12 +65,12 @@ def examine(kb: KnowledgeBase, fix: bool) -> list[Finding]:
             findings += check(kb, fix)
         except IndexDamagedError as error:
             fixed = fix and _rebuilt(kb)
-            findings.append(Finding("index", "error", str(error), "co sync", fixed))
+            findings.append(Finding("index", "error", str(error), "co index sync", fixed))
         except IndexUnavailableError as error:
             fixed = fix and _rebuilt(kb)
             full = no_room(kb.engine.path, error.__cause__)
             place = "free some space" if full else "free or delete search.db; it comes back from the files"
-            cure = "co rebuild" if fixed else place
+            cure = "co index rebuild" if fixed else place
             findings.append(Finding("index", "error", str(error), cure, fixed))
             if not fixed:
                 break
@@ -92,7 +92,7 @@ def _environment(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
         if variable.startswith("CO_") and variable not in NOT_SETTINGS and variable not in known:
             [closest] = get_close_matches(variable, known, n=1, cutoff=0.0)
             text = f"{variable} is set, but no setting has this name; the closest is {closest}"
-            yield Finding("environment", "warning", text, "rename or unset it; `co settings` lists all names")
+            yield Finding("environment", "warning", text, "rename or unset it; `co config show` lists all names")
 
 
 def _sqlite(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
@@ -140,7 +140,7 @@ def _freshness(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
     if waiting:
         if fix:
             kb.sync()
-        yield Finding("freshness", "warning", f"files changed since the last sync: {waiting:,}", "co sync", fix)
+        yield Finding("freshness", "warning", f"files changed since the last sync: {waiting:,}", "co index sync", fix)
     else:
         yield Finding("freshness", "ok", "the index has seen every file")
 
@@ -150,14 +150,14 @@ def _drift(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
     missing = kb.index.missing()
     if missing:
         text = f"{len(missing):,} notes are kept though their files are gone, such as {missing[0]}: is it mounted?"
-        yield Finding("content", "warning", text, "bring them back, or co sync --drop-missing")
+        yield Finding("content", "warning", text, "bring them back, or co index sync --drop-missing")
     if kb.index.waiting():
         return  # files that changed differ anyway, and a sync comes first
     found = _differing(kb, kb.index)
     if found:
         if fix:
             kb.rebuild()
-        yield Finding("content", "error", f"the index differs from the files: {found}", "co rebuild", fix)
+        yield Finding("content", "error", f"the index differs from the files: {found}", "co index rebuild", fix)
     else:
         yield Finding("content", "ok", "every indexed note has the content of its file")
 
@@ -180,7 +180,9 @@ def _vectors(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
     status = kb.status()
     if status.unembedded:
         where = "in the space that is being built" if status.building else "and are found by words"
-        yield Finding("vectors", "warning", f"{status.unembedded:,} passages wait for a vector {where}", "co reembed")
+        yield Finding(
+            "vectors", "warning", f"{status.unembedded:,} passages wait for a vector {where}", "co index reembed"
+        )
     if not lost and not status.unembedded:
         yield Finding("vectors", "ok", f"vectors: {status.space or 'none, search goes by words'}")
 
@@ -197,7 +199,7 @@ def _origins(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
             waiting = index.waiting()
         except VaultError as error:
             yield Finding(
-                label, "warning", f"{label} is not there now: {error}", f"bring it back, or co remove {label}"
+                label, "warning", f"{label} is not there now: {error}", f"bring it back, or co source remove {label}"
             )
             continue
         if waiting and fix:
@@ -210,7 +212,9 @@ def _origins(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
         elif lost and fix:
             index.reembed()
         if waiting:
-            yield Finding(label, "warning", f"{label}: files changed since the last sync: {waiting:,}", "co sync", fix)
+            yield Finding(
+                label, "warning", f"{label}: files changed since the last sync: {waiting:,}", "co index sync", fix
+            )
         if differing:
             text = f"{label}: the index differs from the files: {differing}"
             yield Finding(label, "error", text, "co doctor --fix", fix)
@@ -218,7 +222,7 @@ def _origins(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
             yield Finding(label, "error", f"{label}: {lost:,} passages have no vector", "co doctor --fix", fix)
         missing = len(index.missing())
         if missing:
-            cure = f"co refresh {label} --drop-missing"
+            cure = f"co source refresh {label} --drop-missing"
             yield Finding(
                 label, "warning", f"{label}: notes that are kept though their files are gone: {missing:,}", cure
             )
@@ -232,7 +236,7 @@ def _activity(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
 
     problem = unsound(kb.settings.data_dir, fix)
     if problem:
-        cure = "`co restore-backup` brings back what was backed up"
+        cure = "`co data restore` brings back what was backed up"
         if "newer co-cli" in problem:
             cure = "update co-cli, or move activity.db away: a new one is begun"
         yield Finding("activity", "warning", problem, cure)
@@ -248,7 +252,7 @@ def _moved(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
                 text = (
                     f"{one.vault} is gone, and {one.alike:,} of its {one.documents:,} documents are here: was it moved?"
                 )
-                yield Finding("vault", "warning", text, f"co adopt {shlex.quote(one.vault)}")
+                yield Finding("vault", "warning", text, f"co index move {shlex.quote(one.vault)}")
 
 
 def _secrets(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
@@ -267,7 +271,7 @@ def _secrets(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
     notes = holding(row.path for row in kb.index.docs(Filters(OWN_SOURCES), -1) if row.root == kb.root)
     if notes:
         more = f", and {len(notes) - 1:,} more notes hold one" if len(notes) > 1 else ""
-        cure = "take it out and change it where it is used; `co review --only secret` shows each"
+        cure = "take it out and change it where it is used; `co note review --only secret` shows each"
         yield Finding("secrets", "warning", f"{notes[0][1]}{more}", cure)
     trashed = holding(kept for kept, _ in kb.store.trashed())
     if trashed:

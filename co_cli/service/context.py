@@ -101,7 +101,9 @@ def always_there(kb: KnowledgeBase, seen: Collection[str], now: float) -> Contex
     notes.sort(key=_importance, reverse=True)
     missing = [f"more than {MOST_ALWAYS} notes are `loading: always`: older ones were left out"]
     chosen = [_context_note(note.ref, note, "always", None) for note in notes]
-    untold = [f"{held[0].ref} is `loading: always` and waits until you trust its vault: `co trust`"] if held else []
+    untold = (
+        [f"{held[0].ref} is `loading: always` and waits until you trust its vault: `co config trust`"] if held else []
+    )
     return Context(chosen, [*(missing if len(rows) > MOST_ALWAYS else []), *untold])
 
 

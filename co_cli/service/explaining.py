@@ -13,7 +13,7 @@ def explain_note(index: KnowledgeIndex, request: SearchRequest, ref: str, title:
     _, trace = index.find(request)
     subject = _subject(index, trace, ref, title)
     if subject is None:
-        text = "it is not indexed yet: `co sync` updates the index from your files"
+        text = "it is not indexed yet: `co index sync` updates the index from your files"
         step = Step("index", None, 0, text)
         return Explanation(request.query, ref, title, None, request.limit, None, {}, "index", [step], [text])
     return explain(trace, subject, request.query)

@@ -106,7 +106,7 @@ def read_origin(origin: Origin, exclude: Sequence[str], limit: int) -> Iterator[
                     if state.st_size <= kind.largest(name, limit):
                         yield kind.read(origin, path, stream.read()), state.st_mtime
             except (OSError, NotTextError):
-                continue  # `co sync` and `co doctor` report these
+                continue  # `co index sync` and `co doctor` report these
 
 
 def grep(

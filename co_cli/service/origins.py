@@ -37,7 +37,7 @@ class SourceReceipt(NamedTuple):
 
 
 class SourceState(NamedTuple):
-    """One row of `co sources`."""
+    """One row of `co source list`."""
 
     source: str
     """`memory`, `article`, or `folder:handbook`."""
@@ -203,10 +203,12 @@ class Origins:
     ) -> SourceReceipt:
         if name not in (None, origin.name):
             raise InvalidInputError(
-                f"{origin.path} is {origin.label} already: `co remove {origin.label}` first, to call it {name!r}"
+                f"{origin.path} is {origin.label} already: `co source remove {origin.label}` first, to call it {name!r}"
             )
         if on_conflict == "error":
-            raise NoteConflictError(f"{origin.path} is a source already: `co refresh {origin.label}` reads it again")
+            raise NoteConflictError(
+                f"{origin.path} is a source already: `co source refresh {origin.label}` reads it again"
+            )
         if on_conflict == "overwrite":
             self._index.of(origin).drop_all()
         report = told_apart(self._index.of(origin).sync(progress=progress), origin.root)
@@ -230,7 +232,7 @@ class Origins:
             if _inside(other.path, origin.path):
                 raise InvalidInputError(
                     f"{origin.path} holds {other.label}, whose notes would be found twice: "
-                    f"`co remove {other.label}` first"
+                    f"`co source remove {other.label}` first"
                 )
 
 

@@ -76,10 +76,12 @@ def resolve_anywhere(
             known = index.of(origin).ref_of(path) if index and _is_text(path) else None
             if known and not os.path.lexists(os.path.join(origin.root, *path.split("/"))):
                 raise NoteFileError(
-                    f"{known} is gone from {origin.path}; `co refresh {origin.label} --drop-missing` forgets it"
+                    f"{known} is gone from {origin.path}; `co source refresh {origin.label} --drop-missing` forgets it"
                 )
             if not origin.tier and asked.startswith(origin.label):
-                raise InvalidInputError(f"{origin.label} has no {path!r}: `co tree {origin.label}` shows its files")
+                raise InvalidInputError(
+                    f"{origin.label} has no {path!r}: `co source tree {origin.label}` shows its files"
+                )
     own = Origin(VAULT, store.root)
     try:
         return own, resolve(ref, store, index)

@@ -131,7 +131,7 @@ def find(
                 result = result._replace(understood=(*result.understood, *_close_tags(index, request)))
             if not kb.set_aside or index.counts().synced_at is not None:
                 return result, trace
-            reason = IndexUnavailableError(f"{index.engine.path} is being built again: `co sync` does it now")
+            reason = IndexUnavailableError(f"{index.engine.path} is being built again: `co index sync` does it now")
         except IndexUnavailableError as error:
             reason = error
         except Exception as error:

@@ -15,11 +15,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from co_cli.errors import IndexUnavailableError, InvalidInputError, VaultError
-from co_cli.service.grep import read_origin
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.note import Note, NotTextError
 from co_cli.notes.store import NoteStore
 from co_cli.retrieval.pipeline import SearchRequest
+from co_cli.service.grep import read_origin
 from co_cli.service.origins import SourceState
 from co_cli.service.searching import Options, find, read_request
 from co_cli.sources.origin import Origin, kind_of
@@ -146,7 +146,7 @@ class Skills:
         return found, unsynced
 
     def states(self) -> list[SourceState]:
-        """A row of `co sources` for each folder that holds any; one that was added has a row there already."""
+        """A row of `co source list` for each folder that holds any; one that was added has a row there already."""
         added = set(origins_beside(self._kb.settings.data_dir, self._kb.root))
         found: dict[Origin, list[Skill]] = {}
         for skill in [skill for skill in self.all() if skill.origin not in added]:
@@ -212,7 +212,7 @@ class Skills:
 
         names = list(dict.fromkeys(skill.name for skill in skills if skill.state == "offered"))
         close = [found for found, *_ in process.extract(wanted, names, scorer=fuzz.WRatio, limit=3, score_cutoff=60)]
-        known = f"did you mean {', '.join(close)}?" if close else "`co skills` lists those there are"
+        known = f"did you mean {', '.join(close)}?" if close else "`co skill` lists those there are"
         raise InvalidInputError(f"there is no skill {name.strip()!r}: {known}")
 
     def open(self, skill: Skill) -> LoadedSkill:

@@ -27,7 +27,7 @@ class Trashed(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What `co restore` takes."""
+        """What `co note restore` takes."""
         return f"{self.tier}:{self.path}" if self.tier else self.path
 
     @property

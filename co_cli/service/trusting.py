@@ -2,7 +2,7 @@
 
 A vault that came with a clone, or that a team shares, can say of its notes what it likes: `provenance: user`,
 `loading: always`. So it is searched like any other, and nothing of it is put before a model that did not ask, until you
-say `co trust`. What you trust stands in the data folder, never in the project.
+say `co config trust`. What you trust stands in the data folder, never in the project.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def why_waiting(data_dir: str, root: str) -> str:
     moved = f" (you trust {gone[0]}, which is gone: was it moved here?)" if gone else ""
     return (
         f"nothing of {root} comes beside a prompt unasked, because you did not trust it{moved}: "
-        f"`co trust {shlex.quote(root)}` if its notes are yours"
+        f"`co config trust {shlex.quote(root)}` if its notes are yours"
     )
 
 

@@ -1,4 +1,4 @@
-"""`co review`: all notes in, findings out: what is stale, broken or doubled, and what can be done about it.
+"""`co note review`: all notes in, findings out: what is stale, broken or doubled, and what can be done about it.
 
 Everything is read from the index in one transaction. Nothing is changed here.
 """
@@ -153,7 +153,7 @@ def require_unchanged(kb: KnowledgeBase, item: ReviewItem, seen: dict[str, str])
     for ref in item.refs:
         note = kb.note(ref)
         if not seen.get(note.path, "").startswith(note.version):
-            raise NoteConflictError(f"{ref} was changed since: nothing was done; run `co review` again")
+            raise NoteConflictError(f"{ref} was changed since: nothing was done; run `co note review` again")
 
 
 def dismiss(kb: KnowledgeBase, item: ReviewItem, now: float) -> None:

@@ -1,4 +1,4 @@
-"""`co verify`: compare the index with the files completely, show it by counts and hashes, and repair what differs.
+"""`co index verify`: compare the index with the files completely, show it by counts and hashes, and repair what differs.
 
 Every file of the vault and of each origin beside it is read and taken apart again; every row, every word and every
 vector is laid beside what comes out. Only what is derived is repaired.

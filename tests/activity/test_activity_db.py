@@ -113,8 +113,8 @@ def test_a_newer_file_is_left_alone_and_everything_goes_on_without_it(co: Co, va
     found, saved, history, stats = (
         co("search", "oaks"),
         co("remember", "Elms fall ill."),
-        co("history", "oak"),
-        co("stats"),
+        co("note", "history", "oak"),
+        co("feedback", "stats"),
     )
 
     assert (found.code, saved.code) == (0, 0)
@@ -193,14 +193,14 @@ def test_eight_processes_that_open_it_first_at_once_all_write(data_dir: Path, va
 def test_deleting_it_loses_no_note_and_breaks_nothing(co: Co, vault: Vault, data_dir: Path) -> None:
     vault.write("memories/oak.md", "Oaks live long.")
     co("search", "oaks")
-    assert co("stats").code == 0
+    assert co("feedback", "stats").code == 0
 
     for file in data_dir.glob("activity*"):
         file.unlink()
 
     assert co("search", "oaks").code == 0
-    assert [change["what"] for change in co("history", "oak", "--json").json["changes"]] == ["seen"]
-    assert co("stats", "--json").json["searches"] == 1
+    assert [change["what"] for change in co("note", "history", "oak", "--json").json["changes"]] == ["seen"]
+    assert co("feedback", "stats", "--json").json["searches"] == 1
     assert vault.read("memories/oak.md") == "Oaks live long."
 
 
@@ -247,20 +247,20 @@ def test_a_damaged_file_is_set_aside_and_restarted_and_notes_and_index_are_untou
 ) -> None:
     vault.write("memories/oak.md", "Oaks live long.")
     co("search", "oaks")
-    co("stats")
+    co("feedback", "stats")
     index, file = (data_dir / "search.db").read_bytes(), data_dir / "activity.db"
     spoil(file, table)
 
     found = co("search", "oaks")
     saved = co("remember", "Elms fall ill.")
-    co("stats")
-    stats = co("stats", "--json")
+    co("feedback", "stats")
+    stats = co("feedback", "stats", "--json")
 
     assert (found.code, found.err, saved.code) == (0, "", 0)
     assert saved.err.count("activity.db is damaged") <= 1
     [kept] = [path for path in data_dir.iterdir() if re.fullmatch(r"activity\.db\.\d+T\d+Z", path.name)]
     assert stats.code == 0
-    assert co("history", "elms-fall-ill", "--json").json["changes"]
+    assert co("note", "history", "elms-fall-ill", "--json").json["changes"]
     assert vault.read("memories/oak.md") == "Oaks live long."
     assert len(index) <= (data_dir / "search.db").stat().st_size
     assert kept.stat().st_size >= 4096

@@ -1,4 +1,4 @@
-"""A vault that was moved: `co adopt` brings along what is kept under its old folder, and loses nothing of either."""
+"""A vault that was moved: `co index move` brings along what is kept under its old folder, and loses nothing of either."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def moved(co: Co, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[
     co("search", "oaks")
     co("show", "oak")
     co("show", "folder:docs/handbook.md")
-    co("feedback", "oak", "good", "--query", "which tree lives long")
+    co("feedback", "give", "oak", "good", "--query", "which tree lives long")
 
     def move() -> Path:
         there.parent.mkdir()
@@ -46,30 +46,30 @@ def moved(co: Co, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[
 
 
 def told(co: Co, ref: str) -> list[str]:
-    return [change["what"] for change in co("history", ref, "--json").json["changes"]]
+    return [change["what"] for change in co("note", "history", ref, "--json").json["changes"]]
 
 
 def test_adopt_moves_history_use_judgements_and_sources(co: Co, moved: Callable[[], Path]) -> None:
     before = moved()
     assert co("search", "oaks", "--json").json["hits"]  # which makes a history of its own at the new place
-    assert [row["source"] for row in co("sources", "--json").json] == ["memory"]
+    assert [row["source"] for row in co("source", "list", "--json").json] == ["memory"]
 
-    done = co("adopt", str(before))
+    done = co("index", "move", str(before))
 
     assert done.code == 0, done.err
     assert "the history of 2 documents and 1 source (folder:docs)" in done.out
     assert told(co, "oak") == ["created"]
-    head = co("history", "oak", "--json").json
+    head = co("note", "history", "oak", "--json").json
     assert (head["recalls"], head["opens"]) == (2, 1)  # a search before the move, and one after
-    assert [row["path"] for row in co("sources", "--json").json] == [
+    assert [row["path"] for row in co("source", "list", "--json").json] == [
         str(Path.cwd() / ".co-cli" / "knowledge"),
         str(Path.cwd() / "docs"),
     ]
-    assert co("history", "folder:docs/handbook.md", "--json").json["opens"] == 1
-    assert co("tune", "--json").json["said"] == 1
-    asked = co("stats", "--json").json
+    assert co("note", "history", "folder:docs/handbook.md", "--json").json["opens"] == 1
+    assert co("feedback", "tune", "--json").json["said"] == 1
+    asked = co("feedback", "stats", "--json").json
     assert asked["searches"] == 2
-    assert co("adopt").code == 1  # nothing is left there
+    assert co("index", "move").code == 1  # nothing is left there
 
 
 def test_changes_at_the_new_place_follow_the_old_history(co: Co, moved: Callable[[], Path]) -> None:
@@ -79,7 +79,7 @@ def test_changes_at_the_new_place_follow_the_old_history(co: Co, moved: Callable
     Path(".co-cli/knowledge/memories/elm.md").unlink()
     co("remember", "Ashes burn well", "--title", "Ash")
 
-    co("adopt", str(before / ".co-cli" / "knowledge"))
+    co("index", "move", str(before / ".co-cli" / "knowledge"))
 
     assert told(co, "oak") == ["updated", "created"]
     assert told(co, "memories/elm.md") == ["removed", "created"]
@@ -88,23 +88,23 @@ def test_changes_at_the_new_place_follow_the_old_history(co: Co, moved: Callable
 
 def test_a_later_judgement_at_the_new_place_counts(co: Co, moved: Callable[[], Path]) -> None:
     before = moved()
-    co("feedback", "oak", "bad", "--query", "which tree lives long")
+    co("feedback", "give", "oak", "bad", "--query", "which tree lives long")
 
-    co("adopt", str(before))
+    co("index", "move", str(before))
 
-    said = co("feedback", "oak", "good", "--query", "another question", "--json").json
+    said = co("feedback", "give", "oak", "good", "--query", "another question", "--json").json
     assert (said["good"], said["bad"]) == (1, 1)
 
 
 def test_doctor_and_sources_notice_a_moved_vault(co: Co, moved: Callable[[], Path]) -> None:
-    assert "adopt" not in co("doctor").out + co("sources").out
+    assert "adopt" not in co("doctor").out + co("source", "list").out
     before = moved() / ".co-cli" / "knowledge"
 
     ran = co("doctor")  # the first to look at the new place
     assert f"{before} is gone, and 2 of its 2 documents are here: was it moved?" in ran.out
-    assert f"cure: co adopt {before}\n" in ran.out
-    assert f"`co adopt {before}`" in co("sources").out
-    assert co("adopt", "--json").json == [{"vault": str(before), "documents": 2, "alike": 2, "sources": 1}]
+    assert f"cure: co index move {before}\n" in ran.out
+    assert f"`co index move {before}`" in co("source", "list").out
+    assert co("index", "move", "--json").json == [{"vault": str(before), "documents": 2, "alike": 2, "sources": 1}]
 
 
 def test_another_missing_vault_is_not_suggested_for_adoption(co: Co, moved: Callable[[], Path]) -> None:
@@ -114,7 +114,7 @@ def test_another_missing_vault_is_not_suggested_for_adoption(co: Co, moved: Call
     co("remember", "Poplars whisper", "--title", "Poplar")
 
     assert "was it moved?" not in co("doctor").out
-    assert co("adopt", str(before)).code == 0  # the person knows better
+    assert co("index", "move", str(before)).code == 0  # the person knows better
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_another_missing_vault_is_not_suggested_for_adoption(co: Co, moved: Call
 def test_adopt_explains_what_cannot_be_adopted(co: Co, moved: Callable[[], Path], folder: str, says: str) -> None:
     moved()
 
-    ran = co("adopt", folder.format(here=Path.cwd(), docs=Path.cwd() / "docs"))
+    ran = co("index", "move", folder.format(here=Path.cwd(), docs=Path.cwd() / "docs"))
 
     assert ran.code == 2
     assert says in ran.err
@@ -142,10 +142,10 @@ def test_adopt_reports_sources_whose_name_is_taken(co: Co, moved: Callable[[], P
     (other / "a.md").write_text("Another.")
     co("add", str(other))
 
-    ran = co("adopt", str(before))
+    ran = co("index", "move", str(before))
 
     assert "left there, for this vault has others of that name or place: folder:docs" in ran.out
-    assert [row["path"] for row in co("sources", "--json").json][1:] == [str(other)]
+    assert [row["path"] for row in co("source", "list", "--json").json][1:] == [str(other)]
 
 
 def test_adopt_moves_searches_that_were_not_stored_yet(
@@ -153,7 +153,7 @@ def test_adopt_moves_searches_that_were_not_stored_yet(
 ) -> None:
     monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "none")
     vault.write("memories/oak.md", "Oaks live long.")
-    co("sync")
+    co("index", "sync")
     co("search", "oaks")  # which is in the spool until somebody folds it in
     there = vault.root.with_name("renamed")
     vault.root.rename(there)
@@ -162,8 +162,8 @@ def test_adopt_moves_searches_that_were_not_stored_yet(
         kb.adopt(str(vault.root))
 
     monkeypatch.setenv("CO_VAULT", str(there))
-    assert co("stats", "--json").json["searches"] == 1
-    assert co("adopt").code == 1  # nothing arrives under the old folder later
+    assert co("feedback", "stats", "--json").json["searches"] == 1
+    assert co("index", "move").code == 1  # nothing arrives under the old folder later
 
 
 def test_sources_inside_a_moved_project_follow_it_and_others_stay(
@@ -185,9 +185,9 @@ def test_sources_inside_a_moved_project_follow_it_and_others_stay(
     shutil.rmtree(there / "lost")
     monkeypatch.chdir(there)
 
-    co("adopt", str(project))
+    co("index", "move", str(project))
 
-    assert [row["path"] for row in co("sources", "--json").json] == [
+    assert [row["path"] for row in co("source", "list", "--json").json] == [
         str(tmp_path / place)
         for place in ("elsewhere/renamed/docs", "elsewhere/renamed/..drafts", "project/lost", "beside", "kept")
     ]
@@ -207,8 +207,8 @@ def test_a_project_whose_whole_folder_was_a_source_is_adopted_by_its_name(
     shutil.move(project, there)
     monkeypatch.chdir(there)
 
-    assert "1 source (folder:project)" in co("adopt", str(project)).out
-    assert [row["path"] for row in co("sources", "--json").json] == [str(there)]
+    assert "1 source (folder:project)" in co("index", "move", str(project)).out
+    assert [row["path"] for row in co("source", "list", "--json").json] == [str(there)]
 
 
 def test_a_source_that_did_not_move_is_not_confused_with_one_of_the_same_name(
@@ -225,20 +225,20 @@ def test_a_source_that_did_not_move_is_not_confused_with_one_of_the_same_name(
     shutil.move(tmp_path / "one" / ".co-cli", tmp_path / "two" / ".co-cli")
     monkeypatch.chdir(tmp_path / "two")
 
-    co("adopt", str(tmp_path / "one" / ".co-cli" / "knowledge"))
+    co("index", "move", str(tmp_path / "one" / ".co-cli" / "knowledge"))
 
-    assert [row["path"] for row in co("sources", "--json").json] == [str(tmp_path / "one" / "docs")]
+    assert [row["path"] for row in co("source", "list", "--json").json] == [str(tmp_path / "one" / "docs")]
 
 
 def test_text_deleted_after_an_adoption_is_gone_from_search_db(
     co: Co, moved: Callable[[], Path], data_dir: Path
 ) -> None:
     before = moved()
-    co("adopt", str(before))
+    co("index", "move", str(before))
 
     Path(".co-cli/knowledge/memories/elm.md").unlink()
-    co("sync")
-    co("rebuild")
+    co("index", "sync")
+    co("index", "rebuild")
 
     connection = apsw.Connection(str(data_dir / "search.db"))
     assert connection.execute("select count(*) from docs where title = 'Elm'").get == 0
@@ -250,21 +250,21 @@ def test_a_vault_can_be_adopted_even_if_every_note_changed(co: Co, moved: Callab
     before = moved()
     for note in Path(".co-cli/knowledge/memories").iterdir():
         note.write_text(note.read_text() + "\nAnd more.\n")
-    co("sync")
-    co("remove", "docs")
+    co("index", "sync")
+    co("source", "remove", "docs")
 
-    assert co("adopt", str(before)).code == 0
+    assert co("index", "move", str(before)).code == 0
     assert told(co, "oak") == ["updated", "created"]
 
 
 def test_adopt_does_not_move_trust(co: Co, moved: Callable[[], Path]) -> None:
-    assert co("trust", "--list").out.startswith("trusted")
+    assert co("config", "trust", "--list").out.startswith("trusted")
     before = moved()
 
-    co("adopt", str(before))
+    co("index", "move", str(before))
 
     here = str(Path.cwd() / ".co-cli" / "knowledge")
-    assert {"vault": here, "trusted": False} in co("trust", "--list", "--json").json
+    assert {"vault": here, "trusted": False} in co("config", "trust", "--list", "--json").json
 
 
 def test_an_interrupted_adoption_can_be_repeated(
@@ -276,25 +276,25 @@ def test_an_interrupted_adoption_can_be_repeated(
     writer = apsw.Connection(str(data_dir / "activity.db"))
     writer.execute("begin immediate")
 
-    refused = co("adopt", str(before))
+    refused = co("index", "move", str(before))
     writer.execute("rollback")
     writer.close()
 
     assert refused.code == 3
     assert "try again" in refused.err
     assert "move it away" not in refused.err
-    assert "1 source (folder:docs)" in co("adopt", str(before)).out
-    assert co("history", "folder:docs/handbook.md", "--json").json["opens"] == 1
+    assert "1 source (folder:docs)" in co("index", "move", str(before)).out
+    assert co("note", "history", "folder:docs/handbook.md", "--json").json["opens"] == 1
 
 
 def test_history_shows_a_removal_before_the_move_and_a_restore_after_it(co: Co, moved: Callable[[], Path]) -> None:
     co("forget", "elm")
     before = moved()
-    co("restore", "elm")
-    [left] = co("adopt", "--json").json
+    co("note", "restore", "elm")
+    [left] = co("index", "move", "--json").json
     assert (left["documents"], left["alike"]) == (1, 1)  # of those that were there at last
 
-    co("adopt", str(before))
+    co("index", "move", str(before))
 
     assert told(co, "elm") == ["restored", "removed", "created"]
 
@@ -306,7 +306,7 @@ def test_adopt_moves_learned_weights_and_review_decisions(co: Co, moved: Callabl
     before = moved()
     here = str(Path.cwd() / ".co-cli" / "knowledge")
 
-    co("adopt", str(before))
+    co("index", "move", str(before))
 
     assert learned_weights(str(data_dir), here, "static") == {"meaning": 0.6, "words": 0.4}
     assert (learned_weights(str(data_dir), old, "static"), Dismissals(str(data_dir), old).keys()) == (None, set())

@@ -1,4 +1,4 @@
-"""`co backup` and `co restore-backup`: what no file can tell is copied while it is used, and comes back."""
+"""`co data backup` and `co data restore`: what no file can tell is copied while it is used, and comes back."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from tests.vault import Vault
 def used(co: Co, vault: Vault) -> Co:
     vault.write("memories/oak.md", "Oaks live long.")
     co("search", "oaks")
-    co("history", "oak")
+    co("note", "history", "oak")
     return co
 
 
 def searches(co: Co) -> int:
-    return co("stats", "--json").json["searches"]
+    return co("feedback", "give", "stats", "--json").json["searches"]
 
 
 def kept(data_dir: Path) -> list[Path]:
@@ -42,33 +42,33 @@ def test_a_backup_brings_back_what_was_there_and_keeps_what_it_replaces(used: Co
     def documents() -> int:
         return look_at(str(data_dir / "activity.db")).rows["documents"]
 
-    made = used("backup", "--json").json
+    made = used("data", "backup", "--json").json
     used("remember", "Elms fall ill.")
     assert (made["rows"]["documents"], documents()) == (1, 2)
 
-    back = used("restore-backup", made["path"])
+    back = used("data", "restore", made["path"])
 
     assert (back.code, back.err, documents()) == (0, "", 1)
     [old] = kept(data_dir)
-    used("restore-backup", str(old))
+    used("data", "restore", str(old))
     assert documents() == 2
     assert not list(data_dir.glob("*.restored*"))
     assert "memory:oak" in used("search", "oaks").out
 
 
 def test_it_is_one_file_for_its_owner_alone_and_holds_what_was_still_spooled(used: Co, data_dir: Path) -> None:
-    used("stats")
+    used("feedback", "stats")
     used("search", "oaks")
     assert (data_dir / "activity.spool").exists()
 
-    assert used("backup").code == 0
-    assert used("backup").code == 0  # within the same second
+    assert used("data", "backup").code == 0
+    assert used("data", "backup").code == 0  # within the same second
 
     files = sorted((data_dir / "backups").iterdir())
     assert [bool(re.fullmatch(r"activity-\d+T\d+Z(-2)?\.db", file.name)) for file in files] == [True, True]
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
     assert look_at(str(files[0])).rows["queries"] == 2
-    listed = used("restore-backup")
+    listed = used("data", "restore")
     assert all(str(file) in listed.out for file in files)
 
 
@@ -76,13 +76,13 @@ def test_nothing_is_overwritten_unasked(used: Co, tmp_path: Path, data_dir: Path
     mine = tmp_path / "mine.db"
     mine.write_text("somebody's")
 
-    refused = used("backup", str(mine))
+    refused = used("data", "backup", str(mine))
     assert (refused.code, mine.read_text()) == (2, "somebody's")
     assert "--overwrite" in refused.err
-    assert used("backup", str(data_dir / "activity.db"), "--overwrite").code == 2
-    assert used("backup", str(tmp_path)).code == 2
+    assert used("data", "backup", str(data_dir / "activity.db"), "--overwrite").code == 2
+    assert used("data", "backup", str(tmp_path)).code == 2
 
-    assert used("backup", str(mine), "--overwrite").code == 0
+    assert used("data", "backup", str(mine), "--overwrite").code == 0
     assert look_at(str(mine)).rows["documents"] == 1
     assert [path.name for path in tmp_path.iterdir() if ".part" in path.name] == []
 
@@ -90,23 +90,23 @@ def test_nothing_is_overwritten_unasked(used: Co, tmp_path: Path, data_dir: Path
 def test_a_folder_that_is_not_there_is_not_made_for_its_drive_may_be_away(used: Co, tmp_path: Path) -> None:
     drive = tmp_path / "media" / "disk"
 
-    ran = used("backup", str(drive / "activity.db"))
+    ran = used("data", "backup", str(drive / "activity.db"))
 
     assert ran.code == 2
     assert f"there is no folder {drive}: is its drive mounted?" in ran.err
     assert not drive.parent.exists()
     drive.mkdir(parents=True)
-    assert used("backup", str(drive / "activity.db")).code == 0
+    assert used("data", "backup", str(drive / "activity.db")).code == 0
 
 
 def test_what_a_restore_keeps_is_whole_without_its_log(used: Co, data_dir: Path) -> None:
-    made = used("backup", "--json").json["path"]
+    made = used("data", "backup", "--json").json["path"]
     with Activity.of(load_settings({"data_dir": str(data_dir)}), "/vault") as activity:  # has it open, with a log
         with activity.database.writing() as connection:
             connection.execute("update documents set title = 'in the log'")
         assert (data_dir / "activity.db-wal").stat().st_size > 0
 
-        assert used("restore-backup", made).code == 0
+        assert used("data", "restore", made).code == 0
         [old] = kept(data_dir)  # while it is still open: whoever closes it would fold the log in, too
         alone = shutil.copy(old, data_dir / "alone.db")
 
@@ -116,7 +116,7 @@ def test_what_a_restore_keeps_is_whole_without_its_log(used: Co, data_dir: Path)
 
 
 def test_whoever_opens_it_at_the_moment_of_a_restore_writes_into_what_was_restored(used: Co, data_dir: Path) -> None:
-    made = used("backup", "--json").json["path"]
+    made = used("data", "backup", "--json").json["path"]
     path = data_dir / "activity.db"
     used("remember", "Elms fall ill.")
     assert look_at(str(path)).rows["documents"] == 2
@@ -141,7 +141,7 @@ def test_whoever_opens_it_at_the_moment_of_a_restore_writes_into_what_was_restor
 def test_a_full_disk_is_called_so_and_leaves_nothing(used: Co, tmp_path: Path) -> None:
     with small_disk(tmp_path / "small", "64k") as disk:
         fill(disk)
-        ran = used("backup", str(disk / "activity.db"))
+        ran = used("data", "backup", str(disk / "activity.db"))
 
         assert ran.code == 3
         assert f"the disk is full (0 bytes are left in {disk}); free some space" in ran.err
@@ -182,12 +182,12 @@ def foreign(path: Path) -> None:
 def test_what_is_not_a_sound_copy_is_refused_and_nothing_changes(
     used: Co, data_dir: Path, tmp_path: Path, make: object, code: int, told: str
 ) -> None:
-    used("stats")
+    used("feedback", "stats")
     file, before = tmp_path / "copy.db", (data_dir / "activity.db").read_bytes()
     assert callable(make)
     make(file)
 
-    ran = used("restore-backup", str(file))
+    ran = used("data", "restore", str(file))
 
     assert (ran.code, len(ran.err.splitlines())) == (code, 1)
     assert told in ran.err
@@ -211,7 +211,7 @@ def test_an_older_copy_is_brought_forward(used: Co, tmp_path: Path) -> None:
     old = tmp_path / "old.db"
     migrate(str(old), 1)
 
-    assert used("restore-backup", str(old)).code == 0
+    assert used("data", "restore", str(old)).code == 0
     assert searches(used) == 0
     used("search", "oaks")
     assert searches(used) == 1
@@ -247,8 +247,8 @@ def test_a_copy_made_beside_a_writer_is_whole_and_writer_and_reader_go_on(data_d
 
 
 def test_without_anything_to_copy_it_says_so(co: Co) -> None:
-    ran = co("backup")
+    ran = co("data", "backup")
 
     assert (ran.code, len(ran.err.splitlines())) == (2, 1)
     assert "nothing is lost" in ran.err
-    assert co("restore-backup").code == 1
+    assert co("data", "restore").code == 1

@@ -96,7 +96,7 @@ def test_co_show_counts_as_an_opening(co: Co) -> None:
     co("show", "oak")
     co("show", "memory:oak", "--json")
 
-    assert co("history", "oak", "--json").json["opens"] == 2
+    assert co("note", "history", "oak", "--json").json["opens"] == 2
 
 
 def test_added_folders_have_their_own_history_and_use_counts(co: Co, tmp_path: Path) -> None:
@@ -108,11 +108,11 @@ def test_added_folders_have_their_own_history_and_use_counts(co: Co, tmp_path: P
     handbook.write("deploy.md", "# Deploys\n\nThe green pool takes traffic first.")
     co("search", '"green pool takes traffic"')
 
-    listed = co("stats", "--json").json["most_recalled"]
+    listed = co("feedback", "stats", "--json").json["most_recalled"]
     ref = listed[0]["ref"]
     assert ref.startswith("folder:handbook")
     assert listed[0]["recalls"] == 2
-    assert [change["what"] for change in co("history", ref, "--json").json["changes"]] == ["updated", "seen"]
+    assert [change["what"] for change in co("note", "history", ref, "--json").json["changes"]] == ["updated", "seen"]
 
 
 def test_searches_and_saves_work_with_a_broken_activity_db(kb: KnowledgeBase, data_dir: Path) -> None:
@@ -128,7 +128,7 @@ def test_searches_and_saves_work_with_a_broken_activity_db(kb: KnowledgeBase, da
 
 
 def test_doctor_reports_a_damaged_activity_db(co: Co, data_dir: Path) -> None:
-    co("sync")
+    co("index", "sync")
     assert "activity" not in co("doctor").out
     (data_dir / "activity.db").write_bytes(b"not a database" * 500)
 
@@ -139,7 +139,7 @@ def test_doctor_reports_a_damaged_activity_db(co: Co, data_dir: Path) -> None:
 
 
 def test_a_search_from_the_command_line_does_not_open_activity_db(co: Co, data_dir: Path) -> None:
-    co("sync")
+    co("index", "sync")
     co("search", "oaks")
     (data_dir / "activity.db").unlink()
     (data_dir / "activity.spool").unlink()
@@ -155,7 +155,7 @@ def test_a_search_from_the_command_line_does_not_open_activity_db(co: Co, data_d
 
 
 def test_results_are_printed_before_activity_is_stored(co: Co, data_dir: Path, vault: Vault) -> None:
-    co("sync")
+    co("index", "sync")
     (data_dir / "activity.spool").mkdir()  # writing it down fails
     (data_dir / "activity.db").mkdir() if not (data_dir / "activity.db").exists() else None
 

@@ -1,4 +1,4 @@
-"""`co history`: what became of a note, with git's commits where there are some, and without where there are none."""
+"""`co note history`: what became of a note, with git's commits where there are some, and without where there are none."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def commit(folder: Path, message: str, at: int) -> None:
 
 
 def whats(co: Co, ref: str) -> list[tuple[str, str]]:
-    return [(change["source"], change["what"]) for change in co("history", ref, "--json").json["changes"]]
+    return [(change["source"], change["what"]) for change in co("note", "history", ref, "--json").json["changes"]]
 
 
 def test_every_change_of_a_note_is_shown_newest_first(co: Co, vault: Vault) -> None:
@@ -42,7 +42,7 @@ def test_every_change_of_a_note_is_shown_newest_first(co: Co, vault: Vault) -> N
     co("search", "oaks")
     vault.path("memories/oak.md").rename(vault.path("memories/old-oak.md"))
 
-    ran = co("history", "old-oak")
+    ran = co("note", "history", "old-oak")
 
     assert ran.code == 0
     lines = ran.out.splitlines()
@@ -56,9 +56,9 @@ def test_every_change_of_a_note_is_shown_newest_first(co: Co, vault: Vault) -> N
 
 def test_json_has_the_head_and_the_use(co: Co, vault: Vault) -> None:
     vault.write("memories/oak.md", "Oaks live long.")
-    co("recall", "oaks")
+    co("note", "recall", "oaks")
 
-    found = co("history", "oak", "--json").json
+    found = co("note", "history", "oak", "--json").json
 
     assert found["path"] == "memories/oak.md"
     assert (found["recalls"], found["opens"], found["gone"]) == (1, 0, None)
@@ -86,7 +86,7 @@ def test_a_forgotten_note_and_the_name_it_had_before_a_move_have_a_history_too(c
     vault.path("memories/elm.md").rename(vault.path("memories/wych-elm.md"))
     co("search", "elms")
 
-    gone, moved = co("history", "memory:oak"), co("history", "memory:elm", "--json")
+    gone, moved = co("note", "history", "memory:oak"), co("note", "history", "memory:elm", "--json")
 
     assert gone.code == 0
     assert "not there since" in gone.out
@@ -97,7 +97,7 @@ def test_a_forgotten_note_and_the_name_it_had_before_a_move_have_a_history_too(c
 def test_a_note_that_nobody_ever_knew_is_one_line_and_exit_code_2(co: Co, vault: Vault) -> None:
     vault.write("memories/oak.md", "Oaks live long.")
 
-    for ran in (co("history", "memory:oaks"), co("history", "oak", "--limit", "0")):
+    for ran in (co("note", "history", "memory:oaks"), co("note", "history", "oak", "--limit", "0")):
         assert ran.code == 2
         assert len(ran.err.splitlines()) == 1
 
@@ -109,7 +109,7 @@ def test_git_s_commits_stand_among_ours_by_time(co: Co, vault: Vault) -> None:
     vault.write("memories/oak.md", "Oaks live long.\nAnd longer.\n")
     commit(vault.root, "Let it grow", 4_000_000_000)  # in our future: it comes first
 
-    ran = co("history", "oak", "--json")
+    ran = co("note", "history", "oak", "--json")
 
     assert [(change["source"], change["what"]) for change in ran.json["changes"]] == [
         ("git", "Let it grow"),
@@ -118,7 +118,7 @@ def test_git_s_commits_stand_among_ours_by_time(co: Co, vault: Vault) -> None:
     ]
     newest = ran.json["changes"][0]
     assert (newest["author"], newest["lines_added"], newest["lines_deleted"]) == ("Ada", 1, 0)
-    assert "Let it grow (Ada, +1 -0 lines)" in co("history", "oak").out
+    assert "Let it grow (Ada, +1 -0 lines)" in co("note", "history", "oak").out
 
 
 def test_commits_are_followed_across_renames_in_a_vault_deep_in_a_repository(co: Co, vault: Vault) -> None:
@@ -139,8 +139,8 @@ def test_a_move_that_is_not_committed_yet_still_has_its_commits(co: Co, vault: V
     git(vault.root, "init", "-q")
     vault.write("memories/oak.md", "Oaks live long.\n")
     commit(vault.root, "Plant an oak", 1_700_000_000)
-    co("sync")
-    co("history", "oak")
+    co("index", "sync")
+    co("note", "history", "oak")
     vault.path("memories/oak.md").rename(vault.path("memories/elm.md"))
 
     assert whats(co, "elm") == [("activity", "moved"), ("activity", "seen"), ("git", "Plant an oak")]
@@ -171,7 +171,7 @@ def test_without_git_or_a_repository_or_a_commit_ours_is_all_there_is(
     assert commits_of(str(vault.root), "memories/oak.md") == ([], None)
 
     monkeypatch.setenv("PATH", str(tmp_path))
-    ran = co("history", "oak")
+    ran = co("note", "history", "oak")
 
     assert ran.code == 0
     assert "seen" in ran.out
@@ -243,7 +243,7 @@ def test_escape_sequences_of_a_commit_are_shown_not_obeyed(co: Co, vault: Vault)
     vault.write("memories/oak.md", "Oaks live long.\n")
     commit(vault.root, "red \x1b[31m alarm", 1_700_000_000)
 
-    out = co("history", "oak").out
+    out = co("note", "history", "oak").out
 
     assert "\x1b" not in out
     assert "red \\x1b[31m alarm" in out

@@ -1,4 +1,4 @@
-"""`co stats`: what is asked for and what comes of it, within 80 columns; and how it is cleared."""
+"""`co feedback stats`: what is asked for and what comes of it, within 80 columns; and how it is cleared."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def notes(vault: Vault) -> None:
 def test_searches_of_the_command_line_are_counted(co: Co) -> None:
     co("search", "oaks")
     co("search", "Oaks", "--json")
-    co("recall", "zygomorphic quasar", "--backend", "fts5")
+    co("note", "recall", "zygomorphic quasar", "--backend", "fts5")
 
-    found = co("stats", "--json").json
+    found = co("feedback", "stats", "--json").json
 
     assert (found["searches"], found["unanswered"], found["logged"], found["doors"]) == (3, 1, 3, {"cli": 3})
     assert [(one["text"], one["times"]) for one in found["common"]] == [("oaks", 2), ("zygomorphic quasar", 1)]
@@ -37,7 +37,7 @@ def test_searches_of_the_command_line_are_counted(co: Co) -> None:
 def test_stats_lists_notes_that_were_never_recalled(co: Co) -> None:
     co("search", '"live for centuries"')
 
-    found = co("stats", "--json").json
+    found = co("feedback", "stats", "--json").json
 
     assert found["notes"] == 3
     assert found["never_recalled"]["count"] == 2
@@ -46,11 +46,11 @@ def test_stats_lists_notes_that_were_never_recalled(co: Co) -> None:
 
 def test_evaluation_does_not_count_as_searching(co: Co, vault: Vault) -> None:
     vault.write("questions.jsonl", '{"question": "how old do oaks get", "answers": ["memory:oak"]}\n')
-    co("sync")
+    co("index", "sync")
 
     assert co("eval", "--method", "co").code == 0
 
-    assert co("stats", "--json").json["searches"] == 0
+    assert co("feedback", "stats", "--json").json["searches"] == 0
 
 
 def test_people_get_tables_and_plots_that_fit_into_80_columns(co: Co, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,7 +58,7 @@ def test_people_get_tables_and_plots_that_fit_into_80_columns(co: Co, monkeypatc
     co("search", "oaks " * 60)
     co("search", "漢字" * 60)
 
-    ran = co("stats")
+    ran = co("feedback", "stats")
 
     assert ran.code == 0
     assert ran.out.startswith("2 searches in the last 30 days.\n")
@@ -70,7 +70,7 @@ def test_people_get_tables_and_plots_that_fit_into_80_columns(co: Co, monkeypatc
 
 
 def test_stats_of_a_vault_without_searches_say_so(co: Co) -> None:
-    ran = co("stats")
+    ran = co("feedback", "stats")
 
     assert (ran.code, ran.out) == (1, "0 searches in the last 30 days.\n")
 
@@ -82,7 +82,7 @@ def test_the_setting_keeps_words_out_of_every_file(
     monkeypatch.setenv("CO_QUERY_LOG", setting)
     co("search", "oaks of my secret garden")
 
-    ran = co("stats", "--json")
+    ran = co("feedback", "stats", "--json")
 
     assert ran.json["common"] == []
     assert ran.json["searches"] == (0 if setting == "off" else 1)
@@ -92,27 +92,27 @@ def test_the_setting_keeps_words_out_of_every_file(
 def test_clearing_asks_and_needs_a_yes_where_nobody_can_answer(co: Co) -> None:
     co("search", "oaks")
 
-    ran = co("stats", "--clear")
+    ran = co("feedback", "stats", "--clear")
 
     assert ran.code == 2
     assert "--yes" in ran.err
-    assert co("stats", "--json").json["searches"] == 1
-    assert co("stats", "--yes").code == 2
+    assert co("feedback", "stats", "--json").json["searches"] == 1
+    assert co("feedback", "stats", "--yes").code == 2
 
 
 def test_clearing_leaves_no_word_in_any_file_and_keeps_history_and_counts(co: Co, data_dir: Path) -> None:
     for number in range(8):
         co("search", f"oaks of my secret garden {number}")
-    co("stats")
+    co("feedback", "stats")
     co("search", "oaks of my secret garden, spooled")
 
-    ran = co("stats", "--clear", "--yes", "--json")
+    ran = co("feedback", "stats", "--clear", "--yes", "--json")
 
     assert (ran.code, ran.json) == (0, {"cleared": 9})
-    found = co("stats", "--json").json
+    found = co("feedback", "stats", "--json").json
     assert (found["searches"], found["logged"], found["common"]) == (0, 0, [])
     assert found["most_recalled"][0]["recalls"] == 9
-    assert co("history", "oak", "--json").json["changes"]
+    assert co("note", "history", "oak", "--json").json["changes"]
     assert [path.name for path in data_dir.iterdir() if b"secret garden" in path.read_bytes()] == []
 
 
@@ -122,14 +122,16 @@ def test_two_vaults_have_statistics_of_their_own(co: Co, tmp_path: Path) -> None
     co("search", "oaks")
     co("search", "ashes", "--vault", str(other.root))
 
-    assert [one["text"] for one in co("stats", "--json").json["common"]] == ["oaks"]
-    assert co("stats", "--clear", "--yes", "--json").json == {"cleared": 1}
-    assert [one["text"] for one in co("stats", "--json", "--vault", str(other.root)).json["common"]] == ["ashes"]
+    assert [one["text"] for one in co("feedback", "stats", "--json").json["common"]] == ["oaks"]
+    assert co("feedback", "stats", "--clear", "--yes", "--json").json == {"cleared": 1}
+    assert [one["text"] for one in co("feedback", "stats", "--json", "--vault", str(other.root)).json["common"]] == [
+        "ashes"
+    ]
 
 
 @pytest.mark.parametrize("arguments", [("--days", "0"), ("--days", "400"), ("--limit", "0"), ("--days", "x")])
 def test_wrong_usage_is_one_line_and_exit_code_2(co: Co, arguments: tuple[str, ...]) -> None:
-    ran = co("stats", *arguments)
+    ran = co("feedback", "stats", *arguments)
 
     assert ran.code == 2
     assert len(ran.err.splitlines()) == 1

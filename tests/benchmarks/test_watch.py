@@ -1,4 +1,4 @@
-"""The benchmark of `co watch`."""
+"""The benchmark of `co index watch`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`co add` and `co refresh`, as a person or a program would use them."""
+"""`co add` and `co source refresh`, as a person or a program would use them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ def test_a_page_is_added_and_found(co: Co, vault: Vault, server: WebServer) -> N
     assert "tags: [trees]\nprovenance: web\n" in vault.read("articles/oaks.md")
     assert "article:oaks" in co("search", "insects", "--no-sync").out
     assert server.asked[0].headers["user-agent"].startswith("co-cli/")
-    assert [(row["source"], row["notes"]) for row in co("sources", "--json").json] == [("article", 1), ("url", 1)]
+    assert [(row["source"], row["notes"]) for row in co("source", "list", "--json").json] == [
+        ("note", "article", 1),
+        ("url", 1),
+    ]
 
 
 def test_by_default_a_page_inside_is_refused_on_one_line(
@@ -62,7 +65,10 @@ def test_each_thing_is_told_and_the_worst_decides_the_exit_code(co: Co, server: 
     assert (ran.code, ran.err) == (1, f"missing: {server.url}/nowhere: there is no such page (404)\n")
 
     ran = co("add", good, "ftp://example.org/x")
-    assert (ran.code, ran.out) == (2, f"{good}  skipped article:oaks: kept already; `co refresh` fetches it again\n")
+    assert (ran.code, ran.out) == (
+        2,
+        f"{good}  skipped article:oaks: kept already; `co source refresh` fetches it again\n",
+    )
     assert ran.err == "failed: ftp://example.org/x: only http:// and https:// pages can be fetched\n"
 
     ran = co("add", "ftp://example.org/x", busy)
@@ -94,17 +100,17 @@ def test_json_is_one_list_for_pages_and_files(co: Co, vault: Vault, server: WebS
     ("arguments", "words"),
     [
         (("add",), "required"),
-        (("add", "-"), "co article add -"),
+        (("add", "-"), "co note article add -"),
         (("add", "nowhere.md"), "no such file or folder\n"),
         (("add", "example.org/guide"), "a web page is https://example.org/guide"),
         (("add", ""), "the name is empty"),
         (("add", "file.md", "--tag", "x"), "--tag: only for web pages"),
         (("add", "file.md", "https://example.org", "--name", "x"), "--name: only for files and folders"),
         (("add", "http://127.0.0.1:9/", "--on-conflict", "merge"), "invalid choice"),
-        (("refresh",), "or give --all"),
-        (("refresh", "article:x", "--all"), "--all alone"),
-        (("refresh", "article:nowhere"), "no note"),
-        (("refresh", "http://127.0.0.1:9/"), "is not kept here"),
+        (("source", "refresh",), "or give --all"),
+        (("source", "refresh", "article:x", "--all"), "--all alone"),
+        (("source", "refresh", "article:nowhere"), "no note"),
+        (("source", "refresh", "http://127.0.0.1:9/"), "is not kept here"),
     ],
 )
 def test_a_mistake_is_one_line_and_nothing_is_fetched(
@@ -125,12 +131,15 @@ def test_a_refresh_tells_what_became_of_each_page(co: Co, vault: Vault, server: 
     server.page("/birch", article("birch", "The birch is a tree with white bark, as everybody knows."))
     del server.routes["/cedar"]
 
-    ran = co("refresh", "--all")
+    ran = co("source", "refresh", "--all")
 
     assert ran.code == 1
     assert ran.out == f"{server.url}/ash  unchanged article:ash\n{server.url}/birch  updated article:birch\n"
     assert ran.err == f"missing: {server.url}/cedar: there is no such page (404)\n"
-    assert [row["outcome"] for row in co("refresh", "ash", "birch", "--json").json] == ["unchanged", "unchanged"]
+    assert [row["outcome"] for row in co("source", "refresh", "ash", "birch", "--json").json] == [
+        "unchanged",
+        "unchanged",
+    ]
     assert "white bark" in vault.read("articles/birch.md")
 
 
@@ -142,11 +151,11 @@ def test_a_text_that_was_changed_in_an_editor_needs_a_word_to_be_overwritten(
     vault.write("articles/oaks.md", vault.read("articles/oaks.md") + "\nMy remark.\n")
     server.page("/oaks", article("Oaks", "Oaks live for centuries, so they say in the new edition."))
 
-    assert "skipped article:oaks: article:oaks: its text was changed here" in co("refresh", "--all").out
-    assert co("refresh", "--all", "--on-conflict", "error").code == 2
+    assert "skipped article:oaks: article:oaks: its text was changed here" in co("source", "refresh", "--all").out
+    assert co("source", "refresh", "--all", "--on-conflict", "error").code == 2
     assert "My remark." in vault.read("articles/oaks.md")
 
-    ran = co("refresh", "oaks", "--on-conflict", "overwrite")
+    ran = co("source", "refresh", "oaks", "--on-conflict", "overwrite")
 
     assert ran.code == 0
     assert "updated article:oaks: the text that was here is in .trash/" in ran.out
@@ -162,11 +171,11 @@ def test_pages_are_known_also_where_searches_do_without_the_index(
     vault.path("articles/oaks.md").rename(vault.path("articles/renamed.md"))
 
     assert co("add", url, "--json").json[0]["ref"] == "article:renamed"
-    assert co("refresh", "--all", "--json").json[0]["outcome"] == "unchanged"
+    assert co("source", "refresh", "--all", "--json").json[0]["outcome"] == "unchanged"
 
 
 def test_nothing_to_refresh_is_exit_code_1(co: Co) -> None:
-    ran = co("refresh", "--all")
+    ran = co("source", "refresh", "--all")
 
     assert (ran.code, ran.out) == (1, "Nothing was added here yet: `co add` adds web pages, files and folders.\n")
 

@@ -1,4 +1,4 @@
-"""`co article add`."""
+"""`co note article add`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def texts(tmp_path: Path) -> Path:
 
 
 def test_a_file_is_copied_byte_for_byte_and_found(co: Co, vault: Vault, texts: Path) -> None:
-    ran = co("article", "add", str(texts / "Design Notes.md"))
+    ran = co("note", "article", "add", str(texts / "Design Notes.md"))
 
     assert (ran.code, ran.out) == (0, f"{texts}/Design Notes.md  created article:design-notes\n")
     assert vault.path("articles/design-notes.md").read_bytes() == (texts / "Design Notes.md").read_bytes()
@@ -30,23 +30,23 @@ def test_a_file_is_copied_byte_for_byte_and_found(co: Co, vault: Vault, texts: P
 
 
 def test_a_folder_keeps_its_subfolders_and_leaves_out_what_is_no_text(co: Co, vault: Vault, texts: Path) -> None:
-    ran = co("article", "add", str(texts), "--json")
+    ran = co("note", "article", "add", str(texts), "--json")
 
     assert [row["saved"]["ref"] for row in ran.json] == ["article:design-notes", "article:deep-folder/plain"]
     assert vault.notes() == ["articles/deep-folder/plain.md", "articles/design-notes.md"]
 
 
 def test_what_is_there_already_is_not_added_twice(co: Co, vault: Vault, texts: Path) -> None:
-    co("article", "add", str(texts))
+    co("note", "article", "add", str(texts))
 
-    again = co("article", "add", str(texts), "--json").json
+    again = co("note", "article", "add", str(texts), "--json").json
 
     assert [row["saved"]["outcome"] for row in again] == ["duplicate", "duplicate"]
     assert len(vault.notes()) == 2
 
 
 def test_standard_input_becomes_an_article(co: Co, vault: Vault) -> None:
-    ran = co("article", "add", "-", "--title", "A page", "-t", "web", stdin="# Heading\n\nText.\n")
+    ran = co("note", "article", "add", "-", "--title", "A page", "-t", "web", stdin="# Heading\n\nText.\n")
 
     assert (ran.code, ran.out) == (0, "-  created article:a-page\n")
     text = vault.read("articles/a-page.md")
@@ -68,7 +68,7 @@ def test_a_file_that_cannot_be_an_article_is_skipped_with_the_reason(
 ) -> None:
     (tmp_path / "odd.md").write_bytes(content)
 
-    ran = co("article", "add", str(tmp_path / "odd.md"))
+    ran = co("note", "article", "add", str(tmp_path / "odd.md"))
 
     assert f"skipped: {why}" in ran.out
     assert ran.code == 1
@@ -80,7 +80,7 @@ def test_two_files_of_one_name_are_two_articles(co: Co, vault: Vault, tmp_path: 
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "notes.md").write_text(f"About {folder}.")
 
-    co("article", "add", str(tmp_path / "a" / "notes.md"), str(tmp_path / "b" / "notes.md"))
+    co("note", "article", "add", str(tmp_path / "a" / "notes.md"), str(tmp_path / "b" / "notes.md"))
 
     assert vault.notes() == ["articles/notes-2.md", "articles/notes.md"]
 
@@ -88,11 +88,11 @@ def test_two_files_of_one_name_are_two_articles(co: Co, vault: Vault, tmp_path: 
 def test_a_folder_without_texts_is_exit_code_1(co: Co, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
 
-    assert co("article", "add", str(tmp_path / "empty")).code == 1
+    assert co("note", "article", "add", str(tmp_path / "empty")).code == 1
 
 
 def test_a_path_that_is_not_there_is_one_line_and_adds_nothing(co: Co, vault: Vault, texts: Path) -> None:
-    ran = co("article", "add", str(texts), str(texts / "nowhere.md"))
+    ran = co("note", "article", "add", str(texts), str(texts / "nowhere.md"))
 
     assert (ran.code, ran.err.count("\n")) == (2, 1)
     assert "nowhere.md" in ran.err

@@ -1,4 +1,4 @@
-"""`co sync` asks the model that the setting `boundaries_model` names where to cut, over HTTP; a search does not."""
+"""`co index sync` asks the model of the setting `boundaries_model` where to cut, over HTTP; a search does not."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def lines_of(co: Co) -> list[int]:
 def test_a_document_is_cut_where_the_model_says_and_is_not_asked_about_again(co: Co, server: ChatServer) -> None:
     server.play(ANSWER)
 
-    assert co("sync").code == 0
+    assert co("index", "sync").code == 0
 
     assert lines_of(co) == [58, 60]
     assert "60| Line 60" in server.said("user")
-    assert co("rebuild").code == 0
+    assert co("index", "rebuild").code == 0
     assert lines_of(co) == [58, 60]
     assert len(server.requests) == 1
 
@@ -46,7 +46,7 @@ def test_a_document_is_cut_where_the_model_says_and_is_not_asked_about_again(co:
 def test_a_model_that_is_down_costs_nothing_but_its_proposal(co: Co, server: ChatServer) -> None:
     server.play(fails(400))
 
-    assert co("sync").code == 0
+    assert co("index", "sync").code == 0
 
     assert lines_of(co) not in ([], [58, 60])
 
@@ -62,7 +62,7 @@ def test_a_model_that_is_not_known_is_told_and_done_without(
     monkeypatch.setenv("CO_BOUNDARIES_MODEL", "openai:gpt-5")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
 
-    assert co("sync").code == 0
+    assert co("index", "sync").code == 0
 
     assert "documents are cut without a model: openai:gpt-5 cannot be used" in caplog.text
     assert server.requests == []

@@ -1,4 +1,4 @@
-"""`co sync`, `rebuild`, `status`, `doctor`."""
+"""`co index sync`, `rebuild`, `status`, `doctor`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tests.vault import Vault
 def test_sync_says_what_changed(co: Co, vault: Vault) -> None:
     vault.write("memories/oak.md", "Oaks.")
     vault.write("memories/elm.md", "Elms.")
-    assert co("sync").out == "2 added\n"
+    assert co("index", "sync").out == "2 added\n"
 
     vault.write("memories/oak.md", "Oaks live long.")
     vault.delete("memories/elm.md")
     vault.write("memories/yew.md", "Yews.")
-    report = co("sync", "--json").json
+    report = co("index", "sync", "--json").json
 
     assert (report["added"], report["changed"], report["removed"]) == (
         ["memories/yew.md"],
@@ -25,11 +25,11 @@ def test_sync_says_what_changed(co: Co, vault: Vault) -> None:
     )
     names = "added changed moved removed unchanged skipped problems beside kept excluded"
     assert set(report) == set(names.split())
-    assert co("sync").out == "2 unchanged\n"
+    assert co("index", "sync").out == "2 unchanged\n"
 
 
 def test_sync_says_that_a_vault_is_empty(co: Co) -> None:
-    assert co("sync").out == "The vault is empty.\n"
+    assert co("index", "sync").out == "The vault is empty.\n"
 
 
 def test_sync_reports_what_it_could_not_read_with_file_and_line(co: Co, vault: Vault, tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ def test_sync_reports_what_it_could_not_read_with_file_and_line(co: Co, vault: V
     vault.write("memories/binary.md", b"\0\0")
     vault.path("memories/link.md").symlink_to(tmp_path)
 
-    out = co("sync").out
+    out = co("index", "sync").out
 
     assert "problem  memories/broken.md: line 3: a list that is not closed with `]` (indexed all the same)" in out
     assert "problem  memories/latin.md: line 1: not valid UTF-8; save it as UTF-8 (indexed all the same)\n" in out
@@ -50,16 +50,16 @@ def test_sync_reports_what_it_could_not_read_with_file_and_line(co: Co, vault: V
 
 def test_rebuild_reads_everything_again(co: Co, vault: Vault, data_dir: Path) -> None:
     vault.write("memories/oak.md", "Oaks.")
-    co("sync")
+    co("index", "sync")
 
-    assert co("rebuild").out == "1 added\n"
-    assert co("rebuild", "--json").json["added"] == ["memories/oak.md"]
+    assert co("index", "rebuild").out == "1 added\n"
+    assert co("index", "rebuild", "--json").json["added"] == ["memories/oak.md"]
     assert co("search", "oaks", "--no-sync").code == 0
 
 
 def test_a_deleted_search_db_comes_back_with_the_next_search(co: Co, vault: Vault, data_dir: Path) -> None:
     vault.write("memories/oak.md", "Oaks.")
-    co("sync")
+    co("index", "sync")
     for file in data_dir.glob("search.db*"):
         file.unlink()
 
@@ -69,11 +69,11 @@ def test_a_deleted_search_db_comes_back_with_the_next_search(co: Co, vault: Vaul
 def test_status_counts_notes_and_passages(co: Co, vault: Vault, data_dir: Path) -> None:
     vault.write("memories/oak.md", "Oaks.")
     vault.write("articles/a.md", "# A\n\ntext\n\n# B\n\ntext\n")
-    co("sync")
+    co("index", "sync")
     vault.write("memories/elm.md", "Elms.")
 
-    state = co("status", "--json").json
-    shown = co("status").out
+    state = co("index", "status", "--json").json
+    shown = co("index", "status").out
 
     assert (state["vault"], state["notes"], state["waiting"]) == (str(vault.root), {"article": 1, "memory": 1}, 1)
     assert state["search_db"] == str(data_dir / "search.db")
@@ -86,24 +86,24 @@ def test_status_counts_notes_and_passages(co: Co, vault: Vault, data_dir: Path) 
 def test_notes_saved_through_co_do_not_count_as_changed(co: Co, vault: Vault) -> None:
     for name in ("oak", "elm", "ash"):
         vault.write(f"memories/{name}.md", name)
-    co("sync")
+    co("index", "sync")
 
     co("edit", "oak", "--tag", "tree")
     co("forget", "elm")
     co("forget", "ash")
-    co("restore", "ash")
+    co("note", "restore", "ash")
     co("remember", "Firs are green all year.")
 
-    assert co("status", "--json").json["waiting"] == 0
+    assert co("index", "status", "--json").json["waiting"] == 0
     assert "files changed since" not in co("doctor").out
     vault.write("memories/oak.md", "By hand.")
     vault.delete("memories/ash.md")
-    assert co("status", "--json").json["waiting"] == 2
+    assert co("index", "status", "--json").json["waiting"] == 2
 
 
 def test_doctor_finds_nothing_wrong_in_a_healthy_vault(co: Co, vault: Vault) -> None:
     vault.write("memories/oak.md", "Oaks.")
-    co("sync")
+    co("index", "sync")
 
     ran = co("doctor")
 
@@ -114,7 +114,7 @@ def test_doctor_finds_nothing_wrong_in_a_healthy_vault(co: Co, vault: Vault) -> 
 
 def test_doctor_names_a_cure_for_each_finding(co: Co, vault: Vault) -> None:
     vault.write("memories/oak.md", "Oaks.")
-    co("sync")
+    co("index", "sync")
     vault.write("memories/broken.md", "---\nx: [1\n---\nBody.")
     vault.write("memories/binary.md", b"\0")
 

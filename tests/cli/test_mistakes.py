@@ -23,7 +23,7 @@ def complaint(ran: Ran, code: int = 2) -> str:
     ("arguments", "says"),
     [
         (["serch", "x"], "unknown command 'serch': did you mean `co search`?"),
-        (["frobnicate"], "unknown command 'frobnicate': `co --help` lists them"),
+        (["frobnicate"], "unknown command 'frobnicate': `co --help` lists the commands"),
         (["--frob"], "--frob"),
         (["--vault"], "--vault"),
         (["search"], "query"),
@@ -39,7 +39,7 @@ def complaint(ran: Ran, code: int = 2) -> str:
         (["search", "x", "--source", "book"], "book"),
         (["list", "books"], "books"),
         (["list", "--trash", "--tag", "x"], "--trash lists everything that was forgotten; leave out --tag"),
-        (["article", "add", "a.md", "--title", "T"], "--title go with standard input (-); a.md is copied as it is"),
+        (["note", "article", "add", "a.md", "--title", "T"], "--title go with standard input (-); a.md is copied as it is"),
         (["remember", ""], "nothing to remember"),
         (["remember"], "nothing to remember"),
         (["remember", "x", "--importance", "7"], "between 0 and 1"),
@@ -47,14 +47,14 @@ def complaint(ran: Ran, code: int = 2) -> str:
         (["remember", "x", "--set", "domain"], "--set takes KEY=VALUE"),
         (["remember", "x", "--set", "bad key: x=1"], "bad key: x"),
         (["show"], "ref"),
-        (["restore", "oak"], "no note 'oak'"),
+        (["note", "restore", "oak"], "no note 'oak'"),
         (["edit", "oak", "--title", "x"], "no note 'oak'"),
-        (["settings", "search_backnd"], "unknown setting 'search_backnd': did you mean knowledge_search_backend?"),
-        (["settings", "profile"], "profile is now called knowledge_profile"),
-        (["settings", "zzz"], "unknown setting 'zzz': `co settings` lists them"),
-        (["article", "add"], "path"),
-        (["article", "remove", "x"], "remove"),
-        (["completion", "tcsh"], "tcsh"),
+        (["config", "show", "search_backnd"], "unknown setting 'search_backnd': did you mean knowledge_search_backend?"),
+        (["config", "show", "profile"], "profile is now called knowledge_profile"),
+        (["config", "show", "zzz"], "unknown setting 'zzz': `co config show` lists them"),
+        (["note", "article", "add"], "path"),
+        (["note", "article", "remove", "x"], "remove"),
+        (["config", "completion", "tcsh"], "tcsh"),
         (["demo", " "], "the query is empty"),
     ],
 )
@@ -64,16 +64,16 @@ def test_wrong_usage_is_one_line(co: Co, arguments: list[str], says: str) -> Non
 
 COMMANDS_WITH_A_VAULT = [
     ["search", "x"],
-    ["recall", "x"],
+    ["note", "recall", "x"],
     ["list"],
     ["show", "x"],
     ["remember", "x"],
     ["edit", "x"],
     ["forget", "x"],
-    ["restore", "x"],
-    ["sync"],
-    ["rebuild"],
-    ["status"],
+    ["note", "restore", "x"],
+    ["index", "sync"],
+    ["index", "rebuild"],
+    ["index", "status"],
     ["doctor"],
 ]
 
@@ -108,7 +108,7 @@ def test_a_file_instead_of_a_vault_is_one_line(co: Co, vault: Vault, command: li
 def test_an_unknown_ref_names_the_closest_ones(co: Co, vault: Vault, command: str, ref: str, closest: str) -> None:
     vault.write("memories/oak.md", "Oaks.")
     vault.write("articles/trees/old-elm.md", "Elms.")
-    co("sync")
+    co("index", "sync")
 
     said = complaint(co(command, ref))
 
@@ -163,7 +163,7 @@ def test_a_broken_settings_file_is_said_with_file_and_line(co: Co, home: Path, o
     file.parent.mkdir(parents=True)
     file.write_text('# mine\nknowledge_search_backend = "fts5\n')
 
-    for command in (["search", "x"], ["settings"], ["list"], ["demo", "x"]):
+    for command in (["search", "x"], ["config", "show"], ["list"], ["demo", "x"]):
         assert f"{file}:2: not valid TOML" in complaint(co(*command))
 
 
@@ -173,7 +173,7 @@ def test_the_old_name_of_a_setting_is_answered_with_its_new_one(co: Co, home: Pa
     file.parent.mkdir(parents=True)
     file.write_text('# mine\n\nsearch_backend = "fts5"\n')
 
-    for command in (["search", "x"], ["settings"], ["doctor"]):
+    for command in (["search", "x"], ["config", "show"], ["doctor"]):
         assert f"{file}:3: search_backend is now called knowledge_search_backend" in complaint(co(*command))
 
 
@@ -191,7 +191,7 @@ def test_words_that_are_not_utf_8_do_no_harm(co: Co, vault: Vault, tmp_path: Pat
     assert "\\u" not in vault.read("memories/caf.md")
     assert co("search", odd, "--tag", odd, "--where", f"x={odd}", "--category", odd).code == 1
     complaint(co("show", odd))
-    complaint(co("settings", odd))
+    complaint(co("config", "show", odd))
     (tmp_path / odd).mkdir()
     assert "not valid UTF-8" in complaint(co("list", "--vault", str(tmp_path / odd)))
 
@@ -217,13 +217,13 @@ def test_restoring_over_a_new_note_is_one_line(co: Co, vault: Vault) -> None:
     co("forget", "oak")
     vault.write("memories/oak.md", "New.")
 
-    assert "exists again" in complaint(co("restore", "oak"))
+    assert "exists again" in complaint(co("note", "restore", "oak"))
 
 
 def test_something_broken_is_exit_code_3_with_the_cure(co: Co, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 
-    ran = co("sync", "--data-dir", str(tmp_path / "file"))
+    ran = co("index", "sync", "--data-dir", str(tmp_path / "file"))
 
     assert str(tmp_path / "file") in complaint(ran, code=3)
 

@@ -25,7 +25,7 @@ def test_two_thousand_mixed_files(co: Co, tmp_path: Path) -> None:
 
     assert ran.code == 0
     assert all(line.startswith("adding ") for line in ran.err.splitlines())
-    added = co("tree", "mixed", "--json").json[0]["files"]
+    added = co("source", "tree", "mixed", "--json").json[0]["files"]
     assert len(added) == len(row_paths(ran.json[0]))  # the summary leaves nothing out
     (row,) = ran.json
     skipped = {one["path"]: one["reason"] for one in row["skipped"]}
@@ -41,7 +41,7 @@ def test_two_thousand_mixed_files(co: Co, tmp_path: Path) -> None:
     assert again["unchanged"] == len(of(manifest, INDEXED))
 
     edited, deleted = edit_some(folder, manifest), delete_some(folder, manifest)
-    seen = co("refresh", "mixed", "--json").json[0]
+    seen = co("source", "refresh", "mixed", "--json").json[0]
 
     assert (seen["added"], set(seen["changed"]), set(seen["missing"])) == ([], set(edited), set(deleted))
     for path, expected in {**{path: manifest[path] for path in sorted(of(manifest, INDEXED))[::150]}, **edited}.items():

@@ -13,7 +13,7 @@ BLUE = "---\ntitle: Blue first\ntags: [deploy]\n---\nBlue takes traffic first. #
 def test_a_tag_that_no_note_has_is_named_with_the_one_that_may_be_meant(co: Co, vault: Vault) -> None:
     vault.write("memories/blue.md", BLUE)
 
-    for command in (("search", "traffic"), ("recall", "traffic"), ("list",)):
+    for command in (("search", "traffic"), ("note", "recall", "traffic"), ("list",)):
         ran = co(*command, "--tag", "deployment")
         assert ran.code == 1
         assert "No note has the tag deployment: did you mean deploy?" in ran.out, command
@@ -57,14 +57,14 @@ def test_tags_are_listed_with_their_notes_the_most_used_first(co: Co, vault: Vau
     vault.write("memories/oak.md", "---\ntags: [deploy, trees]\n---\nOaks.\n")
     vault.write("articles/elm.md", "# Elm\n\nTall. #trees #deploy\n")
 
-    assert co("tags").out.splitlines() == ["#deploy  3 notes", "#trees  2 notes", "#ops/pools  1 note"]
-    assert co("tags", "article", "--json").json == {"deploy": 1, "trees": 1}
+    assert co("note", "tags").out.splitlines() == ["#deploy  3 notes", "#trees  2 notes", "#ops/pools  1 note"]
+    assert co("note", "tags", "article", "--json").json == {"deploy": 1, "trees": 1}
 
 
 def test_without_any_tag_it_is_said_how_to_give_one(co: Co, vault: Vault) -> None:
     vault.write("memories/oak.md", "Oaks.")
 
-    ran = co("tags")
+    ran = co("note", "tags")
 
     assert (ran.code, ran.out.split(":")[0]) == (1, "No tags")
 
@@ -83,7 +83,7 @@ def test_a_vault_without_notes_says_what_its_sources_have(co: Co, vault: Vault, 
 def test_the_tags_of_a_vault_that_was_never_read_are_not_said_to_be_none(co: Co, vault: Vault) -> None:
     vault.write("memories/oak.md", "Oaks live long. #trees")
 
-    ran = co("tags", "--no-sync")
+    ran = co("note", "tags", "--no-sync")
 
-    assert (ran.code, "`co sync`" in ran.out, "No tags" in ran.out) == (1, True, False)
-    assert "#trees" in co("tags").out
+    assert (ran.code, "`co index sync`" in ran.out, "No tags" in ran.out) == (1, True, False)
+    assert "#trees" in co("note", "tags").out

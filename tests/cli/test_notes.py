@@ -135,7 +135,7 @@ def test_list_shows_the_newest_first_and_filters(co: Co, vault: Vault) -> None:
 )
 def test_show_takes_a_ref_a_name_or_a_path(co: Co, vault: Vault, ref: str) -> None:
     vault.write("memories/oak.md", NOTE)
-    co("sync")
+    co("index", "sync")
 
     ran = co("show", ref)
 
@@ -296,7 +296,7 @@ def test_forget_and_restore(co: Co, vault: Vault) -> None:
     assert co("list", "--trash").out.startswith("memories/oak.md  (.trash/")
     assert co("list", "--trash", "--json").json[0]["path"] == "memories/oak.md"
 
-    assert co("restore", "oak").out == "restored memory:oak\n"
+    assert co("note", "restore", "oak").out == "restored memory:oak\n"
     assert vault.read("memories/oak.md") == NOTE
     assert co("search", "oaks", "--no-sync", "--backend", "fts5").code == 0
     assert (co("list", "--trash").out, co("list", "--trash").code) == ("The trash is empty.\n", 1)
@@ -306,7 +306,7 @@ def test_forget_and_restore_as_json(co: Co, vault: Vault) -> None:
     vault.write("memories/oak.md", NOTE)
 
     gone = co("forget", "oak", "--json").json
-    back = co("restore", "memory:oak", "--json").json
+    back = co("note", "restore", "memory:oak", "--json").json
 
     assert gone[0]["ref"] == back[0]["ref"] == "memory:oak"
     assert back[0]["outcome"] == "restored"
@@ -433,7 +433,7 @@ def test_show_lists_the_links_of_a_note_before_the_first_sync(co: Co, vault: Vau
     vault.write("memories/elm.md", "Elms live shorter.")
 
     before = co("show", "memories/oak.md", "--json").json["links"]
-    co("sync")
+    co("index", "sync")
     after = co("show", "oak", "--json").json["links"]
     vault.write("memories/oak.md", "Oaks live long. See [[elm]].")
 

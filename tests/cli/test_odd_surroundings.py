@@ -62,7 +62,7 @@ def test_forget_and_restore_touch_all_or_none(co: Co, vault: Vault) -> None:
     vault.write("memories/a.md", "First.")
     vault.write("memories/b.md", "Second.")
     assert co("forget", "a", "a").code == 0
-    assert co("restore", "a", "nope").code == 2
+    assert co("note", "restore", "a", "nope").code == 2
     assert not vault.path("memories/a.md").exists()
     assert co("forget", "b", "nope").code == 2
     assert vault.path("memories/b.md").exists()

@@ -88,19 +88,20 @@ def test_a_terminal_that_cannot_show_a_letter_gets_a_question_mark(co: Co, vault
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["se"], ["search", "settings"]),
+        (["se"], ["search"]),
         (["--v"], ["--version", "--vault"]),
         (["search", "--no-s"], ["--no-sync"]),
         (["search", "--backend", ""], ["grep", "fts5", "hybrid"]),
         (["search", "--source", "art"], ["article"]),
         (["search", "--tag", ""], []),
-        (["tree", "fol"], ["folder:trees"]),
+        (["source", "tree", "fol"], ["folder:trees"]),
         (["list", ""], ["memory", "article", "folder:trees"]),
-        (["completion", "b"], ["bash"]),
-        (["settings", "knowledge_s"], ["knowledge_search_backend"]),
+        (["config", "completion", "b"], ["bash"]),
+        (["config", "show", "knowledge_s"], ["knowledge_search_backend"]),
         (["show", "memory:o"], ["memory:oak"]),
         (["show", "--raw", "memory:"], ["memory:elm", "memory:oak"]),
-        (["restore", ""], ["article:trees/yew"]),
+        (["note", "restore", ""], ["article:trees/yew"]),
+        (["index", "re"], ["rebuild", "reembed"]),
         (["nonsense", ""], []),
     ],
 )
@@ -110,7 +111,7 @@ def test_completion_suggests_what_may_follow(co: Co, vault: Vault, words: list[s
     (co.folder / "trees").mkdir()
     (co.folder / "trees" / "ash.txt").write_text("Ash.")
     co("add", str(co.folder / "trees"))
-    co("sync")
+    co("index", "sync")
     co("forget", "trees/yew")
 
     assert suggestions(words) == expected
@@ -120,7 +121,7 @@ def test_completion_looks_into_the_vault_that_the_line_names(
     co: Co, vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vault.write("memories/oak.md", "Oaks.")
-    co("sync")
+    co("index", "sync")
     monkeypatch.delenv("CO_VAULT")
 
     assert suggestions(["--vault", str(vault.root), "show", "memory:"]) == ["memory:oak"]
@@ -130,17 +131,17 @@ def test_completion_looks_into_the_vault_that_the_line_names(
 @pytest.mark.skipif(BASH is None, reason="there is no bash to complete in")
 @pytest.mark.parametrize(
     ("line", "expected"),
-    [("co se", ["search", "settings"]), ("co show memory:o", ["memory:oak"]), ("co search --backend h", ["hybrid"])],
+    [("co se", ["search"]), ("co show memory:o", ["memory:oak"]), ("co search --backend h", ["hybrid"])],
 )
 def test_bash_really_completes(co: Co, vault: Vault, tmp_path: Path, line: str, expected: list[str]) -> None:
     vault.write("memories/oak.md", "Oaks.")
-    co("sync")
+    co("index", "sync")
     co_script = tmp_path / "bin" / "co"
     co_script.parent.mkdir()
     co_script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m co_cli "$@"\n')
     co_script.chmod(0o755)
     script = f"""
-eval "$(co completion bash)"
+eval "$(co config completion bash)"
 COMP_WORDS=({line}); COMP_CWORD=$(( ${{#COMP_WORDS[@]}} - 1 )); _co; printf '%s\\n' "${{COMPREPLY[@]}}"
 """
 
@@ -157,8 +158,8 @@ COMP_WORDS=({line}); COMP_CWORD=$(( ${{#COMP_WORDS[@]}} - 1 )); _co; printf '%s\
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_every_shell_accepts_its_script(co: Co, shell: str) -> None:
-    script = co("completion", shell).out
-    assert "co completion --words" in script
+    script = co("config", "completion", shell).out
+    assert "co config completion --words" in script
     program = shutil.which(shell)
     if program is None:
         pytest.skip(f"there is no {shell} to ask")

@@ -1,4 +1,4 @@
-"""`co reembed`, and what `co status` says about vectors."""
+"""`co index reembed`, and what `co index status` says about vectors."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def ollama(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> I
 
 
 def test_reembed_embeds_every_passage_again(co: Co, notes: Vault) -> None:
-    co("sync")
+    co("index", "sync")
 
-    ran = co("reembed")
+    ran = co("index", "reembed")
 
     assert (ran.code, ran.out) == (0, f"2 passages embedded; answering with {STATIC.key}\n")
 
@@ -42,18 +42,18 @@ def test_reembed_embeds_every_passage_again(co: Co, notes: Vault) -> None:
 def test_reembed_uses_the_cache_of_a_server_model(
     co: Co, notes: Vault, ollama: TurnedOllama, request: pytest.FixtureRequest
 ) -> None:
-    co("sync")
+    co("index", "sync")
 
-    ran = co("reembed")
+    ran = co("index", "reembed")
 
     assert (ran.code, ran.out) == (0, f"2 passages embedded; answering with ollama:{request.node.name}:256:1\n")
     assert len(ollama.documents) == 2
 
 
 def test_fresh_ignores_the_cache(co: Co, notes: Vault, ollama: TurnedOllama, request: pytest.FixtureRequest) -> None:
-    co("sync")
+    co("index", "sync")
 
-    ran = co("reembed", "--fresh", "--json")
+    ran = co("index", "reembed", "--fresh", "--json")
 
     assert ran.json == {
         "embedded": 2,
@@ -65,12 +65,12 @@ def test_fresh_ignores_the_cache(co: Co, notes: Vault, ollama: TurnedOllama, req
 
 
 def test_reembed_indexes_new_notes_too(co: Co, notes: Vault) -> None:
-    assert co("reembed", "--json").json["embedded"] == 2
-    assert co("status", "--json").json["notes"] == {"memory": 2}
+    assert co("index", "reembed", "--json").json["embedded"] == 2
+    assert co("index", "status", "--json").json["notes"] == {"memory": 2}
 
 
 def test_reembed_switches_the_provider_and_sends_each_text_once(co: Co, notes: Vault, ollama: TurnedOllama) -> None:
-    ran = co("reembed", "--fresh", "--json")
+    ran = co("index", "reembed", "--fresh", "--json")
 
     assert (ran.code, ran.json["waiting"], ran.json["problem"]) == (0, 0, None)
     assert ran.json["space"].startswith("ollama:")
@@ -82,7 +82,7 @@ def test_a_refusing_server_exits_with_3_and_old_vectors_keep_answering(
 ) -> None:
     ollama.faults = ["404"]
 
-    ran = co("reembed")
+    ran = co("index", "reembed")
 
     assert ran.code == 3
     assert f"answering with {STATIC.key}, building ollama:" in ran.out
@@ -96,11 +96,11 @@ def test_a_refusing_server_exits_with_3_and_old_vectors_keep_answering(
 def test_without_a_provider_or_without_notes_there_is_nothing_to_embed(
     co: Co, vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert co("reembed").code == 0
+    assert co("index", "reembed").code == 0
     vault.write("memories/oak.md", "Oaks live for centuries.")
     monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "none")
 
-    ran = co("reembed")
+    ran = co("index", "reembed")
 
     assert (ran.code, ran.out) == (0, "Nothing to embed: the embedding provider is `none`.\n")
-    assert "vectors none: search goes by words\n" in co("status").out
+    assert "vectors none: search goes by words\n" in co("index", "status").out

@@ -1,4 +1,4 @@
-"""`co search` and `co recall`."""
+"""`co search` and `co note recall`."""
 
 from __future__ import annotations
 
@@ -131,18 +131,18 @@ def test_recall_shows_memories_whole_and_no_articles(co: Co, vault: Vault) -> No
         "memories/long.md", "# Ash\n\nAshes burn well.\n\n" + "More about the park.\n" * 60 + "\nThe very end.\n"
     )
 
-    ran = co("recall", "ashes", "--backend", "fts5")
+    ran = co("note", "recall", "ashes", "--backend", "fts5")
 
     assert ran.code == 0
     assert "  The very end." in ran.out
-    assert {hit["source"] for hit in co("recall", "park", "--json").json["hits"]} == {"memory"}
+    assert {hit["source"] for hit in co("note", "recall", "park", "--json").json["hits"]} == {"memory"}
 
 
 def test_recall_of_a_note_that_vanished_shows_what_the_index_has(co: Co, vault: Vault) -> None:
-    co("sync")
+    co("index", "sync")
     vault.delete("memories/oak.md")
 
-    ran = co("recall", "centuries", "--no-sync", "--backend", "fts5")
+    ran = co("note", "recall", "centuries", "--no-sync", "--backend", "fts5")
 
     assert ran.code == 0
     assert "Oaks live for centuries" in ran.out
@@ -184,17 +184,17 @@ def test_why_follows_a_note_through_a_search(co: Co, vault: Vault) -> None:
     vault.write("memories/oak.md", "---\ntitle: Oaks\n---\nOaks live for centuries.")
     vault.write("memories/tax.md", "---\ntitle: Tax\n---\nThe tax return is due in March.")
 
-    found = co("why", "how long do oaks live", "memory:oak")
-    unquoted = co("why", "how", "long", "do", "oaks", "live", "memory:oak")
-    missed = co("why", "oaks", "memory:tax", "--backend", "fts5")
-    as_json = json.loads(co("why", "oaks", "memory:oak", "--json").out)
+    found = co("note", "why", "how long do oaks live", "memory:oak")
+    unquoted = co("note", "why", "how", "long", "do", "oaks", "live", "memory:oak")
+    missed = co("note", "why", "oaks", "memory:tax", "--backend", "fts5")
+    as_json = json.loads(co("note", "why", "oaks", "memory:oak", "--json").out)
 
     assert (found.code, missed.code) == (0, 1)
     assert unquoted == found
     assert "Rank 1 of the 10 that were asked for." in found.out
     assert "Not in the answer: it was lost in the step candidates." in missed.out
     assert 'words    not among 1: lacks "oaks"' in missed.out
-    assert 'words    none found: lacks "zebras"' in co("why", "zebras", "memory:tax").out
+    assert 'words    none found: lacks "zebras"' in co("note", "why", "zebras", "memory:tax").out
     assert as_json["rank"] == 1
     assert {"words", "meaning", "score"} <= {step["name"] for step in as_json["steps"]}
 
@@ -289,7 +289,9 @@ def test_seven_returns_all_of_few_matches_where_the_limit_would_drop_most(co: Co
     assert count("--profile", "seven", "-n", "4") == 9
     assert count("--profile", "seven", "-n", "5") == 5
     assert count("-n", "4") == 4
-    assert "Rank 9 of the 9" in co("why", "pine", _last(co), "--profile", "seven", "-n", "4", "--no-meaning").out
+    assert (
+        "Rank 9 of the 9" in co("note", "why", "pine", _last(co), "--profile", "seven", "-n", "4", "--no-meaning").out
+    )
 
 
 def _last(co: Co) -> str:
@@ -318,9 +320,9 @@ def test_weak_matches_are_labelled(co: Co, vault: Vault) -> None:
 def test_why_reads_filters_validity_and_limits_from_the_same_search(co: Co, vault: Vault) -> None:
     vault.write("memories/old.md", "---\nsuperseded_by: oak\n---\nOld oaks in the park.")
 
-    superseded = co("why", "oaks in the park", "memory:old")
-    filtered = co("why", "oaks in the park", "memory:oak", "--tag", "none")
-    beyond = co("why", "oaks in the park", "memory:elm", "-n", "1")
+    superseded = co("note", "why", "oaks in the park", "memory:old")
+    filtered = co("note", "why", "oaks in the park", "memory:oak", "--tag", "none")
+    beyond = co("note", "why", "oaks in the park", "memory:elm", "-n", "1")
 
     assert (superseded.code, filtered.code, beyond.code) == (1, 1, 1)
     assert "lost in the step validity" in superseded.out

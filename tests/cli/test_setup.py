@@ -1,4 +1,4 @@
-"""`co init`, `co demo`, `co settings`."""
+"""`co init`, `co demo`, `co config show`."""
 
 from __future__ import annotations
 
@@ -99,8 +99,8 @@ def test_settings_shows_every_value_and_where_it_came_from(
 ) -> None:
     monkeypatch.setenv("CO_KNOWLEDGE_SEARCH_BACKEND", "fts5")
 
-    shown = co("settings").out
-    rows = co("settings", "--json").json
+    shown = co("config", "show").out
+    rows = co("config", "show", "--json").json
 
     assert "knowledge_search_backend = fts5  (CO_KNOWLEDGE_SEARCH_BACKEND)\n" in shown
     for setting in SETTINGS:
@@ -111,14 +111,14 @@ def test_settings_shows_every_value_and_where_it_came_from(
 
 
 def test_one_setting_is_its_bare_value(co: Co) -> None:
-    assert co("settings", "knowledge_search_backend").out == "hybrid\n"
-    assert co("settings", "knowledge_exclude").out == "(none)\n"
-    assert co("settings", "knowledge_max_note_bytes", "--json").json == {"value": 2_000_000, "origin": "default"}
+    assert co("config", "show", "knowledge_search_backend").out == "hybrid\n"
+    assert co("config", "show", "knowledge_exclude").out == "(none)\n"
+    assert co("config", "show", "knowledge_max_note_bytes", "--json").json == {"value": 2_000_000, "origin": "default"}
 
 
 def test_a_flag_is_an_origin_too(co: Co, tmp_path: Path) -> None:
-    row = co("settings", "vault", "--json", "--vault", str(tmp_path)).json
+    row = co("config", "show", "vault", "--json", "--vault", str(tmp_path)).json
 
     assert row == {"value": str(tmp_path), "origin": "--vault"}
-    before = co("--vault", str(tmp_path), "settings", "vault")
+    before = co("--vault", str(tmp_path), "config", "show", "vault")
     assert before.out == f"{tmp_path}\n"

@@ -81,9 +81,9 @@ def test_adding_again_follows_the_policy(co: Co, vault: Vault, handbook: Path) -
 
     assert again.out == f"{handbook}  skipped folder:handbook: a source already; nothing changed there\n"
     assert (stopped.code, stopped.out) == (2, "")
-    assert "`co refresh folder:handbook` reads it again" in stopped.err
+    assert "`co source refresh folder:handbook` reads it again" in stopped.err
     assert "updated folder:handbook: read anew: 3 new" in renewed.out
-    assert len(co("sources", "--json").json) == 1
+    assert len(co("source", "list", "--json").json) == 1
 
 
 def test_refresh_reports_what_changed_and_keeps_what_is_missing(co: Co, vault: Vault, handbook: Path) -> None:
@@ -93,7 +93,7 @@ def test_refresh_reports_what_changed_and_keeps_what_is_missing(co: Co, vault: V
     (handbook / "new.md").write_text("Okapis hide.\n")
     os.rename(handbook / "keys.py", handbook / "guides" / "keys.py")
 
-    (row,) = co("refresh", "folder:handbook", "--json").json
+    (row,) = co("source", "refresh", "folder:handbook", "--json").json
 
     assert (row["outcome"], row["added"], row["changed"]) == ("updated", ["new.md"], ["guides/deploy.md"])
     assert (row["moved"], row["missing"]) == ([["keys.py", "guides/keys.py"]], ["zebras.txt"])
@@ -102,10 +102,10 @@ def test_refresh_reports_what_changed_and_keeps_what_is_missing(co: Co, vault: V
     assert "missing" in co("search", "zebras").out
     gone = co("show", "folder:handbook/zebras.txt")
     assert gone.code == 3
-    assert "`co refresh folder:handbook --drop-missing` forgets it" in gone.err
-    assert "1 missing" in co("sources").out
+    assert "`co source refresh folder:handbook --drop-missing` forgets it" in gone.err
+    assert "1 missing" in co("source", "list").out
 
-    dropped = co("refresh", "handbook", "--drop-missing")
+    dropped = co("source", "refresh", "handbook", "--drop-missing")
 
     assert "1 dropped" in dropped.out
     assert not any("zebras" in ref for ref in refs(co, "zebras"))
@@ -118,7 +118,7 @@ def test_refresh_names_what_it_saw(co: Co, vault: Vault, handbook: Path) -> None
     for number in range(12):
         (handbook / f"new-{number:02}.txt").write_text(f"New {number}.")
 
-    lines = co("refresh", "handbook").out.splitlines()
+    lines = co("source", "refresh", "handbook").out.splitlines()
 
     assert lines[0] == f"{handbook}  updated folder:handbook: 12 new, 1 changed, 1 missing, 1 unchanged, 1 binary"
     assert lines[1:] == [
@@ -130,9 +130,9 @@ def test_refresh_names_what_it_saw(co: Co, vault: Vault, handbook: Path) -> None
 def test_what_comes_back_is_missing_no_more(co: Co, vault: Vault, handbook: Path) -> None:
     co("add", str(handbook))
     os.rename(handbook / "zebras.txt", handbook.parent / "away.txt")
-    co("sync")
+    co("index", "sync")
     os.rename(handbook.parent / "away.txt", handbook / "zebras.txt")
-    co("sync")
+    co("index", "sync")
 
     assert co("search", "zebras", "--json").json["hits"][0]["missing"] is False
 
@@ -147,30 +147,30 @@ def test_a_folder_that_is_not_mounted_keeps_its_notes(co: Co, vault: Vault, hand
     ran = co("search", "zebras", "--json").json
 
     assert ran["hits"][0]["ref"] == "folder:handbook/zebras.txt#L1-1"
-    listed = co("sources", "--json").json[0]
+    listed = co("source", "list", "--json").json[0]
     assert (listed["notes"], listed["there"]) == (3, empty)
     if not empty:
-        refreshed = co("refresh", "handbook")
+        refreshed = co("source", "refresh", "handbook")
         assert refreshed.code == 3
         assert "cannot be read" in refreshed.err
     else:
         handbook.rmdir()
     os.rename(handbook.parent / "elsewhere", handbook)
-    co("sync")
-    assert co("sources", "--json").json[0]["missing"] == 0
+    co("index", "sync")
+    assert co("source", "list", "--json").json[0]["missing"] == 0
 
 
 def test_remove_takes_it_out_and_leaves_the_files(co: Co, vault: Vault, handbook: Path, data_dir: Path) -> None:
     before = state(handbook)
     co("add", str(handbook))
 
-    ran = co("remove", "folder:handbook")
+    ran = co("source", "remove", "folder:handbook")
 
     assert ran.out == (f"{handbook}  removed folder:handbook: 3 notes are out of the index; the files are untouched\n")
     assert state(handbook) == before
     assert refs(co, "zebras") == []
     assert "[[source]]" not in Path(registry_file(str(data_dir))).read_text()
-    assert co("remove", "handbook").code == 2
+    assert co("source", "remove", "handbook").code == 2
 
 
 def test_a_single_file_is_a_source_too(co: Co, vault: Vault, handbook: Path) -> None:
@@ -206,7 +206,7 @@ def test_another_vault_does_not_see_it(co: Co, vault: Vault, handbook: Path, tmp
     other.mkdir()
 
     assert co("--vault", str(other), "search", "zebras", "--json").json["hits"] == []
-    assert co("--vault", str(other), "sources").code == 1
+    assert co("--vault", str(other), "source", "list").code == 1
 
 
 def test_what_is_read_in_place_is_not_written(co: Co, vault: Vault, handbook: Path) -> None:
@@ -229,7 +229,7 @@ def test_the_same_text_is_not_searched_twice(co: Co, vault: Vault, handbook: Pat
     own = co("add", str(vault.root))
 
     assert "is in folder:handbook, and so it is searched already" in inside.err
-    assert "`co remove folder:handbook` first" in around.err
+    assert "`co source remove folder:handbook` first" in around.err
     assert "is in the vault" in own.err
     assert {ran.code for ran in (inside, around, own)} == {2}
 
@@ -253,7 +253,7 @@ def test_what_git_ignores_and_tools_leave_behind_is_left_out(co: Co, vault: Vaul
     co("add", str(handbook))
 
     assert refs(co, "zebra zebra", "--source", "folder")[0] == "folder:handbook/zebras.txt#L1-1"
-    assert "out.txt" not in co("tree").out
+    assert "out.txt" not in co("source", "tree").out
 
 
 def test_the_gitignore_of_a_folder_counts_below_it(
@@ -279,12 +279,12 @@ def test_the_gitignore_of_a_folder_counts_below_it(
 
     co("add", str(handbook))
 
-    [tree] = [one for one in co("tree", "--json").json if one["source"] == "folder:handbook"]
+    [tree] = [one for one in co("source", "tree", "--json").json if one["source"] == "folder:handbook"]
     seen = set(tree["files"]) & files.keys()
     assert seen == {"web/deep/top.txt", "web/deep/kept.log", "top.txt", "dist/out.txt"}
     assert co("show", "folder:handbook/web/top.txt").code == 2
     (handbook / "web" / ".gitignore").write_text("")
-    assert co("refresh", "handbook", "--json").json[0]["added"] == ["web/dist/out.txt", "web/top.txt"]
+    assert co("source", "refresh", "handbook", "--json").json[0]["added"] == ["web/dist/out.txt", "web/top.txt"]
 
 
 def test_a_line_that_is_no_pattern_matches_nothing_and_stops_nobody(co: Co, vault: Vault, handbook: Path) -> None:
@@ -297,7 +297,7 @@ def test_a_line_that_is_no_pattern_matches_nothing_and_stops_nobody(co: Co, vaul
     assert co("remember", "Elms fall ill.").code == 0
 
     assert refs(co, "zebras")
-    tree = co("tree").out
+    tree = co("source", "tree").out
     assert "deploy.md" in tree
     assert "b.log" not in tree
     assert "draft" not in tree
@@ -307,14 +307,14 @@ def test_tree_draws_the_files_and_says_which_are_not_read(co: Co, vault: Vault, 
     vault.write("memories/green.md", "Green.")
     co("add", str(handbook))
 
-    ran = co("tree")
+    ran = co("source", "tree")
 
     assert ran.out == (
         f"vault  {vault.root}\n└─ memories/\n   └─ green.md\n\nfolder:handbook  {handbook}\n"
         "├─ guides/\n│  └─ deploy.md\n├─ keys.py\n├─ logo.png  (binary)\n└─ zebras.txt\n"
     )
-    assert "guides/  (1 files)" in co("tree", "handbook", "--depth", "1").out
-    assert co("tree", "handbook", "--json").json[0]["files"]["logo.png"] == "binary"
+    assert "guides/  (1 files)" in co("source", "tree", "handbook", "--depth", "1").out
+    assert co("source", "tree", "handbook", "--json").json[0]["files"]["logo.png"] == "binary"
 
 
 def test_links_in_an_obsidian_vault_resolve_as_obsidian_resolves_them(co: Co, vault: Vault, tmp_path: Path) -> None:
@@ -369,18 +369,18 @@ def test_deleting_search_db_brings_everything_back(co: Co, vault: Vault, handboo
         file.unlink()
 
     assert refs(co, "zebras")[0] == "folder:handbook/zebras.txt#L1-1"
-    assert co("rebuild").code == 0
+    assert co("index", "rebuild").code == 0
     assert refs(co, "zebras", "--no-sync")[0] == "folder:handbook/zebras.txt#L1-1"
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("remove", "nothing"), "none was added yet: `co add PATH` adds one"),
-        (("tree", "nothing"), "there is no source 'nothing'"),
-        (("tree", "--depth", "0"), "--depth is at least 1"),
+        (("source", "remove", "nothing"), "none was added yet: `co add PATH` adds one"),
+        (("source", "tree", "nothing"), "there is no source 'nothing'"),
+        (("source", "tree", "--depth", "0"), "--depth is at least 1"),
         (("add", ".", "--name", "Two Words"), "a name is written as in 'two-words'"),
-        (("refresh", "article:x", "--drop-missing"), "--drop-missing is for sources"),
+        (("source", "refresh", "article:x", "--drop-missing"), "--drop-missing is for sources"),
         (("add", ".", "--as", "pile"), "invalid choice"),
     ],
 )
@@ -397,14 +397,14 @@ def test_the_doctor_looks_at_sources_too(co: Co, vault: Vault, handbook: Path) -
 
     (handbook / "zebras.txt").unlink()
     assert "folder:handbook: files changed since the last sync: 1" in co("doctor").out
-    co("sync")
+    co("index", "sync")
     found = co("doctor").out
     assert "notes that are kept though their files are gone: 1" in found
-    assert "cure: co refresh folder:handbook --drop-missing" in found
+    assert "cure: co source refresh folder:handbook --drop-missing" in found
     os.rename(handbook, handbook.parent / "away")
     ran = co("doctor")
     assert (ran.code, "folder:handbook is not there now" in ran.out) == (0, True)
-    assert "beside  folder:handbook (3 notes)" in co("status").out
+    assert "beside  folder:handbook (3 notes)" in co("index", "status").out
 
 
 def test_a_ref_opens_only_what_is_indexed(co: Co, vault: Vault, handbook: Path) -> None:
@@ -420,7 +420,7 @@ def test_a_ref_opens_only_what_is_indexed(co: Co, vault: Vault, handbook: Path) 
             ran = co("show", ref)
             assert (ran.code, ran.out) == (2, ""), ref
             assert ran.err.count("\n") == 1
-    co("remove", "handbook")
+    co("source", "remove", "handbook")
     co("add", str(handbook / "zebras.txt"), "--name", "one")
 
     assert co("show", "folder:one/zebras.txt").code == 0
@@ -433,7 +433,7 @@ def test_the_system_is_no_source(co: Co, vault: Vault, path: str) -> None:
 
     assert (ran.code, ran.out) == (2, "")
     assert "name the folders in it that hold your texts" in ran.err
-    assert co("sources").code == 1
+    assert co("source", "list").code == 1
 
 
 def test_what_we_keep_for_ourselves_is_not_searched(co: Co, vault: Vault, data_dir: Path) -> None:
@@ -451,7 +451,7 @@ def test_two_who_add_the_same_folder_at_once_add_it_once(co: Co, vault: Vault, h
         ran = list(pool.map(lambda _: co.process("add", str(handbook)), range(4)))
 
     assert [one.code for one in ran] == [0, 0, 0, 0]
-    assert [row["source"] for row in co("sources", "--json").json] == ["folder:handbook"]
+    assert [row["source"] for row in co("source", "list", "--json").json] == ["folder:handbook"]
 
 
 def test_a_name_stays_until_the_source_is_removed(co: Co, vault: Vault, handbook: Path) -> None:
@@ -460,18 +460,18 @@ def test_a_name_stays_until_the_source_is_removed(co: Co, vault: Vault, handbook
     ran = co("add", str(handbook), "--name", "other")
 
     assert ran.code == 2
-    assert "`co remove folder:handbook` first, to call it 'other'" in ran.err
+    assert "`co source remove folder:handbook` first, to call it 'other'" in ran.err
 
 
 def test_what_cannot_be_read_is_counted_the_same_everywhere(co: Co, vault: Vault, handbook: Path) -> None:
     (handbook / "link.md").symlink_to(handbook / "zebras.txt")
 
     added = co("add", str(handbook)).out
-    listed = co("sources", "--json").json[0]
+    listed = co("source", "list", "--json").json[0]
 
     assert "1 skipped" in added
     assert (listed["skipped"], listed["binary"]) == (1, 1)
-    assert "link.md  (symbolic link, not followed)" in co("tree", "handbook").out
+    assert "link.md  (symbolic link, not followed)" in co("source", "tree", "handbook").out
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT to send there")
@@ -487,18 +487,18 @@ def test_a_first_add_that_is_stopped_leaves_nothing(co: Co, vault: Vault, tmp_pa
     adding.send_signal(signal.SIGINT)  # listed, and at work
 
     assert adding.wait(180) == 130
-    assert co("sources").code == 1
+    assert co("source", "list").code == 1
 
 
 def test_what_becomes_ignored_is_forgotten_and_not_missing(co: Co, vault: Vault, handbook: Path) -> None:
     co("add", str(handbook))
     (handbook / ".coignore").write_text("zebras.txt\n")
 
-    assert "folder:handbook  1 left out, 2 unchanged\n" in co("sync").out
+    assert "folder:handbook  1 left out, 2 unchanged\n" in co("index", "sync").out
     assert not any("zebras" in ref for ref in refs(co, "zebras stripes"))
     (handbook / "guides" / "deploy.md").unlink()
     (handbook / ".coignore").write_text("zebras.txt\nkeys.py\n")
-    ran = co("refresh", "handbook").out
+    ran = co("source", "refresh", "handbook").out
     assert "1 missing, 1 left out" in ran
     assert "  missing guides/deploy.md\n  left out keys.py\n" in ran
 
@@ -534,7 +534,7 @@ def test_a_refresh_asks_a_server_only_for_what_changed(
     before = len(server.documents)
     (handbook / "zebras.txt").write_text("Zebras bray at night.\n")
     os.rename(handbook / "keys.py", handbook / "guides" / "keys.py")
-    co("refresh", "handbook")
+    co("source", "refresh", "handbook")
 
     assert before == 3
     assert len(server.documents) == before + 1
@@ -555,7 +555,7 @@ def test_where_a_document_is_and_what_links_to_it_is_told_without_reading_it(
 def test_a_list_without_notes_says_where_to_look(co: Co, handbook: Path) -> None:
     co("add", str(handbook))
 
-    assert co("list").out == "No notes here: `co sources` lists what else is searched.\n"
+    assert co("list").out == "No notes here: `co source list` lists what else is searched.\n"
 
 
 def test_the_passages_of_the_vaults_own_sources_are_counted(co: Co, vault: Vault) -> None:
@@ -563,12 +563,12 @@ def test_the_passages_of_the_vaults_own_sources_are_counted(co: Co, vault: Vault
     page = "---\nsource_url: https://site.example/elms\n---\n"
     vault.write("articles/elm.md", page + "".join(f"# Elm {number}\n\n{'word ' * 200}\n\n" for number in range(3)))
     vault.write("articles/yew.md", "# Yews\n\nThey grow slowly.")
-    co("sync")
+    co("index", "sync")
 
-    rows = {row["source"]: (row["notes"], row["passages"]) for row in co("sources", "--json").json}
+    rows = {row["source"]: (row["notes"], row["passages"]) for row in co("source", "list", "--json").json}
 
     assert rows == {"article": (2, 4), "memory": (1, 1), "url": (1, 3)}
     assert (
         sum(passages for source, (_, passages) in rows.items() if source != "url")
-        == co("status", "--json").json["passages"]
+        == co("index", "status", "--json").json["passages"]
     )

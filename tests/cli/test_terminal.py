@@ -27,7 +27,7 @@ def trees(vault: Vault) -> None:
 
 @pytest.mark.usefixtures("trees")
 def test_a_terminal_gets_colour_and_lines_that_fit(co: Co, vault: Vault) -> None:
-    for command in (["search", "centuries"], ["recall", "centuries"], ["list"], ["settings"]):
+    for command in (["search", "centuries"], ["note", "recall", "centuries"], ["list"], ["config", "show"]):
         drawn = on_terminal(co.folder, *command)
 
         assert "\x1b[" in drawn
@@ -70,12 +70,12 @@ def test_escape_sequences_in_notes_are_shown_not_obeyed(co: Co, vault: Vault) ->
 
     for command in (
         ["search", "zebra"],
-        ["recall", "zebra"],
+        ["note", "recall", "zebra"],
         ["list"],
         ["show", "memory:evil"],
         ["show", "article:evil"],
-        ["sync"],
-        ["rebuild"],
+        ["index", "sync"],
+        ["index", "rebuild"],
     ):
         drawn = plain(on_terminal(co.folder, *command))
         assert not {"\x1b", "\x07", "\u202e", "\x9b"} & set(drawn), command
@@ -84,12 +84,12 @@ def test_escape_sequences_in_notes_are_shown_not_obeyed(co: Co, vault: Vault) ->
 
 @pytest.mark.usefixtures("trees")
 def test_a_terminal_that_does_not_know_its_width_gets_80_columns(co: Co) -> None:
-    assert 70 < widest(on_terminal(co.folder, "recall", "plants", "--backend", "fts5", columns=0)) <= 80
+    assert 70 < widest(on_terminal(co.folder, "note", "recall", "plants", "--backend", "fts5", columns=0)) <= 80
 
 
 @pytest.mark.usefixtures("trees")
 def test_a_narrow_terminal_is_respected(co: Co) -> None:
-    drawn = plain(on_terminal(co.folder, "recall", "plants", "--backend", "fts5", columns=50))
+    drawn = plain(on_terminal(co.folder, "note", "recall", "plants", "--backend", "fts5", columns=50))
 
     lines = [line for line in drawn.split("\n") if not line.startswith("  memory:")]  # a ref is never broken
     assert 40 < widest("\n".join(lines)) <= 50

@@ -80,7 +80,7 @@ def test_the_same_note_in_two_tiers_appears_once_from_the_highest(co: Co, three:
 
 
 def test_a_ref_with_a_tier_is_shown_changed_and_forgotten_there(co: Co, three: dict[str, Vault]) -> None:
-    co("sync")
+    co("index", "sync")
 
     assert "Tea of the user" in co("show", "user:memory:tea-user").out
     assert co("show", "memory:tea-team", "--json").json["ref"] == "team:memory:tea-team"
@@ -135,7 +135,7 @@ def test_who_names_a_vault_means_that_one_alone(co: Co, three: dict[str, Vault])
 
 
 def test_sources_lists_the_tiers(co: Co, three: dict[str, Vault]) -> None:
-    assert [row["source"] for row in co("sources", "--json").json] == ["memory", "user", "team"]
+    assert [row["source"] for row in co("source", "list", "--json").json] == ["memory", "user", "team"]
 
 
 @pytest.mark.parametrize(
@@ -209,13 +209,16 @@ def test_what_was_forgotten_in_a_tier_is_brought_back_there(co: Co, three: dict[
     assert three["user"].path(listed[1]["trash"]).exists()
     names = [line.partition("  (")[0] for line in co("list", "--trash").out.splitlines()]
     assert names == ["memories/tea-project.md", "user:memories/tea-user.md"]
-    assert co("completion", "--words", "restore", "").out.split() == ["memory:tea-project", "user:memory:tea-user"]
-    status = co("status").out
+    assert co("config", "completion", "--words", "note", "restore", "").out.split() == [
+        "memory:tea-project",
+        "user:memory:tea-user",
+    ]
+    status = co("index", "status").out
     assert "trash   1 note, user: 1 note\n" in status
     assert f"vault   {three['project'].root} (project)\n" in status
-    assert co("restore", names[1]).out == "restored user:memory:tea-user\n"
+    assert co("note", "restore", names[1]).out == "restored user:memory:tea-user\n"
     assert three["user"].notes() == ["memories/tea-user.md"]
-    assert co("status", "--json").json["trashed_beside"] == {}
+    assert co("index", "status", "--json").json["trashed_beside"] == {}
 
 
 def test_a_hidden_file_of_a_tier_is_not_opened(co: Co, three: dict[str, Vault]) -> None:
@@ -248,7 +251,7 @@ def test_a_project_does_not_choose_what_of_your_own_vault_is_indexed(
 ) -> None:
     three["user"].write("drafts/idea.md", "A draft about kites.")
     (project / ".co-cli" / "settings.toml").write_text('knowledge_exclude = ["drafts/"]\n')
-    co("sync")
+    co("index", "sync")
     monkeypatch.chdir(home)
 
     assert [ref.split("#")[0] for ref in refs(co, "kites", "--no-sync")][:1] == ["article:/drafts/idea"]

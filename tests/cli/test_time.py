@@ -76,7 +76,7 @@ def test_a_window_of_validity_is_kept(co: Co, vault: Vault) -> None:
 
 
 def test_why_says_that_a_note_no_longer_holds(co: Co, moved: Vault) -> None:
-    ran = co("why", "where is the office", "memory:second")
+    ran = co("note", "why", "where is the office", "memory:second")
 
     assert ran.code == 1
     assert "it was lost in the step validity" in ran.out
@@ -93,7 +93,7 @@ def test_deleting_the_newer_note_brings_the_older_back(co: Co, moved: Vault) -> 
 def test_a_date_that_is_none_is_reported(co: Co, vault: Vault) -> None:
     note(vault, "odd", "Soon.", valid_until="whenever")
 
-    assert "valid_until is a date such as 2026-03-01, not 'whenever'" in co("sync").out
+    assert "valid_until is a date such as 2026-03-01, not 'whenever'" in co("index", "sync").out
     assert co("search", "soon", "--as-of", "whenever").code == 2
 
 
@@ -168,7 +168,7 @@ def test_what_was_superseded_is_left_out_without_an_index_too(co: Co, moved: Vau
 
 
 def test_who_opens_an_outdated_note_is_told(co: Co, moved: Vault) -> None:
-    co("sync")
+    co("index", "sync")
 
     assert "note: superseded by memory:third" in co("show", "memory:second").out
     assert co("show", "memory:third", "--json").json["outdated"] is None

@@ -58,20 +58,20 @@ def test_an_upgrade_rebuilds_search_db_and_touches_no_note(upgraded: Co, tmp_pat
 
 
 def test_an_upgrade_keeps_history_and_versions(upgraded: Co) -> None:
-    kettle = upgraded("history", "kettle", "--json").json
+    kettle = upgraded("note", "history", "kettle", "--json").json
 
     assert [change["what"] for change in kettle["changes"]] == ["updated", "updated", "created"]
     assert (kettle["recalls"], kettle["opens"]) == (1, 1)
-    elm = upgraded("history", "memory:elm", "--json").json
+    elm = upgraded("note", "history", "memory:elm", "--json").json
     assert [change["what"] for change in elm["changes"]] == ["removed", "created"]
 
 
 def test_an_upgrade_keeps_feedback_and_the_query_log(upgraded: Co) -> None:
-    stats = upgraded("stats", "--json").json
+    stats = upgraded("feedback", "stats", "--json").json
 
     assert stats["logged"] == 2
-    assert upgraded("tune", "--json").json["said"] == 2
-    again = upgraded("feedback", "kettle", "good", "--query", "which room has the kettle", "--json").json
+    assert upgraded("feedback", "tune", "--json").json["said"] == 2
+    again = upgraded("feedback", "give", "kettle", "good", "--query", "which room has the kettle", "--json").json
     assert (again["good"], again["bad"]) == (2, 0)
 
 
@@ -79,15 +79,15 @@ def test_an_upgrade_keeps_the_trash(upgraded: Co) -> None:
     trash = upgraded("list", "--trash", "--json").json
 
     assert [note["path"] for note in trash] == ["memories/elm.md", "memories/kettle.md"]
-    assert upgraded("restore", "elm").code == 0
+    assert upgraded("note", "restore", "elm").code == 0
     assert upgraded("search", "beetles", "--json").json["hits"][0]["ref"] == "memory:elm"
 
 
 def test_an_upgrade_keeps_added_sources_and_trust(upgraded: Co, tmp_path: Path) -> None:
-    assert {row["source"]: row["notes"] for row in upgraded("sources", "--json").json}["folder:handbook"] == 1
+    assert {row["source"]: row["notes"] for row in upgraded("source", "list", "--json").json}["folder:handbook"] == 1
     found = upgraded("search", "laptop on the first day", "--json").json["hits"][0]["ref"]
     assert found.startswith("folder:handbook/onboarding.md")
-    assert {"vault": str(tmp_path / "team"), "trusted": True} in upgraded("trust", "--list", "--json").json
+    assert {"vault": str(tmp_path / "team"), "trusted": True} in upgraded("config", "trust", "--list", "--json").json
 
 
 def test_two_versions_that_share_a_data_folder_take_turns_and_lose_nothing(

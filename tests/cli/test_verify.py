@@ -1,4 +1,4 @@
-"""`co verify` compares the whole index with the files, and repairs what differs."""
+"""`co index verify` compares the whole index with the files, and repairs what differs."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def trees(co: Co, vault: Vault) -> Vault:
     vault.write("memories/elm.md", "The elm in the park fell ill.")
     vault.write("articles/trees.md", "# Trees\n\nTrees are tall.\n\n## Bushes\n\nBushes are small.\n")
     vault.write("memories/broken.md", b"\x00\x01\xff" * 40)
-    co("sync")
+    co("index", "sync")
     return vault
 
 
 def test_verify_shows_counts_and_hashes_of_an_index_that_agrees(co: Co, trees: Vault) -> None:
-    ran, told = co("verify"), co("verify", "--json")
+    ran, told = co("index", "verify"), co("index", "verify", "--json")
 
     assert ran.code == told.code == 0
     [part] = told.json["origins"]
@@ -74,39 +74,39 @@ def test_verify_finds_and_repairs_what_differs(co: Co, trees: Vault, change: Cha
     before = {path: trees.path(path).read_bytes() for path in trees.notes()}
     change(damage)
 
-    ran = co("verify")
+    ran = co("index", "verify")
 
     assert ran.code == 3
     assert told in ran.out
     assert ran.out.splitlines()[-1].startswith("The index differs from the files")
 
-    repaired = co("verify", "--repair")
+    repaired = co("index", "verify", "--repair")
     assert (repaired.code, repaired.out.splitlines()[-1]) == (0, "Repaired: index and files agree.")
-    assert co("verify").code == 0
+    assert co("index", "verify").code == 0
     assert {path: trees.path(path).read_bytes() for path in trees.notes()} == before
 
 
 def test_an_edit_that_left_no_trace_in_file_times_is_found(co: Co, kb: KnowledgeBase, trees: Vault) -> None:
-    co("sync")
+    co("index", "sync")
     with trees.path("memories/elm.md").open("r+b") as stream:
         stream.write(b"One")
     with kb.engine.writing() as writer:  # as on a file system without modification times
         writer.set_listings(writer.add_vault(kb.index.origin), scan_origin(kb.index.origin).listings, {})
 
-    ran = co("verify")
+    ran = co("index", "verify")
 
     assert ran.code == 3
     assert "memories/elm.md: has changed since it was indexed" in ran.out
     assert "is not index" in ran.out
-    assert co("verify", "--repair").code == 0
+    assert co("index", "verify", "--repair").code == 0
     assert "memory:elm" in co("search", '"one elm"').out
 
 
 def test_verify_syncs_first_unless_told_not_to(co: Co, trees: Vault) -> None:
     trees.write("memories/fir.md", "Firs are green.")
 
-    assert co("verify", "--no-sync").code == 3
-    assert co("verify").code == 0
+    assert co("index", "verify", "--no-sync").code == 3
+    assert co("index", "verify").code == 0
 
 
 def test_verify_compares_folders_and_other_vaults(
@@ -124,21 +124,21 @@ def test_verify_compares_folders_and_other_vaults(
     co("add", str(folder))
     co("add", str(obsidian))
     (folder / "gone.md").unlink()
-    co("sync")
+    co("index", "sync")
 
-    parts = {part["label"]: part for part in co("verify", "--json").json["origins"]}
+    parts = {part["label"]: part for part in co("index", "verify", "--json").json["origins"]}
     assert set(parts) == {"vault", "team", "folder:handbook", "obsidian:second-brain"}
     assert (parts["folder:handbook"]["files"], parts["folder:handbook"]["missing"]) == (1, 1)
     assert all(part["of_files"] == part["of_index"] for part in parts.values() if not part["missing"])
 
     for note in ("deploy.md", "idea.md", "memories/ours.md"):
         change("update passages set body = 'Zebra.' where doc_id = (select id from docs where path = ?)", note)
-        ran = co("verify")
+        ran = co("index", "verify")
         assert (ran.code, f"{note}: has other passages" in ran.out) == (3, True)
-        assert co("verify", "--repair").code == 0
+        assert co("index", "verify", "--repair").code == 0
 
     folder.rename(tmp_path / "unmounted")
-    ran = co("verify")
+    ran = co("index", "verify")
     assert ran.code == 0
     assert "folder:handbook is not there now, and was not compared" in ran.out
 
@@ -148,7 +148,7 @@ def test_verify_repairs_a_damaged_search_db(co: Co, trees: Vault, data_dir: Path
         stream.seek(4096 * 30)
         stream.write(b"\xff" * 4096 * 20)
 
-    told, repaired = co("verify", "--no-sync"), co("verify", "--repair")
+    told, repaired = co("index", "verify", "--no-sync"), co("index", "verify", "--repair")
 
     assert told.code == 3
     assert repaired.code == 0

@@ -33,7 +33,7 @@ def judged(data_dir: Path, vault: Vault) -> list[tuple[str, str | None, int, str
 
 
 def test_a_judgement_names_its_question_and_keeps_what_was_shown(co: Co, vault: Vault, data_dir: Path) -> None:
-    ran = co("feedback", "oak", "good", "--query", "how old do oaks get", "--json")
+    ran = co("feedback", "give", "oak", "good", "--query", "how old do oaks get", "--json")
 
     assert ran.code == 0, ran.err
     told = ran.json
@@ -56,13 +56,13 @@ def test_feedback_without_a_query_is_about_the_last_search_that_found_the_note(
     co("search", "how old do oaks get")
     co("search", '"beetles come"')
 
-    assert co("feedback", "memory:oak", "bad", "--json").json["query"] == "how old do oaks get"
-    assert co("feedback", "article:park", "good", "--json").json["query"] == "how old do oaks get"
-    assert co("feedback", "elm", "good", "--json").json["query"] == '"beetles come"'
+    assert co("feedback", "give", "memory:oak", "bad", "--json").json["query"] == "how old do oaks get"
+    assert co("feedback", "give", "article:park", "good", "--json").json["query"] == "how old do oaks get"
+    assert co("feedback", "give", "elm", "good", "--json").json["query"] == '"beetles come"'
 
 
 def test_feedback_without_any_search_is_about_the_note_alone(co: Co, vault: Vault, data_dir: Path) -> None:
-    ran = co("feedback", "elm", "bad")
+    ran = co("feedback", "give", "elm", "bad")
 
     assert ran.code == 0
     assert "about the note alone" in ran.out
@@ -71,8 +71,8 @@ def test_feedback_without_any_search_is_about_the_note_alone(co: Co, vault: Vaul
 
 def test_the_last_word_on_a_note_and_a_question_counts(co: Co, vault: Vault, data_dir: Path) -> None:
     for verdict in ("good", "bad", "good", "bad"):
-        told = co("feedback", "oak", verdict, "--query", "OLD   oaks", "--json").json
-    co("feedback", "oak", "good", "-q", "trees")
+        told = co("feedback", "give", "oak", verdict, "--query", "OLD   oaks", "--json").json
+    co("feedback", "give", "oak", "good", "-q", "trees")
 
     assert (told["good"], told["bad"]) == (0, 1)
     assert [row[:3] for row in judged(data_dir, vault)] == [("memory:oak", "OLD   oaks", 0), ("memory:oak", "trees", 1)]
@@ -100,7 +100,7 @@ def test_one_question_rated_thirty_times_stays_one_judgement(kb: KnowledgeBase) 
     ],
 )
 def test_a_mistake_is_one_line(co: Co, arguments: tuple[str, ...], said: str) -> None:
-    ran = co("feedback", *arguments)
+    ran = co("feedback", "give", *arguments)
 
     assert ran.code == 2
     assert said in ran.err
@@ -126,7 +126,7 @@ def test_opening_a_note_after_a_search_counts_as_weak_feedback(co: Co, vault: Va
     co("search", "how old do oaks get")
     co("show", "oak")
 
-    tuned = co("tune", "--json").json
+    tuned = co("feedback", "tune", "--json").json
 
     assert judged(data_dir, vault) == [("memory:oak", "how old do oaks get", 1, "opened")]
     assert (tuned["said"], tuned["implied"], tuned["lesson"]["judgements"]) == (0, 1, 0.3)
@@ -134,9 +134,9 @@ def test_opening_a_note_after_a_search_counts_as_weak_feedback(co: Co, vault: Va
 
 def test_use_does_not_override_a_judgement(co: Co, vault: Vault, data_dir: Path) -> None:
     co("search", "how old do oaks get")
-    co("feedback", "oak", "bad")
+    co("feedback", "give", "oak", "bad")
     co("show", "oak")
-    co("tune")
+    co("feedback", "tune")
 
     assert judged(data_dir, vault) == [("memory:oak", "how old do oaks get", 0, "said")]
 
@@ -168,33 +168,33 @@ def test_a_log_without_texts_keeps_what_was_said_and_not_of_what(
     co: Co, vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CO_QUERY_LOG", "no-text")
-    told = co("feedback", "oak", "good", "--query", "how old do oaks get", "--json").json
+    told = co("feedback", "give", "oak", "good", "--query", "how old do oaks get", "--json").json
 
     assert (told["query"], told["good"], told["judgements"]) == (None, 1, 0)
     assert judged(data_dir, vault) == [("memory:oak", None, 1, "said")]
-    assert "query_log is no-text, and keeps no question" in co("feedback", "elm", "bad", "-q", "sick elms").out
+    assert "query_log is no-text, and keeps no question" in co("feedback", "give", "elm", "bad", "-q", "sick elms").out
     assert b"how old do oaks" not in (data_dir / "activity.db").read_bytes()
 
 
 def test_a_judgement_follows_a_note_that_moves(co: Co, vault: Vault, data_dir: Path) -> None:
-    co("feedback", "oak", "good", "--query", "old oaks")
+    co("feedback", "give", "oak", "good", "--query", "old oaks")
     vault.path("memories/oak.md").rename(vault.path("memories/old-oak.md"))
-    co("sync")
+    co("index", "sync")
 
-    assert co("feedback", "old-oak", "good", "--query", "ancient trees", "--json").json["good"] == 2
+    assert co("feedback", "give", "old-oak", "good", "--query", "ancient trees", "--json").json["good"] == 2
 
 
 def test_without_vectors_there_is_nothing_to_learn(co: Co, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "none")
 
-    assert co("feedback", "oak", "good", "--query", "oaks", "--json").json["judgements"] == 0
-    assert "no vectors" in co("tune").out
+    assert co("feedback", "give", "oak", "good", "--query", "oaks", "--json").json["judgements"] == 0
+    assert "no vectors" in co("feedback", "tune").out
 
 
 def test_feedback_reports_an_unusable_activity_db_and_search_goes_on(co: Co, data_dir: Path) -> None:
     (data_dir / "activity.db").mkdir(parents=True)
 
-    ran = co("feedback", "oak", "good", "--query", "oaks")
+    ran = co("feedback", "give", "oak", "good", "--query", "oaks")
 
     assert ran.code == 3
     assert "activity.db" in ran.err

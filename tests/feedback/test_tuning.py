@@ -23,7 +23,7 @@ LEARNED = Weights(0.8, 0.2)
 @pytest.fixture
 def learned(co: Co, trees: Vault, data_dir: Path) -> Weights:
     """Weights in use for a small vault, as if they had been learned."""
-    co("sync")
+    co("index", "sync")
     with KnowledgeBase.open(trees.root, data_dir) as kb:
         assert kb.embedders.space is not None
         write_learned(str(data_dir), kb.root, kb.embedders.space.key, LEARNED)
@@ -33,32 +33,32 @@ def learned(co: Co, trees: Vault, data_dir: Path) -> Weights:
 def test_learned_weights_are_shown_first_and_applying_them_can_be_undone(co: Co, tell: Tell, data_dir: Path) -> None:
     tell()
 
-    before = co("tune", "--json").json
+    before = co("feedback", "tune", "--json").json
     assert (before["in_use"], before["learned"]) == ({"meaning": 0.7, "words": 0.3}, None)
     assert before["said"] == 40
     assert before["lesson"]["kept"], before["lesson"]
     assert 0.75 < before["lesson"]["meaning"] <= 0.85
     assert before["lesson"]["after"] > before["lesson"]["before"]
-    assert "`co tune --apply` puts them in use" in co("tune", "--apply", "--dry-run").out
+    assert "`co feedback tune --apply` puts them in use" in co("feedback", "tune", "--apply", "--dry-run").out
     assert not (data_dir / FILE_NAME).exists()
 
-    assert "applied; `co tune --reset` takes it back" in co("tune", "--apply").out
-    after = co("tune", "--json").json
+    assert "applied; `co feedback tune --reset` takes it back" in co("feedback", "tune", "--apply").out
+    after = co("feedback", "tune", "--json").json
     assert after["in_use"] == after["learned"] != before["in_use"]
     assert after["learned"]["meaning"] == before["lesson"]["meaning"]
     assert not after["lesson"]["kept"]  # what is in use already is not learned again
     assert [tuning["what"] for tuning in after["history"]] == ["applied"]
 
-    assert "would go back to meaning 0.70" in co("tune", "--reset", "--dry-run").out
-    assert co("tune", "--json").json["in_use"] == after["in_use"]
-    assert "reset: searches weigh as by default" in co("tune", "--reset").out
-    assert co("tune", "--json").json["in_use"] == before["in_use"]
-    assert co("tune", "--json").json["said"] == 40
-    assert co("tune", "--apply").code == 0
-    assert co("tune", "--json").json["in_use"] == after["in_use"]
+    assert "would go back to meaning 0.70" in co("feedback", "tune", "--reset", "--dry-run").out
+    assert co("feedback", "tune", "--json").json["in_use"] == after["in_use"]
+    assert "reset: searches weigh as by default" in co("feedback", "tune", "--reset").out
+    assert co("feedback", "tune", "--json").json["in_use"] == before["in_use"]
+    assert co("feedback", "tune", "--json").json["said"] == 40
+    assert co("feedback", "tune", "--apply").code == 0
+    assert co("feedback", "tune", "--json").json["in_use"] == after["in_use"]
 
-    assert co("tune", "--clear", "--yes", "--json").json["cleared"] == 40
-    assert co("tune", "--json").json["learned"] is None
+    assert co("feedback", "tune", "--clear", "--yes", "--json").json["cleared"] == 40
+    assert co("feedback", "tune", "--json").json["learned"] is None
 
 
 @pytest.mark.parametrize("learn", ["on", "ask", "off"])
@@ -68,12 +68,12 @@ def test_a_judgement_applies_learned_weights_only_if_the_learn_setting_is_on(
     monkeypatch.setenv("CO_LEARN", learn)
     tell(29)
 
-    ran = co("feedback", "elm", "good", "--query", "which trees fall ill")
+    ran = co("feedback", "give", "elm", "good", "--query", "which trees fall ill")
 
     assert ran.code == 0
     assert ("Searches now weigh meaning 0." in ran.out) is (learn == "on")
     assert (data_dir / FILE_NAME).exists() is (learn == "on")
-    assert ("`co tune` shows what they teach" in ran.out) is (learn == "ask")
+    assert ("`co feedback tune` shows what they teach" in ran.out) is (learn == "ask")
 
 
 def test_weights_are_learned_after_thirty_judgements_and_not_again_after_a_reset(
@@ -81,14 +81,14 @@ def test_weights_are_learned_after_thirty_judgements_and_not_again_after_a_reset
 ) -> None:
     monkeypatch.setenv("CO_LEARN", "on")
     tell(28)
-    assert "29 of 30 judgements" in co("feedback", "elm", "good", "-q", "which trees fall ill").out
+    assert "29 of 30 judgements" in co("feedback", "give", "elm", "good", "-q", "which trees fall ill").out
     assert not (data_dir / FILE_NAME).exists()
-    assert co("feedback", "elm", "good", "-q", "sick trees", "--json").json["applied"]
+    assert co("feedback", "give", "elm", "good", "-q", "sick trees", "--json").json["applied"]
 
-    co("tune", "--reset")
+    co("feedback", "tune", "--reset")
     tell(20, start=50)
 
-    assert not co("feedback", "elm", "good", "-q", "beetles and trees", "--json").json["applied"]
+    assert not co("feedback", "give", "elm", "good", "-q", "beetles and trees", "--json").json["applied"]
     assert not (data_dir / FILE_NAME).exists()
 
 
@@ -98,25 +98,25 @@ def test_contradictory_judgements_change_nothing(
     monkeypatch.setenv("CO_LEARN", "on")
     tell(100, torn=True)
 
-    assert not co("feedback", "elm", "good", "-q", "which trees fall ill", "--json").json["applied"]
-    ran = co("tune", "--apply")
+    assert not co("feedback", "give", "elm", "good", "-q", "which trees fall ill", "--json").json["applied"]
+    ran = co("feedback", "tune", "--apply")
     assert ran.code == 1
     assert "nothing was changed" in ran.out
     assert not (data_dir / FILE_NAME).exists()
-    assert [tuning["what"] for tuning in co("tune", "--json").json["history"]] == ["refused"]
+    assert [tuning["what"] for tuning in co("feedback", "tune", "--json").json["history"]] == ["refused"]
 
 
 def test_deleting_search_db_loses_no_judgement_and_no_weight(co: Co, tell: Tell, data_dir: Path) -> None:
     tell()
-    co("tune", "--apply")
-    before = co("tune", "--json").json
+    co("feedback", "tune", "--apply")
+    before = co("feedback", "tune", "--json").json
 
     for file in data_dir.glob("search.db*"):
         file.unlink()
 
-    after = co("tune", "--json").json
+    after = co("feedback", "tune", "--json").json
     assert (after["said"], after["learned"]) == (40, before["learned"])
-    assert "learned from feedback" in co("status").out
+    assert "learned from feedback" in co("index", "status").out
 
 
 def test_the_experiment_runs_on_a_few_questions(kb: KnowledgeBase, trees: Vault) -> None:
@@ -158,12 +158,12 @@ def test_weights_given_by_a_person_win_over_learned_ones(
 
 
 def test_one_setting_turns_learning_off(co: Co, learned: Weights, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert co("status", "--json").json["learned"] == learned._asdict()
+    assert co("index", "status", "--json").json["learned"] == learned._asdict()
     monkeypatch.setenv("CO_LEARN", "off")
 
-    assert co("status", "--json").json["learned"] is None
+    assert co("index", "status", "--json").json["learned"] is None
     assert "learned from feedback" not in co("search", "oaks", "--explain").out
-    assert "off: learned weights are not used" in co("tune").out
+    assert "off: learned weights are not used" in co("feedback", "tune").out
 
 
 def test_explain_says_that_weights_were_learned(co: Co, learned: Weights) -> None:
@@ -187,7 +187,7 @@ def test_a_search_with_learned_weights_does_not_open_activity_db(co: Co, learned
 
 def test_a_search_without_feedback_imports_nothing_for_it(co: Co, vault: Vault) -> None:
     vault.write("memories/oak.md", "Oaks live for a very long time.")
-    co("sync")
+    co("index", "sync")
 
     assert "co_cli.service.learned" not in imported(
         co.process("search", "oaks", "--no-sync", python=("-X", "importtime"))
@@ -201,9 +201,9 @@ def test_after_deleting_activity_db_learned_weights_can_still_be_reset(
         file.unlink()
 
     assert co("search", "oaks").code == 0
-    assert co("tune", "--json").json["learned"] == learned._asdict()
-    assert co("tune", "--reset").code == 0
-    assert co("status", "--json").json["learned"] is None
+    assert co("feedback", "tune", "--json").json["learned"] == learned._asdict()
+    assert co("feedback", "tune", "--reset").code == 0
+    assert co("index", "status", "--json").json["learned"] is None
 
 
 def test_each_vault_and_embedding_model_has_its_own_weights(data_dir: Path) -> None:
@@ -243,14 +243,14 @@ def test_a_damaged_weights_file_is_ignored(
     file.write_bytes(damage(file.read_text()).encode("utf-8", "surrogateescape"))
 
     assert co("search", "oaks").code == 0
-    assert co("status", "--json").json["learned"] is None
+    assert co("index", "status", "--json").json["learned"] is None
 
 
 @pytest.mark.parametrize(
     "arguments", [("--apply", "--reset"), ("--yes",), ("--clear", "--dry-run"), ("--clear",)], ids=" ".join
 )
 def test_a_mistake_is_one_line(co: Co, learned: Weights, arguments: tuple[str, ...]) -> None:
-    ran = co("tune", *arguments)
+    ran = co("feedback", "tune", *arguments)
 
     assert ran.code == 2
     assert len(ran.err.splitlines()) == 1

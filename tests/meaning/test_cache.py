@@ -168,7 +168,7 @@ def test_status_shows_size_and_hit_rate(
     vault.write("memories/oak.md", OAK)
     vault.write("memories/elm.md", "The elm is a tree.")
     vault.write("memories/yew.md", "The yew is a tree.")
-    co("sync")
-    first = co("status", "--json").json
+    co("index", "sync")
+    first = co("index", "status", "--json").json
     assert (first["cache_entries"], first["cache_bytes"], first["cache_hit_rate"]) == (6, 3 * (1024 + 256), 0.0)
-    assert "6 vectors" in co("status").out
+    assert "6 vectors" in co("index", "status").out

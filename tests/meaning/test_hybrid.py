@@ -113,3 +113,30 @@ def test_numbers_that_are_no_vector_never_reach_the_index(
 
     assert inside.spaces() == {"static:co-static-256": 0, f"ollama:{model}": 4}
     assert kb.status().unembedded == 0
+
+
+def test_every_hit_carries_both_signals(open_kb: Open, notes: Vault) -> None:
+    kb = open_kb()
+    kb.sync()
+
+    hits = kb.search(QUESTION).hits
+
+    assert {"memory:apology", "memory:pier"} <= {hit.ref for hit in hits}
+    for hit in hits:
+        assert set(hit.signals) >= {"words", "meaning"}
+        assert all(0 <= value <= 1 for value in hit.signals.values())
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    by_ref = {hit.ref: hit.signals for hit in hits}
+    assert by_ref["memory:pier"]["words"] > 0
+    assert by_ref["memory:apology"]["words"] == 0
+    assert by_ref["memory:apology"]["meaning"] > by_ref["memory:pier"]["meaning"]
+    for hit in hits:
+        assert sum(hit.signals.values()) == pytest.approx(hit.score, abs=1e-3)  # rounded to four places
+
+
+@pytest.mark.parametrize("meaning", [0.0, 0.2, 0.8, 1.0])
+def test_an_exact_word_is_never_dropped_whatever_the_weights(open_kb: Open, notes: Vault, meaning: float) -> None:
+    kb = open_kb(hybrid_vector_weight=meaning)
+    kb.sync()
+
+    assert "memory:pier" in refs(kb, "calm angry customers")

@@ -73,7 +73,7 @@ def test_a_process_that_is_killed_midway_leaves_what_it_did(
         "CO_KNOWLEDGE_EMBEDDING_HOST": ollama.url,
     }
     process = subprocess.Popen(
-        [sys.executable, "-m", "co_cli", "sync", "--vault", str(notes.root), "--data-dir", str(data_dir)],
+        [sys.executable, "-m", "co_cli", "index", "sync", "--vault", str(notes.root), "--data-dir", str(data_dir)],
         env={**os.environ, **chosen},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

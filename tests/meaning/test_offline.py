@@ -42,8 +42,8 @@ def test_the_guard_notices_a_connection() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [("search", "how do we calm an angry customer"), ("sync",), ("reembed", "--fresh"), ("doctor",), ("status",)],
-    ids=lambda arguments: arguments[0],
+    [("search", "how do we calm an angry customer"), ("index", "sync"), ("index", "reembed", "--fresh"), ("doctor",), ("index", "status")],
+    ids=" ".join,
 )
 def test_no_command_touches_the_network(co: Co, vault: Vault, arguments: tuple[str, ...], data_dir: Path) -> None:
     vault.write("memories/apology.md", "De-escalation starts with an apology to the client.")

@@ -110,7 +110,7 @@ def test_a_note_without_read_permission_is_reported_and_the_others_are_found(co:
     vault.write("memories/oak.md", "Oaks live long.")
     vault.write("memories/secret.md", "Oaks are secret.").chmod(0)
 
-    synced = co.process("sync", before=obey_permissions)
+    synced = co.process("index", "sync", before=obey_permissions)
     shown = co.process("show", "memory:secret", before=obey_permissions)
 
     assert synced.code == 0

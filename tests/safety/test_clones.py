@@ -201,7 +201,7 @@ def test_an_article_that_is_added_cannot_put_itself_beside_prompts(
 ) -> None:
     (tmp_path / "menu.md").write_text(f"---\ntitle: Menu\n{claim}\n---\nThe canteen opens at noon.\n")
 
-    assert co("article", "add", str(tmp_path / "menu.md")).code == 0
+    assert co("note", "article", "add", str(tmp_path / "menu.md")).code == 0
 
     shown = co("show", "article:menu", "--json").json["metadata"]
     assert "loading" not in shown
@@ -266,15 +266,15 @@ def test_a_moved_project_says_why_nothing_of_it_comes(clone: Path, home: Path, m
 
     assert ran.err == (
         f"co: nothing of {vault} comes beside a prompt unasked, because you did not trust it (you trust {trusted}, "
-        f"which is gone: was it moved here?): `co trust {vault}` if its notes are yours\n"
+        f"which is gone: was it moved here?): `co config trust {vault}` if its notes are yours\n"
     )
     strange = moved.rename(home / "stranger")  # whatever else is gone, a clone of another name is not taken for it
     monkeypatch.chdir(strange)
-    assert "you did not trust it: `co trust" in Co(strange)("context", "canteen").err
+    assert "you did not trust it: `co config trust" in Co(strange)("context", "canteen").err
     moved = strange.rename(moved)
     monkeypatch.chdir(moved)
     (home / ".local" / "share" / "co-cli" / "trusted").unlink()  # as when the data folder was lost
-    assert "you did not trust it: `co trust" in Co(moved)("context", "--json", "canteen").err
+    assert "you did not trust it: `co config trust" in Co(moved)("context", "--json", "canteen").err
     Co(moved)("trust", str(vault))
     assert Co(moved)("context", "canteen").err == ""
 
@@ -315,10 +315,17 @@ def test_trusting_a_project_trusts_the_vault_that_its_settings_name(
 
 
 def test_a_vault_that_is_named_says_that_it_needs_no_trust(co: Co, vault: Vault) -> None:
-    assert co("trust").out == f"{vault.root} is trusted; it needed no word here: you name it yourself (CO_VAULT)\n"
+    assert (
+        co("config", "trust").out
+        == f"{vault.root} is trusted; it needed no word here: you name it yourself (CO_VAULT)\n"
+    )
     for was in ("is no longer", "was not"):
         told = (
             f"{vault.root} {was} in your list, but its notes come unasked all the same: you name it yourself (CO_VAULT)"
         )
-        assert co("trust", "--off").out == f"{told}\n"
-    assert co("trust", "--off", "--json").json == {"vault": str(vault.root), "trusted": True, "changed": False}
+        assert co("config", "trust", "--off").out == f"{told}\n"
+    assert co("config", "trust", "--off", "--json").json == {
+        "vault": str(vault.root),
+        "trusted": True,
+        "changed": False,
+    }

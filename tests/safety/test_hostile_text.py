@@ -21,8 +21,8 @@ from pydantic_ai import Agent, models
 
 from co_cli.agent import Knowledge
 from co_cli.chat.conversation import Conversation
+from co_cli.chat.screen import TerminalOutput
 from co_cli.chat.session import Session
-from co_cli.chat.view import TerminalView
 from co_cli.cli.completion import SCRIPTS
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.mcp.server import McpDoor
@@ -38,6 +38,7 @@ from tests.sources.web_server import WebServer, article, response
 from tests.vault import Vault
 
 ESCAPES = HOSTILE["a terminal's title"] + HOSTILE["eight-bit control"] + HOSTILE["text the other way round"]
+STATUS_LINE = r"\r|\x1b\[(?:2K|1A|\?25[lh])"
 MARKS = re.compile(r"</?(?:note|knowledge|notes|system|skill)\b")
 
 
@@ -102,25 +103,25 @@ SHOWN = [
     ["search", "zebra", "-n", "80"],
     ["search", "zebra", "-n", "80", "--backend", "fts5"],
     ["search", "zebra", "-n", "80", "--backend", "grep"],
-    ["recall", "zebra", "-n", "80"],
+    ["note", "recall", "zebra", "-n", "80"],
     ["list"],
     ["list", "--tag", "nobody-has-it"],
-    ["tags"],
-    ["tree"],
-    ["sources"],
-    ["status"],
-    ["stats"],
+    ["note", "tags"],
+    ["source", "tree"],
+    ["source", "list"],
+    ["index", "status"],
+    ["feedback", "stats"],
     ["doctor"],
-    ["review", "--list"],
-    ["context", "zebra"],
-    ["skills"],
-    ["skills", "search", "zebra"],
-    ["history", "memory:m0"],
-    ["feedback", "zebra", "memory:m0"],
-    ["completion", "--words", "show", ""],
-    ["sync"],
-    ["settings"],
-    ["trust", "--list"],
+    ["note", "review", "--list"],
+    ["note", "context", "zebra"],
+    ["skill"],
+    ["skill", "search", "zebra"],
+    ["note", "history", "memory:m0"],
+    ["feedback", "give", "zebra", "memory:m0"],
+    ["config", "completion", "--words", "show", ""],
+    ["index", "sync"],
+    ["config", "show"],
+    ["config", "trust", "--list"],
 ]
 
 
@@ -139,13 +140,13 @@ def test_what_is_said_to_a_command_is_text(attacked: Co, kind: str) -> None:
         ["show", "--", hostile],
         ["show", here],
         ["show", f"articles/{file_name(hostile)}/{file_name(hostile)}.md"],
-        ["why", hostile, here],
+        ["note", "why", hostile, here],
         ["list", "--tag", hostile, "--where", f"x={hostile}"],
         ["list", "--where", hostile],
         ["search", "zebra", "--since", hostile],
         ["add", "--", hostile],
-        ["import", "obsidian", "--", hostile],
-        ["settings", "--", hostile],
+        ["data", "import", "obsidian", "--", hostile],
+        ["config", "show", "--", hostile],
         ["--vault", hostile, "list"],
         [hostile],
         ["remember", "--title", hostile, "--tag", hostile, "--", f"quagga {number} {hostile}"],
@@ -259,10 +260,10 @@ def test_a_chat_on_a_terminal_steers_nothing(
     turns = [[(tool, arguments) for tool, arguments in TOOLS], answer]
     screen = Terminal()
     with KnowledgeBase.open() as kb:
-        session = Session(kb, None, TerminalView(screen), yes=False, interactive=False)
-        session._conversation = Conversation(kb, Script(*turns).model, session.approve)
+        session = Session(kb, "function:script", TerminalOutput(screen), yes=False, interactive=False)
+        session.conversation = Conversation(kb, Script(*turns).model, session.approve)
         try:
-            session.take("What about zebra?")
+            session.handle("What about zebra?")
             refs = [f"/show memory:m{number}" for number in range(len(HOSTILE))]
             for line in (
                 "/why",
@@ -273,17 +274,17 @@ def test_a_chat_on_a_terminal_steers_nothing(
                 f"/model {ESCAPES}",
                 *refs,
             ):
-                session.take(line)
+                session.handle(line)
             for hostile in HOSTILE.values():
                 for command in ("/notes", "/show", "/restore", "/"):
-                    session.take(f"{command} {hostile}")
+                    session.handle(f"{command} {hostile}")
         finally:
             session.close()
     drawn = screen.getvalue()
     said = capsys.readouterr()
 
     assert "harbour" in drawn
-    assert OBEYED.search(OURS.sub("", drawn.replace("\r\x1b[K", ""))) is None
+    assert OBEYED.search(re.sub(STATUS_LINE, "", OURS.sub("", drawn))) is None
     assert "\x1b[31mred" not in drawn
     assert_inert(Ran(0, said.out, said.err))
 
@@ -350,23 +351,23 @@ def test_names_in_the_list_of_sources_are_shown_and_not_obeyed(co: Co, vault: Va
         entries.append(Added(str(vault.root), origin, hostile))
     change_registry(str(data_dir), lambda _: entries)
     for command in (
-        ["sync"],
+        ["index", "sync"],
         ["search", "zebra", "-n", "80"],
         ["search", "zebra", "-n", "80", "--json"],
         ["list"],
-        ["sources"],
-        ["tree"],
-        ["status"],
+        ["source", "list"],
+        ["source", "tree"],
+        ["index", "status"],
         ["doctor"],
-        ["refresh", "--all"],
+        ["source", "refresh", "--all"],
     ):
         assert_inert(co(*command))
-    assert len(co("sources", "--json").json) > len(TOGETHER)
+    assert len(co("source", "list", "--json").json) > len(TOGETHER)
     for broken in ("name", "kind", "path"):
         table = {"vault": str(vault.root), "kind": "folder", "name": "x", "path": "/x"}
         said = "".join(f"{key} = {json.dumps(value)}\n" for key, value in {**table, broken: f":{ESCAPES}"}.items())
         (data_dir / "sources.toml").write_text(f"[[source]]\n{said}")
-        ran = co("sources")
+        ran = co("source", "list")
         assert_inert(ran)
         assert (ran.code, ran.out) == (2, "")
 
@@ -391,10 +392,10 @@ def test_titles_of_web_pages_are_shown_and_not_obeyed(
         assert (ran.code, len(vault.notes())) == (0, len(TOGETHER))
         for kind in ("gone", "away"):
             assert_inert(co("add", *(f"{server.url}/{kind}{number}" for number in numbers)))
-        assert_inert(co("refresh", "--all"))
+        assert_inert(co("source", "refresh", "--all"))
     finally:
         server.close()
-    for command in (["list"], ["search", "zebra", "-n", "80"], ["context", "zebra"], ["tree"], ["review", "--list"]):
+    for command in (["list"], ["search", "zebra", "-n", "80"], ["note", "context", "zebra"], ["source", "tree"], ["note", "review", "--list"]):
         assert_inert(co(*command))
     listed = co("list", "--json")
     assert_inert(listed)

@@ -103,10 +103,10 @@ DOORS: dict[str, Callable[[Co, Path, WebServer], str]] = {
     "co remember, in a field": by_command("remember", "The bot signs in.", "--set", f"note={TOKEN}"),
     "co edit": by_command("edit", "memory:bot", "--body", TEXT),
     "co edit, a field": by_command("edit", "memory:bot", "--set", f"note={TOKEN}"),
-    "co article add": by_command("article", "add", "OUTSIDE/file.md"),
-    "co import obsidian": by_command("import", "obsidian", "OUTSIDE/obsidian", "--yes"),
-    "co import mem0": by_command("import", "mem0", "OUTSIDE/mem0.json", "--yes"),
-    "co import co": by_command("import", "co", "OUTSIDE/notes.jsonl", "--yes"),
+    "co note article add": by_command("article", "add", "OUTSIDE/file.md"),
+    "co data import obsidian": by_command("import", "obsidian", "OUTSIDE/obsidian", "--yes"),
+    "co data import mem0": by_command("import", "mem0", "OUTSIDE/mem0.json", "--yes"),
+    "co data import co": by_command("import", "co", "OUTSIDE/notes.jsonl", "--yes"),
     "co add": add_a_page,
     "save_memory": by_tool("save_memory", content=TEXT),
     "save_article": by_tool("save_article", content=TEXT, title="The bot"),
@@ -220,12 +220,12 @@ def test_doctor_finds_those_that_are_there_and_shows_none(co: Co, vault: Vault) 
     vault.write("memories/bot.md", f"One.\nTwo {TOKEN}\n")
     vault.write("articles/other.md", f"# Other\n\n{TEXT}\n")
     vault.write("memories/fine.md", "Oaks live long.")
-    co("sync")
+    co("index", "sync")
 
     ran = co("doctor")
 
     assert "holds a github pat, and 1 more notes hold one" in ran.out
-    assert "co review --only secret" in ran.out
+    assert "co note review --only secret" in ran.out
     assert TOKEN[4:24] not in ran.out
 
 
@@ -317,7 +317,7 @@ def test_an_import_shows_no_key_of_a_title(
     (tmp_path / "conversations.json").write_text(json.dumps([chat, {**chat, "uuid": "3", "name": f"With {TOKEN}"}]))
 
     for more in ([], ["--yes"], ["--json"]):
-        ran = co("import", "claude", str(tmp_path / "conversations.json"), *more)
+        ran = co("data", "import", "claude", str(tmp_path / "conversations.json"), *more)
         assert TOKEN[4:12] not in ran.out + ran.err
     assert len(vault.notes()) == (2 if policy == "redact" else 0)
     assert holding(TOKEN, vault.root) == []  # nor in a heading, where `_` is taken for Markdown
@@ -331,8 +331,8 @@ def test_a_name_that_is_a_key_is_not_taken_over(
     (tmp_path / "brain").mkdir()
     (tmp_path / "brain" / f"n {TOKEN}.md").write_text("What a name.")
 
-    said = [co("import", "obsidian", str(tmp_path / "brain"), "--yes") for _ in range(2)]
-    said.append(co("article", "add", str(tmp_path / "brain" / f"n {TOKEN}.md")))
+    said = [co("data", "import", "obsidian", str(tmp_path / "brain"), "--yes") for _ in range(2)]
+    said.append(co("note", "article", "add", str(tmp_path / "brain" / f"n {TOKEN}.md")))
 
     assert vault.notes() == []
     assert holding(TOKEN, vault.root, data_dir) == []
@@ -356,11 +356,11 @@ def test_a_page_s_masks_are_no_edit_either(
     monkeypatch.setenv("CO_SECRETS", "redact")
     url = server.page("/bot", article("The bot", TEXT))
     assert "(1 secret masked)" in co("add", url).out
-    assert co("refresh", url, "--json").json[0]["outcome"] == "unchanged"
+    assert co("source", "refresh", url, "--json").json[0]["outcome"] == "unchanged"
 
     server.page("/bot", article("The bot", TEXT.replace("Mondays", "Tuesdays")))
 
-    assert co("refresh", url, "--json").json[0]["outcome"] == "updated"
+    assert co("source", "refresh", url, "--json").json[0]["outcome"] == "updated"
     assert "Tuesdays" in vault.read(vault.notes()[0])
 
 
@@ -376,7 +376,7 @@ def test_a_query_that_holds_a_key_is_not_written_down(
         else:
             with KnowledgeBase.open(vault.root, data_dir) as kb:
                 kb.search(query, track=True)
-    co("stats")
+    co("feedback", "stats")
 
     assert holding(TOKEN, data_dir, home) == []
     assert [path for path in data_dir.rglob("*") if path.is_file() and card.encode() in path.read_bytes()] == []
@@ -405,7 +405,7 @@ def test_one_file_with_a_secret_does_not_stop_the_others(co: Co, vault: Vault, t
     for name, text in (("a", "One."), ("b", TEXT), ("c", "Three.")):
         (tmp_path / f"{name}.md").write_text(f"# {name}\n\n{text}\n")
 
-    ran = co("article", "add", *(str(tmp_path / f"{name}.md") for name in "abc"))
+    ran = co("note", "article", "add", *(str(tmp_path / f"{name}.md") for name in "abc"))
 
     assert "b.md  skipped: this holds" in ran.out
     assert vault.files() == ["articles/a.md", "articles/c.md"]

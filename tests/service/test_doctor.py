@@ -105,7 +105,7 @@ def test_files_changed_since_the_last_sync_are_counted_and_synced(healthy: Knowl
     vault.delete("memories/elm.md")
 
     (finding, *_) = [finding for finding in healthy.doctor() if finding.check == "freshness"]
-    assert (finding.level, finding.cure) == ("warning", "co sync")
+    assert (finding.level, finding.cure) == ("warning", "co index sync")
     assert finding.text.endswith(": 2")
 
     healthy.doctor(fix=True)

@@ -28,12 +28,12 @@ def refs(co: Co, query: str) -> dict[str, bool]:
 def test_a_folder_that_is_away_during_a_rebuild_is_indexed_when_it_is_back(co: Co, handbook: Path) -> None:
     away = handbook.rename(handbook.with_name("unmounted"))
 
-    assert co("rebuild").code == 0
+    assert co("index", "rebuild").code == 0
     assert refs(co, "oaks")["memory:oak"] is False
     away.rename(handbook)
 
     assert refs(co, "blue traffic")["folder:handbook/deploy.md"] is False
-    assert co("verify").code == 0
+    assert co("index", "verify").code == 0
 
 
 BROKEN = "[[source]\nvault = 'x'\n"
@@ -56,8 +56,8 @@ def test_a_broken_list_of_sources_stops_neither_search_nor_doctor(co: Co, handbo
     assert co("remember", "Elms fall ill.").code == 0
     assert co("add", str(handbook)).code == 2  # nobody's line is overwritten
     assert file.read_text() == BROKEN
-    assert co("rebuild").code == 0  # while it is not known what stands beside the vault
+    assert co("index", "rebuild").code == 0  # while it is not known what stands beside the vault
 
     file.write_text(was)
     assert refs(co, "blue traffic")["folder:handbook/deploy.md"] is False
-    assert co("verify").code == 0
+    assert co("index", "verify").code == 0

@@ -43,7 +43,7 @@ def test_a_vault_that_was_never_synced_is_inconclusive(kb: KnowledgeBase, vault:
     found = kb.search("oaks")
 
     assert found.state == "inconclusive"
-    assert "co sync" in found.degraded[0]
+    assert "co index sync" in found.degraded[0]
 
 
 def test_an_empty_vault_is_absent_once_it_was_synced(kb: KnowledgeBase) -> None:

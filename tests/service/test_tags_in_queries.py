@@ -77,7 +77,7 @@ def test_a_query_that_is_nothing_but_a_filter_lists_its_notes(tagged: KnowledgeB
 
 def test_signs_alone_are_not_a_request_for_everything(tagged: KnowledgeBase, co: Co) -> None:
     assert tagged.search("🎉", sources=["memory"]).state == "absent"
-    assert co("recall", "???").code == 1
+    assert co("note", "recall", "???").code == 1
 
 
 def test_a_tag_that_nobody_uses_hides_nothing_and_the_right_one_is_suggested(tagged: KnowledgeBase) -> None:

@@ -20,7 +20,7 @@ from tests.vault import Vault
 def test_only_searches_that_ask_for_skills_find_them(co: Co, vault: Vault, mine: SkillRoot) -> None:
     mine.write("knives", "Sharpens knives and scissors.")
     vault.write("memories/knife.md", "The bread knife is in the left drawer.")
-    co("skills", "search", "knives")  # they are in search.db from now on
+    co("skill", "search", "knives")  # they are in search.db from now on
 
     ordinary = co("search", "sharpens knives", "--json").json
     asked = co("search", "sharpens knives", "--source", "skill", "--json").json
@@ -40,7 +40,7 @@ def test_skills_are_found_by_every_backend(
     mine.write("knives", "Sharpens knives and scissors.")
     mine.write("bread", "Bakes bread with sourdough.")
 
-    found = co("skills", "search", "knives", "--json").json
+    found = co("skill", "search", "knives", "--json").json
 
     assert (found["backend"], found["searched"]) == (backend, 2)
     assert found["skills"][0]["name"] == "knives"
@@ -66,8 +66,8 @@ def test_skills_are_listed_and_found_from_the_files_when_there_is_no_index(
     data_dir.mkdir()
     (data_dir / "search.db").mkdir()
 
-    assert [skill["name"] for skill in co("skills", "--json").json["skills"]] == ["knives"]
-    assert co("skills", "search", "knives", "--json").json["skills"][0]["name"] == "knives"
+    assert [skill["name"] for skill in co("skill", "--json").json["skills"]] == ["knives"]
+    assert co("skill", "search", "knives", "--json").json["skills"][0]["name"] == "knives"
 
 
 def test_a_skill_is_opened_by_its_ref_and_is_not_written_here(co: Co, mine: SkillRoot) -> None:
@@ -85,10 +85,10 @@ def test_a_skill_is_opened_by_its_ref_and_is_not_written_here(co: Co, mine: Skil
 def test_why_refuses_skills(co: Co, mine: SkillRoot) -> None:
     mine.write("knives", "Sharpens knives.")
 
-    ran = co("why", "knives", "skill:knives")
+    ran = co("note", "why", "knives", "skill:knives")
 
     assert ran.code == 2
-    assert "`co skills search`" in ran.err
+    assert "`co skill search`" in ran.err
 
 
 def test_a_skill_unrelated_to_the_task_is_not_returned(kb: KnowledgeBase, mine: SkillRoot) -> None:
@@ -150,10 +150,10 @@ def overwrite_table(path: Path, table: str) -> None:
 @pytest.mark.parametrize("table", ["passages", "docs"])
 def test_skills_are_found_while_a_damaged_index_is_rebuilt(co: Co, mine: SkillRoot, data_dir: Path, table: str) -> None:
     mine.write("knives", "Sharpens knives and scissors.")
-    assert co("skills", "search", "knives").code == 0
+    assert co("skill", "search", "knives").code == 0
     overwrite_table(data_dir / "search.db", table)
 
-    first, second = co("skills", "search", "knives", "--json"), co("skills", "search", "knives", "--json")
+    first, second = co("skill", "search", "knives", "--json"), co("skill", "search", "knives", "--json")
 
     assert [ran.json["skills"][0]["name"] for ran in (first, second)] == ["knives", "knives"], first.err
     assert (second.json["backend"], second.json["degraded"]) == ("hybrid", [])
@@ -164,10 +164,10 @@ def test_where_search_db_cannot_be_written_skills_are_found_in_their_files(co: C
         resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))  # enough to read, too little to write
 
     mine.write("knives", "Sharpens knives and scissors.")
-    assert co("skills", "search", "knives").code == 0
+    assert co("skill", "search", "knives").code == 0
     mine.write("bread", "Bakes bread with sourdough.")
 
-    ran = co.process("skills", "search", "bread", "--json", before=bounded)
+    ran = co.process("skill", "search", "bread", "--json", before=bounded)
 
     assert ran.json["skills"][0]["name"] == "bread", ran
     assert ran.json["degraded"] != []

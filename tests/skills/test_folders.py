@@ -43,7 +43,7 @@ def test_the_projects_skill_comes_before_the_users_and_that_before_a_configured_
         root.write("review", f"Reviews code as the {whose} does.")
     monkeypatch.setenv("CO_SKILL_FOLDERS", str(tmp_path / "team"))
 
-    listed = co("skills", "list", "--all", "--json").json["skills"]
+    listed = co("skill", "list", "--all", "--json").json["skills"]
 
     assert [(skill["level"], skill["state"]) for skill in listed] == [
         ("project", "offered"),
@@ -51,7 +51,7 @@ def test_the_projects_skill_comes_before_the_users_and_that_before_a_configured_
         ("configured", "shadowed"),
     ]
     assert "project before user" in listed[1]["detail"]
-    found = co("skills", "search", "review code", "--json").json["skills"]
+    found = co("skill", "search", "review code", "--json").json["skills"]
     assert [skill["description"] for skill in found] == ["Reviews code as the project does."]
 
 
@@ -121,7 +121,7 @@ def test_a_link_out_of_the_project_is_not_followed_and_told(
     (project.root / "style").symlink_to(inside.root / "style")
     (project.root / "stolen").symlink_to(mine.root / "private")
 
-    told = co("skills", "list", "--all", "--json").json
+    told = co("skill", "list", "--all", "--json").json
 
     assert [(skill["name"], skill["level"]) for skill in told["skills"]] == [("style", "project"), ("private", "user")]
     assert [Path(one["path"]).name for one in told["left_out"]] == ["stolen"]
@@ -156,12 +156,12 @@ def test_a_projects_file_names_folders_inside_the_project_only(
     settings = SkillRoot(root / ".co-cli").put("settings.toml", 'skill_folders = ["tools/skills"]\n')
     SkillRoot(root / "tools" / "skills").write("inside")
 
-    assert [(skill["name"], skill["level"]) for skill in co("skills", "--json").json["skills"]] == [
+    assert [(skill["name"], skill["level"]) for skill in co("skill", "--json").json["skills"]] == [
         ("inside", "project")
     ]
 
     settings.write_text('skill_folders = ["tools/skills", "../elsewhere"]\n')
-    refused = co("skills")
+    refused = co("skill")
 
     assert refused.code == 2
     assert f"{settings}:1: a project may not point skill_folders outside itself (../elsewhere)" in refused.err
@@ -170,7 +170,7 @@ def test_a_projects_file_names_folders_inside_the_project_only(
 def test_a_configured_folder_that_is_not_there_is_told(co: Co, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CO_SKILL_FOLDERS", "/nowhere/skills")
 
-    assert "/nowhere/skills: the setting skill_folders names it, and it is not there" in co("skills").out
+    assert "/nowhere/skills: the setting skill_folders names it, and it is not there" in co("skill").out
 
 
 def test_a_folder_that_was_added_as_skills_is_one_of_theirs_and_not_in_an_ordinary_search(
@@ -180,5 +180,5 @@ def test_a_folder_that_was_added_as_skills_is_one_of_theirs_and_not_in_an_ordina
 
     assert co("add", str(tmp_path / "team"), "--as", "skill").code == 0
 
-    assert [skill["level"] for skill in co("skills", "--json").json["skills"]] == ["configured"]
+    assert [skill["level"] for skill in co("skill", "--json").json["skills"]] == ["configured"]
     assert co("search", "sharpens knives").code == 1

@@ -33,19 +33,19 @@ def test_a_skill_that_breaks_a_rule_is_reported_with_file_line_and_rule_and_not_
 ) -> None:
     file = mine.put("pdf/SKILL.md", f"---\n{front}\n---\nSteps.\n")
 
-    listed = co("skills", "list", "--all", "--json").json["skills"]
+    listed = co("skill", "list", "--all", "--json").json["skills"]
 
     assert [(skill["name"], skill["state"]) for skill in listed] == [("pdf", "invalid")]
     assert listed[0]["detail"].startswith(f"{file}:{line}: ")
     assert rule in listed[0]["detail"]
-    assert co("skills", "search", "fill forms").code == 1
-    assert co("skills", "--json").json["skills"] == []
+    assert co("skill", "search", "fill forms").code == 1
+    assert co("skill", "--json").json["skills"] == []
 
 
 def test_every_broken_rule_is_told_at_once(co: Co, mine: SkillRoot) -> None:
     mine.put("pdf/SKILL.md", "---\nname: other\nlicense: 3\n---\n")
 
-    detail = co("skills", "list", "--all", "--json").json["skills"][0]["detail"]
+    detail = co("skill", "list", "--all", "--json").json["skills"][0]["detail"]
 
     assert "its folder 'pdf'" in detail
     assert "line 1: description is missing" in detail
@@ -60,7 +60,7 @@ def test_a_skill_with_every_field_of_the_format_is_offered(co: Co, mine: SkillRo
         "allowed-tools:\n  - Bash(git:*)\n  - Read\nmodel: some-agents-own-field\n---\nSteps.\n",
     )
 
-    shown = co("skills", "show", "pdf-forms", "--json").json
+    shown = co("skill", "show", "pdf-forms", "--json").json
 
     assert shown["state"] == "offered"
     assert shown["description"] == "Fills forms. Use for contracts."
@@ -78,7 +78,7 @@ def test_a_skill_with_every_field_of_the_format_is_offered(co: Co, mine: SkillRo
 def test_a_file_that_is_hardly_a_skill_is_reported(co: Co, mine: SkillRoot, path: str, text: str, rule: str) -> None:
     mine.put(path, text)
 
-    listed = co("skills", "list", "--all", "--json").json["skills"]
+    listed = co("skill", "list", "--all", "--json").json["skills"]
 
     assert [skill["state"] for skill in listed] == ["invalid"]
     assert rule in listed[0]["detail"]
@@ -89,7 +89,7 @@ def test_a_skill_file_that_is_no_text_or_a_link_is_reported(co: Co, mine: SkillR
     (mine.root / "linked").mkdir()
     (mine.root / "linked" / "SKILL.md").symlink_to(mine.put("real/other.md", "---\nname: linked\n---\n"))
 
-    listed = {skill["name"]: skill["detail"] for skill in co("skills", "list", "--all", "--json").json["skills"]}
+    listed = {skill["name"]: skill["detail"] for skill in co("skill", "list", "--all", "--json").json["skills"]}
 
     assert "not a text file" in listed["binary"]
     assert "symbolic link" in listed["linked"]
@@ -98,5 +98,5 @@ def test_a_skill_file_that_is_no_text_or_a_link_is_reported(co: Co, mine: SkillR
 def test_a_skill_that_its_author_keeps_for_people_is_listed_and_not_offered(co: Co, mine: SkillRoot) -> None:
     mine.write("deploy", "Deploys to production.", disable_model_invocation=True)
 
-    assert [skill["state"] for skill in co("skills", "--json").json["skills"]] == ["manual"]
-    assert co("skills", "search", "deploy to production").code == 1
+    assert [skill["state"] for skill in co("skill", "--json").json["skills"]] == ["manual"]
+    assert co("skill", "search", "deploy to production").code == 1

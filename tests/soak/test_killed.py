@@ -33,10 +33,9 @@ def test_fifty_kills_lose_nothing_and_the_next_process_heals_the_index(tmp_path:
     assert trial.counts["saves acknowledged"] > KILLS / 2
 
 
-
 def test_a_vault_without_a_note_is_not_said_to_lack_vectors(tmp_path: Path) -> None:
     with open_vault(tmp_path) as kb:
-        assert kb.search("oaks").degraded == ["this vault was never synced: run `co sync`"]
+        assert kb.search("oaks").degraded == ["this vault was never synced: run `co index sync`"]
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_forgetting_is_soft(vault: Vault, kb: KnowledgeBase, toolbox: Toolbox) -
 
     result = toolbox.call("forget_memory", {"ref": ref})
 
-    assert f"co restore {ref}" in result.text
+    assert f"co note restore {ref}" in result.text
     assert vault.notes() == []
     assert toolbox.call("recall_memory", {"query": "blue"}).data["hits"] == []
     assert kb.restore(ref).ref == ref

@@ -85,11 +85,11 @@ def test_a_full_place_for_search_db_costs_no_note_and_search_answers(
 def test_a_sync_that_finds_no_room_leaves_an_index_that_answers(co: Co, vault: Vault, tmp_path: Path) -> None:
     with small_disk(tmp_path / "data", "1200k") as disk:
         vault.write("memories/oak.md", OAK)
-        assert co("sync").code == 0
+        assert co("index", "sync").code == 0
         for number in range(20):
             vault.write(f"articles/{number}.md", f"# Chapter {number}\n\n" + f"word{number} " * 6_000)
 
-        ran = co("sync")
+        ran = co("index", "sync")
 
         assert ran.code == 3
         assert one_line(ran.err)
@@ -166,16 +166,16 @@ def test_a_file_system_with_bounded_files_keeps_the_index_it_has(co: Co, vault: 
         resource.setrlimit(resource.RLIMIT_FSIZE, (600_000, 600_000))
 
     vault.write("memories/oak.md", OAK)
-    assert co("sync").code == 0
+    assert co("index", "sync").code == 0
     for number in range(10):
         vault.write(f"articles/{number}.md", f"# Chapter {number}\n\n" + f"word{number} " * 8_000)
 
-    ran = co.process("sync", before=bounded)
+    ran = co.process("index", "sync", before=bounded)
 
     assert ran.code == 3, ran
     assert one_line(ran.err)
     assert "memory:oak" in co("search", "oaks", "--no-sync").out
-    assert co("sync").code == 0
+    assert co("index", "sync").code == 0
     assert "article:9" in co("search", "word9").out
 
 

@@ -139,7 +139,7 @@ def test_twins_of_an_import_are_told_and_the_first_stays(
         zipped.writestr("notes/OAK.md", "This is OAK.")
     monkeypatch.setenv("CO_VAULT", str(merging.root))
 
-    ran = co("import", "obsidian", str(archive), "--yes")
+    ran = co("data", "import", "obsidian", str(archive), "--yes")
 
     texts = [path.read_text() for path in merging.root.rglob("*.md")]
     assert len(texts) == 1
@@ -197,7 +197,7 @@ def test_a_title_that_windows_cannot_name_has_a_file_it_can(kb: KnowledgeBase, v
 def test_a_name_that_ends_in_a_blank_or_has_a_backslash_is_that_note_and_no_other(co: Co, vault: Vault) -> None:
     for name in ("oak", "oak ", "a\\b", "a/b"):
         vault.write(f"memories/{name}.md", f"This is {name!r}.")
-    co("sync")
+    co("index", "sync")
 
     for ref, text in (("memory:oak ", "'oak '"), (" memory:oak\t", "'oak'"), ("memory:a\\b", "'a\\\\b'")):
         assert co("show", ref, "--json").json["body"] == f"This is {text}."
@@ -205,7 +205,7 @@ def test_a_name_that_ends_in_a_blank_or_has_a_backslash_is_that_note_and_no_othe
     assert co("edit", "memory:a\\b", "--tag", "tree").code == 0
     assert co("forget", "memory:oak ").code == 0
     assert vault.notes() == ["memories/a/b.md", "memories/a\\b.md", "memories/oak.md"]
-    assert co("restore", "memory:oak ").code == 0
+    assert co("note", "restore", "memory:oak ").code == 0
     assert vault.read("memories/oak .md") == "This is 'oak '."
 
 

@@ -78,23 +78,23 @@ def test_doctor_status_and_verify_tell_how_many_there_are_and_name_the_first(
     except OSError:
         pass  # this file system takes no such name
     count = len(odd) + 2  # and the two links to folders
-    co("sync")
+    co("index", "sync")
 
-    for ran in (co("doctor"), co("status"), co("verify")):
+    for ran in (co("doctor"), co("index", "status"), co("index", "verify")):
         assert ran.code == 0
         assert f"{count} entries of the vault are not read: memories/" in ran.out.replace("\n", " ")
         assert no_secret(ran.out, ran.err)
-    told = dict(co("status", "--json").json["odd"])
+    told = dict(co("index", "status", "--json").json["odd"])
     assert told["memories/elsewhere"] == "symbolic link to a folder, not followed"
     assert told["memories/pipe.md"] == "not a regular file"
     assert len(told) == count
-    assert "odd" not in co("--vault", str(outside), "status").out
+    assert "odd" not in co("--vault", str(outside), "index", "status").out
 
 
 def test_in_the_vault_by_every_way_to_open_or_search_a_note(co: Co, vault: Vault, outside: Path) -> None:
     odd = plant(vault.path("memories"), outside)
 
-    synced = co("sync", "--json")
+    synced = co("index", "sync", "--json")
     assert sorted(path for path, _ in synced.json["skipped"]) == sorted(f"memories/{name}" for name in odd)
     for backend in ("fts5", "grep", "hybrid"):
         ran = co("search", "oaks safe", "--backend", backend)
@@ -123,7 +123,7 @@ def test_in_a_folder_that_is_read_in_place(co: Co, vault: Vault, tmp_path: Path,
     found = co("search", "oaks safe")
     assert f"{kind}:handbook" in found.out
     assert no_secret(found.out, co("search", "safe opens").out)
-    told = co("tree", f"{kind}:handbook").out
+    told = co("source", "tree", f"{kind}:handbook").out
     assert all(name in told for name in odd)
     for name in odd:
         ran = co("show", f"{kind}:handbook/{name}")
@@ -169,8 +169,8 @@ def test_in_what_is_imported_and_added(co: Co, vault: Vault, tmp_path: Path, out
     place = tmp_path / "export"
     odd = plant(place, outside)
 
-    added = co("article", "add", str(place), "--json")
-    imported = co("import", "obsidian", str(place), "--yes")
+    added = co("note", "article", "add", str(place), "--json")
+    imported = co("data", "import", "obsidian", str(place), "--yes")
 
     assert {Path(one["origin"]).name for one in added.json if one["saved"]} == {"oak.md"}
     assert {Path(one["origin"]).name for one in added.json if not one["saved"]} == set(odd)
@@ -199,7 +199,7 @@ def test_ignore_files_that_are_none_are_told_and_not_waited_for(
     else:
         (place / name).mkdir()
 
-    ran = co("sync") if name == ".coignore" else co("add", str(place))
+    ran = co("index", "sync") if name == ".coignore" else co("add", str(place))
 
     if make == "folder":
         assert ran.code == 0

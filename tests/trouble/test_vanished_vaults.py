@@ -44,12 +44,12 @@ def test_a_vault_that_is_not_mounted_keeps_its_notes_and_is_told_in_one_line(
     place.mkdir()
     mount("--bind", str(drive), str(place))
     try:
-        assert co("sync").code == 0
+        assert co("index", "sync").code == 0
     finally:
         unmount(place)
 
     searched, again = co("search", "tree07"), co("search", "tree07")
-    saved, rebuilt = co("remember", "Elms fall ill."), co("rebuild")
+    saved, rebuilt = co("remember", "Elms fall ill."), co("index", "rebuild")
 
     assert "memory:tree07" in searched.out
     assert "missing" in searched.out
@@ -63,7 +63,7 @@ def test_a_vault_that_is_not_mounted_keeps_its_notes_and_is_told_in_one_line(
     assert "24 notes are kept" in co("doctor").out
     mount("--bind", str(drive), str(place))
     try:
-        ran = co("sync", "--json").json
+        ran = co("index", "sync", "--json").json
         assert (len(ran["kept"]), ran["removed"]) == (0, [])
         assert "missing" not in co("search", "tree07").out
         assert co("remember", "Elms fall ill.").code == 0
@@ -117,7 +117,7 @@ def test_most_notes_gone_at_once_are_kept_until_somebody_says_so(co: Co, vault: 
     plant(vault, TREES[:5])
     assert kb.sync().removed == []
     assert len(kb.index.missing()) == 10
-    dropped = co("sync", "--drop-missing", "--json").json
+    dropped = co("index", "sync", "--drop-missing", "--json").json
     assert sorted(dropped["removed"]) == [f"memories/{name}.md" for name in TREES[5:15]]
     assert found(kb, "tree07") == []
     assert found(kb, "tree03") == ["memory:tree03"]
@@ -162,7 +162,7 @@ def test_the_only_note_and_all_but_one_are_deleted_as_ever(vault: Vault, kb: Kno
 
 def test_a_vault_that_is_made_anew_where_one_was_does_not_forget_the_notes_of_that(co: Co, vault: Vault) -> None:
     plant(vault, TREES[:3])
-    co("sync")
+    co("index", "sync")
     shutil.rmtree(vault.root)
     co("init", "--vault", str(vault.root))
 
@@ -173,7 +173,7 @@ def test_a_vault_that_is_made_anew_where_one_was_does_not_forget_the_notes_of_th
 @pytest.mark.parametrize("asked", ["memory:tree01", "tree01", "memories/tree01.md", "TREE01"])
 def test_a_note_without_its_file_is_said_to_be_missing_by_whatever_name(co: Co, vault: Vault, asked: str) -> None:
     plant(vault, TREES[:3])
-    co("sync")
+    co("index", "sync")
     for name in TREES[:3]:
         vault.delete(f"memories/{name}.md")
 
@@ -184,25 +184,25 @@ def test_a_note_without_its_file_is_said_to_be_missing_by_whatever_name(co: Co, 
         assert told.startswith(
             f"co: memory:tree01 has no file: {vault.root / 'memories' / 'tree01.md'} is missing since"
         )
-        assert "co sync --drop-missing" in told
-    assert "memory:tree01" in co("history", asked).out
+        assert "co index sync --drop-missing" in told
+    assert "memory:tree01" in co("note", "history", asked).out
 
 
 def test_a_listing_and_the_status_say_which_notes_are_missing(co: Co, vault: Vault) -> None:
     plant(vault, TREES[:3])
-    co("sync")
-    assert "missing" not in co("list").out + co("status").out
+    co("index", "sync")
+    assert "missing" not in co("list").out + co("index", "status").out
     for name in TREES[:3]:
         vault.delete(f"memories/{name}.md")
-    co("sync")
+    co("index", "sync")
     plant(vault, TREES[:1])
-    co("sync")
+    co("index", "sync")
 
     rows = co("list").out.splitlines()
     assert [("missing" in row) for row in sorted(rows)] == [False, True, True]
     assert {one["ref"]: one["missing"] for one in co("list", "--json").json}["memory:tree01"] is True
-    assert "3 memories (3 passages), 2 of them missing: their files are gone" in co("status").out
-    assert co("status", "--json").json["missing"] == 2
+    assert "3 memories (3 passages), 2 of them missing: their files are gone" in co("index", "status").out
+    assert co("index", "status", "--json").json["missing"] == 2
 
 
 def test_an_agent_is_told_which_notes_are_missing(vault: Vault, kb: KnowledgeBase) -> None:
@@ -267,5 +267,5 @@ def test_what_is_kept_is_no_drift(co: Co, vault: Vault, kb: KnowledgeBase) -> No
         vault.delete(f"memories/{name}.md")
     kb.sync()
 
-    assert co("verify").code == 0
+    assert co("index", "verify").code == 0
     assert len(kb.index.missing()) == 15

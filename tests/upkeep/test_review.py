@@ -1,4 +1,4 @@
-"""`co review` finds what went stale, does nothing by itself, and does what a key says."""
+"""`co note review` finds what went stale, does nothing by itself, and does what a key says."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def memory(vault: Vault, name: str, text: str, *fields: str) -> None:
 
 
 def findings(co: Co, *arguments: str) -> list[dict[str, Any]]:
-    ran = co("review", "--json", *arguments)
+    ran = co("note", "review", "--json", *arguments)
     assert ran.code == 0, ran.err
     return ran.json["findings"]
 
@@ -39,7 +39,7 @@ def test_a_tidy_vault_has_nothing_to_review(co: Co, vault: Vault) -> None:
     memory(vault, "oak", "Oaks live long.")
 
     assert findings(co) == []
-    assert "0 findings" in co("review").out
+    assert "0 findings" in co("note", "review").out
 
 
 def test_near_duplicates_are_found_with_the_older_one_first(co: Co, vault: Vault) -> None:
@@ -87,7 +87,7 @@ def test_a_link_to_a_picture_that_is_there_is_not_broken(co: Co, vault: Vault) -
     vault.write("articles/img/tide.svg", b"<svg/>")
     (vault.root.parent / "outside.png").write_bytes(b"not of this vault")
     vault.write("articles/plan.md", "# Plan\n\n![[map.png]] ![](img/tide.svg) ![[gone.png]] [x](../../outside.png)\n")
-    co("sync")
+    co("index", "sync")
 
     assert [one["reason"] for one in findings(co, "--only", "broken-link")] == [
         "[[gone.png]] is not there",
@@ -109,7 +109,7 @@ def test_a_secret_is_found_in_text_and_fields_and_never_printed(co: Co, vault: V
     memory(vault, "bot", f"The bot uses {TOKEN} at night.")
     memory(vault, "field", "Something.", f"api: {TOKEN[:-1]}6", f"title: Token {TOKEN}")
 
-    printed = co("review").out + co("review", "--json").out
+    printed = co("note", "review").out + co("note", "review", "--json").out
 
     assert found(co, "secret")[:1] == [["memory:bot"]]
     assert ["memory:field"] in found(co, "secret")
@@ -129,7 +129,7 @@ def test_oversized_memories_and_pinned_notes_are_found(co: Co, vault: Vault) -> 
 def test_without_a_count_of_recalls_nothing_is_an_orphan(co: Co, vault: Vault) -> None:
     memory(vault, "oak", "Oaks live long.")
 
-    ran = co("review", "--json", "--only", "orphan")
+    ran = co("note", "review", "--json", "--only", "orphan")
 
     assert ran.json["findings"] == []
 
@@ -149,7 +149,7 @@ def test_what_no_search_ever_showed_is_an_orphan_unless_it_is_linked(
 
 
 def test_an_unknown_kind_is_one_line_with_the_known_ones(co: Co) -> None:
-    ran = co("review", "--only", "rubbish")
+    ran = co("note", "review", "--only", "rubbish")
 
     assert ran.code == 2
     assert all(kind in ran.err for kind in KINDS)
@@ -159,7 +159,7 @@ def test_in_a_pipe_nothing_is_asked_and_nothing_changes(co: Co, vault: Vault) ->
     memory(vault, "visa", "The visa holds.", "valid_until: 2025-06-30")
     before = {path: vault.read(path) for path in vault.notes()}
 
-    ran = co("review", stdin="f")
+    ran = co("note", "review", stdin="f")
 
     assert "memory:visa" in ran.out
     assert {path: vault.read(path) for path in vault.notes()} == before
@@ -201,7 +201,7 @@ def test_a_kept_finding_comes_back_when_it_is_about_something_else(co: Co, vault
         child.expect_exact("[q] quit")
         child.send("k")
         child.expect(pexpect.EOF)
-    assert co("review", "--json").json["dismissed"] == 1
+    assert co("note", "review", "--json").json["dismissed"] == 1
 
     memory(vault, "visa", "The visa holds.", "valid_until: 2025-09-30")
 

@@ -1,4 +1,4 @@
-"""`co context` prints what an agent would be given, to the letter, with reasons, costs and what had no room."""
+"""`co note context` prints what an agent would be given, to the letter, with reasons, costs and what had no room."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_it_is_exactly_what_an_agent_gets(co: Co, vault: Vault, kb: KnowledgeBas
     script = Script("Hello.")
     Agent(script.model, capabilities=[Knowledge(knowledge_base=kb)]).run_sync(TASK)
 
-    given = co("context", TASK, "--json").json
+    given = co("note", "context", TASK, "--json").json
 
     assert given["knowledge"]
     assert given["knowledge"] in script.told
@@ -42,7 +42,7 @@ def test_it_is_exactly_what_an_agent_gets(co: Co, vault: Vault, kb: KnowledgeBas
 def test_without_a_task_it_shows_what_is_always_there(co: Co, vault: Vault) -> None:
     profile(vault)
 
-    said = co("context").out
+    said = co("note", "context").out
 
     assert "Mara is the user." in said
     assert "memory:profile: it is marked `loading: always`; about " in said
@@ -51,7 +51,7 @@ def test_without_a_task_it_shows_what_is_always_there(co: Co, vault: Vault) -> N
 def test_a_profile_that_grows_warns_before_it_is_cut(co: Co, vault: Vault) -> None:
     profile(vault, "Mara is the user. " * 195)
 
-    ran = co("context", "--json").json["report"]
+    ran = co("note", "context", "--json").json["report"]
 
     assert ran["cut"] == []
     assert "before something is cut" in ran["warnings"][0]
@@ -61,7 +61,7 @@ def test_a_profile_that_grows_warns_before_it_is_cut(co: Co, vault: Vault) -> No
 def test_what_has_no_room_is_named_with_its_cost(co: Co, vault: Vault) -> None:
     profile(vault, "Mara is the user. " * 500)
 
-    said = co("context").out
+    said = co("note", "context").out
 
     assert "left out for lack of room\n  memory:profile: " in said
     assert "warning: notes that are `loading: always` take about" in said
@@ -70,12 +70,12 @@ def test_what_has_no_room_is_named_with_its_cost(co: Co, vault: Vault) -> None:
 def test_the_setting_says_how_much_room_there_is(co: Co, vault: Vault, kb: KnowledgeBase, monkeypatch: object) -> None:
     profile(vault, "Mara is the user. " * 100)
 
-    small = co.process("context", "--json", env={"CO_CONTEXT_TOKENS": "200"}).json["report"]
+    small = co.process("note", "context", "--json", env={"CO_CONTEXT_TOKENS": "200"}).json["report"]
 
     assert small["budget"] == 200
     assert small["cut"][0]["ref"] == "memory:profile"
-    assert co("context", "--json", "--tokens", "300").json["report"]["budget"] == 300
-    assert co("context", "--tokens", "0").code == 2
+    assert co("note", "context", "--json", "--tokens", "300").json["report"]["budget"] == 300
+    assert co("note", "context", "--tokens", "0").code == 2
 
 
 def test_it_fits_a_terminal_and_writes_nothing(co: Co, vault: Vault) -> None:

@@ -1,4 +1,4 @@
-"""`co watch` prints what changed, and stops at Ctrl-C."""
+"""`co index watch` prints what changed, and stops at Ctrl-C."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.watching.conftest import PATIENCE
 
 
 class Running:
-    """A `co watch` whose lines are waited for."""
+    """A `co index watch` whose lines are waited for."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
@@ -46,7 +46,7 @@ class Running:
 @contextmanager
 def running(folder: Path, *arguments: str) -> Generator[Running]:
     process = subprocess.Popen(
-        [sys.executable, "-m", "co_cli", "watch", *arguments],
+        [sys.executable, "-m", "co_cli", "index", "watch", *arguments],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -93,7 +93,7 @@ def test_many_changes_are_counted_and_a_few_of_them_named(co: Co, vault: Vault) 
 
 
 def test_a_vault_that_is_not_there_is_one_line_and_exit_code_2(co: Co, tmp_path: Path) -> None:
-    ran = co("--vault", str(tmp_path / "nowhere"), "watch")
+    ran = co("--vault", str(tmp_path / "nowhere"), "index", "watch")
 
     assert ran.code == 2
     assert ran.err.count("\n") == 1

@@ -19,18 +19,18 @@ mkdir -p vault/memories vault/articles
 cp oak.md vault/memories/oak.md
 printf '# Deploys\n\nThe blue pool takes traffic first.\n\n## Rollback\n\nSwitch back to green.\n' > vault/articles/deploys.md
 
-co sync
+co index sync
 co remember "The kettle stands in the kitchen." --title Kettle --tag home
 co remember "Elms fall ill when beetles come." --title Elm
 co edit kettle --body "The kettle stands in the hall."
 co edit kettle --add-tag tea
 co forget elm
 co add "$root/handbook" --name handbook
-co trust "$root/team"
+co config trust "$root/team"
 co search "where is the kettle"
 co show kettle
-co feedback kettle good --query "where is the kettle"
-co feedback oak bad --query "where is the kettle"
+co feedback give kettle good --query "where is the kettle"
+co feedback give oak bad --query "where is the kettle"
 co search "first day laptop"   # stays in activity.spool
 
 rm -rf home oak.md
