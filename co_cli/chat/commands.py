@@ -1,128 +1,112 @@
-"""Slash commands: they act on the knowledge base directly, so they work while no model does."""
+"""Slash commands. They use the knowledge base directly, so they work without a model."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, NamedTuple
 
-from co_cli.chat.turn import Turn
-from co_cli.chat.why import explain
+from co_cli.chat.screen import explain
 from co_cli.cli.search import show_result
 from co_cli.cli.terminal import Screen, age, printable
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.excerpt import excerpt
-from co_cli.service.freshness import Freshener
 from co_cli.service.state import trash_of
 
+if TYPE_CHECKING:
+    from co_cli.chat.session import Session
+
 FRESH_SECONDS = 2.0
-MOST_RECALLED = 5
-MOST_LISTED = 15
-
-
-class Chat(Protocol):
-    """What the commands need to know of the chat around them."""
-
-    kb: KnowledgeBase
-    freshener: Freshener
-    last: Turn | None
-
-    @property
-    def model_name(self) -> str | None: ...
-    def use_model(self, name: str) -> str: ...
-    def clear(self) -> None: ...
+MAX_RECALLED = 5
+MAX_LISTED = 15
 
 
 class Command(NamedTuple):
-    """A slash command: what it takes, what it does, and whether the chat goes on afterwards."""
+    """A slash command. `run` is None for the one that ends the chat."""
 
     name: str
-    takes: str
+    argument: str
     summary: str
-    run: Callable[[Chat, str], None] | None
-    """None ends the chat."""
-    words: str = ""
-    """What completes its argument: `refs`, `trashed` or `tags`."""
+    run: Callable[[Session, str], None] | None
+    completes: str = ""
+    """What the argument is completed from: `refs`, `trashed` or `tags`."""
 
 
-def recall(chat: Chat, query: str) -> None:
+def recall(chat: Session, query: str) -> None:
     behind = chat.freshener.ensure(FRESH_SECONDS)
-    found = chat.kb.search(_given(query, "/recall what do I know about deploys"), limit=MOST_RECALLED, track=True)
-    show_result(found)
+    show_result(chat.kb.search(_required(query, "/recall what do I know about deploys"), MAX_RECALLED, track=True))
     for problem in behind:
         Screen().wrapped(f"note: {problem}", style="yellow")
 
 
-def remember(chat: Chat, text: str) -> None:
+def remember(chat: Session, text: str) -> None:
     chat.freshener.ensure(FRESH_SECONDS)
-    saved = chat.kb.remember(_given(text, "/remember Blue takes traffic first. #deploy"))
-    _say(saved.told)
+    _say(chat.kb.remember(_required(text, "/remember Blue takes traffic first. #deploy")).told)
 
 
-def forget(chat: Chat, refs: str) -> None:
-    gone = [chat.kb.forget(ref) for ref in _known(chat, refs, "/forget memory:blue-first")]
-    for one in gone:
-        _say(f"forgotten {one.ref}; /restore {one.ref} brings it back")
+def forget(chat: Session, refs: str) -> None:
+    for ref in _known(chat, _required(refs, "/forget memory:blue-first")):
+        gone = chat.kb.forget(ref)
+        _say(f"forgotten {gone.ref}; /restore {gone.ref} brings it back")
 
 
-def restore(chat: Chat, refs: str) -> None:
-    for ref in _given(refs, "/restore memory:blue-first").split():
+def restore(chat: Session, refs: str) -> None:
+    for ref in _required(refs, "/restore memory:blue-first").split():
         _say(f"restored {chat.kb.restore(ref).ref}")
 
 
-def show(chat: Chat, ref: str) -> None:
+def show(chat: Session, ref: str) -> None:
     screen = Screen()
-    ref = _given(ref, "/show memory:blue-first")
-    note = chat.kb.note(_known(chat, ref, "")[0])
+    note = chat.kb.note(_known(chat, _required(ref, "/show memory:blue-first"))[0])
     screen.titled(note.title, note.ref)
     for line in excerpt(ref.split()[0], note):
         screen.wrapped(line) if line else screen.line()
 
 
-def notes(chat: Chat, tags: str) -> None:
+def notes(chat: Session, tags: str) -> None:
     chat.freshener.ensure(FRESH_SECONDS)
     wanted = [tag.lstrip("#") for tag in tags.split()]
-    found = chat.kb.notes(tags=wanted or None, limit=MOST_LISTED + 1)
+    found = chat.kb.notes(tags=wanted or None, limit=MAX_LISTED + 1)
     screen = Screen()
-    for note in found[:MOST_LISTED]:
+    for note in found[:MAX_LISTED]:
         screen.titled(note.title, note.ref)
-        about = [age(note.created, time.time()), " ".join(f"#{tag}" for tag in note.tags)]
-        screen.wrapped(" · ".join(part for part in about if part), "  ", style="dim")
+        about = [age(note.created, time.time()), *(f"#{tag}" for tag in note.tags)]
+        screen.wrapped(" ".join(filter(None, about)), "  ", style="dim")
     if not found:
-        said = " ".join(f"#{tag}" for tag in wanted)
-        screen.line(f"No notes with {printable(said)}." if wanted else "No notes yet.")
-    elif len(found) > MOST_LISTED:
-        screen.line(screen.paint("… and older ones; /notes TAG narrows it, /recall finds.", "dim"))
+        _say(f"No notes with {' '.join(f'#{tag}' for tag in wanted)}." if wanted else "No notes yet.")
+    elif len(found) > MAX_LISTED:
+        screen.wrapped("… and older ones. /notes TAG lists fewer, /recall searches.", style="dim")
 
 
-def why(chat: Chat, _: str) -> None:
+def why(chat: Session, _: str) -> None:
     if chat.last is None:
-        _say("Nothing was answered yet.")
+        _say("There is no answer yet.")
     else:
-        explain(chat.last, Screen())
+        explain(chat.last)
 
 
-def model(chat: Chat, name: str) -> None:
+def model(chat: Session, name: str) -> None:
     if name:
-        _say(f"{chat.use_model(name)} answers from now on")
+        chat.use_model(name)
+        _say(f"{chat.model} answers from now on")
     else:
-        _say(chat.model_name or "no model; /model ollama:qwen3 chooses one")
+        _say(chat.model or "no model; /model ollama:qwen3 chooses one")
 
 
-def clear(chat: Chat, _: str) -> None:
+def clear(chat: Session, _: str) -> None:
     chat.clear()
-    _say("a new conversation; what was saved stays")
+    _say("Started a new conversation. Saved notes stay.")
 
 
-def help_(chat: Chat, _: str) -> None:
+def print_help(chat: Session, _: str) -> None:
     screen = Screen()
-    wide = max(len(command.name) + len(command.takes) for command in COMMANDS) + 3
     for command in COMMANDS:
-        asked = f"{command.name} {command.takes}".rstrip()
-        screen.line(f"{screen.paint(asked.ljust(wide), 'cyan')}{command.summary}")
-    screen.line(screen.paint("Anything else is a question. Alt-Enter or a trailing \\ begins another line.", "dim"))
-    screen.line(screen.paint("Ctrl-C stops an answer. A line that begins with a space is not kept.", "dim"))
+        usage = f"{command.name} {command.argument}".rstrip()
+        screen.line(f"{screen.paint(usage.ljust(19), 'cyan')}{command.summary}")
+    screen.wrapped("Anything else is a question. Alt-Enter starts another line.", style="dim")
+    screen.wrapped("Ctrl-C stops an answer. A line that begins with a space is not kept.", style="dim")
 
 
 COMMANDS = (
@@ -131,50 +115,45 @@ COMMANDS = (
     Command("/forget", "REF", "move a note to the trash", forget, "refs"),
     Command("/restore", "REF", "bring a forgotten note back", restore, "trashed"),
     Command("/notes", "[TAG]", "list the newest notes", notes, "tags"),
-    Command("/show", "REF", "show one note", show, "refs"),
-    Command("/why", "", "what the last answer stood on", why),
-    Command("/model", "[NAME]", "which model answers, or choose another", model),
-    Command("/clear", "", "begin a new conversation", clear),
-    Command("/help", "", "this list", help_),
+    Command("/show", "REF", "show a note", show, "refs"),
+    Command("/why", "", "show what the last answer is based on", why),
+    Command("/model", "[NAME]", "show or change the model", model),
+    Command("/clear", "", "start a new conversation", clear),
+    Command("/help", "", "show this list", print_help),
     Command("/quit", "", "end the chat (also Ctrl-D)", None),
 )
-ALIASES = {"/exit": "/quit", "/bye": "/quit", "/q": "/quit", "/?": "/help", "/new": "/clear", "/list": "/notes"}
 
 
 def is_command(line: str) -> bool:
     """`/recall x` is one; `/usr/bin is full` is a question."""
-    name = line.split(maxsplit=1)[0] if line.strip() else ""
+    name = line.partition(" ")[0]
     return name.startswith("/") and "/" not in name[1:]
 
 
-def run_command(chat: Chat, line: str) -> bool:
-    """Do what a line that begins with a slash says; False ends the chat. Raises KnowledgeError with the cure."""
-    name, _, rest = line.strip().partition(" ")
+def run_command(chat: Session, line: str) -> bool:
+    """Run a slash command; False ends the chat. Raises KnowledgeError with the fix."""
+    name, argument = [*line.split(maxsplit=1), ""][:2]
     command = find_command(name)
     if command.run is None:
         return False
-    command.run(chat, rest.strip())
+    command.run(chat, argument.strip())
     return True
 
 
 def find_command(name: str) -> Command:
-    name = ALIASES.get(name.lower(), name.lower())
-    exact = [command for command in COMMANDS if command.name == name]
-    alike = exact or [command for command in COMMANDS if len(name) > 1 and command.name.startswith(name)]
-    if len(alike) == 1:
-        return alike[0]
-    if alike:
-        raise InvalidInputError(f"{name} may be {' or '.join(command.name for command in alike)}")
-    from difflib import get_close_matches
-
-    close = get_close_matches(name, [command.name for command in COMMANDS], n=1)
-    raise InvalidInputError(f"no command {name}: " + (f"did you mean {close[0]}?" if close else "/help lists them"))
+    """The command of this name, or the only one that begins with it."""
+    name = name.lower()
+    found = [command for command in COMMANDS if command.name.startswith(name)]
+    if len(found) == 1:
+        return found[0]
+    close = [command.name for command in found] or get_close_matches(name, [command.name for command in COMMANDS], 1)
+    raise InvalidInputError(f"no command {name}: " + (f"did you mean {' or '.join(close)}?" if close else "see /help"))
 
 
-def words_for(kb: KnowledgeBase, name: str) -> Sequence[str]:
-    """What may follow a command; nothing if the vault cannot say, because completion must not get in the way."""
+def arguments_for(kb: KnowledgeBase, name: str) -> Sequence[str]:
+    """What can follow a command. Nothing after an error, so that completion never gets in the way."""
     try:
-        match find_command(name).words:
+        match find_command(name).completes:
             case "refs":
                 return sorted(kb.index.titles())
             case "trashed":
@@ -187,18 +166,17 @@ def words_for(kb: KnowledgeBase, name: str) -> Sequence[str]:
         return ()
 
 
-def _known(chat: Chat, refs: str, example: str) -> list[str]:
-    """Refs that all name a note, if need be after a sync: all are there, or none is touched."""
-    asked = _given(refs, example).split()
+def _known(chat: Session, refs: str) -> list[str]:
+    """The refs of existing notes, after a sync if one is missing. Raises before anything is changed."""
     try:
-        return [chat.kb.note(ref).ref for ref in asked]
+        return [chat.kb.note(ref).ref for ref in refs.split()]
     except KnowledgeError:
         chat.freshener.ensure(FRESH_SECONDS)
-        return [chat.kb.note(ref).ref for ref in asked]
+        return [chat.kb.note(ref).ref for ref in refs.split()]
 
 
-def _given(text: str, example: str) -> str:
-    if not text.strip():
+def _required(text: str, example: str) -> str:
+    if not text:
         raise InvalidInputError(f"say what, as in: {example}")
     return text
 

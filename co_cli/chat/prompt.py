@@ -1,14 +1,13 @@
-"""What a person types into lines: history, completion, several lines in one question.
+"""Read what the user types, with history, completion and questions of several lines.
 
-Enter sends; Alt-Enter, or a backslash at the end of the line, begins another line. Ctrl-C empties the line, and on an
-empty one says how to leave. History is a file that only its owner can read; a line that begins with a space stays
-out of it.
+Enter sends, Alt-Enter starts another line. A line that begins with a space is not kept in the history.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from prompt_toolkit import PromptSession
@@ -16,22 +15,22 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import FormattedText
-from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
-from prompt_toolkit.styles import Style
 
+from co_cli.chat.commands import COMMANDS, arguments_for
 from co_cli.cli.terminal import printable
+from co_cli.knowledge_base import KnowledgeBase
 from co_cli.typed import whole
 
 HISTORY = "chat-history"
-STYLE = Style.from_dict({"prompt": "ansicyan bold", "continuation": "ansibrightblack"})
 
 
-class Words(Completer):
-    """Completes slash commands, and after one of them what it takes: `words(command)` says which there are."""
+class CommandCompleter(Completer):
+    """Completes slash commands, and the refs or tags that follow them."""
 
-    def __init__(self, commands: Sequence[tuple[str, str]], words: Callable[[str], Sequence[str]]) -> None:
-        self._commands, self._words = commands, words
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self._kb = kb
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         line = document.text_before_cursor
@@ -39,110 +38,68 @@ class Words(Completer):
             return
         name, blank, typed = line.partition(" ")
         if not blank:
-            for command, summary in self._commands:
-                if command.startswith(name):
-                    yield Completion(command, -len(name), display_meta=summary)
+            for command in COMMANDS:
+                if command.name.startswith(name):
+                    yield Completion(command.name, -len(name), display_meta=command.summary)
             return
-        for word in self._words(name):
-            bare = word.partition(":")[2]
-            if word.startswith(typed) or (typed and bare.startswith(typed)):
+        for word in arguments_for(self._kb, name):
+            if word.startswith(typed) or word.partition(":")[2].startswith(typed):
                 yield Completion(word, -len(typed), display=printable(word))
 
 
-class PrivateHistory(FileHistory):
-    """Lines of earlier chats, in a file of mode 0600; a line that begins with a space is not kept."""
+class LineHistory(FileHistory):
+    """What was typed, in a file of mode 0600; nowhere if it should not or cannot be kept."""
 
-    def __init__(self, path: str) -> None:
-        os.close(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
-        if os.name != "nt":
-            os.chmod(path, 0o600)
-        super().__init__(path)
+    def __init__(self, data_dir: str, keep: bool) -> None:
+        path = os.path.join(data_dir, HISTORY)
+        try:
+            if keep:
+                os.makedirs(data_dir, exist_ok=True)
+                os.close(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
+                os.chmod(path, 0o600)
+        except OSError:
+            keep = False
+        super().__init__(path if keep else os.devnull)
 
     def append_string(self, string: str) -> None:
         if not string.startswith((" ", "\t")):
             super().append_string(string)
 
     def store_string(self, string: str) -> None:
-        try:
+        with contextlib.suppress(OSError):  # a full disk must not end the chat
             super().store_string(whole(string))
-        except OSError:
-            self.store_string = lambda string: None  # a full disk: this chat goes on, remembering its own lines
 
 
-class UnwrittenHistory(InMemoryHistory):
-    """The lines of this chat only."""
-
-    def append_string(self, string: str) -> None:
-        if not string.startswith((" ", "\t")):
-            super().append_string(string)
-
-
-def open_history(data_dir: str, keep: bool) -> History:
-    """The history file of the data folder, or none that outlives the chat."""
-    if not keep:
-        return UnwrittenHistory()
-    try:
-        os.makedirs(data_dir, exist_ok=True)
-        return PrivateHistory(os.path.join(data_dir, HISTORY))
-    except OSError:
-        return UnwrittenHistory()  # a folder that cannot be written to is no reason not to talk
-
-
-class Prompt:
-    """Asks the person for the next line."""
-
-    def __init__(self, history: History, completer: Completer, **session: Any) -> None:
-        slashed = Condition(lambda: self._session.default_buffer.text.startswith("/"))
-        self._session: PromptSession[str] = PromptSession(
-            history=history,
-            completer=completer,
-            complete_while_typing=slashed,
-            complete_in_thread=True,
-            multiline=True,
-            prompt_continuation=FormattedText([("class:continuation", "… ")]),
-            key_bindings=_keys(),
-            reserve_space_for_menu=5,
-            style=STYLE,
-            include_default_pygments_style=False,
-            **session,
-        )
-
-    def line(self, mark: str = "› ") -> str:
-        """What was typed. Raises KeyboardInterrupt for Ctrl-C on an empty line, EOFError for Ctrl-D."""
-        return whole(self._session.prompt(FormattedText([("class:prompt", mark)])))
-
-
-async def confirm(question: str, **session: Any) -> bool:
-    """Ask for a yes; anything else, Ctrl-C included, is a no."""
-    asking: PromptSession[str] = PromptSession(style=STYLE, include_default_pygments_style=False, **session)
-    try:
-        said = await asking.prompt_async(FormattedText([("class:prompt", f"{printable(question)} [y/N] ")]))
-    except (KeyboardInterrupt, EOFError):
-        return False
-    return said.strip().lower() in ("y", "yes")
-
-
-def _keys() -> KeyBindings:
+def new_prompt(history: LineHistory, completer: Completer, **session: Any) -> PromptSession[str]:
     keys = KeyBindings()
-
-    @keys.add("enter")
-    def _(event: KeyPressEvent) -> None:
-        buffer = event.current_buffer
-        if buffer.document.current_line_before_cursor.endswith("\\") and not buffer.document.current_line_after_cursor:
-            buffer.delete_before_cursor()
-            buffer.insert_text("\n")
-        else:
-            buffer.validate_and_handle()
 
     @keys.add("escape", "enter")
     def _(event: KeyPressEvent) -> None:
         event.current_buffer.insert_text("\n")
 
-    @keys.add("c-c")
-    def _(event: KeyPressEvent) -> None:
-        if event.current_buffer.text:
-            event.current_buffer.reset()
-        else:
-            event.app.exit(exception=KeyboardInterrupt, style="class:aborting")
+    prompt: PromptSession[str] = PromptSession(
+        history=history,
+        completer=completer,
+        complete_while_typing=Condition(lambda: prompt.default_buffer.text.startswith("/")),
+        complete_in_thread=True,
+        prompt_continuation="… ",
+        key_bindings=keys,
+        reserve_space_for_menu=5,
+        **session,
+    )
+    return prompt
 
-    return keys
+
+def read_line(prompt: PromptSession[str]) -> str:
+    """What was typed. Raises KeyboardInterrupt for Ctrl-C, EOFError for Ctrl-D on an empty line."""
+    return whole(prompt.prompt(FormattedText([("ansicyan bold", "› ")])))
+
+
+async def confirm(question: str, **session: Any) -> bool:
+    """Ask for a yes; anything else, Ctrl-C included, is a no."""
+    asking: PromptSession[str] = PromptSession(**session)
+    try:
+        answer = await asking.prompt_async(FormattedText([("ansicyan bold", f"{printable(question)} [y/N] ")]))
+    except (KeyboardInterrupt, EOFError):
+        return False
+    return answer.strip().lower() in ("y", "yes")

@@ -1,6 +1,6 @@
-"""The chat itself: a line from the person, then a slash command or an answer, until they leave.
+"""The chat loop: read a line, run a slash command or answer a question, until the user leaves.
 
-The agent library takes a second to import, so it is imported while the person types the first question.
+pydantic-ai takes a second to import, so it is imported while the user types the first question.
 """
 
 from __future__ import annotations
@@ -9,16 +9,14 @@ import asyncio
 import contextlib
 import os
 import signal
-import sys
 import threading
-from collections.abc import Coroutine, Generator
+from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
-from co_cli.chat.commands import COMMANDS, is_command, run_command, words_for
-from co_cli.chat.models import HOW_TO_GET_ONE, UnusableModelError
-from co_cli.chat.turn import Thinking, ToolCall, Turn, asked
-from co_cli.chat.view import View
-from co_cli.cli.terminal import Screen, count_of, printable
+from co_cli.chat.commands import is_command, run_command
+from co_cli.chat.models import HOW_TO_GET_ONE, UnusableModelError, load_model
+from co_cli.chat.screen import Output, request_summary
+from co_cli.cli.terminal import Screen, count_of
 from co_cli.errors import KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.freshness import Freshener
@@ -26,114 +24,93 @@ from co_cli.tools import TOOLS
 from co_cli.tools.fencing import plain_ref
 
 if TYPE_CHECKING:
-    from co_cli.chat.conversation import Conversation
+    from co_cli.chat.conversation import Conversation, ToolCall, Turn
 
 FIRST_SYNC_SECONDS = 0.3
 
 
 class Session:
-    """One chat with one vault. Holds what the slash commands ask for."""
+    """One chat with one vault."""
 
-    def __init__(self, kb: KnowledgeBase, model: str | None, view: View, *, yes: bool, interactive: bool) -> None:
-        self.kb, self.view = kb, view
+    def __init__(self, kb: KnowledgeBase, model: str | None, output: Output, *, yes: bool, interactive: bool) -> None:
+        self.kb, self.model, self.output = kb, model, output
         self.freshener = Freshener(kb)
         self.last: Turn | None = None
-        self._model, self._yes, self._interactive = model, yes, interactive
-        self._conversation: Conversation | None = None
+        self.conversation: Conversation | None = None
+        self._yes, self._interactive = yes, interactive
         self._runner = asyncio.Runner()
-
-    # -- asking -----------------------------------------------------------------------------------------------------
-
-    def ask(self, question: str) -> Turn:
-        """One answer, shown as it comes. Ctrl-C stops it. Raises UnusableModelError when there is no model to ask."""
-        with quiet_keys():
-            self.view.show(Thinking())
-            try:
-                turn = self._runner.run(_stoppable(self._talk().ask(question, self.view.show)))
-            except BaseException:
-                self.view.clear()
-                raise
-        self.view.done(turn)
-        if not turn.problem:
-            self.last = turn
-        return turn
-
-    async def approve(self, call: ToolCall) -> bool:
-        """May the model do this? Only the person can say so, or `--yes`."""
-        if self._yes or not self._interactive:
-            return self._yes
-        from co_cli.chat.prompt import confirm
-
-        self.view.clear()
-        return await confirm(f"{about(self.kb, call)}?")
+        os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")
 
     def close(self) -> None:
         self.freshener.close()
         self._runner.close()
 
-    # -- what the slash commands need -------------------------------------------------------------------------------
+    def ask(self, question: str) -> Turn:
+        """Print the answer as it comes. Ctrl-C stops it. Raises UnusableModelError if there is no usable model."""
+        if self.model is None:
+            raise UnusableModelError("no model is configured: `ollama pull qwen3`, then /model ollama:qwen3")
+        self.output.status("thinking …")
+        try:
+            conversation = self.conversation or self.use_model(self.model)
+            turn = self._runner.run(_stoppable(conversation.ask(question, self.output)))
+        finally:
+            self.output.finish()
+        if not turn.problem:
+            self.last = turn
+        return turn
 
-    @property
-    def model_name(self) -> str | None:
-        return self._conversation.model_name if self._conversation else self._model
-
-    def use_model(self, name: str) -> str:
-        if self._conversation is None:
-            self._conversation = self._begin(name)
+    def use_model(self, name: str) -> Conversation:
+        """Switch to this model. If it raises UnusableModelError, the previous model stays."""
+        if self.conversation:
+            self.conversation.use(name)
         else:
-            self._conversation.use(name)
-        self._model = self._conversation.model_name
-        return self._model
+            from co_cli.chat.conversation import Conversation  # over a second of imports
+
+            self.conversation = Conversation(self.kb, name, self.approve)
+        self.model = self.conversation.model_name
+        return self.conversation
 
     def clear(self) -> None:
+        """Start a new conversation."""
         self.last = None
-        if self._conversation:
-            self._conversation.clear()
+        if self.conversation:
+            self.conversation.messages = []
 
-    def _talk(self) -> Conversation:
-        if self._conversation is None:
-            if self._model is None:
-                raise UnusableModelError("no model is configured: `ollama pull qwen3`, then /model ollama:qwen3")
-            self._conversation = self._begin(self._model)
-        return self._conversation
+    async def approve(self, call: ToolCall) -> bool:
+        """Ask the user, unless `--yes` has decided or there is nobody to ask."""
+        if self._yes or not self._interactive:
+            return self._yes
+        from co_cli.chat.prompt import confirm
 
-    def _begin(self, model: str) -> Conversation:
-        os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")
-        from co_cli.chat.conversation import Conversation  # over a second of imports
-
-        return Conversation(self.kb, model, self.approve)
-
-    # -- the loop ---------------------------------------------------------------------------------------------------
+        self.output.finish()
+        return await confirm(approval_question(self.kb, call))
 
     def talk(self, keep_history: bool) -> int:
-        """Until the person leaves."""
-        threading.Thread(target=self._warm_up, name="co-chat-imports", daemon=True).start()
+        """Run until the user leaves."""
+        threading.Thread(target=self._import_early, name="co-chat-imports", daemon=True).start()
         self._greet()
         self.freshener.watch()
-        from co_cli.chat.prompt import Prompt, Words, open_history
+        from co_cli.chat.prompt import CommandCompleter, LineHistory, new_prompt, read_line
 
-        completer = Words(
-            [(command.name, command.summary) for command in COMMANDS], lambda name: words_for(self.kb, name)
-        )
-        prompt = Prompt(open_history(self.kb.settings.data_dir, keep_history), completer)
+        prompt = new_prompt(LineHistory(self.kb.settings.data_dir, keep_history), CommandCompleter(self.kb))
         while True:
             try:
-                line = prompt.line().strip()
-                if line and not self.take(line):
+                line = read_line(prompt).strip()
+                if line and not self.handle(line):
                     return 0
             except KeyboardInterrupt:
                 print("/quit or Ctrl-D ends the chat.")
             except EOFError:
                 return 0
 
-    def take(self, line: str) -> bool:
-        """A slash command or a question; False ends the chat. A mistake is one line, and the chat goes on."""
+    def handle(self, line: str) -> bool:
+        """Run a slash command or answer a question. False ends the chat; an error does not."""
         try:
             if is_command(line):
                 return run_command(self, line)
-            turn = self.ask(line)
-            if turn.problem:
-                _complain(turn.problem)
+            problem = self.ask(line).problem
+            if problem:
+                _complain(problem)
             print()
         except KnowledgeError as error:
             _complain(str(error))
@@ -144,38 +121,40 @@ class Session:
     def _greet(self) -> None:
         screen = Screen()
         behind = self.freshener.ensure(FIRST_SYNC_SECONDS)
-        with contextlib.suppress(KnowledgeError):  # an index that cannot be read says so when it is asked
-            counted = "notes are being indexed" if behind else count_of(sum(self.kb.index.by_source().values()), "note")
-            screen.wrapped(f"{counted} in {_short(self.kb.root)} · {self._model or 'no model'}", style="dim")
-        if self._model is None:
+        with contextlib.suppress(KnowledgeError):  # the first search reports an index that cannot be read
+            count = "notes are being indexed" if behind else count_of(sum(self.kb.index.by_source().values()), "note")
+            root = self.kb.root.replace(os.path.expanduser("~") + os.sep, "~" + os.sep)
+            screen.wrapped(f"{count} in {root} · {self.model or 'no model'}", style="dim")
+        if self.model is None:
             print(HOW_TO_GET_ONE, end="")
         screen.wrapped("/help lists commands, Ctrl-C stops an answer, Ctrl-D ends the chat.", style="dim")
-        sys.stdout.flush()
 
-    def _warm_up(self) -> None:
-        """Import what the first question needs, while it is being typed."""
-        if self._model is None:
-            return
-        from co_cli.chat.models import load_model
+    def _import_early(self) -> None:
+        if self.model is not None:
+            with contextlib.suppress(UnusableModelError):  # reported when a question is asked
+                load_model(self.model)
+                import co_cli.chat.conversation  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
-        with contextlib.suppress(UnusableModelError):  # it is told when the question is asked
-            os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")
-            import co_cli.chat.conversation  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
-            load_model(self._model)
+def approval_question(kb: KnowledgeBase, call: ToolCall) -> str:
+    """`Forget memory:blue-first (Blue takes traffic first)?`, about the note that the tool itself would choose."""
+    tool = next(tool for tool in TOOLS if tool.name == call.name)
+    try:
+        note = kb.note(plain_ref(tool.read_arguments(call.arguments)[0]["ref"]))
+    except KnowledgeError:
+        return f"{request_summary(call)}?"  # the tool reports what is wrong with it
+    return f"Forget {note.ref} ({note.title})?"
 
 
 async def _stoppable(answer: Coroutine[Any, Any, Turn]) -> Turn:
-    """Ctrl-C stops the answer. Pressing it again, while the answer winds up, changes nothing."""
+    """Let Ctrl-C cancel the answer; pressing it again changes nothing."""
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
     if task is None or threading.current_thread() is not threading.main_thread():
         return await answer
-    pressed: list[int] = []
 
-    def stop(number: int, _: object) -> None:
-        if not pressed:
+    def stop(*_: object) -> None:
+        if not task.cancelling():
             loop.call_soon_threadsafe(task.cancel)
-        pressed.append(number)
 
     before = signal.signal(signal.SIGINT, stop)
     try:
@@ -184,38 +163,5 @@ async def _stoppable(answer: Coroutine[Any, Any, Turn]) -> Turn:
         signal.signal(signal.SIGINT, before)
 
 
-@contextlib.contextmanager
-def quiet_keys() -> Generator[None]:
-    """What is typed during an answer is not echoed into it; the next prompt gets it."""
-    if sys.platform == "win32" or sys.stdin is None or not sys.stdin.isatty():
-        yield
-        return
-    import termios
-
-    before = termios.tcgetattr(sys.stdin)
-    quiet = list(before)
-    quiet[3] = int(quiet[3]) & ~termios.ECHO
-    termios.tcsetattr(sys.stdin, termios.TCSANOW, quiet)
-    try:
-        yield
-    finally:
-        termios.tcsetattr(sys.stdin, termios.TCSANOW, before)
-
-
 def _complain(problem: str) -> None:
     Screen().wrapped(" ".join(problem.split()), style="red")
-
-
-def about(kb: KnowledgeBase, call: ToolCall) -> str:
-    """`Forget memory:blue-first (Blue takes traffic first)`: the note that the tool itself would take them to mean."""
-    tool = next(tool for tool in TOOLS if tool.name == call.name)
-    try:
-        note = kb.note(plain_ref(tool.read_arguments(call.arguments)[0]["ref"]))
-    except KnowledgeError:
-        return asked(call)  # the tool says what is wrong with it, if it is allowed to
-    return f"Forget {note.ref} ({note.title})" if call.name == "forget_memory" else f"{call.name} {note.ref}"
-
-
-def _short(path: str) -> str:
-    home = os.path.expanduser("~")
-    return printable("~" + path[len(home) :] if path.startswith(home + os.sep) else path)

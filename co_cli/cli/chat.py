@@ -42,13 +42,13 @@ def chat(options: argparse.Namespace) -> int:
 
 
 def _talk(options: argparse.Namespace, settings: Settings) -> int:
+    from co_cli.chat.screen import TerminalOutput
     from co_cli.chat.session import Session
-    from co_cli.chat.view import TerminalView
 
     keep = settings.chat_history == "on" and not options.no_history
     with KnowledgeBase.open(settings=settings) as kb:
         kb.door = "chat"
-        session = Session(kb, settings.model, TerminalView(), yes=options.yes, interactive=True)
+        session = Session(kb, settings.model, TerminalOutput(), yes=options.yes, interactive=True)
         try:
             return session.talk(keep)
         finally:
@@ -57,18 +57,18 @@ def _talk(options: argparse.Namespace, settings: Settings) -> int:
 
 def _ask(options: argparse.Namespace, settings: Settings, question: str, piped: str | None) -> int:
     from co_cli.chat.models import HOW_TO_GET_ONE, NoAnswerError
+    from co_cli.chat.screen import Output, PipeOutput, TerminalOutput
     from co_cli.chat.session import Session
-    from co_cli.chat.view import PlainView, SilentView, TerminalView
 
     if settings.model is None:
         sys.stderr.write(HOW_TO_GET_ONE)
         return 2
     on_terminal = sys.stdout.isatty()
-    view = SilentView() if options.json else TerminalView() if on_terminal else PlainView()
+    output = Output() if options.json else TerminalOutput() if on_terminal else PipeOutput()
     asking = on_terminal and piped is None and not options.json
     with KnowledgeBase.open(settings=settings) as kb:
         kb.door = "chat"
-        session = Session(kb, settings.model, view, yes=options.yes, interactive=asking)
+        session = Session(kb, settings.model, output, yes=options.yes, interactive=asking)
         try:
             turn = session.ask(_with_input(question, piped))
         finally:

@@ -66,7 +66,7 @@ class Terminal:
     def begin(self) -> None:
         """A new conversation in a chat that had others: what was drawn before is forgotten."""
         self.type("/clear")
-        self.see("a new conversation")
+        self.see("Started a new conversation")
         self.prompt()
         self._raw.clear()
 

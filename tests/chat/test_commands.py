@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from co_cli.chat.commands import COMMANDS, find_command, is_command, run_command, words_for
+from co_cli.chat.commands import COMMANDS, arguments_for, find_command, is_command, run_command
+from co_cli.chat.conversation import ToolCall, Turn
+from co_cli.chat.screen import Output
 from co_cli.chat.session import Session
-from co_cli.chat.turn import Injected, ToolCall, Turn
-from co_cli.chat.view import SilentView
 from co_cli.errors import InvalidInputError, UnknownRefError
 from co_cli.knowledge_base import KnowledgeBase
 from tests.vault import Vault
@@ -19,7 +19,7 @@ class Chat:
     """A session without a model; `chat("/notes")` is what it printed."""
 
     def __init__(self, kb: KnowledgeBase, capsys: pytest.CaptureFixture[str]) -> None:
-        self.session = Session(kb, None, SilentView(), yes=False, interactive=False)
+        self.session = Session(kb, None, Output(), yes=False, interactive=False)
         self._capsys = capsys
 
     def __call__(self, line: str) -> str:
@@ -52,7 +52,7 @@ def test_remember_saves_and_says_what_it_joined(chat: Chat, vault: Vault) -> Non
 def test_forget_and_restore(chat: Chat, vault: Vault) -> None:
     assert chat("/forget tea") == "forgotten memory:tea; /restore memory:tea brings it back\n"
     assert "memories/tea.md" not in vault.notes()
-    assert words_for(chat.session.kb, "/restore") == ["memory:tea"]
+    assert arguments_for(chat.session.kb, "/restore") == ["memory:tea"]
     assert chat("/restore memory:tea") == "restored memory:tea\n"
     assert "memories/tea.md" in vault.notes()
 
@@ -74,8 +74,8 @@ def test_show_opens_a_note(chat: Chat) -> None:
     assert "Blue takes traffic first" in chat("/show memory:blue")
 
 
-def test_why_tells_what_the_last_answer_stood_on(chat: Chat) -> None:
-    assert chat("/why") == "Nothing was answered yet.\n"
+def test_why_shows_what_the_last_answer_is_based_on(chat: Chat) -> None:
+    assert chat("/why") == "There is no answer yet.\n"
 
     hit = {"ref": "memory:blue", "title": "Blue first", "score": 0.91, "signals": {"words": 0.8, "meaning": 1.0}}
     chat.session.last = Turn(
@@ -83,20 +83,20 @@ def test_why_tells_what_the_last_answer_stood_on(chat: Chat) -> None:
         "ollama:qwen3",
         "Blue first (memory:blue).",
         [ToolCall("1", "recall_memory", {"query": "deploy"}, "success", "found", {"state": "found", "hits": [hit]})],
-        [Injected("memory:tea", "Tea", "recalled", 0.83)],
+        [{"ref": "memory:tea", "title": "Tea", "why": "recalled", "evidence": 0.83}],
         ["article:long"],
     )
     assert chat("/why").splitlines() == [
-        "In the prompt before the model was asked:",
+        "In the prompt:",
         "  Tea memory:tea",
-        "    it has much to do with the question · evidence 0.83",
-        "Left out of it for lack of room: article:long",
+        "    closely related to the question · evidence 0.83",
+        "Left out for lack of space: article:long",
         'recall_memory "deploy" → 1 note, memory:blue',
         "  Blue first memory:blue",
         "    0.91 (words 0.80 meaning 1.00) · named in the answer",
     ]
     chat.session.last = Turn("Hello", "ollama:qwen3", "Hello.")
-    assert chat("/why") == "On no note: the model answered by itself.\n"
+    assert chat("/why") == "The answer is not based on any note.\n"
 
 
 def test_model_says_that_there_is_none(chat: Chat) -> None:
@@ -110,7 +110,7 @@ def test_help_names_every_command(chat: Chat) -> None:
     assert max(map(len, told.splitlines())) <= 80
 
 
-@pytest.mark.parametrize("line", ["/quit", "/exit", "/QUIT", "/q"])
+@pytest.mark.parametrize("line", ["/quit", "/QUIT", "/q"])
 def test_quit_ends_the_chat(chat: Chat, line: str) -> None:
     assert run_command(chat.session, line) is False
 
@@ -119,8 +119,8 @@ def test_quit_ends_the_chat(chat: Chat, line: str) -> None:
     ("name", "complaint"),
     [
         ("/recal1", "did you mean /recall?"),
-        ("/zzz", "/help lists them"),
-        ("/re", "/re may be /recall or /remember or /restore"),
+        ("/zzz", "see /help"),
+        ("/re", "did you mean /recall or /remember or /restore?"),
     ],
 )
 def test_an_unknown_command_is_told_with_the_closest(name: str, complaint: str) -> None:
@@ -142,11 +142,11 @@ def test_a_path_is_no_command() -> None:
 
 
 def test_a_mistake_is_one_line_and_the_chat_goes_on(chat: Chat, capsys: pytest.CaptureFixture[str]) -> None:
-    assert chat.session.take("/forget nothing-like-it")
+    assert chat.session.handle("/forget nothing-like-it")
     assert "no note 'nothing-like-it'" in capsys.readouterr().out
-    assert chat.session.take("a question without a model")
+    assert chat.session.handle("a question without a model")
     assert "no model is configured" in capsys.readouterr().out
-    assert not chat.session.take("/quit")
+    assert not chat.session.handle("/quit")
 
 
 def test_control_characters_of_a_note_are_not_obeyed(chat: Chat, vault: Vault) -> None:

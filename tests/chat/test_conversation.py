@@ -4,35 +4,39 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from datetime import date
-from typing import Any
 
 import pytest
 from pydantic_ai.exceptions import ModelAPIError
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.messages import ModelMessage, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models import Model
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
 
-from co_cli.chat.conversation import Conversation, settled
-from co_cli.chat.turn import Beside, CallBegan, CallEnded, Event, TextCame, Thinking, ToolCall, answered, asked
+from co_cli.chat.conversation import Conversation, ToolCall, Turn
+from co_cli.chat.screen import Output, request_summary, result_summary
 from co_cli.knowledge_base import KnowledgeBase
 from tests.agent.scripted import Script
 from tests.vault import Vault
 
 
-class Talk:
-    """A conversation, and everything it showed."""
+class Talk(Output):
+    """A conversation, and everything it printed."""
 
     def __init__(self, kb: KnowledgeBase, model: Model, allow: bool = False) -> None:
-        self.events: list[Event] = []
+        self.printed: list[str] = []
         self.approvals: list[ToolCall] = []
         self.allow = allow
-        self.conversation = Conversation(kb, model, self._approve, date(2026, 11, 15))
+        self.conversation = Conversation(kb, model, self._approve)
 
-    async def ask(self, question: str) -> Any:
-        return await self.conversation.ask(question, self.events.append)
+    def text(self, piece: str) -> None:
+        self.printed.append(piece)
 
-    def __call__(self, question: str) -> Any:
+    def line(self, text: str, style: str = "dim") -> None:
+        self.printed.append(f"{text}\n")
+
+    async def ask(self, question: str) -> Turn:
+        return await self.conversation.ask(question, self)
+
+    def __call__(self, question: str) -> Turn:
         return asyncio.run(self.ask(question))
 
     async def _approve(self, call: ToolCall) -> bool:
@@ -41,7 +45,7 @@ class Talk:
 
 
 @pytest.mark.usefixtures("notes")
-def test_an_answer_comes_as_events_and_as_a_turn(kb: KnowledgeBase, vault: Vault) -> None:
+def test_an_answer_is_printed_and_returned_as_a_turn(kb: KnowledgeBase, vault: Vault) -> None:
     script = Script(
         [("recall_memory", {"query": "how do we deploy"}), ("save_memory", {"content": "We deploy on Fridays."})],
         "Blue first, see memory:blue.",
@@ -55,18 +59,16 @@ def test_an_answer_comes_as_events_and_as_a_turn(kb: KnowledgeBase, vault: Vault
     recall, save = turn.calls
     assert recall.data["hits"][0]["ref"] == "memory:blue"
     assert {"words", "meaning"} <= set(recall.data["hits"][0]["signals"])
-    assert turn.saved == [save.data["ref"]] == ["memory:we-deploy-on-fridays"]
+    assert [save.saved] == ["memory:we-deploy-on-fridays"]
     assert "We deploy on Fridays." in vault.read("memories/we-deploy-on-fridays.md")
-    kinds = [type(event) for event in talk.events if not isinstance(event, Thinking)]
-    assert kinds[:4].count(CallBegan) == 2
-    assert kinds[:4].count(CallEnded) == 2
-    assert set(kinds[4:]) == {TextCame}
-    assert "".join(event.text for event in talk.events if isinstance(event, TextCame)) == turn.answer
+    first, second, *words = talk.printed
+    assert {first.split()[1], second.split()[1]} == {"recall_memory", "save_memory"}
+    assert "".join(words) == turn.answer
     assert turn.usage["requests"] == 2
 
 
 @pytest.mark.usefixtures("notes")
-def test_a_tool_call_is_told_on_one_line(kb: KnowledgeBase) -> None:
+def test_a_tool_call_is_summarised_on_one_line(kb: KnowledgeBase) -> None:
     script = Script(
         [
             ("recall_memory", {"query": "how do we\ndeploy"}),
@@ -80,30 +82,18 @@ def test_a_tool_call_is_told_on_one_line(kb: KnowledgeBase) -> None:
     )
     turn = Talk(kb, script.model, allow=True)("Do it all.")
 
-    told = [f"{asked(call)} → {answered(call)}" for call in turn.calls]
+    told = [f"{request_summary(call)} → {result_summary(call)}" for call in turn.calls]
     assert told[0].startswith('recall_memory "how do we deploy" → ')
     assert "memory:blue" in told[0]
     assert told[1].startswith('recall_memory "quarks and gluons quarks and gluons quarks and…" → ')
     assert told[1].endswith("→ nothing there; nearest: memory:blue memory:tea")
-    assert told[2] == 'save_memory "Mara drinks green tea." → known already: memory:tea'
+    assert told[2] == 'save_memory "Mara drinks green tea." → already known: memory:tea'
     assert told[3] == "read_note memory:blue → Deploys go through the blue pool first"
     assert told[4].startswith("list_memories → 2 memories, memory:")
     assert told[5] == "forget_memory memory:tea → forgotten; /restore memory:tea brings it back"
 
     turn.calls[0].data["degraded"] = ["files changed and are still being indexed"]
-    assert answered(turn.calls[0]).endswith("(not everything could be asked)")
-
-
-def test_the_instructions_are_static_and_know_the_day(kb: KnowledgeBase) -> None:
-    script = Script("One.", "Two.")
-    talk = Talk(kb, script.model)
-    talk("a")
-    first = script.instructions
-    talk("b")
-
-    assert script.instructions == first
-    assert "Today is 2026-11-15" in first
-    assert "recall_memory" in first
+    assert result_summary(turn.calls[0]).endswith("(not everything could be searched)")
 
 
 def test_the_next_question_builds_on_the_last_until_it_is_cleared(kb: KnowledgeBase) -> None:
@@ -113,7 +103,7 @@ def test_the_next_question_builds_on_the_last_until_it_is_cleared(kb: KnowledgeB
     talk("What did you say?")
     assert "Forty-two." in script.everything
 
-    talk.conversation.clear()
+    talk.conversation.messages = []
     talk("What did you say?")
     assert "Forty-two." not in script.everything
 
@@ -123,9 +113,9 @@ def test_what_stood_in_the_prompt_is_in_the_turn(kb: KnowledgeBase, vault: Vault
     talk = Talk(kb, Script("Yes.", "No.").model)
 
     (note,) = talk("Hello").injected
-    assert (note.ref, note.title, note.why) == ("memory:tone", "Tone", "always")
+    assert (note["ref"], note["title"], note["why"]) == ("memory:tone", "Tone", "always")
     assert talk("Hello again").injected == []
-    assert [event for event in talk.events if isinstance(event, Beside)] == [Beside(["memory:tone"])]
+    assert "".join(talk.printed).count("· added to the question: memory:tone\n") == 1
 
 
 @pytest.mark.usefixtures("notes")
@@ -148,7 +138,7 @@ def test_a_model_that_gets_a_call_wrong_is_told_and_the_call_is_shown(kb: Knowle
     turn = Talk(kb, script.model)("Read it.")
 
     assert turn.calls[0].outcome in ("retried", "failed")
-    assert "no note 'memory:nothing'" in answered(turn.calls[0])
+    assert "no note 'memory:nothing'" in result_summary(turn.calls[0])
     assert turn.answer.strip() == "There is none."
 
 
@@ -212,7 +202,7 @@ def test_a_stopped_answer_knows_what_it_stood_on(kb: KnowledgeBase, vault: Vault
         asking = asyncio.create_task(talk.ask("Hello"))
         await slow.hanging.wait()
         asking.cancel()
-        assert [note.ref for note in (await asking).injected] == ["memory:tone"]
+        assert [note["ref"] for note in (await asking).injected] == ["memory:tone"]
         assert (await talk.ask("Hello again")).injected == []
 
     asyncio.run(talk())
@@ -238,9 +228,8 @@ def test_an_answer_stopped_while_a_tool_waits_leaves_no_call_without_a_result(kb
 
         assert turn.stopped
         assert {call.name: call.outcome for call in turn.calls}["forget_memory"] == "interrupted"
-        assert isinstance(talk.events[-1], CallEnded)
+        assert talk.printed[-2:] == ["· forget_memory memory:tea → stopped\n", "· stopped\n"]
         assert "memories/tea.md" in vault.notes()
-        assert loose_ends(talk.conversation.messages) == set()
 
         again = await talk.ask("What happened?")
         assert again.answer.strip() == "I stopped."
@@ -262,7 +251,7 @@ def test_a_model_that_fails_is_one_line_and_the_question_can_be_asked_again(kb: 
 
     turn = talk("Are you there?")
     assert turn.problem is not None
-    assert turn.problem.endswith("RuntimeError: the lights went out")
+    assert "RuntimeError: the lights went out" in turn.problem
     assert "\n" not in turn.problem
 
     assert talk("Are you there?").answer == "Here I am."
@@ -285,17 +274,3 @@ def test_an_answer_that_breaks_off_is_kept_as_far_as_it_came(kb: KnowledgeBase) 
 
     assert talk("Go on.").problem is None
     assert any(isinstance(part, TextPart) for message in seen[1] for part in message.parts)
-
-
-def test_a_history_is_settled_whatever_it_ends_with() -> None:
-    call = ToolCallPart("recall_memory", {}, "c1")
-    done = ToolCallPart("recall_memory", {}, "c2")
-    asked_ = ModelRequest.user_text_prompt("?")
-    result = ModelRequest([ToolReturnPart("recall_memory", "found", "c2")])
-
-    histories = ([], [asked_], [asked_, ModelResponse([call])], [asked_, ModelResponse([call, done]), result])
-    for history in histories:
-        assert loose_ends(settled(history, "half")) == set()
-    assert isinstance(settled([asked_], "half")[-1], ModelResponse)
-    assert settled([asked_], "") == [asked_]
-    assert settled([asked_, ModelResponse([])], "") == [asked_]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.chat.commands import ALIASES, COMMANDS
+from co_cli.chat.commands import COMMANDS
 from tests.chat_server import ChatServer, text
 from tests.command import Co
 
@@ -40,4 +40,3 @@ def test_the_guide_names_every_slash_command_and_no_other() -> None:
     named = set(re.findall(r"^\| `(/[a-z]+)", guide, re.MULTILINE))
 
     assert named == {command.name for command in COMMANDS}
-    assert set(ALIASES.values()) <= named

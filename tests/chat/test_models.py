@@ -59,7 +59,7 @@ def test_a_missing_key_is_told_with_its_variable(monkeypatch: pytest.MonkeyPatch
     [
         (404, "Ollama does not have qwen3: `ollama pull qwen3`"),
         (401, "ollama did not accept the key (401): check OLLAMA_API_KEY"),
-        (400, "ollama:qwen3 refused the request (400)"),
+        (400, "ollama:qwen3 answered with status 400: "),
     ],
 )
 def test_an_answer_with_an_error_is_one_line_with_the_cure(co: Co, server: ChatServer, status: int, cure: str) -> None:
@@ -73,15 +73,15 @@ def test_an_answer_with_an_error_is_one_line_with_the_cure(co: Co, server: ChatS
     assert ran.out == ""
 
 
-@pytest.mark.parametrize(("status", "cure"), [(429, "too much at once (429)"), (500, "in trouble (500)")])
-def test_trouble_that_may_pass_is_tried_again_and_then_told(co: Co, server: ChatServer, status: int, cure: str) -> None:
+@pytest.mark.parametrize("status", [429, 500])
+def test_a_temporary_error_is_retried_and_then_reported(co: Co, server: ChatServer, status: int) -> None:
     server.turns = [fails(status), fails(status), fails(status), text("too late")]
 
     ran = co("chat", "hello")
 
     assert (ran.code, ran.out) == (3, "")
-    assert cure in ran.err
-    assert "ask again" in ran.err
+    assert f"answered with status {status}: ask again later" in ran.err
+    assert len(server.requests) == 3
 
 
 def test_a_server_that_is_not_running_is_told_with_how_to_start_it(
@@ -92,27 +92,15 @@ def test_a_server_that_is_not_running_is_told_with_how_to_start_it(
     ran = co("chat", "hello")
 
     assert ran.code == 3
-    assert ran.err.startswith(
-        "co: nobody answers at http://127.0.0.1:1/v1 for ollama:qwen3: start Ollama (`ollama serve`)"
-    )
+    assert ran.err.startswith("co: cannot reach ollama:qwen3 at http://127.0.0.1:1/v1: start it with `ollama serve`")
 
 
-def test_a_key_that_is_set_and_empty_is_a_mistake_with_a_cure(co: Co, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a compose file leaves it: `OPENAI_API_KEY=`."""
+def test_an_empty_key_is_reported_with_its_variable(co: Co, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "")
 
     ran = co("chat", "--model", "openai:gpt-5", "Hello")
 
-    assert (ran.code, ran.err) == (
-        2,
-        "co: openai:gpt-5 cannot be used: OPENAI_API_KEY is set, but empty: give it a key\n",
-    )
-
-
-def test_a_bare_name_that_is_not_ollamas_is_said_whose_it_is(co: Co, server: ChatServer) -> None:
-    server.turns = [fails(404)]
-
-    ran = co("chat", "--model", "gpt-5", "hello")
-
-    assert ran.code == 3
-    assert "; or did you mean openai:gpt-5?" in ran.err
+    assert ran.code == 2
+    assert ran.err.startswith("co: openai:gpt-5 cannot be used: ")
+    assert "`OPENAI_API_KEY`" in ran.err
+    assert ran.err.count("\n") == 1

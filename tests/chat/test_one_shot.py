@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from pydantic_ai import Agent
 
-from tests.chat_server import HOLD, ChatServer, calls, text
+from tests.chat_server import CUT, HOLD, ChatServer, calls, text
 from tests.command import Co
 from tests.vault import Vault
 
@@ -161,7 +161,16 @@ def test_a_pipe_gets_the_words_before_the_answer_ends_and_ctrl_c_keeps_them(co: 
         process.send_signal(signal.SIGINT)
         assert process.wait(120) == 130
         assert process.stdout.read() == b"\n"
-        assert process.stderr.read() == b""
+        assert process.stderr.read().decode() == "· stopped\n"
+
+
+def test_an_answer_that_breaks_off_is_an_error(co: Co, server: ChatServer) -> None:
+    server.turns = [text("Blue ", CUT)]
+
+    ran = co("chat", "which pool is first?")
+
+    assert (ran.code, ran.out) == (3, "Blue \n")
+    assert ran.err == "co: the connection to ollama:qwen3 broke off in the middle of the answer: ask again\n"
 
 
 def test_help_imports_nothing_heavy(co: Co) -> None:
