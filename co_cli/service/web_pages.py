@@ -1,11 +1,11 @@
-"""Keep web pages as articles, and fetch them again: what is there already, what changed, and whose words win.
+"""Save web pages as articles, and fetch them again without overwriting anybody's changes.
 
-A page is its address: `source_url`, in one spelling. `fetched_hash` is the text as it came, so that a person's own
-changes are seen and never overwritten unasked. A page that its server no longer has stays, and is reported. Nothing is
-written when nothing changed. What comes from the web says so: `provenance: web`, again with every new text.
+A page is identified by its normalised URL in `source_url`. `fetched_hash` is the hash of the text as it was fetched: it
+shows whether somebody changed the text since. Nothing is written if nothing changed, and a page that its server no
+longer has stays and is reported. Every new text gets `provenance: web`.
 
-A loader, where there is one, is asked before a new page is fetched. What came by one of its tools (`fetched_with`)
-comes by a tool again: plain HTTP might bring a login page in its place.
+If there is a loader, it is asked before a new page is fetched. A page that came from one of its tools (`fetched_with`)
+is fetched with a tool again, because plain HTTP might return a login page.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ NO_LOADER = UseHttp("no loading agent is configured (the settings loading_model 
 
 
 class PageReceipt(NamedTuple):
-    """What became of one page."""
+    """The outcome for one page."""
 
     url: str
     outcome: PageOutcome
@@ -54,13 +54,13 @@ class PageReceipt(NamedTuple):
     detail: str = ""
     """Why it was skipped, is missing or failed; where an overwritten text is; why the loader could not help."""
     exit_code: int = 0
-    """What the command line ends with for it: 0, or as the error says."""
+    """0, or the exit code of the error."""
     masked: int = 0
     """Secrets that were masked before it was written."""
 
 
 class _Arrived(NamedTuple):
-    """A page's new text, and how it came."""
+    """A page's new text, and how it was fetched."""
 
     page: Page
     validators: Validators = Validators()
@@ -69,7 +69,7 @@ class _Arrived(NamedTuple):
 
 
 class _Conflict(Exception):
-    """A text that would be lost."""
+    """Overwriting would lose a text."""
 
 
 def make_fetcher(settings: Settings) -> Fetcher:
@@ -91,7 +91,7 @@ class WebPages:
         self.store, self.index, self.fetcher, self.largest, self.loader = store, index, fetcher, largest, loader
 
     def add(self, address: str, on_conflict: str = "skip", tags: Sequence[str] | None = None) -> PageReceipt:
-        """Fetch a page and keep it. One that is here already is skipped, fetched again, or an error."""
+        """Fetch a page and save it. A page that is saved already is skipped, fetched again, or an error."""
         _require(on_conflict)
         with counting() as masked:
             return _with(self._add(address, on_conflict, tags), masked)
@@ -112,7 +112,8 @@ class WebPages:
                 return _receipt_of(error, url)
             if known is None:
                 self.index.embed_saved()
-                return self._receipt(url, "created", path, arrived.remark, arrived.page.title)
+                ref = self.index.ref_of(path) or ref_of(path, "article")
+                return PageReceipt(url, "created", ref, self.store.absolute(path), arrived.page.title, arrived.remark)
         return self._add_again(url, known, on_conflict)
 
     def refresh(
@@ -135,14 +136,14 @@ class WebPages:
         return receipts
 
     def find(self, url: str) -> str | None:
-        """The path of the note that holds this page."""
+        """The path of the note with this page."""
         for path, value in self.index.field_values("source_url").items():
             if _same_page(value, url) and self._still_says(path, url):
                 return path
         return None
 
     def path_of(self, ref: str, open_note: Callable[[str], Note]) -> str:
-        """The note that an address or a ref names, if it was a page."""
+        """The path of the note that a URL or a ref names, if it came from a page."""
         if looks_like_url(ref):
             url = read_url(ref)
             path = self.find(url)
@@ -155,7 +156,7 @@ class WebPages:
         return note.path
 
     def paths(self) -> list[str]:
-        """Every note that says where on the web it is from."""
+        """All notes with a `source_url`."""
         return [path for path in self.index.field_values("source_url") if self.store.exists(path)]
 
     def _add_again(self, url: str, path: str, on_conflict: str) -> PageReceipt:
@@ -166,7 +167,7 @@ class WebPages:
             raise NoteConflictError(
                 f"{url} is kept already, as {note.ref}; `co source refresh {note.ref}` fetches it again"
             )
-        return self._receipt_for_note(note, url, "skipped", "kept already; `co source refresh` fetches it again")
+        return self._receipt(note, url, "skipped", "kept already; `co source refresh` fetches it again")
 
     def _refresh_path(self, path: str, on_conflict: str) -> PageReceipt:
         try:
@@ -176,29 +177,29 @@ class WebPages:
         try:
             url = read_url(str(note.metadata.get("source_url")))
         except PageRefusedError as error:
-            return self._receipt_for_note(note, "", "failed", f"{note.ref}: {error}", error.exit_code)
+            return self._receipt(note, "", "failed", f"{note.ref}: {error}", error.exit_code)
         return self._refresh_one(url, note, on_conflict)
 
     def _refresh_one(self, url: str, note: Note, on_conflict: str, anew: bool = False) -> PageReceipt:
-        """`anew`: as if it were not here yet, so that a loader may find a better way to it."""
+        """`anew`: as if it were not saved yet, so that a loader can choose a tool."""
         overwrite = on_conflict == "overwrite"
         try:
             if not overwrite and not note.metadata.get("fetched_hash"):
                 raise _Conflict("its text did not come from the web by `co add`")
             arrived = self._new(url, note, overwrite) if anew or _came_with(note) else self._again(url, note, overwrite)
             if arrived is None:
-                return self._receipt_for_note(note, url, "unchanged")
+                return self._receipt(note, url, "unchanged")
             return self._renew(url, note.path, arrived, overwrite)
         except _Conflict as conflict:
             why = f"{note.ref}: {conflict}; `--on-conflict overwrite` takes the page's, and puts a copy in the trash"
             if on_conflict == "error":
                 raise NoteConflictError(why) from None
-            return self._receipt_for_note(note, url, "skipped", why)
+            return self._receipt(note, url, "skipped", why)
         except KnowledgeError as error:
             return _receipt_of(error, url)._replace(ref=note.ref, path=self.store.absolute(note.path), title=note.title)
 
     def _new(self, url: str, note: Note | None = None, overwrite: bool = True) -> _Arrived:
-        """The page by the loader, if there is one, else by plain HTTP."""
+        """The page from the loader, if there is one, else over plain HTTP."""
         before = _came_with(note) if note else ""
         answer = self.loader.load(url, before) if self.loader else NO_LOADER
         if isinstance(answer, Loaded):
@@ -217,12 +218,12 @@ class WebPages:
         return _Arrived(self._read(fetched), fetched.validators, remark=remark)
 
     def _again(self, url: str, note: Note, overwrite: bool) -> _Arrived | None:
-        """The page by plain HTTP, or None if it is still the same."""
+        """The page over plain HTTP, or None if it did not change."""
         fetched = self.fetcher.fetch(url, None if overwrite else _validators(note))
         return fetched and _Arrived(self._read(fetched), fetched.validators)
 
     def _read(self, fetched: Fetched) -> Page:
-        """As long as a page may take to come, its text may take to be found."""
+        """Extracting has the same time limit as fetching."""
         return self._fitting(fetched.url, read_page(fetched, self.fetcher.limits.seconds))
 
     def _fitting(self, url: str, page: Page) -> Page:
@@ -255,13 +256,13 @@ class WebPages:
         return path
 
     def _renew(self, url: str, path: str, arrived: _Arrived, overwrite: bool) -> PageReceipt:
-        """Put the new text in place of the old, if there is a new one and the old one is not somebody's own."""
+        """Replace the text if the page changed, unless somebody changed the text here."""
         page, detail = arrived.page, arrived.remark
         with self.store.lock():
             data = self.store.read(path)
             note = read_note(path, data)
             if body_hash(page.text) == str(note.metadata.get("fetched_hash")) and not (overwrite and _edited(note)):
-                return self._receipt_for_note(note, url, "unchanged", detail)
+                return self._receipt(note, url, "unchanged", detail)
             if _edited(note):
                 if not overwrite:
                     raise _Conflict("its text was changed here, and at its origin too")
@@ -271,34 +272,28 @@ class WebPages:
             change(self.store, path, data, page.text, fields)
             self.index.index_file(None, path, embed=False)
         self.index.embed_saved()
-        return self._receipt(url, "updated", path, detail, note.title)
+        return self._receipt(note, url, "updated", detail)
 
     def _still_says(self, path: str, url: str) -> bool:
-        """The index proposes; only the file knows."""
+        """Check the file: the index may be older."""
         try:
             note = read_note(path, self.store.read(path)) if self.store.exists(path) else None
         except NotTextError:
             return False
         return note is not None and _same_page(str(note.metadata.get("source_url")), url)
 
-    def _receipt(self, url: str, outcome: PageOutcome, path: str, detail: str = "", title: str = "") -> PageReceipt:
-        ref = self.index.ref_of(path) or ref_of(path, "article")
-        return PageReceipt(url, outcome, ref, self.store.absolute(path), title, detail)
-
-    def _receipt_for_note(
-        self, note: Note, url: str, outcome: PageOutcome, detail: str = "", exit_code: int = 0
-    ) -> PageReceipt:
+    def _receipt(self, note: Note, url: str, outcome: PageOutcome, detail: str = "", exit_code: int = 0) -> PageReceipt:
         return PageReceipt(url, outcome, note.ref, self.store.absolute(note.path), note.title, detail, exit_code)
 
 
 def body_hash(text: str) -> str:
-    """Of a text as it stands in a note, whatever its line ends."""
+    """The hash of a note's text, whatever its line ends."""
     plain = text.replace("\r\n", "\n").strip()
     return hashlib.blake2b(plain.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
 def _shown(address: str) -> str:
-    """For a receipt: nothing of an address that may hold a password."""
+    """For a receipt: empty if the URL may contain a password."""
     shown = without_credentials(address.strip())
     return "" if "@" in shown else shown
 
@@ -309,7 +304,7 @@ def _require(on_conflict: str) -> None:
 
 
 def _origin(arrived: _Arrived, now: str) -> dict[str, object]:
-    """When, what and how it was fetched; and by what the server knows it again, one of the two is enough."""
+    """The fields that say when and how it was fetched. Of the two validators one is enough."""
     etag, last_modified = arrived.validators
     return {
         "fetched": now,

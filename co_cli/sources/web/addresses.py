@@ -15,8 +15,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit
 
-import httpx2
-
 from co_cli.errors import PageRefusedError, SettingsError
 from co_cli.typed import whole
 
@@ -89,6 +87,8 @@ def looks_like_url(text: str) -> bool:
 
 def read_url(text: str) -> str:
     """The URL in its one spelling, without the part after `#`. Raises PageRefusedError."""
+    import httpx2  # 180 ms that `co add FILE` does not need
+
     text = whole(text.strip())
     shown = without_credentials(text)
     if len(text) > LONGEST_URL:
@@ -134,6 +134,8 @@ def _host(name: str) -> str:
         return str(ipaddress.IPv6Address(name))
     name = unicodedata.normalize("NFKC", name).rstrip(".").lower()
     if not name.isascii():
+        import httpx2
+
         name = httpx2.URL(scheme="http", host=name).raw_host.decode().rstrip(".")
     if NUMERIC_LABEL.match(name.rsplit(".", 1)[-1]):
         return socket.inet_ntoa(socket.inet_aton(name))  # 2130706433, 0x7f.1 and 0177.0.0.1 all mean 127.0.0.1
