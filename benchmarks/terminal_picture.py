@@ -22,8 +22,8 @@ def main() -> None:
         surroundings = {**os.environ, "HOME": home, "COLUMNS": "80", "FORCE_COLOR": "1", "TERM": "xterm-256color"}
         command = f'{sys.executable} -m co_cli demo "{QUESTION}"'
         shown = subprocess.run(
-            ["script", "-qec", command, "/dev/null"], env=surroundings, capture_output=True, text=True, check=True
-        ).stdout
+            ["script", "-qec", command, "/dev/null"], env=surroundings, capture_output=True, check=True
+        ).stdout.decode()
     console = Console(record=True, width=82, file=io.StringIO(), force_terminal=True)
     # without the progress bar, which the terminal erases
     answer = "\n".join(line.rpartition("\r")[2] for line in shown.replace("\r\n", "\n").split("\n"))
