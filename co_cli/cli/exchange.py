@@ -1,4 +1,4 @@
-"""`co import` and `co export`."""
+"""`co data import` and `co data export`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from co_cli.errors import InvalidInputError
 from co_cli.values import ON_CONFLICT
 
 if TYPE_CHECKING:
-    from co_cli.exchange.importing import ImportReport
-    from co_cli.exchange.writing import Receipt
+    from co_cli.importers import ImportReport, Receipt
 
 FORMATS = ("obsidian", "basic-memory", "mem0", "claude", "chatgpt", "co")
 INDEXED = "fts5"
@@ -41,13 +40,13 @@ def add_import(parser: argparse.ArgumentParser) -> None:
         "mem0             memories: JSON, JSON Lines, or the zip of OpenMemory\n"
         "obsidian, basic-memory\n"
         "                 the notes are copied into articles/, names and text as they are\n"
-        "co               what `co export` wrote\n\n"
+        "co               what `co data export` wrote\n\n"
         "Import a vault of Obsidian when you leave Obsidian. If you go on writing there,\n"
         "`co add DIR` reads it in place instead.\n"
         "An import can be repeated: what is here is not written twice, what you changed\n"
         "is not overwritten, and what you forgot does not come back.\n\n"
-        "examples:\n  co import chatgpt export.zip\n  co import chatgpt export.zip --yes\n"
-        "  co import claude ~/.claude/projects/app/memory --yes\n"
+        "examples:\n  co data import chatgpt export.zip\n  co data import chatgpt export.zip --yes\n"
+        "  co data import claude ~/.claude/projects/app/memory --yes\n"
     )
     parser.set_defaults(run=import_)
 
@@ -61,15 +60,15 @@ def add_export(parser: argparse.ArgumentParser) -> None:
     add_filters(parser)
     parser.epilog = (
         "Markdown is byte for byte what lies in the vault, in the same folders. JSONL is\n"
-        "one object a note. Nothing is overwritten. `co import co` takes both back.\n\n"
-        "examples:\n  co export --to notes-2026\n  co export --to backup.zip\n"
-        "  co export memory --tag deploy --to - | jq .title\n"
+        "one object a note. Nothing is overwritten. `co data import co` takes both back.\n\n"
+        "examples:\n  co data export --to notes-2026\n  co data export --to backup.zip\n"
+        "  co data export memory --tag deploy --to - | jq .title\n"
     )
     parser.set_defaults(run=export)
 
 
 def import_(options: argparse.Namespace) -> int:
-    from co_cli.exchange.importing import import_export  # --help does without readers and parsers
+    from co_cli.importers import import_export  # --help does without readers and parsers
 
     with open_knowledge_base(options) as kb:
         bars: list[ProgressBar] = []
@@ -90,7 +89,7 @@ def import_(options: argparse.Namespace) -> int:
     failed = [receipt for receipt in report.receipts if receipt.outcome == "failed"]
     troubles = [(trouble.place, trouble.problem) for trouble in report.troubles]
     troubles += [(receipt.origin, receipt.detail) for receipt in failed]
-    code = 2 if troubles else 0 if report.receipts else 1
+    code = 2 if troubles else 0
     if options.json:
         print_json(_as_json(options, report))
         return code
@@ -98,13 +97,11 @@ def import_(options: argparse.Namespace) -> int:
         print(printable(f"co: {place}: {problem}"), file=sys.stderr)
     if report.receipts:
         _tell(Screen(), options, report)
-    elif not troubles:
-        print("There is nothing to import.")
     return code
 
 
 def export(options: argparse.Namespace) -> int:
-    from co_cli.exchange.exporting import export_notes
+    from co_cli.importers import export_notes
 
     if not options.to:
         raise InvalidInputError("say where to: --to DIR, --to FILE.zip, --to FILE.jsonl, or --to - for standard output")

@@ -15,7 +15,7 @@ FLOORS = (
     ("index", "embedding", "activity"),
     ("retrieval",),
     ("knowledge_index",),
-    ("service", "knowledge_base", "exchange", "importers", "evaluation"),
+    ("service", "knowledge_base", "importers", "evaluation"),
     ("tools",),
     ("agent",),
     ("chat", "mcp", "cli", "__main__"),

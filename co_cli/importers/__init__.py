@@ -1,0 +1,119 @@
+"""Import exports of other services into the vault, and export the vault.
+
+The first pass writes nothing: it is the dry run, and it finds every conflict before a file is touched.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from co_cli.errors import IndexUnavailableError, InvalidInputError
+from co_cli.importers.archive import Export, open_export
+from co_cli.importers.chatgpt import read_chatgpt
+from co_cli.importers.claude import read_claude
+from co_cli.importers.export import ExportReport, Progress, export_notes, read_own
+from co_cli.importers.folders import read_basic_memory, read_obsidian
+from co_cli.importers.items import Item, Receipt, Trouble
+from co_cli.importers.memories import read_mem0
+from co_cli.importers.writer import Writer
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.notes.files import locked
+from co_cli.values import ON_CONFLICT, masked_text
+
+__all__ = ["ExportReport", "ImportReport", "Receipt", "Trouble", "export_notes", "import_export"]
+
+Stages = Callable[[str], Progress]
+"""Returns the progress bar of a stage of the work, given its verb."""
+EMBEDDING_SECONDS = 5.0
+"""How long to wait for a slow embedder; `co index sync` finishes the work."""
+WRITTEN = ("created", "updated")
+READERS: dict[str, Callable[[Export, int], Iterator[Item]]] = {
+    "obsidian": read_obsidian,
+    "basic-memory": read_basic_memory,
+    "mem0": read_mem0,
+    "claude": read_claude,
+    "chatgpt": read_chatgpt,
+    "co": read_own,
+}
+TRUSTABLE = ("obsidian", "basic-memory", "co")
+"""Formats whose files may be the person's own words."""
+
+
+class ImportReport(NamedTuple):
+    """What an import did, or would do."""
+
+    origin: str
+    written: bool
+    receipts: list[Receipt]
+    troubles: list[Trouble]
+    remarks: list[str]
+
+
+def import_export(
+    kb: KnowledgeBase,
+    origin: str,
+    paths: Sequence[str],
+    write: bool = False,
+    on_conflict: str = "skip",
+    trust: bool = False,
+    stages: Stages | None = None,
+) -> ImportReport:
+    """Import these exports of one service. Without `write` the report says what would be done."""
+    if origin not in READERS:
+        raise InvalidInputError(f"unknown format {origin!r}: use {', '.join(READERS)}")
+    if on_conflict not in ON_CONFLICT:
+        raise InvalidInputError(f"on_conflict is one of {', '.join(ON_CONFLICT)}, not {on_conflict!r}")
+    if trust and origin not in TRUSTABLE:
+        raise InvalidInputError(f"trust is for {', '.join(TRUSTABLE)}: what {origin} wrote is not your own words")
+    for path in paths:
+        real = os.path.realpath(path)
+        if real == kb.root or real.startswith(kb.root + os.sep) or kb.root.startswith(real + os.sep):
+            raise InvalidInputError(f"{path} is the vault, a folder in it, or a folder around it: nothing to import")
+    with contextlib.ExitStack() as held:
+        try:  # one import after the other, so that the second sees what the first one wrote
+            os.makedirs(kb.settings.data_dir, exist_ok=True)
+            held.enter_context(locked(os.path.join(kb.settings.data_dir, "import.lock")))
+        except OSError as error:
+            raise IndexUnavailableError(f"cannot write to {kb.settings.data_dir}: {error.strerror}") from None
+        kb.index.sync(progress=stages and stages("indexing"), seconds=EMBEDDING_SECONDS)
+        report = _run(kb, paths, Writer(kb, origin, False, on_conflict, trust), stages and stages("reading"))
+        total = sum(receipt.outcome in WRITTEN for receipt in report.receipts)
+        if write and total:
+            report = _run(kb, paths, Writer(kb, origin, True, on_conflict, trust), stages and stages("writing"), total)
+            kb.index.sync(progress=stages and stages("indexing"), seconds=EMBEDDING_SECONDS)
+        return report._replace(written=write)
+
+
+def _run(
+    kb: KnowledgeBase, paths: Sequence[str], writer: Writer, progress: Progress | None, total: int = 0
+) -> ImportReport:
+    """One pass over the exports. Progress counts notes if their number is known, else bytes."""
+    report = ImportReport(writer.origin, writer.write, [], [], [])
+    done = 0
+    for path in paths:
+        before = len(report.receipts)
+        with open_export(path) as export:
+            for item in READERS[writer.origin](export, kb.settings.knowledge_max_note_bytes):
+                report.receipts.append(writer.put(item))
+                done += report.receipts[-1].outcome in WRITTEN
+                if progress:
+                    progress(*((done, total) if total else (export.done, export.size)))
+            if len(report.receipts) == before and not export.troubles:
+                export.trouble(path, f"there is nothing in it that `co data import {writer.origin}` can read")
+            report.troubles.extend(export.troubles)
+            report.remarks.extend(export.remarks)
+    to_be = "" if writer.write else "to be "
+    masked = [receipt.masked for receipt in report.receipts if receipt.masked]
+    if masked:
+        secrets = masked_text(sum(masked)).replace("masked", f"{to_be}masked")
+        report.remarks.append(f"{secrets} in {'1 note' if len(masked) == 1 else f'{len(masked):,} notes'}")
+    if writer.disowned:
+        notes = "1 note claims" if writer.disowned == 1 else f"{writer.disowned:,} notes claim"
+        report.remarks.append(
+            f"{notes} to be your own words, or to belong in every prompt: {to_be}marked `provenance: import`; "
+            "if you wrote this export yourself, `--trust` keeps what it says"
+        )
+    return report

@@ -1,0 +1,242 @@
+"""Read an export as downloaded (a zip), unpacked (a folder), or one file of it.
+
+Nothing is unpacked to disk and links are not followed. JSON is read one value at a time, so that memory depends on the
+longest conversation and not on the export. What cannot be read is added to `troubles`, and reading goes on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import json
+import os
+import re
+import stat
+import zipfile
+import zlib
+from collections.abc import Generator, Iterable, Iterator
+from itertools import islice
+from typing import IO, NamedTuple
+
+from co_cli.errors import InvalidInputError
+from co_cli.importers.items import Trouble, as_list, as_object
+from co_cli.notes.refs import FOLDERS
+from co_cli.regular import open_regular
+from co_cli.typed import whole
+
+MAX_FILES = 200_000
+MAX_VALUE = 100_000_000
+"""Characters of one JSON value, and bytes of an unpacked .gz file."""
+CHUNK = 1 << 20
+BOMB_BYTES = 30_000_000
+BOMB_RATIO = 300
+"""Conversations compress to a tenth; nothing real of that size compresses to a three-hundredth."""
+JSON_LINES = (".jsonl", ".ndjson", ".jsonl.gz")
+WRAPPERS = ("conversations", "results", "memories", "items")
+"""Members of an object that hold the list we want."""
+SEPARATORS = re.compile(r"[\s,]*")
+DECODER = json.JSONDecoder(strict=False)
+
+
+class UnreadableError(Exception):
+    """A member that is refused, with the reason."""
+
+
+UNREADABLE = (UnreadableError, OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError)
+"""Also what zipfile and gzip raise for damage, passwords and unknown methods."""
+
+
+class Member(NamedTuple):
+    """One file of an export. The name is inside the export, with `/`."""
+
+    name: str
+    size: int
+    modified: float | None
+    where: str
+    """Its path on disk, or its name inside the zip."""
+
+    @property
+    def base(self) -> str:
+        return self.name.rsplit("/", 1)[-1]
+
+    @property
+    def ending(self) -> str:
+        return os.path.splitext(self.base)[1].lower()
+
+
+class Export:
+    """One export. `single` means that the person named one file."""
+
+    def __init__(self, path: str, archive: zipfile.ZipFile | None = None) -> None:
+        self.path, self.archive = path, archive
+        name = os.path.basename(os.path.realpath(path))
+        self.name = whole(name if os.path.isdir(path) else os.path.splitext(name)[0])
+        self.single = archive is None and not os.path.isdir(path)
+        self.troubles: list[Trouble] = []
+        self.remarks: list[str] = []
+        self.done = 0
+        """How much was read so far, about in bytes."""
+        listing = self._in_zip(archive) if archive else self._on_disk()
+        self.members: list[Member] = sorted(islice(listing, MAX_FILES + 1))
+        if len(self.members) > MAX_FILES:
+            raise InvalidInputError(f"{path}: more than {MAX_FILES:,} files; name a folder inside it")
+        tops = {member.name.partition("/")[0] if "/" in member.name else "" for member in self.members}
+        if archive and len(tops) == 1 and not tops & {"", *FOLDERS.values()}:
+            (self.name,) = tops  # a zip of one folder counts as that folder, unless every vault has it
+            self.members = [one._replace(name=one.name.partition("/")[2]) for one in self.members]
+        self.size = sum(member.size for member in self.members)
+
+    def trouble(self, place: str, problem: str) -> None:
+        self.troubles.append(Trouble(whole(place), problem))
+
+    def place(self, member: Member) -> str:
+        return self.path if self.single else member.name
+
+    def matching(self, pattern: re.Pattern[str]) -> list[Member]:
+        """The file that was named, or the members whose names match, counting the name of the export itself."""
+        return [one for one in self.members if self.single or pattern.match(f"{self.name}/{one.name}")]
+
+    def read(self, member: Member, largest: int) -> bytes | None:
+        """A whole member; None and a trouble if it cannot be read."""
+        with self._reporting(self.place(member)), self._open(member) as stream:
+            data = stream.read(largest + 1)
+            self.done += len(data)
+            if len(data) <= largest:
+                return data
+            raise UnreadableError(f"more than {largest:,} bytes (setting knowledge_max_note_bytes)")
+        return None
+
+    def values(self, members: Iterable[Member]) -> Iterator[tuple[str, object]]:
+        """Each JSON value of these members with its place; the members of a list one by one."""
+        for member in members:
+            place = self.place(member)
+            with self._reporting(place), self._open(member) as stream:
+                lines = member.name.lower().endswith(JSON_LINES)
+                for inner, value in self._lines(stream, place) if lines else self._values(stream, place):
+                    holder = as_object(value)
+                    key = next((key for key in WRAPPERS if isinstance(holder.get(key), list)), "")
+                    for number, wrapped in enumerate(as_list(holder.get(key)), 1):
+                        yield f"{inner}, {key} {number}", wrapped
+                    if not key:
+                        yield inner, value
+
+    def _values(self, stream: IO[bytes], place: str) -> Iterator[tuple[str, object]]:
+        reader = io.TextIOWrapper(stream, "utf-8-sig", "replace")
+        text = reader.read(CHUNK).lstrip()
+        listed = text.startswith("[")
+        at, number = int(listed), 1
+        while True:
+            separators = SEPARATORS.match(text, at)
+            at = separators.end() if separators else at
+            if listed and text.startswith("]", at):
+                return
+            try:
+                value, at = DECODER.raw_decode(text, at)
+            except ValueError as error:  # perhaps because the rest is not read yet
+                more = reader.read(max(CHUNK, len(text) - at))  # doubles, so a long value is not parsed too often
+                text, at = text[at:] + more, 0
+                self.done += len(more)
+                if len(text) > MAX_VALUE:
+                    raise UnreadableError(f"item {number:,} is longer than {MAX_VALUE:,} characters") from None
+                if more:
+                    continue
+                if not text and not listed and number > 1:
+                    return
+                problem = f"item {number:,}: cut off or not valid JSON ({_reason(error)})"
+                raise UnreadableError(problem if text or listed else "it is empty") from None
+            yield f"{place}, item {number}", value
+            number += 1
+
+    def _lines(self, stream: IO[bytes], place: str) -> Iterator[tuple[str, object]]:
+        number = 0
+        while line := stream.readline(MAX_VALUE + 1):
+            number += 1
+            self.done += len(line)
+            if len(line) > MAX_VALUE:
+                raise UnreadableError(f"line {number:,} is longer than {MAX_VALUE:,} bytes")
+            if not line.strip():
+                continue
+            try:
+                value = DECODER.decode(line.decode("utf-8-sig", "replace"))
+            except (ValueError, RecursionError) as error:
+                self.trouble(f"{place}, line {number}", f"not valid JSON ({_reason(error)})")
+            else:
+                yield f"{place}, line {number}", value
+
+    @contextlib.contextmanager
+    def _reporting(self, place: str) -> Generator[None]:
+        try:
+            yield
+        except UNREADABLE as error:
+            self.trouble(place, _reason(error))
+
+    @contextlib.contextmanager
+    def _open(self, member: Member) -> Generator[IO[bytes]]:
+        """The bytes of a member, uncompressed. zipfile never reads more than the size that the zip declares."""
+        archive, where = self.archive, member.where
+        if archive and member.size > max(BOMB_BYTES, BOMB_RATIO * archive.getinfo(where).compress_size):
+            raise UnreadableError(f"unpacks to {member.size:,} bytes: refused as a zip bomb")
+        with archive.open(where) if archive else open_regular(where, follow=self.single) as stream:
+            if member.ending != ".gz":
+                yield stream
+                return
+            data = gzip.GzipFile(fileobj=stream).read(MAX_VALUE + 1)
+            if len(data) > MAX_VALUE:
+                raise UnreadableError(f"unpacks to more than {MAX_VALUE:,} bytes: refused as a zip bomb")
+            yield io.BytesIO(data)
+
+    def _on_disk(self) -> Iterator[Member]:
+        if self.single:
+            state = os.stat(self.path)
+            yield Member(os.path.basename(self.path), state.st_size, state.st_mtime, self.path)
+            return
+        walk = os.walk(self.path, onerror=lambda error: self.trouble(str(error.filename), _reason(error)))
+        for folder, inner, names in walk:
+            below = os.path.relpath(folder, self.path).replace(os.sep, "/")
+            prefix = "" if below == "." else below + "/"
+            inner[:] = sorted(name for name in inner if not name.startswith(".") and name != "__MACOSX")
+            links = [name for name in inner if os.path.islink(os.path.join(folder, name))]
+            for name in sorted([*links, *(name for name in names if not name.startswith("."))]):
+                path = os.path.join(folder, name)
+                with self._reporting(prefix + name):
+                    state = os.lstat(path)
+                    if not stat.S_ISREG(state.st_mode):
+                        raise UnreadableError("a link or not a regular file; it is not read")
+                    yield Member(prefix + name, state.st_size, state.st_mtime, path)
+
+    def _in_zip(self, archive: zipfile.ZipFile) -> Iterator[Member]:
+        for entry in archive.infolist():
+            name, parts = entry.filename, entry.filename.split("/")
+            if entry.is_dir() or parts[0] == "__MACOSX":
+                continue
+            if ".." in parts or "\\" in name or name.startswith("/") or ":" in parts[0]:
+                self.trouble(name, "a name that leads out of the zip; it is not read")
+            elif stat.S_ISLNK(entry.external_attr >> 16):
+                self.trouble(name, "a link; links are not followed")
+            elif not any(part.startswith(".") or not part for part in parts):
+                yield Member(name, entry.file_size, None, name)
+
+
+@contextlib.contextmanager
+def open_export(path: str) -> Generator[Export]:
+    """A folder, a zip, or one file."""
+    if not path.strip() or not os.path.exists(path):
+        raise InvalidInputError(f"{path or 'an empty name'}: there is no such file or folder")
+    if not os.path.isdir(path) and not os.path.isfile(path):
+        raise InvalidInputError(f"{path} is not a regular file: name a file, a zip or a folder")
+    with contextlib.ExitStack() as opened:
+        archive = None
+        if path.lower().endswith(".zip") and not os.path.isdir(path):
+            try:
+                archive = opened.enter_context(zipfile.ZipFile(path))
+            except UNREADABLE as error:
+                raise InvalidInputError(f"{path}: not a complete zip ({_reason(error)}); download it again") from None
+        yield Export(path, archive)
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, RecursionError):
+        return "nested too deep"
+    said = getattr(error, "strerror", None) or getattr(error, "msg", None) or str(error) or type(error).__name__
+    return "it has a password; unpack it first" if "password" in said else " ".join(said.split())

@@ -1,0 +1,186 @@
+"""What Claude exports: claude.ai's data export, the memory tool's folder, Claude Code's CLAUDE.md and memory folder.
+
+The export has `conversations.json`, `projects.json` (or `projects/*.json`) and `memories.json` (or `memories/*.json`).
+In a memory folder each file is a memory. Thoughts and tool calls are left out of conversations.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from co_cli.importers.archive import Export, Member
+from co_cli.importers.conversations import YOU, Turn, branch, conversation_item
+from co_cli.importers.items import (
+    Item,
+    Text,
+    as_line,
+    as_list,
+    as_object,
+    as_text,
+    dates_of,
+    first_text,
+    id_of,
+    skipped,
+)
+from co_cli.importers.memories import memory_items
+from co_cli.notes.note import NotTextError, read_note
+from co_cli.notes.slug import slugify
+from co_cli.service.saving import title_from
+from co_cli.typed import whole
+
+SPEAKERS = {"human": YOU, "user": YOU, "assistant": "Claude"}
+DATA = re.compile(r"(?:.*/)?(?:conversations|projects|memories)(?:[-_]?\d+)?(?:\.json|/[^/]+\.json)$", re.I)
+NO_PARENT = "00000000-0000-4000-8000-000000000000"
+SECTION = re.compile(r"^(?:#{1,6}[ \t]+(.+?)|\*\*([^*\n]+?):?\*\*:?)[ \t]*$", re.M)
+PASTED = re.compile(r"(?:paste[\w .-]*)?$", re.I)
+TEXTS = (".md", ".markdown", ".txt", ".xml")
+MEMORY_FOLDERS = ("memory", "memories")
+INSTRUCTIONS = ("claude.md", "claude.local.md")
+INDEX_LINE = re.compile(r"\s*[-*+]\s+\[[^\]\n]*\]\([^)\n]*\)|\s*[-*+]\s+\[\[|\s*#|\s*$")
+
+
+def read_claude(export: Export, largest: int) -> Iterator[Item]:
+    data = [member for member in export.matching(DATA) if member.ending == ".json"]
+    projects: dict[str, str] = {}
+    # projects first: the memories of a project carry its name
+    for place, value in export.values(sorted(data, key=lambda one: ("projects" not in one.name, one.name))):
+        found = as_object(value)
+        if "chat_messages" in found:
+            yield conversation_item(found, _turns(found), "claude", place)
+        elif "conversations_memory" in found or "project_memories" in found:
+            yield from _remembered(found, projects, place)
+        elif "docs" in found or "prompt_template" in found:
+            yield from _project(found, projects, place)
+        else:
+            yield from memory_items(export, value, place)
+    for member in _memory_files(export):
+        content = export.read(member, largest)
+        if content is not None:
+            yield _memory_file(export, member, content)
+
+
+def _turns(found: dict[str, object]) -> Iterator[Turn]:
+    """Without answers that were regenerated: the branch of the last message. All messages, if it has no beginning."""
+    messages = [as_object(message) for message in as_list(found["chat_messages"])]
+    by_id = {as_text(message.get("uuid")): message for message in messages}
+    leaf = as_text(found.get("current_leaf_message_uuid"))
+    last = leaf if leaf in by_id else next(reversed(by_id), None)
+    seen = [by_id[one] for one in branch({key: one.get("parent_message_uuid") for key, one in by_id.items()}, last)]
+    for message in seen if seen and seen[0].get("parent_message_uuid") == NO_PARENT else messages:
+        blocks = [as_object(block) for block in as_list(message.get("content"))]
+        parts = [as_text(block.get("text")) for block in blocks if block.get("type") == "text"]
+        parts = parts if blocks else [as_text(message.get("text"))]
+        for file in map(as_object, (*as_list(message.get("attachments")), *as_list(message.get("files")))):
+            name, content = as_line(file.get("file_name")), as_text(file.get("extracted_content"))
+            pasted = content.strip() and PASTED.match(name)
+            parts.append(content if pasted else f"*(attached: {name})*" if name else "")
+        speaker = SPEAKERS.get(as_text(message.get("sender")))
+        if speaker:
+            yield speaker, "\n\n".join(part.strip() for part in parts if part.strip())
+
+
+def _project(found: dict[str, object], projects: dict[str, str], place: str) -> Iterator[Item]:
+    name = as_line(found.get("name")) or "Untitled project"
+    identity, folder = id_of(found, name), f"claude/{slugify(name)}"
+    projects[identity] = name
+    description, instructions = (first_text(found, key).strip() for key in ("description", "prompt_template"))
+    text = "\n\n".join(filter(None, (description, instructions and f"## Instructions\n\n{instructions}")))
+    if text:
+        yield Text(place, f"project:{identity}", "project", name, text, folder=folder, dates=dates_of(found))
+    for number, document in enumerate(map(as_object, as_list(found.get("docs"))), 1):
+        where, text = f"{place}, document {number}", first_text(document, "content").strip()
+        title = as_line(first_text(document, "filename", "name"))
+        if not text:
+            yield skipped(where, "document", title, "it is empty")
+            continue
+        known = first_text(document, "uuid", "id") or f"{identity}/{title or id_of({}, text)}"
+        title = title or title_from(text)
+        yield Text(where, known, "document", title, text, folder=folder, dates=dates_of(document))
+
+
+def _remembered(found: dict[str, object], projects: dict[str, str], place: str) -> Iterator[Item]:
+    """Claude keeps what it remembers as texts with headings; each section becomes a memory."""
+    account = first_text(found, "account_uuid", "account_id") or "account"
+    yield from _sections(first_text(found, "conversations_memory"), account, "", place)
+    for identity, text in as_object(found.get("project_memories")).items():
+        yield from _sections(as_text(text), f"{account}/{as_text(identity)}", projects.get(identity, ""), place)
+    for number, file in enumerate(map(as_object, as_list(found.get("memory_files"))), 1):
+        text = first_text(file, "content", "text").strip()
+        identity = f"{account}/files/{first_text(file, 'path', 'name', 'file_name') or number}"
+        if text:
+            yield Text(f"{place}, memory file {number}", identity, "memory", title_from(text), text, "memory")
+
+
+def _sections(text: str, identity: str, project: str, place: str) -> Iterator[Item]:
+    seen: Counter[str] = Counter()
+    parts = SECTION.split(text)  # between the sections, their names as headings or in bold
+    for heading, bold, section in zip(["", *parts[1::3]], ["", *parts[2::3]], parts[::3], strict=True):
+        name, said = (heading or bold or "").strip(), section.strip()
+        if not said:
+            continue
+        slug, title = slugify(name) if name else "start", name or title_from(said)
+        seen[slug] += 1
+        yield Text(
+            place=f"{place}, “{title}”",
+            id=f"{identity}#{slug}" + (f"-{seen[slug]}" if seen[slug] > 1 else ""),
+            noun="memory",
+            title=f"{project}: {title}" if project else title,
+            text=said,
+            source="memory",
+            tags=(slugify(project),) if project else (),
+        )
+
+
+def _memory_files(export: Export) -> list[Member]:
+    """Claude's memory files and instructions; every text, if no folder is named like a memory folder."""
+    texts = [member for member in export.members if member.ending in TEXTS]
+    return [one for one in texts if one.base.lower() in INSTRUCTIONS or _memory_folder(one.name.split("/"))] or texts
+
+
+def _memory_folder(parts: list[str]) -> int:
+    """The place of the innermost folder that is named like a memory folder, counted from 1; 0 if there is none."""
+    return max((at for at, part in enumerate(parts[:-1], 1) if part.lower() in MEMORY_FOLDERS), default=0)
+
+
+def _memory_file(export: Export, member: Member, content: bytes) -> Item:
+    """A memory file has a name, a description and a type in its frontmatter; those of the memory tool have none."""
+    place = export.place(member)
+    home, rest = _home(export, member)
+    try:
+        note = read_note(f"memories/{rest}", content)
+    except NotTextError:
+        return skipped(place, "file", rest, "it is not a text file")
+    text = note.body.strip()
+    if not text:
+        return skipped(place, "memory", note.title, "it is empty")
+    if member.base == "MEMORY.md" and all(INDEX_LINE.match(line) for line in text.splitlines()):
+        return skipped(place, "memory", "MEMORY.md", "it is only an index of the other files")
+    if member.base.lower() in INSTRUCTIONS:
+        return Text(place, f"{home}/{rest}", "document", f"{home}: {member.base}", text, folder="claude")
+    kind = as_object(note.metadata.get("metadata")).get("type") or note.metadata.get("type")
+    return Text(
+        place=place,
+        id=f"{home}/{rest}",
+        noun="memory",
+        title=first_text(note.metadata, "name", "title").strip() or title_from(text),
+        text=text,
+        source="memory",
+        tags=note.tags,
+        category=as_text(kind).strip() or None,
+        fields={"description": note.description} if note.description else {},
+    )
+
+
+def _home(export: Export, member: Member) -> tuple[str, str]:
+    """The project's name and the file's: the same, whichever folder above the file was imported."""
+    where = f"{export.name}/{member.name}" if export.archive else os.path.realpath(member.where)
+    parts = whole(where).replace(os.sep, "/").split("/")
+    if member.base.lower() in INSTRUCTIONS:
+        return parts[-2], parts[-1]
+    at = _memory_folder(parts)
+    if at > 1 and parts[at - 2]:
+        return parts[at - 2], "/".join(parts[at:])
+    return parts[-2] if export.single else export.name, whole(member.name)

@@ -1,0 +1,134 @@
+"""The values between readers and the writer: things to import, receipts, and tolerant access to JSON values.
+
+A reader turns an export into these and knows nothing about the vault; the writer knows nothing about formats.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from typing import Literal, NamedTuple, cast
+
+from co_cli.notes.moments import moment_text, read_moment
+from co_cli.typed import whole
+from co_cli.values import OwnSource
+
+ImportOutcome = Literal["created", "updated", "unchanged", "skipped", "forgotten", "failed"]
+Dates = tuple[str | None, str | None]
+CREATED = ("created_at", "create_time", "created", "created_timestamp", "timestamp")
+UPDATED = ("updated_at", "update_time", "updated", "modified")
+MILLISECONDS = 1e11
+"""A larger number is milliseconds: as seconds it would be beyond the year 5138."""
+YEAR_10000 = 253_402_300_800
+
+
+class Text(NamedTuple):
+    """A note to make from a text: a conversation, a memory, a document."""
+
+    place: str
+    """Where it is in the export, for people: `conversations.json, item 3`."""
+    id: str
+    """Identifies the same thing in the next export."""
+    noun: str
+    title: str
+    text: str
+    source: OwnSource = "article"
+    folder: str = ""
+    """Below `articles/` or `memories/`."""
+    dates: Dates = (None, None)
+    """Created and updated."""
+    tags: tuple[str, ...] = ()
+    category: str | None = None
+    fields: dict[str, object] = {}  # noqa: RUF012 - never written to
+
+
+class File(NamedTuple):
+    """A Markdown file to copy; its name and body stay as they are."""
+
+    place: str
+    id: str
+    path: str
+    """Inside the vault."""
+    data: bytes
+    modified: float | None = None
+    noun: str = "note"
+
+
+class Receipt(NamedTuple):
+    """What happened, or would happen, to one thing."""
+
+    origin: str
+    noun: str
+    outcome: ImportOutcome
+    title: str = ""
+    ref: str | None = None
+    path: str | None = None
+    detail: str = ""
+    masked: int = 0
+    """How many secrets are masked in the note."""
+
+
+Item = Text | File | Receipt
+"""A reader yields a receipt for what it leaves out on purpose."""
+
+
+class Trouble(NamedTuple):
+    """Something that could not be read."""
+
+    place: str
+    problem: str
+
+
+def skipped(place: str, noun: str, title: str, why: str) -> Receipt:
+    return Receipt(place, noun, "skipped", title, detail=why)
+
+
+def as_object(value: object) -> dict[str, object]:
+    """A JSON object; anything else becomes an empty one."""
+    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
+
+
+def as_list(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
+def as_text(value: object) -> str:
+    """A text that a file can hold: no lone surrogates, no NUL."""
+    return whole(value).replace("\0", "") if isinstance(value, str) else ""
+
+
+def as_line(value: object) -> str:
+    return " ".join(as_text(value).split())
+
+
+def first_text(value: dict[str, object], *keys: str) -> str:
+    """The first of these members that is a text and not blank."""
+    return next((text for text in (as_text(value.get(key)) for key in keys) if text.strip()), "")
+
+
+def id_of(value: dict[str, object], text: str) -> str:
+    """The id the service gave it, else one made from its text."""
+    return first_text(value, "conversation_id", "uuid", "id") or f"text:{text_hash(text)}"
+
+
+def dates_of(value: dict[str, object]) -> Dates:
+    moments = [filter(None, map(moment_of, map(value.get, keys))) for keys in (CREATED, UPDATED)]
+    return next(moments[0], None), next(moments[1], None)
+
+
+def moment_of(value: object) -> str | None:
+    """A date from an export: seconds or milliseconds since 1970, or ISO text. None for anything else, and for 0."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        seconds: float | None = value / 1000 if abs(value) >= MILLISECONDS else value
+    else:
+        seconds = read_moment(as_text(value)) if isinstance(value, str) and value.strip() else None
+    return moment_text(seconds) if seconds is not None and 0 < seconds < YEAR_10000 else None
+
+
+def text_hash(text: str) -> str:
+    """The hash of a text, whatever its line endings."""
+    return bytes_hash(text.replace("\r\n", "\n").strip().encode("utf-8", "replace"))
+
+
+def bytes_hash(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=8).hexdigest()

@@ -1,0 +1,142 @@
+"""ChatGPT's data export: which words of it become notes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tests.importers.conftest import Bring
+from tests.importers.exports import gpt_conversation, gpt_node, mooring, talk, write_json, write_zip
+from tests.vault import Vault
+
+NOTE = "articles/chatgpt/mooring-alone.md"
+
+
+def test_a_dry_run_says_what_would_be_imported_and_writes_nothing(bring: Bring, vault: Vault) -> None:
+    ran = bring("chatgpt", [mooring()], write=False)
+
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith("                     new\nconversations          1\n\nnew:\n  Mooring alone\n")
+    assert "--yes" in ran.out
+    assert vault.notes() == []
+
+
+def test_a_conversation_becomes_an_article(bring: Bring, vault: Vault, tmp_path: Path) -> None:
+    files: dict[str, Any] = {"conversations.json": [mooring()], "user.json": {}, "chat.html": "<p>"}
+
+    ran = bring("chatgpt", write_zip(tmp_path / "export.zip", files))
+
+    assert (ran.code, ran.err) == (0, "")
+    assert "  Mooring alone  article:chatgpt/mooring-alone" in ran.out.splitlines()
+    head, _, body = vault.read(NOTE).partition("\n---\n")
+    assert head.startswith(
+        "---\ntitle: Mooring alone\nkind: article\ncreated: 2023-11-14T22:13:20Z\nprovenance: import\n"
+        "updated: 2023-11-14T23:13:20Z\nimported_from: chatgpt\nimport_id: c-1\n"
+    )
+    assert body == (
+        "## How do I moor alone?\n\n**You:**\n\nHow do I moor alone? The wind is strong.\n\n"
+        "**ChatGPT:**\n\nUse one long line from the middle cleat.\n"
+    )
+
+
+def test_only_the_branch_seen_last_is_kept(bring: Bring, vault: Vault) -> None:
+    nodes = [
+        gpt_node("u1", "root", "user", "First question"),
+        gpt_node("a1", "u1", "assistant", "An answer that was regenerated"),
+        gpt_node("a2", "u1", "assistant", "The answer that stayed"),
+        gpt_node("u2", "a1", "user", "A question on the old branch"),
+    ]
+
+    bring("chatgpt", [gpt_conversation("c", "Branches", *nodes, current_node="a2")])
+
+    text = vault.read("articles/chatgpt/branches.md")
+    assert "The answer that stayed" in text
+    assert "regenerated" not in text
+    assert "old branch" not in text
+
+
+def test_hidden_messages_tools_and_thoughts_are_left_out(bring: Bring, vault: Vault) -> None:
+    hidden = {"is_visually_hidden_from_conversation": True}
+    thoughts = {"content_type": "thoughts", "thoughts": [{"content": "SECRET"}]}
+    parts: list[Any] = [{"content_type": "image_asset_pointer", "asset_pointer": "file-service://x"}]
+    parts += [{"content_type": "audio_transcription", "text": "Look at this knot"}, "and tell me its name"]
+    nodes = [
+        gpt_node("s", "root", "system", "SECRET system"),
+        gpt_node("h", "s", "user", "SECRET hidden", metadata=hidden),
+        gpt_node("u", "h", "user", "", content={"content_type": "multimodal_text", "parts": parts}),
+        gpt_node("t", "u", "assistant", "", content=thoughts),
+        gpt_node("k", "t", "assistant", "SECRET call", recipient="python"),
+        gpt_node("o", "k", "tool", "SECRET output"),
+        gpt_node("a", "o", "assistant", "A bowline\ue200cite\ue202turn0search1\ue201.【3†source】"),
+    ]
+
+    bring("chatgpt", [gpt_conversation("c", "Knot", *nodes)])
+
+    text = vault.read("articles/chatgpt/knot.md")
+    assert "SECRET" not in text
+    assert "*(an image)*\n\nLook at this knot\n\nand tell me its name" in text
+    assert text.endswith("**ChatGPT:**\n\nA bowline.\n")
+
+
+def test_headings_and_open_code_stay_inside_their_message(bring: Bring, vault: Vault) -> None:
+    nodes = [
+        gpt_node("u", "root", "user", "Show me"),
+        gpt_node("a", "u", "assistant", "# Step\n\n```sh\n# not a heading"),
+        gpt_node("u2", "a", "user", "And then?"),
+    ]
+
+    bring("chatgpt", [gpt_conversation("c", "Code", *nodes)])
+
+    assert "### Step\n\n```sh\n# not a heading\n```\n\n## And then?\n" in vault.read("articles/chatgpt/code.md")
+
+
+def test_numbered_parts_of_an_export_are_read_together(bring: Bring, tmp_path: Path) -> None:
+    files = {f"conversations-00{number}.json": [talk(f"c{number}", f"Talk {number}")] for number in range(3)}
+
+    ran = bring("chatgpt", write_zip(tmp_path / "export.zip", files), "--json")
+
+    assert [item["ref"] for item in ran.json["items"]] == [f"article:chatgpt/talk-{number}" for number in range(3)]
+
+
+def test_saved_memories_come_as_json_or_as_lines(bring: Bring, vault: Vault, tmp_path: Path) -> None:
+    listed = {"memories": [{"id": "m1", "content": "Prefers green tea.", "updated_at": "2026-02-01T08:00:00Z"}]}
+    copied = "# Saved memories\n\n- [2025-04-01] - Has a boat called Marie.\n2. Lives in Kiel\n[unknown] - Sings bass\n"
+    (tmp_path / "memories.txt").write_text(copied, "utf-8")
+
+    bring("chatgpt", write_json(tmp_path / "memories.json", listed), str(tmp_path / "memories.txt"))
+
+    names = ("has-a-boat-called-marie", "lives-in-kiel", "prefers-green-tea", "sings-bass")
+    assert vault.notes() == [f"memories/{name}.md" for name in names]
+    assert "created: 2025-04-01T00:00:00Z" in vault.read("memories/has-a-boat-called-marie.md")
+    assert "updated: 2026-02-01T08:00:00Z" in vault.read("memories/prefers-green-tea.md")
+
+
+def test_conversations_without_messages_or_not_to_be_remembered_are_skipped(bring: Bring, vault: Vault) -> None:
+    ran = bring("chatgpt", [{**mooring(), "is_do_not_remember": True}, gpt_conversation("e", "Empty")])
+
+    assert (ran.code, ran.err) == (0, "")
+    assert "do not remember" in ran.out
+    assert "Empty: it has no messages" in ran.out
+    assert vault.notes() == []
+
+
+def test_dates_are_seconds_milliseconds_or_text_and_wrong_ones_are_ignored(bring: Bring, vault: Vault) -> None:
+    good = [1_700_000_000, 1_700_000_000_000, "2023-11-14T22:13:20.123456+00:00"]
+    bad: list[Any] = [None, 0, "soon", [], float("inf"), float("nan"), -1e300, True, "2024-13-45"]
+
+    ran = bring("chatgpt", [talk(f"t{number}", "x", update_time=date) for number, date in enumerate([*good, *bad])])
+
+    assert (ran.code, ran.err) == (0, "")
+    texts = [vault.read(path) for path in vault.notes()]
+    assert sum("updated: 2023-11-14T22:13:20Z\n" in text for text in texts) == len(good)
+    assert sum("updated:" in text for text in texts) == len(good)
+
+
+def test_any_title_gives_a_file_name(bring: Bring, vault: Vault) -> None:
+    titles = ["🚤⚓️🌊", "شراع أبيض", "x" * 500, "a/../../b\\c\0d", "\ud83d half", {"no": "text"}, "CON"]
+
+    ran = bring("chatgpt", [talk(f"t{number}", title) for number, title in enumerate(titles)])
+
+    assert (ran.code, ran.err) == (0, "")
+    names = {"note", "شراع-أبيض", "x" * 60, "a-b-cd", "half", "hello-t5", "con-note"}
+    assert {*vault.notes()} == {f"articles/chatgpt/{name}.md" for name in names}

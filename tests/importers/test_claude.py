@@ -1,0 +1,133 @@
+"""What Claude exports: claude.ai's data export, and the memory folders of its tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.importers.conftest import Bring
+from tests.importers.exports import NO_PARENT, claude_conversation, claude_message, write_files, write_zip
+from tests.vault import Vault
+
+
+def test_a_conversation_becomes_an_article(bring: Bring, vault: Vault, tmp_path: Path) -> None:
+    talk = claude_conversation(
+        "Country momentum",
+        claude_message("m1", "human", "Does momentum pay?", NO_PARENT),
+        claude_message("m2", "assistant", "Hardly.", "m1"),
+    )
+
+    ran = bring("claude", write_zip(tmp_path / "data.zip", {"conversations.json": [talk], "users.json": [{}]}))
+
+    assert (ran.code, ran.err) == (0, "")
+    text = vault.read("articles/claude/country-momentum.md")
+    assert "created: 2026-03-01T10:00:00Z\nprovenance: import\nupdated: 2026-03-02T11:00:00Z\n" in text
+    assert text.endswith("## Does momentum pay?\n\n**You:**\n\nDoes momentum pay?\n\n**Claude:**\n\nHardly.\n")
+
+
+@pytest.mark.parametrize(("parent", "kept"), [("m1", False), ("lost", True)])
+def test_a_regenerated_answer_is_left_out_unless_the_chain_is_broken(
+    bring: Bring, vault: Vault, parent: str, kept: bool
+) -> None:
+    messages = [
+        claude_message("m1", "human", "Name one", NO_PARENT),
+        claude_message("m2", "assistant", "The old one", "m1"),
+        claude_message("m3", "assistant", "The new one", parent),
+    ]
+
+    bring("claude", [claude_conversation("Again", *messages)])
+
+    text = vault.read("articles/claude/again.md")
+    assert "The new one" in text
+    assert ("The old one" in text) == kept
+
+
+def test_thoughts_and_tools_are_left_out_and_pasted_text_is_kept(bring: Bring, vault: Vault) -> None:
+    blocks = [
+        {"type": "thinking", "thinking": "SECRET"},
+        {"type": "tool_use", "name": "web", "input": {"q": "SECRET"}},
+        {"type": "tool_result", "content": [{"type": "text", "text": "SECRET"}]},
+        {"type": "text", "text": "The answer."},
+    ]
+    files = [
+        {"file_name": "", "extracted_content": "A long text that was pasted."},
+        {"file_name": "plan.pdf", "extracted_content": "SECRET"},
+    ]
+    asked = claude_message("m1", "human", "Read this", attachments=files)
+
+    bring("claude", [claude_conversation("Blocks", asked, claude_message("m2", "assistant", "SECRET", content=blocks))])
+
+    text = vault.read("articles/claude/blocks.md")
+    assert "SECRET" not in text
+    assert "Read this\n\nA long text that was pasted.\n\n*(attached: plan.pdf)*" in text
+    assert text.endswith("**Claude:**\n\nThe answer.\n")
+
+
+def test_projects_and_what_claude_remembers_become_notes(bring: Bring, vault: Vault, tmp_path: Path) -> None:
+    remembered = {
+        "conversations_memory": "**Work context**\n\nAnna is a pilot.\n\n**Personal context**\n\nShe sings bass.",
+        "project_memories": {"p-1": "The harbour is in Kiel."},
+        "account_uuid": "acct",
+    }
+    project = {
+        "uuid": "p-1",
+        "name": "Harbour",
+        "description": "All about the harbour.",
+        "prompt_template": "Answer in knots.",
+        "docs": [{"uuid": "d-1", "filename": "depths.md", "content": "Four metres.", "created_at": None}],
+    }
+    one = write_zip(tmp_path / "memories-000.zip", {"memories.json": [remembered], "projects.json": [project]})
+    other = write_zip(tmp_path / "projects-000.zip", {"projects/p-1.json": project})
+
+    ran = bring("claude", one, other)
+
+    assert (ran.code, ran.err) == (0, "")
+    assert vault.notes() == [
+        "articles/claude/harbour/depths-md.md",
+        "articles/claude/harbour/harbour.md",
+        "memories/harbour-the-harbour-is-in-kiel.md",
+        "memories/personal-context.md",
+        "memories/work-context.md",
+    ]
+    assert "## Instructions\n\nAnswer in knots.\n" in vault.read("articles/claude/harbour/harbour.md")
+    assert vault.read("memories/work-context.md").endswith("---\nAnna is a pilot.\n")
+    assert "tags: [harbour]" in vault.read("memories/harbour-the-harbour-is-in-kiel.md")
+
+
+def test_the_memory_folder_of_claude_code_becomes_memories(bring: Bring, vault: Vault, tmp_path: Path) -> None:
+    front = "---\nname: never-mock-the-database\nmetadata:\n  type: feedback\n---\n"
+    files = {
+        "MEMORY.md": "# Memory\n\n- [Tests](tests.md) — never mock\n",
+        "tests.md": f"{front}Use a real database. See [[deploys]].\n",
+        "progress.txt": "Half of the sails are sewn.\n",
+    }
+
+    ran = bring("claude", write_files(tmp_path / "-work-boat" / "memory", files))
+
+    assert "MEMORY.md: it is only an index of the other files" in ran.out
+    assert vault.notes() == ["memories/half-of-the-sails-are-sewn.md", "memories/never-mock-the-database.md"]
+    text = vault.read("memories/never-mock-the-database.md")
+    assert "category: feedback\nprovenance: import\n" in text
+    assert "import_id: -work-boat/tests.md" in text.replace('"', "")
+    assert text.endswith("Use a real database. See [[deploys]].\n")
+
+
+def test_only_memory_and_instructions_are_taken_from_claudes_own_folder(
+    bring: Bring, vault: Vault, tmp_path: Path
+) -> None:
+    files = {
+        "CLAUDE.md": "Be brief.",
+        "skills/pdf/SKILL.md": "A skill.",
+        "settings.json": "{}",
+        "projects/-work-boat/memory/sails.md": "Half of the sails are sewn.",
+    }
+    root = write_files(tmp_path / ".claude", files)
+
+    ran = bring("claude", root)
+    again = bring("claude", root / "projects" / "-work-boat" / "memory", "--json")
+
+    assert (ran.code, ran.err) == (0, "")
+    assert vault.notes() == ["articles/claude/claude-claude-md.md", "memories/half-of-the-sails-are-sewn.md"]
+    assert "loading" not in vault.read("articles/claude/claude-claude-md.md")
+    assert again.json["counts"]["unchanged"] == 1

@@ -1,0 +1,100 @@
+"""Obsidian vaults and basic-memory projects: copies that keep their names, places and words."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.command import Co
+from tests.importers.conftest import Bring
+from tests.importers.exports import write_files, write_zip
+from tests.vault import Vault
+
+FRONT = "aliases: [Home]  # mine\ntags: [Boats/Sail]\n"
+BODY = "# Start\r\n\nSee [[Daily/2026-01-01|a day]] ![[knot.png]].\n"
+FILES = {
+    ".obsidian/app.json": "{}",
+    ".trash/gone.md": "gone",
+    "Start.md": f"---\n{FRONT}---\n{BODY}",
+    "Daily/2026-01-01.md": "Wind from the west. Back to [[Start]].\n",
+    "knot.png": "PNG",
+    "board.canvas": "{}",
+}
+
+
+@pytest.fixture
+def brain(tmp_path: Path) -> Path:
+    return write_files(tmp_path / "My Brain", FILES)
+
+
+def test_a_note_keeps_its_name_its_place_and_every_line(bring: Bring, co: Co, vault: Vault, brain: Path) -> None:
+    os.utime(brain / "Start.md", (1_600_000_000, 1_600_000_000))
+
+    ran = bring("obsidian", brain)
+
+    assert (ran.code, ran.err) == (0, "")
+    assert "Not copied, because they are not Markdown: " in ran.out
+    assert vault.notes() == ["articles/My Brain/Daily/2026-01-01.md", "articles/My Brain/Start.md"]
+    note = vault.path("articles/My Brain/Start.md")
+    _, front, body = note.read_bytes().decode().split("---\n", 2)
+    assert front.startswith(FRONT)
+    added = [line.partition(":")[0] for line in front.removeprefix(FRONT).splitlines()]
+    assert added == ["imported_from", "import_id", "import_hash", "provenance"]
+    assert body == BODY
+    assert note.stat().st_mtime == 1_600_000_000
+    shown = co("show", "article:My Brain/Start", "--json").json
+    assert (shown["aliases"], shown["tags"]) == (["Home"], ["boats/sail"])
+    assert {"target": "Daily/2026-01-01", "ref": "article:My Brain/Daily/2026-01-01", "there": True} in shown["links"]
+
+
+def test_a_zip_of_the_vault_counts_as_the_vault(bring: Bring, tmp_path: Path, brain: Path) -> None:
+    bring("obsidian", brain)
+
+    ran = bring(
+        "obsidian", write_zip(tmp_path / "b.zip", {f"My Brain/{name}": FILES[name] for name in FILES}), "--json"
+    )
+
+    assert (ran.json["counts"]["unchanged"], ran.json["counts"]["created"]) == (2, 0)
+
+
+def test_a_note_of_basic_memory_is_identified_by_its_permalink(bring: Bring, vault: Vault, tmp_path: Path) -> None:
+    note = "---\ntitle: Coffee\npermalink: specs/coffee\n---\n- [method] Pour slowly #brewing\n- relates_to [[Beans]]\n"
+    root = write_files(tmp_path / "main", {"specs/coffee.md": note})
+    bring("basic-memory", root)
+
+    (root / "specs" / "coffee.md").rename(root / "moved.md")
+    ran = bring("basic-memory", root, "--json")
+
+    assert ran.json["counts"]["unchanged"] == 1
+    assert vault.notes() == ["articles/main/specs/coffee.md"]
+
+
+def test_a_taken_name_is_left_alone(bring: Bring, vault: Vault, brain: Path) -> None:
+    vault.write("articles/My Brain/start.md", "Mine.")
+
+    ran = bring("obsidian", brain)
+
+    assert "there is another note at articles/My Brain/Start.md already" in ran.out
+    assert vault.read("articles/My Brain/start.md") == "Mine."
+
+
+def test_odd_encodings_survive_or_are_reported(bring: Bring, vault: Vault, brain: Path) -> None:
+    (brain / "latin.md").write_bytes(b"Caf\xe9 au lait\n")
+    (brain / "wide.md").write_bytes("wide".encode("utf-16"))
+    (brain / "empty.md").write_bytes(b"")
+
+    ran = bring("obsidian", brain)
+
+    assert ran.code == 2
+    assert ran.err == "co: wide.md: UTF-16; save it as UTF-8 there, then import it again\n"
+    assert "empty.md: it is empty" in ran.out
+    assert vault.path("articles/My Brain/latin.md").read_bytes().endswith(b"---\nCaf\xe9 au lait\n")
+
+
+def test_the_vault_itself_is_refused(bring: Bring, vault: Vault) -> None:
+    ran = bring("obsidian", vault.path("articles"))
+
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert "is the vault, a folder in it, or a folder around it" in ran.err

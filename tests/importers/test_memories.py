@@ -1,0 +1,78 @@
+"""mem0's memories in the shapes in which it exports them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.command import Co
+from tests.importers.conftest import Bring
+from tests.importers.exports import write_zip
+from tests.vault import Vault
+
+TEA: dict[str, Any] = {
+    "id": "892db2ae",
+    "memory": "Prefers green tea",
+    "user_id": "anna",
+    "metadata": {"type": "taste", "provenance": "user", "loading": "always"},
+    "categories": ["food", "personal details"],
+    "created_at": "2026-02-25T11:00:00-08:00",
+    "updated_at": None,
+    "expiration_date": "2026-08-01",
+}
+NOTE = "memories/prefers-green-tea.md"
+
+
+@pytest.mark.parametrize("shape", ["results", "list", "one", "lines"])
+def test_every_shape_gives_the_same_memory(bring: Bring, vault: Vault, tmp_path: Path, shape: str) -> None:
+    path = tmp_path / ("memories.jsonl" if shape == "lines" else "memories.json")
+    value = {"results": {"count": 1, "results": [TEA]}, "list": [TEA]}.get(shape, TEA)
+    path.write_text(json.dumps(value) + "\n\n", "utf-8")
+
+    ran = bring("mem0", path)
+
+    assert (ran.code, ran.err) == (0, "")
+    assert vault.read(NOTE).startswith(
+        "---\ntitle: Prefers green tea\nkind: memory\ncreated: 2026-02-25T19:00:00Z\ntags: [food, personal-details]\n"
+        "category: food\nprovenance: import\nimported_from: mem0\nimport_id: 892db2ae\n"
+    )
+
+
+def test_metadata_cannot_pass_for_fields_of_ours(bring: Bring, co: Co) -> None:
+    bring("mem0", [TEA])
+
+    shown = co("show", NOTE, "--json").json["metadata"]
+    assert (shown["provenance"], shown["valid_until"]) == ("import", "2026-08-01T00:00:00Z")
+    assert "loading" not in shown
+    assert shown["import_metadata"] == {"user_id": "anna", "type": "taste", "provenance": "user", "loading": "always"}
+
+
+def test_the_zip_of_openmemory_is_read_once(bring: Bring, vault: Vault, tmp_path: Path) -> None:
+    lines = [
+        {"id": "1", "content": "Has a boat", "state": "active", "categories": ["boats"]},
+        {"id": "2", "content": "Had a car", "state": "deleted"},
+    ]
+    packed = gzip.compress("".join(json.dumps(line) + "\n" for line in lines).encode())
+    listed: dict[str, Any] = {"user": {}, "memories": [{"id": "1", "content": "Has a boat"}]}
+
+    ran = bring("mem0", write_zip(tmp_path / "m.zip", {"memories.json": listed, "memories.jsonl.gz": packed}))
+
+    assert ran.code == 0
+    assert "Had a car: it is deleted there" in ran.out
+    assert vault.notes() == ["memories/has-a-boat.md"]
+    assert "category: boats" in vault.read("memories/has-a-boat.md")
+
+
+def test_a_memory_with_the_same_text_is_not_saved_twice(bring: Bring, co: Co, vault: Vault) -> None:
+    co("remember", "Prefers green tea")
+    before = vault.read(NOTE)
+
+    ran = bring("mem0", [TEA, {**TEA, "id": "2"}])
+
+    assert "memory:prefers-green-tea says the same" in ran.out
+    assert vault.notes() == [NOTE]
+    assert vault.read(NOTE) == before

@@ -1,0 +1,113 @@
+"""An import can be repeated: no duplicates, no lost changes, and forgotten notes do not come back."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.command import Co
+from tests.importers.conftest import Bring
+from tests.importers.exports import mooring, talk, write_files, write_json
+from tests.vault import Vault
+
+NOTE = "articles/chatgpt/mooring-alone.md"
+REF = "article:chatgpt/mooring-alone"
+
+
+def outcome(bring: Bring, answer: str = "Use one long line.", *options: str) -> tuple[str, str]:
+    (item,) = bring("chatgpt", [{**mooring(answer), "update_time": 1_800_000_000}], "--json", *options).json["items"]
+    return item["outcome"], item["detail"]
+
+
+def test_the_same_export_again_changes_nothing(bring: Bring, vault: Vault) -> None:
+    assert outcome(bring) == ("created", "")
+    before = vault.path(NOTE).stat()
+    vault.path("articles/boats").mkdir()
+    vault.path(NOTE).rename(vault.path("articles/boats/mooring.md"))
+
+    assert outcome(bring) == ("unchanged", "")
+    assert vault.path("articles/boats/mooring.md").stat().st_mtime_ns == before.st_mtime_ns
+    assert vault.notes() == ["articles/boats/mooring.md"]
+
+
+def test_an_update_keeps_my_title_and_tags(bring: Bring, co: Co, vault: Vault) -> None:
+    outcome(bring)
+    co("edit", REF, "--tag", "boats", "--title", "My title")
+
+    assert outcome(bring, "Two lines are better.") == ("updated", "")
+
+    text = vault.read(NOTE)
+    for line in ("Two lines are better.", "title: My title", "tags: [boats]", "updated: 2027-01-15T08:00:00Z"):
+        assert line in text
+    assert outcome(bring, "Two lines are better.") == ("unchanged", "")
+
+
+def test_a_text_that_i_changed_is_overwritten_only_on_request(bring: Bring, co: Co, vault: Vault) -> None:
+    outcome(bring)
+    co("edit", REF, "--body", "My own summary.")
+    assert outcome(bring)[0] == "unchanged"  # nothing is new in the export
+
+    kept, why = outcome(bring, "Something else.")
+
+    assert kept == "skipped"
+    assert why.startswith(f"{REF} was changed here, and differs in the export; `--on-conflict overwrite`")
+    assert "My own summary." in vault.read(NOTE)
+    taken, where = outcome(bring, "Something else.", "--on-conflict", "overwrite")
+    assert taken == "updated"
+    assert "Something else." in vault.read(NOTE)
+    assert "My own summary." in vault.read(where.rpartition(" ")[2])
+
+
+def test_on_conflict_error_writes_nothing_at_all(bring: Bring, co: Co, vault: Vault) -> None:
+    outcome(bring)
+    co("edit", REF, "--body", "My own summary.")
+
+    ran = bring("chatgpt", [talk("new", "New"), mooring("Something else.")], "--on-conflict", "error")
+
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert vault.notes() == [NOTE]
+
+
+def test_a_copied_file_is_updated_until_i_change_it(bring: Bring, vault: Vault, tmp_path: Path) -> None:
+    brain = write_files(tmp_path / "brain", {"a.md": "---\ntags: [x]\n---\nOne.\n"})
+    bring("obsidian", brain)
+    write_files(brain, {"a.md": "---\ntags: [y]\n---\nTwo.\n"})
+    bring("obsidian", brain)
+    text = vault.read("articles/brain/a.md")
+    assert "tags: [y]" in text
+    assert text.endswith("Two.\n")
+
+    vault.write("articles/brain/a.md", text.replace("[y]", "[mine]"))
+    write_files(brain, {"a.md": "Three.\n"})
+
+    assert "was changed here" in bring("obsidian", brain).out
+    assert "tags: [mine]" in vault.read("articles/brain/a.md")
+
+
+def test_a_forgotten_note_does_not_come_back(bring: Bring, co: Co, vault: Vault) -> None:
+    outcome(bring)
+    co("forget", REF)
+
+    assert outcome(bring) == ("forgotten", f"you forgot it here; `co note restore {REF}` brings it back")
+    assert vault.notes() == []
+    co("note", "restore", REF)
+    assert outcome(bring) == ("unchanged", "")
+
+
+def test_same_titles_get_numbers_and_same_ids_are_written_once(bring: Bring, vault: Vault) -> None:
+    ran = bring("chatgpt", [talk("a", "New chat"), talk("b", "New chat"), talk("a", "New chat")])
+
+    assert "it appears twice in the export, first as" in ran.out
+    assert vault.notes() == ["articles/chatgpt/new-chat-2.md", "articles/chatgpt/new-chat.md"]
+
+
+def test_two_imports_at_once_write_each_note_once(co: Co, vault: Vault, tmp_path: Path) -> None:
+    path = write_json(tmp_path / "conversations.json", [talk(f"c{n}", f"Talk {n}") for n in range(20)])
+    command = [sys.executable, "-m", "co_cli", "data", "import", "chatgpt", path, "--yes"]
+
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
+    ended = [process.communicate(timeout=60)[1] for process in running]
+
+    assert ended == [b"", b""]
+    assert len(vault.notes()) == 20
