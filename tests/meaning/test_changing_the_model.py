@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.corpus import write_corpus
-from co_cli.embedding.static_file import SPACE as STATIC
+from co_cli.embedding.static_model import SPACE as STATIC
 from tests.meaning.conftest import Open
 from tests.meaning.inside import Inside
 from tests.meaning.servers import TurnedOllama

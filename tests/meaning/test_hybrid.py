@@ -136,7 +136,7 @@ def test_every_hit_carries_both_signals(open_kb: Open, notes: Vault) -> None:
 
 @pytest.mark.parametrize("meaning", [0.0, 0.2, 0.8, 1.0])
 def test_an_exact_word_is_never_dropped_whatever_the_weights(open_kb: Open, notes: Vault, meaning: float) -> None:
-    kb = open_kb(hybrid_vector_weight=meaning)
+    kb = open_kb(knowledge_hybrid_vector_weight=meaning)
     kb.sync()
 
     assert "memory:pier" in refs(kb, "calm angry customers")

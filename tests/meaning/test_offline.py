@@ -42,7 +42,13 @@ def test_the_guard_notices_a_connection() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [("search", "how do we calm an angry customer"), ("index", "sync"), ("index", "reembed", "--fresh"), ("doctor",), ("index", "status")],
+    [
+        ("search", "how do we calm an angry customer"),
+        ("index", "sync"),
+        ("index", "reembed", "--fresh"),
+        ("doctor",),
+        ("index", "status"),
+    ],
     ids=" ".join,
 )
 def test_no_command_touches_the_network(co: Co, vault: Vault, arguments: tuple[str, ...], data_dir: Path) -> None:
