@@ -33,6 +33,7 @@ def add_add(parser: argparse.ArgumentParser) -> None:
         "--as", dest="kind", choices=("folder", "obsidian", "skill"), help="what a folder is (default: by its looks)"
     )
     parser.add_argument("--name", help="what it is called in refs: folder:NAME/file.md")
+    parser.add_argument("--prompt-addition", default="", metavar="TEXT", help="more instructions for the loading agent")
     _add_on_conflict(parser, "what was added already")
     parser.epilog = (
         "A page's main text is kept as an article in Markdown, with its address. Pages at\n"
@@ -107,7 +108,7 @@ def add(options: argparse.Namespace) -> int:
             from co_cli.service.web_pages import make_fetcher  # what speaks HTTP is slow to import
 
             fetcher = make_fetcher(kb.settings)
-            with configured_loader(kb.settings) as loader:
+            with configured_loader(kb.settings, options.prompt_addition) as loader:
                 for number, url in enumerate(urls):
                     said.bar(number, len(urls))
                     page = kb.add_page(url, on_conflict, tags=options.tag, fetcher=fetcher, loader=loader)

@@ -1,45 +1,42 @@
-"""What a loader answers when it is asked for a web address: the page, leave it to plain HTTP, or why there is none.
-
-A loader knows ways to a document that plain HTTP does not: a login, an interface of its own. Pages are kept here; how a
-loader decides is its own affair (`co_cli.agent.loading` is one), and no floor below it knows.
-"""
+"""What a loader answers when it is asked for a URL. `co_cli.agent.loading` is one; `service.web_pages` asks it."""
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from co_cli.sources.extraction import Page
+if TYPE_CHECKING:
+    from co_cli.sources.web.extract import Page
 
 
 class Loaded(NamedTuple):
-    """The whole document, ready to be kept."""
+    """The whole document, ready to be saved."""
 
     page: Page
     fetched_with: str
-    """Which tool it came by, as `server/tool`."""
+    """The tool it came from, as `server/tool`."""
 
 
 class UseHttp(NamedTuple):
-    """Nothing that the loader has is better than fetching the address."""
+    """Fetch the page over plain HTTP instead."""
 
     reason: str
     trouble: str = ""
-    """What kept the loader from doing its work, for the person to know; empty if it was its free choice."""
+    """What the user should know: why the loader could not work. Empty if plain HTTP was its choice."""
 
 
 class LoadFailed(NamedTuple):
-    """The loader knows who has the document, and cannot get it."""
+    """The loader knows the right tool, but cannot get the document."""
 
     detail: str
-    """What is in the way and what the person can do about it, on one line."""
+    """What is wrong and what the user can do about it, on one line."""
 
 
 Answer = Loaded | UseHttp | LoadFailed
 
 
 class Loader(Protocol):
-    """Is asked before an address is fetched. Raises KnowledgeError where it is configured wrongly."""
+    """Asked before a URL is fetched. Raises KnowledgeError if it is configured wrongly."""
 
     def load(self, url: str, before: str = "") -> Answer:
-        """`before` is the `server/tool` that this page came by the last time."""
+        """`before` is the `server/tool` that this page came from last time."""
         ...

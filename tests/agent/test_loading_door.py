@@ -1,4 +1,4 @@
-"""`co add URL` and `co refresh` with a loading agent: a model over HTTP, an MCP server on standard input and output."""
+"""Add and refresh a web page with a loading agent: a model over HTTP, an MCP server over stdin and stdout."""
 
 from __future__ import annotations
 
@@ -66,17 +66,19 @@ def test_a_document_behind_a_tool_is_added_found_and_refreshed(
     co: Co, vault: Vault, model: ChatServer, web: WebServer, marks: Path
 ) -> None:
     oaks = web.page("/oaks", OAKS)
-    cure = "give the token of `library` access to Nowhere"
+    fix = "give the token of `library` access to Nowhere"
     model.turns = [
         *(read("Mooring"), accept()),
         *(calls(("use_http", {"reason": "an ordinary page"})),),
-        *(read("Nowhere"), calls(("fail", {"reason": "the library says 404", "cure": cure}))),
+        *(read("Nowhere"), calls(("fail", {"reason": "the library says 404", "fix": fix}))),
     ]
 
-    ran = co("add", f"{LIBRARY}/Mooring", oaks, f"{LIBRARY}/Nowhere", "--tag", "boats")
+    ran = co(
+        "add", f"{LIBRARY}/Mooring", oaks, f"{LIBRARY}/Nowhere", "--tag", "boats", "--prompt-addition", "Be quick."
+    )
 
     assert ran.out == f"{LIBRARY}/Mooring  created article:mooring\n{oaks}  created article:oaks\n"
-    assert ran.err.splitlines()[-1] == f"failed: {LIBRARY}/Nowhere: the library says 404; {cure}"
+    assert ran.err.splitlines()[-1] == f"failed: {LIBRARY}/Nowhere: the library says 404; {fix}"
     assert ran.code == 3
     note = vault.read("articles/mooring.md")
     assert f"provenance: web\nsource_url: {LIBRARY}/Mooring\n" in note
@@ -84,20 +86,21 @@ def test_a_document_behind_a_tool_is_added_found_and_refreshed(
     assert note.endswith("The very last words.\n")
     assert note.count("Rope is rope.") == 900
     assert len(json.dumps(model.requests)) < 40_000
-    assert max(json.dumps(request).count("Rope is rope.") for request in model.requests) < 80
+    assert max(json.dumps(request).count("Rope is rope.") for request in model.requests) < 200
+    assert "Be quick." in model.said("system")
     assert (marks / "token").read_text() == "t"
     assert "article:mooring" in co("search", "the very last words", "--no-sync").out
 
     (marks / "Mooring.md").write_text("# Mooring\n\nUse two short lines.")
     model.play(read("Mooring"), accept())
 
-    ran = co("refresh", "--all")
+    ran = co("source", "refresh", "--all")
 
     assert ran.code == 0
     assert f"{LIBRARY}/Mooring  updated article:mooring\n" in ran.out
     assert f"{oaks}  unchanged article:oaks\n" in ran.out
     assert len(model.requests) == 2  # the page that came by plain HTTP was nothing to ask about
-    assert "The last time it came by library/read_page." in model.said("user")
+    assert "Last time, library/read_page returned it." in model.said("user")
     assert vault.read("articles/mooring.md").endswith("Use two short lines.\n")
 
 
@@ -111,7 +114,7 @@ def test_whatever_is_broken_plain_http_does_it_and_says_so(
     ran = co("add", oaks)
 
     assert ran.code == 0
-    assert ran.out.startswith(f"{oaks}  created article:oaks: by plain HTTP, because the loading agent could not be")
+    assert ran.out.startswith(f"{oaks}  created article:oaks: by plain HTTP, because the loading agent failed: ")
     assert ran.out.count("\n") == 1
 
     (settings / "servers.json").write_text('{"mcpServers": {"docs": {"command": "/nowhere/docs-mcp"}}}')
@@ -119,22 +122,23 @@ def test_whatever_is_broken_plain_http_does_it_and_says_so(
 
     assert (row["outcome"], row["ref"]) == ("created", "article:elms")
     assert row["detail"] == (
-        "by plain HTTP, because the MCP server docs cannot be started: there is no command /nowhere/docs-mcp"
+        "by plain HTTP, because the MCP server docs cannot be started: "
+        "[Errno 2] No such file or directory: '/nowhere/docs-mcp'"
     )
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda folder: (folder / "servers.json").write_text("{"), "servers.json:1: not valid JSON"),
+        (lambda folder: (folder / "servers.json").write_text("{"), "servers.json: not a JSON list of MCP servers"),
         (lambda folder: (folder / "servers.json").unlink(), "servers.json: cannot be read: No such file"),
         (
             lambda folder: (folder / "settings.toml").write_text('loading_model = "qwen3"'),
-            "settings.toml:1: loading_model is set, and loading_servers is not: set both, or none",
+            "settings.toml:1: loading_model is set but loading_servers is not: set both or neither",
         ),
         (
             lambda folder: (folder / "settings.toml").write_text('loading_servers = "servers.json"'),
-            "settings.toml:1: loading_servers is set, and loading_model is not",
+            "settings.toml:1: loading_servers is set but loading_model is not",
         ),
     ],
 )
