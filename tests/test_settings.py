@@ -158,7 +158,7 @@ def test_doctor_names_the_setting_closest_to_a_misspelt_variable(co: Co, monkeyp
     assert f"!!  CO_PROFILE {told} CO_KNOWLEDGE_PROFILE\n" in ran.out
 
 
-@pytest.mark.parametrize("variable", ["CO_MCP_TOKEN", "CO_API_KEY", "CO_API_KEYS", "CO_BASE_URL", "COLUMNS"])
+@pytest.mark.parametrize("variable", ["CO_MCP_TOKEN", "CO_API_KEY", "CO_BASE_URL", "COLUMNS"])
 def test_doctor_leaves_other_known_variables_alone(co: Co, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
     monkeypatch.setenv(variable, "80")
 

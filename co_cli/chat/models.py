@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
-from co_cli.embedding.remote_keys import key_variables
+from co_cli.embedding.remote import key_variables
 from co_cli.errors import KnowledgeError
 from co_cli.logbook import in_log, logger
 

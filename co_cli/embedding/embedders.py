@@ -1,95 +1,107 @@
-"""The embedder that the settings choose, and those of older spaces that still answer, each opened when first needed."""
+"""The embedder that the settings choose, and those of older spaces that still answer.
+
+Opening one never touches the network and never fails because a package, a key or a server is missing: the first `embed`
+says what is wrong. An unknown provider, or a model that the provider cannot have, is refused at once.
+"""
 
 from __future__ import annotations
 
-from _thread import allocate_lock
-from typing import TYPE_CHECKING
+import threading
+from collections.abc import Sequence
 
-from co_cli.embedding.providers import open_embedder, space_of
-from co_cli.embedding.space import Embedder, VectorSpace
-from co_cli.errors import EmbeddingError, SettingsError
+from co_cli.embedding import minilm
+from co_cli.embedding.space import Embedder, Vector, VectorSpace
+from co_cli.embedding.static import shared_embedder
+from co_cli.embedding.static_model import SPACE
+from co_cli.errors import EmbedderUnreachableError, SettingsError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+LOCAL_SPACES = {space.provider: space for space in (SPACE, minilm.SPACE)}
+"""Providers with one model, which need no server."""
 
-    from co_cli.embedding.space import EmbedKind, Vector
 
-WITHOUT_HOST = ("static", "minilm", "none")
-"""With these, an address in the settings is what is left of a provider that was chosen before."""
+def space_of(provider: str, model: str | None = None) -> VectorSpace | None:
+    """The space of these settings, without loading or asking anything; None for the provider `none`."""
+    if provider == "none":
+        return None
+    space = LOCAL_SPACES.get(provider)
+    if space is None:
+        from co_cli.embedding.remote import remote_space  # it needs asyncio, which takes 40 ms
+
+        return remote_space(provider, model)
+    name = space.model.partition("@")[0]
+    if model and model not in (name, space.model):
+        raise SettingsError(
+            f"the embedding provider {provider} has one model, {name}: unset CO_KNOWLEDGE_EMBEDDING_MODEL, or choose"
+            " another provider"
+        )
+    return space
+
+
+def open_embedder(space: VectorSpace, host: str | None = None) -> Embedder:
+    """The embedder of a space. `host` is a server's address, if it is not the provider's own."""
+    if space.provider == SPACE.provider:
+        return shared_embedder()
+    if space.provider == minilm.SPACE.provider:
+        return minilm.MiniLMEmbedder()
+    from co_cli.embedding.remote import RemoteEmbedder
+
+    return RemoteEmbedder(space, host)
 
 
 class Embedders:
-    """One provider, model and host, as settings name them."""
+    """One provider, model and host from the settings. Each embedder is opened when it is first needed."""
 
     def __init__(self, provider: str, model: str | None = None, host: str | None = None) -> None:
         self.space: VectorSpace | None = space_of(provider, model)
-        """Where new vectors are to live; None: search by words only."""
-        self._choice = (provider, model, host)
-        self._lock = allocate_lock()
+        """The space of new vectors; None: search by words only."""
+        self._host = host
+        self._lock = threading.Lock()
         self._open: dict[str, Embedder | None] = {}
 
     def of(self, space: VectorSpace) -> Embedder | None:
-        """The embedder of a space; None if there is none any more."""
+        """The embedder of a space; None if this version or these settings have none any more."""
         with self._lock:
             if space.key not in self._open:
                 self._open[space.key] = self._opened(space)
             return self._open[space.key]
 
     def _opened(self, space: VectorSpace) -> Embedder | None:
-        if self.space is not None and space.key == self.space.key:
-            return open_embedder(*self._choice)
-        provider, _, host = self._choice
-        if provider not in (space.provider, *WITHOUT_HOST):
-            host = None  # the address of another provider
         try:
-            embedder = open_embedder(space.provider, None if "@" in space.model else space.model, host)
+            known = space_of(space.provider, space.model)
         except SettingsError:
-            return None  # a provider or model that this version does not know any more
-        return embedder if embedder is not None and embedder.space.key == space.key else None
+            return None
+        if known is None or known.key != space.key:
+            return None
+        # with a local provider, a host in the settings belongs to the server that was used before
+        is_theirs = self.space is None or self.space.provider in (space.provider, *LOCAL_SPACES)
+        return open_embedder(known, self._host if is_theirs else None)
 
 
-class NotAskedYet(Exception):
-    """Somebody slow has to be asked first: `ask` does, and must not be called while the index is being read."""
-
-    def __init__(self, ask: Callable[[], None]) -> None:
-        self.ask = ask
+class OutOfTimeError(EmbedderUnreachableError):
+    """The time was over before the answer came."""
 
 
-class Unhurried(Embedders):
-    """The same embedders for one search, which ask no server while the index is being read.
+def embed_within(embedder: Embedder, texts: Sequence[str], seconds: float | None) -> list[Vector | None]:
+    """Embed documents in at most this time, whatever a server does; None: no limit. Raises EmbeddingError."""
+    if seconds is None:
+        return embedder.embed(texts, "document")
+    answers: list[list[Vector | None]] = []
+    problems: list[BaseException] = []
 
-    A snapshot that waits for one keeps every process from emptying the write-ahead log. So the first who needs a vector
-    gets NotAskedYet, and finds it here when it begins again: for this text in this space, and for no other.
-    """
+    def ask() -> None:
+        try:
+            answers.append(embedder.embed(texts, "document"))
+        except BaseException as error:
+            problems.append(error)
 
-    def __init__(self, embedders: Embedders) -> None:
-        self.space = embedders.space
-        self._embedders = embedders
-        self._answers: dict[tuple[object, ...], list[Vector | None] | Exception] = {}
-
-    def of(self, space: VectorSpace) -> Embedder | None:
-        embedder = self._embedders.of(space)
-        # the embedded model is here and answers at once
-        return embedder if embedder is None or space.provider == "static" else _Unhurried(embedder, self._answers)
-
-
-class _Unhurried:
-    def __init__(self, embedder: Embedder, answers: dict[tuple[object, ...], list[Vector | None] | Exception]) -> None:
-        self.space = embedder.space
-        self._embedder, self._answers = embedder, answers
-
-    def embed(self, texts: Sequence[str], kind: EmbedKind) -> list[Vector | None]:
-        asked = (self.space.key, kind, *texts)
-
-        def ask() -> None:
-            try:
-                self._answers[asked] = self._embedder.embed(texts, kind)
-            except (EmbeddingError, SettingsError) as error:
-                self._answers[asked] = error
-
-        answer = self._answers.get(asked)
-        if answer is None:
-            raise NotAskedYet(ask)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
+    # a daemon thread, so that a server that hangs does not keep the process from ending
+    thread = threading.Thread(target=ask, name="co-embed-within", daemon=True)
+    thread.start()
+    thread.join(max(0.0, seconds))
+    for problem in problems:
+        raise problem
+    if not answers:
+        raise OutOfTimeError(
+            f"{embedder.space.provider}'s {embedder.space.model} did not answer in time: `co sync` waits longer"
+        )
+    return answers[0]

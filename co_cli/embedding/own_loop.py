@@ -1,7 +1,7 @@
-"""A coroutine to its result, on an event loop of its own.
+"""Run coroutines from synchronous code, on an event loop in a thread of its own.
 
-For synchronous code that may be called anywhere, also on a thread whose event loop is already running. Clients keep
-their connections, because every call meets the same loop.
+Works on a thread whose event loop is already running. Clients keep their connections, because every call uses the same
+loop.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 
 
 class OwnLoop:
-    """Starts its thread with the first call; the thread never keeps a process alive."""
+    """Starts its thread with the first call. The thread does not keep the process alive."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -1,21 +1,15 @@
-"""What makes two vectors comparable, and the narrow contract of everything that turns text into vectors.
+"""What makes two vectors comparable, and the interface of everything that turns text into vectors.
 
-A vector travels as the bytes of little-endian float32: that is what sqlite-vec stores, what numpy reads without a copy,
-and what a cold process handles without importing either.
+A vector is the bytes of little-endian float32: sqlite-vec stores that, numpy reads it without a copy, and a fresh
+process handles it without importing either.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Literal, Protocol
-
-    EmbedKind = Literal["query", "document"]
-else:
-    Protocol, EmbedKind = object, str  # nothing asks at run time, and typing is slow to import
-
+EmbedKind = Literal["query", "document"]
 Vector = bytes
 
 

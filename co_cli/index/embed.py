@@ -12,10 +12,9 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
-from co_cli.embedding.embedders import Embedders
-from co_cli.embedding.patience import OutOfTimeError, embed_within
+from co_cli.embedding.embedders import Embedders, OutOfTimeError, embed_within
 from co_cli.embedding.space import Embedder, Vector
-from co_cli.embedding.static_file import SPACE as STATIC
+from co_cli.embedding.static_model import SPACE as STATIC
 from co_cli.errors import EmbeddingError, SettingsError
 from co_cli.index.engine import Engine, SpaceState, StoredSpace, WaitingPassage
 from co_cli.logbook import logger

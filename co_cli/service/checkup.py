@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 FIRST = 3
 """Names that are told of many."""
 
-NOT_SETTINGS = {"CO_MCP_TOKEN", "CO_API_KEY", "CO_API_KEYS", "CO_API_URL", "CO_BASE_URL"}
+NOT_SETTINGS = {"CO_MCP_TOKEN", "CO_API_KEY", "CO_API_URL", "CO_BASE_URL"}
 """Variables that look like settings: the token of `co mcp --http`, and what Cohere's packages read."""
 
 Level = Literal["ok", "warning", "error"]

@@ -1,20 +1,20 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from co_cli.embedding.static_file import FILE
+from co_cli.embedding.static_model import FILE
 
-from .loopback import Loopback, OllamaServer, OpenAIServer
+from .loopback import Loopback
 from .reference import ReferenceModel
 
 
 @pytest.fixture(autouse=True)
 def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    for variable in ("OLLAMA_HOST", "OPENAI_API_KEY", "OPENAI_API_KEYS", "OPENAI_BASE_URL", "HTTP_PROXY", "ALL_PROXY"):
+    for variable in ("OLLAMA_HOST", "OLLAMA_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "HTTP_PROXY", "ALL_PROXY"):
         monkeypatch.delenv(variable, raising=False)
         monkeypatch.delenv(variable.lower(), raising=False)
 
@@ -22,23 +22,6 @@ def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def reference() -> ReferenceModel:
     return ReferenceModel(Path(FILE))
-
-
-@pytest.fixture
-def ollama_server() -> Iterator[OllamaServer]:
-    pytest.importorskip("ollama", reason="the genuine ollama client is not installed: pip install ollama")
-    server = OllamaServer()
-    yield server
-    server.close()
-
-
-@pytest.fixture
-def openai_server() -> Iterator[OpenAIServer]:
-    pytest.importorskip("pydantic_ai", reason="pydantic-ai is not installed: pip install pydantic-ai-slim")
-    pytest.importorskip("openai", reason='openai is not installed: pip install "pydantic-ai-slim[openai]"')
-    server = OpenAIServer()
-    yield server
-    server.close()
 
 
 @pytest.fixture

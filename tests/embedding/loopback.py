@@ -30,7 +30,7 @@ class Loopback:
         self.requests: list[dict[str, Any]] = []
         self.keys: list[str] = []
         self.written = 0
-        """Bytes of answers without end."""
+        """Bytes of endless answers."""
         self._model = StaticEmbedder()
         self._released = threading.Event()
         loopback = self
@@ -73,7 +73,7 @@ class Loopback:
 
     def answer(self, handler: BaseHTTPRequestHandler, request: dict[str, Any], fault: str | None) -> None:
         body = json.dumps(self.body(request, fault)).encode()
-        if fault is None or fault in ("wrong dimensions", "nan", "infinity", "zeros", "one vector too few"):
+        if fault is None or fault in ("wrong dimensions", "nan", "infinity", "zeros", "one vector too few", "words"):
             self._send(handler, 200, body)
         elif fault == "slow":
             self._released.wait(SLOW_SECONDS)
@@ -97,7 +97,7 @@ class Loopback:
             self._refuse(handler, fault)
 
     def _go_on(self, handler: BaseHTTPRequestHandler, fault: str) -> None:
-        """Until the client has had enough: at full speed, or a byte now and then, in the body or before it."""
+        """Write until the client hangs up: at full speed, or a byte now and then, in the body or in the headers."""
         with contextlib.suppress(OSError):
             head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
             handler.wfile.write(head + (b"X-Slow: " if fault == "drips its head" else b"\r\n{"))
@@ -120,16 +120,19 @@ class Loopback:
             vectors[0][3] = float("inf")
         if fault == "zeros":
             vectors[-1] = [0.0] * len(vectors[-1])
+        if fault == "words":
+            vectors[-1] = ["oak"] * len(vectors[-1])  # pyright: ignore[reportArgumentType]
         return vectors[:-1] if fault == "one vector too few" else vectors
 
     def _refuse(self, handler: BaseHTTPRequestHandler, fault: str) -> None:
         """`429 2` is status 429 with `retry-after: 2`."""
         status, _, seconds = fault.partition(" ")
         headers = {"retry-after": seconds} if seconds else {}
-        self._send(handler, int(status), json.dumps({"error": self._complaint(int(status))}).encode(), headers)
+        said = f"refused with {status}:\nwho is {self.keys[-1]}?"
+        self._send(handler, int(status), json.dumps({"error": self._complaint(said)}).encode(), headers)
 
-    def _complaint(self, status: int) -> Any:
-        return f"refused with {status}"
+    def _complaint(self, said: str) -> Any:
+        return said
 
     def _send(
         self, handler: BaseHTTPRequestHandler, status: int, body: bytes, headers: dict[str, str] | None = None
@@ -166,24 +169,23 @@ class OpenAIServer(Loopback):
     def __init__(self) -> None:
         super().__init__()
         self.url += "/v1"
-        self.faults_of_key: dict[str, list[str | None]] = {}
-
-    def answer(self, handler: BaseHTTPRequestHandler, request: dict[str, Any], fault: str | None) -> None:
-        faults = self.faults_of_key.get(self.keys[-1])
-        super().answer(handler, request, faults.pop(0) if faults else fault)
 
     def body(self, request: dict[str, Any], fault: str | None) -> dict[str, Any]:
         vectors = self._faulty_vectors(request, fault)
-        as_base64 = request.get("encoding_format") == "base64"
+        as_base64 = request.get("encoding_format") == "base64" and fault != "words"
         data = [
-            {"object": "embedding", "index": at, "embedding": _base64(vector) if as_base64 else vector}
+            {
+                "object": "embedding",
+                "index": at,
+                "embedding": _base64(vector) if as_base64 else vector,
+            }
             for at, vector in enumerate(vectors)
         ]
         usage = {"prompt_tokens": 8, "total_tokens": 8}
         return {"object": "list", "data": data, "model": request["model"], "usage": usage}
 
-    def _complaint(self, status: int) -> Any:
-        return {"message": f"refused with {status}", "type": "error", "param": None, "code": None}
+    def _complaint(self, said: str) -> Any:
+        return {"message": said, "type": "error", "param": None, "code": None}
 
 
 def _base64(vector: Sequence[float]) -> str:

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.embedding.minilm import VOCABULARY, WEIGHTS_PACKAGE, MiniLMEmbedder
-from co_cli.embedding.wordpiece import WordPieces, words
+from co_cli.embedding.minilm import VOCABULARY, WEIGHTS_PACKAGE, MiniLMEmbedder, WordPieces, words
 from co_cli.errors import ModelMissingError
 
 needs_the_extra = pytest.mark.skipif(

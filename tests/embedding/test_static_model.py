@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import struct
 import time
 from collections.abc import Callable
@@ -14,40 +13,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from co_cli.embedding.static import COLD_CHARACTERS, StaticEmbedder
-from co_cli.embedding.static_cold import ColdStaticModel
-from co_cli.embedding.static_file import FILE, REVISION, SPACE
-from co_cli.embedding.static_vocabulary import IndexedVocabulary, ScannedVocabulary
-from co_cli.embedding.static_words import WORDS, pieces, words
+from co_cli.embedding.static import COLD_CHARACTERS, StaticEmbedder, StaticModel
+from co_cli.embedding.static_model import FILE, REVISION, SPACE, WORDS, words
 from co_cli.errors import EmbeddingError
 
 from .reference import ReferenceModel
-
-pytest.importorskip("numpy", reason="the batch implementation needs numpy: pip install numpy")
-
-from co_cli.embedding.static_batch import BatchStaticModel
 
 REFERENCE_VECTORS = [
     json.loads(line) for line in Path(__file__).with_name("reference_vectors.jsonl").read_text("utf-8").splitlines()
 ]
 TOLERANCE = 1e-4
+MODEL = StaticModel()
 
 Embed = Callable[[list[str]], list[bytes | None]]
 
 
-@pytest.fixture(scope="module", params=["cold", "cold and indexed", "batch", "embedder"])
+@pytest.fixture(params=["few", "many"])
 def embed(request: pytest.FixtureRequest) -> Embed:
-    """Every way to the same vectors."""
-    if request.param == "batch":
-        return BatchStaticModel().embed
-    if request.param == "embedder":
-        return lambda texts: StaticEmbedder().embed(texts, "document")
-    model = ColdStaticModel()
-    if request.param == "cold":
-        return lambda texts: ColdStaticModel().embed(texts)
-    model.embed(["xyzzyplugh frobnicate " * 50])
-    assert isinstance(model._vocabulary, IndexedVocabulary)
-    return model.embed
+    """Both implementations."""
+    return MODEL.embed_few if request.param == "few" else MODEL.embed_many
 
 
 def numbers(vector: bytes) -> tuple[float, ...]:
@@ -92,6 +76,7 @@ def test_vectors_stay_with_their_texts_in_a_batch(embed: Embed) -> None:
 
     assert [vector is None for vector in vectors] == [False, True, False, True, False]
     assert vectors[0] == vectors[4] == embed(["an angry customer"])[0]
+    assert embed([]) == []
 
 
 def test_case_and_accents_make_no_difference(embed: Embed) -> None:
@@ -121,44 +106,20 @@ texts_of_any_kind = st.one_of(
 
 @settings(max_examples=120, deadline=None)
 @given(texts=st.lists(texts_of_any_kind, max_size=3))
-def test_cold_batch_and_reference_agree_on_any_text(reference: ReferenceModel, texts: list[str]) -> None:
-    cold, batch = ColdStaticModel().embed(texts), BATCH.embed(texts)
+def test_both_implementations_agree_with_the_reference_on_any_text(reference: ReferenceModel, texts: list[str]) -> None:
+    few, many = MODEL.embed_few(texts), MODEL.embed_many(texts)
 
-    for text, one, other in zip(texts, cold, batch, strict=True):
+    for text, one, other in zip(texts, few, many, strict=True):
         expected = reference.vector(text)
         assert (one is None) == (other is None) == (not any(expected))
         assert_same(one, expected)
         assert_same(other, expected)
 
 
-BATCH = BatchStaticModel()
-
-
 @settings(max_examples=150, deadline=None)
 @given(text=st.text(alphabet=st.characters(max_codepoint=127)))
-def test_the_short_way_through_ascii_finds_the_same_words(text: str) -> None:
-    assert words(text) == re.findall(WORDS, text.lower())
-
-
-@settings(max_examples=200, deadline=None)
-@given(word=st.text(alphabet="abcdeé中1", min_size=1, max_size=9))
-def test_a_scanned_vocabulary_finds_what_an_indexed_one_finds(word: str) -> None:
-    vocabulary = (
-        "[UNK]\na\nb\nab\nabc\nabcd\nbcé\ncaba\n中\n##a\n##b\n##bc\n##bcd\n##bcde\n##é\n##中\n#\n1\n##1".encode()
-    )
-
-    assert pieces(word, ScannedVocabulary(vocabulary).longest) == pieces(word, IndexedVocabulary(vocabulary).longest)
-
-
-def test_every_token_is_found_at_its_own_row_by_scanning(reference: ReferenceModel) -> None:
-    vocabulary = ScannedVocabulary("\n".join(reference.tokens).encode())
-
-    for row in range(1, len(reference.tokens), 97):
-        token = reference.tokens[row]
-        assert vocabulary.longest(token.removeprefix("##"), token.startswith("##")) == (
-            row,
-            len(token.removeprefix("##")),
-        )
+def test_the_fast_path_for_ascii_finds_the_same_words(text: str) -> None:
+    assert words(text) == WORDS.findall(text.lower())
 
 
 def test_a_paraphrase_is_nearer_than_another_subject(embed: Embed, cosine: Callable[..., float]) -> None:
@@ -177,14 +138,14 @@ def test_much_text_is_embedded_several_times_faster_than_by_the_reference(refere
     texts = [
         f"Note {number}: deploys go through the blue pool, green follows after quiet minutes." for number in range(200)
     ]
-    BATCH.embed(texts[:10])
+    MODEL.embed_many(texts[:10])
 
     started = time.process_time()
     for text in texts[:20]:
         reference.vector(text)
     plain = (time.process_time() - started) * 10
     started = time.process_time()
-    BATCH.embed(texts)
+    MODEL.embed_many(texts)
     batch = time.process_time() - started
 
     assert batch * 4 < plain
@@ -192,7 +153,7 @@ def test_much_text_is_embedded_several_times_faster_than_by_the_reference(refere
 
 def test_an_embedder_has_the_same_vectors_before_and_after_it_turns_to_numpy() -> None:
     embedder = StaticEmbedder()
-    [before] = ColdStaticModel().embed(["the blue pool"])
+    [before] = MODEL.embed_few(["the blue pool"])
 
     embedder.embed(["word " * COLD_CHARACTERS], "document")
     [after] = embedder.embed(["the blue pool"], "query")
@@ -202,8 +163,7 @@ def test_an_embedder_has_the_same_vectors_before_and_after_it_turns_to_numpy() -
 
 
 @pytest.mark.parametrize("damage", ["missing", "empty", "other magic", "torn", "other dimensions"])
-@pytest.mark.parametrize("model", [ColdStaticModel, BatchStaticModel])
-def test_a_damaged_file_is_refused_with_the_cure(model: Callable[[str], object], damage: str, tmp_path: Path) -> None:
+def test_a_damaged_file_is_refused_with_the_fix(damage: str, tmp_path: Path) -> None:
     data = Path(FILE).read_bytes()
     path = tmp_path / "model.bin"
     header = b'{"rows": 1, "dim": 2, "bigrams": 0, "tf": 0.25, "hidden": 0}'
@@ -213,4 +173,4 @@ def test_a_damaged_file_is_refused_with_the_cure(model: Callable[[str], object],
         path.write_bytes(damaged[damage])
 
     with pytest.raises(EmbeddingError, match=r"model\.bin.*reinstall"):
-        model(str(path))
+        StaticEmbedder(str(path)).embed(["oaks"], "query")

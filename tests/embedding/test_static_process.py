@@ -46,40 +46,25 @@ def test_the_guard_of_the_next_tests_notices_a_socket() -> None:
 @pytest.mark.parametrize("text", ["'how do we calm an angry customer'", "'Caf\\u00e9 ' * 20_000"])
 def test_the_embedded_model_never_touches_the_network(text: str) -> None:
     code = f"""
-from co_cli.embedding.providers import open_embedder
-embedder = open_embedder("static")
+from co_cli.embedding.embedders import Embedders
+embedders = Embedders("static")
+embedder = embedders.of(embedders.space)
 print(len(embedder.embed([{text}], "document")[0]), len(embedder.embed([{text}], "query")[0]))
 """
 
     assert run(NO_NETWORK + code).split() == ["1024", "1024"]
 
 
-def test_a_cold_query_imports_nothing_dear() -> None:
+def test_a_query_in_a_fresh_process_imports_no_slow_package() -> None:
     code = """
 import sys
-import co_cli, typing
-before = set(sys.modules)
-from co_cli.embedding.providers import open_embedder, space_of
-assert space_of("static") == open_embedder("static").space
-assert open_embedder("static").embed(["how do we calm an angry customer"], "query")[0]
-print(*sorted(set(sys.modules) - before))
+from co_cli.embedding.embedders import Embedders
+embedders = Embedders("static")
+assert embedders.of(embedders.space).embed(["how do we calm an angry customer"], "query")[0]
+print(*{"numpy", "asyncio", "socket", "httpx", "ollama", "pydantic_ai", "onnxruntime"} & set(sys.modules))
 """
-    imported = run(code).split()
 
-    dear = {
-        "numpy",
-        "json",
-        "hashlib",
-        "pathlib",
-        "dataclasses",
-        "importlib.resources",
-        "unicodedata",
-        "socket",
-        "asyncio",
-    }
-    assert dear & set(imported) == set()
-    assert "co_cli.embedding.static_cold" in imported
-    assert "co_cli.embedding.static_batch" not in imported
+    assert run(code).split() == []
 
 
 def test_numpy_takes_over_when_there_is_much_to_embed() -> None:
@@ -92,34 +77,17 @@ print("numpy" in sys.modules)
 embedder.embed(["word " * COLD_CHARACTERS], "document")
 print("numpy" in sys.modules)
 """
-    pytest.importorskip("numpy", reason="nothing takes over without numpy: pip install numpy")
 
     assert run(code).split() == ["False", "True"]
-
-
-def test_without_numpy_much_text_is_embedded_all_the_same() -> None:
-    code = """
-import sys
-
-class NoNumpy:
-    def find_spec(self, name, path=None, target=None):
-        if name == "numpy":
-            raise ModuleNotFoundError("No module named 'numpy'", name="numpy")
-
-sys.meta_path.insert(0, NoNumpy())
-from co_cli.embedding.static import COLD_CHARACTERS, StaticEmbedder
-print(len(StaticEmbedder().embed(["word " * COLD_CHARACTERS], "document")[0]))
-"""
-
-    assert run(code).split() == ["1024"]
 
 
 @pytest.mark.parametrize("provider", ["minilm", "ollama", "openai", "gemini"])
 def test_a_space_is_known_without_importing_what_is_behind_it(provider: str) -> None:
     code = f"""
 import sys
-from co_cli.embedding.providers import open_embedder, space_of
-print(space_of("{provider}") == open_embedder("{provider}").space)
+from co_cli.embedding.embedders import Embedders
+embedders = Embedders("{provider}")
+print(embedders.of(embedders.space).space == embedders.space)
 print({{"numpy", "onnxruntime", "ollama", "httpx", "pydantic", "pydantic_ai", "openai"}} & set(sys.modules))
 """
 
