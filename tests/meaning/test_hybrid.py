@@ -99,7 +99,7 @@ def test_without_a_provider_search_goes_by_words_even_where_vectors_are(
 def test_numbers_that_are_no_vector_never_reach_the_index(
     open_kb: Open, notes: Vault, ollama: TurnedOllama, model: str, inside: Inside, fault: str
 ) -> None:
-    ollama.faults = [fault] * 3
+    ollama.faults = [fault] * 20
     kb = open_kb("ollama", model, ollama.url)
     kb.sync()
 

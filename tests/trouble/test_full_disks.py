@@ -30,7 +30,7 @@ def one_line(ran_err: str) -> bool:
     [
         ("remember", LONG),
         ("edit", "oaks-live-long", "--body", LONG),
-        ("article", "add", "-"),
+        ("note", "article", "add", "-"),
         ("forget", "oaks-live-long"),
     ],
     ids=lambda command: command[0],
@@ -104,11 +104,13 @@ def test_a_full_data_folder_is_called_a_full_disk_and_named(co: Co, vault: Vault
     (folder / "elm.md").write_text("Elms fall ill.")
     with small_disk(tmp_path / "data", "1500k") as disk:
         vault.write("memories/oak.md", OAK)
-        for command in ("search", "history"):
-            assert co(command, "oak").code == 0
+        for command in (("search",), ("note", "history")):
+            assert co(*command, "oak").code == 0
         fill(disk)
-        for command in ("sync", "rebuild", "verify", "status", "stats", "backup", "trust", f"add {folder}"):
-            ran = co(*command.split(" "))
+        in_the_index = [("index", name) for name in ("sync", "rebuild", "verify", "status")]
+        others = [("feedback", "stats"), ("data", "backup"), ("config", "trust"), ("add", str(folder))]
+        for command in (*in_the_index, *others):
+            ran = co(*command)
 
             assert (ran.code, ran.out) == (3, ""), (command, ran)
             assert one_line(ran.err), command

@@ -69,7 +69,7 @@ def test_an_update_without_a_version_keeps_the_text_that_it_replaces(vault: Vaul
 def test_an_update_over_mcp_of_an_older_version_is_a_conflict(tmp_path: Path) -> None:
     place = Place(tmp_path / "served")
     place.vault.write("memories/oak.md", OLD + "\n")
-    with over_stdio(place, mode=LEGACY) as talk:
+    with over_stdio(place, "--structured", mode=LEGACY) as talk:
         read = talk.call_tool("read_note", {"ref": "memory:oak"})
         place.vault.write("memories/oak.md", THEIRS + "\n")
         change = {"ref": "memory:oak", "content": MINE, "version": read.structured_content["version"]}
@@ -169,7 +169,7 @@ def test_a_harness_write_of_an_older_version_is_a_conflict(vault: Vault, kb: Kno
 
 def test_a_review_does_not_forget_a_note_that_changed_since_it_was_shown(co: Co, vault: Vault) -> None:
     vault.write("memories/visa.md", "---\nvalid_until: 2025-06-30\n---\nThe visa holds.\n")
-    with terminal(co.folder, "review") as child:
+    with terminal(co.folder, "note", "review") as child:
         child.expect_exact("[q] quit")
         vault.write("memories/visa.md", "---\nvalid_until: 2099-06-30\n---\nThe visa holds again.\n")
         child.send("f")

@@ -144,7 +144,7 @@ def test_in_a_folder_of_skills(co: Co, vault: Vault, home: Path, tmp_path: Path,
     (skills / "odd-folder").symlink_to(outside)
     (skills / "around").symlink_to(skills)
 
-    ran = Co(project).process("skills", "list")
+    ran = Co(project).process("skill", "list")
 
     assert ran.code == 0, ran
     assert "good" in ran.out
@@ -178,7 +178,7 @@ def test_in_what_is_imported_and_added(co: Co, vault: Vault, tmp_path: Path, out
     for path in vault.files():
         assert no_secret(vault.path(path).read_text())
     for name in ("pipe.md", "endless.md"):
-        for command in (("article", "add"), ("import", "obsidian"), ("add",)):
+        for command in (("note", "article", "add"), ("data", "import", "obsidian"), ("add",)):
             ran = co(*command, str(place / name))
             assert ran.code != 0, (command, name, ran)
             assert "Traceback" not in ran.err
