@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("obsidian", "basic-memory", "mem0", "claude", "chatgpt", "co")
 INDEXED = "fts5"
-"""What is here already is for the index to say, also where searches do without it."""
+"""An export lists notes from the index, even if searches do not use it."""
 OUTCOMES = ("created", "updated", "unchanged", "skipped", "forgotten", "failed")
 WOULD_BE = {"created": "new", "updated": "changed"}
 """What the outcomes are called before anything is written."""
@@ -41,10 +41,10 @@ def add_import(parser: argparse.ArgumentParser) -> None:
         "obsidian, basic-memory\n"
         "                 the notes are copied into articles/, names and text as they are\n"
         "co               what `co data export` wrote\n\n"
-        "Import a vault of Obsidian when you leave Obsidian. If you go on writing there,\n"
+        "Import an Obsidian vault when you leave Obsidian. If you keep writing there,\n"
         "`co add DIR` reads it in place instead.\n"
-        "An import can be repeated: what is here is not written twice, what you changed\n"
-        "is not overwritten, and what you forgot does not come back.\n\n"
+        "You can repeat an import: notes are not duplicated, your changes are not\n"
+        "overwritten, and forgotten notes do not come back.\n\n"
         "examples:\n  co data import chatgpt export.zip\n  co data import chatgpt export.zip --yes\n"
         "  co data import claude ~/.claude/projects/app/memory --yes\n"
     )
@@ -56,11 +56,11 @@ def add_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--to", metavar="DIR|FILE", help="a new or empty folder, a new .zip or .jsonl; - is standard output"
     )
-    parser.add_argument("--format", choices=("markdown", "jsonl"), help="else as the name of --to says")
+    parser.add_argument("--format", choices=("markdown", "jsonl"), help="default: from the name of --to")
     add_filters(parser)
     parser.epilog = (
-        "Markdown is byte for byte what lies in the vault, in the same folders. JSONL is\n"
-        "one object a note. Nothing is overwritten. `co data import co` takes both back.\n\n"
+        "Markdown is a byte-for-byte copy in the same folders. JSONL has one object per\n"
+        "note. Nothing is overwritten. `co data import co` imports both again.\n\n"
         "examples:\n  co data export --to notes-2026\n  co data export --to backup.zip\n"
         "  co data export memory --tag deploy --to - | jq .title\n"
     )
@@ -106,7 +106,7 @@ def export(options: argparse.Namespace) -> int:
     if not options.to:
         raise InvalidInputError("say where to: --to DIR, --to FILE.zip, --to FILE.jsonl, or --to - for standard output")
     if options.to == "-" and options.json:
-        raise InvalidInputError("--json tells about an export; with --to - it is JSON already: leave one of them out")
+        raise InvalidInputError("--json reports about an export, and --to - prints JSON already: leave one of them out")
     with open_knowledge_base(options) as kb:
         sync_first(kb, INDEXED)
         notes = kb.notes(options.source, **filters_of(options))
@@ -147,13 +147,13 @@ def _tell(screen: Screen, options: argparse.Namespace, report: ImportReport) -> 
     if report.written:
         return
     if any(receipt.outcome in ("created", "updated") for receipt in report.receipts):
-        screen.wrapped("Nothing is written yet: the same command with --yes does it.")
+        screen.wrapped("Nothing is written yet: run the same command with --yes.")
     else:
         screen.line("There is nothing to write.")
 
 
 def _table(screen: Screen, receipts: list[Receipt], names: dict[str, str]) -> None:
-    """How many of what became what; only the columns that say something."""
+    """The number of items by kind and outcome, without empty columns."""
     counts = Counter((receipt.noun, receipt.outcome) for receipt in receipts)
     nouns = list(dict.fromkeys(receipt.noun for receipt in receipts))
     outcomes = [outcome for outcome in OUTCOMES if any(counts[noun, outcome] for noun in nouns)]

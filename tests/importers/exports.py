@@ -12,7 +12,7 @@ NO_PARENT = "00000000-0000-4000-8000-000000000000"
 
 
 def gpt_node(name: str, parent: str | None, role: str, text: Any, **more: Any) -> Json:
-    message = {
+    message: Json = {
         "author": {"role": role, "name": None, "metadata": {}},
         "create_time": 1_700_000_000.25,
         "content": {"content_type": "text", "parts": [text]},

@@ -9,26 +9,22 @@ from tests.importers.conftest import Bring
 from tests.importers.exports import gpt_conversation, gpt_node, mooring, talk, write_json, write_zip
 from tests.vault import Vault
 
-NOTE = "articles/chatgpt/mooring-alone.md"
 
+def test_a_conversation_becomes_an_article_after_a_dry_run(bring: Bring, vault: Vault, tmp_path: Path) -> None:
+    files: dict[str, Any] = {"conversations.json": [mooring()], "conversations-001.json": [talk("c-2", "More")]}
+    path = write_zip(tmp_path / "export.zip", {**files, "user.json": {}, "chat.html": "<p>"})
 
-def test_a_dry_run_says_what_would_be_imported_and_writes_nothing(bring: Bring, vault: Vault) -> None:
-    ran = bring("chatgpt", [mooring()], write=False)
-
-    assert (ran.code, ran.err) == (0, "")
-    assert ran.out.startswith("                     new\nconversations          1\n\nnew:\n  Mooring alone\n")
-    assert "--yes" in ran.out
+    planned = bring("chatgpt", path, write=False)
     assert vault.notes() == []
+    ran = bring("chatgpt", path)
 
-
-def test_a_conversation_becomes_an_article(bring: Bring, vault: Vault, tmp_path: Path) -> None:
-    files: dict[str, Any] = {"conversations.json": [mooring()], "user.json": {}, "chat.html": "<p>"}
-
-    ran = bring("chatgpt", write_zip(tmp_path / "export.zip", files))
-
+    assert planned.out.startswith(
+        "                     new\nconversations          2\n\nnew:\n  More\n  Mooring alone\n"
+    )
+    assert "Nothing is written yet" in planned.out
     assert (ran.code, ran.err) == (0, "")
     assert "  Mooring alone  article:chatgpt/mooring-alone" in ran.out.splitlines()
-    head, _, body = vault.read(NOTE).partition("\n---\n")
+    head, _, body = vault.read("articles/chatgpt/mooring-alone.md").partition("\n---\n")
     assert head.startswith(
         "---\ntitle: Mooring alone\nkind: article\ncreated: 2023-11-14T22:13:20Z\nprovenance: import\n"
         "updated: 2023-11-14T23:13:20Z\nimported_from: chatgpt\nimport_id: c-1\n"
@@ -88,14 +84,6 @@ def test_headings_and_open_code_stay_inside_their_message(bring: Bring, vault: V
     bring("chatgpt", [gpt_conversation("c", "Code", *nodes)])
 
     assert "### Step\n\n```sh\n# not a heading\n```\n\n## And then?\n" in vault.read("articles/chatgpt/code.md")
-
-
-def test_numbered_parts_of_an_export_are_read_together(bring: Bring, tmp_path: Path) -> None:
-    files = {f"conversations-00{number}.json": [talk(f"c{number}", f"Talk {number}")] for number in range(3)}
-
-    ran = bring("chatgpt", write_zip(tmp_path / "export.zip", files), "--json")
-
-    assert [item["ref"] for item in ran.json["items"]] == [f"article:chatgpt/talk-{number}" for number in range(3)]
 
 
 def test_saved_memories_come_as_json_or_as_lines(bring: Bring, vault: Vault, tmp_path: Path) -> None:

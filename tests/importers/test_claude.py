@@ -11,21 +11,6 @@ from tests.importers.exports import NO_PARENT, claude_conversation, claude_messa
 from tests.vault import Vault
 
 
-def test_a_conversation_becomes_an_article(bring: Bring, vault: Vault, tmp_path: Path) -> None:
-    talk = claude_conversation(
-        "Country momentum",
-        claude_message("m1", "human", "Does momentum pay?", NO_PARENT),
-        claude_message("m2", "assistant", "Hardly.", "m1"),
-    )
-
-    ran = bring("claude", write_zip(tmp_path / "data.zip", {"conversations.json": [talk], "users.json": [{}]}))
-
-    assert (ran.code, ran.err) == (0, "")
-    text = vault.read("articles/claude/country-momentum.md")
-    assert "created: 2026-03-01T10:00:00Z\nprovenance: import\nupdated: 2026-03-02T11:00:00Z\n" in text
-    assert text.endswith("## Does momentum pay?\n\n**You:**\n\nDoes momentum pay?\n\n**Claude:**\n\nHardly.\n")
-
-
 @pytest.mark.parametrize(("parent", "kept"), [("m1", False), ("lost", True)])
 def test_a_regenerated_answer_is_left_out_unless_the_chain_is_broken(
     bring: Bring, vault: Vault, parent: str, kept: bool
@@ -43,25 +28,27 @@ def test_a_regenerated_answer_is_left_out_unless_the_chain_is_broken(
     assert ("The old one" in text) == kept
 
 
-def test_thoughts_and_tools_are_left_out_and_pasted_text_is_kept(bring: Bring, vault: Vault) -> None:
+def test_a_conversation_becomes_an_article_without_thoughts_and_tools(bring: Bring, vault: Vault) -> None:
     blocks = [
         {"type": "thinking", "thinking": "SECRET"},
         {"type": "tool_use", "name": "web", "input": {"q": "SECRET"}},
         {"type": "tool_result", "content": [{"type": "text", "text": "SECRET"}]},
         {"type": "text", "text": "The answer."},
     ]
-    files = [
-        {"file_name": "", "extracted_content": "A long text that was pasted."},
-        {"file_name": "plan.pdf", "extracted_content": "SECRET"},
-    ]
+    pasted = {"file_name": "", "extracted_content": "A long text that was pasted."}
+    files = [pasted, {"file_name": "plan.pdf", "extracted_content": "SECRET"}]
     asked = claude_message("m1", "human", "Read this", attachments=files)
 
-    bring("claude", [claude_conversation("Blocks", asked, claude_message("m2", "assistant", "SECRET", content=blocks))])
+    ran = bring("claude", [claude_conversation("Blocks", asked, claude_message("m2", "assistant", "", content=blocks))])
 
+    assert (ran.code, ran.err) == (0, "")
     text = vault.read("articles/claude/blocks.md")
     assert "SECRET" not in text
-    assert "Read this\n\nA long text that was pasted.\n\n*(attached: plan.pdf)*" in text
-    assert text.endswith("**Claude:**\n\nThe answer.\n")
+    assert "created: 2026-03-01T10:00:00Z\nprovenance: import\nupdated: 2026-03-02T11:00:00Z\n" in text
+    assert text.endswith(
+        "## Read this\n\n**You:**\n\nRead this\n\nA long text that was pasted.\n\n*(attached: plan.pdf)*\n\n"
+        "**Claude:**\n\nThe answer.\n"
+    )
 
 
 def test_projects_and_what_claude_remembers_become_notes(bring: Bring, vault: Vault, tmp_path: Path) -> None:
@@ -95,39 +82,33 @@ def test_projects_and_what_claude_remembers_become_notes(bring: Bring, vault: Va
     assert "tags: [harbour]" in vault.read("memories/harbour-the-harbour-is-in-kiel.md")
 
 
-def test_the_memory_folder_of_claude_code_becomes_memories(bring: Bring, vault: Vault, tmp_path: Path) -> None:
-    front = "---\nname: never-mock-the-database\nmetadata:\n  type: feedback\n---\n"
-    files = {
-        "MEMORY.md": "# Memory\n\n- [Tests](tests.md) — never mock\n",
-        "tests.md": f"{front}Use a real database. See [[deploys]].\n",
-        "progress.txt": "Half of the sails are sewn.\n",
-    }
-
-    ran = bring("claude", write_files(tmp_path / "-work-boat" / "memory", files))
-
-    assert "MEMORY.md: it is only an index of the other files" in ran.out
-    assert vault.notes() == ["memories/half-of-the-sails-are-sewn.md", "memories/never-mock-the-database.md"]
-    text = vault.read("memories/never-mock-the-database.md")
-    assert "category: feedback\nprovenance: import\n" in text
-    assert "import_id: -work-boat/tests.md" in text.replace('"', "")
-    assert text.endswith("Use a real database. See [[deploys]].\n")
-
-
-def test_only_memory_and_instructions_are_taken_from_claudes_own_folder(
+def test_memory_files_and_instructions_are_taken_from_claudes_folder(
     bring: Bring, vault: Vault, tmp_path: Path
 ) -> None:
+    front = "---\nname: never-mock-the-database\nmetadata:\n  type: feedback\n---\n"
+    memory = "projects/-work-boat/memory"
     files = {
         "CLAUDE.md": "Be brief.",
         "skills/pdf/SKILL.md": "A skill.",
         "settings.json": "{}",
-        "projects/-work-boat/memory/sails.md": "Half of the sails are sewn.",
+        f"{memory}/MEMORY.md": "# Memory\n\n- [Tests](tests.md) — never mock\n",
+        f"{memory}/tests.md": f"{front}Use a real database. See [[deploys]].\n",
+        f"{memory}/progress.txt": "Half of the sails are sewn.\n",
     }
     root = write_files(tmp_path / ".claude", files)
 
     ran = bring("claude", root)
-    again = bring("claude", root / "projects" / "-work-boat" / "memory", "--json")
+    again = bring("claude", root / memory, "--json")
 
     assert (ran.code, ran.err) == (0, "")
-    assert vault.notes() == ["articles/claude/claude-claude-md.md", "memories/half-of-the-sails-are-sewn.md"]
-    assert "loading" not in vault.read("articles/claude/claude-claude-md.md")
-    assert again.json["counts"]["unchanged"] == 1
+    assert "MEMORY.md: it is only an index of the other files" in ran.out
+    names = (
+        "articles/claude/claude-claude-md",
+        "memories/half-of-the-sails-are-sewn",
+        "memories/never-mock-the-database",
+    )
+    assert vault.notes() == [f"{name}.md" for name in names]
+    text = vault.read("memories/never-mock-the-database.md")
+    assert "category: feedback\nprovenance: import\n" in text
+    assert text.endswith("Use a real database. See [[deploys]].\n")
+    assert again.json["counts"]["unchanged"] == 2

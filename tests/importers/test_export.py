@@ -83,18 +83,6 @@ def test_an_export_gives_the_same_vault_back(co: Co, full: Vault, home: Path, tm
     assert co(*command, "--json").json["counts"]["unchanged"] == len(NOTES)
 
 
-def test_without_trust_the_notes_are_marked_as_imported(co: Co, full: Vault, tmp_path: Path) -> None:
-    co("data", "export", "--to", "out")
-    new = Vault(tmp_path / "new")
-    command = ("data", "import", "co", "out", "--yes", "--vault", str(new.root))
-
-    ran = co(*command)
-
-    assert "7 notes claim to be your own words" in ran.out
-    assert "provenance: import\nimported_provenance: user\n" in new.read("memories/tea.md")
-    assert co(*command, "--json").json["counts"]["unchanged"] == len(NOTES)
-
-
 def test_notes_that_differ_or_were_forgotten_stay_as_they_are(co: Co, full: Vault) -> None:
     co("data", "export", "--to", "out.jsonl")
     full.write("memories/tea.md", "Anna drinks coffee now.\n")
@@ -139,10 +127,3 @@ def test_a_mistake_is_one_line(co: Co, full: Vault, home: Path, arguments: tuple
     assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
     assert problem in ran.err
     assert tree(home) == {}
-
-
-def test_an_empty_vault_has_nothing_to_export(co: Co, home: Path) -> None:
-    ran = co("data", "export", "--to", "out")
-
-    assert (ran.code, ran.out) == (1, "")
-    assert not (home / "out").exists()

@@ -91,10 +91,3 @@ def test_odd_encodings_survive_or_are_reported(bring: Bring, vault: Vault, brain
     assert ran.err == "co: wide.md: UTF-16; save it as UTF-8 there, then import it again\n"
     assert "empty.md: it is empty" in ran.out
     assert vault.path("articles/My Brain/latin.md").read_bytes().endswith(b"---\nCaf\xe9 au lait\n")
-
-
-def test_the_vault_itself_is_refused(bring: Bring, vault: Vault) -> None:
-    ran = bring("obsidian", vault.path("articles"))
-
-    assert (ran.code, ran.err.count("\n")) == (2, 1)
-    assert "is the vault, a folder in it, or a folder around it" in ran.err
