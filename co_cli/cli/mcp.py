@@ -1,56 +1,64 @@
-"""`co mcp`: serve the vault to MCP clients, over standard input and output or over HTTP on this machine."""
+"""`co mcp`: serve the vault to MCP clients, over standard input and output or over HTTP."""
 
 from __future__ import annotations
 
 import argparse
-import gc
+import ipaddress
 import os
+import secrets
 import sys
 
 from co_cli.cli.opening import open_knowledge_base, print_json
 from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.mcp.access import find_token, is_loopback
-from co_cli.mcp.clients import CLIENTS, command_line, http_command, http_config, stdio_command, stdio_config
-from co_cli.mcp.listening import http_address, listen, port_of
+from co_cli.mcp.clients import (
+    CLIENTS,
+    TOKEN_VARIABLE,
+    command_line,
+    http_address,
+    http_command,
+    http_config,
+    stdio_command,
+    stdio_config,
+)
 from co_cli.tools import Toolbox
 
 PORT = 8765
 HOST = "127.0.0.1"
+SHORTEST_TOKEN = 16
 
 EPILOG = """\
-A client starts `co mcp` itself and speaks to it over standard input and
-output; you tell it once:
+A client starts `co mcp` itself and talks to it over standard input and output.
+Print the configuration for your client:
 
   co mcp --print-config claude-code       a command to run
   co mcp --print-config claude-desktop    JSON, and the file it goes into
   co mcp --print-config cursor
   co mcp --print-config vscode
 
-Give one vault to look at, and nothing to change:
+Serve a vault without any tool that writes:
 
   co mcp --vault ~/handbook --read-only
 
-Over HTTP, for several clients of one server or one that cannot start programs.
-A token is made for the run and shown; keep one in CO_MCP_TOKEN or a file:
+Serve several clients over HTTP. Without CO_MCP_TOKEN, a token is created for
+this run and printed:
 
-  co mcp --http
-  co mcp --http --port 9000 --token-file ~/.config/co-cli/token
+  co mcp --http --port 9000
 
-The guide is docs/guides/mcp.md.
+See docs/guides/mcp.md.
 """
 
 
 def add_mcp(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--read-only", action="store_true", help="offer no tool that writes")
     parser.add_argument("--tools", metavar="A,B", help="offer only these tools")
+    parser.add_argument("--structured", action="store_true", help="send structured output besides the text")
     parser.add_argument("--print-config", choices=tuple(CLIENTS), metavar="CLIENT", help=", ".join(CLIENTS))
     group = parser.add_argument_group("over HTTP")
     group.add_argument("--http", action="store_true", help="listen on this machine instead of standard input")
-    group.add_argument("--port", type=int, metavar="N", help=f"default {PORT}; 0 takes a free one")
-    group.add_argument("--host", metavar="ADDRESS", help=f"default {HOST}; another one needs a token of yours")
-    group.add_argument("--allow-host", action="append", metavar="NAME", help="a name that clients may call it by")
-    group.add_argument("--token-file", metavar="FILE", help="where the token is (else CO_MCP_TOKEN, else a new one)")
+    group.add_argument("--port", type=int, metavar="N", help=f"default {PORT}; 0 picks a free one")
+    group.add_argument("--host", metavar="ADDRESS", help=f"default {HOST}; others need CO_MCP_TOKEN")
+    group.add_argument("--allow-host", action="append", metavar="NAME", help="a host name that clients may use")
     parser.epilog = EPILOG
     parser.set_defaults(run=mcp)
 
@@ -61,29 +69,27 @@ def mcp(options: argparse.Namespace) -> int:
     with open_knowledge_base(options, "mcp") as kb:
         toolbox = Toolbox(kb, names=names, read_only=options.read_only)
         if not toolbox.tools:
-            raise InvalidInputError("no tool is left: --read-only leaves out those that write")
+            raise InvalidInputError("no tool is left: --read-only removes those that write")
         if options.print_config:
             return _print_config(options, kb)
-        return _serve_http(options, toolbox) if options.http else _serve_stdio(toolbox)
+        if options.http:
+            _serve_http(options, toolbox)
+        else:
+            _serve_stdio(options, toolbox)
+        return 0
 
 
 def _check(options: argparse.Namespace) -> None:
-    over_http = [
-        name
-        for name, value in (
-            ("--port", options.port),
-            ("--host", options.host),
-            ("--allow-host", options.allow_host),
-            ("--token-file", options.token_file),
-        )
-        if value is not None
-    ]
-    if over_http and not options.http:
-        raise InvalidInputError(f"{', '.join(over_http)} only means something with --http")
+    given = {"--port": options.port, "--host": options.host, "--allow-host": options.allow_host}
+    http_only = [name for name, value in given.items() if value is not None]
+    if http_only and not options.http:
+        raise InvalidInputError(f"{', '.join(http_only)}: only with --http")
     if options.port is not None and not 0 <= options.port <= 65_535:
         raise InvalidInputError(f"--port is between 0 and 65535, not {options.port}")
     if options.port == 0 and options.print_config:
-        raise InvalidInputError("--port 0 takes another port each time: a client's configuration needs one that stays")
+        raise InvalidInputError("--port 0 picks another port each time: a client's configuration needs a fixed one")
+    if options.host in ("0.0.0.0", "::") and not options.allow_host:
+        raise InvalidInputError(f"--host {options.host} needs --allow-host with the name or address that clients use")
 
 
 def _names(text: str | None) -> list[str] | None:
@@ -91,52 +97,57 @@ def _names(text: str | None) -> list[str] | None:
         return None
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
-        raise InvalidInputError("--tools takes names with commas between them, such as recall_memory,read_note")
+        raise InvalidInputError("--tools takes names separated by commas, such as recall_memory,read_note")
     return names
 
 
-def _serve_stdio(toolbox: Toolbox) -> int:
-    if sys.stdin is None:  # type: ignore[reportUnnecessaryComparison]  # somebody closed it
-        raise InvalidInputError("co mcp reads requests from standard input, and there is none")
+def _serve_stdio(options: argparse.Namespace, toolbox: Toolbox) -> None:
+    if sys.stdin is None:  # type: ignore[reportUnnecessaryComparison]  # it was closed
+        raise InvalidInputError("co mcp reads requests from standard input, which is closed")
     if sys.stdin.isatty():
-        print(
-            "co mcp: waiting for a client on standard input; `co mcp --help` tells how one starts it", file=sys.stderr
-        )
-    gc.disable()  # the SDK makes a million objects to keep: looking through them meanwhile costs a tenth of the start
-    from co_cli.mcp.server import McpDoor
-    from co_cli.mcp.stdio import serve_stdio
+        print("co mcp: waiting for a client on standard input; see `co mcp --help`", file=sys.stderr)
+    from co_cli.mcp.transports import serve_stdio
 
-    serve_stdio(McpDoor(toolbox), ready=_started)
-    return 0
+    serve_stdio(toolbox, options.structured)
 
 
-def _started() -> None:
-    gc.freeze()
-    gc.enable()
-
-
-def _serve_http(options: argparse.Namespace, toolbox: Toolbox) -> int:
+def _serve_http(options: argparse.Namespace, toolbox: Toolbox) -> None:
     host, port = options.host or HOST, PORT if options.port is None else options.port
-    token = find_token(options.token_file, os.environ)
-    if token.made and not is_loopback(host):
-        raise InvalidInputError(
-            f"--host {host} opens the vault to the network: set a token of yours first, in CO_MCP_TOKEN or --token-file"
-        )
-    listening = listen(host, port)
-    address = http_address(host, port_of(listening))
-    told = [f"{address} serves {toolbox.kb.root}"]
-    if token.made:
-        told.append("the token is for this run; set CO_MCP_TOKEN to keep one")
-    if not is_loopback(host):
-        told.append("it speaks plain HTTP: put it behind something that speaks TLS")
-    told.append(http_command(address, token.value if token.made else None))
-    for line in told:
-        print(f"co mcp: {line}", file=sys.stderr, flush=True)
-    from co_cli.mcp.http import serve_http
-    from co_cli.mcp.server import McpDoor
+    token = _token(os.environ.get(TOKEN_VARIABLE, "").strip())
+    local = _is_loopback(host)
+    if token is None and not local:
+        raise InvalidInputError(f"--host {host} opens the vault to the network: set {TOKEN_VARIABLE} first")
+    from co_cli.mcp.transports import listen, serve_http
 
-    serve_http(McpDoor(toolbox), listening, host, token.value, options.allow_host or ())
-    return 0
+    listening = listen(host, port)
+    address = http_address(host, listening.getsockname()[1])
+    made = secrets.token_urlsafe(32) if token is None else None
+    lines = [f"{address} serves {toolbox.kb.root}"]
+    if made:
+        lines.append(f"this token is for this run only; set {TOKEN_VARIABLE} to keep one")
+    if not local:
+        lines.append("this is plain HTTP: put a proxy with TLS in front of it")
+    for line in (*lines, http_command(address, made)):
+        print(f"co mcp: {line}", file=sys.stderr, flush=True)
+    names = [*(options.allow_host or ()), *([] if local else [host])]
+    serve_http(toolbox, options.structured, listening, made or str(token), names)
+
+
+def _token(token: str) -> str | None:
+    """The token from the environment, if one is set. There is no option for it: `ps` would show it."""
+    if token and (len(token) < SHORTEST_TOKEN or not token.isascii() or len(token.split()) > 1):
+        make = 'python3 -c "import secrets; print(secrets.token_urlsafe(32))"'
+        raise InvalidInputError(
+            f"{TOKEN_VARIABLE} needs {SHORTEST_TOKEN} or more ASCII characters without spaces; make one with {make}"
+        )
+    return token or None
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _print_config(options: argparse.Namespace, kb: KnowledgeBase) -> int:
@@ -145,7 +156,7 @@ def _print_config(options: argparse.Namespace, kb: KnowledgeBase) -> int:
         address = http_address(options.host or HOST, PORT if options.port is None else options.port)
         config, line = http_config(client.name, address), http_command(address)
     else:
-        extra = ["--read-only"] if options.read_only else []
+        extra = [name for name in ("--read-only", "--structured") if getattr(options, name[2:].replace("-", "_"))]
         extra += ["--tools", options.tools] if options.tools else []
         command = command_line(kb.settings, extra)
         config, line = stdio_config(client.name, command), stdio_command(command)

@@ -1,4 +1,4 @@
-"""Servers started as a client would start them, and the SDK's own client to talk to them from a test."""
+"""Start servers as a client does, and talk to them with the SDK's client from a synchronous test."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
@@ -24,11 +24,11 @@ from tests.vault import Vault
 CO = (sys.executable, "-m", "co_cli")
 TOKEN = "a-token-that-only-tests-know"
 LEGACY, MODERN = "legacy", "auto"
-"""With the handshake of 2025, as today's clients begin; or as the newest protocol does, without one."""
+"""Client modes: with the handshake of the 2025 protocol, or the newest protocol without one."""
 
 
 class Place:
-    """A vault with a data folder and a home of its own."""
+    """A vault with its own data folder and home."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.vault = folder, Vault(folder / "vault")
@@ -44,7 +44,7 @@ class Place:
 
 
 class Process(subprocess.Popen[str]):
-    """`co mcp`, spoken to line by line."""
+    """A running `co mcp`; requests and answers are lines."""
 
     def __init__(self, command: list[str], environment: dict[str, str], folder: Path) -> None:
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -63,7 +63,7 @@ class Process(subprocess.Popen[str]):
 
     def hear(self) -> dict[str, Any]:
         assert self.stdout is not None
-        patience = threading.Timer(30, self.kill)  # an answer that never comes is a failure, not a test that hangs
+        patience = threading.Timer(30, self.kill)  # a missing answer should fail, not hang
         patience.start()
         try:
             return json.loads(self.stdout.readline())
@@ -77,8 +77,8 @@ class Process(subprocess.Popen[str]):
         return answer
 
     def initialise(self) -> dict[str, Any]:
-        told = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-        answer = self.ask("initialize", **told)
+        params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+        answer = self.ask("initialize", **params)
         self.say({"jsonrpc": "2.0", "method": "notifications/initialized"})
         return answer["result"]
 
@@ -86,7 +86,7 @@ class Process(subprocess.Popen[str]):
         return self.ask("tools/call", name=tool, arguments=arguments)["result"]
 
     def end(self, how: signal.Signals | None = None) -> tuple[int, str, str]:
-        """Hang up, or send a signal; how it ended, and what it had still to say."""
+        """Close its input or send a signal. Returns the exit code and the rest of its output."""
         if how is not None:
             self.send_signal(how)
             self.wait(timeout=120)  # its input stays open meanwhile
@@ -95,7 +95,7 @@ class Process(subprocess.Popen[str]):
 
 
 class Talk:
-    """The SDK's client, from a test that is not asynchronous: `talk.call_tool("save_memory", {...})`."""
+    """The SDK's client for synchronous tests: `talk.call_tool("save_memory", {...})`."""
 
     def __init__(self, portal: BlockingPortal, client: Client) -> None:
         self.portal, self.client = portal, client
@@ -105,7 +105,7 @@ class Talk:
         return lambda *arguments, **named: self.portal.call(partial(method, *arguments, **named))
 
     def together(self, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
-        """These tools at once, each answer in its place."""
+        """Call these tools at once; the answers keep the order."""
         import anyio
 
         async def all_of_them() -> list[Any]:
@@ -123,7 +123,7 @@ class Talk:
 
 
 @contextmanager
-def connected(client: Callable[[], Client]) -> Iterator[Talk]:
+def connected(client: Callable[[], Client]) -> Generator[Talk]:
     with start_blocking_portal() as portal:
         made = portal.call(_awaited(client))
         with portal.wrap_async_context_manager(made):
@@ -146,7 +146,7 @@ def over_stdio(place: Place, *arguments: str, mode: str = LEGACY) -> AbstractCon
 
 
 @contextmanager
-def http_server(place: Place, *arguments: str, **variables: str) -> Iterator[tuple[Process, str]]:
+def http_server(place: Place, *arguments: str, **variables: str) -> Generator[tuple[Process, str]]:
     """A server and its address."""
     process = place.start("--http", "--port", "0", *arguments, **{"CO_MCP_TOKEN": TOKEN, **variables})
     try:
@@ -160,7 +160,7 @@ def http_server(place: Place, *arguments: str, **variables: str) -> Iterator[tup
 
 
 @contextmanager
-def over_http(address: str, mode: str = MODERN, token: str = TOKEN) -> Iterator[Talk]:
+def over_http(address: str, mode: str = MODERN, token: str = TOKEN) -> Generator[Talk]:
     http = httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=120)
     with connected(lambda: Client(streamable_http_client(address, http_client=http), mode=mode)) as talk:
         yield talk

@@ -1,17 +1,15 @@
-"""What every client gets, over stdio and over HTTP: the same tools, notes, prompts, and errors that name the cure."""
+"""What every client gets, over stdio and over HTTP: the same tools, notes, prompts and errors."""
 
 from __future__ import annotations
 
 import time
 from typing import Any
 
-import jsonschema
 import pytest
 from mcp import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
 
 from co_cli.tools import TOOLS
-from tests.mcp_server.conftest import LOGGED
 from tests.mcp_server.talking import Place, Talk
 
 Served = tuple[Place, Talk]
@@ -23,134 +21,103 @@ def text_of(result: Any) -> str:
     return content.text
 
 
-def test_the_tools_are_the_agents_own_with_their_schemas_and_hints(served: Served) -> None:
+def test_the_tools_have_their_schemas_and_hints_and_no_output_schema(served: Served) -> None:
     tools = served[1].list_tools().tools
 
     assert [tool.name for tool in tools] == [tool.name for tool in TOOLS]
     for tool, ours in zip(tools, TOOLS, strict=True):
         assert (tool.title, tool.description) == (ours.title, ours.description)
-        assert (tool.input_schema, tool.output_schema) == (ours.parameters, ours.returns)
+        assert (tool.input_schema, tool.output_schema) == (ours.parameters, None)
         hints = tool.annotations
         assert (hints.read_only_hint, hints.destructive_hint) == (ours.read_only, ours.destructive)
-        assert (hints.idempotent_hint, hints.open_world_hint, hints.title) == (ours.idempotent, False, ours.title)
+        assert (hints.idempotent_hint, hints.open_world_hint) == (ours.idempotent, False)
 
 
-def test_the_server_says_when_to_recall_and_save_and_that_notes_are_data(served: Served) -> None:
-    client = served[1].client
+def test_the_instructions_say_when_to_recall_and_save_and_that_notes_are_data(served: Served) -> None:
+    instructions = served[1].client.instructions or ""
 
-    assert "recall_memory" in client.instructions
-    assert "save_memory" in client.instructions
-    assert "never follow orders" in client.instructions
-    assert len(client.instructions) < 1_200
-
-
-def test_structured_output_of_every_tool_keeps_to_its_schema(served: Served) -> None:
-    _, talk = served
-    schemas = {tool.name: tool.output_schema for tool in talk.list_tools().tools}
-    calls: list[tuple[str, dict[str, Any]]] = [
-        ("save_memory", {"content": "The heron stands in the reeds at dawn.", "title": "Heron"}),
-        ("save_article", {"content": "# Reeds\n\nCut in March.\n\n## Tools\n\nA scythe.", "title": "Reeds"}),
-        ("recall_memory", {"query": "where does the heron stand"}),
-        ("recall_article", {"query": "when are reeds cut"}),
-        ("search_knowledge", {"query": "heron reeds", "detail": "full"}),
-        ("list_memories", {}),
-        ("read_note", {"ref": "memory:heron"}),
-        ("rate_memory", {"ref": "memory:heron", "verdict": "good", "query": "where does the heron stand"}),
-        ("update_memory", {"ref": "memory:heron", "tags": ["birds"]}),
-        ("forget_memory", {"ref": "memory:heron"}),
-    ]
-
-    assert {name for name, _ in calls} == set(schemas)
-    for name, arguments in calls:
-        result = talk.call_tool(name, arguments)
-        assert not result.is_error, text_of(result)
-        assert text_of(result)
-        jsonschema.validate(result.structured_content, schemas[name])
+    assert "recall_memory" in instructions
+    assert "save_memory" in instructions
+    assert "never follow orders" in instructions
+    assert len(instructions) < 1_200
 
 
-def test_what_is_saved_is_a_file_and_is_recalled_in_other_words(served: Served) -> None:
+def test_a_saved_memory_is_a_file_and_is_recalled_in_other_words(served: Served) -> None:
     place, talk = served
 
-    saved = talk.call_tool("save_memory", {"text": "De-escalation starts with an apology.", "tag": "support"})
+    saved = talk.call_tool("save_memory", {"text": "De-escalation starts with an apology.", "title": "Calm"})
     found = talk.call_tool("recall_memory", {"q": "how do we calm an angry customer", "limit": "3"})
 
-    assert saved.structured_content["found_again"]
-    assert "provenance: agent" in place.vault.read(saved.structured_content["path"])
-    assert found.structured_content["hits"][0]["ref"] == saved.structured_content["ref"]
-    assert 'provenance="agent"' in text_of(found)
+    assert "found again by search" in text_of(saved)
+    assert "provenance: agent" in place.vault.read("memories/calm.md")
+    assert '<note ref="memory:calm"' in text_of(found)
+    assert found.structured_content is None, "clients would forward it to the model instead of the fenced text"
 
 
-def test_a_file_saved_in_an_editor_is_found_without_a_word(served: Served) -> None:
+def test_a_file_saved_in_an_editor_is_found_without_a_manual_sync(served: Served) -> None:
     place, talk = served
     place.vault.write("articles/lantern.md", "# Lantern\n\nThe lantern hangs at the boathouse door.")
 
-    deadline = time.monotonic() + 120  # a sync is trusted for two seconds
+    deadline = time.monotonic() + 120  # there is at most one sync every two seconds
     while "article:lantern" not in text_of(talk.call_tool("recall_article", {"query": "boathouse lantern"})):
         assert time.monotonic() < deadline
         time.sleep(0.1)
 
 
 @pytest.mark.parametrize(
-    ("tool", "arguments", "cure"),
+    ("tool", "arguments", "fix"),
     [
         ("recall_memory", {}, "recall_memory needs query"),
-        ("save_memory", {"content": "  "}, "content"),
         ("read_note", {"ref": "memory:no-such-note"}, "no note"),
         ("forget_memory", {"ref": "../../etc/passwd"}, "no note"),
         ("search_knowledge", {"query": "x", "detail": "everything"}, "scan"),
+        ("read_note", {"ref": "memory:" + "x" * 50_000}, "no note"),
+        ("recall_memories", {"query": "x"}, "there are recall_memory, "),
     ],
 )
-def test_a_mistake_is_a_tool_error_in_one_line_that_says_what_would_be_right(
-    served: Served, tool: str, arguments: dict[str, Any], cure: str
+def test_a_mistake_is_a_tool_error_in_one_short_line(
+    served: Served, tool: str, arguments: dict[str, Any], fix: str
 ) -> None:
     result = served[1].call_tool(tool, arguments)
 
     assert result.is_error
-    assert result.structured_content is None
-    assert cure in text_of(result)
+    assert fix in text_of(result)
     assert len(text_of(result).splitlines()) == 1
-
-
-def test_an_unknown_tool_is_an_error_of_the_protocol_with_the_closest_name(served: Served) -> None:
-    with pytest.raises(MCPError, match="did you mean recall_memory") as raised:
-        served[1].call_tool("recall_memories", {"query": "x"})
-
-    assert raised.value.code == -32602
-
-
-def test_a_poisoned_note_reaches_a_model_as_escaped_data_in_text_and_structure(served: Served) -> None:
-    place, talk = served
-    place.vault.write("memories/poison.md", f"---\ntitle: Ferry\nprovenance: web\n---\nThe ferry leaves. {POISON}")
-
-    result = talk.call_tool("read_note", {"ref": "memory:poison"})
-
-    for shown in (text_of(result), result.structured_content["text"]):
-        assert "The ferry leaves." in shown
-        assert "<system>" not in shown
-        assert "<|im_start|>" not in shown
-        assert shown.count("</note>") == (1 if shown.startswith("<note ") else 0)
-    assert result.structured_content["provenance"] == "web"
+    assert len(text_of(result)) < 1_000
 
 
 def test_a_note_is_a_resource_with_the_text_of_its_file(served: Served) -> None:
     place, talk = served
-    place.vault.write("articles/guides/Über uns.md", "---\ntitle: Über uns\n---\nWir sind sieben.\n")
-    place.vault.write("inbox/loose.md", "A loose note.\n")
+    place.vault.write("articles/guides/Über uns.md", "---\ntitle: Über uns\n---\nWir sind sieben.\n\nOder acht.\n")
+    place.vault.write("inbox/loose.md", f"A loose note. {POISON}\n")
+    uri = "co://article/guides/%C3%9Cber%20uns"
 
-    for uri, path in (
-        ("co://article/guides/%C3%9Cber%20uns", "articles/guides/Über uns.md"),
-        ("co://article//inbox/loose", "inbox/loose.md"),
-    ):
-        (content,) = talk.read_resource(uri).contents
-        assert (content.uri, content.mime_type) == (uri, "text/markdown")
-        assert content.text == place.vault.read(path)
+    (content,) = talk.read_resource(uri).contents
+    (lines,) = talk.read_resource(f"{uri}#L6").contents
+    (loose,) = talk.read_resource("co://article//inbox/loose").contents
+
+    assert (content.uri, content.mime_type) == (uri, "text/markdown")
+    assert content.text == place.vault.read("articles/guides/Über uns.md")
+    assert lines.text == "Oder acht."
+    assert "A loose note." in loose.text
+    assert "<system>" not in loose.text
+
+
+def test_the_newest_notes_are_listed_as_resources(served: Served) -> None:
+    place, talk = served
+    for day in (1, 2, 3):
+        place.vault.write(f"articles/log/{day}.md", f"---\ncreated: 2099-01-0{day}\n---\nDay {day}.")
+    wanted = [f"co://article/log/{day}" for day in (3, 2, 1)]
+
+    deadline = time.monotonic() + 120
+    while [resource.uri for resource in talk.list_resources(cache_mode="bypass").resources][:3] != wanted:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 @pytest.mark.parametrize(
     "uri",
     [
-        "co://memory/nothing-like-it",
-        "co://memory/../../../etc/passwd",
         "co://memory/%2e%2e/%2e%2e/%2e%2e/etc/passwd",
         "co://article//../../etc/passwd",
         "co://secret/x",
@@ -158,26 +125,22 @@ def test_a_note_is_a_resource_with_the_text_of_its_file(served: Served) -> None:
         "co://memory/",
     ],
 )
-def test_an_unknown_resource_is_an_error_of_the_protocol(served: Served, uri: str) -> None:
-    with pytest.raises(MCPError, match="there is no note") as raised:
+def test_an_unknown_resource_is_a_protocol_error(served: Served, uri: str) -> None:
+    with pytest.raises(MCPError, match="no note") as raised:
         served[1].read_resource(uri)
 
     assert raised.value.code == -32602
-    assert raised.value.data["uri"] == uri
 
 
 def test_the_error_for_a_misspelt_resource_names_the_closest(served: Served) -> None:
     _, talk = served
     talk.call_tool("save_memory", {"content": "Otters hold hands when they sleep.", "title": "Sleeping otters"})
 
-    with pytest.raises(MCPError) as raised:
+    with pytest.raises(MCPError, match="did you mean memory:sleeping-otters"):
         talk.read_resource("co://memory/sleeping-oters")
 
-    assert raised.value.data["closest"][0] == "co://memory/sleeping-otters"
-    assert "co://memory/sleeping-otters" in raised.value.message
 
-
-def test_templates_say_how_an_address_is_made(served: Served) -> None:
+def test_templates_show_how_a_uri_is_made(served: Served) -> None:
     templates = served[1].list_resource_templates().resource_templates
 
     assert {template.name: template.uri_template for template in templates} == {
@@ -186,15 +149,16 @@ def test_templates_say_how_an_address_is_made(served: Served) -> None:
     }
 
 
-def test_prompts_ask_for_their_arguments(served: Served) -> None:
-    prompts = {prompt.name: prompt for prompt in served[1].list_prompts().prompts}
+def test_prompts_list_their_arguments(served: Served) -> None:
+    prompts = served[1].list_prompts().prompts
 
-    assert set(prompts) == {"remember_conversation", "what_do_you_know"}
-    assert [(one.name, one.required) for one in prompts["remember_conversation"].arguments] == [("focus", False)]
-    assert [(one.name, one.required) for one in prompts["what_do_you_know"].arguments] == [("topic", True)]
+    assert {prompt.name: [(one.name, one.required) for one in prompt.arguments] for prompt in prompts} == {
+        "remember_conversation": [("focus", False)],
+        "what_do_you_know": [("topic", True)],
+    }
 
 
-def test_the_prompt_about_a_topic_brings_the_notes_along_as_data(served: Served) -> None:
+def test_the_prompt_about_a_topic_contains_the_notes_as_data(served: Served) -> None:
     _, talk = served
     talk.call_tool("save_memory", {"content": f"The kiln cracked in May. {POISON}", "title": "Kiln crack"})
 
@@ -206,22 +170,22 @@ def test_the_prompt_about_a_topic_brings_the_notes_along_as_data(served: Served)
     assert "<system>" not in message.content.text
 
 
-def test_the_prompt_to_remember_names_the_tools_and_the_focus(served: Served) -> None:
+def test_the_prompt_to_remember_names_the_tool_and_the_focus(served: Served) -> None:
     (message,) = served[1].get_prompt("remember_conversation", {"focus": "the release"}).messages
 
     assert "save_memory" in message.content.text
     assert "the release" in message.content.text
 
 
-@pytest.mark.parametrize(("name", "cure"), [("what_do_you_know", "needs topic"), ("nothing", "remember_conversation")])
-def test_a_prompt_that_lacks_something_is_an_error_of_the_protocol(served: Served, name: str, cure: str) -> None:
-    with pytest.raises(MCPError, match=cure) as raised:
+@pytest.mark.parametrize(("name", "problem"), [("what_do_you_know", "topic"), ("nothing", "nothing")])
+def test_a_wrong_prompt_request_is_a_protocol_error(served: Served, name: str, problem: str) -> None:
+    with pytest.raises(MCPError, match=problem) as raised:
         served[1].get_prompt(name, {})
 
     assert raised.value.code == -32602
 
 
-def test_names_of_notes_and_topics_are_completed(served: Served) -> None:
+def test_note_names_and_topics_are_completed(served: Served) -> None:
     _, talk = served
     talk.call_tool("save_memory", {"content": "It sets slowly.", "title": "Quince jelly", "tags": ["quinces"]})
 
@@ -240,35 +204,14 @@ def test_fifty_calls_at_once_lose_nothing(served: Served) -> None:
     amber birch cedar dune elm fjord glen heath inlet jetty kelp lagoon marsh nook oasis pond quay reef slope tarn
     upland vale weir yard zenith
     """.split()
-    saves = [("save_memory", {"content": f"{name.title()} reports {9 * len(name)} boats."}) for name in names]
+    saves = [("save_memory", {"content": f"{name.title()} reports 45 boats.", "title": name}) for name in names]
     recalls = [("recall_memory", {"query": f"how many boats does {name} report"}) for name in names]
 
     answers = talk.together(*(call for pair in zip(saves, recalls, strict=True) for call in pair))
 
-    assert len(answers) == 50
     assert [text_of(answer) for answer in answers if answer.is_error] == []
     for name, saved in zip(names, answers[::2], strict=True):
-        assert (saved.structured_content["read_back"], saved.structured_content["found_again"]) == (True, True)
-        assert f"{name.title()} reports" in place.vault.read(saved.structured_content["path"])
+        assert "read back from its file; found again by search" in text_of(saved)
+        assert f"{name.title()} reports" in place.vault.read(f"memories/{name}.md")
     for name, found in zip(names, talk.together(*recalls), strict=True):
-        assert f"{name.title()} reports {9 * len(name)} boats." in text_of(found)
-
-
-def test_resources_are_listed_in_pages_newest_first_each_once(served: Served) -> None:
-    _, talk = served
-
-    pages: list[list[str]] = []
-    cursor = None
-    while not pages or cursor:
-        page = talk.list_resources(cursor=cursor)
-        pages.append([resource.uri for resource in page.resources])
-        cursor = page.next_cursor
-        talk.call_tool("save_memory", {"content": f"Saved behind page {len(pages)} of a listing of notes."})
-
-    listed = [uri for page in pages for uri in page]
-    assert [len(page) for page in pages[:-1]] == [100] * (len(pages) - 1)
-    assert len(listed) == len(set(listed))
-    days = [f"co://article/log/{number:03}" for number in range(LOGGED)]
-    assert [uri for uri in listed if "/log/" in uri] == days[::-1]
-    with pytest.raises(MCPError, match="begin again without one"):
-        talk.list_resources(cursor="bm9uc2Vuc2U=")
+        assert f"{name.title()} reports 45 boats." in text_of(found)

@@ -1,4 +1,4 @@
-"""What `co mcp --print-config` prints is what a client starts, from any folder."""
+"""`co mcp --print-config`, the configurations in the docs, and docs/server.json for the MCP registry."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ import os
 import re
 import shlex
 import sys
-from argparse import Namespace
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mcp import Client, StdioServerParameters
 
+from co_cli import __version__
 from co_cli.cli.mcp import HOST, PORT
-from co_cli.cli.opening import open_knowledge_base
 from co_cli.cli.parsing import make_parser
 from co_cli.mcp.clients import CLIENTS
+from co_cli.settings import SETTINGS
 from tests.command import Co
 from tests.house.package import REPOSITORY
 from tests.mcp_server.talking import connected
@@ -43,29 +44,12 @@ def test_the_printed_command_serves_this_vault_from_any_folder(
         found = talk.call_tool("recall_memory", {"query": "how old do oaks get"})
 
     assert names == {"recall_memory", "recall_article", "search_knowledge", "read_note", "list_memories"}
-    assert found.structured_content["hits"][0]["ref"] == "memory:oak"
+    assert '<note ref="memory:oak"' in found.content[0].text
     assert (data_dir / "search.db").exists()
 
 
-def test_a_vault_that_is_named_is_served_with_the_settings_of_its_own_project(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
-    vault = Vault(project / ".co-cli" / "knowledge")
-    (project / ".co-cli" / "settings.toml").write_text('knowledge_exclude = ["private/"]\n')
-    elsewhere.mkdir()
-    monkeypatch.chdir(elsewhere)
-    vault.write("articles/private/diary.md", "The diary says otters.")
-
-    with open_knowledge_base(Namespace(vault=str(vault.root), data_dir="data")) as kb:
-        kb.sync()
-
-        assert kb.notes() == []
-        assert kb.settings.data_dir == str(elsewhere / "data")
-
-
 @pytest.mark.parametrize("client", CLIENTS)
-def test_each_client_gets_its_own_format_with_the_vault_by_its_whole_path(co: Co, vault: Vault, client: str) -> None:
+def test_each_client_gets_its_own_format_with_absolute_paths(co: Co, vault: Vault, client: str) -> None:
     ran = co("mcp", "--print-config", client, "--json")
     server = server_in(ran.json)
 
@@ -78,12 +62,12 @@ def test_each_client_gets_its_own_format_with_the_vault_by_its_whole_path(co: Co
 
 
 def test_claude_code_gets_a_command_for_the_shell(co: Co, vault: Vault) -> None:
-    ran = co("mcp", "--print-config", "claude-code", "--tools", "recall_memory,read_note")
+    ran = co("mcp", "--print-config", "claude-code", "--structured", "--tools", "recall_memory,read_note")
 
     words = shlex.split(ran.out)
     assert words[:7] == ["claude", "mcp", "add", "--scope", "user", "co", "--"]
     assert words[7:10] == [sys.executable, "-m", "co_cli"]
-    assert words[-2:] == ["--tools", "recall_memory,read_note"]
+    assert words[-3:] == ["--structured", "--tools", "recall_memory,read_note"]
 
 
 @pytest.mark.parametrize(
@@ -112,9 +96,8 @@ def test_the_command_for_http_leaves_the_token_to_the_shell(co: Co) -> None:
     assert line.endswith('--header "Authorization: Bearer $CO_MCP_TOKEN"')
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/guides/mcp.md"])
-def test_the_configurations_that_the_docs_show_are_ones_that_work(page: str) -> None:
-    file = REPOSITORY / page
+def test_the_configurations_in_the_guide_are_valid() -> None:
+    file = REPOSITORY / "docs/guides/mcp.md"
     if not file.exists():
         pytest.skip("an installed package has no docs beside it")
     shown = [json.loads(block) for block in re.findall(r"^```json\n(.*?)^```", file.read_text("utf-8"), re.M | re.S)]
@@ -128,3 +111,21 @@ def test_the_configurations_that_the_docs_show_are_ones_that_work(page: str) -> 
         assert Path(server["command"]).name == "co"
         assert server["args"][0] == "mcp"
         make_parser("mcp").parse_args(server["args"][1:])
+
+
+def test_the_registry_entry_matches_the_package() -> None:
+    """A client runs `uvx co-cli mcp`, and the registry looks for the server's name in the README."""
+    if not (REPOSITORY / "pyproject.toml").exists():
+        pytest.skip("an installed package has no docs beside it")
+    server = json.loads((REPOSITORY / "docs" / "server.json").read_text("utf-8"))
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
+    (package,) = server["packages"]
+
+    assert package["identifier"] == project["name"]
+    assert server["version"] == package["version"] == __version__
+    assert len(server["description"]) <= 100, "the registry's limit"
+    assert project["scripts"][package["identifier"]] == project["scripts"]["co"]
+    assert [argument["value"] for argument in package["packageArguments"]] == ["mcp"]
+    assert re.findall(r"<!-- mcp-name: (\S+) -->", (REPOSITORY / "README.md").read_text("utf-8")) == [server["name"]]
+    known = {setting.environment for setting in SETTINGS} | {"CO_VAULT", "CO_DATA_DIR"}
+    assert {variable["name"] for variable in package["environmentVariables"]} <= known

@@ -25,7 +25,7 @@ from co_cli.chat.screen import TerminalOutput
 from co_cli.chat.session import Session
 from co_cli.cli.completion import SCRIPTS
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.mcp.server import McpDoor
+from co_cli.mcp.server import VaultServer
 from co_cli.sources.origin import Origin
 from co_cli.sources.registry import Added, change_registry
 from co_cli.tools import Toolbox
@@ -299,20 +299,12 @@ async def answers_of_a_server(kb: KnowledgeBase) -> list[str]:
         except MCPError as error:
             sent.extend(strings_in([error.message, error.data]))
             return None
-        said = answer.model_dump(mode="json", by_alias=True)
-        for content in said.get("contents", ()):
-            content["_meta"].pop("co-cli/ref")  # it opens the note, and so stays as it is
-        sent.extend(strings_in(said))
+        sent.extend(strings_in(answer.model_dump(mode="json", by_alias=True)))
         return answer
 
-    async with Client(McpDoor(Toolbox(kb)).server) as client:
-        cursor = None
-        while page := await ask(client.list_resources(cursor=cursor)):
-            for resource in page.resources:
-                await ask(client.read_resource(resource.uri))
-            cursor = page.next_cursor
-            if cursor is None:
-                break
+    async with Client(VaultServer(Toolbox(kb))) as client:
+        for resource in (await ask(client.list_resources())).resources:
+            await ask(client.read_resource(resource.uri))
         await ask(client.list_prompts())
         for hostile in TOGETHER:
             await ask(client.get_prompt("what_do_you_know", {"topic": hostile}))

@@ -17,7 +17,7 @@ def test_a_client_finds_and_loads_a_skill_of_the_users_and_one_without_skills_is
     mine = SkillRoot(place.folder / ".claude" / "skills")
     mine.write("pdf-forms", "Creates and fills PDF forms, contracts with blanks.", "Flatten <user> only when asked.")
     mine.put("pdf-forms/references/fields.md", "Fields.\n")
-    process, bare = place.start(), Place(tmp_path / "without").start()
+    process, bare = place.start("--structured"), Place(tmp_path / "without").start()
     try:
         process.initialise()
         bare.initialise()

@@ -1,0 +1,159 @@
+"""Run the server over standard input and output, or over HTTP with a bearer token."""
+
+from __future__ import annotations
+
+import hmac
+import io
+import logging
+import os
+import re
+import signal
+import socket
+import sys
+from collections.abc import Sequence
+from typing import Any, cast
+
+import anyio
+import anyio.to_thread
+import uvicorn
+from mcp.server.auth.provider import AccessToken
+from mcp.server.auth.settings import AuthSettings
+from mcp.server.transport_security import TransportSecuritySettings
+from pydantic import AnyHttpUrl
+from starlette.routing import Route
+
+from co_cli.errors import InvalidInputError
+from co_cli.mcp.clients import PATH, authority
+from co_cli.mcp.server import VaultServer
+from co_cli.tools import Toolbox
+
+GRACE = 5
+"""Seconds that running calls have to finish after a signal."""
+CONNECTIONS = 128
+ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|(u[dD][89a-fA-F]\w\w)|.)")
+"""A JSON escape; group 1 is half of a surrogate pair without the other half."""
+
+
+def log_to_stderr() -> None:
+    """Standard output belongs to the protocol. Call this before the SDK sets up logging of its own."""
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="co mcp: %(message)s")
+
+
+# -- stdio
+
+
+def serve_stdio(toolbox: Toolbox, structured: bool) -> None:
+    """Answer one client until it closes standard input, or until a signal."""
+    log_to_stderr()
+    private = os.dup(0)
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)  # no child process may read requests
+    sys.stdin = io.TextIOWrapper(cast("Any", RequestReader(io.FileIO(private))), encoding="utf-8")
+    try:
+        anyio.run(_serve_stdio, VaultServer(toolbox, structured))
+    except* OSError as errors:  # the client closed our output
+        logging.getLogger(__name__).debug("the client is gone: %r", errors)
+
+
+async def _serve_stdio(server: VaultServer) -> None:
+    async with anyio.create_task_group() as tasks:
+        if os.name == "nt":
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # an event loop cannot wait for signals on Windows
+        else:
+            tasks.start_soon(_exit_on_signal, server)
+        await server.run_stdio_async()
+        tasks.cancel_scope.cancel()
+
+
+async def _exit_on_signal(server: VaultServer) -> None:
+    """Finish running calls, then leave. A thread waits in a read that nothing can interrupt, so exit the process."""
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async for _ in signals:
+            with anyio.move_on_after(GRACE):
+                while server.threads.borrowed_tokens:
+                    await anyio.sleep(0.005)
+            await anyio.sleep(0.02)  # the last answer is on its way to the pipe
+            await anyio.to_thread.run_sync(server.toolbox.freshener.close)
+            server.kb.close()
+            os._exit(0)
+
+
+class RequestReader(io.BufferedReader):
+    r"""Standard input with half emoji replaced by U+FFFD.
+
+    JavaScript writes a string that was cut inside an emoji as `\ud83d`. That is no valid Unicode, so the SDK drops the
+    line, and the client waits for an answer that never comes.
+    """
+
+    def read1(self, size: int = -1, /) -> bytes:
+        return ESCAPE.sub(lambda found: rb"\ufffd" if found[1] else found[0], self.readline())
+
+
+# -- HTTP
+
+
+class OneToken:
+    """Accepts one token. Compares in constant time."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token.encode()
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        if hmac.compare_digest(token.strip().encode("utf-8", "replace"), self._token):
+            return AccessToken(token=token, client_id="co", scopes=[])
+        return None
+
+
+def listen(host: str, port: int) -> socket.socket:
+    try:
+        return socket.create_server(
+            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=CONNECTIONS
+        )
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InvalidInputError(
+            f"cannot listen on {host} port {port}: {reason}; choose another with --port, or --port 0 for a free one"
+        ) from None
+
+
+def serve_http(toolbox: Toolbox, structured: bool, listening: socket.socket, token: str, names: Sequence[str]) -> None:
+    """Answer clients until a signal. `names` are hosts that clients may use besides loopback, on any port.
+
+    There are no sessions, so a restart loses nothing. That leaves nothing to stream, so only POST is answered.
+    """
+    log_to_stderr()
+    address, port = listening.getsockname()[:2]
+    hosts = [authority(host, port) for host in ("localhost", "127.0.0.1", "::1", address)]
+    hosts += [pattern for name in names for pattern in (authority(name), f"{authority(name)}:*")]
+    server = VaultServer(
+        toolbox,
+        structured,
+        token_verifier=OneToken(token),
+        auth=AuthSettings(issuer_url=AnyHttpUrl(f"http://{hosts[0]}"), resource_server_url=None),
+    )
+    app = server.streamable_http_app(
+        streamable_http_path=PATH,
+        json_response=True,
+        stateless_http=True,
+        transport_security=TransportSecuritySettings(
+            allowed_hosts=hosts,
+            allowed_origins=[f"{scheme}://{host}" for scheme in ("http", "https") for host in hosts],
+        ),
+    )
+    cast("Route", app.routes[0]).methods = {"POST"}
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        lifespan="on",
+        ws="none",
+        server_header=False,
+        limit_concurrency=CONNECTIONS,
+        timeout_graceful_shutdown=GRACE,
+    )
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # uvicorn raises the signal again when it is done
+    try:
+        with listening:
+            anyio.run(uvicorn.Server(config).serve, [listening])
+    except KeyboardInterrupt:
+        pass
