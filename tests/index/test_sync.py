@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import threading
 from pathlib import Path
 
@@ -13,7 +12,6 @@ import pytest
 
 from co_cli import knowledge_index
 from co_cli.embedding.embedders import Embedders
-from co_cli.errors import VaultError
 from co_cli.index.sqlite.engine import SqliteEngine
 from co_cli.index.sync import BATCH
 from co_cli.knowledge_index import KnowledgeIndex
@@ -124,18 +122,6 @@ def test_an_edit_right_after_a_sync_is_found_though_size_and_time_are_the_same(
     assert found(index, "elms") == ["memories/oak.md"]
 
 
-def test_progress_reaches_the_total(vault: Vault, index: KnowledgeIndex) -> None:
-    for number in range(1_100):
-        vault.write(f"memories/{number}.md", f"Note {number}.")
-    seen: list[tuple[int, int]] = []
-
-    index.sync(progress=lambda done, total: seen.append((done, total)))
-
-    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
-    assert len(seen) > 1
-    assert seen[-1] == (1_100, 1_100)
-
-
 def test_waiting_counts_what_changed_and_not_what_is_only_young(vault: Vault, index: KnowledgeIndex) -> None:
     for name in ("a", "b", "c"):
         vault.write(f"memories/{name}.md", name)
@@ -148,20 +134,6 @@ def test_waiting_counts_what_changed_and_not_what_is_only_young(vault: Vault, in
     vault.write("memories/d.md", "new")
 
     assert index.waiting() == 3
-
-
-@pytest.mark.parametrize("kind", ["memory", "article"])
-def test_a_note_that_changes_its_kind_keeps_one_row(
-    vault: Vault, index: KnowledgeIndex, engine: SqliteEngine, tmp_path: Path, kind: str
-) -> None:
-    vault.write("inbox/oak.md", "# Oaks\n\nOld.\n\n## Age\n\nVery.")
-    index.sync()
-
-    vault.write("inbox/oak.md", f"---\nkind: {kind}\n---\n# Oaks\n\nOld.\n\n## Age\n\nVery.")
-    index.sync()
-
-    assert [row.ref for row in index.docs()] == [f"{kind}:/inbox/oak"]
-    assert contents(engine, vault.root) == contents_from_scratch(vault, tmp_path / "other")
 
 
 def test_what_was_saved_through_the_index_does_not_wait_unless_there_is_too_much_of_it_to_read(
@@ -202,30 +174,6 @@ def test_a_file_over_the_limit_is_read_when_the_limit_is_raised(vault: Vault, en
     assert opened(engine, vault, limit=500).sync().added == ["memories/long.md"]
 
 
-@pytest.mark.parametrize("make", ["fifo", "link to nowhere", "link out", "socket"])
-def test_what_only_looks_like_a_note_is_reported_and_never_opened(
-    vault: Vault, index: KnowledgeIndex, tmp_path: Path, make: str
-) -> None:
-    vault.write("memories/oak.md", "Oaks live long.")
-    odd = vault.path("memories/odd.md")
-    if make == "fifo":
-        os.mkfifo(odd)
-    elif make == "socket":
-        os.chdir(odd.parent)
-        socket.socket(socket.AF_UNIX).bind("odd.md")
-    else:
-        outside = tmp_path / "secret.md"
-        if make == "link out":
-            outside.write_text("The secret of the oaks.")
-        odd.symlink_to(outside)
-
-    report = index.sync()
-
-    assert indexed(index) == ["memories/oak.md"]
-    assert [path for path, _ in report.skipped] == ["memories/odd.md"]
-    assert index.search("secret") == []
-
-
 def test_a_loop_of_links_and_a_link_to_another_folder_are_not_followed(
     vault: Vault, index: KnowledgeIndex, tmp_path: Path
 ) -> None:
@@ -263,63 +211,6 @@ def test_hidden_and_excluded_notes_are_left_out_and_come_back(vault: Vault, engi
     assert without_drafts.sync().removed == ["drafts/elm.md"]
     assert indexed(everything) == ["memories/oak.md"]
     assert everything.sync().added == ["drafts/elm.md"]
-
-
-def test_a_coignore_file_that_appears_takes_notes_out(
-    vault: Vault, index: KnowledgeIndex, engine: SqliteEngine, tmp_path: Path
-) -> None:
-    vault.write("memories/oak.md", "Oaks.")
-    vault.write("memories/draft-elm.md", "Elms.")
-    index.sync()
-
-    vault.write(".coignore", "# mine\ndraft-*\n")
-    report = index.sync()
-
-    assert report.removed == ["memories/draft-elm.md"]
-    assert contents(engine, vault.root) == contents_from_scratch(vault, tmp_path / "other")
-
-
-@pytest.mark.parametrize(
-    "name", ["two\nlines.md", "tab\there.md", "what?.md", "a;b'c\"d.md", "🌳.md", "%00.md", "-rf.md", "x" * 200 + ".md"]
-)
-def test_any_file_name_that_is_text_is_indexed(
-    vault: Vault, index: KnowledgeIndex, engine: SqliteEngine, name: str
-) -> None:
-    vault.write(f"memories/{name}", "Oaks live long.")
-
-    assert index.sync().added == [f"memories/{name}"]
-
-    assert index.sync().touched == 0
-    assert found(index, "long") == [f"memories/{name}"]
-    vault.delete(f"memories/{name}")
-    assert index.sync().removed == [f"memories/{name}"]
-
-
-def test_a_file_name_that_is_not_utf_8_is_reported_and_the_others_are_indexed(
-    vault: Vault, index: KnowledgeIndex
-) -> None:
-    bad_file = os.path.join(os.fsencode(vault.root), b"memories", b"caf\xe9.md")
-    bad_folder = os.path.join(os.fsencode(vault.root), b"d\xe9j\xe0")
-    try:
-        os.mkdir(bad_folder)
-    except OSError:
-        pytest.skip("this file system only has names that are valid UTF-8")
-    for path in (bad_file, os.path.join(bad_folder, b"vu.md")):
-        with open(path, "wb") as stream:
-            stream.write(b"Oaks live long.")
-    vault.write("memories/elm.md", "Elms fall ill.")
-
-    for _ in range(2):
-        report = index.sync()
-
-        assert indexed(index) == ["memories/elm.md"]
-        assert [os.fsencode(path) for path, _ in report.skipped] == [b"d\xe9j\xe0/vu.md", b"memories/caf\xe9.md"]
-        assert all("UTF-8" in reason for _, reason in report.skipped)
-
-    os.rename(bad_file, os.path.join(os.fsencode(vault.root), b"memories", b"cafe.md"))
-    shutil.rmtree(bad_folder)
-    report = index.sync()
-    assert (report.added, report.skipped) == (["memories/cafe.md"], [])
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root reads everything")
@@ -383,17 +274,6 @@ def test_files_that_come_and_go_do_not_stop_a_walk(vault: Vault) -> None:
         thread.join()
 
 
-def test_a_vault_that_vanished_is_an_error_and_the_index_stays(vault: Vault, index: KnowledgeIndex) -> None:
-    vault.write("memories/oak.md", "Oaks.")
-    index.sync()
-    vault.root.rename(vault.root.with_name("elsewhere"))
-
-    with pytest.raises(VaultError, match="cannot be read"):
-        index.sync()
-
-    assert indexed(index) == ["memories/oak.md"]
-
-
 @pytest.mark.parametrize("known", [False, True], ids=["first", "later"])
 def test_a_search_db_that_is_deleted_during_a_sync_is_whole_after_the_next_one(
     vault: Vault, index: KnowledgeIndex, engine: SqliteEngine, tmp_path: Path, known: bool
@@ -415,3 +295,30 @@ def test_a_search_db_that_is_deleted_during_a_sync_is_whole_after_the_next_one(
 
     assert index.counts().notes == BATCH + 1
     assert contents(engine, vault.root) == contents_from_scratch(vault, tmp_path / "other")
+
+
+def test_a_file_name_that_is_not_utf_8_is_reported_and_the_others_are_indexed(
+    vault: Vault, index: KnowledgeIndex
+) -> None:
+    bad_file = os.path.join(os.fsencode(vault.root), b"memories", b"caf\xe9.md")
+    bad_folder = os.path.join(os.fsencode(vault.root), b"d\xe9j\xe0")
+    try:
+        os.mkdir(bad_folder)
+    except OSError:
+        pytest.skip("this file system only has names that are valid UTF-8")
+    for path in (bad_file, os.path.join(bad_folder, b"vu.md")):
+        with open(path, "wb") as stream:
+            stream.write(b"Oaks live long.")
+    vault.write("memories/elm.md", "Elms fall ill.")
+
+    for _ in range(2):
+        report = index.sync()
+
+        assert indexed(index) == ["memories/elm.md"]
+        assert [os.fsencode(path) for path, _ in report.skipped] == [b"d\xe9j\xe0/vu.md", b"memories/caf\xe9.md"]
+        assert all("UTF-8" in reason for _, reason in report.skipped)
+
+    os.rename(bad_file, os.path.join(os.fsencode(vault.root), b"memories", b"cafe.md"))
+    shutil.rmtree(bad_folder)
+    report = index.sync()
+    assert (report.added, report.skipped) == (["memories/cafe.md"], [])

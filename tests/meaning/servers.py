@@ -13,7 +13,7 @@ class TurnedOllama(OllamaServer):
 
     pause = 0.0
     """Seconds that an answer takes."""
-    meanwhile: Callable[[], None] | None = None
+    meanwhile: Callable[[], object] | None = None
     """What happens once, before the next answer."""
 
     def vectors(self, texts: Sequence[str], dimensions: int) -> list[list[float]]:

@@ -8,11 +8,8 @@ from pathlib import Path
 import pytest
 
 from co_cli.knowledge_index import KnowledgeIndex
-from tests.command import Co
-from tests.meaning.conftest import Open
 from tests.meaning.counting import CountingEmbedders
 from tests.meaning.inside import Inside
-from tests.meaning.servers import TurnedOllama
 from tests.vault import Vault
 
 COUNTED = "docs_vec_2"
@@ -135,40 +132,3 @@ def test_a_text_without_meaning_is_asked_for_once(
     assert len(embedders.counting.texts) == 1
     assert inside.vectors(COUNTED) == {}
     assert inside.value("select count(*) from embedding_cache where vector is null and space_id = 2") == 1
-
-
-def test_reembed_with_fresh_does_not_ask_the_cache(
-    vault: Vault, index: KnowledgeIndex, embedders: CountingEmbedders, inside: Inside
-) -> None:
-    vault.write("memories/oak.md", OAK)
-    index.sync()
-
-    index.reembed(fresh=True)
-
-    assert len(embedders.counting.texts) == 2
-    assert inside.value("select count(*) from embedding_cache where space_id = 2") == 1
-
-
-def test_two_spaces_cache_the_same_text_each_for_itself(
-    open_kb: Open, vault: Vault, ollama: TurnedOllama, inside: Inside
-) -> None:
-    vault.write("memories/oak.md", OAK)
-    for model in ("gemma", "nomic"):
-        open_kb("ollama", model, ollama.url).sync()
-
-    rows = inside.rows("select model, count(*) from embedding_cache join spaces on spaces.id = space_id group by 1")
-    assert rows[1:] == [("gemma", 1), ("nomic", 1)]
-
-
-def test_status_shows_size_and_hit_rate(
-    co: Co, vault: Vault, ollama: TurnedOllama, monkeypatch: pytest.MonkeyPatch, model: str
-) -> None:
-    for name, value in (("PROVIDER", "ollama"), ("MODEL", model), ("HOST", ollama.url)):
-        monkeypatch.setenv(f"CO_KNOWLEDGE_EMBEDDING_{name}", value)
-    vault.write("memories/oak.md", OAK)
-    vault.write("memories/elm.md", "The elm is a tree.")
-    vault.write("memories/yew.md", "The yew is a tree.")
-    co("index", "sync")
-    first = co("index", "status", "--json").json
-    assert (first["cache_entries"], first["cache_bytes"], first["cache_hit_rate"]) == (6, 3 * (1024 + 256), 0.0)
-    assert "6 vectors" in co("index", "status").out

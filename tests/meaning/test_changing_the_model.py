@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.corpus import write_corpus
-from co_cli.embedding.static_model import SPACE as STATIC
 from tests.meaning.conftest import Open
 from tests.meaning.inside import Inside
 from tests.meaning.servers import TurnedOllama
@@ -78,62 +76,6 @@ def test_while_a_space_is_built_the_old_one_answers_also_for_new_notes(
     assert inside.spaces() == {"static:co-static-256": 0, f"ollama:{model}": 4}
 
 
-def test_settings_that_go_back_give_a_half_built_space_up(
-    open_kb: Open, vault: Vault, ollama: TurnedOllama, inside: Inside, model: str
-) -> None:
-    write_corpus(str(vault.root), 60)
-    open_kb().sync()
-    ollama.faults = [None, None, "404"]
-    open_kb("ollama", model, ollama.url).sync()
-    assert inside.spaces()[f"ollama:{model}"] == 64
-
-    kb = open_kb()
-    kb.sync()
-
-    assert inside.spaces()[f"ollama:{model}"] == 0
-    assert inside.waiting == 0
-    assert kb.status().building is None
-    assert kb.search("refund").degraded == []
-
-
-def test_a_space_of_other_dimensions_has_a_table_of_its_own(
-    open_kb: Open, notes: Vault, ollama: TurnedOllama, inside: Inside
-) -> None:
-    kb = open_kb("ollama", "all-minilm", ollama.url)
-    kb.sync()
-
-    assert kb.status().space == "ollama:all-minilm:384:1"
-    assert {len(vector) for vector in inside.vectors("docs_vec_2").values()} == {384 * 4}
-    assert kb.search(QUESTION).hits[0].ref == "memory:apology"
-
-    open_kb("ollama", host=ollama.url).sync()
-
-    assert {len(vector) for vector in inside.vectors("docs_vec_3").values()} == {256 * 4}
-    assert inside.spaces() == {"static:co-static-256": 0, "ollama:all-minilm": 0, "ollama:embeddinggemma": 3}
-
-
-def test_two_vaults_of_different_spaces_live_in_one_file(
-    open_kb: Open, notes: Vault, ollama: TurnedOllama, inside: Inside, tmp_path: Path
-) -> None:
-    other = Vault(tmp_path / "other")
-    other.write("memories/apology.md", APOLOGY)
-    other.write("memories/oak.md", "Oaks live for centuries.")
-    mine, theirs = open_kb(), open_kb("ollama", host=ollama.url, root=other.root)
-    mine.sync()
-    theirs.sync()
-
-    for kb in (mine, theirs):
-        assert kb.search(QUESTION).hits[0].ref == "memory:apology"
-        assert kb.search(QUESTION).hits[0].signals["meaning"] > 0
-    assert (mine.status().space, theirs.status().space) == (STATIC.key, "ollama:embeddinggemma:256:1")
-    assert inside.spaces() == {"static:co-static-256": 3, "ollama:embeddinggemma": 2}
-
-    theirs.forget("memory:oak")
-    mine.forget("memory:pier")
-
-    assert inside.spaces() == {"static:co-static-256": 2, "ollama:embeddinggemma": 1}
-
-
 def test_words_answer_while_the_old_embedder_is_gone_and_the_new_one_is_not_complete(
     open_kb: Open, notes: Vault, ollama: TurnedOllama, inside: Inside, model: str
 ) -> None:
@@ -153,26 +95,13 @@ def test_words_answer_while_the_old_embedder_is_gone_and_the_new_one_is_not_comp
     assert kb.search("harbour").degraded == []
 
 
-def test_a_space_that_another_process_gave_up_is_not_swapped_in_empty(
-    open_kb: Open, notes: Vault, ollama: TurnedOllama, inside: Inside
-) -> None:
-    open_kb().sync()
-
-    ollama.meanwhile = lambda: open_kb().sync() and None
-    open_kb("ollama", host=ollama.url).sync()
-
-    assert inside.spaces() == {"static:co-static-256": 3, "ollama:embeddinggemma": 0}
-    assert open_kb().search(QUESTION).hits[0].ref == "memory:apology"
-    assert inside.waiting == 0
-
-
 def test_a_search_that_is_overtaken_by_a_swap_asks_again_in_the_new_space(
     open_kb: Open, notes: Vault, ollama: TurnedOllama
 ) -> None:
     kb = open_kb("ollama", host=ollama.url)
     kb.sync()
 
-    ollama.meanwhile = lambda: open_kb().sync() and None
+    ollama.meanwhile = lambda: open_kb().sync()
     found = kb.search(QUESTION)
 
     assert (found.hits[0].ref, found.degraded) == ("memory:apology", [])

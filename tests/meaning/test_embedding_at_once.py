@@ -17,7 +17,6 @@ from co_cli.index.sqlite.vectors import packed
 from co_cli.knowledge_index import KnowledgeIndex
 from tests.meaning.conftest import Open
 from tests.meaning.inside import Inside
-from tests.meaning.servers import TurnedOllama
 from tests.service.test_parallel import run_all
 from tests.vault import Vault
 
@@ -137,23 +136,6 @@ def test_a_note_that_changes_while_it_is_embedded_never_gets_the_old_texts_vecto
     assert inside.waiting == 0
 
 
-def test_a_note_deleted_while_it_is_embedded_has_no_vector(
-    open_kb: Open, vault: Vault, index: KnowledgeIndex, embedders: Interrupting, inside: Inside
-) -> None:
-    other = open_kb("none")
-    vault.write("memories/oak.md", "Oaks live for centuries.")
-
-    def delete() -> None:
-        vault.delete("memories/oak.md")
-        other.sync()
-
-    embedders.meanwhile = delete
-    index.sync()
-
-    assert inside.value("select count(*) from docs_vec") == 0
-    assert inside.waiting == 0
-
-
 def test_a_search_db_deleted_while_notes_are_embedded_comes_back_whole(
     vault: Vault, index: KnowledgeIndex, embedders: Interrupting, inside: Inside, data_dir: Path
 ) -> None:
@@ -169,22 +151,3 @@ def test_a_search_db_deleted_while_notes_are_embedded_comes_back_whole(
 
     assert set(inside.vectors()) == {"memories/oak.md"}
     assert inside.waiting == 0
-
-
-def test_vectors_never_reach_another_space_that_has_the_same_number_in_a_new_search_db(
-    open_kb: Open, vault: Vault, ollama: TurnedOllama, model: str, inside: Inside, data_dir: Path
-) -> None:
-    vault.write("memories/oak.md", "Oaks live for centuries.")
-
-    def start_over() -> None:
-        for file in data_dir.glob("search.db*"):
-            file.unlink()
-        ollama.faults = ["404"]
-        open_kb("ollama", f"{model}-other", ollama.url).sync()
-
-    ollama.meanwhile = start_over
-    open_kb("ollama", model, ollama.url).sync()
-
-    assert inside.value("select model from spaces where id = 2") == f"{model}-other"
-    assert inside.value("select count(*) from embedding_cache where space_id = 2") == 0
-    assert inside.spaces() == {"static:co-static-256": 1, f"ollama:{model}-other": 0}
