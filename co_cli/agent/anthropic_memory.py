@@ -1,4 +1,4 @@
-"""Anthropic's memory tool for a pydantic-ai agent, kept in a vault.
+"""Anthropic's memory tool for a pydantic-ai agent, over a vault.
 
 With `NativeTool(MemoryTool())` Claude uses the tool it was trained on; any other model sees an ordinary function tool.
 """
@@ -12,10 +12,7 @@ from pydantic_ai import RunContext, Tool
 from co_cli.agent.access import opened, require_one
 from co_cli.agent.deps import CoDeps, PathLike
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.memory_protocol import DESCRIPTION, PARAMETERS, MemoryToolProtocol
-
-NAME = "memory"
-"""What pydantic-ai's `MemoryTool` expects the function tool to be called."""
+from co_cli.service.memory_protocol import DESCRIPTION, Command, MemoryToolProtocol
 
 
 def memory_tool(
@@ -25,10 +22,10 @@ def memory_tool(
     knowledge_base: KnowledgeBase | None = None,
     overwrite: bool = False,
 ) -> Tool[Any]:
-    """The `memory` tool over a vault or a knowledge base; without either, the one in the run's CoDeps or the usual one.
+    """The `memory` tool over a vault or a knowledge base; by default the one in the run's CoDeps, else the usual one.
 
-    The vault is opened by the first call. `overwrite`: `create` of a file that exists puts the old one into the trash
-    instead of refusing, which is what the protocol says.
+    The first call opens the vault. With `overwrite`, `create` replaces a file that exists and moves the old one to the
+    trash; the protocol says to refuse.
     """
     require_one(vault, data_dir, knowledge_base)
 
@@ -38,4 +35,4 @@ def memory_tool(
             given = ctx.deps.knowledge_base
         return MemoryToolProtocol(given or opened(vault, data_dir), overwrite=overwrite).call(command)
 
-    return Tool.from_schema(memory, NAME, DESCRIPTION, PARAMETERS, takes_ctx=True)
+    return Tool.from_schema(memory, "memory", DESCRIPTION, Command.model_json_schema(), takes_ctx=True)

@@ -1,11 +1,8 @@
-"""The `memories/` folder as the plain files that a neighbour's memory protocol reads and writes.
+"""The vault's `memories/` folder as the files of another memory protocol: find, list, read and write them safely.
 
-A neighbour names files as it likes; the index reads Markdown. So `notes.txt` is kept as `notes.txt.md`, is listed as
-`notes.txt`, and is found by both names. Links are never followed; hidden and excluded names do not exist here. What a
-neighbour creates says in its frontmatter who wrote it; a block that says nothing else is not shown to it, so that the
-lines it counts are the lines it wrote.
-
-A write happens inside `writing()`: under the vault's lock, based on what was read, indexed before the lock is free.
+Such a protocol names files as it likes, while the index reads Markdown: `notes.txt` is stored as `notes.txt.md`, listed
+as `notes.txt`, and found by both names. Links are never followed; hidden and excluded names do not exist. Frontmatter
+that only says `provenance: agent` is not shown, so that a model counts the lines it wrote.
 """
 
 from __future__ import annotations
@@ -14,7 +11,7 @@ import contextlib
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from co_cli.errors import FrontmatterError, IndexUnavailableError, InvalidInputError
@@ -29,41 +26,37 @@ from co_cli.sources.walking import IGNORE_FILE, scan_origin
 from co_cli.typed import whole
 
 ROOT = "memories"
-UNLISTED = "node_modules"
-ANOTHER_ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,9}\Z")
-Kind = Literal["file", "folder", "link", "other"]
+Kind = Literal["file", "folder", "other"]
+OTHER_ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,9}\.md\Z")
 
 
 class Place(NamedTuple):
-    """Where a name leads: what is there, or where it would be made."""
+    """What a name leads to, or where it would be created."""
 
     path: str
     kind: Literal["file", "folder", "nothing"]
     twin: str = ""
-    """The path of what has the same name but for case or normalisation: on some systems they are one."""
+    """An existing path that differs only in case or normalisation: on some systems they are the same."""
     barred: str = ""
-    """Why nothing can be there."""
+    """Why nothing can be created there."""
 
 
 class MemoryFile(NamedTuple):
-    """A file as its neighbour sees it, and what is needed to write it back."""
+    """A file as a protocol sees it, and what is needed to write it back."""
 
     path: str
     text: str
-    """Lines end in `\\n`; bytes that are no UTF-8 are lone surrogates."""
+    """Lines end in `\\n`; bytes that are not UTF-8 are lone surrogates."""
     data: bytes
     newline: str
     sealed: bool
-    """Its frontmatter says who wrote it and nothing else, and is not part of `text`."""
+    """Its frontmatter only says who wrote it, and is not part of `text`."""
 
 
-class Listed(NamedTuple):
-    """One entry of a folder."""
-
-    name: str
-    """Below the folder that was listed."""
-    size: int
+class Entry(NamedTuple):
+    path: str
     is_folder: bool
+    size: int
     changed: float
 
 
@@ -74,306 +67,197 @@ class MemoryFiles:
         self.kb, self.store, self.provenance = kb, kb.store, provenance
         self._seal = f"---\nprovenance: {provenance}\n---\n"
 
-    # -- finding ----------------------------------------------------------------------------------------------------
-
     def locate(self, names: Sequence[str]) -> Place:
         """Follow names down from `memories/`."""
+        path, kind = ROOT, "folder"
+        excluded = self._excluded()
         if os.path.islink(os.path.join(self.store.root, ROOT)):
-            return _nothing(ROOT, names, barred="leads through a link")
-        if not names:
-            return Place(ROOT, "folder")
-        if any(name.startswith(".") for name in names):
-            return _nothing(ROOT, names, barred="is hidden: a name must not start with a dot")
-        folder = ROOT
-        for depth, name in enumerate(names[:-1]):
-            entries = self._entries(folder)
-            found = _same(entries, name)
+            return Place(_note_path(path, names), "nothing", barred="leads through a link")
+        for depth, name in enumerate(names):
+            rest = names[depth:]
+            if name.startswith("."):
+                return Place(_note_path(path, rest), "nothing", barred="is hidden: a name must not start with a dot")
+            entries = self._entries(path)
+            wanted = (name,) if len(rest) > 1 or is_note_name(name) else (name, name + ENDING)
+            found = next((entry for want in wanted if (entry := _same(entries, want))), None)
             if found is None:
-                place = _nothing(folder, names[depth:], _twin(folder, entries, (name,)))
-                return place._replace(barred=self._why_excluded(place.path))
-            folder = f"{folder}/{found}"
-            if entries[found] != "folder":
-                what = "a link" if entries[found] == "link" else f"the file {shown(folder)}"
-                return _nothing(folder, names[depth + 1 :], barred=f"leads through {what}")
-        return self._last(folder, names[-1])
+                keys = {name_key(want) for want in wanted}
+                twin = next((f"{path}/{entry}" for entry in entries if name_key(entry) in keys), "")
+                new = _note_path(path, rest)
+                barred = "is excluded from this vault" if excluded(new, False) else ""
+                return Place(new, "nothing", twin, barred)
+            path, kind = f"{path}/{found}", entries[found]
+            if kind == "other" or (kind == "file" and len(rest) > 1):
+                through = "a link" if kind == "other" else f"the file {shown(path)}"
+                return Place(_note_path(path, rest[1:]), "nothing", barred=f"leads through {through}")
+            if excluded(path, kind == "folder"):
+                return Place(_note_path(path, rest[1:]), "nothing", barred="is excluded from this vault")
+        return Place(path, "folder" if kind == "folder" else "file")
 
-    def _last(self, folder: str, name: str) -> Place:
-        wanted = (name,) if is_note_name(name) else (name, name + ENDING)
-        entries = self._entries(folder)
-        for candidate in wanted:
-            found = _same(entries, candidate)
-            if found is None:
-                continue
-            kind, path = entries[found], f"{folder}/{found}"
-            if kind == "link" or kind == "other":
-                return Place(path, "nothing", barred="is a link" if kind == "link" else "is no regular file")
-            barred = self._why_excluded(path, kind == "folder")
-            return Place(path, "nothing", barred=barred) if barred else Place(path, kind)
-        place = _nothing(folder, (name,), _twin(folder, entries, wanted))
-        return place._replace(barred=self._why_excluded(place.path))
-
-    def listing(self, folder: str, depth: int = 2) -> tuple[int, list[Listed]]:
-        """Everything down to this depth by name, and the bytes of all files below, however deep."""
-        listed: list[Listed] = []
-        total = self._list(folder, "", depth, listed, self._excluder())
-        return total, sorted(listed, key=lambda entry: entry.name.split("/"))
-
-    def contents(self, folder: str) -> tuple[list[str], list[str]]:
-        """The notes of a folder and the folders in it, under the names they have on disk."""
-        excluded = self._excluder()
-        notes: list[str] = []
-        folders: list[str] = []
-        for name, kind in sorted(self._entries(folder).items()):
-            wanted = kind == "folder" or (kind == "file" and is_note_name(name))
-            if (
-                wanted
-                and not name.startswith(".")
-                and not (excluded and excluded(f"{folder}/{name}", kind == "folder"))
-            ):
-                (folders if kind == "folder" else notes).append(name)
-        return notes, folders
-
-    def below(self, folder: str) -> list[str]:
-        """Every file below a folder, as paths inside the vault."""
-        root = os.path.join(self.store.root, "")
-        found = [
-            os.path.join(inner, name)[len(root) :].replace(os.sep, "/")
-            for inner, _, names in os.walk(self.store.absolute(folder))
-            for name in names
-        ]
-        return sorted(found)
-
-    # -- reading and writing ----------------------------------------------------------------------------------------
+    def walk(self, folder: str) -> Iterator[Entry]:
+        """Every file and folder below a folder that is not hidden, excluded or a link; a folder before its content."""
+        excluded, waiting = self._excluded(), [folder]
+        while waiting:
+            current = waiting.pop()
+            for name, kind in self._entries(current).items():
+                path = f"{current}/{name}"
+                if name.startswith(".") or kind == "other" or excluded(path, kind == "folder"):
+                    continue
+                with contextlib.suppress(FileNotFoundError):  # removed meanwhile
+                    state = os.lstat(self.store.absolute(path))
+                    yield Entry(path, kind == "folder", state.st_size if kind == "file" else 0, state.st_mtime)
+                    if kind == "folder":
+                        waiting.append(path)
 
     def read(self, path: str) -> MemoryFile:
-        """A file as text. Raises InvalidInputError if it is none."""
+        """A file as text. Raises InvalidInputError if it is not text."""
         data = self.store.read(path)
         if data.startswith(UTF_16) or b"\0" in data[:BINARY_PROBE]:
             raise InvalidInputError(f"{shown(path)} is not UTF-8 text")
         text = data.decode("utf-8", "surrogateescape")
         sealed = text.startswith(self._seal)
-        text = text[len(self._seal) :] if sealed else text
-        newline = "\n"
-        if "\r\n" in text and text.count("\r\n") == text.count("\n"):
-            newline, text = "\r\n", text.replace("\r\n", "\n")
-        return MemoryFile(path, text, data, newline, sealed)
+        text = text.removeprefix(self._seal)
+        newline = "\r\n" if "\r\n" in text and text.count("\r\n") == text.count("\n") else "\n"
+        return MemoryFile(path, text.replace(newline, "\n"), data, newline, sealed)
 
-    def encoded(self, text: str, file: MemoryFile | None = None) -> bytes:
-        """What a new file with this text, or this file with that text, has on disk."""
+    def encode(self, text: str, file: MemoryFile | None = None) -> bytes:
+        """The bytes of a new file with this text, or of an existing one with its text replaced."""
         text = text.replace("\0", "")
         if file is None:
-            return self._sealed(whole(text)).encode()
-        text = text.replace("\n", file.newline) if file.newline != "\n" else text
-        return (self._sealed(text) if file.sealed else text).encode("utf-8", "surrogateescape")
+            return self._with_seal(whole(text)).encode()
+        text = text.replace("\n", file.newline)
+        return (self._with_seal(text) if file.sealed else text).encode("utf-8", "surrogateescape")
 
     @contextlib.contextmanager
     def writing(self) -> Generator[None]:
-        """Hold the vault; afterwards, when nobody waits for us any more, give what was written its vectors."""
+        """Hold the vault's lock, then embed what was written. A search finds it when this returns."""
         with self.store.lock():
             yield
-        with contextlib.suppress(IndexUnavailableError):  # the files are the truth: the next sync brings it in
+        with contextlib.suppress(IndexUnavailableError):  # the files are the truth: the next sync reads them
             self.kb.index.embed_saved()
 
-    def create(self, path: str, text: str) -> bool:
-        """Write a new file and index it; False if there is one."""
-        data = self.store.safe(self._checked(path, self.encoded(text)))
-        self.store.refuse_name(path)
-        _refuse_loading(path, b"", data)
-        full = self.store.absolute(path)
-        make_folders(os.path.dirname(full))
-        if not create_exclusively(full, data):
-            return False
-        self._index(path)
+    def create(self, path: str, text: str, overwrite: bool = False) -> bool:
+        """Write a file and index it; False if it exists. `overwrite` replaces one and puts a copy in the trash."""
+        before = self.store.read(path) if overwrite else b""
+        data = self.store.safe(self._checked(path, before, self.encode(text)), before)
+        if overwrite:
+            self.store.keep_copy(path)
+            self.store.replace(path, data, based_on=before)
+        else:
+            self.store.refuse_name(path)
+            make_folders(os.path.dirname(self.store.absolute(path)))
+            if not create_exclusively(self.store.absolute(path), data):
+                return False
+        self._update_index([], [path])
         return True
 
     def change(self, file: MemoryFile, text: str) -> None:
-        """Give a file this text, if it still says what was read."""
-        before, after = _speaker(file.path, file.data), self.encoded(text, file)
-        if _speaker(file.path, after) not in (before, self.provenance):
-            raise InvalidInputError("`provenance` says who wrote a note: leave it as it is")
-        _refuse_loading(file.path, file.data, after)
-        if after != file.data:
-            self.store.replace(file.path, self._checked(file.path, after), based_on=file.data)
-            self._index(file.path)
-
-    def write_over(self, path: str, text: str) -> None:
-        """Give a file another text altogether; what it said goes to the trash."""
-        before = self.store.read(path)
-        data = self.store.safe(self._checked(path, self.encoded(text)), before)
-        _refuse_loading(path, before, data)
-        self.store.keep_copy(path)
-        self.store.replace(path, data, based_on=before)
-        self._index(path)
+        """Replace a file's text. Raises NoteConflictError if it changed since it was read."""
+        data = self._checked(file.path, file.data, self.encode(text, file))
+        if data != file.data:
+            self.store.replace(file.path, data, based_on=file.data)
+            self._update_index([], [file.path])
 
     def trash(self, place: Place) -> None:
-        """Move a file, or a folder with all that is in it, to the trash."""
-        gone = self.below(place.path) if place.kind == "folder" else [place.path]
+        """Move a file, or a folder with its content, to the trash."""
+        gone = self._files_of(place)
         self.store.trash(place.path)
-        self._forget(gone)
+        self._update_index(gone, [])
 
     def move(self, place: Place, path: str) -> bool:
-        """Move a file or a folder; False if something is there already."""
+        """Move a file or a folder; False if the target exists."""
         self.store.refuse_name(path)
-        source, target = self.store.absolute(place.path), self.store.absolute(path)
-        before = self.below(place.path) if place.kind == "folder" else [place.path]
-        make_folders(os.path.dirname(target))
-        if not _move(source, target, place.kind == "folder"):
+        source, target, gone = self.store.absolute(place.path), self.store.absolute(path), self._files_of(place)
+        if os.path.lexists(target) and not os.path.samefile(source, target):
             return False
+        make_folders(os.path.dirname(target))
+        os.rename(source, target)
         sync_folder(os.path.dirname(target))
         sync_folder(os.path.dirname(source))
-        self._forget(before)
-        for moved in self.below(path) if place.kind == "folder" else [path]:
-            self._index(moved)
+        self._update_index(gone, self._files_of(place._replace(path=path)))
         return True
 
-    # -- inside -----------------------------------------------------------------------------------------------------
+    def _files_of(self, place: Place) -> list[str]:
+        if place.kind == "file":
+            return [place.path]
+        return [entry.path for entry in self.walk(place.path) if not entry.is_folder]
 
-    def _sealed(self, text: str) -> str:
-        """With frontmatter that says who wrote it."""
+    def _with_seal(self, text: str) -> str:
+        """The text with frontmatter that says who wrote it."""
         front = read_frontmatter(text)
         if front.body > front.start and not front.problem:
-            with contextlib.suppress(FrontmatterError):  # what cannot be edited safely is text like any other
+            with contextlib.suppress(FrontmatterError):  # what cannot be edited safely is plain text
                 return set_fields(text, {"provenance": self.provenance})
         return self._seal + text
 
-    def _checked(self, path: str, data: bytes) -> bytes:
+    def _checked(self, path: str, before: bytes, after: bytes) -> bytes:
+        """Refuse what is too long, and frontmatter that claims another author or adds itself to prompts."""
         limit = self.kb.settings.knowledge_max_note_bytes
-        if len(data) > limit:
+        if len(after) > limit:
             raise InvalidInputError(
-                f"{shown(path)} would have {len(data):,} bytes; the limit is {limit:,}: split it into several files"
+                f"{shown(path)} would have {len(after):,} bytes; the limit is {limit:,}: split it into several files"
             )
-        return data
+        old, new = read_note(path, before), read_note(path, after)
+        if new.provenance not in (old.provenance, self.provenance):
+            raise InvalidInputError("`provenance` says who wrote a note: leave it as it is")
+        if new.metadata.get("loading") not in (None, old.metadata.get("loading")):
+            raise InvalidInputError("`loading` puts a note beside prompts, and only the user may set it: leave it out")
+        return after
 
-    def _index(self, path: str) -> None:
-        if is_note_name(path):
-            with contextlib.suppress(IndexUnavailableError):  # the files are the truth: the next sync brings it in
+    def _update_index(self, gone: list[str], new: list[str]) -> None:
+        with contextlib.suppress(IndexUnavailableError):  # the files are the truth: the next sync reads them
+            self.kb.index.forget_files([path for path in gone if is_note_name(path)])
+            for path in filter(is_note_name, new):
                 self.kb.index.index_file(None, path, embed=False)
 
-    def _forget(self, paths: list[str]) -> None:
-        with contextlib.suppress(IndexUnavailableError):
-            self.kb.index.forget_files([path for path in paths if is_note_name(path)])
-
     def _entries(self, folder: str) -> dict[str, Kind]:
-        """The real names of a folder; asking for one by name would find it in any case on some systems."""
+        """The real names in a folder; on some systems, opening a name also finds it in another case."""
         try:
             with os.scandir(self.store.absolute(folder)) as entries:
                 return {entry.name: _kind(entry) for entry in entries}
         except FileNotFoundError:
             return {}
 
-    def _list(
-        self, folder: str, prefix: str, depth: int, listed: list[Listed], excluded: Callable[[str, bool], bool] | None
-    ) -> int:
-        total = 0
-        try:
-            with os.scandir(self.store.absolute(folder)) as scanned:
-                entries = list(scanned)
-        except FileNotFoundError:
-            return 0
-        names = {entry.name for entry in entries}
-        for entry in entries:
-            kind, path = _kind(entry), f"{folder}/{entry.name}"
-            if entry.name.startswith(".") or entry.name == UNLISTED or kind not in ("file", "folder"):
-                continue
-            if excluded and excluded(path, kind == "folder"):
-                continue
-            try:
-                state = entry.stat(follow_symlinks=False)
-            except FileNotFoundError:
-                continue  # removed while we looked
-            if kind == "folder":
-                size = self._list(path, f"{prefix}{entry.name}/", depth - 1, listed, excluded)
-            else:
-                size = state.st_size
-            total += size
-            if depth > 0:
-                name = entry.name if kind == "folder" else shown_name(entry.name, names)
-                listed.append(Listed(prefix + name, size, kind == "folder", state.st_mtime))
-        return total
-
-    def _excluder(self) -> Callable[[str, bool], bool] | None:
-        """Reading patterns takes a walk: only for those who exclude something."""
+    def _excluded(self) -> Callable[[str, bool], bool]:
+        """A test for paths that the vault excludes. Reading patterns takes a walk, which most vaults do not need."""
         patterns = self.kb.settings.knowledge_exclude
-        if not patterns and not os.path.exists(os.path.join(self.store.root, IGNORE_FILE)):
-            return None
-        return scan_origin(self.store.root, patterns).excluded
-
-    def _why_excluded(self, path: str, is_folder: bool = False) -> str:
-        excluded = self._excluder()
-        if excluded is None:
-            return ""
-        parts = path.split("/")
-        folders = ["/".join(parts[:depth]) for depth in range(1, len(parts))]
-        if any(excluded(folder, True) for folder in folders) or excluded(path, is_folder):
-            return "is excluded from this vault"
-        return ""
+        if patterns or os.path.exists(os.path.join(self.store.root, IGNORE_FILE)):
+            excluded = scan_origin(self.store.root, patterns).excluded
+            if excluded:
+                return excluded
+        return lambda path, is_folder: False
 
 
 def is_note_name(name: str) -> bool:
-    """Does the index read a file of this name?"""
-    return name.endswith(ENDING) or name.endswith(RARE_ENDINGS)
+    """Does the index read files of this name?"""
+    return name.endswith((ENDING, *RARE_ENDINGS))
 
 
-def shown_name(name: str, siblings: set[str]) -> str:
-    """`notes.txt.md` is the file that was created as `notes.txt`, unless there is such a file as well."""
-    short = name.removesuffix(ENDING)
-    return short if short != name and ANOTHER_ENDING.search(short) and short not in siblings else name
+def shown_name(name: str) -> str:
+    """`notes.txt.md` was created as `notes.txt`."""
+    return name.removesuffix(ENDING) if OTHER_ENDING.search(name) else name
 
 
 def shown(path: str) -> str:
-    """A path inside the vault as a neighbour writes it."""
+    """A path inside the vault as a model writes it."""
     folder, _, name = path.rpartition("/")
-    return f"/{folder}/{shown_name(name, set())}" if folder else f"/{path}"
+    return f"/{folder}/{shown_name(name)}" if folder else f"/{path}"
 
 
-def _nothing(folder: str, names: Sequence[str], twin: str = "", barred: str = "") -> Place:
+def _note_path(folder: str, names: Sequence[str]) -> str:
     path = "/".join((folder, *names))
-    return Place(path if not names or is_note_name(path) else path + ENDING, "nothing", twin, barred)
-
-
-def _same(entries: dict[str, Kind], name: str) -> str | None:
-    if name in entries:
-        return name
-    composed = unicodedata.normalize("NFC", name)
-    return next((entry for entry in entries if unicodedata.normalize("NFC", entry) == composed), None)
-
-
-def _twin(folder: str, entries: dict[str, Kind], names: Sequence[str]) -> str:
-    keys = {name_key(name) for name in names}
-    return next((f"{folder}/{entry}" for entry in entries if name_key(entry) in keys), "")
+    return path if not names or is_note_name(path) else path + ENDING
 
 
 def _kind(entry: os.DirEntry[str]) -> Kind:
-    if entry.is_symlink():
-        return "link"
     if entry.is_dir(follow_symlinks=False):
         return "folder"
     return "file" if entry.is_file(follow_symlinks=False) else "other"
 
 
-def _move(source: str, target: str, is_folder: bool) -> bool:
-    """Never over a file that appeared since we looked, where the system can promise that."""
-    if os.path.lexists(target) and not os.path.samefile(source, target):
-        return False
-    if not is_folder and not os.path.lexists(target):
-        try:
-            os.link(source, target)
-        except FileExistsError:
-            return False
-        except OSError:
-            os.rename(source, target)  # no hard links on this file system
-            return True
-        os.unlink(source)
-        return True
-    os.rename(source, target)
-    return True
-
-
-def _speaker(path: str, data: bytes) -> str:
-    return read_note(path, data).provenance
-
-
-def _refuse_loading(path: str, before: bytes, after: bytes) -> None:
-    """What a neighbour writes may come from a page that it read: it must not put itself beside every prompt."""
-    if read_note(path, after).metadata.get("loading") not in (None, read_note(path, before).metadata.get("loading")):
-        raise InvalidInputError("`loading` puts a note beside prompts, and is for the person to say: leave it out")
+def _same(entries: Iterable[str], name: str) -> str | None:
+    """The entry of this name, in either Unicode normal form."""
+    if name in entries:
+        return name
+    composed = unicodedata.normalize("NFC", name)
+    return next((entry for entry in entries if unicodedata.normalize("NFC", entry) == composed), None)

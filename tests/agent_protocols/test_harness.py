@@ -104,19 +104,6 @@ def test_memory_writes_appends_corrects_searches_reads_and_deletes(
     assert kb.note("memory:MEMORY").provenance == "agent"
 
 
-def test_the_next_run_gets_the_notebook_and_the_names_of_the_notes(store: VaultMemoryStore, vault: Vault) -> None:
-    vault.write("memories/MEMORY.md", "- Anna likes tea\n")
-    vault.write("memories/deploy.md", "Blue first.\n")
-    vault.write("memories/日本語.md", "Glacier.\n")
-    script = Script()
-
-    Agent(FunctionModel(script), capabilities=[harness.Memory(store, injection_errors="raise")]).run_sync("Hello.")
-
-    (injected,) = [prompt for prompt in script.prompts if "Anna likes tea" in prompt]
-    assert "- deploy.md" in injected
-    assert "- note-" in injected
-
-
 def test_two_users_do_not_see_each_other(store: VaultMemoryStore, vault: Vault) -> None:
     def run(user: str, *turns: list[tuple[str, dict[str, Any]]]) -> list[ModelMessage]:
         memory = harness.Memory(store, namespace=lambda ctx: ctx.deps)
@@ -132,19 +119,6 @@ def test_two_users_do_not_see_each_other(store: VaultMemoryStore, vault: Vault) 
     assert found[0]["scanned"] == 1
 
 
-def test_names_that_the_harness_cannot_spell_do_not_break_its_search(store: VaultMemoryStore, vault: Vault) -> None:
-    vault.write("memories/日本語.md", "Glacier at dawn.\n")
-    vault.write("memories/two words.md", "Glacier at noon.\n")
-    vault.write("memories/people/ann.md", "Glacier at night.\n")
-    vault.write("articles/glaciers.md", "Glacier by Glacier.\n")
-    script = Script([("search_memory", {"query": "glacier"})])
-
-    messages = Agent(FunctionModel(script), capabilities=[harness.Memory(store)]).run_sync("Hello.").all_messages()
-
-    (found,) = returned(messages, "search_memory")
-    assert sorted(match["snippet"] for match in found["matches"]) == ["Glacier at dawn.", "Glacier at noon."]
-
-
 def test_parallel_writes_of_one_turn_are_all_kept(store: VaultMemoryStore, vault: Vault, kb: KnowledgeBase) -> None:
     script = Script([("write_memory", {"content": f"- fact number {number}"}) for number in range(6)])
     memory = harness.Memory(store)
@@ -153,19 +127,6 @@ def test_parallel_writes_of_one_turn_are_all_kept(store: VaultMemoryStore, vault
 
     lines = kb.note("memory:MEMORY").body.splitlines()
     assert sorted(lines) == [f"- fact number {number}" for number in range(6)]
-
-
-def test_what_a_model_can_mend_goes_back_to_it(store: VaultMemoryStore, vault: Vault) -> None:
-    vault.write("memories/Plan.md", "Blue.\n")
-    script = Script(
-        [("write_memory", {"content": "Green.", "file": "plan.md"})],
-        [("write_memory", {"content": "Green.", "file": "other.md"})],
-    )
-
-    result = Agent(FunctionModel(script), capabilities=[harness.Memory(store)]).run_sync("Hello.")
-
-    assert result.output == "done"
-    assert vault.notes() == ["memories/Plan.md", "memories/other.md"]
 
 
 def test_what_nobody_can_mend_is_no_retry(store: VaultMemoryStore, vault: Vault) -> None:

@@ -78,24 +78,6 @@ def test_a_sync_finds_nothing_left_to_do_after_every_command(
     assert (report.added, report.changed, report.removed) == ([], [], [])
 
 
-def test_what_is_edited_is_found_by_meaning_too(kb: KnowledgeBase, memory: MemoryToolProtocol) -> None:
-    for number, text in enumerate(("The invoice is due on Friday.", "Oaks live for centuries.", "Tea at five.")):
-        memory.call({"command": "create", "path": f"/memories/n{number}.txt", "file_text": text})
-    memory.call(
-        {
-            "command": "str_replace",
-            "path": "/memories/n2.txt",
-            "old_str": "Tea at five.",
-            "new_str": "The physician advised more sleep.",
-        }
-    )
-
-    hits = kb.search("what did the doctor say").hits
-
-    assert hits[0].ref == "memory:n2.txt"
-    assert "meaning" in hits[0].signals
-
-
 def test_a_deleted_file_can_be_restored(kb: KnowledgeBase, vault: Vault, memory: MemoryToolProtocol) -> None:
     memory.call({"command": "create", "path": "/memories/ops/deploy.txt", "file_text": "Blue first.\n"})
     memory.call({"command": "create", "path": "/memories/ops/rollback.txt", "file_text": "Green last.\n"})
@@ -107,18 +89,6 @@ def test_a_deleted_file_can_be_restored(kb: KnowledgeBase, vault: Vault, memory:
 
     assert refs(kb, "blue") == ["memory:ops/deploy.txt"]
     assert memory.call({"command": "view", "path": "/memories/ops/deploy.txt"}).endswith("     1\tBlue first.")
-
-
-def test_a_name_can_be_used_again_after_it_was_deleted(
-    vault: Vault, memory: MemoryToolProtocol, kb: KnowledgeBase
-) -> None:
-    for text in ("first", "second", "third"):
-        memory.call({"command": "create", "path": "/memories/a.txt", "file_text": text})
-        memory.call({"command": "delete", "path": "/memories/a.txt"})
-
-    trashed = [vault.read(kept).split("\n")[-1] for kept, home in kb.store.trashed() if home == "memories/a.txt.md"]
-
-    assert sorted(trashed) == ["first", "second", "third"]
 
 
 def test_with_overwrite_the_old_version_goes_to_the_trash(kb: KnowledgeBase, vault: Vault) -> None:
@@ -134,16 +104,6 @@ def test_with_overwrite_the_old_version_goes_to_the_trash(kb: KnowledgeBase, vau
     ((kept, home),) = kb.store.trashed()
     assert home == "memories/plan.md"
     assert vault.read(kept) == "---\ntags: [ops]\n---\nThe old plan.\n"
-
-
-def test_with_overwrite_a_folder_is_still_refused(kb: KnowledgeBase, vault: Vault) -> None:
-    vault.write("memories/plan/a.md", "x")
-
-    answer = MemoryToolProtocol(kb, overwrite=True).call(
-        {"command": "create", "path": "/memories/plan", "file_text": "x"}
-    )
-
-    assert answer == "Error: File /memories/plan already exists"
 
 
 def test_a_persons_note_is_seen_and_edited_as_it_is(
@@ -187,15 +147,6 @@ def test_what_is_not_text_is_refused(data: bytes, vault: Vault, memory: MemoryTo
         "Error: /memories/odd.md is not UTF-8 text"
     )
     assert (vault.root / "memories/odd.md").read_bytes() == data
-
-
-def test_text_that_no_file_can_hold_is_stored_without_what_is_wrong_in_it(
-    kb: KnowledgeBase, memory: MemoryToolProtocol
-) -> None:
-    memory.call({"command": "create", "path": "/memories/a.txt", "file_text": "har\0bour \ud800 lights"})
-    memory.call({"command": "insert", "path": "/memories/a.txt", "insert_line": 1, "insert_text": "ket\0tle"})
-
-    assert refs(kb, "harbour lights kettle") == ["memory:a.txt"]
 
 
 def test_a_note_that_would_be_too_long_for_the_index_is_refused(vault: Vault, data_dir: Path) -> None:
@@ -249,18 +200,6 @@ def test_frontmatter_of_the_models_own_counts_and_says_who_wrote_it(
     assert note.tags == (("ops",) if "ops" in text else ())
 
 
-def test_frontmatter_that_is_added_later_counts(kb: KnowledgeBase, memory: MemoryToolProtocol) -> None:
-    memory.call({"command": "create", "path": "/memories/a.md", "file_text": "Blue.\n"})
-
-    memory.call(
-        {"command": "insert", "path": "/memories/a.md", "insert_line": 0, "insert_text": "---\ntags: [ops]\n---\n"}
-    )
-
-    assert kb.note("memory:a").tags == ("ops",)
-    assert kb.note("memory:a").provenance == "agent"
-    assert kb.note("memory:a").body == "Blue.\n"
-
-
 def test_text_that_only_looks_like_frontmatter_stays_text(kb: KnowledgeBase, memory: MemoryToolProtocol) -> None:
     text = "---\nJust a line\n---\nBlue.\n"
     memory.call({"command": "create", "path": "/memories/a.md", "file_text": text})
@@ -283,16 +222,6 @@ def test_a_model_cannot_say_that_somebody_else_wrote_it(kb: KnowledgeBase, memor
 
     assert answer == "Error: `provenance` says who wrote a note: leave it as it is"
     assert kb.note("memory:a").provenance == "agent"
-
-
-def test_a_persons_note_stays_theirs_when_a_model_edits_it(
-    kb: KnowledgeBase, vault: Vault, memory: MemoryToolProtocol
-) -> None:
-    vault.write("memories/a.md", "---\nprovenance: web\n---\nBlue.\n")
-
-    memory.call({"command": "str_replace", "path": "/memories/a.md", "old_str": "Blue", "new_str": "Green"})
-
-    assert vault.read("memories/a.md") == "---\nprovenance: web\n---\nGreen.\n"
 
 
 # -- many at once -----------------------------------------------------------------------------------------------------
@@ -324,22 +253,6 @@ def test_of_many_creates_of_one_file_one_wins(kb: KnowledgeBase, vault: Vault, m
     assert sum(answer.startswith("File created") for answer in answers) == 1
     assert sum(answer.lower() == "error: file /memories/race.txt already exists" for answer in answers) == 15
     assert len(vault.notes()) == 1
-
-
-def test_no_insert_of_many_at_once_is_lost(kb: KnowledgeBase, vault: Vault, memory: MemoryToolProtocol) -> None:
-    memory.call({"command": "create", "path": "/memories/log.txt", "file_text": "start\n"})
-
-    def insert(number: int) -> Callable[[], str]:
-        return lambda: memory.call(
-            {"command": "insert", "path": "/memories/log.txt", "insert_line": 1, "insert_text": f"entry{number}"}
-        )
-
-    answers = together([insert(number) for number in range(16)])
-
-    assert set(answers) == {"The file /memories/log.txt has been edited."}
-    body = kb.note("memory:log.txt").body
-    assert sorted(body.split()) == sorted(["start", *(f"entry{number}" for number in range(16))])
-    assert all(refs(kb, f"entry{number}") == ["memory:log.txt"] for number in range(16))
 
 
 def test_of_many_renames_to_one_name_one_wins_and_no_file_is_lost(vault: Vault, memory: MemoryToolProtocol) -> None:

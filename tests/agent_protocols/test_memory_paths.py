@@ -94,16 +94,9 @@ def test_a_path_elsewhere_is_refused_by_every_command(path: str, around: Path, m
     assert contents(around) == before
 
 
-@pytest.mark.parametrize("path", [None, "", "  ", 7, ["/memories/a.md"], {"path": "/memories"}])
-def test_what_is_no_path_is_refused_with_an_example(path: object, memory: MemoryToolProtocol) -> None:
+@pytest.mark.parametrize("path", [None, "", "  "])
+def test_what_is_no_path_is_refused_with_an_example(path: str | None, memory: MemoryToolProtocol) -> None:
     assert memory.call({"command": "view", "path": path}) == "Error: view needs a path, such as /memories/notes.md"
-
-
-@pytest.mark.parametrize(
-    "path", ["/memories/./here.md", "/memories//here.md", "//memories/here.md", " /memories/here.md ", "/memories/here"]
-)
-def test_other_spellings_of_a_path_inside_lead_to_its_file(path: str, around: Path, memory: MemoryToolProtocol) -> None:
-    assert memory.call({"command": "view", "path": path}).endswith("     1\ta here")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")

@@ -79,22 +79,6 @@ def test_str_replace_does_what_replacing_in_a_string_does(
 
 
 @quick
-@given(text=TEXT, line=st.integers(0, 8), block=TEXT)
-def test_insert_does_what_inserting_into_a_list_of_lines_does(
-    text: str, line: int, block: str, shared: MemoryToolProtocol
-) -> None:
-    shared.call({"command": "create", "path": "/memories/b.txt", "file_text": text})
-    text = seen(shared, "/memories/b.txt")
-
-    answer = shared.answer({"command": "insert", "path": "/memories/b.txt", "insert_line": line, "insert_text": block})
-
-    expected = inserted(text, line, block)
-    assert answer.refused == (expected is None)
-    if expected is None or not has_own_frontmatter(expected):
-        assert seen(shared, "/memories/b.txt") == (text if expected is None else expected)
-
-
-@quick
 @given(text=TEXT)
 def test_what_is_created_is_viewed_line_by_line(text: str, shared: MemoryToolProtocol) -> None:
     shared.call({"command": "create", "path": "/memories/c.txt", "file_text": text})

@@ -15,7 +15,6 @@ from pydantic_ai.native_tools import MemoryTool
 
 from co_cli.agent import CoDeps, memory_tool
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.memory_protocol import MemoryToolProtocol
 from tests.agent_protocols.anthropic_service import COMMANDS, RESULTS, Anthropic
 from tests.vault import Vault
 
@@ -74,40 +73,6 @@ def test_a_model_looks_writes_corrects_and_tidies_up(kb: KnowledgeBase, vault: V
     assert kb.note("memory:done/progress.txt").provenance == "agent"
 
 
-def test_the_next_conversation_remembers_and_finds_what_a_person_wrote(vault: Vault, data_dir: str) -> None:
-    first = Script([{"command": "create", "path": "/memories/anna.txt", "file_text": "Anna likes tea.\n"}])
-    Agent(FunctionModel(first), tools=[memory_tool(vault.root, data_dir=data_dir)]).run_sync("I like tea.")
-    vault.write("memories/bert.md", "Bert likes coffee.\n")
-    second = Script(
-        [{"command": "view", "path": "/memories"}],
-        [{"command": "view", "path": "/memories/anna.txt"}, {"command": "view", "path": "/memories/bert.md"}],
-    )
-
-    result = Agent(FunctionModel(second), tools=[memory_tool(vault.root, data_dir=data_dir)]).run_sync(
-        "Who likes what?"
-    )
-
-    listing, *contents = returns(result.all_messages())
-    assert "/memories/anna.txt\n" in listing
-    assert listing.endswith("/memories/bert.md")
-    assert [content.rpartition("\t")[2] for content in contents] == ["Anna likes tea.", "Bert likes coffee."]
-
-
-def test_parallel_calls_of_one_turn_are_all_carried_out(kb: KnowledgeBase, vault: Vault) -> None:
-    creates = [
-        {"command": "create", "path": f"/memories/n{number}.txt", "file_text": f"Lantern number {number}\n"}
-        for number in range(12)
-    ]
-    agent = Agent(FunctionModel(Script(creates)), tools=[memory_tool(knowledge_base=kb)])
-
-    result = agent.run_sync("Remember all of it.")
-
-    assert set(returns(result.all_messages())) == {
-        f"File created successfully at: /memories/n{number}.txt" for number in range(12)
-    }
-    assert len(kb.search("lantern", limit=20).hits) == 12
-
-
 def test_arguments_that_make_no_sense_are_answered_and_do_not_end_the_run(kb: KnowledgeBase) -> None:
     nonsense: list[dict[str, Any]] = [
         {},
@@ -122,7 +87,7 @@ def test_arguments_that_make_no_sense_are_answered_and_do_not_end_the_run(kb: Kn
     answers = returns(agent.run_sync("Go.").all_messages())
 
     assert len(answers) == len(nonsense)
-    assert [answer.startswith("Error: ") for answer in answers] == [True, True, True, True, False, True]
+    assert [answer.startswith("Error: ") for answer in answers] == [True, True, True, True, True, True]
 
 
 def test_a_model_that_knows_no_native_tool_sees_an_ordinary_function_tool(kb: KnowledgeBase) -> None:
@@ -155,11 +120,6 @@ def test_a_vault_that_is_not_there_is_a_mistake_of_whoever_wrote_the_agent(tmp_p
         agent.run_sync("Hello.")
 
 
-def test_a_vault_and_a_knowledge_base_at_once_are_refused(kb: KnowledgeBase, vault: Vault) -> None:
-    with pytest.raises(UserError, match="not both"):
-        memory_tool(vault.root, knowledge_base=kb)
-
-
 # -- over the wire ----------------------------------------------------------------------------------------------------
 
 
@@ -186,42 +146,3 @@ def test_claude_gets_the_tool_it_was_trained_on(service: Anthropic, kb: Knowledg
     assert "context-management-2025-06-27" in service.betas[0]
     assert service.results() == RESULTS
     assert [hit.ref for hit in kb.search("tea").hits] == ["memory:tea.txt"]
-
-
-def test_anthropics_own_tool_runner_can_use_a_vault(service: Anthropic, kb: KnowledgeBase) -> None:
-    anthropic = pytest.importorskip("anthropic", reason="the client of Anthropic is not installed")
-    tools = pytest.importorskip("anthropic.lib.tools", reason="this client of Anthropic has no tool runner")
-    if not hasattr(tools, "BetaBuiltinFunctionTool"):
-        pytest.skip("this client of Anthropic has no tool runner for its own tools")
-    protocol = MemoryToolProtocol(kb)
-
-    class VaultMemory(tools.BetaBuiltinFunctionTool):
-        def to_dict(self) -> Any:
-            return {"type": "memory_20250818", "name": "memory"}
-
-        def call(self, input: Any) -> str:
-            answer = protocol.answer(input)
-            if answer.refused:
-                raise tools.ToolError(answer.text)
-            return answer.text
-
-    client = anthropic.Anthropic(api_key="none", base_url=service.url)
-    runner = client.beta.messages.tool_runner(
-        model="claude-sonnet-5-5",
-        max_tokens=100,
-        messages=[{"role": "user", "content": "I like tea."}],
-        tools=[VaultMemory()],
-        betas=["context-management-2025-06-27"],
-    )
-    runner.until_done()
-
-    assert service.requests[0]["tools"] == [{"type": "memory_20250818", "name": "memory"}]
-    assert service.results() == RESULTS
-
-
-def test_an_argument_that_is_called_like_one_of_ours_does_not_end_the_run(kb: KnowledgeBase) -> None:
-    script = Script([{"command": "view", "path": "/memories", "ctx": 1}])
-
-    result = Agent(FunctionModel(script), tools=[memory_tool(knowledge_base=kb)]).run_sync("Look.")
-
-    assert result.output.startswith("Here're the files")
