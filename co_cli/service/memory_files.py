@@ -201,7 +201,7 @@ class MemoryFiles:
         if new.provenance not in (old.provenance, self.provenance):
             raise InvalidInputError("`provenance` says who wrote a note: leave it as it is")
         if new.metadata.get("loading") not in (None, old.metadata.get("loading")):
-            raise InvalidInputError("`loading` puts a note beside prompts, and only the user may set it: leave it out")
+            raise InvalidInputError("`loading` puts a note beside prompts, and is for the person to say: leave it out")
         return after
 
     def _update_index(self, gone: list[str], new: list[str]) -> None:

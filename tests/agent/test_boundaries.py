@@ -72,7 +72,7 @@ def test_a_wrong_answer_means_that_the_document_is_cut_without_it(
         assert passages_of(article(), boundaries=asked) == passages_of(article())
 
     assert [record.message for record in caplog.records] == [
-        f"articles/a.md is cut without a model: function:_answer: answered wrongly: {wrong}"
+        f"articles/a.md is cut without a model: the model answered wrongly: {wrong}"
     ]
 
 
@@ -108,8 +108,8 @@ def test_a_model_that_fails_is_asked_three_times_and_no_more(caplog: pytest.LogC
 
     assert len(answering.told) == ENOUGH
     assert [record.message for record in caplog.records] == [
-        "articles/0.md is cut without a model: function:_answer:: no server at 127.0.0.1:11434",
-        "function:_answer: is not asked again: it failed 3 times in a row",
+        "articles/0.md is cut without a model: no server at 127.0.0.1:11434",
+        "the model is not asked again: it failed 3 times in a row",
     ]
 
 

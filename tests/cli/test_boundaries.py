@@ -64,5 +64,5 @@ def test_a_model_that_is_not_known_is_told_and_done_without(
 
     assert co("index", "sync").code == 0
 
-    assert "documents are cut without a model: openai:gpt-5 cannot be used" in caplog.text
+    assert "articles/oaks.md is cut without a model: openai:gpt-5 cannot be used" in caplog.text
     assert server.requests == []
