@@ -1,4 +1,4 @@
-"""`co index watch` in its own process: how soon a save is found, what waiting costs, and how a burst of files is handled."""
+"""`co index watch` in its own process: how soon a save is found, and what waiting and a burst of files cost."""
 
 from __future__ import annotations
 
@@ -56,7 +56,9 @@ def bench_watch(
 @contextmanager
 def _watching(vault: BenchVault) -> Generator[int]:
     """The process id of `co index watch`."""
-    watcher = subprocess.Popen([*CO, "watch"], env=vault.environment, cwd=vault.folder, stdout=subprocess.DEVNULL)
+    watcher = subprocess.Popen(
+        [*CO, "index", "watch"], env=vault.environment, cwd=vault.folder, stdout=subprocess.DEVNULL
+    )
     try:
         yield watcher.pid
     finally:

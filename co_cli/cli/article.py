@@ -19,7 +19,8 @@ def add_article(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "Files are copied byte for byte; a folder keeps its subfolders.\n"
         "What is there already is not added twice.\n\n"
-        "examples:\n  co note article add design.md notes/\n  curl -s example.org/a.md | co note article add - --title 'A page'\n"
+        "examples:\n  co note article add design.md notes/\n"
+        "  curl -s example.org/a.md | co note article add - --title 'A page'\n"
     )
     parser.set_defaults(run=article)
 

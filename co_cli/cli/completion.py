@@ -43,7 +43,7 @@ complete -c co -a '(co config completion --words (commandline -opc)[2..] (comman
 PLAIN = "_-./:@%+=,"
 SETUP = """\
 bash:  echo 'eval "$(co config completion bash)"' >> ~/.bashrc
-zsh:   echo 'eval "$(co config completion zsh)"' >> ~/.zshrc      (after compinit)
+zsh:   echo 'eval "$(co config completion zsh)"' >> ~/.zshrc   (after compinit)
 fish:  co config completion fish > ~/.config/fish/completions/co.fish
 """
 

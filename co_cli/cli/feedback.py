@@ -16,9 +16,9 @@ def add_feedback(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-q", "--query", metavar="TEXT", help="what you asked; else the last search that found it")
     parser.epilog = (
         "Say whether a note was the answer to a question. The note does not change. After\n"
-        "30 judgements the balance of words and meaning is learned from them, within\n"
-        "0.15 of the default, and only if replayed questions rank better; `co feedback tune`\n"
-        "shows it and takes it back, the setting learn turns it off.\n\n"
+        "30 judgements the weights of words and meaning are learned from them, within\n"
+        "0.15 of the default, and only if the judged questions rank better with them.\n"
+        "`co feedback tune` shows and resets them; the setting learn turns it off.\n\n"
         "examples:\n  co feedback give memory:blue-pool-first good\n"
         '  co feedback give article:runbooks/deploy bad --query "how do we deploy"\n'
     )

@@ -310,7 +310,7 @@ def _tags_after(options: argparse.Namespace, note: Note) -> tuple[list[str] | No
 
 def add_forget(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("ref", nargs="+", help="which notes")
-    parser.epilog = "The file moves to the vault's .trash folder; `co note restore REF` brings it back.\n"
+    parser.epilog = "The file moves to the vault's trash; `co note restore REF` brings it back.\n"
     parser.set_defaults(run=forget)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from co_cli.notes.note import Note
 
 SLOW_SECONDS = 2.0
-"""How long a command may go on building vectors with a slow provider; `co index sync` and `co index reembed` finish the work."""
+"""How long a command may build vectors with a slow provider; `co index sync` finishes the work."""
 FILTERS = ("source", "tag", "category", "since", "until", "where")
 
 

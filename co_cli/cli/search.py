@@ -301,7 +301,8 @@ def _say_if_learned(kb: KnowledgeBase, ranking: dict[str, Any]) -> None:
 
     learned = learned_in_use(kb, ranking.get("profile"), ranking.get("weights"))
     if learned is not None:
-        told = f"weights   meaning {learned.meaning:.2f}, words {learned.words:.2f}: learned from feedback (`co feedback tune`)"
+        weights = f"meaning {learned.meaning:.2f}, words {learned.words:.2f}"
+        told = f"weights   {weights}: learned from feedback (`co feedback tune`)"
         Screen().wrapped(told, style="dim")
 
 

@@ -62,7 +62,7 @@ def add_refresh(parser: argparse.ArgumentParser) -> None:
 
 def add_sources(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-sync", action="store_true", help="as of the last sync; do not look at the files")
-    parser.epilog = "`co add` adds a source, `co source remove` takes it out, `co source tree` shows its files.\n"
+    parser.epilog = "`co add` adds a source, `co source remove` removes it, and `co source tree`\nshows its files.\n"
     parser.set_defaults(run=sources)
 
 

@@ -19,7 +19,8 @@ def add_trust(parser: argparse.ArgumentParser) -> None:
         "memory that fits) only when you trust the vault. Vaults that you made with\n"
         "`co init`, that you name with --vault or CO_VAULT, and your own need no word.\n"
         "What you trust is kept in your data folder.\n\n"
-        "examples:\n  co config trust\n  co config trust ~/team-notes\n  co config trust --list\n  co config trust --off\n"
+        "examples:\n  co config trust\n  co config trust ~/team-notes\n"
+        "  co config trust --list\n  co config trust --off\n"
     )
     parser.set_defaults(run=run_trust)
 

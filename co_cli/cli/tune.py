@@ -20,9 +20,10 @@ def add_tune(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--clear", action="store_true", help="delete all judgements of this vault; asks first")
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
     parser.epilog = (
-        "What judgements of answers (`co feedback give`, the tool rate_memory, notes opened\n"
-        "after a search) teach about the balance of words and meaning, and how the judged\n"
-        "notes would have been ranked before and after. Weights you set yourself win.\n\n"
+        "Shows what judgements of answers teach about the weights of words and meaning,\n"
+        "and how the judged notes rank before and after. Judgements come from\n"
+        "`co feedback give`, the tool rate_memory, and notes opened after a search.\n"
+        "Weights that you set yourself win.\n\n"
         "examples:\n  co feedback tune\n  co feedback tune --apply\n  co feedback tune --reset\n"
     )
     parser.set_defaults(run=run)

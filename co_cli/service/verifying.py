@@ -1,7 +1,6 @@
-"""`co index verify`: compare the index with the files completely, show it by counts and hashes, and repair what differs.
+"""`co index verify`: compare the index with the files, report counts and hashes, and rebuild it if anything differs.
 
-Every file of the vault and of each origin beside it is read and taken apart again; every row, every word and every
-vector is laid beside what comes out. Only what is derived is repaired.
+Every file of the vault and of the sources searched with it is read again. Only the index is ever changed.
 """
 
 from __future__ import annotations

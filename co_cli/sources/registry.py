@@ -15,7 +15,7 @@ from co_cli.sources.origin import KINDS, REGISTRY, VAULT, Origin
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-HEAD = "# What `co add` made searchable beside a vault. `co sources` lists it, `co remove` takes one out.\n"
+HEAD = "# What `co add` made searchable beside a vault. `co source list` lists it, `co source remove` takes one out.\n"
 TABLE = "[[source]]"
 FIELDS = ("vault", "kind", "name", "path", "only", "added")
 

@@ -137,8 +137,8 @@ def update_memory(
 
 @tool("Forget a memory", destructive=True, idempotent=False)
 def forget_memory(ctx: ToolContext, ref: Ref) -> ToolResult[dict[str, Any]]:
-    """Remove a note that is wrong or that the user wants forgotten. The file moves to the vault's trash; `co note restore`
-    brings it back. To correct a note use update_memory."""
+    """Remove a note that is wrong or that the user wants forgotten. The file moves to the vault's trash;
+    `co note restore` brings it back. To correct a note use update_memory."""
     gone = ctx.kb.forget(without_lines(plain_ref(ref)))
     shown = one_line(gone.ref)
     text = f"forgotten {shown}: it is in the vault's trash, and `co note restore {shown}` brings it back."

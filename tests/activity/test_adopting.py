@@ -1,4 +1,4 @@
-"""A vault that was moved: `co index move` brings along what is kept under its old folder, and loses nothing of either."""
+"""A vault that was moved: `co index move` keeps what is known under its old folder, and loses nothing of either."""
 
 from __future__ import annotations
 

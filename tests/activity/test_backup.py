@@ -31,7 +31,7 @@ def used(co: Co, vault: Vault) -> Co:
 
 
 def searches(co: Co) -> int:
-    return co("feedback", "give", "stats", "--json").json["searches"]
+    return co("feedback", "stats", "--json").json["searches"]
 
 
 def kept(data_dir: Path) -> list[Path]:

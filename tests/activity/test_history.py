@@ -1,4 +1,4 @@
-"""`co note history`: what became of a note, with git's commits where there are some, and without where there are none."""
+"""`co note history` shows a note's changes, with git's commits where there are some."""
 
 from __future__ import annotations
 

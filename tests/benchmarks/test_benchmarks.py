@@ -63,7 +63,7 @@ def test_a_program_that_is_not_installed_is_skipped_with_the_reason(
 
 
 def test_several_sizes_show_how_figures_grow(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["index", "sync", "--notes", "20,10"]) == 0
+    assert main(["sync", "--notes", "20,10"]) == 0
 
     shown = capsys.readouterr().out
     assert shown.index("first sync of 10 notes") < shown.index("first sync of 20 notes")

@@ -37,7 +37,7 @@ def test_a_page_is_added_and_found(co: Co, vault: Vault, server: WebServer) -> N
     assert "article:oaks" in co("search", "insects", "--no-sync").out
     assert server.asked[0].headers["user-agent"].startswith("co-cli/")
     assert [(row["source"], row["notes"]) for row in co("source", "list", "--json").json] == [
-        ("note", "article", 1),
+        ("article", 1),
         ("url", 1),
     ]
 
@@ -107,7 +107,13 @@ def test_json_is_one_list_for_pages_and_files(co: Co, vault: Vault, server: WebS
         (("add", "file.md", "--tag", "x"), "--tag: only for web pages"),
         (("add", "file.md", "https://example.org", "--name", "x"), "--name: only for files and folders"),
         (("add", "http://127.0.0.1:9/", "--on-conflict", "merge"), "invalid choice"),
-        (("source", "refresh",), "or give --all"),
+        (
+            (
+                "source",
+                "refresh",
+            ),
+            "or give --all",
+        ),
         (("source", "refresh", "article:x", "--all"), "--all alone"),
         (("source", "refresh", "article:nowhere"), "no note"),
         (("source", "refresh", "http://127.0.0.1:9/"), "is not kept here"),

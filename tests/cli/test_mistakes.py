@@ -39,7 +39,10 @@ def complaint(ran: Ran, code: int = 2) -> str:
         (["search", "x", "--source", "book"], "book"),
         (["list", "books"], "books"),
         (["list", "--trash", "--tag", "x"], "--trash lists everything that was forgotten; leave out --tag"),
-        (["note", "article", "add", "a.md", "--title", "T"], "--title go with standard input (-); a.md is copied as it is"),
+        (
+            ["note", "article", "add", "a.md", "--title", "T"],
+            "--title go with standard input (-); a.md is copied as it is",
+        ),
         (["remember", ""], "nothing to remember"),
         (["remember"], "nothing to remember"),
         (["remember", "x", "--importance", "7"], "between 0 and 1"),
@@ -49,7 +52,10 @@ def complaint(ran: Ran, code: int = 2) -> str:
         (["show"], "ref"),
         (["note", "restore", "oak"], "no note 'oak'"),
         (["edit", "oak", "--title", "x"], "no note 'oak'"),
-        (["config", "show", "search_backnd"], "unknown setting 'search_backnd': did you mean knowledge_search_backend?"),
+        (
+            ["config", "show", "search_backnd"],
+            "unknown setting 'search_backnd': did you mean knowledge_search_backend?",
+        ),
         (["config", "show", "profile"], "profile is now called knowledge_profile"),
         (["config", "show", "zzz"], "unknown setting 'zzz': `co config show` lists them"),
         (["note", "article", "add"], "path"),

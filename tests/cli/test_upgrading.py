@@ -49,8 +49,8 @@ def test_an_upgrade_rebuilds_search_db_and_touches_no_note(upgraded: Co, tmp_pat
     assert upgraded("search", "rollback", "--json").json["hits"][0]["ref"].startswith("article:deploys")
     assert {note["ref"] for note in upgraded("list", "--json").json} >= {"memory:kettle", "memory:oak"}
     assert "as the farmer says" in upgraded("show", "oak", "--raw").out
-    for command in ("status", "doctor", "verify"):
-        assert upgraded(command).code == 0, command
+    for command in ("index status", "doctor", "index verify"):
+        assert upgraded(*command.split()).code == 0, command
     assert files_in(*folders) == before
     connection = apsw.Connection(str(data_dir / "search.db"))
     assert (connection.pragma("user_version"), connection.pragma("application_id")) == (SCHEMA_VERSION, APPLICATION)

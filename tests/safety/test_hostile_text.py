@@ -387,7 +387,13 @@ def test_titles_of_web_pages_are_shown_and_not_obeyed(
         assert_inert(co("source", "refresh", "--all"))
     finally:
         server.close()
-    for command in (["list"], ["search", "zebra", "-n", "80"], ["note", "context", "zebra"], ["source", "tree"], ["note", "review", "--list"]):
+    for command in (
+        ["list"],
+        ["search", "zebra", "-n", "80"],
+        ["note", "context", "zebra"],
+        ["source", "tree"],
+        ["note", "review", "--list"],
+    ):
         assert_inert(co(*command))
     listed = co("list", "--json")
     assert_inert(listed)

@@ -12,8 +12,8 @@ from tests.vault import Vault
 
 
 def listed(co: Co, source: str) -> set[str]:
-    """The files that `co tree` draws of a source."""
-    [tree] = [one for one in co("tree", "--json").json if one["source"] == source]
+    """The files that `co source tree` draws of a source."""
+    [tree] = [one for one in co("source", "tree", "--json").json if one["source"] == source]
     return set(tree["files"])
 
 
@@ -81,7 +81,7 @@ def test_in_a_vault_only_the_coignore_of_its_root_counts(co: Co, vault: Vault) -
         },
     )
 
-    co("sync")
+    co("index", "sync")
 
     assert listed(co, "vault") == {"memories/oak.md"}
 
