@@ -1,7 +1,8 @@
 """The skill for a prompt, added to the user's turn before the model is asked: only one that is clearly meant.
 
 Measured on 1,000 skills and 144 tasks (`python -m benchmarks skills`): with these limits 58 tasks get their skill at
-once and none a wrong one; of 93 everyday prompts 12 bring one along, nearly all of its kind. A project's skill never comes unasked.
+once and none a wrong one; of 93 everyday prompts 12 bring one along, nearly all of its kind. A project's skill never
+comes unasked.
 """
 
 from __future__ import annotations
