@@ -1,5 +1,5 @@
 -- search.db: everything here comes from files and can be deleted at any time.
--- There are no migrations: a file of another version is moved aside and built again.
+-- There are no migrations: a file of another version is replaced and filled again from your notes.
 
 -- A vault, or another folder that is searched with one.
 create table vaults (
