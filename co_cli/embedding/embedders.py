@@ -102,6 +102,6 @@ def embed_within(embedder: Embedder, texts: Sequence[str], seconds: float | None
         raise problem
     if not answers:
         raise OutOfTimeError(
-            f"{embedder.space.provider}'s {embedder.space.model} did not answer in time: `co sync` waits longer"
+            f"{embedder.space.provider}'s {embedder.space.model} did not answer in time: `co index sync` waits longer"
         )
     return answers[0]
