@@ -45,7 +45,7 @@ COMMANDS = {
     "note tags": Command("narrowing", "list the tags, and how many notes have each"),
     "note article": Command("article", "add articles from files, folders or standard input"),
     "note context": Command("context", "show what an agent is given before its first turn"),
-    "note review": Command("review", "find notes that went stale, and decide about each with a key"),
+    "note review": Command("review", "review stale notes one by one"),
     "source add": Command("sources", "make folders, files and web pages searchable"),
     "source list": Command("sources", "list what is searched", "sources"),
     "source refresh": Command("sources", "look at folders and web pages again"),
@@ -57,17 +57,17 @@ COMMANDS = {
     "index rebuild": Command("index", "build the index again from your files"),
     "index reembed": Command("index", "make all vectors again"),
     "index verify": Command("verify", "compare the index with your files"),
-    "index move": Command("adopt", "keep history, feedback and sources of a vault that you moved", "adopt"),
+    "index move": Command("adopt", "keep a vault's history after you moved it", "adopt"),
     "skill": Command("skills", "list, find and show skills for agents", "skills"),
     "feedback give": Command("feedback", "say whether a note was the answer", "feedback"),
     "feedback tune": Command("tune", "show what feedback teaches about ranking, and apply it"),
     "feedback stats": Command("stats", "show what is asked, and what is found"),
     "data import": Command("exchange", "bring in notes and chats from other services"),
     "data export": Command("exchange", "write your notes as Markdown or JSONL"),
-    "data backup": Command("backup", "copy activity.db, which cannot be rebuilt from your files"),
+    "data backup": Command("backup", "back up activity.db (history and feedback)"),
     "data restore": Command("backup", "bring a copy of activity.db back", "restore_backup"),
     "config show": Command("setup", "show every setting and where it came from", "settings"),
-    "config trust": Command("trust", "allow a project's or a team's notes to be added to prompts"),
+    "config trust": Command("trust", "allow a vault's notes to be added to prompts"),
     "config completion": Command("completion", "print shell completion for bash, zsh or fish"),
     "init": Command("setup", "create a vault here"),
     "demo": Command("setup", "search the sample vault"),
@@ -86,7 +86,7 @@ GROUPS = {
 """Commands of two words, such as `co index sync`, by their first."""
 MEANT = {
     "find": "search", "query": "search", "ask": "search", "rm": "forget", "delete": "forget", "new": "remember",
-    "save": "remember", "ls": "list", "cat": "show", "open": "show", "settings": "config show",
+    "save": "remember", "ls": "list", "cat": "show", "open": "show", "trash": "list --trash", "settings": "config show",
 }  # fmt: skip
 """What people type, and the command that does it."""
 

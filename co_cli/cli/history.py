@@ -20,7 +20,9 @@ SHORT_HASH = 10
 
 def add_history(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("ref", help="which note; one that was forgotten or deleted has a history too")
-    parser.add_argument("-n", "--limit", type=int, default=50, metavar="N", help="at most so many (default 50)")
+    parser.add_argument(
+        "-n", "--limit", type=int, default=50, metavar="N", help="maximum number of results (default 50)"
+    )
     parser.epilog = (
         "What became of a note, newest first: when it came, changed, moved or went, as\n"
         "the index saw it, and git's commits where the vault lies in a repository.\n\n"

@@ -122,7 +122,7 @@ def add_list(parser: argparse.ArgumentParser) -> None:
         metavar="SOURCE",
         help="memory, article, or a source that `co source list` lists",
     )
-    parser.add_argument("-n", "--limit", type=int, metavar="N", help="at most so many (default: all)")
+    parser.add_argument("-n", "--limit", type=int, metavar="N", help="maximum number of results (default: all)")
     parser.add_argument("--no-sync", action="store_true", help="do not look for changed files first")
     parser.add_argument("--trash", action="store_true", help="list what was forgotten instead")
     add_filters(parser)

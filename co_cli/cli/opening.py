@@ -96,7 +96,9 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
 
 def add_moment(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("time")
-    group.add_argument("--as-of", metavar="WHEN", help="what was there and held then: 2026-03-01, 3w")
+    group.add_argument(
+        "--as-of", metavar="WHEN", help="search the notes that existed and were valid then: 2026-03-01, 3w"
+    )
     group.add_argument("--outdated", action="store_true", help="also what was superseded or no longer holds")
 
 

@@ -58,7 +58,7 @@ def _vault_to_make() -> str:
 
 def add_demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", nargs="*", help="what to look for (default: a short tour)")
-    parser.add_argument("-n", "--limit", type=int, default=3, metavar="N", help="at most so many (default 3)")
+    parser.add_argument("-n", "--limit", type=int, default=3, metavar="N", help="maximum number of results (default 3)")
     parser.epilog = (
         "The sample vault is about a small team that makes tide clocks.\n\n"
         'example:\n  co demo "who decides what ships"\n'

@@ -19,7 +19,7 @@ LONGEST_LISTED = 150
 def add_skills(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", nargs="?", default="list", choices=ACTIONS, help="list (default), search or show")
     parser.add_argument("words", nargs="*", metavar="WORD", help="a task to find a skill for, or the name of one")
-    parser.add_argument("-n", "--limit", type=int, metavar="N", help="search: at most so many (default 3)")
+    parser.add_argument("-n", "--limit", type=int, metavar="N", help="search: maximum number of results (default 3)")
     parser.add_argument("--all", action="store_true", help="list: also those that agents are not offered, and why")
     parser.epilog = (
         "A skill is a folder with a SKILL.md, in .agents/skills or .claude/skills of the\n"

@@ -24,7 +24,7 @@ BATCH = 1_000
 SLOW_BATCH = 64
 """For embedders that take long: a kill costs one batch, and progress moves."""
 HASTY_BATCH = 8
-"""For those when somebody waits."""
+"""For slow embedders when a user is waiting."""
 REST_SECONDS = 30.0
 """A failed embedder is left alone for so long: a save must not wait for a server that is down each time."""
 

@@ -1,4 +1,4 @@
-"""Why a note is where it is in an answer, or why it is not there, from what each step of the search made of it."""
+"""Explain a note's rank, or why it is missing, from the trace of a search."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class SearchedIndex(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What each step of one search made of it: what an explanation is written from."""
+    """The intermediate results of one search, for `explain`."""
 
     attempt: Attempt
     limit: int

@@ -35,7 +35,7 @@ class Profile:
 SEVEN = {
     "words": 0.20, "meaning": 0.15, "severity": 0.10, "recency": 0.10, "tags": 0.10, "domain": 0.10, "links": 0.15,
 }  # fmt: skip
-"""They add up to 0.90 as specified, and are normalised. Without vectors words count 0.35, as in any profile both."""
+"""They add up to 0.90 as specified, and are normalised. Without vectors, words take over the weight of meaning."""
 
 PROFILES = {
     profile.name: profile

@@ -23,7 +23,7 @@ SEVERITY = {"critical": 1.0, "warning": 0.7, "suggestion": 0.4}
 MUCH_USED, OPENED = 50, 3
 """Recalls after which more of them say nothing new, and recalls that one opening is worth."""
 MENTIONED = 10
-"""Notes that link to a note which everybody knows."""
+"""Notes that link to a note, at which its importance reaches 1."""
 RESTART, HOPS, SEEDS = 0.15, 2, 5
 """Link proximity: a walk of two hops from the five best notes that returns with this chance at each step."""
 MARKS = ",.;:!?()'\"#"

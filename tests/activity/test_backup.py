@@ -201,7 +201,10 @@ def test_a_pipe_or_a_folder_is_neither_replaced_nor_waited_for(used: Co, tmp_pat
     (tmp_path / "folder").mkdir()
 
     for name in ("pipe", "folder"):
-        for command in (("backup", str(tmp_path / name), "--overwrite"), ("restore-backup", str(tmp_path / name))):
+        for command in (
+            ("data", "backup", str(tmp_path / name), "--overwrite"),
+            ("data", "restore", str(tmp_path / name)),
+        ):
             ran = used(*command)
             assert (ran.code, ran.err.count("\n")) == (2, 1)
     assert (tmp_path / "pipe").is_fifo()

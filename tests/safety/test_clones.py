@@ -148,9 +148,9 @@ def test_a_clones_notes_do_not_come_unasked_until_the_person_trusts_it(clone: Pa
 
     assert "Mallory" not in told(prompt)
 
-    assert Co(clone)("trust").out == f"{clone / '.co-cli' / 'knowledge'} is trusted\n"
+    assert Co(clone)("config", "trust").out == f"{clone / '.co-cli' / 'knowledge'} is trusted\n"
     assert "Mallory" in told(prompt)
-    assert Co(clone)("trust", "--off").out.endswith("is no longer trusted\n")
+    assert Co(clone)("config", "trust", "--off").out.endswith("is no longer trusted\n")
     assert "Mallory" not in told(prompt)
     assert not [path for path in clone.rglob("*") if path.name == "trusted"]
 
@@ -174,8 +174,8 @@ def test_a_team_s_notes_wait_for_the_person_s_word_too(
     monkeypatch.setenv("CO_TEAM_VAULT", str(team.root))
 
     assert "Mallory" not in told("Hello there.")
-    assert "not yet  " in Co(home)("trust", "--list").out
-    Co(home)("trust", str(team.root))
+    assert "not yet  " in Co(home)("config", "trust", "--list").out
+    Co(home)("config", "trust", str(team.root))
     assert "Mallory" in told("Hello there.")
 
 
@@ -186,7 +186,7 @@ def test_a_vault_that_the_person_made_here_is_trusted_and_one_that_was_there_is_
     for name in ("mine", "theirs"):
         Co(home)("init", str(home / name))
 
-    rows = Co(home)("trust", "--list", "--json").json
+    rows = Co(home)("config", "trust", "--list", "--json").json
 
     trusted = [row["vault"] for row in rows if row["trusted"]]
     assert str(home / "mine" / ".co-cli" / "knowledge") in trusted
@@ -216,7 +216,9 @@ def test_a_clone_without_memories_is_not_trusted_for_an_init(clone: Path, home: 
 
     Co(home)("init", str(clone))
 
-    assert not any(row["trusted"] for row in Co(home)("trust", "--list", "--json").json if str(clone) in row["vault"])
+    assert not any(
+        row["trusted"] for row in Co(home)("config", "trust", "--list", "--json").json if str(clone) in row["vault"]
+    )
 
 
 def test_a_clone_s_many_notes_do_not_crowd_out_the_person_s_own(clone: Path, home: Path) -> None:
@@ -253,16 +255,16 @@ def test_notes_that_may_not_come_take_no_place_of_one_that_may(clone: Path, home
 
 
 def test_a_moved_project_says_why_nothing_of_it_comes(clone: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    Co(clone)("trust")
+    Co(clone)("config", "trust")
     trusted = clone / ".co-cli" / "knowledge"
-    assert Co(clone)("context", "canteen").err == ""  # there is no note yet
+    assert Co(clone)("note", "context", "canteen").err == ""  # there is no note yet
     (home / "elsewhere").mkdir()
     moved = clone.rename(home / "elsewhere" / clone.name)
     monkeypatch.chdir(moved)
     vault = moved / ".co-cli" / "knowledge"
     (vault / "memories" / "menu.md").write_text(POISON.replace("LOADING", "sometimes"))
 
-    ran = Co(moved)("context", "At which hour does the canteen open at noon?")
+    ran = Co(moved)("note", "context", "At which hour does the canteen open at noon?")
 
     assert ran.err == (
         f"co: nothing of {vault} comes beside a prompt unasked, because you did not trust it (you trust {trusted}, "
@@ -270,13 +272,13 @@ def test_a_moved_project_says_why_nothing_of_it_comes(clone: Path, home: Path, m
     )
     strange = moved.rename(home / "stranger")  # whatever else is gone, a clone of another name is not taken for it
     monkeypatch.chdir(strange)
-    assert "you did not trust it: `co config trust" in Co(strange)("context", "canteen").err
+    assert "you did not trust it: `co config trust" in Co(strange)("note", "context", "canteen").err
     moved = strange.rename(moved)
     monkeypatch.chdir(moved)
     (home / ".local" / "share" / "co-cli" / "trusted").unlink()  # as when the data folder was lost
-    assert "you did not trust it: `co config trust" in Co(moved)("context", "--json", "canteen").err
-    Co(moved)("trust", str(vault))
-    assert Co(moved)("context", "canteen").err == ""
+    assert "you did not trust it: `co config trust" in Co(moved)("note", "context", "--json", "canteen").err
+    Co(moved)("config", "trust", str(vault))
+    assert Co(moved)("note", "context", "canteen").err == ""
 
 
 def test_only_a_vault_or_a_project_can_be_trusted(clone: Path, home: Path, tmp_path: Path) -> None:
@@ -284,15 +286,15 @@ def test_only_a_vault_or_a_project_can_be_trusted(clone: Path, home: Path, tmp_p
     (tmp_path / "just" / "todo.md").write_text("Milk.")
     (tmp_path / "vault" / "articles").mkdir(parents=True)
 
-    ran = Co(home)("trust", str(tmp_path / "just"))
+    ran = Co(home)("config", "trust", str(tmp_path / "just"))
 
     assert (ran.code, ran.out) == (2, "")
     assert "is no vault (it has neither memories/ nor articles/) and no project" in ran.err
-    assert "there is no folder" in Co(home)("trust", str(tmp_path / "nowhere")).err
+    assert "there is no folder" in Co(home)("config", "trust", str(tmp_path / "nowhere")).err
     for folder, vault in ((clone, clone / ".co-cli" / "knowledge"), (tmp_path / "vault", tmp_path / "vault")):
-        assert Co(home)("trust", str(folder)).out == f"{vault} is trusted\n"
+        assert Co(home)("config", "trust", str(folder)).out == f"{vault} is trusted\n"
         folder.rename(tmp_path / "gone")  # what is gone can still be taken out of the list
-        assert Co(home)("trust", str(folder), "--off").out == f"{vault} is no longer trusted\n"
+        assert Co(home)("config", "trust", str(folder), "--off").out == f"{vault} is no longer trusted\n"
         (tmp_path / "gone").rename(folder)
 
 
@@ -300,15 +302,17 @@ def test_trusting_a_project_trusts_the_vault_that_its_settings_name(
     clone: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (clone / ".co-cli" / "settings.toml").write_text('vault = "notes"\n')
-    assert f"no vault at {clone / 'notes'}" in Co(home)("trust", str(clone)).err  # and not the one that nobody opens
+    assert (
+        f"no vault at {clone / 'notes'}" in Co(home)("config", "trust", str(clone)).err
+    )  # and not the one that nobody opens
     (clone / "notes").mkdir()
     monkeypatch.setenv("CO_VAULT", str(clone / ".co-cli" / "knowledge"))  # which is about where we stand
 
-    assert Co(home)("trust", str(clone)).out == f"{clone / 'notes'} is trusted\n"
+    assert Co(home)("config", "trust", str(clone)).out == f"{clone / 'notes'} is trusted\n"
 
     monkeypatch.delenv("CO_VAULT")
     monkeypatch.chdir(clone)
-    assert {"vault": str(clone / "notes"), "trusted": True} in Co(clone)("trust", "--list", "--json").json
+    assert {"vault": str(clone / "notes"), "trusted": True} in Co(clone)("config", "trust", "--list", "--json").json
     (clone / ".co-cli" / "settings.toml").write_text('vault = "/etc"\n')
     ran = Co(home)("--vault", str(home), "trust", str(clone))
     assert (ran.code, "may not point vault outside itself" in ran.err) == (2, True)

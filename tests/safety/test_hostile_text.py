@@ -167,7 +167,7 @@ def test_a_name_is_never_run_by_a_shell_that_completes(attacked: Co, tmp_path: P
     vault = Path(os.environ["CO_VAULT"])
     (vault / "memories" / "a$(touch owned)`touch owned`.md").write_text("zebra")
     (vault / "memories" / "plain-name.md").write_text("zebra")
-    attacked("sync")
+    attacked("index", "sync")
     co = tmp_path / "co"
     co.write_text(f'#!/bin/sh\nexec {sys.executable} -m co_cli "$@"\n')
     co.chmod(0o755)
@@ -212,11 +212,11 @@ def test_a_model_gets_it_as_data(attacked: Co, tool: str, arguments: dict[str, o
 
 
 def test_an_export_and_an_import_carry_it_and_change_nothing(attacked: Co, tmp_path: Path) -> None:
-    assert_inert(attacked("export", "--to", str(tmp_path / "out")))
-    assert_inert(attacked("export", "--to", str(tmp_path / "out.jsonl")))
+    assert_inert(attacked("data", "export", "--to", str(tmp_path / "out")))
+    assert_inert(attacked("data", "export", "--to", str(tmp_path / "out.jsonl")))
     Vault(tmp_path / "new")
 
-    ran = attacked("--vault", str(tmp_path / "new"), "import", "co", str(tmp_path / "out"), "--yes")
+    ran = attacked("--vault", str(tmp_path / "new"), "data", "import", "co", str(tmp_path / "out"), "--yes")
 
     assert_inert(ran)
     assert len(Vault(tmp_path / "new").notes()) > len(HOSTILE)

@@ -103,10 +103,10 @@ DOORS: dict[str, Callable[[Co, Path, WebServer], str]] = {
     "co remember, in a field": by_command("remember", "The bot signs in.", "--set", f"note={TOKEN}"),
     "co edit": by_command("edit", "memory:bot", "--body", TEXT),
     "co edit, a field": by_command("edit", "memory:bot", "--set", f"note={TOKEN}"),
-    "co note article add": by_command("article", "add", "OUTSIDE/file.md"),
-    "co data import obsidian": by_command("import", "obsidian", "OUTSIDE/obsidian", "--yes"),
-    "co data import mem0": by_command("import", "mem0", "OUTSIDE/mem0.json", "--yes"),
-    "co data import co": by_command("import", "co", "OUTSIDE/notes.jsonl", "--yes"),
+    "co note article add": by_command("note", "article", "add", "OUTSIDE/file.md"),
+    "co data import obsidian": by_command("data", "import", "obsidian", "OUTSIDE/obsidian", "--yes"),
+    "co data import mem0": by_command("data", "import", "mem0", "OUTSIDE/mem0.json", "--yes"),
+    "co data import co": by_command("data", "import", "co", "OUTSIDE/notes.jsonl", "--yes"),
     "co add": add_a_page,
     "save_memory": by_tool("save_memory", content=TEXT),
     "save_article": by_tool("save_article", content=TEXT, title="The bot"),
@@ -284,7 +284,7 @@ def test_an_import_shows_no_key_and_takes_its_masks_for_no_edit(
 ) -> None:
     monkeypatch.setenv("CO_SECRETS", "redact")
     files = {"mem0": outside / "mem0.json", "obsidian": outside / "obsidian", "co": outside / "notes.jsonl"}
-    arguments = ("import", form, str(files[form]))
+    arguments = ("data", "import", form, str(files[form]))
     planned, written = co(*arguments), co(*arguments, "--yes")
 
     assert "1 secret to be masked in 1 note" in planned.out
