@@ -1,7 +1,7 @@
 """KnowledgeIndex: one vault, or another folder, in search.db: files in, searches and look-ups out.
 
-Everything in search.db comes from the files. A damaged or foreign one is moved aside, one of another version is replaced,
-and both are built again.
+Everything in search.db comes from the files. A damaged or foreign one is moved aside, one of another version is
+replaced, and both are built again.
 """
 
 from __future__ import annotations

@@ -314,7 +314,7 @@ def test_trusting_a_project_trusts_the_vault_that_its_settings_name(
     monkeypatch.chdir(clone)
     assert {"vault": str(clone / "notes"), "trusted": True} in Co(clone)("config", "trust", "--list", "--json").json
     (clone / ".co-cli" / "settings.toml").write_text('vault = "/etc"\n')
-    ran = Co(home)("--vault", str(home), "trust", str(clone))
+    ran = Co(home)("--vault", str(home), "config", "trust", str(clone))
     assert (ran.code, "may not point vault outside itself" in ran.err) == (2, True)
 
 
