@@ -70,7 +70,7 @@ def crash(co: Co, error: str, *options: str, env: dict[str, str] | None = None) 
     """A bug of ours in `co index status`, in a process of its own."""
     code = CRASH.format(error=error) + RUN
     return subprocess.run(
-        [sys.executable, "-c", code, "status", *options],
+        [sys.executable, "-c", code, "index", "status", *options],
         capture_output=True,
         text=True,
         cwd=co.folder,

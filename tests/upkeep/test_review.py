@@ -172,7 +172,7 @@ def test_keys_forget_supersede_keep_and_leave(co: Co, vault: Vault, kb: Knowledg
     memory(vault, "pass", "The pass holds.", "valid_until: 2025-07-30")
     memory(vault, "link", "See [[nowhere]].")
 
-    with terminal(co.folder, "review") as child:
+    with terminal(co.folder, "note", "review") as child:
         child.expect_exact("near-duplicate")
         child.expect_exact("[q] quit")
         child.send("s")
@@ -197,7 +197,7 @@ def test_keys_forget_supersede_keep_and_leave(co: Co, vault: Vault, kb: Knowledg
 
 def test_a_kept_finding_comes_back_when_it_is_about_something_else(co: Co, vault: Vault) -> None:
     memory(vault, "visa", "The visa holds.", "valid_until: 2025-06-30")
-    with terminal(co.folder, "review") as child:
+    with terminal(co.folder, "note", "review") as child:
         child.expect_exact("[q] quit")
         child.send("k")
         child.expect(pexpect.EOF)
@@ -210,7 +210,7 @@ def test_a_kept_finding_comes_back_when_it_is_about_something_else(co: Co, vault
 
 def test_the_editor_opens_for_a_finding(co: Co, vault: Vault) -> None:
     memory(vault, "link", "See [[nowhere]].")
-    with terminal(co.folder, "review", EDITOR="sed -i s/nowhere/link/") as child:
+    with terminal(co.folder, "note", "review", EDITOR="sed -i s/nowhere/link/") as child:
         child.expect_exact("[q] quit")
         child.send("e")
         child.expect(pexpect.EOF)
@@ -222,7 +222,7 @@ def test_it_fits_a_terminal_of_80_columns(co: Co, vault: Vault) -> None:
     memory(vault, "long", "The door code of the house at the harbour is 1111.", "title: " + "harbour " * 20)
     memory(vault, "longer", "The door code of the house at the harbour is 2222.")
 
-    assert widest(on_terminal(co.folder, "review", "--list")) <= 80
+    assert widest(on_terminal(co.folder, "note", "review", "--list")) <= 80
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"x": 1}'])
