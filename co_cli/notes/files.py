@@ -111,14 +111,16 @@ def locked(target: str, wait: bool = True) -> Generator[None]:
     except PermissionError:
         handle = os.open(_lock_file(target), os.O_RDWR | os.O_CREAT, 0o644)
     owner = (target, threading.get_ident())
-    _release_leaked(owner, handle)
-    _held[owner] = handle
+    if wait:
+        _release_leaked(owner, handle)
+        _held[owner] = handle
     try:
         _lock(handle, wait)
         yield
     finally:
         os.close(handle)  # closing releases the lock
-        _held.pop(owner, None)
+        if wait:
+            _held.pop(owner, None)
 
 
 _held: dict[tuple[str, int], int] = {}
