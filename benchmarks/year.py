@@ -17,9 +17,9 @@ from benchmarks.measuring import BenchRow
 from benchmarks.vaults import Bar
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.editing import render_note
-from co_cli.notes.moments import moment_text
 from co_cli.notes.refs import without_lines
 from co_cli.settings import Settings, load_settings
+from co_cli.values import moment_text
 
 DAY = 86_400.0
 YEAR = 365

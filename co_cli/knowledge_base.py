@@ -18,7 +18,6 @@ from co_cli.service.searching import Options, find, read_filters, read_request
 from co_cli.settings import Settings, load_settings
 from co_cli.sources.origin import REGISTRY, VAULT, Origin, kind_of
 from co_cli.sources.walking import require_vault
-from co_cli.typed import whole
 from co_cli.values import (
     ON_RELATED,
     OWN_SOURCES,
@@ -31,6 +30,7 @@ from co_cli.values import (
     SearchResult,
     Status,
     SyncReport,
+    to_utf8,
 )
 
 if TYPE_CHECKING:
@@ -402,7 +402,7 @@ class KnowledgeBase:
 
         if content is not None and not content.strip():
             raise InvalidInputError("the new text is empty: nothing was changed; `co forget` takes a note away")
-        content = whole(content) if content is not None else None
+        content = to_utf8(content) if content is not None else None
         self._require_fitting(content or "")
         wanted: dict[str, object] = dict(fields or {})
         for name, value in (("title", title), ("category", category)):
@@ -563,7 +563,7 @@ class KnowledgeBase:
         fields: dict[str, str] | None = None,
     ) -> list[NoteSummary]:
         """Notes, newest first: of the vault, or of a source that is named."""
-        from co_cli.notes.moments import moment_text
+        from co_cli.values import moment_text
 
         if limit is not None and limit < 1:
             raise InvalidInputError(f"limit is at least 1, not {limit}")

@@ -23,8 +23,7 @@ from co_cli.index.tokens import fold
 from co_cli.retrieval.pipeline import SearchRequest, Trace, search
 from co_cli.sources.origin import VAULT, Origin, kind_of
 from co_cli.sources.walking import entries_of, folders_of, path_of, place_of, scan_origin, would_list
-from co_cli.typed import whole
-from co_cli.values import OWN_SOURCES, Filters, Hit, SearchResult, SyncReport
+from co_cli.values import OWN_SOURCES, Filters, Hit, SearchResult, SyncReport, to_utf8
 
 if TYPE_CHECKING:
     from co_cli.index.embed import Embedded
@@ -187,7 +186,7 @@ class KnowledgeIndex:
 
     def forget_files(self, paths: Collection[str]) -> list[str]:
         """Take these files out of the index, whether they are there or not. Returns those that were notes."""
-        paths = [path for path in paths if whole(path) == path]  # a name that is not UTF-8 never got in
+        paths = [path for path in paths if to_utf8(path) == path]  # a name that is not UTF-8 never got in
         try:
             with self.engine.writing() as writer:
                 dropped = writer.drop_files(writer.add_vault(self.origin), paths)
@@ -377,7 +376,7 @@ class KnowledgeIndex:
 
     def own_notes(self, key: str, *values: str) -> list[StoredNote]:
         """Notes of this origin by `ref`, `path`, `path_key` or `fingerprint`."""
-        wanted = [value for value in values if whole(value) == value]
+        wanted = [value for value in values if to_utf8(value) == value]
         return self._read(lambda reader, vault: reader.find_notes(vault, key, wanted), [])
 
     def notes_here(self) -> list[StoredNote]:
@@ -440,7 +439,7 @@ class KnowledgeIndex:
         `targets` are the links of its file, for a caller who has just read it.
         """
         unknown: list[Link] = [Link(target, None) for target in targets or ()]
-        if whole(path) != path:
+        if to_utf8(path) != path:
             return unknown, []
         return self._read(
             lambda reader, vault: (links_from(reader, vault, path, targets), links_to(reader, vault, path)),
@@ -455,7 +454,7 @@ class KnowledgeIndex:
             for vault, origin in self._origins(reader).items():
                 if bool(prefix) != bool(origin.tier) or (prefix and origin.tier != tier):
                     continue
-                for note in reader.find_notes(vault, "ref", [whole(rest if prefix else ref)]):
+                for note in reader.find_notes(vault, "ref", [to_utf8(rest if prefix else ref)]):
                     standing = reader.standings([note.id], now).get(note.id)
                     if standing and standing.superseded_by:
                         return prefix + standing.superseded_by

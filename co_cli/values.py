@@ -282,3 +282,13 @@ class Status(NamedTuple):
 def moment_text(seconds: float) -> str:
     """A moment as every value and file has it, such as `2026-03-01T09:30:00Z`."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
+def to_utf8(text: str) -> str:
+    """Text that a file and SQLite can hold. Lone surrogates become the UTF-8 character they came from, or `?`."""
+    if text.isascii():
+        return text
+    try:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()

@@ -13,7 +13,7 @@ from co_cli.activity.events import Cited, Opened, Searched
 from co_cli.activity.feedback import conclude
 from co_cli.activity.query_log import count_opens, count_recalls, log_searches
 from co_cli.activity.versions import Head, Upserted, put_everything, put_heads
-from co_cli.typed import whole
+from co_cli.values import to_utf8
 
 
 class Indexed(NamedTuple):
@@ -38,10 +38,10 @@ def write_events(connection: apsw.Connection, events: Sequence[Event]) -> list[U
     searches = [storable(event) for event in events if isinstance(event, Searched)]
     log_searches(connection, searches)
     count_recalls(connection, searches)
-    opened = [(whole(e.root), whole(e.path), e.at) for e in events if isinstance(e, Opened)]
+    opened = [(to_utf8(e.root), to_utf8(e.path), e.at) for e in events if isinstance(e, Opened)]
     count_opens(connection, opened)
     conclude(connection, opened, "opened")
-    conclude(connection, [(whole(e.root), whole(e.path), e.at) for e in events if isinstance(e, Cited)], "cited")
+    conclude(connection, [(to_utf8(e.root), to_utf8(e.path), e.at) for e in events if isinstance(e, Cited)], "cited")
     told: list[Upserted] = []
     for event in events:
         if isinstance(event, Indexed):
@@ -68,9 +68,9 @@ def still_there(root: str, path: str) -> bool:
 def storable(search: Searched) -> Searched:
     """Without lone surrogates, which SQLite cannot hold."""
     return search._replace(
-        root=whole(search.root),
-        text=None if search.text is None else whole(search.text),
-        degraded=None if search.degraded is None else whole(search.degraded),
-        results=tuple((whole(ref), score) for ref, score in search.results),
-        recalled=tuple((whole(root), whole(path)) for root, path in search.recalled),
+        root=to_utf8(search.root),
+        text=None if search.text is None else to_utf8(search.text),
+        degraded=None if search.degraded is None else to_utf8(search.degraded),
+        results=tuple((to_utf8(ref), score) for ref, score in search.results),
+        recalled=tuple((to_utf8(root), to_utf8(path)) for root, path in search.recalled),
     )

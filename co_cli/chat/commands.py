@@ -12,7 +12,7 @@ from co_cli.cli.search import show_result
 from co_cli.cli.terminal import Screen, age, printable
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.notes.excerpt import excerpt
+from co_cli.notes.note import excerpt
 from co_cli.service.state import trash_of
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from co_cli.chat.commands import COMMANDS, arguments_for
 from co_cli.cli.terminal import printable
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.typed import whole
+from co_cli.values import to_utf8
 
 HISTORY = "chat-history"
 
@@ -67,7 +67,7 @@ class LineHistory(FileHistory):
 
     def store_string(self, string: str) -> None:
         with contextlib.suppress(OSError):  # a full disk must not end the chat
-            super().store_string(whole(string))
+            super().store_string(to_utf8(string))
 
 
 def new_prompt(history: LineHistory, completer: Completer, **session: Any) -> PromptSession[str]:
@@ -92,7 +92,7 @@ def new_prompt(history: LineHistory, completer: Completer, **session: Any) -> Pr
 
 def read_line(prompt: PromptSession[str]) -> str:
     """What was typed. Raises KeyboardInterrupt for Ctrl-C, EOFError for Ctrl-D on an empty line."""
-    return whole(prompt.prompt(FormattedText([("ansicyan bold", "› ")])))
+    return to_utf8(prompt.prompt(FormattedText([("ansicyan bold", "› ")])))
 
 
 async def confirm(question: str, **session: Any) -> bool:

@@ -11,9 +11,9 @@ from co_cli.cli.terminal import Screen, age, printable, size_of
 from co_cli.errors import InvalidInputError, NoteMissingError, UnknownRefError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.knowledge_index import KnowledgeIndex
-from co_cli.notes.moments import moment_text
 from co_cli.notes.refs import path_of, source_ref, without_lines
 from co_cli.service.history import Change, History, history_of
+from co_cli.values import moment_text
 
 SHORT_HASH = 10
 

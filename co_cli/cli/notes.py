@@ -23,16 +23,14 @@ from co_cli.cli.terminal import Screen, age, count_of, printable
 from co_cli.errors import IndexUnavailableError, InvalidInputError
 from co_cli.index.links import Link
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.notes.excerpt import excerpt
-from co_cli.notes.moments import moment_text
-from co_cli.notes.note import Note, own_tags
+from co_cli.notes.note import Note, excerpt, own_tags
 from co_cli.notes.refs import ENDINGS, lines_of
 from co_cli.service.attachments import Attachments
 from co_cli.service.resolving import resolve_trashed
 from co_cli.service.saving import clean_tags
 from co_cli.service.state import Trashed, trash_of
 from co_cli.service.tiers import TIERS
-from co_cli.values import ON_RELATED, NoteSummary, OnRelated, Saved
+from co_cli.values import ON_RELATED, NoteSummary, OnRelated, Saved, moment_text
 
 
 def add_remember(parser: argparse.ArgumentParser) -> None:

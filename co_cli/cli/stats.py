@@ -11,8 +11,8 @@ from co_cli.cli.opening import open_knowledge_base, print_json
 from co_cli.cli.plots import plot
 from co_cli.cli.terminal import ProgressBar, Screen, age, columns, count_of, printable
 from co_cli.errors import InvalidInputError
-from co_cli.notes.moments import moment_text
 from co_cli.service.usage import NoteUse, Usage, clear_log, usage_of
+from co_cli.values import moment_text
 
 DAY = 86_400
 MOST_DAYS = 365

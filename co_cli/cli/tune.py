@@ -8,9 +8,9 @@ import sys
 from co_cli.cli.opening import open_knowledge_base, print_json, sync_first
 from co_cli.cli.terminal import Screen, count_of
 from co_cli.errors import InvalidInputError
-from co_cli.notes.moments import moment_text
 from co_cli.service.learning import BOUND, Weights
 from co_cli.service.tuning import State, clear, reset, tune
+from co_cli.values import moment_text
 
 
 def add_tune(parser: argparse.ArgumentParser) -> None:

@@ -11,9 +11,9 @@ import time
 from co_cli.cli.opening import open_knowledge_base
 from co_cli.cli.terminal import ProgressBar, Screen, columns, printable
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.notes.moments import moment_text
 from co_cli.service.watching import Batch, Notice, Watcher
 from co_cli.sources.origin import Origin, kind_of
+from co_cli.values import moment_text
 
 MOST_REFS = 20
 """Maximum number of refs on one line; JSON has all of them."""

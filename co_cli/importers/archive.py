@@ -23,7 +23,7 @@ from co_cli.errors import InvalidInputError
 from co_cli.importers.items import Trouble, as_list, as_object
 from co_cli.notes.refs import FOLDERS
 from co_cli.regular import open_regular
-from co_cli.typed import whole
+from co_cli.values import to_utf8
 
 MAX_FILES = 200_000
 MAX_VALUE = 100_000_000
@@ -71,7 +71,7 @@ class Export:
     def __init__(self, path: str, archive: zipfile.ZipFile | None = None) -> None:
         self.path, self.archive = path, archive
         name = os.path.basename(os.path.realpath(path))
-        self.name = whole(name if os.path.isdir(path) else os.path.splitext(name)[0])
+        self.name = to_utf8(name if os.path.isdir(path) else os.path.splitext(name)[0])
         self.single = archive is None and not os.path.isdir(path)
         self.troubles: list[Trouble] = []
         self.remarks: list[str] = []
@@ -88,7 +88,7 @@ class Export:
         self.size = sum(member.size for member in self.members)
 
     def trouble(self, place: str, problem: str) -> None:
-        self.troubles.append(Trouble(whole(place), problem))
+        self.troubles.append(Trouble(to_utf8(place), problem))
 
     def place(self, member: Member) -> str:
         return self.path if self.single else member.name

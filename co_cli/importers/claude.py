@@ -27,9 +27,9 @@ from co_cli.importers.items import (
 )
 from co_cli.importers.memories import memory_items
 from co_cli.notes.note import NotTextError, read_note
-from co_cli.notes.slug import slugify
+from co_cli.notes.refs import slugify
 from co_cli.service.saving import title_from
-from co_cli.typed import whole
+from co_cli.values import to_utf8
 
 SPEAKERS = {"human": YOU, "user": YOU, "assistant": "Claude"}
 DATA = re.compile(r"(?:.*/)?(?:conversations|projects|memories)(?:[-_]?\d+)?(?:\.json|/[^/]+\.json)$", re.I)
@@ -177,10 +177,10 @@ def _memory_file(export: Export, member: Member, content: bytes) -> Item:
 def _home(export: Export, member: Member) -> tuple[str, str]:
     """The project's name and the file's: the same, whichever folder above the file was imported."""
     where = f"{export.name}/{member.name}" if export.archive else os.path.realpath(member.where)
-    parts = whole(where).replace(os.sep, "/").split("/")
+    parts = to_utf8(where).replace(os.sep, "/").split("/")
     if member.base.lower() in INSTRUCTIONS:
         return parts[-2], parts[-1]
     at = _memory_folder(parts)
     if at > 1 and parts[at - 2]:
         return parts[at - 2], "/".join(parts[at:])
-    return parts[-2] if export.single else export.name, whole(member.name)
+    return parts[-2] if export.single else export.name, to_utf8(member.name)

@@ -22,10 +22,9 @@ from co_cli.importers.items import File, Item, Trouble, as_object, first_text
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.editing import render_note
 from co_cli.notes.files import TEMPORARY
-from co_cli.notes.moments import moment_text
 from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.notes.refs import path_of
-from co_cli.values import NoteSummary
+from co_cli.values import NoteSummary, moment_text
 
 Progress = Callable[[int, int], None]
 FORMATS = ("markdown", "jsonl")

@@ -14,7 +14,7 @@ from co_cli.importers.items import File, Item, as_text
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.note import BINARY_PROBE, UTF_16
 from co_cli.notes.refs import ENDINGS
-from co_cli.typed import whole
+from co_cli.values import to_utf8
 
 MAX_NAME = 255
 UNSAFE = re.compile(r"[\\\0-\x1f\x7f]")
@@ -63,7 +63,7 @@ def markdown_files(export: Export, largest: int) -> Iterator[tuple[Member, bytes
 def path_problem(path: str) -> str:
     """Why a path from an export cannot be one in the vault; empty if it can."""
     parts = path.split("/")
-    if whole(path) != path:
+    if to_utf8(path) != path:
         return "the name is not UTF-8"
     if not path.lower().endswith(ENDINGS):
         return "the name does not end in .md"

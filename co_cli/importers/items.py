@@ -9,9 +9,8 @@ import hashlib
 import math
 from typing import Literal, NamedTuple, cast
 
-from co_cli.notes.moments import moment_text, read_moment
-from co_cli.typed import whole
-from co_cli.values import OwnSource
+from co_cli.notes.dates import read_moment
+from co_cli.values import OwnSource, moment_text, to_utf8
 
 ImportOutcome = Literal["created", "updated", "unchanged", "skipped", "forgotten", "failed"]
 Dates = tuple[str | None, str | None]
@@ -94,7 +93,7 @@ def as_list(value: object) -> list[object]:
 
 def as_text(value: object) -> str:
     """A text that a file can hold: no lone surrogates, no NUL."""
-    return whole(value).replace("\0", "") if isinstance(value, str) else ""
+    return to_utf8(value).replace("\0", "") if isinstance(value, str) else ""
 
 
 def as_line(value: object) -> str:

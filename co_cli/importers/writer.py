@@ -19,7 +19,7 @@ from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.notes.refs import FOLDERS, name_key, source_ref
 from co_cli.notes.secrets import counting, gives_away, redact_line, without_secrets
-from co_cli.notes.twins import fingerprint
+from co_cli.notes.similarity import fingerprint
 from co_cli.service.saving import Draft, change
 
 ORIGIN, IDENTITY, HASH = "imported_from", "import_id", "import_hash"

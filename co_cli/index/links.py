@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from co_cli.index.engine import Reader
 from co_cli.index.names import fold_name
-from co_cli.notes.link_targets import link_key, resolve_link
-from co_cli.typed import whole
+from co_cli.notes.wikilinks import link_key, resolve_link
+from co_cli.values import to_utf8
 
 
 class Link(NamedTuple):
@@ -33,7 +33,7 @@ class Places:
     """Which notes of a vault a link may mean."""
 
     def __init__(self, reader: Reader, vault: int, targets: Iterable[str]) -> None:
-        keys = {link_key(whole(target)) for target in targets}
+        keys = {link_key(to_utf8(target)) for target in targets}
         names = {name for key in keys if (name := fold_name(key))}
         self._by_key: dict[str, dict[str, tuple[int, str]]] = {}
         for note, path, ref in reader.namesakes(vault, names):
@@ -42,7 +42,7 @@ class Places:
 
     def meant(self, target: str, linking: str) -> tuple[int, str, str] | None:
         """The note that a link in the note at `linking` means: its id, path and ref."""
-        places = self._by_key.get(link_key(whole(target)), {})
+        places = self._by_key.get(link_key(to_utf8(target)), {})
         path = resolve_link(target, linking, list(places))
         return None if path is None else (places[path][0], path, places[path][1])
 

@@ -26,8 +26,7 @@ from co_cli import __version__
 from co_cli.errors import KnowledgeError, UnknownRefError
 from co_cli.logbook import in_log, logger
 from co_cli.mcp.prompts import add_prompts, instructions
-from co_cli.notes.excerpt import excerpt
-from co_cli.notes.note import decode
+from co_cli.notes.note import decode, excerpt
 from co_cli.notes.refs import lines_of
 from co_cli.tools import Tool, Toolbox
 from co_cli.tools.fencing import clean, one_line, plain_ref

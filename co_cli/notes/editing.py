@@ -12,7 +12,7 @@ from typing import cast
 
 from co_cli.errors import FrontmatterError, InvalidInputError
 from co_cli.notes.frontmatter import HANDLER, Frontmatter, read_frontmatter, render_value, resolve_scalar
-from co_cli.typed import whole
+from co_cli.values import to_utf8
 
 FIELD_NAME = re.compile(r"[^\W_](?:[\w .-]*\w)?\Z|_\w+\Z")
 TOP_KEY = re.compile(r"(\"[^\"]*\"|'[^']*'|[^\s#'\"\[\]{},&*!|>%@`-][^:\n]*?|-[^\s:][^:\n]*?)[ \t]*:(?=[ \t\r\n]|$)")
@@ -35,7 +35,7 @@ class Tags(tuple[str, ...]):
 
 def clean_tag(tag: object) -> str:
     """Without `#` and blanks, in lower case."""
-    return re.sub(r"[\s,\[\]{}\"']+", "-", whole(str(tag)).strip().lstrip("#").strip()).casefold()
+    return re.sub(r"[\s,\[\]{}\"']+", "-", to_utf8(str(tag)).strip().lstrip("#").strip()).casefold()
 
 
 def render_note(metadata: dict[str, object], body: str) -> str:

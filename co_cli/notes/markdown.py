@@ -14,10 +14,8 @@ UNDERLINE = re.compile(r" {0,3}(={2,}|-{3,})[ \t]*$")
 """Makes the one line above it a heading."""
 ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
 CODE = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1[`~]*[ \t]*$|\Z)|(`+)[^`].*?(?<!`)\2(?!`)", re.S | re.M)
-WIKILINK = re.compile(r"\[\[([^\[\]|\n]+)(?:\|[^\[\]\n]*)?\]\]")
 LINK = re.compile(r"\]\(\s*<?([^)\s>]{1,500}+)>?(?:\s+[\"'][^\n]*?)?\s*\)")
 TAG = re.compile(r"#(?<![^\s(,;]#)([^\W\d_][\w/-]*|\d[\w/-]*[^\W\d][\w/-]*)")
-NOT_A_NOTE = re.compile(r"[a-z][a-z0-9+.-]*:|#|//", re.I)
 
 
 class Heading(NamedTuple):
@@ -167,29 +165,9 @@ def _is_rule(line: str) -> bool:
     return len(marks) > 2 and marks[0] in "-*_" and not marks.strip(marks[0])
 
 
-def links(body: str) -> tuple[str, ...]:
-    """The targets of `[[wikilinks]]` and of Markdown links to other files, in order, once each."""
-    if "](" not in body and "[[" not in body:
-        return ()
-    text = CODE.sub(" ", body)
-    targets = [found[1].split("#")[0].strip() for found in WIKILINK.finditer(text)]
-    for found in LINK.finditer(text):
-        if not NOT_A_NOTE.match(found[1]):
-            targets.append(_unquoted(found[1].split("#")[0]))
-    return tuple(dict.fromkeys(target for target in targets if target))
-
-
 def inline_tags(body: str) -> tuple[str, ...]:
     """The `#tags` of the text, without those in code, links and headings."""
     if "#" not in body:
         return ()
     text = LINK.sub("]", CODE.sub(" ", body)) if "`" in body or "~~~" in body or "](" in body else body
     return tuple(dict.fromkeys(found[1].rstrip("/-") for found in TAG.finditer(text)))
-
-
-def _unquoted(target: str) -> str:
-    if "%" not in target:
-        return target
-    from urllib.parse import unquote  # rare, and slow to import
-
-    return unquote(target)

@@ -9,10 +9,12 @@ import re
 import unicodedata
 from typing import NamedTuple, cast
 
-from co_cli.notes.markdown import Heading, headings, inline_tags, links
-from co_cli.notes.moments import read_moment
-from co_cli.notes.refs import ref_of, stem_of
+from co_cli.errors import InvalidInputError
+from co_cli.notes.dates import read_moment
+from co_cli.notes.markdown import Heading, headings, inline_tags
+from co_cli.notes.refs import lines_of, ref_of, stem_of
 from co_cli.notes.store import content_hash
+from co_cli.notes.wikilinks import find_links
 from co_cli.values import OwnSource, Source
 
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -83,6 +85,18 @@ class Note(NamedTuple):
         return _line(self.metadata.get("provenance")) or ("unknown" if self.problem else "user")
 
 
+def excerpt(ref: str, note: Note) -> list[str]:
+    """The lines of the body that the ref points at: all of them, if it names none."""
+    lines, wanted = note.body.rstrip("\n").split("\n"), lines_of(ref)
+    if wanted is None:
+        return lines
+    last = note.body_line + len(lines) - 1
+    if not 1 <= wanted[0] <= min(wanted[1], last):
+        raise InvalidInputError(f"{ref}: the text of this note is on the lines {note.body_line} to {last}")
+    first = max(wanted[0] - note.body_line, 0)
+    return lines[first : max(wanted[1] - note.body_line + 1, first + 1)]
+
+
 def version_of(data: bytes) -> str:
     """Short enough to be said, and another one for any other content."""
     return content_hash(data)[:12]
@@ -113,7 +127,7 @@ def read_note(path: str, data: bytes) -> Note:
         metadata=metadata,
         tags=_tags(metadata, body),
         aliases=_texts(metadata.get("aliases", metadata.get("alias"))),
-        links=links(body),
+        links=find_links(body),
         description=_line(metadata.get("description")),
         category=_line(metadata.get("category")) or None,
         created=_created(path, metadata),

@@ -22,10 +22,9 @@ from co_cli.notes.files import (
     sweep_temporary,
     sync_folder,
 )
-from co_cli.notes.refs import name_key
-from co_cli.notes.slug import slugify
+from co_cli.notes.refs import name_key, slugify
 from co_cli.regular import open_regular
-from co_cli.typed import whole
+from co_cli.values import to_utf8
 
 TRASH = ".trash"
 FEW = 10
@@ -115,7 +114,7 @@ class NoteStore:
 
         `taken` answers for names that differ only in case or normalisation; without it the folder is looked through.
         """
-        data, title = self.safe(data), self.safe(whole(title).encode()).decode()
+        data, title = self.safe(data), self.safe(to_utf8(title).encode()).decode()
         slug = slugify(title)
         with _reporting("write", f"{folder}/{slug}.md"):
             make_folders(self.absolute(folder))

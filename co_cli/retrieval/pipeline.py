@@ -16,7 +16,7 @@ from co_cli.errors import EmbeddingError, SettingsError
 from co_cli.index.engine import Engine, NoteFacts, Reader, Scope, Standing, StoredPassage, View, WordQuery
 from co_cli.index.links import links_around
 from co_cli.index.tokens import spans
-from co_cli.notes.periods import asks_only_for_period, describe, find_period
+from co_cli.notes.dates import asks_only_for_period, describe, find_period
 from co_cli.retrieval.candidates import DEPTH, Ask, Candidates, gather
 from co_cli.retrieval.profiles import DEFAULT, Profile
 from co_cli.retrieval.query import LONGEST_EMBEDDED, Query, parse

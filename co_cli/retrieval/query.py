@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from co_cli.index.engine import Needle, WordQuery
 from co_cli.index.tokens import RUN, is_stop_word, tokens
-from co_cli.typed import whole
-from co_cli.values import Filters
+from co_cli.values import Filters, to_utf8
 
 MOST_TERMS = 48
 LONGEST_QUERY = 20_000
@@ -70,7 +69,7 @@ class Query:
 
 def parse(text: str, prefix: bool = False) -> Query:
     """Take a query apart. With `prefix`, its last word may be the beginning of one."""
-    text = whole(text)[:LONGEST_QUERY].replace("\0", " ")
+    text = to_utf8(text)[:LONGEST_QUERY].replace("\0", " ")
     found: dict[str, list[str]] = {name: [] for name in ("tag", "path", "file", "loose", "shown", "quoted", "refused")}
     for part in PART.finditer(text):
         if part["operator"] or part["tag"]:

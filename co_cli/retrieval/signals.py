@@ -13,7 +13,7 @@ from math import isfinite, log1p, nan
 from typing import cast
 
 from co_cli.index.engine import NoteFacts, Standing
-from co_cli.notes.moments import read_moment
+from co_cli.notes.dates import read_moment
 from co_cli.retrieval.score import Scored, best_first
 
 DAY = 86_400.0

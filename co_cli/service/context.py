@@ -17,8 +17,7 @@ from co_cli.embedding.space import Embedder, Vector
 from co_cli.errors import EmbeddingError, KnowledgeError, SettingsError
 from co_cli.index.engine import Reader, StoredSpace
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.notes.excerpt import excerpt
-from co_cli.notes.note import Note
+from co_cli.notes.note import Note, excerpt
 from co_cli.notes.refs import without_lines
 from co_cli.retrieval.candidates import Ask, gather
 from co_cli.retrieval.query import Query, parse

@@ -8,7 +8,7 @@ import os
 from typing import Any
 
 from co_cli.notes.files import create_exclusively, replace
-from co_cli.notes.moments import moment_text
+from co_cli.values import moment_text
 
 
 class Dismissals:

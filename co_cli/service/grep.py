@@ -14,7 +14,7 @@ from co_cli.errors import VaultError
 from co_cli.index.engine import Standing
 from co_cli.index.names import fold_name, names_of
 from co_cli.index.tokens import fold
-from co_cli.notes.moments import as_local_day
+from co_cli.notes.dates import as_local_day
 from co_cli.notes.note import Note, NotTextError
 from co_cli.regular import open_regular
 from co_cli.sources.origin import Origin, kind_of

@@ -14,11 +14,10 @@ from co_cli.errors import InvalidInputError, KnowledgeError, SecretError
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.editing import set_fields
 from co_cli.notes.note import Note, NotTextError, read_note
-from co_cli.notes.refs import ref_of
+from co_cli.notes.refs import ref_of, slugify
 from co_cli.notes.secrets import counting
-from co_cli.notes.slug import slugify
+from co_cli.notes.similarity import fingerprint
 from co_cli.notes.store import NoteStore
-from co_cli.notes.twins import fingerprint
 from co_cli.regular import open_regular
 from co_cli.values import Saved
 

@@ -23,7 +23,7 @@ from co_cli.notes.note import BINARY_PROBE, UTF_16, read_note
 from co_cli.notes.refs import name_key
 from co_cli.sources.origin import ENDING, RARE_ENDINGS
 from co_cli.sources.walking import IGNORE_FILE, scan_origin
-from co_cli.typed import whole
+from co_cli.values import to_utf8
 
 ROOT = "memories"
 Kind = Literal["file", "folder", "other"]
@@ -124,7 +124,7 @@ class MemoryFiles:
         """The bytes of a new file with this text, or of an existing one with its text replaced."""
         text = text.replace("\0", "")
         if file is None:
-            return self._with_seal(whole(text)).encode()
+            return self._with_seal(to_utf8(text)).encode()
         text = text.replace("\n", file.newline)
         return (self._with_seal(text) if file.sealed else text).encode("utf-8", "surrogateescape")
 

@@ -23,8 +23,7 @@ from co_cli.errors import KnowledgeError, NoteFileError, VaultError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.secrets import counting
 from co_cli.service.memory_files import ROOT, MemoryFile, MemoryFiles, Place, shown
-from co_cli.typed import whole
-from co_cli.values import masked_text
+from co_cli.values import masked_text, to_utf8
 
 DESCRIPTION = (
     "Your memory: text files under /memories that stay between conversations. View /memories before you start, and "
@@ -96,7 +95,7 @@ class MemoryToolProtocol:
             if missing:
                 raise Refusal(f"Error: {name} needs {missing[0]}")
             with counting() as masked:
-                text = whole(getattr(self, f"_{name}")(asked))
+                text = to_utf8(getattr(self, f"_{name}")(asked))
             return Answer(f"{text} ({masked_text(len(masked))} before it was written.)" if masked else text)
         except ValidationError as error:
             problem = error.errors()[0]
@@ -107,7 +106,7 @@ class MemoryToolProtocol:
             text = f"Error: {name} failed: {getattr(error.__cause__ or error, 'strerror', None) or 'file error'}"
         except KnowledgeError as error:
             text = f"Error: {error}"
-        return Answer(whole(text), refused=True)
+        return Answer(to_utf8(text), refused=True)
 
     def _view(self, asked: Command) -> str:
         path, place = self._place("path", asked)
@@ -222,7 +221,7 @@ class MemoryToolProtocol:
 
     def _names(self, key: str, asked: Command) -> tuple[str, tuple[str, ...]]:
         """A path as it was given, and its names below `/memories`. Refuses whatever could lead out of it."""
-        path = form = whole(getattr(asked, key).strip())
+        path = form = to_utf8(getattr(asked, key).strip())
         if not path:
             raise Refusal(f"Error: {asked.command} needs a {key}, such as /memories/notes.md")
         for _ in range(5):  # also as whoever gets it may decode it

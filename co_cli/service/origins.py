@@ -13,11 +13,10 @@ from typing import Literal, NamedTuple
 
 from co_cli.errors import InvalidInputError, NoteConflictError, VaultError
 from co_cli.knowledge_index import KnowledgeIndex
-from co_cli.notes.moments import moment_text
-from co_cli.notes.slug import slugify
+from co_cli.notes.refs import slugify
 from co_cli.sources.origin import KINDS, VAULT, Origin
 from co_cli.sources.registry import Added, change_registry, read_registry
-from co_cli.values import BINARY, ON_CONFLICT, SyncReport
+from co_cli.values import BINARY, ON_CONFLICT, SyncReport, moment_text
 
 AddedOutcome = Literal["created", "updated", "unchanged", "skipped", "missing", "removed"]
 Progress = Callable[[int, int], None]

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 from co_cli.errors import InvalidInputError, NoteFileError, NoteMissingError, UnknownRefError, VaultError
 from co_cli.knowledge_index import KnowledgeIndex
-from co_cli.notes.moments import moment_text
 from co_cli.notes.refs import ENDINGS, FOLDERS, path_of, source_ref, without_lines
 from co_cli.notes.store import NoteStore
 from co_cli.sources.origin import VAULT, Origin, kind_of
 from co_cli.sources.walking import would_list
+from co_cli.values import moment_text
 
 CLOSE_ENOUGH = 60
 MOST_SUGGESTED = 3

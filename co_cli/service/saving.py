@@ -10,18 +10,17 @@ from typing import cast
 
 from co_cli.errors import FrontmatterError, IndexUnavailableError, InvalidInputError
 from co_cli.knowledge_index import KnowledgeIndex
+from co_cli.notes.dates import read_moment
 from co_cli.notes.editing import clean_tag, render_note, set_body, set_fields
 from co_cli.notes.frontmatter import read_frontmatter
-from co_cli.notes.moments import moment_text, read_moment
 from co_cli.notes.note import UTF_16, Note, NotTextError, read_note
 from co_cli.notes.refs import FOLDERS, ref_of
+from co_cli.notes.similarity import fingerprint, likeness, words_of
 from co_cli.notes.store import NoteStore
-from co_cli.notes.twins import fingerprint, likeness, words_of
 from co_cli.retrieval.pipeline import SearchRequest
 from co_cli.retrieval.results import best_of_each_note
 from co_cli.service.validity import outdated
-from co_cli.typed import whole
-from co_cli.values import Filters, OnRelated, OwnSource, Related, Saved
+from co_cli.values import Filters, OnRelated, OwnSource, Related, Saved, moment_text, to_utf8
 
 CANDIDATES = 10
 MOST_RELATED = 3
@@ -50,7 +49,7 @@ class Draft:
         provenance: str = "user",
         fields: dict[str, object] | None = None,
     ) -> None:
-        self.content = whole(content.replace("\r\n", "\n").replace("\0", "")).strip()
+        self.content = to_utf8(content.replace("\r\n", "\n").replace("\0", "")).strip()
         if not self.content:
             raise InvalidInputError("there is nothing to remember: the text is empty")
         self.source: OwnSource = source
@@ -273,4 +272,4 @@ def clean_tags(tags: Sequence[str] | None) -> list[str]:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(re.sub(r"[\x00-\x1f\x7f]", " ", whole(text)).split())
+    return " ".join(re.sub(r"[\x00-\x1f\x7f]", " ", to_utf8(text)).split())

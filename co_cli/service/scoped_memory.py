@@ -20,8 +20,7 @@ from co_cli.service.freshness import Freshener
 from co_cli.service.memory_files import ROOT, MemoryFile, MemoryFiles, Place, is_note_name, shown
 from co_cli.service.receipts import Receipt, Receipts
 from co_cli.service.searching import LARGEST_LIMIT
-from co_cli.typed import whole
-from co_cli.values import Hit
+from co_cli.values import Hit, to_utf8
 
 SEGMENT = re.compile(r"(?!.*\.\.)(?!\.\Z)[A-Za-z0-9_.-]{1,200}")
 NAME = re.compile(r"(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9._-]{0,76}\.md")
@@ -88,7 +87,7 @@ class ScopedMemory:
         if place.kind != "file":
             return None
         file = self._files.read(place.path)
-        text = whole(file.text)
+        text = to_utf8(file.text)
         return Stored(text[:max_chars], content_hash(file.data), len(text) > max_chars)
 
     def repeated(self, operation: Operation) -> Changed | None:
@@ -121,7 +120,7 @@ class ScopedMemory:
         cut = bool(behind) or len(result.hits) == LARGEST_LIMIT or result.state == "inconclusive" or len(hits) > limit
         matches: list[Match] = []
         for path, hit in list(hits.items())[:limit]:
-            snippet = whole(hit.snippet)[: max(0, max_chars - len(path.removeprefix(prefix)))]
+            snippet = to_utf8(hit.snippet)[: max(0, max_chars - len(path.removeprefix(prefix)))]
             max_chars -= len(path.removeprefix(prefix)) + len(snippet)
             cut = cut or len(snippet) < len(hit.snippet)
             if not snippet:
@@ -183,7 +182,7 @@ class ScopedMemory:
         file = self._files.read(place.path) if place.kind == "file" else None
         if (content_hash(file.data) if file else None) != version:
             raise NoteConflictError(f"{path} was changed meanwhile; read it again, then repeat the change")
-        if file is not None and whole(file.text) != file.text:
+        if file is not None and to_utf8(file.text) != file.text:
             raise InvalidInputError(f"{path} is not valid UTF-8; save it as UTF-8, then change it")
         return place, file
 

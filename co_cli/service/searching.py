@@ -231,8 +231,7 @@ def _moment(name: str, value: object, end: bool = False) -> float | None:
     """`until 2026-03-01` includes that day."""
     if value is None or (isinstance(value, int | float) and abs(value) < FAR_AWAY):
         return None if value is None else float(value)
-    from co_cli.notes.moments import read_moment
-    from co_cli.notes.periods import read_when
+    from co_cli.notes.dates import read_moment, read_when
 
     moment = read_when(value, time.time(), end=end) if isinstance(value, str) else read_moment(value)
     if moment is None:

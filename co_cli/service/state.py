@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from co_cli.notes.moments import moment_text
 from co_cli.notes.refs import source_ref
 from co_cli.notes.store import NoteStore
 from co_cli.service.tiers import tier_of
-from co_cli.values import Status
+from co_cli.values import Status, moment_text
 
 if TYPE_CHECKING:
     from co_cli.knowledge_base import KnowledgeBase

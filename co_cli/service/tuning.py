@@ -44,7 +44,7 @@ from co_cli.service.learning import (
     learn,
 )
 from co_cli.service.searching import settings_weights
-from co_cli.typed import whole
+from co_cli.values import to_utf8
 
 SHOWN = 20
 """Candidates that are kept of each ranking."""
@@ -115,7 +115,7 @@ def judge(kb: KnowledgeBase, ref: str, verdict: str, query: str | None = None) -
     """Write down what somebody says of a note as an answer to a question, by default to the last that it answered."""
     if verdict not in VERDICTS:
         raise InvalidInputError(f"a verdict is good or bad, not {verdict!r}")
-    query = whole(query).strip() if query is not None else None
+    query = to_utf8(query).strip() if query is not None else None
     if query is not None and not query:
         raise InvalidInputError("the query is empty: give the question that the note was found with, or leave it out")
     note = kb.note(ref)

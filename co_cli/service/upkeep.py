@@ -21,14 +21,13 @@ from co_cli.index.engine import Reader, Scope
 from co_cli.index.names import fold_name
 from co_cli.index.tokens import is_stop_word
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.notes.link_targets import link_key, resolve_link
-from co_cli.notes.moments import moment_text
 from co_cli.notes.refs import stem_of
 from co_cli.notes.secrets import find_secrets, redact
-from co_cli.notes.twins import likeness, words_of
+from co_cli.notes.similarity import likeness, words_of
+from co_cli.notes.wikilinks import link_key, resolve_link
 from co_cli.service.attachments import Attachments
 from co_cli.service.dismissing import Dismissals, key_of
-from co_cli.values import OWN_SOURCES
+from co_cli.values import OWN_SOURCES, moment_text
 
 Kind = Literal[
     "secret",

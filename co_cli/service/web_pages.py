@@ -26,7 +26,6 @@ from co_cli.errors import (
 )
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.editing import render_note
-from co_cli.notes.moments import moment_text
 from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.notes.refs import ref_of
 from co_cli.notes.secrets import counting, gives_away, without_secrets
@@ -37,7 +36,7 @@ from co_cli.settings import Settings
 from co_cli.sources.web.addresses import Exceptions, looks_like_url, read_url, without_credentials
 from co_cli.sources.web.extract import Page, read_page
 from co_cli.sources.web.fetch import Fetched, Fetcher, Limits, Validators
-from co_cli.values import ON_CONFLICT
+from co_cli.values import ON_CONFLICT, moment_text
 
 PageOutcome = Literal["created", "updated", "unchanged", "skipped", "missing", "failed"]
 NO_LOADER = UseHttp("no loading agent is configured (the settings loading_model and loading_servers)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from co_cli.notes.moments import read_moment
+from co_cli.notes.dates import read_moment
 from co_cli.notes.note import Note, read_note, version_of
 from co_cli.sources.documents import is_binary_name, largest_size, missing_extra, read_document
 from co_cli.sources.origin import ENDING, RARE_ENDINGS, Origin

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from co_cli.sources.origin import Origin
 from co_cli.sources.walking import entries_of, folders_of, path_of, scan_origin
-from co_cli.typed import whole
+from co_cli.values import to_utf8
 
 NO_TEXT = "its name is not valid UTF-8; rename it"
 LINKED_FOLDER = "symbolic link to a folder, not followed"
@@ -23,7 +23,7 @@ def odd_entries(origin: Origin, exclude: Sequence[str] = ()) -> list[tuple[str, 
     for folder, listing in scan.listings.items():
         for name in entries_of(listing):
             path = path_of(folder, name)
-            if whole(path) != path:
+            if to_utf8(path) != path:
                 found[path] = NO_TEXT
     for folder in [] if origin.only else folders_of(origin, exclude)[0]:
         inside = os.path.relpath(folder, origin.root).replace(os.sep, "/")

@@ -8,14 +8,14 @@ from pydantic import Field
 from pydantic_core import to_jsonable_python
 from typing_extensions import TypedDict
 
-from co_cli.notes.excerpt import excerpt
-from co_cli.notes.moments import moment_text
+from co_cli.notes.note import excerpt
 from co_cli.notes.refs import lines_of, without_lines
 from co_cli.tools.budget import estimate_tokens, whole_lines
 from co_cli.tools.fencing import fence_note, one_line, plain_ref
 from co_cli.tools.knowledge import DOCUMENTS, Found, Limit, Narrowing, Query, recall
 from co_cli.tools.memory import Category, NewTags, Receipt, Ref, saved_receipt
 from co_cli.tools.tool import ToolContext, ToolResult, tool
+from co_cli.values import moment_text
 
 
 class OpenedNote(TypedDict):

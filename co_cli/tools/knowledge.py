@@ -9,7 +9,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from co_cli.errors import KnowledgeError
-from co_cli.notes.excerpt import excerpt
+from co_cli.notes.note import excerpt
 from co_cli.service.searching import close_tags, unused_tags
 from co_cli.tools.budget import estimate_tokens, within
 from co_cli.tools.fencing import fence_note, one_line

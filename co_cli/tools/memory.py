@@ -17,15 +17,14 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.note import Note
 from co_cli.notes.refs import lines_of, without_lines
 from co_cli.notes.secrets import redact
-from co_cli.notes.twins import words_of
+from co_cli.notes.similarity import words_of
 from co_cli.service.searching import close_tags, unused_tags
 from co_cli.service.tuning import judge
 from co_cli.tools.budget import estimate_tokens
 from co_cli.tools.fencing import one_line, plain_ref
 from co_cli.tools.knowledge import Found, Limit, Narrowing, Query, recall
 from co_cli.tools.tool import ToolContext, ToolResult, tool
-from co_cli.typed import whole
-from co_cli.values import Saved, masked_text
+from co_cli.values import Saved, masked_text, to_utf8
 
 PROOF_WORDS, CLOSE_ENOUGH = 12, 20
 """A receipt searches for a note by its longest words; it must be among so many hits."""
@@ -201,7 +200,7 @@ def rate_memory(
 def saved_receipt(kb: KnowledgeBase, saved: Saved, content: str) -> ToolResult[Receipt]:
     note, content = kb.note(saved.ref), _as_written(content, saved)
     repeated = saved.outcome != "created"  # then case and punctuation may differ
-    same = words_of(note.body) == words_of(whole(content)) if repeated else _says(note, content)
+    same = words_of(note.body) == words_of(to_utf8(content)) if repeated else _says(note, content)
     return receipt(kb, saved, note, same)
 
 
@@ -262,12 +261,12 @@ def _new_author(note: Note, content: str | None, provenance: str) -> dict[str, o
 
 def _as_written(content: str, saved: Saved) -> str:
     """The text as the file has it, with secrets masked."""
-    return redact(whole(content)) if saved.masked else content
+    return redact(to_utf8(content)) if saved.masked else content
 
 
 def _says(note: Note, content: str) -> bool:
     """Whether the note says this and nothing else. White space does not count."""
-    return note.body.split() == whole(content).replace("\0", "").split()
+    return note.body.split() == to_utf8(content).replace("\0", "").split()
 
 
 def _none_tagged(tags: list[str], known: list[str]) -> str:

@@ -18,7 +18,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError, create_model
 
 from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.typed import whole
+from co_cli.values import to_utf8
 
 Schema = dict[str, Any]
 Data = TypeVar("Data")
@@ -106,7 +106,7 @@ class Tool:
         for name, value in named.items():
             target = name if name in properties else _alias(name, properties, named)
             if target is None or target in given:
-                ignored.append(whole(name[:LONGEST_NAME]))
+                ignored.append(to_utf8(name[:LONGEST_NAME]))
                 continue
             value = _lenient(value, properties[target])
             if value is not None and (target in required or not _is_empty(value)):
@@ -165,11 +165,11 @@ def _lenient(value: Any, schema: Schema) -> Any:
         case "object", str():
             return _from_json(value)
         case "string", list() if all(isinstance(part, str | int) for part in cast("list[object]", value)):
-            return whole(" ".join(map(str, cast("list[object]", value))))
+            return to_utf8(" ".join(map(str, cast("list[object]", value))))
         case "integer", int() | float() if value == value:
             return min(max(value, schema["minimum"]), schema["maximum"])  # 10,000 means as many as possible
         case _, str():
-            return (_choice(value) if "enum" in schema else whole(value)) if value.strip() else None
+            return (_choice(value) if "enum" in schema else to_utf8(value)) if value.strip() else None
         case _:
             return value
 
@@ -178,7 +178,7 @@ def _texts(parts: list[Any], choices: bool) -> list[Any] | None:
     """A list without parts that say nothing. An empty list stays: it removes tags."""
     if len(parts) > MOST_ITEMS:
         raise InvalidInputError(f"a list of {len(parts):,} is too long; the limit is {MOST_ITEMS}")
-    texts = [whole(part).strip() if isinstance(part, str) else part for part in parts if not _is_empty(part)]
+    texts = [to_utf8(part).strip() if isinstance(part, str) else part for part in parts if not _is_empty(part)]
     texts = [_choice(part) for part in texts] if choices else texts
     return texts if (texts or not parts) and not (choices and "all" in texts) else None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from co_cli.notes.link_targets import link_key, resolve_link
+from co_cli.notes.wikilinks import link_key, resolve_link
 
 PATHS = ["Plan.md", "Work/Plan.md", "Work/Alpha/Plan.md", "Home/Plan.md", "Home/Garden/Plan.md"]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from co_cli.notes.markdown import blocks, headings, inline_tags, links
+from co_cli.notes.markdown import blocks, headings, inline_tags
+from co_cli.notes.wikilinks import find_links
 
 
 @pytest.mark.parametrize(
@@ -23,7 +24,7 @@ from co_cli.notes.markdown import blocks, headings, inline_tags, links
     ],
 )
 def test_links_to_other_notes_are_found(body: str, targets: tuple[str, ...]) -> None:
-    assert links(body) == targets
+    assert find_links(body) == targets
 
 
 @pytest.mark.parametrize(

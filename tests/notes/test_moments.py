@@ -6,7 +6,8 @@ from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 
-from co_cli.notes.moments import moment_text, read_moment
+from co_cli.notes.dates import read_moment
+from co_cli.values import moment_text
 
 NOW = datetime(2026, 11, 14, 9, 12, tzinfo=UTC)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from co_cli.notes.periods import Period, asks_only_for_period, describe, find_period, read_when
+from co_cli.notes.dates import Period, asks_only_for_period, describe, find_period, read_when
 
 SUNDAY = datetime(2026, 11, 15, 10, 30)
 NOW = SUNDAY.timestamp()

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from co_cli.notes.moments import read_moment
+from co_cli.notes.dates import read_moment
 from co_cli.notes.note import Note, NotTextError, read_note
 
 

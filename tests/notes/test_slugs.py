@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from co_cli.notes.refs import name_key
-from co_cli.notes.slug import LONGEST, LONGEST_BYTES, slugify
+from co_cli.notes.refs import LONGEST, LONGEST_BYTES, name_key, slugify
 from co_cli.notes.store import NoteStore
 
 WINDOWS_FORBIDS = set('<>:"/\\|?*') | {chr(code) for code in range(32)}

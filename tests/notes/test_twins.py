@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from co_cli.notes.twins import fingerprint, likeness, words_of
+from co_cli.notes.similarity import fingerprint, likeness, words_of
 
 BASE = "The nightly backup of the harbour database runs at dawn on the old server in the loft"
 WORDS = st.lists(st.sampled_from("blue green first pool".split()), max_size=8)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.notes import slug
+from co_cli.notes import refs
 from tests.soak import fuzzing
 from tests.soak.contract import Trial
 
@@ -30,7 +30,7 @@ def test_a_crash_is_a_fault_whose_bytes_are_kept(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(fuzzing, "slugify", broken)
     fuzzing.run(trial)
 
-    assert slug.slugify("Oak") == "oak"
+    assert refs.slugify("Oak") == "oak"
     assert trial.faults[0].startswith("round 1: reading raised ZeroDivisionError")
     assert list(tmp_path.rglob("fault-1.bin"))
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from co_cli.errors import PageRefusedError
-from co_cli.notes.markdown import inline_tags, links
+from co_cli.notes.markdown import inline_tags
+from co_cli.notes.wikilinks import find_links
 from co_cli.sources.web.addresses import read_url
 from co_cli.sources.web.encoding import decode_page
 from co_cli.sources.web.extract import LARGE, WHOLE, Page, extract, read_page
@@ -210,7 +211,7 @@ def test_a_page_brings_no_tags_no_links_between_notes_and_no_markup_into_the_vau
     )
 
     assert inline_tags(page.text) == ()
-    assert links(page.text) == ()
+    assert find_links(page.text) == ()
     assert "<script" not in page.text.replace("\\<script", "")
     assert "javascript:" not in page.text
     assert "data:" not in page.text
@@ -398,7 +399,7 @@ def test_a_page_of_very_many_elements_is_read_in_a_simpler_way_and_as_harmlessly
         assert page.title == "Harbour"
         assert page.text.startswith("## Arrivals\n\n- Ship 0 came from port 0.\n\n- Ship 1 came from port 1.\n")
         assert page.text.endswith("C:\\\\dir \\*star\\*\n\n\\# no heading\n\n\\- no item\n\n3\\. nor this\n" + rest)
-        assert (inline_tags(page.text), links(page.text)) == ((), ())
+        assert (inline_tags(page.text), find_links(page.text)) == ((), ())
         assert "\\<script>" in page.text
         assert "Menu" not in page.text
         assert "Accept" not in page.text

@@ -10,7 +10,7 @@ import apsw
 
 from co_cli.index.engine import Scope
 from co_cli.index.tokens import fold
-from co_cli.notes.moments import noon_shift
+from co_cli.notes.dates import noon_shift
 from co_cli.values import Filters
 
 KIND = "select kind from vaults where id = ?"

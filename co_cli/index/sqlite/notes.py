@@ -24,9 +24,9 @@ from co_cli.index.sqlite.connection import fetch
 from co_cli.index.sqlite.filters import conditions, ids_text
 from co_cli.index.sqlite.vectors import VectorReader, VectorWriter
 from co_cli.index.tokens import fold, tokens
-from co_cli.notes.link_targets import link_key
 from co_cli.notes.refs import FOLDERS, without_ending
-from co_cli.notes.twins import fingerprint
+from co_cli.notes.similarity import fingerprint
+from co_cli.notes.wikilinks import link_key
 from co_cli.sources.origin import Origin
 from co_cli.values import Passage
 

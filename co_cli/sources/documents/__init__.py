@@ -21,7 +21,7 @@ from co_cli.sources.documents.endings import (
     is_generated_name,
     largest_size,
 )
-from co_cli.typed import whole
+from co_cli.values import to_utf8
 
 if TYPE_CHECKING:
     from co_cli.notes.markdown import Heading
@@ -129,7 +129,7 @@ def _clean(document: Document) -> Document:
             for key, value in document.metadata.items()
             if value not in (None, "")
         },
-        whole(problem) if problem else None,
+        to_utf8(problem) if problem else None,
         headings and tuple(one._replace(text=_line(one.text, LONGEST_TITLE)) for one in headings if one.line < lines),
     )
 
@@ -138,7 +138,7 @@ def clean_text(text: str) -> str:
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if "\x1b" in text:
         text = ESCAPES.sub("", text)
-    return whole(CONTROL.sub("", text))
+    return to_utf8(CONTROL.sub("", text))
 
 
 def _line(text: str, longest: int) -> str:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from co_cli.errors import PageRefusedError, SettingsError
-from co_cli.typed import whole
+from co_cli.values import to_utf8
 
 LONGEST_URL = 2_000
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -89,7 +89,7 @@ def read_url(text: str) -> str:
     """The URL in its one spelling, without the part after `#`. Raises PageRefusedError."""
     import httpx2  # 180 ms that `co add FILE` does not need
 
-    text = whole(text.strip())
+    text = to_utf8(text.strip())
     shown = without_credentials(text)
     if len(text) > LONGEST_URL:
         raise PageRefusedError(f"{shown[:60]}... is {len(text):,} characters long; the limit is {LONGEST_URL:,}")

@@ -1,6 +1,7 @@
-"""Turn date phrases ("last week", "since May", "7d", "2026-03-01") into periods of local time.
+"""Read dates in frontmatter, and date phrases ("last week", "since May", "7d") in queries and options.
 
-Pure. Weeks begin on Monday and days at local midnight. Without a year, the latest day or month that has begun is meant.
+A frontmatter date without a time zone is UTC and a bare day is its first second, so every machine reads the same time.
+Phrases are local time: weeks start on Monday, days at midnight; a month without a year is the latest one that began.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 MONTHS: Sequence[str] = "january february march april may june july august september october november december".split()
 WEEKDAYS: Sequence[str] = "monday tuesday wednesday thursday friday saturday sunday".split()
@@ -54,6 +55,51 @@ GENERIC = """
     every thing things stuff show list give get find tell see from of in on during for the a an that please can could
     write wrote written save saved add added create created change changed changes update updated worked""".split()
 """Words that say nothing about the subject of the notes."""
+
+
+def read_moment(value: object) -> float | None:
+    """None for what is not a moment: a note with an odd date is still a note."""
+    if isinstance(value, datetime):
+        return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day, tzinfo=UTC).timestamp()
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return None
+    text = str(value).strip()
+    moment = _read_iso(text)
+    if moment is not None:
+        return moment
+    if re.match(r"\d{4}$", text):
+        text += "-01-01"
+    elif re.match(r"\d{4}[-/.]\d{1,2}$", text):
+        text += "-01"
+    text = re.sub(
+        r"^(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})", lambda m: f"{m[1]}-{int(m[2]):02}-{int(m[3]):02}", text, count=1
+    )
+    text = (
+        re.sub(r"\s*(Z|UTC|[+-]\d\d(?::?\d\d)?)$", lambda m: m[1].replace("UTC", "Z"), text) if len(text) > 10 else text
+    )
+    return _read_iso(text)
+
+
+def _read_iso(text: str) -> float | None:
+    try:
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def noon_shift() -> float:
+    """Seconds from midnight UTC to local noon. A bare date is stored as its midnight UTC, and is one day everywhere:
+    filters in local time compare its noon."""
+    offset = datetime.now().astimezone().utcoffset()
+    return 43_200.0 - (offset.total_seconds() if offset else 0.0)
+
+
+def as_local_day(moment: float) -> float:
+    """A moment as filters compare it: a bare date by its noon."""
+    return moment + noon_shift() if moment % 86_400 == 0 else moment
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,26 @@ the shorter path before the longer. `./` and `../` are relative to that folder, 
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Sequence
 
+from co_cli.notes.markdown import CODE, LINK
 from co_cli.notes.refs import ENDINGS, name_key
+
+WIKILINK = re.compile(r"\[\[([^\[\]|\n]+)(?:\|[^\[\]\n]*)?\]\]")
+NOT_A_NOTE = re.compile(r"[a-z][a-z0-9+.-]*:|#|//", re.I)
+
+
+def find_links(body: str) -> tuple[str, ...]:
+    """The targets of `[[wikilinks]]` and of Markdown links to other files, in order, once each."""
+    if "](" not in body and "[[" not in body:
+        return ()
+    text = CODE.sub(" ", body)
+    targets = [found[1].split("#")[0].strip() for found in WIKILINK.finditer(text)]
+    for found in LINK.finditer(text):
+        if not NOT_A_NOTE.match(found[1]):
+            targets.append(_unquoted(found[1].split("#")[0]))
+    return tuple(dict.fromkeys(target for target in targets if target))
 
 
 def link_key(target: str) -> str:
@@ -46,3 +63,11 @@ def _bare(path: str) -> str:
         if path.lower().endswith(ending):
             return path[: -len(ending)]
     return path
+
+
+def _unquoted(target: str) -> str:
+    if "%" not in target:
+        return target
+    from urllib.parse import unquote  # rare, and slow to import
+
+    return unquote(target)
