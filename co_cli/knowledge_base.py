@@ -11,26 +11,25 @@ import time
 from typing import TYPE_CHECKING
 
 from co_cli.embedding.embedders import Embedders
-from co_cli.errors import IndexDamagedError, IndexUnavailableError, InvalidInputError, SettingsError, VaultError
+from co_cli.errors import IndexUnavailableError, InvalidInputError, SettingsError, VaultError
 from co_cli.index.sqlite.engine import SqliteEngine
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.service.searching import Options, find, read_filters, read_request
 from co_cli.settings import Settings, load_settings
-from co_cli.sources.origin import REGISTRY, VAULT, Origin, kind_of
-from co_cli.sources.walking import require_vault
+from co_cli.sources.origin import VAULT, Origin, added_origins
+from co_cli.sources.walk import require_vault
 from co_cli.values import (
-    ON_RELATED,
     OWN_SOURCES,
+    Change,
+    Draft,
     Forgotten,
     NoteSummary,
     OnRelated,
     OwnSource,
-    Related,
     Saved,
     SearchResult,
     Status,
     SyncReport,
-    to_utf8,
 )
 
 if TYPE_CHECKING:
@@ -45,13 +44,15 @@ if TYPE_CHECKING:
     from co_cli.notes.store import NoteStore
     from co_cli.retrieval.explain import Explanation
     from co_cli.retrieval.pipeline import SearchRequest
-    from co_cli.service import checkup
     from co_cli.service.adopting import Adopted
+    from co_cli.service.doctor import Finding
     from co_cli.service.importing import Imported
     from co_cli.service.loading import Loader
+    from co_cli.service.lookup import Lookup
     from co_cli.service.origins import Origins, SourceReceipt
     from co_cli.service.skills import Skills
     from co_cli.service.web_pages import PageReceipt, WebPages
+    from co_cli.service.writer import Writer
     from co_cli.sources.web.fetch import Fetcher
 
     Progress = Callable[[int, int], None]
@@ -280,70 +281,22 @@ class KnowledgeBase:
         provenance: str = "user",
         *,
         source: OwnSource = "memory",
-        fields: dict[str, object] | None = None,
+        fields: Mapping[str, object] | None = None,
         tier: str | None = None,
         supersedes: str | Sequence[str] = (),
         on_related: OnRelated = "tell",
     ) -> Saved:
         """Save a note. It can be found when this returns.
 
-        `fields` are any other frontmatter keys, such as `importance`. `tier` says whose vault it goes to: `user`,
+        `fields` are any other frontmatter keys, such as `importance`. `tier` chooses the vault to save to: `user`,
         `project` or `team`; None is this one. `supersedes` are notes that this one replaces.
 
         If a note has the same text already, ignoring case, white space and punctuation, the outcome is `duplicate` and
         nothing is written. Otherwise a new note is written, and `related` names up to three similar memories;
         `on_related` says whether to name them (`tell`), to supersede them (`supersede`) or not to look (`keep`).
         """
-        from co_cli.service.tiers import tier_of  # who saves, not who searches
-
-        if on_related not in ON_RELATED:
-            raise InvalidInputError(f"on_related is one of {', '.join(ON_RELATED)}, not {on_related!r}")
-        superseded = [supersedes] if isinstance(supersedes, str) else list(supersedes)
-        if tier is not None and tier != tier_of(self.settings):
-            theirs = [self._ref_in(tier, ref) for ref in superseded]
-            with self._at(tier) as kb:
-                saved = kb.remember(
-                    content,
-                    title,
-                    tags,
-                    category,
-                    provenance,
-                    source=source,
-                    fields=fields,
-                    supersedes=theirs,
-                    on_related=on_related,
-                )
-            related = tuple(one._replace(ref=f"{tier}:{one.ref}") for one in saved.related)
-            return saved._replace(ref=f"{tier}:{saved.ref}", related=related)
-        from co_cli.service.saving import Draft, save
-
-        if source not in OWN_SOURCES:
-            raise InvalidInputError(f"what is saved is a memory or an article, not {source!r}")
-        draft = Draft(content, source, title, tags, category, provenance, fields)
-        self._require_fitting(draft.content)
-        draft.supersede([self._own_note(ref, "superseded").ref for ref in superseded])
-        threshold = self.settings.knowledge_duplicate_threshold
-        try:
-            return save(self.store, self._working_index(), draft, threshold, on_related)
-        except IndexDamagedError:  # met while looking for twins, before anything was written; a new one takes its place
-            return save(self.store, self._working_index(), draft, threshold, on_related)
-
-    def _require_fitting(self, content: str) -> None:
-        size, limit = len(content.encode()), self.settings.knowledge_max_note_bytes
-        if size > limit:
-            raise InvalidInputError(
-                f"{size:,} bytes are too long for a note; the limit is {limit:,} (knowledge_max_note_bytes)"
-            )
-
-    def related(self, content: str, title: str | None = None) -> list[Related]:
-        """Memories that are similar to this text, as `remember` would name them. Nothing is saved."""
-        from co_cli.service.saving import Draft, related_to
-
-        index = self._working_index()
-        if index is None or not content.strip():
-            return []
-        draft = Draft(content, "memory", title)
-        return related_to(self.store, index, draft, self.settings.knowledge_duplicate_threshold)
+        draft = Draft(content, title, tags, category, provenance, source, fields, tier, supersedes, on_related)
+        return self.writer.save(draft)
 
     def import_articles(self, paths: Sequence[str], progress: Progress | None = None) -> list[Imported]:
         """Copy files, or every text of a folder, into the vault as articles, byte for byte."""
@@ -388,167 +341,50 @@ class KnowledgeBase:
         title: str | None = None,
         tags: Sequence[str] | None = None,
         category: str | None = None,
-        fields: dict[str, object] | None = None,
+        fields: Mapping[str, object] | None = None,
         version: str | None = None,
     ) -> Saved:
-        """Change a note's body or single fields; every other byte stays. None in `fields` takes a field away.
+        """Change a note's text or single fields; every other byte stays. None in `fields` removes a field.
 
-        `version` is the `note.version` that the change is based on: if the note is of another one by now, nothing is
-        written and NoteConflictError says so. Without it, a text that is replaced is kept in the trash.
+        `version` is the `note.version` that the change is based on: if the note has another version by now, nothing is
+        written and NoteConflictError is raised. Without it, a text that is replaced is kept in the trash.
         """
-        from co_cli.notes.editing import Tags
-        from co_cli.service.changing import change_note
-        from co_cli.service.saving import clean_tags
+        return self.writer.update(ref, Change(content, title, tags, category, fields, version))
 
-        if content is not None and not content.strip():
-            raise InvalidInputError("the new text is empty: nothing was changed; `co forget` takes a note away")
-        content = to_utf8(content) if content is not None else None
-        self._require_fitting(content or "")
-        wanted: dict[str, object] = dict(fields or {})
-        for name, value in (("title", title), ("category", category)):
-            if value is not None:
-                wanted[name] = value or None
-        if tags is not None:
-            wanted["tags"] = Tags(clean_tags(tags)) or None
-            if not wanted["tags"]:
-                wanted.setdefault("tag", None)  # it would be read in their place
-        elsewhere = self._elsewhere(ref)
-        if elsewhere is not None:
-            tier, theirs = elsewhere
-            with self._at(tier) as kb:
-                changes: dict[str, Any] = {"title": title, "tags": tags, "category": category, "fields": fields}
-                saved = kb.update(theirs, content, **changes, version=version)
-            return saved._replace(ref=f"{tier}:{saved.ref}")
-        note = self._own_note(ref, "changed")
-        changed, detail, masked = change_note(self.store, note.path, content, wanted, version)
-        self._bring_in(note.path)
-        path = self.store.absolute(note.path)
-        ref, outcome = self.note(path).ref, "updated" if changed else "unchanged"
-        return Saved(ref, path, outcome, f"{ref}; {detail}" if detail else "", masked=masked)
+    def forget(self, ref: str) -> Forgotten:
+        """Move a note to the vault's trash."""
+        return self.writer.forget(ref)
 
-    def rewrite(self, ref: str, data: bytes, based_on: bytes) -> None:
-        """Put these bytes into the file of a note (a ref or its path), if it still holds those. Else they are kept in
-        the trash, and NoteConflictError says where.
-        """
-        from co_cli.notes.store import NoteStore
-        from co_cli.service.changing import write_over
-
-        inside = os.path.relpath(ref, self.root) if os.path.isabs(ref) else ".."
-        if inside.startswith(".."):
-            origin, path = self._locate(ref)
-        else:  # one of the vault's, which may be gone by now
-            origin, path = self.index.origin, inside.replace(os.sep, "/")
-        own = origin == self.index.origin
-        # another vault has a trash; what is only read in place gets none from us
-        theirs = NoteStore(origin.root, secrets=self.settings.secrets)
-        write_over(self.store if own else theirs, path, data, based_on, keep=own or bool(origin.tier))
-        if own:
-            self._bring_in(path)
-
-    def _bring_in(self, path: str) -> None:
-        """Index a file that was just written; without an index the next sync does."""
-        index = self._working_index()
-        if index:
-            from co_cli.service.saving import bring_in
-
-            bring_in(index, path, embed=True)
+    def restore(self, ref: str) -> Saved:
+        """Bring a forgotten note back from the trash."""
+        return self.writer.restore(ref)
 
     def note(self, ref: str, track: bool = False) -> Note:
         """The note a ref names, read from its file. Raises UnknownRefError with the closest refs.
 
         `track` counts that it was opened.
         """
-        origin, note = self._open(ref)
+        origin, note = self.lookup.open(ref)
         if track:
             beside = [one.root for one in self.index.beside]
             self.activity.opened(os.path.join(origin.root, *note.path.split("/")), beside)
         return note
 
-    def file_of(self, ref: str) -> str:
-        """Where the file of a note is. It is not read."""
-        origin, path = self._locate(ref)
-        return os.path.join(origin.root, *path.split("/"))
-
     def outdated(self, note: Note) -> str | None:
-        """Why a note does not hold now, such as `superseded by memory:new`; None if it does."""
-        from co_cli.service.validity import outdated
-
-        return outdated(note, self._working_index(), time.time())
+        """Why a note is not valid now, such as `superseded by memory:new`; None if it is valid."""
+        return self.lookup.outdated(note)
 
     def links(self, ref: str, targets: Sequence[str] | None = None) -> tuple[list[Link], list[Backlink]]:
-        """What a note links to, and which notes link to it. Obsidian's rules say which note a link means.
+        """The links of a note and the links to it, resolved by Obsidian's rules.
 
-        `targets` are the `note.links` of who has just read its file, of which the index may not know yet.
+        `targets` are the `note.links` of a file that may be newer than the index.
         """
-        origin, path = self._locate(ref)
-        going, coming = self.index.of(origin).links(path, targets)
-        if origin.tier:
-            going = [link._replace(ref=link.ref and f"{origin.tier}:{link.ref}") for link in going]
-            coming = [link._replace(ref=f"{origin.tier}:{link.ref}") for link in coming]
-        return going, coming
+        return self.lookup.links(ref, targets)
 
-    def _locate(self, ref: str) -> tuple[Origin, str]:
-        """The origin that a note is of, and its path there."""
-        from co_cli.service.resolving import resolve_anywhere
-
-        if ref.startswith("skill:"):
-            skill = self.skills.find(ref)
-            return skill.origin, skill.inside
-        return resolve_anywhere(ref, self.store, self._working_index(), self.index.beside)
-
-    def _open(self, ref: str) -> tuple[Origin, Note]:
-        from co_cli.notes.note import NotTextError
-        from co_cli.notes.store import NoteStore
-
-        if ref.startswith("skill:"):
-            skill = self.skills.find(ref)
-            return skill.origin, self.skills.open(skill).note
-        origin, path = self._locate(ref)
-        try:
-            kind = kind_of(origin)
-            store = NoteStore(
-                origin.root, largest=kind.largest(os.path.basename(path), self.settings.knowledge_max_note_bytes)
-            )
-            return origin, kind.read(origin, path, store.read(path))
-        except NotTextError as error:
-            raise InvalidInputError(f"{path} is no note: {error}") from None
-
-    def _elsewhere(self, ref: str) -> tuple[str, str] | None:
-        """The tier of a note that is in another vault, and its ref there."""
-        if self.index.tiers is None:
-            return None
-        origin, note = self._open(ref)
-        return (origin.tier, note.ref.removeprefix(f"{origin.tier}:")) if origin.tier else None
-
-    def _ref_in(self, tier: str, ref: str) -> str:
-        """What a note of another vault is called there. One that is elsewhere has no place to be taken there."""
-        if ref.startswith(f"{tier}:"):
-            return ref.removeprefix(f"{tier}:")
-        elsewhere = self._elsewhere(ref)
-        if elsewhere is None or elsewhere[0] != tier:
-            raise InvalidInputError(f"{ref} is not in the {tier}'s vault: save the new note where the old one is")
-        return elsewhere[1]
-
-    def _at(self, tier: str) -> KnowledgeBase:
-        """The vault of another tier, alone. Your own is made when it is not there yet."""
-        from co_cli.service.tiers import place_of
-
-        place = place_of(self.settings, tier)
-        if tier == "user":
-            from co_cli.notes.files import make_folders
-
-            make_folders(place)
-        origins = {**self.settings.origins, "vault": tier}
-        return KnowledgeBase(self.settings._replace(vault=place, origins=origins))
-
-    def _own_note(self, ref: str, what: str) -> Note:
-        """One of the vault's: what is read in place is not ours to write."""
-        origin, note = self._open(ref)
-        if origin != self.index.origin:
-            raise InvalidInputError(
-                f"{note.ref} is read in place and not {what} here: its file is {os.path.join(origin.root, note.path)}"
-            )
-        return note
+    def file_of(self, ref: str) -> str:
+        """The path of a note's file, which is not read."""
+        origin, path = self.lookup.locate(ref)
+        return os.path.join(origin.root, *path.split("/"))
 
     def notes(
         self,
@@ -590,39 +426,6 @@ class KnowledgeBase:
     def tags(self, source: str | None = None) -> dict[str, int]:
         """Every tag and how many notes have it, the most used first: of all that is searched, or of one source."""
         return self.index.tags(read_filters(self.index.beside, Options(sources=source)) if source else None)
-
-    def forget(self, ref: str) -> Forgotten:
-        """Move a note to the vault's trash."""
-        elsewhere = self._elsewhere(ref)
-        if elsewhere is not None:
-            tier, theirs = elsewhere
-            with self._at(tier) as kb:
-                gone = kb.forget(theirs)
-            return gone._replace(ref=f"{tier}:{gone.ref}")
-        note = self._own_note(ref, "forgotten")
-        with self.store.lock():
-            kept = self.store.trash(note.path)
-        index = self._working_index()
-        if index:
-            index.forget_files([note.path])
-        return Forgotten(note.ref, note.path, kept)
-
-    def restore(self, ref: str) -> Saved:
-        """Bring a forgotten note back from the trash."""
-        tier, _, theirs = ref.partition(":")
-        if any(origin.tier == tier for origin in self.index.beside):
-            with self._at(tier) as kb:
-                back = kb.restore(theirs)
-            return back._replace(ref=f"{tier}:{back.ref}")
-        from co_cli.notes.note import read_note
-        from co_cli.service.resolving import resolve_trashed
-
-        path = resolve_trashed(ref, self.store)
-        with self.store.lock():
-            self.store.restore(path)
-        self._bring_in(path)
-        note = read_note(path, self.store.read(path))
-        return Saved(note.ref, self.store.absolute(path), "restored")
 
     # -- what is read in place ---------------------------------------------------------------------------------------
 
@@ -677,27 +480,24 @@ class KnowledgeBase:
             from co_cli.service.tiers import tiers_beside
 
             self.index.tiers, beside = tiers_beside(self.settings, self.root)
-        if os.path.exists(os.path.join(self.settings.data_dir, REGISTRY)):
-            from co_cli.sources.registry import origins_beside
-
-            try:
-                added = origins_beside(self.settings.data_dir, self.root)
-                beside = [*beside, *(origin for origin in added if origin.kind != "skill")]
-            except SettingsError as error:  # a line that somebody mistyped must not stop everything
-                self.trouble_beside = str(error)
+        try:
+            added = added_origins(self.settings.data_dir, self.root)
+            beside = [*beside, *(origin for origin in added if origin.kind != "skill")]
+        except SettingsError as error:  # a mistake in sources.toml must not stop everything
+            self.trouble_beside = str(error)
         self.index.beside = beside
 
     # -- the state of things ----------------------------------------------------------------------------------------
 
     def status(self) -> Status:
         """Numbers about the vault and its index."""
-        from co_cli.service.state import status_of
+        from co_cli.service.overview import status_of
 
         return status_of(self)
 
-    def doctor(self, fix: bool = False) -> list[checkup.Finding]:
+    def doctor(self, fix: bool = False) -> list[Finding]:
         """Check everything that can be checked; with `fix`, apply the cures that cannot do harm."""
-        from co_cli.service.checkup import examine
+        from co_cli.service.doctor import examine
 
         return examine(self, fix)
 
@@ -739,9 +539,23 @@ class KnowledgeBase:
 
         return NoteStore(self.root, self._indexed, self.settings.knowledge_max_note_bytes, self.settings.secrets)
 
+    @property
+    def lookup(self) -> Lookup:
+        """Finds notes by ref, name or path, in every vault and source."""
+        from co_cli.service.lookup import Lookup
+
+        return Lookup(self)
+
+    @property
+    def writer(self) -> Writer:
+        """Saves, changes, forgets and restores notes."""
+        from co_cli.service.writer import Writer
+
+        return Writer(self)
+
     def _indexed(self) -> int:
-        """How many notes were read from the vault; 0 if nobody knows."""
-        index = self._working_index()
+        """How many notes the index has of this vault; 0 if it cannot be opened."""
+        index = self.working_index()
         return index.counts().notes if index else 0
 
     def _web_pages(self, fetcher: Fetcher | None, loader: Loader | None) -> WebPages:
@@ -750,8 +564,8 @@ class KnowledgeBase:
         most = self.settings.knowledge_max_note_bytes
         return WebPages(self.store, self.index, fetcher or make_fetcher(self.settings), most, loader)
 
-    def _working_index(self) -> KnowledgeIndex | None:
-        """The index, or None when it cannot be opened: notes are written and read all the same."""
+    def working_index(self) -> KnowledgeIndex | None:
+        """The index, or None if it cannot be opened: notes can be read and written without it."""
         return self.index if self.index.works() else None
 
     def learned_weights(self) -> dict[str, float] | None:

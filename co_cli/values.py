@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -187,6 +187,37 @@ class SyncReport(int):
     @property
     def touched(self) -> int:
         return len(self.added) + len(self.changed) + len(self.moved) + len(self.removed)
+
+
+class Draft(NamedTuple):
+    """A note to be saved."""
+
+    content: str
+    title: str | None = None
+    """None: made from the first sentence."""
+    tags: Sequence[str] | None = None
+    category: str | None = None
+    provenance: str = "user"
+    source: OwnSource = "memory"
+    fields: Mapping[str, object] | None = None
+    """Other frontmatter keys, such as `importance`."""
+    tier: str | None = None
+    """The vault to save to: `user`, `project` or `team`; None for the open one."""
+    supersedes: str | Sequence[str] = ()
+    """Refs of notes that it replaces."""
+    on_related: OnRelated = "tell"
+
+
+class Change(NamedTuple):
+    """A change of a note. None leaves a part as it is; None as the value of a field removes the field."""
+
+    content: str | None = None
+    title: str | None = None
+    tags: Sequence[str] | None = None
+    category: str | None = None
+    fields: Mapping[str, object] | None = None
+    version: str | None = None
+    """The `note.version` that the change is based on; a note of another version is a conflict."""
 
 
 class Related(NamedTuple):

@@ -13,7 +13,6 @@ from co_cli.cli.terminal import Screen, age, printable
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.note import excerpt
-from co_cli.service.state import trash_of
 
 if TYPE_CHECKING:
     from co_cli.chat.session import Session
@@ -157,7 +156,7 @@ def arguments_for(kb: KnowledgeBase, name: str) -> Sequence[str]:
             case "refs":
                 return sorted(kb.index.titles())
             case "trashed":
-                return sorted({one.ref for one in trash_of(kb)})
+                return sorted({one.ref for one in kb.lookup.trashed()})
             case "tags":
                 return sorted({tag for note in kb.notes() for tag in note.tags})
             case _:

@@ -127,9 +127,8 @@ def _refs(words: list[str], trashed: bool) -> list[str]:
     try:
         with KnowledgeBase.open(_value_of("--vault", words), _value_of("--data-dir", words)) as kb:
             if trashed:
-                from co_cli.service.state import trash_of
 
-                return sorted({one.ref for one in trash_of(kb)})
+                return sorted({one.ref for one in kb.lookup.trashed()})
             return sorted(kb.index.titles())
     except KnowledgeError:
         return []  # completion must never get in the way of typing

@@ -15,8 +15,8 @@ from co_cli.cli.opening import sync_first
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.secrets import counting
-from co_cli.regular import open_regular
-from co_cli.service.changing import TextKeptError, require_version
+from co_cli.paths import open_regular
+from co_cli.service.writer import TextKeptError, require_version
 from co_cli.values import Saved
 
 AT_ONCE = 1.0
@@ -45,7 +45,7 @@ def edit_note(kb: KnowledgeBase, ref: str, version: str | None = None) -> Saved:
         else:
             hint = ""
             with counting() as masked:
-                kb.rewrite(path, after, before)
+                kb.writer.rewrite(path, after, before)
     except KeyboardInterrupt:
         if _is_work(copy, before):
             raise KnowledgeError(f"stopped; the note is as it was, and what you wrote is kept in {copy}") from None

@@ -7,7 +7,7 @@ import argparse
 from co_cli.cli.boundaries import boundaries_for
 from co_cli.cli.opening import kept_text, open_knowledge_base, print_json
 from co_cli.cli.terminal import ProgressBar, Screen, count_of, printable, size_of
-from co_cli.service.checkup import odd_text
+from co_cli.service.doctor import odd_text
 from co_cli.service.learning import Weights
 from co_cli.values import BINARY, Status, SyncReport
 

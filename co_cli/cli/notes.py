@@ -26,9 +26,8 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.note import Note, excerpt, own_tags
 from co_cli.notes.refs import ENDINGS, lines_of
 from co_cli.service.attachments import Attachments
-from co_cli.service.resolving import resolve_trashed
+from co_cli.service.lookup import Trashed
 from co_cli.service.saving import clean_tags
-from co_cli.service.state import Trashed, trash_of
 from co_cli.service.tiers import TIERS
 from co_cli.values import ON_RELATED, NoteSummary, OnRelated, Saved, moment_text
 
@@ -89,7 +88,7 @@ def _ask(options: argparse.Namespace, kb: KnowledgeBase, content: str) -> OnRela
         return None
     if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
         raise InvalidInputError("--ask needs a terminal: use --on-related keep or --on-related supersede instead")
-    found = kb.related(content, options.title)
+    found = kb.writer.related(content, options.title)
     if not found:
         return None
     screen = Screen()
@@ -139,7 +138,7 @@ def list_notes(options: argparse.Namespace) -> int:
             ]
             if ignored:
                 raise InvalidInputError(f"--trash lists everything that was forgotten; leave out {', '.join(ignored)}")
-            return _list_trash(options, trash_of(kb)[: options.limit])
+            return _list_trash(options, kb.lookup.trashed()[: options.limit])
         if not options.no_sync:
             sync_first(kb)
         notes = kb.notes(
@@ -333,7 +332,7 @@ def restore(options: argparse.Namespace) -> int:
     with open_knowledge_base(options) as kb:
         tiers = tuple(f"{origin.tier}:" for origin in kb.index.beside if origin.tier)
         paths = dict.fromkeys(  # all are there, or none comes
-            ref if ref.startswith(tiers) else resolve_trashed(ref, kb.store) for ref in options.ref
+            ref if ref.startswith(tiers) else kb.lookup.trashed_path(ref) for ref in options.ref
         )
         back = [kb.restore(path) for path in paths]
     if options.json:

@@ -12,7 +12,7 @@ from co_cli.cli.opening import open_knowledge_base, print_json, sync_first
 from co_cli.cli.terminal import Screen, count_of, printable
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.upkeep import KINDS, Review, ReviewItem, dismiss, require_unchanged, review
+from co_cli.service.review import KINDS, Review, ReviewItem, dismiss, require_unchanged, review
 from co_cli.tools.budget import estimate_tokens
 
 SHOWN = 10

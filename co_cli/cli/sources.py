@@ -180,7 +180,7 @@ def sources(options: argparse.Namespace) -> int:
 
 
 def tree(options: argparse.Namespace) -> int:
-    from co_cli.service.tree import trees
+    from co_cli.service.overview import trees
 
     if options.depth is not None and options.depth < 1:
         raise InvalidInputError(f"--depth is at least 1, not {options.depth}")

@@ -6,7 +6,7 @@ import argparse
 
 from co_cli.cli.opening import open_knowledge_base, print_json
 from co_cli.cli.terminal import ProgressBar, Screen, count_of, printable, size_of
-from co_cli.service.checkup import odd_text
+from co_cli.service.doctor import odd_text
 from co_cli.service.verifying import Part, Verified, verify
 
 SHOWN = 20

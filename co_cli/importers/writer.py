@@ -20,7 +20,8 @@ from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.notes.refs import FOLDERS, name_key, source_ref
 from co_cli.notes.secrets import counting, gives_away, redact_line, without_secrets
 from co_cli.notes.similarity import fingerprint
-from co_cli.service.saving import Draft, change
+from co_cli.service.saving import NewNote, change_file
+from co_cli.values import Draft
 
 ORIGIN, IDENTITY, HASH = "imported_from", "import_id", "import_hash"
 OWN = "co"
@@ -125,7 +126,7 @@ class Writer:
             fields: dict[str, object] = {HASH: text_hash(item.text), "provenance": "import"}
             if item.dates[1]:
                 fields["updated"] = item.dates[1]
-            change(self.store, path, here, item.text, fields)
+            change_file(self.store, path, here, item.text, fields)
         else:
             self.store.replace(path, data, based_on=here)
         return "updated", path, detail
@@ -136,7 +137,7 @@ class Writer:
         fields = {"created": item.dates[0], "updated": item.dates[1]}
         fields |= {ORIGIN: self.origin, IDENTITY: item.id, HASH: text_hash(item.text)}
         given = {**{key: value for key, value in fields.items() if value}, **item.fields}
-        draft = Draft(item.text, item.source, item.title, item.tags, item.category, "import", given)
+        draft = NewNote(Draft(item.text, item.title, item.tags, item.category, "import", item.source, given))
         draft.clear(self.store.secrets)
         data = self.store.safe(draft.render(time.time()))
         self._refuse_large(data)

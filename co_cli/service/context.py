@@ -21,8 +21,8 @@ from co_cli.notes.note import Note, excerpt
 from co_cli.notes.refs import without_lines
 from co_cli.retrieval.candidates import Ask, gather
 from co_cli.retrieval.query import Query, parse
+from co_cli.service.lookup import outdated
 from co_cli.service.trusting import unasked_from
-from co_cli.service.validity import outdated
 from co_cli.values import OWN_SOURCES, Filters
 
 Why = Literal["always", "contextual", "recalled"]
@@ -250,7 +250,7 @@ def _open(kb: KnowledgeBase, ref: str, now: float) -> Note | None:
         note = kb.note(ref)
     except KnowledgeError:
         return None  # forgotten, or unreadable, since it was indexed: there is nothing to add
-    return None if outdated(note, kb.index, now) else note
+    return None if outdated(note, kb.index) else note
 
 
 def _may_come_unasked(note: Note) -> bool:

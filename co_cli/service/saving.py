@@ -15,12 +15,13 @@ from co_cli.notes.editing import clean_tag, render_note, set_body, set_fields
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.note import UTF_16, Note, NotTextError, read_note
 from co_cli.notes.refs import FOLDERS, ref_of
+from co_cli.notes.secrets import counting, gives_away, without_secrets
 from co_cli.notes.similarity import fingerprint, likeness, words_of
 from co_cli.notes.store import NoteStore
 from co_cli.retrieval.pipeline import SearchRequest
 from co_cli.retrieval.results import best_of_each_note
-from co_cli.service.validity import outdated
-from co_cli.values import Filters, OnRelated, OwnSource, Related, Saved, moment_text, to_utf8
+from co_cli.service.lookup import outdated
+from co_cli.values import Draft, Filters, OnRelated, OwnSource, Related, Saved, moment_text, to_utf8
 
 CANDIDATES = 10
 MOST_RELATED = 3
@@ -28,39 +29,31 @@ CLOSE = 0.75
 """The cosine of the embedded model from which on two memories are close in meaning. Chosen with the share of words on
 146 labelled pairs of short memories: see benchmarks/NOTES.md."""
 LONGEST_TITLE = 80
-OURS = ("title", "kind", "tags", "category", "provenance")
-"""Fields that a draft has its own way of saying."""
+OWN_FIELDS = ("title", "kind", "tags", "category", "provenance")
+"""Fields that a Draft has parameters for."""
 MARKERS = re.compile(r"(?:[#>*.)\s]+|[-+]\s+|\d{1,3}[.)]\s+)*")
 """What Markdown puts before the first word of a line. A number that belongs to the sentence stays."""
 OPERATORS = re.compile(r'["#:]|(?<!\S)-+')
 """What a search would read as a phrase, a filter or an exclusion."""
 
 
-class Draft:
-    """A note that somebody wants saved."""
+class NewNote:
+    """A draft made ready to be written: cleaned text, title, tags and fields."""
 
-    def __init__(
-        self,
-        content: str,
-        source: OwnSource,
-        title: str | None = None,
-        tags: Sequence[str] | None = None,
-        category: str | None = None,
-        provenance: str = "user",
-        fields: dict[str, object] | None = None,
-    ) -> None:
-        self.content = to_utf8(content.replace("\r\n", "\n").replace("\0", "")).strip()
+    def __init__(self, draft: Draft) -> None:
+        self.content = to_utf8(draft.content.replace("\r\n", "\n").replace("\0", "")).strip()
         if not self.content:
-            raise InvalidInputError("there is nothing to remember: the text is empty")
-        self.source: OwnSource = source
-        self.own_title = bool(_one_line(title or ""))
-        self.title = _one_line(title or "") or title_from(self.content)
-        self.tags = clean_tags(tags)
-        self.category, self.provenance = _one_line(category or "") or None, _one_line(provenance) or "user"
-        self.fields = dict(fields or {})
-        for key in OURS:
+            raise InvalidInputError("the text is empty: there is nothing to remember")
+        self.source: OwnSource = draft.source
+        self.own_title = bool(_one_line(draft.title or ""))
+        self.title = _one_line(draft.title or "") or title_from(self.content)
+        self.tags = clean_tags(draft.tags)
+        self.category = _one_line(draft.category or "") or None
+        self.provenance = _one_line(draft.provenance) or "user"
+        self.fields = dict(draft.fields or {})
+        for key in OWN_FIELDS:
             if key in self.fields:
-                raise InvalidInputError(f"{key} is not one of the other fields: give it as {key}")
+                raise InvalidInputError(f"{key} has a parameter of its own: give it there, not in fields")
         created = self.fields.get("created")
         if created is not None and read_moment(created) is None:
             raise InvalidInputError(f"created is a date such as 2026-03-01, not {created!r}")
@@ -73,22 +66,17 @@ class Draft:
         return [str(value)] if value else []
 
     def supersede(self, refs: Sequence[str]) -> None:
-        """Let the note supersede these, too."""
+        """Add notes that this one supersedes."""
         if refs:
             self.fields["supersedes"] = _one_or_list([*self.supersedes, *refs])
 
-    def clear(self, policy: str) -> None:
-        """Refuse or mask secrets before anything is made of the text: a title that is cut, a comparison with notes.
-
-        What is refused is named as the person gave it: a line of their text, not one of the file that it would be.
-        """
+    def remove_secrets(self, policy: str) -> None:
+        """Refuse or mask secrets, before the text is compared with notes. An error names a line of the given text."""
         if policy == "allow":
             return
-        from co_cli.notes.secrets import gives_away, without_secrets
-
         content, self.content = self.content, without_secrets(self.content, policy)
         self.title = without_secrets(self.title, policy, place="the title")
-        if gives_away(self.title, content):  # made of the text, and cut in the middle of one
+        if gives_away(self.title, content):  # the title was cut from the text in the middle of a secret
             self.title = title_from(self.content)
         self.tags = [without_secrets(tag, policy, place="a tag") for tag in self.tags]
         if self.category:
@@ -111,17 +99,15 @@ class Draft:
 
 
 def save(
-    store: NoteStore, index: KnowledgeIndex | None, draft: Draft, threshold: float, on_related: OnRelated = "tell"
+    store: NoteStore, index: KnowledgeIndex | None, draft: NewNote, threshold: float, on_related: OnRelated = "tell"
 ) -> Saved:
     """Write a draft and index it. Without an index the note is still written; the next sync finds it.
 
     Related memories are searched for before the lock is taken and vectors are made after it is free: other writers
     must not wait for either.
     """
-    from co_cli.notes.secrets import counting
-
     with counting() as masked:
-        draft.clear(store.secrets)
+        draft.remove_secrets(store.secrets)
         look = index and on_related != "keep" and draft.source == "memory"
         related = related_to(store, index, draft, threshold) if index and look else []
         with store.lock():
@@ -137,7 +123,7 @@ def save(
     return saved
 
 
-def related_to(store: NoteStore, index: KnowledgeIndex, draft: Draft, threshold: float) -> list[Related]:
+def related_to(store: NoteStore, index: KnowledgeIndex, draft: NewNote, threshold: float) -> list[Related]:
     """Memories that are valid and share most words with a draft, or are close to it in meaning."""
     text = f"{draft.title}\n{draft.content}" if draft.own_title else draft.content
     # a date in the text is no filter: a request that has dates of its own is not read for others
@@ -157,7 +143,7 @@ def related_to(store: NoteStore, index: KnowledgeIndex, draft: Draft, threshold:
         if not alike and trace.candidates.cosines.get(passage.id, 0.0) < CLOSE:
             continue
         opened = _open(store, passage.path)  # the index may be older than the file
-        if opened is None or opened[0].ref in draft.supersedes or outdated(opened[0], index, time.time()):
+        if opened is None or opened[0].ref in draft.supersedes or outdated(opened[0], index):
             continue
         why = f"{alike:.0%} the same words" if alike else "close in meaning"
         found.append(Related(opened[0].ref, opened[0].title, why))
@@ -166,14 +152,14 @@ def related_to(store: NoteStore, index: KnowledgeIndex, draft: Draft, threshold:
     return found
 
 
-def bring_in(index: KnowledgeIndex, path: str, embed: bool = False) -> None:
+def index_saved(index: KnowledgeIndex, path: str, embed: bool = False) -> None:
     """Index a file that was just written. If search.db cannot be used now, the next sync does it."""
     with contextlib.suppress(IndexUnavailableError):
         index.index_file(None, path, embed)
 
 
 def _create(
-    store: NoteStore, index: KnowledgeIndex | None, draft: Draft, related: list[Related], on_related: OnRelated
+    store: NoteStore, index: KnowledgeIndex | None, draft: NewNote, related: list[Related], on_related: OnRelated
 ) -> Saved:
     detail = ""
     if related and on_related == "supersede":
@@ -182,24 +168,24 @@ def _create(
         related, detail = [], f"it supersedes {', '.join(refs)}"
     path = store.create(FOLDERS[draft.source], draft.title, draft.render(time.time()), index.taken if index else None)
     if index:
-        bring_in(index, path)  # before another writer asks whether this is a repeat
+        index_saved(index, path)  # before another writer asks whether this is a repeat
     ref = ref_of(path, draft.source)
     return Saved(ref, store.absolute(path), "created", f"{ref}; {detail}" if detail else "", tuple(related))
 
 
-def _repeat(store: NoteStore, index: KnowledgeIndex | None, draft: Draft, note: Note, data: bytes) -> Saved:
+def _repeat(store: NoteStore, index: KnowledgeIndex | None, draft: NewNote, note: Note, data: bytes) -> Saved:
     """Nothing is written, unless the repeat says what the note supersedes: that is how a caller decides afterwards."""
     path, detail = store.absolute(note.path), f"{note.ref} says this already"
     new = [ref for ref in draft.supersedes if ref not in note.supersedes]
     if not new:
         return Saved(note.ref, path, "duplicate", detail)
-    change(store, note.path, data, None, {"supersedes": _one_or_list([*note.supersedes, *new])})
+    change_file(store, note.path, data, None, {"supersedes": _one_or_list([*note.supersedes, *new])})
     if index:
-        bring_in(index, note.path)
+        index_saved(index, note.path)
     return Saved(note.ref, path, "updated", f"{detail}; it supersedes {', '.join(new)} now")
 
 
-def _find_twin(store: NoteStore, index: KnowledgeIndex, draft: Draft) -> tuple[Note, bytes] | None:
+def _find_twin(store: NoteStore, index: KnowledgeIndex, draft: NewNote) -> tuple[Note, bytes] | None:
     """The note that says the same word for word, as its file says it now.
 
     Under another title it is another note: "Likes tea." of Mara is not that of Bex.
@@ -230,7 +216,7 @@ def _one_or_list(refs: Sequence[str]) -> object:
     return refs[0] if len(refs) == 1 else refs
 
 
-def change(store: NoteStore, path: str, data: bytes, body: str | None, fields: dict[str, object]) -> bool:
+def change_file(store: NoteStore, path: str, data: bytes, body: str | None, fields: dict[str, object]) -> bool:
     """Apply a change to the content it is based on: another body, and these fields.
 
     Bytes that are not valid UTF-8 survive. False: it said so already. `updated` follows where the note has it, or where

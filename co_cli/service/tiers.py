@@ -1,7 +1,4 @@
-"""Whose vaults are searched together: the project's, your own, and the team's.
-
-Only where nobody named a vault: who says `--vault` means that one alone.
-"""
+"""Tiers: the project's vault, your own and the team's are searched together, unless a vault is named (`--vault`)."""
 
 from __future__ import annotations
 
@@ -10,22 +7,24 @@ from typing import TYPE_CHECKING
 
 from co_cli.errors import InvalidInputError
 from co_cli.knowledge_index import Tiers
-from co_cli.places import user_data_dir
+from co_cli.notes.files import make_folders
+from co_cli.paths import user_data_dir
 from co_cli.sources.origin import VAULT, Origin
 
 if TYPE_CHECKING:
+    from co_cli.knowledge_base import KnowledgeBase
     from co_cli.settings import Settings
 
 TIERS = ("user", "project", "team")
 
 
 def tier_of(settings: Settings) -> str | None:
-    """The tier of the vault that is open; None if it was named and is of none."""
+    """The tier of the open vault; None if it was named."""
     return {"project": "project", "default": "user"}.get(settings.origins["vault"])
 
 
 def tiers_beside(settings: Settings, root: str) -> tuple[Tiers | None, list[Origin]]:
-    """The other tiers' vaults that are there, and how much each counts; None and nothing if this is the only one."""
+    """The weight of each tier and the other tiers' vaults; None and nothing if there are no others."""
     own = tier_of(settings)
     if settings.tiers == "off" or own is None:
         return None, []
@@ -39,7 +38,7 @@ def tiers_beside(settings: Settings, root: str) -> tuple[Tiers | None, list[Orig
 
 
 def places(settings: Settings) -> dict[str, str]:
-    """Where each tier's vault is, or would be."""
+    """The folder of each other tier's vault, whether or not it exists."""
     found = {"user": os.path.realpath(os.path.join(user_data_dir(os.environ), "knowledge"))}
     if settings.team_vault:
         found["team"] = os.path.realpath(settings.team_vault)
@@ -47,12 +46,20 @@ def places(settings: Settings) -> dict[str, str]:
 
 
 def place_of(settings: Settings, tier: str) -> str:
-    """The vault to write a note of this tier to."""
+    """The folder of a tier's vault."""
     found = places(settings)
     if tier in found:
         return found[tier]
     if tier == "team":
         raise InvalidInputError("there is no team vault: set team_vault (CO_TEAM_VAULT) to its folder")
     if tier == "project":
-        raise InvalidInputError("this is no project: `co init` makes a vault here")
+        raise InvalidInputError("this folder is not in a project: `co init` makes a vault here")
     raise InvalidInputError(f"a tier is one of {', '.join(TIERS)}, not {tier!r}")
+
+
+def open_tier(kb: KnowledgeBase, tier: str) -> KnowledgeBase:
+    """The vault of another tier, by itself. Your own is created if it does not exist."""
+    place = place_of(kb.settings, tier)
+    if tier == "user":
+        make_folders(place)
+    return type(kb)(kb.settings._replace(vault=place, origins={**kb.settings.origins, "vault": tier}))

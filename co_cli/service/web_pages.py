@@ -31,7 +31,7 @@ from co_cli.notes.refs import ref_of
 from co_cli.notes.secrets import counting, gives_away, without_secrets
 from co_cli.notes.store import NoteStore
 from co_cli.service.loading import Loaded, Loader, LoadFailed, UseHttp
-from co_cli.service.saving import change, clean_tags, title_from
+from co_cli.service.saving import change_file, clean_tags, title_from
 from co_cli.settings import Settings
 from co_cli.sources.web.addresses import Exceptions, looks_like_url, read_url, without_credentials
 from co_cli.sources.web.extract import Page, read_page
@@ -268,7 +268,7 @@ class WebPages:
                 kept = f"the text that was here is in {self.store.keep_copy(path)}"
                 detail = f"{detail}; {kept}" if detail else kept
             fields = {"provenance": "web", "source_url": url, **_origin(arrived, moment_text(time.time()))}
-            change(self.store, path, data, page.text, fields)
+            change_file(self.store, path, data, page.text, fields)
             self.index.index_file(None, path, embed=False)
         self.index.embed_saved()
         return self._receipt(note, url, "updated", detail)

@@ -9,8 +9,8 @@ import apsw
 import pytest
 
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.checkup import Finding
-from co_cli.sources.walking import scan_origin
+from co_cli.service.doctor import Finding
+from co_cli.sources.walk import scan_origin
 from tests.vault import Vault
 
 

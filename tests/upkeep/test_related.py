@@ -105,7 +105,7 @@ def test_a_mistaken_choice_is_refused_before_anything_is_written(kb: KnowledgeBa
 def test_asking_what_is_related_saves_nothing(kb: KnowledgeBase, vault: Vault) -> None:
     kb.remember(OLD)
 
-    assert [one.ref for one in kb.related(NEW)] == [OLD_REF]
+    assert [one.ref for one in kb.writer.related(NEW)] == [OLD_REF]
     assert len(vault.notes()) == 1
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from co_cli.activity import Activity
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.upkeep import KINDS
+from co_cli.service.review import KINDS
 from tests.cli.screen import on_terminal, widest
 from tests.command import Co
 from tests.upkeep.terminal import terminal

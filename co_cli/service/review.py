@@ -5,6 +5,8 @@ Everything is read from the index in one transaction. Nothing is changed here.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -21,12 +23,12 @@ from co_cli.index.engine import Reader, Scope
 from co_cli.index.names import fold_name
 from co_cli.index.tokens import is_stop_word
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.notes.files import create_exclusively, replace
 from co_cli.notes.refs import stem_of
 from co_cli.notes.secrets import find_secrets, redact
 from co_cli.notes.similarity import likeness, words_of
 from co_cli.notes.wikilinks import link_key, resolve_link
 from co_cli.service.attachments import Attachments
-from co_cli.service.dismissing import Dismissals, key_of
 from co_cli.values import OWN_SOURCES, moment_text
 
 Kind = Literal[
@@ -158,6 +160,47 @@ def require_unchanged(kb: KnowledgeBase, item: ReviewItem, seen: dict[str, str])
 def dismiss(kb: KnowledgeBase, item: ReviewItem, now: float) -> None:
     """Do not show this finding again."""
     Dismissals(kb.settings.data_dir, kb.root).add(item.key, now)
+
+
+class Dismissals:
+    """Of one vault. A file that is damaged has forgotten them, which costs a question and nothing else."""
+
+    def __init__(self, data_dir: str, root: str) -> None:
+        self._file, self._root = os.path.join(data_dir, "review.json"), root
+
+    def keys(self) -> set[str]:
+        return set(self._read().get(self._root, {}))
+
+    def add(self, key: str, now: float) -> None:
+        known = self._read()
+        known.setdefault(self._root, {})[key] = moment_text(now)
+        self._write(known)
+
+    def adopt(self, old: str) -> None:
+        """The vault stands elsewhere now: what was kept at the old place is kept here."""
+        known = self._read()
+        if old in known:
+            known[self._root] = {**known.pop(old), **known.get(self._root, {})}
+            self._write(known)
+
+    def _write(self, known: dict[str, Any]) -> None:
+        data = json.dumps(known, indent=1).encode()
+        os.makedirs(os.path.dirname(self._file), exist_ok=True)
+        if not create_exclusively(self._file, data):
+            replace(self._file, data)
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            with open(self._file, encoding="utf-8") as stream:
+                found: Any = json.load(stream)
+        except (FileNotFoundError, ValueError):
+            return {}
+        return found if isinstance(found, dict) and all(isinstance(one, dict) for one in found.values()) else {}  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType, reportUnknownArgumentType]
+
+
+def key_of(kind: str, refs: tuple[str, ...], about: str) -> str:
+    """One finding, as long as it is about the same."""
+    return hashlib.blake2b("\n".join((kind, *refs, about)).encode("utf-8", "replace"), digest_size=12).hexdigest()
 
 
 # -- what is read ------------------------------------------------------------------------------------------------------

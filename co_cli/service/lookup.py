@@ -1,0 +1,257 @@
+"""Find the note that a person or a model means by a ref, a name or a path; unknown ones get the closest refs."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from rapidfuzz import fuzz, process
+
+from co_cli.errors import InvalidInputError, NoteFileError, NoteMissingError, UnknownRefError, VaultError
+from co_cli.index.engine import Standing
+from co_cli.index.links import Backlink, Link
+from co_cli.knowledge_index import KnowledgeIndex
+from co_cli.notes.note import Note, NotTextError
+from co_cli.notes.refs import ENDINGS, FOLDERS, path_of, source_ref, without_lines
+from co_cli.notes.store import NoteStore
+from co_cli.sources.origin import VAULT, Origin, kind_of
+from co_cli.sources.walk import would_list
+from co_cli.values import moment_text
+
+if TYPE_CHECKING:
+    from co_cli.knowledge_base import KnowledgeBase
+
+MIN_SIMILARITY = 60
+MAX_SUGGESTIONS = 3
+
+
+class Trashed(NamedTuple):
+    """A forgotten note."""
+
+    path: str
+    """Its path in its vault before it was forgotten."""
+    trash: str
+    """Its path in that vault now."""
+    tier: str | None = None
+    """The tier of that vault; None for the open one."""
+
+    @property
+    def name(self) -> str:
+        """What `co note restore` takes."""
+        return f"{self.tier}:{self.path}" if self.tier else self.path
+
+    @property
+    def ref(self) -> str:
+        return f"{self.tier}:{source_ref(self.path)}" if self.tier else source_ref(self.path)
+
+
+class Lookup:
+    """Opens notes of the vault, of other tiers and of linked sources. Works without an index, too."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.kb, self.store = kb, kb.store
+        self.index = kb.working_index()
+
+    def open(self, ref: str) -> tuple[Origin, Note]:
+        """The origin of a note, and the note as its file is now. Raises UnknownRefError with the closest refs."""
+        if ref.startswith("skill:"):
+            skill = self.kb.skills.find(ref)
+            return skill.origin, self.kb.skills.open(skill).note
+        origin, path = self.locate(ref)
+        kind = kind_of(origin)
+        largest = kind.largest(os.path.basename(path), self.kb.settings.knowledge_max_note_bytes)
+        try:
+            return origin, kind.read(origin, path, NoteStore(origin.root, largest=largest).read(path))
+        except NotTextError as error:
+            raise InvalidInputError(f"{path} is not a note: {error}") from None
+
+    def open_own(self, ref: str, action: str) -> Note:
+        """A note of this vault. Files of linked sources are never written."""
+        origin, note = self.open(ref)
+        if origin != self.kb.index.origin:
+            file = os.path.join(origin.root, note.path)
+            raise InvalidInputError(f"{note.ref} cannot be {action} here: it belongs to a linked source; edit {file}")
+        return note
+
+    def in_other_tier(self, ref: str) -> tuple[str, str] | None:
+        """The tier of a note that is in another tier's vault, and its ref there; None if it is not."""
+        if self.kb.index.tiers is None:
+            return None
+        origin, note = self.open(ref)
+        return (origin.tier, note.ref.removeprefix(f"{origin.tier}:")) if origin.tier else None
+
+    def locate(self, ref: str) -> tuple[Origin, str]:
+        """The origin of a note and its path there: a linked source that the ref names, the vault, then other tiers."""
+        if "\0" in ref:
+            raise UnknownRefError(ref, [])
+        if ref.startswith("skill:"):
+            skill = self.kb.skills.find(ref)
+            return skill.origin, skill.inside
+        asked = _forms(ref)[-1]
+        for origin in self.kb.index.beside:
+            path = self._path_in(origin, ref)
+            if path is not None:
+                return origin, path
+        try:
+            return Origin(VAULT, self.store.root), self._locate_own(ref)
+        except UnknownRefError:
+            path = path_of(asked)
+            for origin in self.kb.index.beside:
+                if origin.tier and path is not None and self._is_listed(origin, path):
+                    return origin, path
+            raise
+
+    def outdated(self, note: Note) -> str | None:
+        return outdated(note, self.index)
+
+    def links(self, ref: str, targets: Sequence[str] | None = None) -> tuple[list[Link], list[Backlink]]:
+        """The links of a note and the links to it. `targets` are `note.links` of a file newer than the index."""
+        origin, path = self.locate(ref)
+        links, backlinks = self.kb.index.of(origin).links(path, targets)
+        if origin.tier:
+            links = [link._replace(ref=link.ref and f"{origin.tier}:{link.ref}") for link in links]
+            backlinks = [link._replace(ref=f"{origin.tier}:{link.ref}") for link in backlinks]
+        return links, backlinks
+
+    def trashed(self) -> list[Trashed]:
+        """Forgotten notes of this vault, then of the other tiers' vaults."""
+        own = [Trashed(path, trash) for trash, path in self.store.trashed()]
+        for origin in self.kb.index.beside:
+            if origin.tier:
+                own += [Trashed(path, trash, origin.tier) for trash, path in NoteStore(origin.root).trashed()]
+        return own
+
+    def trashed_path(self, ref: str) -> str:
+        """Where a forgotten note of this vault was. Raises UnknownRefError with the closest ones."""
+        if "\0" in ref:
+            raise UnknownRefError(ref, [])
+        paths = list(dict.fromkeys(path for _, path in self.store.trashed()))
+        for path in (path for form in _forms(ref) for path in _possible_paths(form, self.store.root)):
+            if path in paths:
+                return path
+        refs = [source_ref(path) for path in paths]
+        if not refs:
+            raise InvalidInputError(f"no note {ref!r} in the trash: it is empty")
+        raise UnknownRefError(ref, _closest(_forms(ref)[-1], refs) or refs[:MAX_SUGGESTIONS])
+
+    def _locate_own(self, ref: str) -> str:
+        store, index = self.store, self.index
+        for form in _forms(ref):
+            for path in _possible_paths(form, store.root):
+                if _exists(store, path):
+                    return path
+            known = index.path_of(form) if index and _is_utf8(form) else None
+            if known and store.exists(known):
+                return known
+        asked = _forms(ref)[-1]
+        if index and _is_utf8(asked):
+            paths = _possible_paths(asked, store.root)
+            for path in paths:
+                similar = [found for found in index.paths_like(path) if store.exists(found)]
+                if len(similar) == 1:
+                    return similar[0]
+            known = index.path_of(asked)
+            similar = [found for path in paths for found in index.paths_like(path)]
+            for path in [known, *similar] if known else similar:
+                missing = index.missing_since(path)
+                if missing:
+                    file = os.path.join(index.root, *path.split("/"))
+                    raise NoteMissingError(missing[0], file, moment_text(missing[1]))
+        raise UnknownRefError(ref, _closest(asked, index.titles() if index else ()))
+
+    def _path_in(self, origin: Origin, ref: str) -> str | None:
+        """The path that a ref means inside a linked source; None if the ref is of another one."""
+        paths = [_path_of_ref(origin, form, self.store.root) for form in _forms(ref)]
+        for path in paths:
+            if path is not None and self._is_listed(origin, path):
+                return path
+        path = paths[-1]
+        if path is None:
+            return None
+        if not os.path.isdir(origin.root):
+            raise NoteFileError(f"{origin.label} is not there now: {origin.path}; is it mounted?")
+        known = self.index.of(origin).ref_of(path) if self.index and _is_utf8(path) else None
+        if known and not os.path.lexists(os.path.join(origin.root, *path.split("/"))):
+            raise NoteFileError(
+                f"{known} is gone from {origin.path}; `co source refresh {origin.label} --drop-missing` forgets it"
+            )
+        if not origin.tier and _forms(ref)[-1].startswith(origin.label):
+            raise InvalidInputError(f"{origin.label} has no {path!r}: `co source tree {origin.label}` shows its files")
+        return None
+
+    def _is_listed(self, origin: Origin, path: str) -> bool:
+        """Whether a walk would list this file: hidden and excluded files cannot be opened by a ref."""
+        try:
+            listed = self.index.of(origin).opens(path) if self.index else would_list(origin, path)
+        except VaultError:
+            return False
+        return listed and _exists(NoteStore(origin.root), path)
+
+
+def outdated(note: Note, index: KnowledgeIndex | None) -> str | None:
+    """Why a note is not valid now, such as `superseded by memory:new`; None if it is valid."""
+    now = time.time()
+    by = index.successor(note.ref, note.superseded_by, now) if index else note.superseded_by
+    return Standing(now, *note.valid, by).problem(now)
+
+
+def _forms(ref: str) -> list[str]:
+    """The ref as given, because a file name may end in a blank; then without blanks."""
+    return list(dict.fromkeys(without_lines(form) for form in (ref, ref.strip())))
+
+
+def _path_of_ref(origin: Origin, asked: str, vault: str) -> str | None:
+    head = f"{origin.tier}:" if origin.tier else f"{origin.label}/"
+    if asked.startswith(head) and len(asked) > len(head):
+        return kind_of(origin).path(origin, asked[len(head) :])
+    if os.path.isabs(asked) or os.path.isfile(asked):
+        if os.path.realpath(asked).startswith(vault + os.sep):
+            return None
+        inside = _inside(asked, origin.root)
+        if inside is not None and origin.only in ("", inside):
+            return inside
+    return None
+
+
+def _possible_paths(asked: str, root: str) -> list[str]:
+    """The paths in the vault that a ref, a name or a path could mean, the likeliest first."""
+    path = path_of(asked)
+    if path is not None:
+        return [path]
+    inside = _inside(asked, root)
+    if os.path.isabs(asked):
+        return [inside] if inside is not None else []
+    if inside is not None and os.path.isfile(asked):  # relative to the current folder
+        return [inside]
+    full = asked if asked.lower().endswith(ENDINGS) else f"{asked}.md"
+    names = dict.fromkeys((full, full.replace("\\", "/")))  # Windows separates with backslashes
+    return [place for name in names for place in (name, *(f"{folder}/{name}" for folder in FOLDERS.values()))]
+
+
+def _inside(file: str, root: str) -> str | None:
+    """A file's path relative to a folder; None if it is outside."""
+    inside = os.path.relpath(os.path.realpath(file), root).replace(os.sep, "/")
+    return None if inside.startswith("..") else inside
+
+
+def _exists(store: NoteStore, path: str) -> bool:
+    try:
+        return store.exists(path)
+    except VaultError:
+        return False
+
+
+def _is_utf8(text: str) -> bool:
+    """False for a file name that the index cannot hold."""
+    return text.encode("utf-8", "replace").decode() == text
+
+
+def _closest(asked: str, refs: Iterable[str]) -> list[str]:
+    name = asked.rsplit(":", 1)[-1]
+    names = {ref: ref.rsplit(":", 1)[-1] for ref in refs}
+    found = process.extract(
+        name, names, scorer=fuzz.WRatio, limit=MAX_SUGGESTIONS, score_cutoff=MIN_SIMILARITY, processor=str.casefold
+    )
+    return [ref for _, _, ref in found if ref != asked]

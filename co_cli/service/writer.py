@@ -1,0 +1,230 @@
+"""Save, change, forget and restore notes, in this vault or in another tier's.
+
+A change is based on what its author read. If the note was changed since, either nothing is written and the caller gets
+a NoteConflictError, or the replaced text is kept in the trash: no text is ever lost.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import TYPE_CHECKING
+
+from co_cli.errors import IndexDamagedError, InvalidInputError, KnowledgeError, NoteConflictError, SecretError
+from co_cli.notes.editing import Tags
+from co_cli.notes.note import NotTextError, read_note, version_of
+from co_cli.notes.secrets import counting, find_secrets
+from co_cli.notes.store import NoteStore
+from co_cli.service.lookup import Lookup
+from co_cli.service.saving import NewNote, change_file, clean_tags, index_saved, related_to, save, title_from
+from co_cli.service.tiers import open_tier, tier_of
+from co_cli.values import ON_RELATED, OWN_SOURCES, Change, Draft, Forgotten, Related, Saved, to_utf8
+
+if TYPE_CHECKING:
+    from co_cli.knowledge_base import KnowledgeBase
+
+
+class TextKeptError(NoteConflictError):
+    """A text that could not be written to its note and was kept elsewhere."""
+
+
+class Writer:
+    """Writes notes of one knowledge base. A note is searchable when a method returns, if the index can be used."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.kb, self.store, self.lookup = kb, kb.store, Lookup(kb)
+
+    def save(self, draft: Draft) -> Saved:
+        if draft.on_related not in ON_RELATED:
+            raise InvalidInputError(f"on_related is one of {', '.join(ON_RELATED)}, not {draft.on_related!r}")
+        if draft.source not in OWN_SOURCES:
+            raise InvalidInputError(f"only memories and articles can be saved, not {draft.source!r}")
+        superseded = [draft.supersedes] if isinstance(draft.supersedes, str) else list(draft.supersedes)
+        if draft.tier is not None and draft.tier != tier_of(self.kb.settings):
+            refs = [self._ref_in_tier(draft.tier, ref) for ref in superseded]
+            with open_tier(self.kb, draft.tier) as kb:
+                return _prefixed(kb.writer.save(draft._replace(tier=None, supersedes=refs)), draft.tier)
+        new = NewNote(draft)
+        self._require_size(new.content)
+        new.supersede([self.lookup.open_own(ref, "superseded").ref for ref in superseded])
+        threshold = self.kb.settings.knowledge_duplicate_threshold
+        try:
+            return save(self.store, self.kb.working_index(), new, threshold, draft.on_related)
+        except IndexDamagedError:  # nothing was written yet, and a new index has taken its place
+            return save(self.store, self.kb.working_index(), new, threshold, draft.on_related)
+
+    def related(self, content: str, title: str | None = None) -> list[Related]:
+        """Memories similar to a text, as `save` would name them."""
+        index = self.kb.working_index()
+        if index is None or not content.strip():
+            return []
+        new = NewNote(Draft(content, title))
+        return related_to(self.store, index, new, self.kb.settings.knowledge_duplicate_threshold)
+
+    def update(self, ref: str, change: Change) -> Saved:
+        elsewhere = self.lookup.in_other_tier(ref)
+        if elsewhere is not None:
+            tier, ref = elsewhere
+            with open_tier(self.kb, tier) as kb:
+                return _prefixed(kb.writer.update(ref, change), tier)
+        if change.content is not None and not change.content.strip():
+            raise InvalidInputError("the new text is empty: nothing was changed; `co forget` removes a note")
+        content = None if change.content is None else to_utf8(change.content)
+        self._require_size(content or "")
+        path = self.lookup.open_own(ref, "changed").path
+        with counting() as masked:
+            changed, kept = self._apply(path, content, _changed_fields(change), change.version)
+        self._index(path)
+        ref = self.lookup.open(self.store.absolute(path))[1].ref
+        outcome = "updated" if changed else "unchanged"
+        return Saved(ref, self.store.absolute(path), outcome, f"{ref}; {kept}" if kept else "", masked=len(masked))
+
+    def rewrite(self, ref: str, data: bytes, based_on: bytes) -> None:
+        """Replace a note's file (a ref or an absolute path), if it still has the content `based_on`.
+
+        Otherwise the new bytes are kept in the trash, and TextKeptError says where.
+        """
+        inside = os.path.relpath(ref, self.kb.root) if os.path.isabs(ref) else ".."
+        if inside.startswith(".."):
+            origin, path = self.lookup.locate(ref)
+        else:  # a file of this vault, which may be gone by now
+            origin, path = self.kb.index.origin, inside.replace(os.sep, "/")
+        own = origin == self.kb.index.origin
+        store = self.store if own else NoteStore(origin.root, secrets=self.kb.settings.secrets)
+        try:
+            with store.lock():
+                store.replace(path, data, based_on)
+        except KnowledgeError as error:
+            linked = not own and not origin.tier  # a linked source gets no trash folder from us
+            if linked or isinstance(error, SecretError):
+                raise
+            kept = store.keep(path, store.safe(data, based_on))
+            raise TextKeptError(f"{path} was changed or moved since; your text is kept in {kept} ({error})") from error
+        if own:
+            self._index(path)
+
+    def forget(self, ref: str) -> Forgotten:
+        """Move a note to the trash."""
+        elsewhere = self.lookup.in_other_tier(ref)
+        if elsewhere is not None:
+            tier, ref = elsewhere
+            with open_tier(self.kb, tier) as kb:
+                gone = kb.writer.forget(ref)
+            return gone._replace(ref=f"{tier}:{gone.ref}")
+        note = self.lookup.open_own(ref, "forgotten")
+        with self.store.lock():
+            kept = self.store.trash(note.path)
+        index = self.kb.working_index()
+        if index:
+            index.forget_files([note.path])
+        return Forgotten(note.ref, note.path, kept)
+
+    def restore(self, ref: str) -> Saved:
+        """Move a forgotten note back from the trash."""
+        tier, _, rest = ref.partition(":")
+        if any(origin.tier == tier for origin in self.kb.index.beside):
+            with open_tier(self.kb, tier) as kb:
+                return _prefixed(kb.writer.restore(rest), tier)
+        path = self.lookup.trashed_path(ref)
+        with self.store.lock():
+            self.store.restore(path)
+        self._index(path)
+        note = read_note(path, self.store.read(path))
+        return Saved(note.ref, self.store.absolute(path), "restored")
+
+    def _apply(
+        self, path: str, content: str | None, fields: dict[str, object], version: str | None
+    ) -> tuple[bool, str]:
+        """Whether a change made a difference, and where the replaced text is kept."""
+        store = self.store
+        with store.lock():
+            data = store.read(path)
+            require_version(path, data, version)
+            if content is not None:
+                store.safe(content.encode("utf-8", "surrogateescape"), data)  # names a line of the given text
+                fields = {**_new_title(path, data, content), **fields}
+            kept = ""
+            if content is not None and version is None and _loses_words(path, data, content):
+                kept = store.keep(path, data)
+            try:
+                changed = change_file(store, path, data, content, fields)
+            except BaseException:
+                with contextlib.suppress(KnowledgeError):
+                    if kept and store.read(path) == data:
+                        store.drop_kept(kept)
+                raise
+            return changed, kept and f"the previous text is in {kept}{_secret_left(data, content)}"
+
+    def _ref_in_tier(self, tier: str, ref: str) -> str:
+        if ref.startswith(f"{tier}:"):
+            return ref.removeprefix(f"{tier}:")
+        elsewhere = self.lookup.in_other_tier(ref)
+        if elsewhere is None or elsewhere[0] != tier:
+            raise InvalidInputError(f"{ref} is not in the {tier} vault: save the new note where the old one is")
+        return elsewhere[1]
+
+    def _require_size(self, content: str) -> None:
+        size, limit = len(content.encode()), self.kb.settings.knowledge_max_note_bytes
+        if size > limit:
+            raise InvalidInputError(
+                f"{size:,} bytes are too long for a note; the limit is {limit:,} (knowledge_max_note_bytes)"
+            )
+
+    def _index(self, path: str) -> None:
+        index = self.kb.working_index()
+        if index:
+            index_saved(index, path, embed=True)
+
+
+def require_version(name: str, data: bytes, version: str | None) -> None:
+    """Raise NoteConflictError if these bytes are not the version that the caller read."""
+    now = version_of(data)
+    if version is not None and version.strip().casefold() != now:
+        raise NoteConflictError(
+            f"{name} was changed meanwhile: it is version {now} now, not {version}. Nothing was written; read it "
+            "again, then repeat the change"
+        )
+
+
+def _changed_fields(change: Change) -> dict[str, object]:
+    fields: dict[str, object] = dict(change.fields or {})
+    for name, value in (("title", change.title), ("category", change.category)):
+        if value is not None:
+            fields[name] = value or None
+    if change.tags is not None:
+        fields["tags"] = Tags(clean_tags(change.tags)) or None
+        if not fields["tags"]:
+            fields.setdefault("tag", None)  # read where there are no `tags`
+    return fields
+
+
+def _prefixed(saved: Saved, tier: str) -> Saved:
+    related = tuple(one._replace(ref=f"{tier}:{one.ref}") for one in saved.related)
+    return saved._replace(ref=f"{tier}:{saved.ref}", related=related)
+
+
+def _new_title(path: str, data: bytes, content: str) -> dict[str, object]:
+    """If a memory's title was the first sentence of its old text, it becomes that of the new text."""
+    try:
+        note = read_note(path, data)
+    except NotTextError:
+        return {}
+    title = note.metadata.get("title")
+    derived = note.source == "memory" and bool(note.body.strip()) and title == title_from(note.body)
+    return {"title": title_from(content)} if derived and title_from(content) else {}
+
+
+def _secret_left(data: bytes, content: str | None) -> str:
+    """A warning that a secret removed from a note is still in the trash."""
+    left = {secret.shown for secret in find_secrets(content or "")}
+    gone = [one for one in find_secrets(data.decode("utf-8", "replace")) if one.shown not in left]
+    return f", which holds {gone[0].what}: delete it there, too" if gone else ""
+
+
+def _loses_words(path: str, data: bytes, content: str) -> bool:
+    """Whether the new text does not contain the old one, ignoring white space and the final full stop."""
+    try:
+        old = " ".join(read_note(path, data).body.split()).rstrip(".")
+    except NotTextError:
+        return True
+    return old not in " ".join(content.split())
