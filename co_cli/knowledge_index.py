@@ -22,12 +22,12 @@ from co_cli.index.sqlite.engine import SqliteEngine
 from co_cli.index.tokens import fold
 from co_cli.retrieval.pipeline import SearchRequest, Trace, search
 from co_cli.sources.origin import VAULT, Origin, kind_of
-from co_cli.sources.walking import entries_of, folders_of, path_of, place_of, scan_origin, would_list
+from co_cli.sources.walk import entries_of, folders_of, odd_entries, path_of, place_of, scan_origin, would_list
 from co_cli.values import OWN_SOURCES, Filters, Hit, SearchResult, SyncReport, to_utf8
 
 if TYPE_CHECKING:
     from co_cli.index.embed import Embedded
-    from co_cli.sources.ignoring import Ignoring
+    from co_cli.sources.walk import IgnoreRules
     from co_cli.sources.passages import Boundaries
 
 SAVE_SECONDS = 5.0
@@ -132,7 +132,7 @@ class KnowledgeIndex:
             stored, unlisted = self._read(lambda reader, vault: reader.listings(vault), ({}, []))
             files = self._read(lambda reader, vault: reader.files(vault, reported=True), {})
             synced = self.counts().synced_at is not None
-        scan = scan_origin(self.origin, self.exclude, stored)
+        scan = scan_origin(self.origin, self.exclude)
         if scan.unfinished and self.origin.kind == VAULT and not self.origin.tier:
             self._sweep(scan.unfinished)
         again = [path for path, file in files.items() if self._was_too_large(path, file.skipped)]
@@ -481,7 +481,7 @@ class KnowledgeIndex:
         from co_cli.index.verify import differs
 
         stored, unlisted = self._read(lambda reader, vault: reader.listings(vault), ({}, []))
-        look, gone = touched(stored, scan_origin(self.origin, self.exclude, stored).listings, unlisted)
+        look, gone = touched(stored, scan_origin(self.origin, self.exclude).listings, unlisted)
         known = self.hashes() if look or gone else {}
         if len(look) <= MOST_COMPARED:
             look = [path for path in look if path not in known or differs(self.root, path, known[path])]
@@ -492,7 +492,7 @@ class KnowledgeIndex:
         listings = scan_origin(self.origin, self.exclude).listings
         return sorted(path_of(folder, name) for folder, listing in listings.items() for name in entries_of(listing))
 
-    def folders(self) -> tuple[list[str], Ignoring | None]:
+    def folders(self) -> tuple[list[str], IgnoreRules | None]:
         """Every folder that a sync looks into, and what it leaves out."""
         return folders_of(self.origin, self.exclude)
 
@@ -509,8 +509,6 @@ class KnowledgeIndex:
 
     def unread_entries(self) -> list[tuple[str, str]]:
         """The same and more: also links to folders, and names that are no text."""
-        from co_cli.sources.odd import odd_entries
-
         try:
             return odd_entries(self.origin, self.exclude)
         except VaultError:

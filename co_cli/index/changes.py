@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
-from co_cli.sources.walking import entries_of, path_of, place_of, with_numbers
+from co_cli.sources.walk import entries_of, path_of, place_of, with_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

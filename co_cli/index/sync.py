@@ -15,10 +15,10 @@ from co_cli.index.changes import RACY_SECONDS, Changes, settled
 from co_cli.index.engine import Engine, IndexedFile, Reader, StoredFile
 from co_cli.notes.note import NotTextError
 from co_cli.notes.store import content_hash
-from co_cli.regular import open_regular
+from co_cli.paths import open_regular
 from co_cli.sources.origin import VAULT, Origin, kind_of
 from co_cli.sources.passages import Boundaries, passages_of
-from co_cli.sources.walking import Scan, is_listed, place_of
+from co_cli.sources.walk import Scan, is_listed, place_of
 from co_cli.values import SyncReport
 
 BATCH = 500

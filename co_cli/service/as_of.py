@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from co_cli.notes.files import locked
 from co_cli.service.git import GitError, in_repository, run_git
-from co_cli.sources.origin import THE_VAULT
-from co_cli.sources.walking import IGNORE_FILE
+from co_cli.sources.origin import IGNORE_FILE, THE_VAULT
 
 if TYPE_CHECKING:
     from co_cli.knowledge_base import KnowledgeBase

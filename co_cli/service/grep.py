@@ -16,10 +16,10 @@ from co_cli.index.names import fold_name, names_of
 from co_cli.index.tokens import fold
 from co_cli.notes.dates import as_local_day
 from co_cli.notes.note import Note, NotTextError
-from co_cli.regular import open_regular
+from co_cli.paths import open_regular
 from co_cli.sources.origin import Origin, kind_of
 from co_cli.sources.passages import passages_of
-from co_cli.sources.walking import entries_of, path_of, scan_origin
+from co_cli.sources.walk import entries_of, path_of, scan_origin
 from co_cli.values import Filters, Passage
 
 

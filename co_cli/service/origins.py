@@ -14,8 +14,7 @@ from typing import Literal, NamedTuple
 from co_cli.errors import InvalidInputError, NoteConflictError, VaultError
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.refs import slugify
-from co_cli.sources.origin import KINDS, VAULT, Origin
-from co_cli.sources.registry import Added, change_registry, read_registry
+from co_cli.sources.origin import KINDS, VAULT, Added, Origin, change_registry, read_registry
 from co_cli.values import BINARY, ON_CONFLICT, SyncReport, moment_text
 
 AddedOutcome = Literal["created", "updated", "unchanged", "skipped", "missing", "removed"]

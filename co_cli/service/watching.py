@@ -17,9 +17,8 @@ from typing import Literal, NamedTuple, Self
 from co_cli.errors import KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.logbook import logger
-from co_cli.sources.origin import Origin, kind_of
-from co_cli.sources.registry import registry_file
-from co_cli.sources.walking import GIT_FILE, IGNORE_FILE, folders_of
+from co_cli.sources.origin import GIT_FILE, IGNORE_FILE, Origin, kind_of, registry_file
+from co_cli.sources.walk import folders_of
 from co_cli.values import SyncReport
 
 QUIET, LONGEST_HOLD = 0.2, 30.0

@@ -1,27 +1,31 @@
-"""A folder of documents, read in place: whatever text lies there, beside binary files that are listed only."""
+"""Folders that are indexed without being copied: any folder of documents, or an Obsidian vault."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import os
+import re
+from collections.abc import Sequence
+from typing import Any
 
 from co_cli.notes.dates import read_moment
 from co_cli.notes.note import Note, read_note, version_of
+from co_cli.notes.refs import without_ending
+from co_cli.paths import open_regular
 from co_cli.sources.documents import is_binary_name, largest_size, missing_extra, read_document
-from co_cli.sources.origin import ENDING, RARE_ENDINGS, Origin
+from co_cli.sources.origin import GIT_FILE, IGNORE_FILE, MARKDOWN, Kind, Origin
 from co_cli.values import BINARY
 
-if TYPE_CHECKING:
-    from co_cli.sources.walking import Exclusions
-
 HEAVY = ("node_modules/", "__pycache__/", "venv/", "*.egg-info/", "*~", "#*#", "~$*", "*.part", "*.crdownload")
-"""What tools leave behind, and files that somebody is writing just now."""
-MARKDOWN = (ENDING, *RARE_ENDINGS)
+"""What tools leave behind, and unfinished files."""
 LARGEST = 100_000_000
 """A PDF is larger than the text in it."""
+APP_SETTINGS = os.path.join(".obsidian", "app.json")
+LARGEST_SETTINGS = 1_000_000
 
 
-class FolderKind:
-    """Any folder. What git ignores there is left out; files that are gone stay until somebody drops them."""
+class FolderKind(Kind):
+    """Any folder, without what git ignores there. Binary files are listed but not read."""
 
     sources = ("folder",)
     keeps_missing = True
@@ -33,22 +37,18 @@ class FolderKind:
         return BINARY if is_binary_name(name) else missing_extra(name)
 
     def largest(self, name: str, limit: int) -> int:
-        return limit if name.endswith(MARKDOWN) else min(largest_size(name), max(limit, LARGEST))
+        return limit if name.lower().endswith(MARKDOWN) else min(largest_size(name), max(limit, LARGEST))
 
-    def exclusions(self, origin: Origin) -> Exclusions:
-        return HEAVY, (".gitignore", ".coignore")
-
-    def path(self, origin: Origin, rest: str) -> str:
-        return rest
+    def exclusions(self, origin: Origin) -> tuple[Sequence[str], Sequence[str]]:
+        return HEAVY, (GIT_FILE, IGNORE_FILE)
 
     def read(self, origin: Origin, path: str, data: bytes) -> Note:
         ref = f"{origin.label}/{path}"
-        if path.endswith(MARKDOWN):
+        if path.lower().endswith(MARKDOWN):
             return read_note(path, data)._replace(source="folder", ref=ref)
         name = path.rsplit("/", 1)[-1]
         document = read_document(name, data)
-        plain = read_note(path, b"")
-        return plain._replace(
+        return read_note(path, b"")._replace(
             source="folder",
             ref=ref,
             title=document.title or name,
@@ -60,3 +60,31 @@ class FolderKind:
             sections=document.headings,
             version=version_of(data),
         )
+
+
+class ObsidianKind(Kind):
+    """An Obsidian vault: its Markdown, without the files that its own settings exclude."""
+
+    sources = ("obsidian",)
+    keeps_missing = True
+
+    def exclusions(self, origin: Origin) -> tuple[Sequence[str], Sequence[str]]:
+        return _excluded_files(origin.root), (IGNORE_FILE,)
+
+    def path(self, origin: Origin, rest: str) -> str:
+        return rest if rest.lower().endswith(MARKDOWN) else f"{rest}.md"
+
+    def read(self, origin: Origin, path: str, data: bytes) -> Note:
+        return read_note(path, data)._replace(source="obsidian", ref=f"{origin.label}/{without_ending(path)}")
+
+
+def _excluded_files(root: str) -> list[str]:
+    """Obsidian's "excluded files" as patterns. Its regular expressions, written between slashes, are ignored."""
+    try:
+        with open_regular(os.path.join(root, APP_SETTINGS)) as stream:
+            settings: Any = json.loads(stream.read(LARGEST_SETTINGS))
+        filters = [one for one in settings["userIgnoreFilters"] if isinstance(one, str) and one.strip("/")]
+    except (OSError, ValueError, RecursionError, LookupError, TypeError):
+        return []  # there are none, or Obsidian is just writing them
+    literal = [one for one in filters if not (one.startswith("/") and one.endswith("/"))]
+    return ["/" + re.sub(r"([*?\[\]!#\\ ])", r"\\\1", one) for one in literal]

@@ -1,7 +1,8 @@
-"""Origins: folders whose files are searched. One is the vault, the others are read in place beside it.
+"""Origins: the vault, and the folders and files that `co add` made searchable without copying them.
 
-What the files of an origin are to the index is for its kind to say: which are wanted, how their bytes become a note,
-and by what ref that is opened. Each kind is one file; the vault's own stands here, because every search needs it.
+A kind says which files of an origin are indexed and how their bytes become a note. `sources.toml` in the data folder
+lists the origins that were added. It belongs to the user and may be edited by hand; a project's checked-in files
+cannot change it, because a clone must not make folders outside of it searchable.
 """
 
 from __future__ import annotations
@@ -9,72 +10,37 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+from co_cli.errors import SettingsError
+
 if TYPE_CHECKING:
-    from typing import Protocol
+    from collections.abc import Callable, Sequence
 
     from co_cli.notes.note import Note
-    from co_cli.sources.walking import Exclusions
-
-    class Kind(Protocol):
-        """What one kind of origin is to the index."""
-
-        @property
-        def sources(self) -> tuple[str, ...]:
-            """The sources that its notes are of."""
-            ...
-
-        @property
-        def keeps_missing(self) -> bool:
-            """True: a file that is gone stays searchable, is reported, and is dropped when somebody says so."""
-            ...
-
-        def wants(self, name: str) -> bool:
-            """Is a file of this name listed at all?"""
-            ...
-
-        def unread(self, name: str) -> str | None:
-            """Why a file of this name is listed and never read; None if it is read."""
-            ...
-
-        def largest(self, name: str, limit: int) -> int:
-            """How many bytes such a file may have; `limit` is what the settings allow a note."""
-            ...
-
-        def exclusions(self, origin: Origin) -> Exclusions:
-            """What lies there and is not looked at."""
-            ...
-
-        def path(self, origin: Origin, rest: str) -> str:
-            """The path that a ref means by what follows the origin's label."""
-            ...
-
-        def read(self, origin: Origin, path: str, data: bytes) -> Note:
-            """Bytes into a note. Raises NotTextError with the reason where there is no text in them."""
-            ...
-
-else:
-    Protocol = object
 
 VAULT = "vault"
 REGISTRY = "sources.toml"
-"""The file in the data folder that `registry` reads. Mostly there is none, and nobody needs to know how."""
-NO_EXCLUSIONS = ((), (".coignore",))
+IGNORE_FILE = ".coignore"
+GIT_FILE = ".gitignore"
 ENDING = ".md"
-RARE_ENDINGS = (".markdown", ".MD", ".Md", ".mD", ".Markdown", ".MARKDOWN")
+MARKDOWN = (ENDING, ".markdown")
+
+HEAD = "# Made searchable by `co add`. `co source list` lists them, `co source remove` removes one.\n"
+TABLE = "[[source]]"
+FIELDS = ("vault", "kind", "name", "path", "only", "added")
 
 
 class Origin(NamedTuple):
-    """A folder, or one file of it, whose texts are searched."""
+    """A folder, or one file of it, whose text is searched."""
 
     kind: str
     root: str
     """The folder, as a real path."""
     name: str = ""
-    """What it is called in refs: `folder:handbook/guides/deploy.md`. A vault needs none."""
+    """Its name in refs: `folder:handbook/guides/deploy.md`. The vault has none."""
     only: str = ""
     """The one file of the folder that was added, if it was a file."""
     tier: str = ""
-    """Whose vault it is, if it is another one beside the vault: `user` or `team`. It stands before its refs."""
+    """For a second vault: `user` or `team`, the prefix of its refs."""
 
     @property
     def path(self) -> str:
@@ -83,37 +49,57 @@ class Origin(NamedTuple):
 
     @property
     def label(self) -> str:
-        """As people write it: `folder:handbook`, or `user`."""
+        """`folder:handbook`, or `user`."""
         if self.tier:
             return self.tier
         return f"{self.kind}:{self.name}" if self.name else self.kind
 
 
-class VaultKind:
-    """A vault: Markdown files, which are memories and articles."""
+class Kind:
+    """How the files of one kind of origin become notes. Subclasses change what differs from a folder of Markdown."""
 
-    sources = ("memory", "article")
+    sources: tuple[str, ...] = ()
+    """The sources that its notes belong to."""
     keeps_missing = False
+    """True: notes whose file is gone stay searchable and are reported, until the user drops them."""
 
     def wants(self, name: str) -> bool:
-        return name.endswith(ENDING) or name.endswith(RARE_ENDINGS)
+        """Whether files of this name are listed at all."""
+        return name.lower().endswith(MARKDOWN)
 
     def unread(self, name: str) -> str | None:
+        """Why files of this name are listed but not read; None if they are read."""
         return None
 
     def largest(self, name: str, limit: int) -> int:
+        """The largest size in bytes; `limit` is the setting for notes."""
         return limit
 
-    def exclusions(self, origin: Origin) -> Exclusions:
-        return NO_EXCLUSIONS
+    def exclusions(self, origin: Origin) -> tuple[Sequence[str], Sequence[str]]:
+        """Patterns to leave out, and the names of ignore files, the strongest last."""
+        return (), (IGNORE_FILE,)
 
     def path(self, origin: Origin, rest: str) -> str:
-        from co_cli.notes.refs import path_of  # who opens a note, not who searches
+        """The path that a ref means by what follows the label."""
+        return rest
+
+    def read(self, origin: Origin, path: str, data: bytes) -> Note:
+        """Raises NotTextError, with the reason, for bytes without text."""
+        raise NotImplementedError
+
+
+class VaultKind(Kind):
+    """A vault: Markdown files, which are memories and articles."""
+
+    sources = ("memory", "article")
+
+    def path(self, origin: Origin, rest: str) -> str:
+        from co_cli.notes.refs import path_of  # not needed by a search of an unchanged vault
 
         return path_of(rest) or rest
 
     def read(self, origin: Origin, path: str, data: bytes) -> Note:
-        from co_cli.notes.note import read_note  # a search of a vault in which nothing changed reads no file
+        from co_cli.notes.note import read_note  # a search of an unchanged vault reads no file
 
         note = read_note(path, data)
         return note._replace(ref=f"{origin.tier}:{note.ref}") if origin.tier else note
@@ -132,7 +118,7 @@ def kind_of(origin: Origin) -> Kind:
 
             return FolderKind()
         case "obsidian":
-            from co_cli.sources.obsidian import ObsidianKind
+            from co_cli.sources.folder import ObsidianKind
 
             return ObsidianKind()
         case "skill":
@@ -143,6 +129,87 @@ def kind_of(origin: Origin) -> Kind:
             raise ValueError(f"there is no kind of origin called {other!r}")
 
 
-def origin_of(root: str | Origin) -> Origin:
-    """A path alone is a vault."""
-    return Origin(VAULT, root) if isinstance(root, str) else root
+class Added(NamedTuple):
+    """One table of `sources.toml`."""
+
+    vault: str
+    origin: Origin
+    added: str = ""
+    """When, as an ISO date."""
+
+
+def registry_file(data_dir: str) -> str:
+    return os.path.join(data_dir, REGISTRY)
+
+
+def added_origins(data_dir: str, vault: str) -> list[Origin]:
+    """The origins that were added to a vault, in order."""
+    return [entry.origin for entry in read_registry(data_dir) if entry.vault == vault]
+
+
+def read_registry(data_dir: str) -> list[Added]:
+    """Raises SettingsError, with the file and the line, for a file that cannot be understood."""
+    file = registry_file(data_dir)
+    try:
+        with open(file, encoding="utf-8") as stream:
+            text = stream.read()
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except UnicodeDecodeError:
+        raise SettingsError(f"{file}:1: not UTF-8 text; save it as UTF-8") from None
+    except OSError as error:
+        raise SettingsError(f"{file}: cannot be read: {error.strerror}") from None
+    import tomllib  # only if something was added
+
+    try:
+        found: object = tomllib.loads(text).get("source", [])
+    except tomllib.TOMLDecodeError as error:
+        line = str(error).partition("(at line ")[2].partition(",")[0]
+        raise SettingsError(f"{file}:{line or 1}: not valid TOML: {error}") from None
+    if not isinstance(found, list):
+        raise SettingsError(f"{file}: a source is a table that begins with {TABLE}")
+    return [_entry(table if isinstance(table, dict) else {}, file) for table in found]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+
+
+def change_registry(data_dir: str, change: Callable[[list[Added]], Sequence[Added]]) -> None:
+    """Read, change and write the file under a lock."""
+    from co_cli.notes.files import create_exclusively, locked, make_folders, replace  # a search writes nothing
+
+    make_folders(data_dir)
+    file = registry_file(data_dir)
+    with locked(data_dir):
+        data = _render(change(read_registry(data_dir))).encode()
+        if not create_exclusively(file, data):
+            replace(file, data)
+
+
+def _entry(table: dict[str, object], file: str) -> Added:
+    values = {field: value for field in FIELDS if isinstance(value := table.get(field, ""), str)}
+    kind, name, path = values.get("kind", ""), values.get("name", ""), values.get("path", "")
+    lacking = [field for field in FIELDS[:4] if not values.get(field)]
+    if lacking:
+        problem = f"a source lacks {' and '.join(lacking)}; add it, or delete the table"
+    elif kind not in KINDS[1:]:
+        problem = f"the kind of a source is {', '.join(KINDS[1:])}, not {kind!r}"
+    elif not os.path.isabs(path):
+        problem = f"the path of a source is absolute, not {path!r}"
+    elif "/" in name or ":" in name:
+        problem = f"the name of a source is a word such as handbook, not {name!r}"
+    else:
+        return Added(values["vault"], Origin(kind, path, name, values.get("only", "")), values.get("added", ""))
+    raise SettingsError(f"{file}: {problem}")
+
+
+def _render(entries: Sequence[Added]) -> str:
+    from json import dumps  # TOML strings are JSON strings, except for one character
+
+    parts = [HEAD]
+    for vault, origin, added in entries:
+        values = (vault, origin.kind, origin.name, origin.root, origin.only, added)
+        lines = [
+            f"{field} = {dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007f")
+            for field, value in zip(FIELDS, values, strict=True)
+            if value
+        ]
+        parts.append("\n".join(("", TABLE, *lines, "")))
+    return "".join(parts)

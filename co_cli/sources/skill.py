@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.note import Note, decode, read_note
-from co_cli.sources.origin import Origin
+from co_cli.sources.origin import Kind, Origin
 from co_cli.sources.skill_rules import broken_rules
 from co_cli.values import Passage
 
 if TYPE_CHECKING:
-    from co_cli.sources.walking import Exclusions
+    from collections.abc import Sequence
 
 SKILL_FILE = "SKILL.md"
 PROVENANCE = "skill"
@@ -27,22 +27,15 @@ SEARCHED = 600
 """Characters of a body that are searched."""
 
 
-class SkillKind:
+class SkillKind(Kind):
     """A folder of skills, or one skill. One that is gone is gone: agents must not be offered it."""
 
     sources = ("skill",)
-    keeps_missing = False
 
     def wants(self, name: str) -> bool:
         return name == SKILL_FILE or name.lower() == SKILL_FILE.lower()
 
-    def unread(self, name: str) -> str | None:
-        return None
-
-    def largest(self, name: str, limit: int) -> int:
-        return limit
-
-    def exclusions(self, origin: Origin) -> Exclusions:
+    def exclusions(self, origin: Origin) -> tuple[Sequence[str], Sequence[str]]:
         return HEAVY, ()
 
     def path(self, origin: Origin, rest: str) -> str:

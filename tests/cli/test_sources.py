@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.sources.registry import registry_file
+from co_cli.sources.origin import registry_file
 from tests.command import Co
 from tests.meaning.servers import TurnedOllama
 from tests.vault import Vault

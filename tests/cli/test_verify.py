@@ -10,7 +10,7 @@ import pytest
 
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.store import content_hash
-from co_cli.sources.walking import scan_origin
+from co_cli.sources.walk import scan_origin
 from tests.command import Co
 from tests.vault import Vault
 

@@ -16,7 +16,7 @@ from co_cli.index.sqlite.engine import SqliteEngine
 from co_cli.index.sync import BATCH
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.sources.origin import Origin
-from co_cli.sources.walking import scan_origin
+from co_cli.sources.walk import scan_origin
 from tests.index.contents import contents, contents_from_scratch
 from tests.vault import Vault
 

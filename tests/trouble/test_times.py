@@ -11,7 +11,7 @@ import pytest
 
 from co_cli.index.changes import settled as settled_listing
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.sources.walking import entries_of, scan_origin
+from co_cli.sources.walk import entries_of, scan_origin
 from tests.vault import Vault
 
 LONG_AGO = 1_700_000_000

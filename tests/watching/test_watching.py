@@ -16,7 +16,7 @@ import pytest
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service import watching
 from co_cli.sources.origin import Origin
-from co_cli.sources.walking import folders_of
+from co_cli.sources.walk import folders_of
 from tests.vault import Vault
 from tests.watching.conftest import PATIENCE, Heard, Watch
 

@@ -1,0 +1,274 @@
+"""Walk a folder: which files to index, and enough of their state to see changes without reading them.
+
+A listing holds the names in one folder, with a number for each that stands for size, times and inode, as bytes. If the
+listings of two walks are equal, nothing changed. Hidden and excluded names are left out; links are never followed.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from typing import TYPE_CHECKING, NamedTuple
+
+from co_cli.errors import VaultError
+from co_cli.paths import TEMPORARY, open_regular
+from co_cli.sources.origin import GIT_FILE, VAULT, Origin, kind_of
+from co_cli.values import to_utf8
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pathspec import GitIgnoreSpec
+
+UNREAD_FOLDER = "folder cannot be read: "
+LARGEST_IGNORE_FILE = 1_000_000
+COUNT = struct.Struct("=q")
+"""A listing starts with the number of names. Their numbers follow, then the names."""
+
+
+class Scan(NamedTuple):
+    """The result of one walk."""
+
+    listings: dict[str, bytes]
+    """Folder (inside the origin, "" for its root) to its listing."""
+    odd: list[tuple[str, str]]
+    """Names that cannot be indexed, and folders that cannot be read: (path, reason)."""
+    notes: int
+    excluded: IgnoreRules | None = None
+    unfinished: Sequence[str] = ()
+    """Folders with temporary files of a writer, which may have been killed."""
+
+    @property
+    def unread(self) -> list[str]:
+        """Folders that could not be listed."""
+        return [path for path, reason in self.odd if reason.startswith(UNREAD_FOLDER)]
+
+
+class IgnoreRules:
+    """Whether a path is excluded. For one walk, because ignore files are read once.
+
+    The strongest rule wins: the setting `knowledge_exclude`, then the last of `files`, then the others, then the kind's
+    own patterns. Where .gitignore is read, every folder may have ignore files, and the nearest one wins.
+    """
+
+    def __init__(self, root: str, patterns: Sequence[str], files: Sequence[str], setting: Sequence[str]) -> None:
+        self._root, self._files, self._nested = root, files[::-1], GIT_FILE in files
+        self._patterns, self._setting = _spec(patterns), _spec(setting)
+        self._read: dict[str, GitIgnoreSpec | None] = {}
+
+    def __call__(self, path: str, is_folder: bool) -> bool:
+        wanted = f"{path}/" if is_folder else path
+        if self._setting and self._setting.match_file(wanted):
+            return True
+        for name in self._files:
+            folder = path if self._nested else ""
+            while True:
+                folder = folder.rpartition("/")[0]
+                prefix = f"{folder}/" if folder else ""
+                spec = self._spec_of(prefix + name)
+                verdict = spec.check_file(wanted[len(prefix) :]).include if spec else None
+                if verdict is not None:
+                    return verdict
+                if not folder:
+                    break
+        return self._patterns is not None and self._patterns.match_file(wanted)
+
+    def _spec_of(self, file: str) -> GitIgnoreSpec | None:
+        if file not in self._read:
+            self._read[file] = _spec(_lines_of(os.path.join(self._root, file)))
+        return self._read[file]
+
+
+def require_vault(root: str) -> str:
+    """The real path of an existing vault. Raises VaultError with the fix."""
+    if not os.path.exists(root):
+        raise VaultError(
+            f"no vault at {root}: `co init --vault {root}` makes one, `--vault DIR` names another; "
+            "if it is on a drive, mount that first"
+        )
+    if not os.path.isdir(root):
+        raise VaultError(f"{root} is a file: a vault is a folder of notes; name the folder")
+    return os.path.realpath(root)
+
+
+def scan_origin(origin: str | Origin, exclude: Sequence[str] = ()) -> Scan:
+    """Walk a vault, given by its path, or another origin. Raises VaultError if it cannot be read."""
+    origin = Origin(VAULT, origin) if isinstance(origin, str) else origin
+    scan = Scan({}, [], 0, _ignore_rules(origin, exclude), [])
+    count, waiting = 0, [""]
+    while waiting:
+        folder = waiting.pop()
+        try:
+            names, numbers = _list_folder(origin, folder, scan, waiting)
+        except OSError as error:
+            if not folder:
+                fix = "check its permissions" if isinstance(error, PermissionError) else "is it there, and mounted?"
+                raise VaultError(f"the {origin.kind} {origin.root} cannot be read: {error.strerror}; {fix}") from None
+            if not isinstance(error, FileNotFoundError):  # removed during the walk
+                scan.odd.append((folder, UNREAD_FOLDER + str(error.strerror)))
+            continue
+        if names:
+            count += len(names)
+            scan.listings[folder] = _pack(names, numbers)
+    return scan._replace(notes=count)
+
+
+def folders_of(origin: Origin, exclude: Sequence[str] = ()) -> tuple[list[str], IgnoreRules | None]:
+    """The full paths of all folders that a walk would list, and what it would leave out."""
+    excluded = _ignore_rules(origin, exclude)
+    found, waiting = [origin.root], [] if origin.only else [""]
+    while waiting:
+        folder = waiting.pop()
+        try:
+            with os.scandir(os.path.join(origin.root, folder)) as entries:
+                names = [one.name for one in entries if one.name[0] != "." and one.is_dir(follow_symlinks=False)]
+        except OSError:
+            continue  # removed, or no permission: a scan reports it
+        paths = [path_of(folder, name) for name in names]
+        below = [path for path in paths if not (excluded and excluded(path, True))]
+        waiting += below
+        found += [os.path.join(origin.root, *path.split("/")) for path in below]
+    return found, excluded
+
+
+def odd_entries(origin: Origin, exclude: Sequence[str] = ()) -> list[tuple[str, str]]:
+    """Everything that is not indexed because of what it is, also links to folders and names that are not UTF-8."""
+    scan = scan_origin(origin, exclude)
+    found = dict(scan.odd)
+    for folder, listing in scan.listings.items():
+        paths = [path_of(folder, name) for name in entries_of(listing)]
+        found |= {path: "its name is not valid UTF-8; rename it" for path in paths if to_utf8(path) != path}
+    for folder in [] if origin.only else folders_of(origin, exclude)[0]:
+        try:
+            with os.scandir(folder) as entries:
+                links = [one.path for one in entries if one.name[0] != "." and one.is_symlink()]
+        except OSError:
+            continue  # removed, or no permission: the scan reports it
+        for link in filter(os.path.isdir, links):
+            path = os.path.relpath(link, origin.root).replace(os.sep, "/")
+            if not (scan.excluded and scan.excluded(path, True)):
+                found.setdefault(path, "symbolic link to a folder, not followed")
+    return sorted(found.items())
+
+
+def would_list(origin: Origin, path: str, exclude: Sequence[str] = ()) -> bool:
+    """Whether a walk of the origin would list this path. No other path may be opened by a ref."""
+    if (origin.only and path != origin.only) or not kind_of(origin).wants(place_of(path)[1]):
+        return False
+    return is_listed(origin.root, path, _ignore_rules(origin, exclude))
+
+
+def is_listed(root: str, path: str, excluded: IgnoreRules | None) -> bool:
+    """The same for any kind of origin, with the rules of an earlier walk."""
+    parts = path.split("/")
+    full = os.path.join(root, *parts)
+    if os.path.realpath(full) != full or not os.path.isfile(full) or any(part.startswith(".") for part in parts):
+        return False
+    folders = ["/".join(parts[:depth]) for depth in range(1, len(parts))]
+    return excluded is None or not (any(excluded(folder, True) for folder in folders) or excluded(path, False))
+
+
+def entries_of(listing: bytes) -> dict[str, int]:
+    """Names to the numbers that stand for their state."""
+    if not listing:
+        return {}
+    (count,) = COUNT.unpack_from(listing)
+    names = listing[COUNT.size + 8 * count :].decode("utf-8", "surrogateescape").split("\0")
+    return dict(zip(names, struct.unpack_from(f"={count}q", listing, COUNT.size), strict=True))
+
+
+def with_numbers(listing: bytes, numbers: dict[str, int]) -> bytes:
+    """The listing with other numbers for some of its names."""
+    entries = {**entries_of(listing), **numbers}
+    return _pack(list(entries), list(entries.values()))
+
+
+def path_of(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name
+
+
+def place_of(path: str) -> tuple[str, str]:
+    """The folder of a path, and its name there."""
+    folder, _, name = path.rpartition("/")
+    return folder, name
+
+
+def _list_folder(origin: Origin, folder: str, scan: Scan, waiting: list[str]) -> tuple[list[str], list[int]]:
+    """The names of the notes in one folder, with their numbers. Its folders are added to `waiting`."""
+    names: list[str] = []
+    numbers: list[int] = []
+    wants, only, excluded = kind_of(origin).wants, origin.only, scan.excluded
+    prefix = f"{folder}/" if folder else ""
+    with os.scandir(os.path.join(origin.root, folder)) as entries:
+        for entry in entries:
+            name = entry.name
+            if name[0] == ".":
+                if name.startswith(TEMPORARY):
+                    scan.unfinished.append(prefix)  # pyright: ignore[reportAttributeAccessIssue]
+            elif only and name != only:
+                continue
+            elif entry.is_dir(follow_symlinks=False):
+                if not (excluded and excluded(prefix + name, True)):
+                    waiting.append(prefix + name)
+            elif not wants(name) or (excluded and excluded(prefix + name, False)):
+                continue
+            elif entry.is_file(follow_symlinks=False):
+                try:
+                    state = entry.stat(follow_symlinks=False)
+                except FileNotFoundError:
+                    continue  # removed during the walk
+                names.append(name)
+                numbers.append(hash((state.st_size, state.st_mtime_ns, state.st_ino, state.st_ctime_ns)))
+            else:
+                reason = "symbolic link, not followed" if entry.is_symlink() else "not a regular file"
+                scan.odd.append((prefix + name, reason))
+    return names, numbers
+
+
+def _pack(names: list[str], numbers: list[int]) -> bytes:
+    head = struct.pack(f"={len(numbers) + 1}q", len(names), *numbers)
+    return head + "\0".join(names).encode("utf-8", "surrogateescape")
+
+
+def _ignore_rules(origin: Origin, setting: Sequence[str]) -> IgnoreRules | None:
+    """None if nothing is excluded, which is usual and costs nothing."""
+    patterns, files = kind_of(origin).exclusions(origin)
+    if not patterns and not setting and not any(os.path.lexists(os.path.join(origin.root, name)) for name in files):
+        return None
+    rules = IgnoreRules(origin.root, patterns, files, setting)
+    rules("_", False)  # reads the files at the root, so that a broken one is reported
+    return rules
+
+
+def _lines_of(path: str) -> list[str]:
+    """The patterns in an ignore file. Raises VaultError for a file that exists and cannot be read."""
+    try:
+        with open_regular(path) as stream:
+            text = stream.read(LARGEST_IGNORE_FILE + 1)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return []
+    except OSError as error:
+        raise VaultError(f"{path} cannot be read: {error.strerror}") from None
+    if len(text) > LARGEST_IGNORE_FILE:
+        raise VaultError(f"{path} has more than {LARGEST_IGNORE_FILE:,} bytes; shorten it")
+    lines = text.decode("utf-8", "replace").splitlines()
+    return [line for line in lines if line.strip() and not line.startswith("#")]
+
+
+def _spec(lines: Sequence[str]) -> GitIgnoreSpec | None:
+    """None for no patterns. A line that is not a pattern, such as `bin\\`, matches nothing, as in git."""
+    if not lines:
+        return None
+    from pathspec import GitIgnoreSpec  # 20 ms, and most vaults exclude nothing
+
+    def is_pattern(line: str) -> bool:
+        try:
+            GitIgnoreSpec.from_lines([line])
+        except ValueError:
+            return False
+        return True
+
+    try:
+        return GitIgnoreSpec.from_lines(lines)
+    except ValueError:
+        return GitIgnoreSpec.from_lines(filter(is_pattern, lines))

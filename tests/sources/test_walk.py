@@ -1,0 +1,161 @@
+"""What a walk lists, and which ignore file decides."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from co_cli.errors import VaultError
+from co_cli.sources.origin import Origin
+from co_cli.sources.walk import LARGEST_IGNORE_FILE, entries_of, path_of, require_vault, scan_origin, would_list
+from tests.vault import Vault
+
+
+def write(folder: Path, files: dict[str, str]) -> Path:
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    return folder
+
+
+def paths(origin: str | Origin, *exclude: str) -> set[str]:
+    scan = scan_origin(origin, exclude)
+    found = {path_of(folder, name) for folder, listing in scan.listings.items() for name in entries_of(listing)}
+    assert scan.notes == len(found)
+    return found
+
+
+def test_markdown_files_are_listed_wherever_they_are(vault: Vault) -> None:
+    notes = {"memories/a.md", "articles/deep/er/b.md", "c.md", "inbox/d.markdown", "e.MD", "articles/a folder.md/f.md"}
+    hidden = {".hidden.md", ".obsidian/a.md", ".trash/20260101T000000Z/c.md", "memories/.co-tmp-1"}
+    write(vault.root, dict.fromkeys([*notes, *hidden, "d.txt", "e.pdf", "md"], "x"))
+
+    assert paths(str(vault.root)) == notes
+    assert scan_origin(str(vault.root)).unfinished == ["memories/"]
+
+
+def test_a_coignore_file_and_the_setting_exclude_as_gitignore_would(vault: Vault) -> None:
+    write(vault.root, dict.fromkeys(("a.md", "memories/b.md", "drafts/c.md"), "x"))
+    everything = paths(str(vault.root))
+    expected = {
+        "drafts/": {"a.md", "memories/b.md"},
+        "*.md": set[str](),
+        "/a.md": {"drafts/c.md", "memories/b.md"},
+        "memories/*\n!memories/b.md": everything,
+        "# a comment\n\n": everything,
+        "bin\\\na.md": {"drafts/c.md", "memories/b.md"},
+    }
+
+    seen = {text: paths(str(write(vault.root, {".coignore": text}))) for text in expected}
+
+    assert seen == expected
+    assert paths(str(write(vault.root, {".coignore": "!drafts/\n"})), "drafts/") == {"a.md", "memories/b.md"}
+
+
+def test_links_are_not_followed_and_those_that_look_like_notes_are_reported(vault: Vault, tmp_path: Path) -> None:
+    (tmp_path / "secret.md").write_text("secret")
+    vault.path("memories/loop").symlink_to(vault.root)
+    vault.path("memories/secret.md").symlink_to(tmp_path / "secret.md")
+    vault.path("memories/gone.md").symlink_to(tmp_path / "nowhere.md")
+    os.mkfifo(vault.path("memories/pipe.md"))
+
+    scan = scan_origin(str(vault.root))
+
+    assert scan.notes == 0
+    assert sorted(scan.odd) == [
+        ("memories/gone.md", "symbolic link, not followed"),
+        ("memories/pipe.md", "not a regular file"),
+        ("memories/secret.md", "symbolic link, not followed"),
+    ]
+    assert not would_list(Origin("vault", str(vault.root)), "memories/secret.md")
+
+
+def test_a_listing_changes_with_any_file_of_the_folder_and_with_nothing_else(vault: Vault) -> None:
+    file = vault.write("memories/a.md", "x")
+    before = scan_origin(str(vault.root)).listings
+    write(vault.root, {"memories/a.png": "x", "memories/.hidden": "x", "memories/empty/x.txt": "x"})
+    assert scan_origin(str(vault.root)).listings == before
+
+    file.write_text("y")
+    os.utime(file, ns=(1, 1))
+    touched = scan_origin(str(vault.root)).listings
+    os.utime(vault.write("memories/new.md", "y").rename(file), ns=(1, 1))
+
+    assert before != touched
+    assert touched != scan_origin(str(vault.root)).listings, "same size and time, another inode"
+
+
+def test_a_name_that_is_not_utf_8_survives_the_listing(vault: Vault) -> None:
+    try:
+        vault.path(os.fsdecode(b"memories/caf\xe9.md")).write_text("x")
+    except OSError:
+        pytest.skip("this file system takes UTF-8 names only")
+
+    assert paths(str(vault.root)) == {os.fsdecode(b"memories/caf\xe9.md")}
+
+
+def test_a_vault_must_be_an_existing_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+
+    with pytest.raises(VaultError, match="co init"):
+        require_vault(str(tmp_path / "nowhere"))
+    with pytest.raises(VaultError, match="is a file"):
+        require_vault(str(tmp_path / "file"))
+    with pytest.raises(VaultError, match="mounted"):
+        scan_origin(str(tmp_path / "nowhere"))
+    assert require_vault(str(tmp_path)) == str(tmp_path.resolve())
+
+
+def test_a_coignore_overrides_every_gitignore_and_the_nearest_one_decides(tmp_path: Path) -> None:
+    book = write(
+        tmp_path / "book",
+        {
+            ".coignore": "!kept.log\nprivate*\ndiary*\n",
+            ".gitignore": "*.log\n!diary.txt\n",
+            "kept.log": "ignored by git, but not by co",
+            "private.txt": "excluded",
+            "diary.txt": "excluded",
+            "web/.coignore": "!private.txt\n",
+            "web/.gitignore": "kept.log\n!diary.txt\n!diary/\n",
+            "web/kept.log": "the same here",
+            "web/other.log": "excluded by git",
+            "web/private.txt": "the nearer .coignore decides",
+            "web/diary.txt": "excluded",
+            "web/diary/day.txt": "excluded",
+        },
+    )
+    origin = Origin("folder", str(book.resolve()), "book")
+
+    assert paths(origin) == {"kept.log", "web/kept.log", "web/private.txt"}
+    assert [would_list(origin, path) for path in ("kept.log", "web/diary/day.txt")] == [True, False]
+
+
+def test_in_a_vault_only_the_coignore_of_its_root_counts(vault: Vault) -> None:
+    write(
+        vault.root,
+        {
+            ".coignore": "draft*\n",
+            ".gitignore": "oak.md\n",
+            "memories/.coignore": "oak.md\n!draft.md\n",
+            "memories/oak.md": "Oaks live long.",
+            "memories/draft.md": "Not yet.",
+        },
+    )
+
+    assert paths(str(vault.root)) == {"memories/oak.md"}
+
+
+@pytest.mark.parametrize("place", ["", "deep"])
+def test_an_ignore_file_that_is_too_large_is_an_error_and_not_read_in_part(tmp_path: Path, place: str) -> None:
+    """Its first half may lack the line that hides a diary."""
+    ignore = write(tmp_path, {"deep/diary.txt": "mine"}) / place / ".gitignore"
+    origin = Origin("folder", str(tmp_path.resolve()), "book")
+    ignore.write_text("diary.txt\n".rjust(LARGEST_IGNORE_FILE + 1, "\n"))
+
+    with pytest.raises(VaultError, match=r"gitignore has more than 1,000,000 bytes; shorten it"):
+        scan_origin(origin)
+
+    ignore.write_text("diary.txt\n".rjust(LARGEST_IGNORE_FILE, "\n"))
+    assert paths(origin) == set()
