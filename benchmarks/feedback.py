@@ -19,7 +19,7 @@ from co_cli.evaluation.sets import Question, read_vault
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.refs import without_lines
 from co_cli.retrieval.profiles import DEFAULT
-from co_cli.sample import sample_vault
+from co_cli.paths import sample_vault
 from co_cli.service.learning import Judgement, Lesson, learn
 from co_cli.service.tuning import ranked_for
 from co_cli.settings import load_settings

@@ -1,44 +1,54 @@
-"""Settings: flag > environment > project file > user file > default, each value with where it came from.
+"""Settings: flag > environment > project file > user file > default, each value with its origin.
 
-A project's file is checked in, and a clone must be safe to open: it may not point outside the project, redirect a
-provider's address, move the data folder, name the model of a chat, choose a provider or model that sends notes
-elsewhere, or say how much its own notes count. Unknown names, malformed values and such attempts are refused with file
-and line.
+A project's settings.toml is checked in, and a clone must be safe to open: it may not point outside the project,
+redirect a provider, move the data folder, choose a model that sends notes elsewhere, or weigh its own notes.
+To add a setting, add a field to `Settings`.
 """
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from co_cli.errors import SettingsError
-from co_cli.places import find_project, project_settings_file, project_vault, user_data_dir, user_settings_file
-from co_cli.regular import open_regular
+from co_cli.paths import (
+    find_project,
+    open_regular,
+    project_settings_file,
+    project_vault,
+    user_data_dir,
+    user_settings_file,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any, Literal
+    from collections.abc import Iterator, Mapping
+    from typing import Literal
 
     from co_cli.values import Backend
 
     Kind = Literal["text", "path", "paths", "choice", "number", "share", "bytes", "list"]
-    Scalar = str | float | int | tuple[str, ...] | None
+    Value = str | float | int | tuple[str, ...] | None
+
+MAX_FILE_BYTES = 1_000_000
+CLOUD_MODEL = re.compile(r"(?i)[-:]cloud\s*$")
+"""The suffix of Ollama models that run on Ollama's servers."""
 
 
 class Setting(NamedTuple):
-    """One thing a person can choose."""
+    """How one setting is read, and what a project's file may do with it."""
 
-    name: str
     kind: Kind
-    default: Scalar
+    default: Value
     help: str
     choices: tuple[str, ...] = ()
     project_may: bool = True
-    """False: only the person's own file, environment or flag may set it."""
+    """False: only the user's own file, environment or flag may set it."""
     project_choices: tuple[str, ...] = ()
     """If given, the only values that a project's file may choose."""
     project_most: float = 0.0
     """If given, the largest number that a project's file may choose."""
+    name: str = ""
 
     @property
     def environment(self) -> str:
@@ -46,254 +56,149 @@ class Setting(NamedTuple):
         return f"CO_{self.name.upper()}"
 
 
-LOCAL_PROVIDERS = ("static", "minilm", "ollama", "none")
+def _setting(kind: Kind, default: Value, help: str, **rules: Any) -> Any:
+    return Setting(kind, default, help, **rules)
 
-SETTINGS: tuple[Setting, ...] = (
-    Setting("vault", "path", None, "the folder of notes"),
-    Setting("data_dir", "path", None, "where search.db lives", project_may=False),
-    Setting("team_vault", "path", None, "your team's folder of notes, such as a git clone"),
-    Setting(
-        "tiers",
-        "choice",
-        "on",
-        "search your own and your team's vault with the project's: on or off",
-        choices=("on", "off"),
-        project_choices=("off",),
-    ),
-    Setting(
-        "tier_user",
-        "share",
-        1.0,
-        "how much it counts that a note is your own, 0 to 1",
-        project_may=False,
-    ),
-    Setting(
-        "tier_project",
-        "share",
-        0.8,
-        "how much it counts that a note is the project's",
-        project_may=False,
-    ),
-    Setting(
-        "tier_team",
-        "share",
-        0.6,
-        "how much it counts that a note is the team's",
-        project_may=False,
-    ),
-    Setting(
-        "knowledge_search_backend",
+
+def _switch(help: str) -> Any:
+    """On by default. A project may turn it off, and not on."""
+    return Setting("choice", "on", f"{help}: on or off", choices=("on", "off"), project_choices=("off",))
+
+
+class Settings(NamedTuple):
+    """Every value, typed. The defaults here describe the settings; `load_settings` replaces them with values."""
+
+    vault: str = _setting("path", None, "the folder of notes")
+    data_dir: str = _setting("path", None, "where search.db lives", project_may=False)
+    team_vault: str | None = _setting("path", None, "your team's folder of notes, such as a git clone")
+    tiers: Literal["on", "off"] = _switch("search your own and your team's vault with the project's")
+    tier_user: float = _setting("share", 1.0, "weight of your own notes, 0 to 1", project_may=False)
+    tier_project: float = _setting("share", 0.8, "weight of the project's notes, 0 to 1", project_may=False)
+    tier_team: float = _setting("share", 0.6, "weight of the team's notes, 0 to 1", project_may=False)
+    knowledge_search_backend: Backend = _setting(
         "choice",
         "hybrid",
         "how to search: substrings from files, words, or words and meaning",
         choices=("grep", "fts5", "hybrid"),
-    ),
-    Setting(
-        "knowledge_profile",
+    )
+    knowledge_profile: str = _setting(
         "choice",
         "default",
         "how results are ranked: default, agent, seven, rrf or fresh",
         choices=("default", "agent", "seven", "rrf", "fresh"),
-    ),
-    Setting(
-        "half_life_days",
-        "number",
-        365.0,
-        "days in which the signal recency of a note falls to a half",
-    ),
-    Setting(
-        "knowledge_embedding_provider",
+    )
+    half_life_days: float = _setting("number", 365.0, "days in which a note's recency signal falls by half")
+    knowledge_embedding_provider: str = _setting(
         "text",
         "static",
-        "who turns text into vectors: static (built in), minilm, ollama, gemini, openai, ... or none",
-        project_choices=LOCAL_PROVIDERS,
-    ),
-    Setting("knowledge_embedding_model", "text", None, "the provider's model, if not its default"),
-    Setting(
-        "knowledge_embedding_host",
+        "what turns text into vectors: static (built in), minilm, ollama, gemini, openai, ... or none",
+        project_choices=("static", "minilm", "ollama", "none"),
+    )
+    knowledge_embedding_model: str | None = _setting("text", None, "the provider's model, if not its default")
+    knowledge_embedding_host: str | None = _setting(
         "text",
         None,
         "address of the embedding server, if not the provider's own (ollama: OLLAMA_HOST)",
         project_may=False,
-    ),
-    Setting(
-        "knowledge_hybrid_vector_weight",
-        "share",
-        0.7,
-        "weight of meaning in the score (default 0.7)",
-    ),
-    Setting(
-        "knowledge_hybrid_text_weight",
-        "share",
-        0.3,
-        "weight of words in the score (default 0.3)",
-    ),
-    Setting(
-        "knowledge_duplicate_threshold",
-        "share",
-        0.75,
-        "how alike two memories must be for a save to name them as related",
-    ),
-    Setting(
-        "secrets",
+    )
+    knowledge_hybrid_vector_weight: float = _setting("share", 0.7, "weight of meaning in the score (default 0.7)")
+    knowledge_hybrid_text_weight: float = _setting("share", 0.3, "weight of words in the score (default 0.3)")
+    knowledge_duplicate_threshold: float = _setting(
+        "share", 0.75, "how similar two memories must be for a save to name them as related"
+    )
+    secrets: Literal["refuse", "redact", "allow"] = _setting(
         "choice",
         "refuse",
-        "keys, tokens, passwords and card numbers in what is to be saved: refuse, redact or allow",
+        "keys, tokens, passwords and card numbers in new text: refuse, redact or allow",
         choices=("refuse", "redact", "allow"),
         project_choices=("refuse", "redact"),
-    ),
-    Setting(
-        "knowledge_max_note_bytes",
-        "bytes",
-        2_000_000,
-        "larger files are skipped and reported",
-        project_most=2_000_000,
-    ),
-    Setting(
-        "knowledge_exclude",
-        "list",
-        (),
-        "patterns of files and folders not to index, as in .gitignore (comma-separated in the environment)",
-    ),
-    Setting(
-        "model",
+    )
+    knowledge_max_note_bytes: int = _setting(
+        "bytes", 2_000_000, "larger files are skipped and reported", project_most=2_000_000
+    )
+    knowledge_exclude: tuple[str, ...] = _setting(
+        "list", (), "patterns of files and folders not to index, as in .gitignore (comma-separated in the environment)"
+    )
+    model: str | None = _setting(
         "text",
         None,
         "the model that answers in `co chat`, as provider:name; a bare name is one of Ollama's",
         project_may=False,
-    ),
-    Setting(
-        "context_tokens",
-        "bytes",
-        1_000,
-        "how much of the notes that belong beside a prompt an agent is given, in tokens",
-        project_most=4_000,
-    ),
-    Setting(
-        "chat_history",
+    )
+    context_tokens: int = _setting(
+        "bytes", 1_000, "maximum size of the notes that are added to an agent's prompt, in tokens", project_most=4_000
+    )
+    chat_history: Literal["on", "off"] = _switch("keep what you type in `co chat` for the arrow keys")
+    query_log: Literal["on", "off", "no-text"] = _setting(
         "choice",
         "on",
-        "keep what you type in `co chat` for the arrow keys: on or off",
-        choices=("on", "off"),
-        project_choices=("off",),
-    ),
-    Setting(
-        "query_log",
-        "choice",
-        "on",
-        "write down what is searched for, for `co feedback stats`: on, off, or no-text (counts and times only)",
+        "record queries for `co feedback stats`: on, off, or no-text (counts and times only)",
         choices=("on", "off", "no-text"),
         project_choices=("off",),
-    ),
-    Setting(
-        "count_use",
-        "choice",
-        "on",
-        "count how often each note is found and opened: on or off",
-        choices=("on", "off"),
-        project_choices=("off",),
-    ),
-    Setting(
-        "log_level",
+    )
+    count_use: Literal["on", "off"] = _switch("count how often each note is found and opened")
+    log_level: Literal["off", "error", "warning", "info", "debug"] = _setting(
         "choice",
         "warning",
-        "what co.log in the data folder is told: error, warning, info (each command), debug, or off",
+        "what is written to co.log in the data folder: error, warning, info (each command), debug, or off",
         choices=("off", "error", "warning", "info", "debug"),
         project_may=False,
-    ),
-    Setting(
-        "learn",
+    )
+    learn: Literal["on", "off", "ask"] = _setting(
         "choice",
         "ask",
-        "let feedback change how words and meaning are weighed: ask (only by `co feedback tune --apply`), on or off",
+        "let feedback change the weights of words and meaning: ask (only by `co feedback tune --apply`), on or off",
         choices=("on", "off", "ask"),
         project_choices=("off",),
-    ),
-    Setting(
-        "web_allow",
-        "list",
-        (),
-        "hosts, addresses and networks inside that pages may be fetched from all the same",
-        project_may=False,
-    ),
-    Setting("web_max_bytes", "bytes", 10_000_000, "how large a web page may be", project_may=False),
-    Setting("web_seconds", "number", 30.0, "how long a web page may take", project_may=False),
-    Setting(
-        "boundaries_model",
+    )
+    web_allow: tuple[str, ...] = _setting(
+        "list", (), "hosts, addresses and networks that are private but may be fetched from", project_may=False
+    )
+    web_max_bytes: int = _setting("bytes", 10_000_000, "maximum size of a web page", project_may=False)
+    web_seconds: float = _setting("number", 30.0, "time limit for fetching a web page", project_may=False)
+    boundaries_model: str | None = _setting(
         "text",
         None,
         "the model that proposes where `co index sync` cuts long documents, as provider:name; unset: none does",
         project_may=False,
-    ),
-    Setting(
-        "loading_model",
+    )
+    loading_model: str | None = _setting(
         "text",
         None,
         "the model that picks a tool for `co add URL`, as provider:name; a bare name is one of Ollama's",
         project_may=False,
-    ),
-    Setting(
-        "loading_servers",
-        "path",
-        None,
-        "the JSON file that lists the MCP servers whose tools it may pick from",
-        project_may=False,
-    ),
-    Setting(
-        "loading_seconds",
-        "number",
-        120.0,
-        "how long it may take with one address",
-        project_may=False,
-    ),
-    Setting(
-        "skill_folders",
-        "paths",
-        (),
-        "more folders of skills, beside .agents/skills and .claude/skills of the project and of your home",
-    ),
+    )
+    loading_servers: str | None = _setting(
+        "path", None, "a JSON file that lists the MCP servers whose tools it may use", project_may=False
+    )
+    loading_seconds: float = _setting("number", 120.0, "time limit for loading one address", project_may=False)
+    skill_folders: tuple[str, ...] = _setting(
+        "paths", (), "more folders of skills, besides .agents/skills and .claude/skills in the project and your home"
+    )
+    origins: dict[str, str] = {}  # noqa: RUF012
+    """Where each value came from: `default`, `project`, a flag, a variable, or file:line."""
+
+
+SETTINGS: tuple[Setting, ...] = tuple(
+    default._replace(name=name) for name, default in Settings._field_defaults.items() if isinstance(default, Setting)
 )
 BY_NAME = {setting.name: setting for setting in SETTINGS}
 
 
-class Settings(NamedTuple):
-    """Every value, typed; `origins` says where each came from."""
+class ThisProcess:
+    """The `co` command that runs in this process, for its log and messages."""
 
-    vault: str
-    data_dir: str
-    team_vault: str | None
-    tiers: Literal["on", "off"]
-    tier_user: float
-    tier_project: float
-    tier_team: float
-    knowledge_search_backend: Backend
-    knowledge_profile: str
-    half_life_days: float
-    knowledge_embedding_provider: str
-    knowledge_embedding_model: str | None
-    knowledge_embedding_host: str | None
-    knowledge_hybrid_vector_weight: float
-    knowledge_hybrid_text_weight: float
-    knowledge_duplicate_threshold: float
-    secrets: Literal["refuse", "redact", "allow"]
-    knowledge_max_note_bytes: int
-    knowledge_exclude: tuple[str, ...]
-    model: str | None
-    context_tokens: int
-    chat_history: Literal["on", "off"]
-    query_log: Literal["on", "off", "no-text"]
-    count_use: Literal["on", "off"]
-    log_level: Literal["off", "error", "warning", "info", "debug"]
-    learn: Literal["on", "off", "ask"]
-    web_allow: tuple[str, ...]
-    web_max_bytes: int
-    web_seconds: float
-    boundaries_model: str | None
-    loading_model: str | None
-    loading_servers: str | None
-    loading_seconds: float
-    skill_folders: tuple[str, ...]
-    origins: dict[str, str]
+    command: str | None = None
+    """None if another program uses the library."""
+    vault: str | None = None
+    data_dir: str | None = None
+    """As given on the command line."""
+    verbose = False
+    chatty = False
+    """True if more than warnings is wanted."""
+
+
+this_process = ThisProcess()
 
 
 def load_settings(
@@ -303,70 +208,116 @@ def load_settings(
 ) -> Settings:
     """Collect every setting as seen from the folder `start`; a flag that is None is not set.
 
-    A vault that is named brings the settings of the project it lies in, wherever it is named from: one index must not
-    be made with two configurations.
+    A vault that is named brings the settings of the project it is in, so that one index is never built with two
+    configurations.
     """
     environ = os.environ if environ is None else environ
-    start = _here() if start is None else start
-    values: dict[str, Scalar] = {setting.name: setting.default for setting in SETTINGS}
+    start = _current_folder() if start is None else start
+    values: dict[str, Any] = {setting.name: setting.default for setting in SETTINGS}
     origins = dict.fromkeys(values, "default")
 
-    def take(setting: Setting, raw: object, origin: str, base: str) -> None:
-        values[setting.name] = _checked(setting, raw, origin, base)
-        origins[setting.name] = origin
+    def take(name: str, raw: object, origin: str, base: str, project: str | None = None) -> None:
+        setting = BY_NAME.get(name)
+        if setting is None:
+            raise SettingsError(f"{origin}: {unknown_setting(name)}")
+        if project and not setting.project_may:
+            raise SettingsError(f"{origin}: a project may not set {name}; set it yourself with {setting.environment}")
+        value = _checked(setting, raw, origin, base)
+        if project:
+            _refuse_unsafe(setting, value, origin, project)
+        values[name], origins[name] = value, origin
 
     project = _project_of((flags or {}).get("vault") or environ.get("CO_VAULT"), start)
     for file, owner in ((user_settings_file(environ), None), (project and project_settings_file(project), project)):
-        if file and _says_something(file):
-            from co_cli.settings_file import read_settings_file  # only when there is one: tomllib is slow to import
-
-            for setting, raw, origin in read_settings_file(file, owner):
-                take(setting, raw, origin, owner or os.path.dirname(file))
+        if file and os.path.exists(file) and not os.path.isdir(file):
+            for name, raw, origin in _read_file(file, owner):
+                take(name, raw, origin, owner or os.path.dirname(file), owner)
     for setting in SETTINGS:
-        raw = environ.get(setting.environment)
-        if raw:
-            take(setting, raw, setting.environment, start)
+        if raw := environ.get(setting.environment):
+            take(setting.name, raw, setting.environment, start)
     for name, raw in (flags or {}).items():
         if raw is not None:
-            origin = f"--{name.replace('_', '-')}"
-            if name not in BY_NAME:
-                from co_cli.settings_file import unknown_setting  # tomllib is slow to import
+            take(name, raw, f"--{name.replace('_', '-')}", start)
 
-                raise SettingsError(f"{origin}: {unknown_setting(name)}")
-            take(BY_NAME[name], raw, origin, start)
-
-    if values["data_dir"] is None:
-        values["data_dir"] = user_data_dir(environ)
-    if values["vault"] is None:
-        if project:
-            values["vault"], origins["vault"] = _inside(project, project_vault(project)), "project"
-        else:
-            values["vault"] = os.path.join(user_data_dir(environ), "knowledge")
+    values["data_dir"] = values["data_dir"] or user_data_dir(environ)
+    if values["vault"] is None and project:
+        values["vault"], origins["vault"] = _own_vault(project), "project"
+    elif values["vault"] is None:
+        values["vault"] = os.path.join(user_data_dir(environ), "knowledge")
     for name in ("vault", "data_dir"):
-        _refuse_undecodable(name, str(values[name]), origins[name])
-    # each value was checked against its Setting, whose kinds are those of the fields
-    named: dict[str, Any] = values
-    return Settings(origins=origins, **named)
+        _refuse_undecodable(name, values[name], origins[name])
+    return Settings(**values, origins=origins)
 
 
-def _inside(project: str, vault: str) -> str:
-    """A clone may hold a link in place of its vault, and must not lead outside with it."""
-    root = os.path.realpath(project)
-    if not os.path.realpath(vault).startswith(root + os.sep):
-        raise SettingsError(f"{vault} is a link that leads out of the project: if you trust it, name it with CO_VAULT")
+def unknown_setting(name: str) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, BY_NAME, n=1, cutoff=0.5)
+    hint = f"did you mean {close[0]}?" if close else "`co config show` lists them"
+    return f"unknown setting {name!r}: {hint}"
+
+
+def _read_file(file: str, project: str | None) -> Iterator[tuple[str, object, str]]:
+    """The names and values of a settings.toml, each with its file:line."""
+    import tomllib  # takes as long as a search, and most searches have no such file
+
+    text = ""
+    if project is not None and not os.path.realpath(file).startswith(os.path.realpath(project) + os.sep):
+        raise SettingsError(f"{file} is a link out of the project: replace it with a file")
+    try:
+        with open_regular(file) as stream:
+            data = stream.read(MAX_FILE_BYTES + 1)
+        if len(data) > MAX_FILE_BYTES:
+            raise SettingsError(f"{file}: larger than {MAX_FILE_BYTES:,} bytes, so it is not a settings file: fix it")
+        text = data.decode("utf-8").replace("\r\n", "\n")
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        place = re.search(r"\(at line (\d+)", str(error))
+        line = place[1] if place else str(text.count("\n") + 1)
+        raise SettingsError(f"{file}:{line}: not valid TOML: {error}") from None
+    except UnicodeDecodeError:
+        raise SettingsError(f"{file}:1: not UTF-8 text; save it as UTF-8") from None
+    except OSError as error:
+        raise SettingsError(f"{file}: cannot be read: {error.strerror}") from None
+    for name, raw in table.items():
+        found = re.search(rf"^[ \t]*(\[?\"?){re.escape(name)}\b", text, re.MULTILINE)
+        yield name, raw, f"{file}:{text.count(chr(10), 0, found.start()) + 1 if found else 1}"
+
+
+def _refuse_unsafe(setting: Setting, value: Any, origin: str, project: str) -> None:
+    """Raise SettingsError for a value that a checked-in file may not choose."""
+    name, yourself = setting.name, f"choose {value!r} yourself with {setting.environment}"
+    if setting.project_choices and value not in setting.project_choices:
+        allowed = ", ".join(setting.project_choices)
+        raise SettingsError(f"{origin}: a project may set {name} to {allowed} only; {yourself}")
+    if setting.project_most and value > setting.project_most:
+        raise SettingsError(f"{origin}: a project may set {name} to {setting.project_most:,.0f} at most; {yourself}")
+    if name == "knowledge_embedding_model" and CLOUD_MODEL.search(value):
+        raise SettingsError(f"{origin}: a project may not choose a model that sends notes elsewhere; {yourself}")
+    if setting.kind in ("path", "paths"):
+        root = os.path.realpath(project)
+        for path in value if setting.kind == "paths" else (value,):
+            if os.path.commonpath([root, os.path.realpath(path)]) != root:
+                raise SettingsError(f"{origin}: a project may not point {name} outside itself ({path})")
+
+
+def _own_vault(project: str) -> str:
+    """A project's vault. A clone may have a link in its place, which must not lead out of the project."""
+    vault = project_vault(project)
+    if not os.path.realpath(vault).startswith(os.path.realpath(project) + os.sep):
+        raise SettingsError(f"{vault} is a link out of the project: if you trust it, name it with CO_VAULT")
     return vault
 
 
-def _project_of(vault: object, start: str) -> str | None:
-    """The project of a vault that is named, if it lies in one; else that of the folder."""
-    named: Any = vault
-    if isinstance(named, str | os.PathLike) and vault:
-        path = os.path.expanduser(str(os.fspath(named)))  # type: ignore[reportUnknownArgumentType]
+def _project_of(vault: Any, start: str) -> str | None:
+    """The project that a named vault is in, else that of the folder."""
+    if vault and isinstance(vault, str | os.PathLike):
+        path = os.path.expanduser(str(os.fspath(vault)))  # pyright: ignore[reportUnknownArgumentType]
         return find_project(os.path.join(start, path)) or find_project(start)
     return find_project(start)
 
 
-def _here() -> str:
+def _current_folder() -> str:
     try:
         return os.getcwd()
     except FileNotFoundError:
@@ -375,73 +326,50 @@ def _here() -> str:
 
 def _refuse_undecodable(name: str, path: str, origin: str) -> None:
     if "\0" in path:
-        raise SettingsError(f"{origin}: no path has a NUL character in it, as that of {name}: {path!r}")
+        raise SettingsError(f"{origin}: the path of {name} has a NUL character: {path!r}")
     try:
         path.encode()
     except UnicodeEncodeError:
         raise SettingsError(f"{origin}: the path of {name} is not valid UTF-8, rename it: {path!r}") from None
 
 
-def _says_something(file: str) -> bool:
-    """Is the file there, and is there more in it than comments? Reading TOML would be half of a search."""
-    try:
-        with open_regular(file) as stream:
-            return any(line.strip() and not line.lstrip().startswith(b"#") for line in stream)
-    except OSError:
-        return os.path.exists(file) and not os.path.isdir(file)  # what is wrong with it is for its reader to say
+def _checked(setting: Setting, raw: object, origin: str, base: str) -> Value:
+    """`raw` as this setting's type, or a SettingsError that says what is expected."""
+    wrong = f"{origin}: {setting.name} is"
+    if setting.kind in ("number", "share", "bytes"):
+        return _number(setting.kind, raw, wrong)
+    if setting.kind in ("list", "paths"):
+        parts: Any = raw.split(",") if isinstance(raw, str) else raw
+        if type(parts) not in (list, tuple) or not all(isinstance(part, str) for part in parts):
+            raise SettingsError(f"{wrong} a list of texts, not {raw!r}")
+        stripped = (part.strip() for part in parts if part.strip())
+        return tuple(_absolute(part, base) for part in stripped) if setting.kind == "paths" else tuple(stripped)
+    given: Any = raw
+    if not isinstance(given, str | os.PathLike) or not os.fspath(given):
+        raise SettingsError(f"{wrong} a text, not {raw!r}")
+    text: str = os.fspath(given)
+    if setting.choices and text not in setting.choices:
+        raise SettingsError(f"{wrong} one of {', '.join(setting.choices)}, not {text!r}")
+    return _absolute(text, base) if setting.kind == "path" else text
 
 
-def _checked(setting: Setting, raw: object, origin: str, base: str) -> Scalar:
-    """`raw` as this setting's type, or a SettingsError that says what would be right."""
-    match setting.kind:
-        case "path":
-            return os.path.normpath(os.path.join(base, os.path.expanduser(_text(setting, raw, origin))))
-        case "paths":
-            return tuple(
-                os.path.normpath(os.path.join(base, os.path.expanduser(part))) for part in _list(setting, raw, origin)
-            )
-        case "text":
-            return _text(setting, raw, origin)
-        case "choice":
-            text = _text(setting, raw, origin)
-            if text not in setting.choices:
-                raise SettingsError(f"{origin}: {setting.name} is one of {', '.join(setting.choices)}, not {text!r}")
-            return text
-        case "list":
-            return _list(setting, raw, origin)
-        case "number" | "share" | "bytes":
-            return _number(setting, raw, origin)
+def _absolute(path: str, base: str) -> str:
+    return os.path.normpath(os.path.join(base, os.path.expanduser(path)))
 
 
-def _list(setting: Setting, raw: object, origin: str) -> tuple[str, ...]:
-    parts: Any = raw.split(",") if isinstance(raw, str) else raw
-    if type(parts) not in (list, tuple) or not all(isinstance(part, str) for part in parts):
-        raise SettingsError(f"{origin}: {setting.name} is a list of texts, not {raw!r}")
-    return tuple(part.strip() for part in parts if part.strip())
-
-
-def _text(setting: Setting, raw: object, origin: str) -> str:
-    text: Any = raw
-    if not isinstance(text, str | os.PathLike) or not os.fspath(text):
-        raise SettingsError(f"{origin}: {setting.name} is a text, not {raw!r}")
-    return os.fspath(text)
-
-
-def _number(setting: Setting, raw: object, origin: str) -> float | int:
+def _number(kind: Kind, raw: object, wrong: str) -> float | int:
     try:
         if isinstance(raw, bool) or not isinstance(raw, str | int | float):
             raise ValueError
-        number: float | int = float(raw)
-        if setting.kind == "bytes":
-            if not number.is_integer():
-                raise ValueError
-            number = int(number)
+        number = float(raw)
+        if kind == "bytes" and not number.is_integer():
+            raise ValueError
     except (ValueError, OverflowError):
-        raise SettingsError(f"{origin}: {setting.name} is a number, not {raw!r}") from None
-    if setting.kind == "share" and not 0 <= number <= 1:
-        raise SettingsError(f"{origin}: {setting.name} is between 0 and 1, not {number:g}")
-    if setting.kind == "number" and not 0 < number < 1e6:
-        raise SettingsError(f"{origin}: {setting.name} is above 0 and below 1,000,000, not {number:g}")
-    if setting.kind == "bytes" and number < 1:
-        raise SettingsError(f"{origin}: {setting.name} is at least 1, not {number}")
-    return number
+        raise SettingsError(f"{wrong} a number, not {raw!r}") from None
+    if kind == "share" and not 0 <= number <= 1:
+        raise SettingsError(f"{wrong} between 0 and 1, not {number:g}")
+    if kind == "number" and not 0 < number < 1e6:
+        raise SettingsError(f"{wrong} above 0 and below 1,000,000, not {number:g}")
+    if kind == "bytes" and number < 1:
+        raise SettingsError(f"{wrong} at least 1, not {number:g}")
+    return int(number) if kind == "bytes" else number

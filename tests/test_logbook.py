@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.logbook import LogFile, logger
+from co_cli.logbook import CommandLog, logger
+from co_cli.settings import this_process
 from tests.command import Co
 from tests.mcp_server.talking import Place
 from tests.vault import Vault
@@ -120,18 +121,19 @@ def test_what_an_error_quotes_and_what_looks_like_a_key_is_not_logged(co: Co, da
 
 
 WRITER = """
-import sys
-from co_cli.logbook import LogFile
-log = LogFile(sys.argv[1], largest=1_500, kept=200)
+import logging, sys
+from co_cli.logbook import CommandLog
+from co_cli.settings import this_process
+this_process.command, this_process.data_dir = "test", sys.argv[1]
+log = CommandLog(max_bytes=6_000, backups=200)
 sys.stdin.readline()
-for number in range(300):
-    assert log.write(f"{sys.argv[2]} {number} {'x' * 100}\\n".encode())
+for number in range(100):
+    log.emit(logging.makeLogRecord({"msg": f"{sys.argv[2]} {number}", "levelno": logging.ERROR}))
 """
 
 
 def test_processes_that_write_and_rotate_at_once_tear_and_lose_no_line(tmp_path: Path) -> None:
-    file = tmp_path / "co.log"
-    command = [sys.executable, "-c", WRITER, str(file)]
+    command = [sys.executable, "-c", WRITER, str(tmp_path)]
     writers = [subprocess.Popen([*command, str(number)], stdin=subprocess.PIPE) for number in range(4)]
     for writer in writers:
         assert writer.stdin is not None
@@ -142,21 +144,23 @@ def test_processes_that_write_and_rotate_at_once_tear_and_lose_no_line(tmp_path:
 
     assert [writer.returncode for writer in writers] == [0] * 4
     files = [path for path in tmp_path.glob("co.log*") if path.suffix != ".lock"]
-    lines = [line for path in files for line in path.read_text().splitlines()]
+    lines = [json.loads(line)["text"] for path in files for line in path.read_text().splitlines()]
     assert len(files) > 3
-    assert max(path.stat().st_size for path in files) <= 1_500
-    assert sorted(line.split(" x")[0] for line in lines) == sorted(f"{w} {n}" for w in range(4) for n in range(300))
+    assert max(path.stat().st_size for path in files) <= 6_000
+    assert sorted(lines) == sorted(f"{writer} {number}" for writer in range(4) for number in range(100))
 
 
-def test_it_stays_within_its_bound(tmp_path: Path) -> None:
-    log = LogFile(str(tmp_path / "co.log"), largest=1_000, kept=2)
-    for number in range(200):
-        assert log.write(f"{number} {'x' * 50}\n".encode())
+def test_it_stays_within_its_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(this_process, "command", "test")
+    monkeypatch.setattr(this_process, "data_dir", str(tmp_path))
+    log = CommandLog(max_bytes=1_000, backups=2)
+    for number in range(50):
+        log.emit(logging.makeLogRecord({"msg": f"{number}", "levelno": logging.ERROR}))
 
     files = sorted(path.name for path in tmp_path.glob("co.log*") if path.suffix != ".lock")
     assert files == ["co.log", "co.log.1", "co.log.2"]
     assert sum((tmp_path / name).stat().st_size for name in files) <= 3_000
-    assert (tmp_path / "co.log").read_text().splitlines()[-1].startswith("199 ")
+    assert json.loads((tmp_path / "co.log").read_text().splitlines()[-1])["text"] == "49"
 
 
 def test_a_program_that_uses_the_library_is_left_to_its_own_logging(

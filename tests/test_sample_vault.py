@@ -11,7 +11,7 @@ import pytest
 from co_cli.index.tokens import is_stop_word, spans
 from co_cli.notes.note import Note, read_note
 from co_cli.notes.refs import path_of, stem_of
-from co_cli.sample import sample_vault
+from co_cli.paths import sample_vault
 from co_cli.sources.passages import passages_of
 
 VAULT = Path(sample_vault())

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from co_cli.cli.terminal import printable
 from co_cli.errors import KnowledgeError
-from co_cli.places import this_process
+from co_cli.settings import this_process
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

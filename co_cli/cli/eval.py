@@ -15,7 +15,7 @@ from co_cli.evaluation.baselines import BASELINES, WITH_VECTORS
 from co_cli.evaluation.running import Evaluation, Marks, mean_marks, method
 from co_cli.evaluation.sets import ABSENT, QUESTIONS, read_set, read_vault
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.sample import sample_vault
+from co_cli.paths import sample_vault
 from co_cli.settings import load_settings
 
 EPILOG = """\

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from co_cli.cli.terminal import CONTROL, ProgressBar, printable
 from co_cli.errors import IndexUnavailableError, InvalidInputError, UnknownRefError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.places import this_process
-from co_cli.settings import load_settings
+from co_cli.settings import load_settings, this_process
 from co_cli.values import SyncReport
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from co_cli.cli.opening import (
 from co_cli.cli.terminal import Screen, age, count_of
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.places import this_process
 from co_cli.retrieval.profiles import PROFILES, check_weights
+from co_cli.settings import this_process
 from co_cli.values import Hit, SearchResult, worth_showing
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from co_cli.cli.opening import print_json
 from co_cli.cli.terminal import ProgressBar, Screen, printable
 from co_cli.index.sync import is_bare
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.places import PROJECT_FOLDER, project_vault
-from co_cli.sample import sample_vault
+from co_cli.paths import PROJECT_FOLDER, project_vault, sample_vault
 from co_cli.service.starting import make_vault
 from co_cli.settings import SETTINGS, load_settings
 from co_cli.values import SearchResult
@@ -101,7 +100,7 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
 
 def settings(options: argparse.Namespace) -> int:
     from co_cli.errors import SettingsError
-    from co_cli.settings_file import unknown_setting
+    from co_cli.settings import unknown_setting
 
     loaded = load_settings({"vault": options.vault, "data_dir": options.data_dir})
     values = {setting.name: getattr(loaded, setting.name) for setting in SETTINGS}

@@ -22,7 +22,7 @@ from typing import IO, NamedTuple
 from co_cli.errors import InvalidInputError
 from co_cli.importers.items import Trouble, as_list, as_object
 from co_cli.notes.refs import FOLDERS
-from co_cli.regular import open_regular
+from co_cli.paths import open_regular
 from co_cli.values import to_utf8
 
 MAX_FILES = 200_000

@@ -14,7 +14,7 @@ from co_cli.index.embed import text_hash
 from co_cli.index.engine import StoredPassage
 from co_cli.index.sync import Unreadable, read_file
 from co_cli.notes.store import content_hash
-from co_cli.regular import open_regular
+from co_cli.paths import open_regular
 from co_cli.values import Passage
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Generator
 
-from co_cli.places import TEMPORARY
+from co_cli.paths import TEMPORARY
 
 STALE_AFTER = 3600.0
 

@@ -23,7 +23,7 @@ from co_cli.notes.files import (
     sync_folder,
 )
 from co_cli.notes.refs import name_key, slugify
-from co_cli.regular import open_regular
+from co_cli.paths import open_regular
 from co_cli.values import to_utf8
 
 TRASH = ".trash"

@@ -17,11 +17,10 @@ from co_cli.activity.database import available
 from co_cli.activity.folding import fold_spool
 from co_cli.errors import IndexUnavailableError, InvalidInputError
 from co_cli.index.verify import hash_of_file
-from co_cli.places import project_vault
-from co_cli.service.dismissing import Dismissals
+from co_cli.paths import project_vault
 from co_cli.service.learned import adopt_learned
-from co_cli.sources.origin import VAULT, Origin
-from co_cli.sources.registry import Added, change_registry, read_registry
+from co_cli.service.review import Dismissals
+from co_cli.sources.origin import VAULT, Added, Origin, change_registry, read_registry
 
 if TYPE_CHECKING:
     from co_cli.knowledge_base import KnowledgeBase

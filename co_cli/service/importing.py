@@ -18,7 +18,7 @@ from co_cli.notes.refs import ref_of, slugify
 from co_cli.notes.secrets import counting
 from co_cli.notes.similarity import fingerprint
 from co_cli.notes.store import NoteStore
-from co_cli.regular import open_regular
+from co_cli.paths import open_regular
 from co_cli.values import Saved
 
 TEXTS = (".md", ".markdown", ".txt", ".text")

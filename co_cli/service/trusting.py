@@ -14,10 +14,10 @@ from collections.abc import Iterable
 from co_cli.errors import InvalidInputError
 from co_cli.notes.files import locked, make_folders, replace
 from co_cli.notes.refs import FOLDERS
-from co_cli.places import project_settings_file, project_vault, user_settings_file
+from co_cli.paths import project_settings_file, project_vault, user_settings_file
 from co_cli.settings import Settings, load_settings
 from co_cli.sources.origin import Origin
-from co_cli.sources.walking import require_vault
+from co_cli.sources.walk import require_vault
 
 FILE = "trusted"
 

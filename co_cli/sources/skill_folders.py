@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from co_cli.places import PROJECT_FOLDER, find_project
+from co_cli.paths import PROJECT_FOLDER, find_project
 from co_cli.sources.origin import Origin
 from co_cli.sources.skill import HEAVY, SKILL_FILE
 

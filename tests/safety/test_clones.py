@@ -13,8 +13,7 @@ from co_cli.agent import Knowledge
 from co_cli.errors import SettingsError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.context import CANDIDATES, MOST_ALWAYS, always_there
-from co_cli.settings import SETTINGS, Setting, load_settings
-from co_cli.settings_file import LARGEST
+from co_cli.settings import MAX_FILE_BYTES, SETTINGS, load_settings
 from tests.agent.scripted import Script
 from tests.command import Co
 from tests.vault import Vault
@@ -30,7 +29,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "tier_user": ("0.1",),
     "tier_project": ("1.0",),
     "tier_team": ("1.0",),
-    "knowledge_embedding_provider": ('"openai"', '"gemini"', '["openai"]'),
+    "knowledge_embedding_provider": ('"openai"', '"gemini"'),
     "knowledge_embedding_model": ('"gpt-oss:120b-cloud"', '"embed:cloud"'),
     "knowledge_embedding_host": ('"http://127.0.0.1:1"', '"https://evil.example"'),
     "secrets": ('"allow"',),
@@ -78,24 +77,26 @@ def clone(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return project
 
 
-@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
-def test_every_setting_is_harmless_or_refused_from_a_clone(clone: Path, setting: Setting) -> None:
-    assert (setting.name in REFUSED) != (setting.name in HARMLESS), "decide what a clone may do with it"
-    for value in REFUSED.get(setting.name, ()):
-        (clone / ".co-cli" / "settings.toml").write_text(f"{setting.name} = {value}\n")
+def test_every_setting_is_harmless_or_refused_from_a_clone(clone: Path) -> None:
+    for setting in SETTINGS:
+        assert (setting.name in REFUSED) != (setting.name in HARMLESS), (
+            f"may a clone set {setting.name}?"
+        )
+        for value in REFUSED.get(setting.name, ()):
+            (clone / ".co-cli" / "settings.toml").write_text(f"# a project\n\n{setting.name} = {value}\n")
 
-        with pytest.raises(SettingsError, match="a project may"):
-            load_settings()
+            with pytest.raises(SettingsError, match=r"settings\.toml:3: a project may"):
+                load_settings()
 
 
 def test_a_settings_file_that_is_too_long_is_refused_and_not_cut(clone: Path) -> None:
     file = clone / ".co-cli" / "settings.toml"
-    file.write_text('knowledge_profile = "agent"\n' + "#" * (LARGEST - 28))
+    file.write_text('knowledge_profile = "agent"\n' + "#" * (MAX_FILE_BYTES - 28))
     assert load_settings().knowledge_profile == "agent"
 
-    file.write_text("#" * LARGEST + '\nknowledge_profile = "agent"\n')
+    file.write_text("#" * MAX_FILE_BYTES + '\nknowledge_profile = "agent"\n')
 
-    with pytest.raises(SettingsError, match=r"settings\.toml: more than 1,000,000 bytes"):
+    with pytest.raises(SettingsError, match=r"settings\.toml: larger than 1,000,000 bytes"):
         load_settings()
 
 
@@ -111,7 +112,7 @@ def test_a_link_in_place_of_a_file_is_not_followed_to_no_end(co: Co, clone: Path
     ran = Co(clone).process("search", "oaks", env={"CO_VAULT": ""})
 
     leads_out = name == ".co-cli/settings.toml" and target != "fifo"
-    told = "leads out of the project" if leads_out else "memory:oak" if "/etc" in target else "not a regular file"
+    told = "is a link out of the project" if leads_out else "memory:oak" if "/etc" in target else "not a regular file"
     assert told in ran.out + ran.err
     assert "Traceback" not in ran.err
 

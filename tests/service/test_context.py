@@ -11,7 +11,7 @@ from shutil import copytree
 import pytest
 
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.sample import sample_vault
+from co_cli.paths import sample_vault
 from co_cli.service.context import always_there, matching
 from co_cli.settings import load_settings
 from tests.service.everyday_prompts import HELD_OUT, TUNED_ON, with_chatter

@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from co_cli.service.memory_protocol import MemoryToolProtocol
+
 from co_cli.errors import KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.dates import read_moment
@@ -19,8 +21,7 @@ from co_cli.notes.editing import set_body, set_fields
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.note import NotTextError, read_note
 from co_cli.notes.refs import slugify
-from co_cli.sample import sample_vault
-from co_cli.service.memory_protocol import MemoryToolProtocol
+from co_cli.paths import sample_vault
 from co_cli.settings import load_settings
 from co_cli.sources.passages import passages_of
 from tests.soak.contract import Trial

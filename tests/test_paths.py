@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.regular import open_regular
+from co_cli.paths import open_regular
 
 OPEN = """
 import sys
-from co_cli.regular import open_regular
+from co_cli.paths import open_regular
 try:
     open_regular(sys.argv[1], follow=sys.argv[2] == "follow").read(10)
 except OSError as error:

@@ -1,0 +1,94 @@
+"""Where the vault, the data folder and the settings files are, and how to open a file safely.
+
+Strings and os.path on purpose: a cold search imports this, and pathlib would cost a third of a Python start.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import TYPE_CHECKING
+
+from co_cli.errors import SettingsError, VaultError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from io import BufferedReader
+
+PROJECT_FOLDER = ".co-cli"
+SETTINGS_FILE = "settings.toml"
+TEMPORARY = ".co-tmp-"
+"""Prefix of a file that is being written."""
+READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
+
+def open_regular(path: str, follow: bool = True) -> BufferedReader:
+    """Open a regular file for reading bytes; without `follow`, no symbolic link either. Raises OSError.
+
+    Anything else could block forever, as a pipe without a writer does, or never end, as a device. The opened file is
+    checked, because the name may have been replaced after a folder was listed.
+    """
+    return open(path, "rb", opener=lambda path, _: _open(path, 0 if follow else getattr(os, "O_NOFOLLOW", 0)))
+
+
+def _open(path: str, flags: int) -> int:
+    handle = os.open(path, READ_FLAGS | flags)
+    mode = os.fstat(handle).st_mode
+    if stat.S_ISREG(mode):
+        return handle
+    os.close(handle)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, "a folder, not a file", path)
+    raise OSError(errno.EINVAL, "not a regular file", path)
+
+
+def find_project(start: str) -> str | None:
+    """The nearest folder at or above `start` that has a `.co-cli` folder."""
+    folder = os.path.abspath(start)
+    while not os.path.isdir(os.path.join(folder, PROJECT_FOLDER)):
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return None
+        folder = parent
+    return folder
+
+
+def project_settings_file(project: str) -> str:
+    return os.path.join(project, PROJECT_FOLDER, SETTINGS_FILE)
+
+
+def project_vault(project: str) -> str:
+    return os.path.join(project, PROJECT_FOLDER, "knowledge")
+
+
+def user_data_dir(environ: Mapping[str, str]) -> str:
+    folder = _xdg(environ, "XDG_DATA_HOME", "LOCALAPPDATA", (".local", "share"))
+    if folder is None:
+        raise SettingsError("your home folder is not known: set HOME, or CO_DATA_DIR and CO_VAULT")
+    return os.path.join(folder, "co-cli")
+
+
+def user_settings_file(environ: Mapping[str, str]) -> str | None:
+    """None if there is no home folder."""
+    folder = _xdg(environ, "XDG_CONFIG_HOME", "APPDATA", (".config",))
+    return None if folder is None else os.path.join(folder, "co-cli", SETTINGS_FILE)
+
+
+def _xdg(environ: Mapping[str, str], variable: str, windows: str, below_home: tuple[str, ...]) -> str | None:
+    chosen = environ.get(variable, "")
+    if os.path.isabs(chosen):  # the XDG specification says to ignore relative paths
+        return chosen
+    if os.name == "nt" and environ.get(windows):
+        return environ[windows]
+    home = environ.get("HOME") or os.path.expanduser("~")
+    return os.path.join(home, *below_home) if os.path.isabs(home) else None
+
+
+def sample_vault() -> str:
+    """The sample vault: in the installed package, or next to it in a checkout."""
+    package = os.path.dirname(os.path.abspath(__file__))
+    for folder in (os.path.join(package, "sample_vault"), os.path.join(os.path.dirname(package), "knowledge")):
+        if os.path.isdir(os.path.join(folder, "memories")):
+            return folder
+    raise VaultError("the sample vault is missing from this installation: `pip install --force-reinstall co-cli`")
