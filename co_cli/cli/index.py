@@ -7,7 +7,7 @@ import argparse
 from co_cli.cli.boundaries import boundaries_for
 from co_cli.cli.opening import kept_text, open_knowledge_base, print_json
 from co_cli.cli.terminal import ProgressBar, Screen, count_of, printable, size_of
-from co_cli.service.doctor import odd_text
+from co_cli.service.doctor import unread_text
 from co_cli.service.learning import Weights
 from co_cli.values import BINARY, Status, SyncReport
 
@@ -74,7 +74,7 @@ def status(options: argparse.Namespace) -> int:
         *([("weights", _learned(Weights(**learned)))] if learned else []),
         ("cache", _cache(state)),
         ("trash", ", ".join((count_of(state.trashed, "note"), *_trash_beside(state)))),
-        *([("odd", odd_text(state.odd))] if state.odd else []),
+        *([("odd", unread_text(state.odd))] if state.odd else []),
     ]
     screen = Screen()
     for name, value in rows:

@@ -6,7 +6,7 @@ import argparse
 
 from co_cli.cli.opening import open_knowledge_base, print_json
 from co_cli.cli.terminal import ProgressBar, Screen, count_of, printable, size_of
-from co_cli.service.doctor import odd_text
+from co_cli.service.doctor import unread_text
 from co_cli.service.verifying import Part, Verified, verify
 
 SHOWN = 20
@@ -70,7 +70,7 @@ def show(found: Verified) -> None:
     for part in found.parts:
         _show_part(screen, part)
     if found.odd:
-        _line(screen, "!!", odd_text(found.odd))
+        _line(screen, "!!", unread_text(found.odd))
     if found.drifted:
         screen.line("The index differs from the files: `co index verify --repair` builds it again.")
     else:

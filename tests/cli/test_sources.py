@@ -393,7 +393,7 @@ def test_a_mistake_is_one_line(co: Co, vault: Vault, arguments: tuple[str, ...],
 
 def test_the_doctor_looks_at_sources_too(co: Co, vault: Vault, handbook: Path) -> None:
     co("add", str(handbook))
-    assert "ok  folder:handbook is as the index has it (notes: 3)" in co("doctor").out
+    assert "ok  folder:handbook: the index agrees with the files (notes: 3)" in co("doctor").out
 
     (handbook / "zebras.txt").unlink()
     assert "folder:handbook: files changed since the last sync: 1" in co("doctor").out

@@ -82,7 +82,7 @@ def test_doctor_status_and_verify_tell_how_many_there_are_and_name_the_first(
 
     for ran in (co("doctor"), co("index", "status"), co("index", "verify")):
         assert ran.code == 0
-        assert f"{count} entries of the vault are not read: memories/" in ran.out.replace("\n", " ")
+        assert f"{count} entries are not read: memories/" in ran.out.replace("\n", " ")
         assert no_secret(ran.out, ran.err)
     told = dict(co("index", "status", "--json").json["odd"])
     assert told["memories/elsewhere"] == "symbolic link to a folder, not followed"
