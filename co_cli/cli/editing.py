@@ -14,7 +14,7 @@ import time
 from co_cli.cli.opening import sync_first
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.notes.secrets import counting
+from co_cli.notes.secrets import count_masked
 from co_cli.paths import open_regular
 from co_cli.service.writer import TextKeptError, require_version
 from co_cli.values import Saved
@@ -44,7 +44,7 @@ def edit_note(kb: KnowledgeBase, ref: str, version: str | None = None) -> Saved:
             hint = _did_it_wait(started)
         else:
             hint = ""
-            with counting() as masked:
+            with count_masked() as masked:
                 kb.writer.rewrite(path, after, before)
     except KeyboardInterrupt:
         if _is_work(copy, before):

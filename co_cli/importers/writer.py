@@ -18,7 +18,7 @@ from co_cli.notes.files import create_exclusively, make_folders
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.notes.refs import FOLDERS, name_key, source_ref
-from co_cli.notes.secrets import counting, gives_away, redact_line, without_secrets
+from co_cli.notes.secrets import count_masked, redact_line, reveals_secret, without_secrets
 from co_cli.notes.similarity import fingerprint
 from co_cli.service.saving import NewNote, change_file
 from co_cli.values import Draft
@@ -59,7 +59,7 @@ class Writer:
             return item
         masked = set[str]()
         try:
-            with counting() as masked, self.store.lock() if self.write else contextlib.nullcontext():
+            with count_masked() as masked, self.store.lock() if self.write else contextlib.nullcontext():
                 outcome, path, detail = self._put(self._redacted(item))
         except _StopError as stop:
             outcome, path, detail = stop.result
@@ -82,7 +82,7 @@ class Writer:
             return item
         if isinstance(item, File):
             return item._replace(data=self.store.safe(item.data))
-        title = "" if gives_away(item.title, item.text) else without_secrets(item.title, "redact")
+        title = "" if reveals_secret(item.title, item.text) else without_secrets(item.title, "redact")
         return item._replace(text=without_secrets(item.text, "redact"), title=title)
 
     def _put(self, item: Text | File) -> Result:

@@ -1,9 +1,8 @@
-"""Find what should not stand in a note, such as keys and passwords, and show it without giving it away. Pure.
+"""Find keys, tokens, passwords and card numbers in text, and mask them. Pure.
 
-Some 350 forms are those of a rule set that others keep up to date (`secret_rules.tsv`, from Betterleaks and gitleaks,
-made by `.ci/secret_rules.py`). A few are ours: `password: …` where what follows is as irregular as passwords are, a
-password in an address, a card number whose digits add up. A word that stands for one (`your-token`, `xxxx`, `${TOKEN}`)
-is none. A rule is compiled when a text first holds one of its keywords; most notes hold none.
+The rules are data: about 350 come from Betterleaks and gitleaks (`secret_rules.tsv`, made by `.ci/secret_rules.py`),
+`OWN_RULES` adds what those lack. Placeholders such as `your-token`, `xxxx` and `${TOKEN}` are not secrets.
+A rule is searched for only near its keywords, so most notes cost no more than looking for those.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import functools
 import math
 import os
 import re
+import string
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterator
@@ -21,107 +21,225 @@ from typing import NamedTuple
 
 from co_cli.errors import SecretError
 
+RULES_FILE = os.path.join(os.path.dirname(__file__), "secret_rules.tsv")
+MAX_RULE_ENTROPY = 3.0
+"""Bits per character. Some rules ask for 3.5, but one in seven hexadecimal keys has less."""
+MIN_PASSWORD_ENTROPY = 2.5
 SHOWN = 4
-LEAST_OF_A_PASSWORD = 2.5
-"""Bits a character; a token that a machine made has 3 and more."""
-MOST_ENTROPY = 3.0
-"""That a rule may ask for: of keys in hexadecimal digits one in seven has less than the 3.5 that some of them do."""
-RULES = os.path.join(os.path.dirname(__file__), "secret_rules.tsv")
-PRIVATE_KEY = re.compile(
-    r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
-    r"(?=[\s\S]{0,400}?[A-Za-z0-9+/=]{32})"  # whoever writes about the first line of a key gives none away
-    r"(?:[^-]{0,20000}-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----|[A-Za-z0-9+/=\s:,-]{0,20000})"
-)
-IN_AN_ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]{1,20}://(?P<user>[^\s:/@]{1,200}):(?P<secret>[^\s:/@]{4,200})@")
-OF_EXAMPLES = ("pass", "password", "passwd", "passw0rd", "secret", "admin", "test", "tiger", "token")
-BEARING = re.compile(
-    r"\b(?:sk-[A-Za-z0-9_-]{20,200}|gh[pousr]_[A-Za-z0-9]{30,255}|[rs]k_(?:live|test)_[0-9A-Za-z]{16,255})"
-)
-"""Keys of services that nobody has a rule for yet, which copy the form of a better-known one."""
-LONG = re.compile(r"[A-Za-z0-9_+/=~.-]{16,}")
-MIXED = re.compile(r"\d|[a-z][A-Z]").search
-"""Every key of the rule set has one such stretch, with a digit or a capital letter in it; most notes have none."""
-SWITCH = re.compile(r"[a-z][A-Z]")
-ESCAPE = re.compile(r"\\(?=[_.~=+*#-])")
-MARKUP = re.compile(r"[*_`\\]")
-TELLING = 16
-"""Letters of a longer secret that mean it, also where the rest is cut off."""
-FEW = 100
-"""Secrets of one text that are looked for once more without the words that gave them away."""
-CARD = re.compile(
-    r"(?<![\w.-])(?:(?:4\d{3}|5[1-5]\d\d|2[2-7]\d\d|35\d\d|6011|6[245]\d\d)([ -]?)\d{4}\1\d{4}\1\d{4}"
-    r"|3[47]\d{2}([ -]?)\d{6}\2\d{5}|3[068]\d{2}([ -]?)\d{6}\3\d{4})(?![\w.-]*\w)"
-)
-"""As long as its first digits say: an IMEI, an id of a chat or the code of a product adds up, too."""
-NAMED = re.compile(
-    r"(?i)\b(?P<name>passw(?:or)?d|passphrase|pwd|secret|api[ _-]?key|access[ _-]?key|auth[ _-]?token|token)\b[\"']?"
-    r"\s{0,9}(?:is|[:=])\s{0,9}[\"'`]?(?P<secret>[^\s\"'`,;]{8,200})"
-)
-WORDS = ("passw", "passphrase", "pwd", "secret", "key", "token")
-SIGNS = "!@#$%^&*?~+"
-CODE = re.compile(r"[()\[\]{}\\|]|^[A-Za-z_]+(?:[.:][A-Za-z_]\w*)+$|^\w*_\w*[A-Za-z]$")
-"""A call, an index, `module.name`, `a_name`: what stands behind `token =` in a program."""
-STANDS_FOR_ONE = re.compile(
+"""Characters of a secret that a mask keeps."""
+RECOGNISABLE = 16
+"""So many first characters of a longer secret identify it, for example in a title that was cut."""
+MAX_REPEATED = 100
+"""Secrets of one text whose other occurrences are masked as well."""
+BEFORE_KEYWORD, AFTER_KEYWORD = 100, 1_500
+
+PLACEHOLDER = re.compile(
     r"(?i)x{4,}|\*{3,}|\.{3,}|…|<|\$\{|^\$[A-Za-z_]\w*|"
     r"\{\{|example|your[-_ ]|change-?me|placeholder|redacted|dummy|0123456|abcdefgh"
 )
-ELSEWHERE = re.compile(
+EXAMPLE_PASSWORDS = ("pass", "password", "passwd", "passw0rd", "secret", "admin", "test", "tiger", "token")
+CODE = re.compile(r"[()\[\]{}\\|]|^[A-Za-z_]+(?:[.:][A-Za-z_]\w*)+$|^\w*_\w*[A-Za-z]$|://|^\.?/|^--")
+"""Source code, a path or an address after `token =`: a call, an index, `module.name`, `a_name`."""
+POINTER = re.compile(
     r"^(?:arn|ssm|vault):|^projects/|"
     r"^(?i:see|ask|look|check|kept|stored|in|from)[-_:/](?:[A-Za-z]+[-_:/])*"
     r"(?:(?i:ticket|issue|vault|wiki|page|docs?|runbook|safe|keychain|keepass|bitwarden|1password|lastpass)"
     r"(?:[-_:/#](?:[A-Z]{2,10}-)?\d{1,6})?|[A-Z]{2,10}-\d{1,6})$"
 )
-"""Says where the secret is kept: `arn:aws:secretsmanager:…`, `see-ticket-OPS-4412`."""
+"""Says where a secret is kept: `arn:aws:secretsmanager:…`, `see-ticket-OPS-4412`."""
 COMMIT = re.compile(r"[0-9a-f]{40}")
-OF_GIT = re.compile(r"(?i)\b(?:git|commits?|committed|sha-?1?|revision|checkout|branch|merged?|cache|etag|digest)\b")
-"""Words that stand on the line of a commit's name, which may be called a token, too."""
-BEFORE, AFTER = 100, 1_500
-"""Characters around a keyword in which a rule looks: what a text costs does not grow with the number of rules."""
+GIT_WORD = re.compile(r"(?i)\b(?:git|commits?|committed|sha-?1?|revision|checkout|branch|merged?|cache|etag|digest)\b")
+MARKDOWN_ESCAPE = re.compile(r"\\(?=[_.~=+*#-])")
+MARKDOWN_MARK = re.compile(r"[*_`\\]")
+ASCII_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
 class Secret(NamedTuple):
-    """What was found, and as much of it as may be shown."""
+    """What was found, masked."""
 
     what: str
     shown: str
     line: int
 
 
-class Rule(NamedTuple):
-    """One form, as the rule set has it."""
-
-    name: str
-    least_entropy: float
-    random: bool
-    """It must not read like words."""
-    form: str
-
-
 class Span(NamedTuple):
-    """Where a secret stands, and what it is."""
+    """Where a secret is, and what it is."""
 
     start: int
     end: int
     what: str
 
 
+class Rule(NamedTuple):
+    """One form of secret: the group `secret` of its pattern, else the first group that matched, else all of it."""
+
+    name: str
+    """Empty: the group `name` says what it is."""
+    keywords: tuple[str, ...]
+    """In lower case. The pattern is tried only near one of them, or everywhere if there are none."""
+    pattern: str
+    accept: Callable[[re.Match[str], str], bool] | None = None
+    """A further check of the match and its secret."""
+    min_entropy: float = 0.0
+    reach: int = AFTER_KEYWORD
+    """Characters after the keyword in which the secret ends."""
+
+
+def _is_real(match: re.Match[str], secret: str) -> bool:
+    return not PLACEHOLDER.search(secret)
+
+
+def _is_random(match: re.Match[str], secret: str) -> bool:
+    """Names have no long run of mixed letters and digits, or of letters in changing case."""
+    runs = [run for run in re.split(r"[^A-Za-z0-9]+", secret) if len(run) >= 16 and not run.isdigit()]
+    return _is_real(match, secret) and any(not run.isalpha() or len(re.findall("[a-z][A-Z]", run)) >= 3 for run in runs)
+
+
+def _is_url_password(match: re.Match[str], secret: str) -> bool:
+    port = secret.isdigit() and len(secret) < 6
+    return not port and secret.lower() not in EXAMPLE_PASSWORDS and secret != match["user"] and _is_real(match, secret)
+
+
+def _is_password(match: re.Match[str], secret: str) -> bool:
+    """Letters mixed with digits or signs, few of them repeated, and neither code nor a hint nor a commit."""
+    name = match["name"].lower()
+    if not _is_real(match, secret) or CODE.search(secret) or POINTER.search(secret):
+        return False
+    if not name.startswith("p") and _is_phrase(secret):
+        return False
+    if name == "token" and COMMIT.fullmatch(secret) and GIT_WORD.search(_line_around(match)):
+        return False
+    letters = any(map(str.islower, secret)) or any(map(str.isupper, secret))
+    digits, signs = any(map(str.isdigit, secret)), any(sign in secret for sign in "!@#$%^&*?~+")
+    mixed = (digits and letters) or (signs and (digits or letters))
+    return mixed and entropy(secret) >= MIN_PASSWORD_ENTROPY
+
+
+def _is_phrase(text: str) -> bool:
+    """Words and numbers joined by signs, such as `ERC-20/BEP-20`, `gpt-4o-2024-08-06` or a key combination."""
+    pieces = re.split(r"[-/+.:_]+", text)
+    return len(pieces) > 2 and all(
+        len(piece) < 4 or (len(piece) < 13 and (piece.isalpha() or piece.isdigit())) for piece in pieces
+    )
+
+
+def _line_around(match: re.Match[str]) -> str:
+    text = match.string
+    end = text.find("\n", match.end())
+    return text[text.rfind("\n", 0, match.start()) + 1 : len(text) if end < 0 else end]
+
+
+def _is_card(match: re.Match[str], secret: str) -> bool:
+    """Luhn's checksum. Numbers with few different digits are examples."""
+    digits = [int(digit) for digit in secret if digit.isdigit()]
+    doubled = [2 * digit - 9 * (digit > 4) for digit in digits[-2::-2]]
+    return len(set(digits)) > 3 and (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
+
+
+OWN_RULES = (
+    Rule(
+        "private key",
+        ("-----begin",),
+        r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
+        r"(?=[\s\S]{0,400}?[A-Za-z0-9+/=]{32})"  # the first line alone gives nothing away
+        r"(?:[^-]{0,20000}-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----|[A-Za-z0-9+/=\s:,-]{0,20000}(?<=\S))",
+        reach=21_000,
+    ),
+    Rule(
+        "password in an address",
+        ("://",),
+        r"\b[a-z][a-z0-9+.-]{1,20}://(?P<user>[^\s:/@]{1,200}):(?P<secret>[^\s:/@]{4,200})@",
+        _is_url_password,
+    ),
+    Rule(  # services without a rule of their own copy the form of a better-known one
+        "API key",
+        ("sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "sk_live_", "sk_test_", "rk_live_", "rk_test_"),
+        r"\b(?:sk-[A-Za-z0-9_-]{20,200}|gh[pousr]_[A-Za-z0-9]{30,255}|[rs]k_(?:live|test)_[0-9A-Za-z]{16,255})",
+        _is_random,
+    ),
+    Rule(
+        "",
+        ("passw", "passphrase", "pwd", "secret", "key", "token"),
+        r"(?i)\b(?P<name>passw(?:or)?d|passphrase|pwd|secret|(?:api|access)[ _-]?key|(?:auth[ _-]?)?token)\b[\"']?"
+        r"\s{0,9}(?:is|[:=])\s{0,9}[\"'`]?(?P<secret>[^\s\"'`,;]{7,199}[^\s\"'`,;.!?)\]])",
+        _is_password,
+    ),
+    Rule(  # with the length that its first digits say: IMEIs and product codes have the same checksum
+        "card number",
+        (),
+        r"(?<![\w.-])(?P<secret>(?:4\d{3}|5[1-5]\d\d|2[2-7]\d\d|35\d\d|6011|6[245]\d\d)([ -]?)\d{4}\2\d{4}\2\d{4}"
+        r"|3[47]\d{2}([ -]?)\d{6}\3\d{5}|3[068]\d{2}([ -]?)\d{6}\4\d{4})(?![\w.-]*\w)",
+        _is_card,
+    ),
+)
+
+
 def find_secrets(text: str) -> list[Secret]:
-    """Each once, in the order of the text."""
+    """Each secret once, in the order of the text."""
     found: dict[str, Secret] = {}
-    line, place = 1, 0
     for start, end, what in _spans(text):
-        line, place = line + text.count("\n", place, start), start
-        if text[start:end] not in found:
-            found[text[start:end]] = Secret(what, mask(text[start:end]), line)
+        secret = text[start:end]
+        if secret not in found:
+            found[secret] = Secret(what, mask(secret), text.count("\n", 0, start) + 1)
     return list(found.values())
+
+
+def mask(secret: str) -> str:
+    """The first letters and the length: enough to find it, too little to use it."""
+    if secret.startswith("-----"):
+        return f"{secret.split('-----')[1]}… ({len(secret)} characters)"
+    return f"{secret[: SHOWN if len(secret) >= 4 * SHOWN else 1]}… ({len(secret)} characters)"
+
+
+def redact(text: str) -> str:
+    """The text with its secrets masked wherever they occur."""
+    return _redact(text, ())[0]
+
+
+def redact_line(line: str, text: str) -> str:
+    """A title or another line that was made from this text, with the text's secrets masked."""
+    return redact(f"{text}\n{line}").rpartition("\n")[2]
+
+
+def reveals_secret(title: str, text: str) -> bool:
+    """Whether a title shows the beginning of one of the text's secrets, also without its punctuation."""
+    letters = re.sub(r"[^A-Za-z0-9]", "", title)
+    starts = (re.sub(r"[^A-Za-z0-9]", "", text[start:end])[: 2 * SHOWN] for start, end, _ in _spans(text))
+    return any(start in letters for start in starts)
+
+
+def without_secrets(text: str, policy: str, before: str = "", place: str = "") -> str:
+    """New text as the setting `secrets` wants it: refused (SecretError), redacted, or as it is.
+
+    Secrets of the text `before` are left alone, so that a note that has one can be edited. `place` is what to call the
+    text in the message, such as `the title`; otherwise a line is named.
+    """
+    spans = [] if policy == "allow" else _spans(text)
+    known = {before[start:end] for start, end, _ in _spans(before)} if spans and before else set[str]()
+    new = {text[span.start : span.end]: span for span in reversed(spans) if text[span.start : span.end] not in known}
+    if not new:
+        return text
+    if policy == "redact":
+        redacted, masked = _redact(text, known)
+        counted = _masked.get()
+        if counted is not None:
+            counted |= masked
+        return redacted
+    secret, (start, _, what) = next(reversed(new.items()))
+    others = f" and {len(new) - 1} more" if len(new) > 1 else ""
+    place = place or f"line {text.count(chr(10), 0, start) + 1}"
+    raise SecretError(
+        f"this holds {what} ({place}: {mask(secret)}){others}, and nothing was saved: take it out, or set "
+        "CO_SECRETS to redact or allow"
+    )
 
 
 _masked: ContextVar[set[str] | None] = ContextVar("masked", default=None)
 
 
 @contextmanager
-def counting() -> Generator[set[str]]:
-    """The secrets that are masked in here before something is written, each once, however often it is gone over."""
+def count_masked() -> Generator[set[str]]:
+    """Collects the secrets that `without_secrets` masks within this block."""
     found = set[str]()
     before = _masked.set(found)
     try:
@@ -130,13 +248,13 @@ def counting() -> Generator[set[str]]:
         _masked.reset(before)
 
 
-def redact(text: str, known: Collection[str] = ()) -> str:
-    """The text with its secrets masked wherever they stand, but for those that are known."""
-    return _redacted(text, known)[0]
+def entropy(text: str) -> float:
+    """Bits per character."""
+    return -sum(count / len(text) * math.log2(count / len(text)) for count in Counter(text).values())
 
 
-def _redacted(text: str, known: Collection[str]) -> tuple[str, set[str]]:
-    """The same, and what was masked."""
+def _redact(text: str, known: Collection[str]) -> tuple[str, set[str]]:
+    """The text with its secrets masked, but for the known ones, and what was masked."""
     parts: list[str] = []
     place = 0
     masked: set[str] = set()
@@ -146,229 +264,91 @@ def _redacted(text: str, known: Collection[str]) -> tuple[str, set[str]]:
             parts += [text[place:start], mask(secret)]
             place = end
             masked.add(secret)
-    shown = "".join([*parts, text[place:]])
-    for secret in sorted(masked, key=len, reverse=True)[:FEW] if shown != text else ():
-        shown = _without_forms_of(secret, shown)  # once more without the words that gave it away
-    return shown, masked
+    redacted = "".join([*parts, text[place:]])
+    for secret in sorted(masked, key=len, reverse=True)[:MAX_REPEATED]:
+        redacted = _mask_repeated(secret, redacted)
+    return redacted, masked
 
 
-def _without_forms_of(secret: str, text: str) -> str:
-    """The secret masked also where it was made part of a heading: its `_` taken for Markdown, its end cut off."""
-    bare = MARKUP.sub("", secret)
+def _mask_repeated(secret: str, text: str) -> str:
+    """Mask a secret where no keyword marks it, also as a heading shows it: cut, or without its `_`."""
+    bare = MARKDOWN_MARK.sub("", secret)
     for form in {secret, bare} if len(bare) >= 2 * SHOWN else (secret,):
         text = text.replace(form, mask(secret))
-        if len(form) > TELLING and not form.startswith("-----"):
-            text = re.sub(re.escape(form[:TELLING]) + r"[\w-]*", lambda _: mask(secret), text)
+        if len(form) > RECOGNISABLE and not form.startswith("-----"):
+            text = re.sub(re.escape(form[:RECOGNISABLE]) + r"[\w-]*", lambda _: mask(secret), text)
     return text
 
 
-def without_secrets(text: str, policy: str, before: str = "", place: str = "") -> str:
-    """A text that is to be written, as `policy` wants it: refused (SecretError), redacted, or as it is.
-
-    What stood in the text `before` is not looked at again: one may mend a title beside a key that was there already.
-    `place` is what a person calls it, such as `the title`; else a line is named.
-    """
-    if policy == "allow":
-        return text
-    spans = _spans(text)
-    known = {before[start:end] for start, end, _ in _spans(before)} if spans and before else set[str]()
-    new = [span for span in spans if text[span.start : span.end] not in known]
-    if not new:
-        return text
-    if policy == "redact":
-        shown, masked = _redacted(text, known)
-        counted = _masked.get()
-        if counted is not None:
-            counted |= masked
-        return shown
-    start, end, what = new[0]
-    more = len({text[span.start : span.end] for span in new}) - 1
-    others = f" and {more} more" if more else ""
-    place = place or f"line {text.count(chr(10), 0, start) + 1}"
-    raise SecretError(
-        f"this holds {what} ({place}: {mask(text[start:end])}){others}, and nothing was saved: take it out, or set "
-        "CO_SECRETS to redact or allow"
-    )
-
-
-def redact_line(line: str, text: str) -> str:
-    """A title or another line that was made from this text, with the text's secrets masked, in whatever form."""
-    if not any(map(MIXED, re.findall(r"[\w-]{8,}", line))):
-        return line
-    return redact(f"{text}\n{line}").rpartition("\n")[2]
-
-
-def gives_away(title: str, text: str) -> bool:
-    """Is there the beginning of one of the text's secrets in its title, in whatever form it was cut out?"""
-    letters = re.sub(r"[^A-Za-z0-9]", "", title)
-    starts = (re.sub(r"[^A-Za-z0-9]", "", text[start:end])[: 2 * SHOWN] for start, end, _ in _spans(text))
-    return any(start in letters for start in starts)
-
-
-def mask(secret: str) -> str:
-    """The first letters, and how long it is: enough to find it, too little to use it."""
-    if secret.startswith("-----"):
-        return f"{secret.split('-----')[1]}… ({len(secret)} characters)"
-    shown = SHOWN if len(secret) >= 4 * SHOWN else 1
-    return f"{secret[:shown]}… ({len(secret)} characters)"
-
-
-def entropy(text: str) -> float:
-    """Bits a character."""
-    counts = Counter(text)
-    return -sum(count / len(text) * math.log2(count / len(text)) for count in counts.values()) if text else 0.0
-
-
 def _spans(text: str) -> list[Span]:
-    """In the order of the text; of two that overlap the longer one. Markdown's escapes (`ghp\\_…`) hide nothing."""
+    """In the order of the text; of two that overlap the longer one. Markdown's escapes (`ghp\\_…`) are ignored."""
+    escapes = [found.start() for found in MARKDOWN_ESCAPE.finditer(text)] if "\\" in text else []
+    removed = [place - count for count, place in enumerate(escapes)]  # their places in the plain text
     spans: list[Span] = []
-    plain, places = _unescaped(text)
-    found = [Span(places(start), places(end - 1) + 1, what) for start, end, what in _found(plain)]
+    found = (
+        Span(start + bisect_right(removed, start), end + bisect_right(removed, end - 1), what)
+        for start, end, what in _find(MARKDOWN_ESCAPE.sub("", text) if escapes else text)
+    )
     for span in sorted(found, key=lambda span: (span.start, -span.end)):
-        if spans and span.start < spans[-1].end:
-            if span.end - span.start > spans[-1].end - spans[-1].start:
-                spans[-1] = span
-            continue
-        spans.append(span)
+        if not spans or span.start >= spans[-1].end:
+            spans.append(span)
+        elif span.end - span.start > spans[-1].end - spans[-1].start:
+            spans[-1] = span
     return spans
 
 
-def _unescaped(text: str) -> tuple[str, Callable[[int], int]]:
-    """The text without Markdown's escapes, and where each letter of it stands in the text."""
-    gone = [found.start() for found in ESCAPE.finditer(text)] if "\\" in text else []
-    if not gone:
-        return text, lambda place: place
-    moved = [place - before for before, place in enumerate(gone)]  # where in the plain text each was taken out
-    return ESCAPE.sub("", text), lambda place: place + bisect_right(moved, place)
+def _find(text: str) -> Iterator[Span]:
+    for rule, windows in _windows(text):
+        pattern = _compiled(rule.pattern)
+        for match in (match for start, end in windows for match in pattern.finditer(text, start, end)):
+            groups = (number for number, group in enumerate(match.groups(), 1) if group)
+            group = "secret" if "secret" in pattern.groupindex else next(groups, 0)
+            if entropy(match[group]) > rule.min_entropy and (not rule.accept or rule.accept(match, match[group])):
+                name = rule.name or match["name"].lower()
+                yield Span(*match.span(group), f"{'an' if name[0] in 'aeiouA' else 'a'} {name}")
 
 
-def _found(text: str) -> Iterator[Span]:
-    lowered = text.lower()
-    if len(lowered) != len(text):  # a letter became two, and places would differ
-        lowered = "".join(letter.lower() if letter.isascii() else letter for letter in text)
-    if "-----begin" in lowered:
-        for match in PRIVATE_KEY.finditer(text):
-            yield Span(match.start(), match.start() + len(match[0].rstrip()), "a private key")
-    if "://" in lowered and "@" in lowered:
-        for match in IN_AN_ADDRESS.finditer(text):
-            port = match["secret"].isdigit() and len(match["secret"]) < 6
-            known = match["secret"].lower() in OF_EXAMPLES or match["secret"] == match["user"]
-            if not port and not known and not STANDS_FOR_ONE.search(match["secret"]):
-                yield Span(*match.span("secret"), "a password in an address")
-    if any(map(MIXED, LONG.findall(text))):
-        yield from _by_rules(text, lowered)
-        for match in BEARING.finditer(text):
-            if _random(match[0]) and not STANDS_FOR_ONE.search(match[0]):
-                yield Span(*match.span(), "an API key")
-    if any(word in lowered for word in WORDS):
-        for match in NAMED.finditer(text):
-            secret = match["secret"].rstrip(".!?)]")
-            spoken = not match["name"].lower().startswith("p") and _spoken(secret)
-            none = spoken or STANDS_FOR_ONE.search(secret) or ELSEWHERE.search(secret) or _is_commit(match, secret)
-            if not none and _irregular(secret):
-                start = match.start("secret")
-                yield Span(start, start + len(secret), _a(match["name"].lower()))
-    for match in CARD.finditer(text):
-        digits = [int(digit) for digit in match[0] if digit.isdigit()]
-        if 13 <= len(digits) <= 19 and len(set(digits)) > 3 and _adds_up(digits):
-            yield Span(*match.span(), "a card number")
-
-
-def _is_commit(named: re.Match[str], secret: str) -> bool:
-    """`the token of the cache is <40 digits>, the commit that was built`: only beside a word that says so."""
-    if named["name"].lower() != "token" or not COMMIT.fullmatch(secret):
-        return False
-    text = named.string
-    start, end = text.rfind("\n", 0, named.start()) + 1, text.find("\n", named.end())
-    return bool(OF_GIT.search(text, start, len(text) if end < 0 else end))
-
-
-def _spoken(text: str) -> bool:
-    """Words and numbers with signs between them, such as `ERC-20/BEP-20`, `gpt-4o-2024-08-06` or a key to press."""
-    pieces = re.split(r"[-/+.:_]+", text)
-    return len(pieces) > 2 and all(
-        len(piece) < 4 or (piece.isalpha() and len(piece) < 13) or (piece.isdigit() and len(piece) < 13)
-        for piece in pieces
-    )
-
-
-def _by_rules(text: str, lowered: str) -> Iterator[Span]:
-    windows: dict[int, list[tuple[int, int]]] = {}
-    for keyword, numbers in _keywords():
-        place = lowered.find(keyword)
+def _windows(text: str) -> Iterator[tuple[Rule, list[tuple[int, int]]]]:
+    """The rules that have a keyword in the text, each with the places to search: the cost does not grow with them."""
+    lowered = text.lower() if text.isascii() else text.translate(ASCII_LOWER)
+    found: dict[Rule, list[tuple[int, int]]] = {}
+    for keyword, rules in _rules_by_keyword().items():
+        place = lowered.find(keyword) if keyword else -1
         while place >= 0:
-            for number in numbers:
-                windows.setdefault(number, []).append((max(0, place - BEFORE), place + AFTER))
+            for rule in rules:
+                windows = found.setdefault(rule, [])
+                start, end = max(0, place - BEFORE_KEYWORD), place + rule.reach
+                if windows and start <= windows[-1][1] and start >= windows[-1][0]:
+                    windows[-1] = (windows[-1][0], end)
+                else:
+                    windows.append((start, end))
             place = lowered.find(keyword, place + len(keyword))
-    for number, around in windows.items():
-        rule = _rules()[number]
-        for start, end in _joined(around):
-            for match in _compiled(rule.form).finditer(text, start, end):
-                group = next((number for number, group in enumerate(match.groups(), 1) if group), 0)
-                secret = match[group]
-                if (
-                    entropy(secret) > rule.least_entropy
-                    and not STANDS_FOR_ONE.search(secret)
-                    and (not rule.random or _random(secret))
-                ):
-                    yield Span(*match.span(group), _a(rule.name))
-
-
-def _joined(windows: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Windows that overlap become one."""
-    start, end = -1, -1
-    for first, last in sorted(windows):
-        if first > end:
-            if end >= 0:
-                yield start, end
-            start = first
-        end = max(end, last)
-    yield start, end
+    yield from found.items()
+    yield from ((rule, [(0, len(text))]) for rule in _rules_by_keyword()[""])
 
 
 @functools.cache
-def _rules() -> list[Rule]:
-    with open(RULES, encoding="utf-8") as file:
+def _rules_by_keyword() -> dict[str, list[Rule]]:
+    """Takes a millisecond, once."""
+    with open(RULES_FILE, encoding="utf-8") as file:
         rows = [line.rstrip("\n").split("\t") for line in file]
-    return [Rule(name, min(float(least), MOST_ENTROPY), random == "1", form) for name, least, random, _, form in rows]
-
-
-@functools.cache
-def _keywords() -> list[tuple[str, list[int]]]:
-    """Each keyword with the rules that ask for it. Together with `_rules` this takes a millisecond, once."""
-    keywords: dict[str, list[int]] = {}
-    with open(RULES, encoding="utf-8") as file:
-        for number, line in enumerate(file):
-            for keyword in line.split("\t")[3].split("|"):
-                keywords.setdefault(keyword, []).append(number)
-    return list(keywords.items())
+    rules = [
+        Rule(
+            name,
+            tuple(keywords.split("|")),
+            f"(?a:{pattern})",
+            _is_random if random == "1" else _is_real,
+            min(float(least), MAX_RULE_ENTROPY),
+        )
+        for name, least, random, keywords, pattern in rows
+    ]
+    by_keyword: dict[str, list[Rule]] = {}
+    for rule in (*rules, *OWN_RULES):
+        for keyword in rule.keywords or ("",):
+            by_keyword.setdefault(keyword, []).append(rule)
+    return by_keyword
 
 
 @functools.lru_cache(maxsize=64)
-def _compiled(form: str) -> re.Pattern[str]:
-    return re.compile(form, re.ASCII)
-
-
-def _a(name: str) -> str:
-    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
-
-
-def _random(text: str) -> bool:
-    """Is there a long stretch without a joint in which letters and digits, or capitals, are mixed? Names have none."""
-    parts = [part for part in re.split(r"[^A-Za-z0-9]+", text) if len(part) >= 16 and not part.isdigit()]
-    return any(not part.isalpha() or len(SWITCH.findall(part)) >= 3 for part in parts)
-
-
-def _adds_up(digits: list[int]) -> bool:
-    """Luhn's sum, which one wrong digit spoils."""
-    doubled = [2 * digit - 9 * (digit > 4) for digit in digits[-2::-2]]
-    return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
-
-
-def _irregular(text: str) -> bool:
-    """Letters and digits mixed, or signs among them, and few of them twice. A line of a program is none."""
-    kinds = (any(map(str.isdigit, text)), any(map(str.islower, text)), any(map(str.isupper, text)))
-    signs = any(letter in SIGNS for letter in text)
-    mixed = (kinds[0] and (kinds[1] or kinds[2])) or (signs and sum(kinds) >= 1)
-    address = "://" in text or text.startswith(("/", "./", "--"))
-    return len(text) >= 8 and mixed and not address and entropy(text) >= LEAST_OF_A_PASSWORD and not CODE.search(text)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)

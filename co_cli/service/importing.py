@@ -15,7 +15,7 @@ from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.editing import set_fields
 from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.notes.refs import ref_of, slugify
-from co_cli.notes.secrets import counting
+from co_cli.notes.secrets import count_masked
 from co_cli.notes.similarity import fingerprint
 from co_cli.notes.store import NoteStore
 from co_cli.paths import open_regular
@@ -93,7 +93,7 @@ def _import_one(
                 return Imported(origin, Saved(ref, store.absolute(path), "duplicate", f"{ref} says this already"))
         try:
             store.refuse_name(f"{below}/{os.path.basename(origin)}")
-            with counting() as masked:
+            with count_masked() as masked:
                 path = store.create(folder, stem, data, index.taken)
         except SecretError as error:
             return Imported(origin, None, str(error))

@@ -15,7 +15,7 @@ from co_cli.notes.editing import clean_tag, render_note, set_body, set_fields
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.note import UTF_16, Note, NotTextError, read_note
 from co_cli.notes.refs import FOLDERS, ref_of
-from co_cli.notes.secrets import counting, gives_away, without_secrets
+from co_cli.notes.secrets import count_masked, reveals_secret, without_secrets
 from co_cli.notes.similarity import fingerprint, likeness, words_of
 from co_cli.notes.store import NoteStore
 from co_cli.retrieval.pipeline import SearchRequest
@@ -76,7 +76,7 @@ class NewNote:
             return
         content, self.content = self.content, without_secrets(self.content, policy)
         self.title = without_secrets(self.title, policy, place="the title")
-        if gives_away(self.title, content):  # the title was cut from the text in the middle of a secret
+        if reveals_secret(self.title, content):  # the title was cut from the text in the middle of a secret
             self.title = title_from(self.content)
         self.tags = [without_secrets(tag, policy, place="a tag") for tag in self.tags]
         if self.category:
@@ -106,7 +106,7 @@ def save(
     Related memories are searched for before the lock is taken and vectors are made after it is free: other writers
     must not wait for either.
     """
-    with counting() as masked:
+    with count_masked() as masked:
         draft.remove_secrets(store.secrets)
         look = index and on_related != "keep" and draft.source == "memory"
         related = related_to(store, index, draft, threshold) if index and look else []

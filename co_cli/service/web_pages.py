@@ -28,7 +28,7 @@ from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.editing import render_note
 from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.notes.refs import ref_of
-from co_cli.notes.secrets import counting, gives_away, without_secrets
+from co_cli.notes.secrets import count_masked, reveals_secret, without_secrets
 from co_cli.notes.store import NoteStore
 from co_cli.service.loading import Loaded, Loader, LoadFailed, UseHttp
 from co_cli.service.saving import change_file, clean_tags, title_from
@@ -92,7 +92,7 @@ class WebPages:
     def add(self, address: str, on_conflict: str = "skip", tags: Sequence[str] | None = None) -> PageReceipt:
         """Fetch a page and save it. A page that is saved already is skipped, fetched again, or an error."""
         _require(on_conflict)
-        with counting() as masked:
+        with count_masked() as masked:
             return _with(self._add(address, on_conflict, tags), masked)
 
     def _add(self, address: str, on_conflict: str, tags: Sequence[str] | None) -> PageReceipt:
@@ -126,7 +126,7 @@ class WebPages:
         _require(on_conflict)
         receipts: list[PageReceipt] = []
         for path in paths:
-            with counting() as masked:
+            with count_masked() as masked:
                 receipts.append(_with(self._refresh_path(path, on_conflict), masked))
             if each:
                 each(receipts[-1])
@@ -234,7 +234,7 @@ class WebPages:
         if self.store.secrets != "redact":
             return page
         # masked first, so that what is compared later is what was written
-        cut = gives_away(page.title, page.text)
+        cut = reveals_secret(page.title, page.text)
         text = without_secrets(page.text, "redact")
         return page._replace(text=text, title=title_from(text) if cut else without_secrets(page.title, "redact"))
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from co_cli.errors import IndexDamagedError, InvalidInputError, KnowledgeError, NoteConflictError, SecretError
 from co_cli.notes.editing import Tags
 from co_cli.notes.note import NotTextError, read_note, version_of
-from co_cli.notes.secrets import counting, find_secrets
+from co_cli.notes.secrets import count_masked, find_secrets
 from co_cli.notes.store import NoteStore
 from co_cli.service.lookup import Lookup
 from co_cli.service.saving import NewNote, change_file, clean_tags, index_saved, related_to, save, title_from
@@ -72,7 +72,7 @@ class Writer:
         content = None if change.content is None else to_utf8(change.content)
         self._require_size(content or "")
         path = self.lookup.open_own(ref, "changed").path
-        with counting() as masked:
+        with count_masked() as masked:
             changed, kept = self._apply(path, content, _changed_fields(change), change.version)
         self._index(path)
         ref = self.lookup.open(self.store.absolute(path))[1].ref
