@@ -26,7 +26,7 @@ from co_cli.notes.note import Note, read_note
 from co_cli.notes.store import content_hash
 from co_cli.settings import Settings, load_settings
 from co_cli.sources.passages import passages_of
-from co_cli.sources.sentences import short_enough
+from co_cli.sources.cutting import split_long
 from co_cli.values import Passage
 
 Cutter = Callable[["LongText", Note], list[Passage]]
@@ -239,7 +239,7 @@ def _cut_by_size(longest: int) -> Cutter:
 
     def cut(text: LongText, note: Note) -> list[Passage]:
         passages: list[Passage] = []
-        for start, end in short_enough(note.body, (0, len(note.body)), longest):
+        for start, end in split_long(note.body, (0, len(note.body)), longest):
             first = note.body_line + note.body.count("\n", 0, start)
             passages.append(Passage(note.body[start:end], first, first + note.body.count("\n", start, end)))
         return passages

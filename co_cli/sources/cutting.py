@@ -1,43 +1,59 @@
-"""A section's blocks into stretches of text that are short enough to be found by.
+"""Cut text into pieces that are short enough to be found: sentences, and stretches of one section. Pure.
 
-Between blocks where that does; a block that is too long alone is cut where it can be: prose at sentence ends, a list
-between its items, a table between its rows, code at blank lines. What is cut off is only ever a stretch of the body.
+A section is cut between its blocks. A block that is too long itself is cut where its kind allows it: prose between
+sentences, a list between items, a table between rows, code at blank lines. A stretch is always a part of the body.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from co_cli.notes.markdown import FENCE, Block, Heading, blocks, closes, is_item
-from co_cli.sources.documents.endings import ending_of
-from co_cli.sources.sentences import Span, sentences, short_enough
+from co_cli.sources.documents import ending_of
 
-LONGEST = 1_000
-"""Characters; a section beyond that is split."""
-WHOLE = 4_000
-"""Characters up to which a list, a table or a code block is left whole, though a paragraph of that length is not."""
-OVERLAP = 1
-"""Sentences that are said again where prose is cut."""
-NEIGHBOURS = 1
-"""Sentences of the passages before and behind that are searched with a passage."""
+Span = tuple[int, int]
+"""Start and end in characters."""
 PROSE = frozenset(("", *"txt text rst rest adoc asciidoc org tex ltx".split()))
-"""Files of sentences, though they are no Markdown."""
-WORTH_REPEATING = 0.2
-"""Of the longest passage: a longer overlap would make two passages of the same text."""
+"""Endings of files that hold sentences although they are not Markdown."""
+
+CLOSERS = "\"'”’»›)\\]*_`」』）】〉》"
+END = re.compile(rf"([.!?…‽؟۔։።။។᠃]+)[{CLOSERS}]*|[。！？｡．।॥፨]+[{CLOSERS}]*")
+"""Ends of sentences. The first kind needs a space after it; the others belong to scripts without spaces."""
+SHORTEST = 12
+"""Characters; a shorter sentence is joined with the next one."""
+WORD_BEFORE = re.compile(r"[^\s(\[\"'“‘]{1,16}$")
+ABBREVIATIONS = frozenset(
+    """
+    e.g i.e etc cf vs al ca approx resp viz incl excl dr mr mrs ms prof sr jr st rev hon gen col lt capt sgt fig figs
+    eq eqs sec no nos vol vols pp p ch chap ed eds dept est inc ltd co corp bros jan feb mar apr jun jul aug sep sept
+    oct nov dec mon tue wed thu fri sat sun a.m p.m u.s u.k u.n z.b d.h u.a o.ä bzw usw ggf evtl vgl nr abs bd hrsg
+    p.ex m mm mme mlle sra srta ej p.ej
+    """.split()
+)
 
 
-class Rule(NamedTuple):
-    """How to cut. The defaults are what was measured best; others are for measuring."""
+class CutRule(NamedTuple):
+    """How to cut. The defaults measured best on long texts (docs/benchmarks.md)."""
 
-    longest: int = LONGEST
-    whole: int = WHOLE
-    overlap: int = OVERLAP
-    neighbours: int = NEIGHBOURS
+    longest: int = 1_000
+    """Characters; a longer section is cut."""
+    whole: int = 4_000
+    """Characters; lists, tables and code blocks up to this length are not cut."""
+    overlap: int = 1
+    """Sentences that are repeated where prose is cut."""
+    overlap_share: float = 0.2
+    """Of `longest`; a longer overlap is left out."""
+    neighbours: int = 1
+    """Sentences of the passages before and after that are searched with a passage."""
+
+
+RULE = CutRule()
 
 
 class Stretch(NamedTuple):
-    """A part of the body, from one character up to another, and what is searched with it though it stands elsewhere."""
+    """A part of the body, and text from elsewhere that is searched with it."""
 
     start: int
     end: int
@@ -49,70 +65,132 @@ class Unit(NamedTuple):
 
     start: int
     end: int
-    goes_on: bool = False
-    """It is a sentence, and the one before it is of the same paragraph."""
+    continues: bool = False
+    """A sentence of the same paragraph as the unit before."""
     leads: bool = False
-    """It announces what follows: `as in this example:`."""
+    """Introduces what follows: `as in this example:`."""
     context: str = ""
 
 
 class Body(NamedTuple):
-    """A text, its lines, and the character that each line begins at."""
+    """A text, its lines, and the position at which each line starts."""
 
     text: str
     lines: list[str]
     starts: list[int]
 
+    @classmethod
+    def read(cls, text: str) -> Body:
+        lines = text.split("\n")
+        starts = [0]
+        for line in lines[:-1]:
+            starts.append(starts[-1] + len(line) + 1)
+        return cls(text, lines, starts)
+
     def span(self, first: int, end: int) -> Span:
         """The characters of these lines, without the last line's end."""
         return self.starts[first], self.starts[end - 1] + len(self.lines[end - 1])
 
+    def trim(self, first: int, end: int) -> tuple[int, int]:
+        """These lines without blank lines around them; at least one line."""
+        while first < end - 1 and not self.lines[first].strip():
+            first += 1
+        while end > first + 1 and not self.lines[end - 1].strip():
+            end -= 1
+        return first, end
 
-def read_body(text: str) -> Body:
-    lines = text.split("\n")
-    starts: list[int] = []
-    place = 0
-    for line in lines:
-        starts.append(place)
-        place += len(line) + 1
-    return Body(text, lines, starts)
+    def text_span(self, first: int, end: int) -> Span:
+        """The characters of these lines, without blank lines and space around them."""
+        start, stop = self.span(*self.trim(first, end))
+        return start, start + len(self.text[start:stop].rstrip())
 
 
 def blocks_of(body: Body, path: str, sections: Sequence[Heading] | None) -> Iterator[Block]:
-    """The blocks of a body. What is no Markdown says itself where its sections begin, and its paragraphs are blocks.
+    """The blocks of a body. `sections` are those of text that is not Markdown; its paragraphs are blocks.
 
-    The line on which such a section begins is part of its text: in code, it is the function's own.
+    The line on which such a section starts is part of its text: in code, it is the function's own.
     """
     if sections is None:
         yield from blocks(body.lines)
         return
-    prose = ending_of(path) in PROSE
+    kind = "paragraph" if ending_of(path) in PROSE else "code"
     edges = [*(section.line for section in sections), len(body.lines)]
-    yield from _paragraphs(body, 0, edges[0], prose)
+    yield from _paragraphs(body, 0, edges[0], kind)
     for section, end in zip(sections, edges[1:], strict=True):
         yield Block("heading", section.line, section.line, section.level, section.text)
-        start, stop = _text_of(body, section.line, end)
-        if not prose and stop - start <= WHOLE:
-            yield from _block("code", body, section.line, end)  # a function is not torn apart at its blank lines
+        start, stop = body.text_span(section.line, end)
+        if kind == "code" and start < stop <= start + RULE.whole:
+            yield Block(kind, *body.trim(section.line, end))  # a function is not cut at its blank lines
         else:
-            yield from _paragraphs(body, section.line, end, prose)
+            yield from _paragraphs(body, section.line, end, kind)
 
 
-def cut(body: Body, section: Sequence[Block], rule: Rule) -> list[Stretch]:
-    """The blocks of one section, as few stretches as possible and each about as long as the others."""
+def cut(body: Body, section: Sequence[Block], rule: CutRule) -> list[Stretch]:
+    """The blocks of one section as few stretches of similar length."""
     units = [unit for block in section for unit in _units(body, block, rule)]
     found: list[Stretch] = []
-    for first, end in _packed(units, rule.longest):
+    for first, end in _groups(units, rule.longest):
         start = _with_overlap(units, first, rule)
         context = "\n".join(dict.fromkeys(unit.context for unit in units[first:end] if unit.context))
         if context and body.text.startswith(context, units[first].start):
-            context = ""  # it stands there already
+            context = ""
         found.append(Stretch(start, units[end - 1].end, context))
     return found
 
 
-def _packed(units: Sequence[Unit], longest: int) -> Iterator[tuple[int, int]]:
-    """Neighbours together: groups of at most `longest`, all about as long, and none that ends with an announcement."""
+def sentences(text: str, start: int, end: int) -> Iterator[Span]:
+    """The sentences of text[start:end], without the space between them."""
+    first = _skip_space(text, start, end)
+    for found in END.finditer(text, start, end):
+        stop = found.end()
+        if stop - first < SHORTEST or (found[1] and not _is_end(text, found.start(), stop, end, found[1])):
+            continue
+        yield first, stop
+        first = _skip_space(text, stop, end)
+    last = len(text[first:end].rstrip()) + first
+    if last > first:
+        yield first, last
+
+
+def split_long(text: str, span: Span, longest: int) -> Iterator[Span]:
+    """The span in pieces of at most `longest`: cut at a line's end, else at a space, else anywhere."""
+    start, end = span
+    while end - start > longest:
+        stop = text.rfind("\n", start + longest // 2, start + longest)
+        if stop < 0:
+            stop = text.rfind(" ", start + longest // 2, start + longest)
+        stop = stop if stop > start else start + longest
+        if not text[start:stop].isspace():
+            yield start, stop
+        start = _skip_space(text, stop, end)
+    if end > start:
+        yield start, end
+
+
+def _is_end(text: str, mark: int, stop: int, end: int, signs: str) -> bool:
+    """A dot in a number, in an abbreviation or before a lower-case letter ends nothing."""
+    if stop >= end:
+        return True
+    if not text[stop].isspace():
+        return False
+    if signs != ".":
+        return True
+    following = text[_skip_space(text, stop, min(end, stop + 100)) : stop + 101][:1]
+    if following.islower():
+        return False
+    before = WORD_BEFORE.search(text, max(0, mark - 16), mark)
+    word = before[0].casefold() if before else ""
+    return not (word in ABBREVIATIONS or (len(word) == 1 and word.isalpha() and word.isascii() and word != "i"))
+
+
+def _skip_space(text: str, start: int, end: int) -> int:
+    while start < end and text[start].isspace():
+        start += 1
+    return start
+
+
+def _groups(units: Sequence[Unit], longest: int) -> Iterator[tuple[int, int]]:
+    """Groups of units up to `longest`, of similar length. None ends with a unit that introduces the next."""
     first = 0
     while first < len(units):
         start = units[first].start
@@ -120,8 +198,8 @@ def _packed(units: Sequence[Unit], longest: int) -> Iterator[tuple[int, int]]:
         goal = rest / -(-rest // longest) if rest else 0
         end = first + 1
         while end < len(units) and units[end].end - start <= longest:
-            have, then = units[end - 1].end - start, units[end].end - start
-            if then > goal and then - goal > goal - have:
+            before, after = units[end - 1].end - start, units[end].end - start
+            if after > goal and after - goal > goal - before:
                 break
             end += 1
         if end < len(units) and end - 1 > first and units[end - 1].leads:
@@ -130,73 +208,54 @@ def _packed(units: Sequence[Unit], longest: int) -> Iterator[tuple[int, int]]:
         first = end
 
 
-def _with_overlap(units: Sequence[Unit], first: int, rule: Rule) -> int:
-    """Where a group begins that goes on in the middle of a paragraph: a sentence or two earlier."""
+def _with_overlap(units: Sequence[Unit], first: int, rule: CutRule) -> int:
+    """Where a group starts; some sentences earlier if it continues a paragraph."""
     start = place = first
-    while place > 0 and first - place < rule.overlap and units[place].goes_on:
+    while place > 0 and first - place < rule.overlap and units[place].continues:
         place -= 1
-        if units[first].start - units[place].start > rule.longest * WORTH_REPEATING:
+        if units[first].start - units[place].start > rule.longest * rule.overlap_share:
             break
         start = place
     return units[start].start
 
 
-def _units(body: Body, block: Block, rule: Rule) -> Iterator[Unit]:
+def _units(body: Body, block: Block, rule: CutRule) -> Iterator[Unit]:
     start, end = body.span(block.start, block.end)
     end = start + len(body.text[start:end].rstrip())
     limit = rule.longest if block.kind == "paragraph" else max(rule.whole, rule.longest)
     if end - start <= limit:
         yield Unit(start, end, leads=block.kind == "paragraph" and body.text[end - 1] in ":：")
-    elif block.kind == "paragraph":
-        yield from _prose(body, (start, end), rule)
-    elif block.kind == "list":
-        for item in _items(body, block):
-            if item[1] - item[0] <= rule.longest:
+    elif block.kind in ("paragraph", "list"):
+        for item in _items(body, block) if block.kind == "list" else [(start, end)]:
+            if block.kind == "list" and item[1] - item[0] <= rule.longest:
                 yield Unit(*item)
-            else:
-                yield from _prose(body, item, rule)
-    elif block.kind == "table":
-        header = body.lines[block.start].strip()
-        for number in range(block.start, block.end):
-            for span in short_enough(body.text, body.span(number, number + 1), rule.longest):
-                yield Unit(*span, context=header)
+                continue
+            pieces = [
+                one for sentence in sentences(body.text, *item) for one in split_long(body.text, sentence, rule.longest)
+            ]
+            for number, piece in enumerate(pieces):
+                yield Unit(*piece, continues=number > 0)
     else:
-        for chunk in _chunks(body, block, rule.longest):
-            for span in short_enough(body.text, chunk, rule.longest):
-                yield Unit(*span)
+        header = body.lines[block.start].strip() if block.kind == "table" else ""
+        lines = range(block.start, block.end)
+        rows = [body.span(number, number + 1) for number in lines] if header else _code_parts(body, block, rule.longest)
+        for row in rows:
+            for piece in split_long(body.text, row, rule.longest):
+                yield Unit(*piece, context=header)
 
 
-def _paragraphs(body: Body, first: int, end: int, prose: bool) -> Iterator[Block]:
-    """What stands between blank lines."""
-    kind = "paragraph" if prose else "code"
+def _paragraphs(body: Body, first: int, end: int, kind: str) -> Iterator[Block]:
+    """Lines between blank lines."""
     start = first
-    for number in range(first, end):
-        if not body.lines[number].strip():
-            yield from _block(kind, body, start, number)
+    for number in range(first, end + 1):
+        if number == end or not body.lines[number].strip():
+            if number > start:
+                yield Block(kind, start, number)
             start = number + 1
-    yield from _block(kind, body, start, end)
-
-
-def _block(kind: str, body: Body, first: int, end: int) -> Iterator[Block]:
-    """These lines without blank ones around them, if anything is left."""
-    while first < end and not body.lines[first].strip():
-        first += 1
-    while end > first and not body.lines[end - 1].strip():
-        end -= 1
-    if end > first:
-        yield Block(kind, first, end)
-
-
-def _prose(body: Body, span: Span, rule: Rule) -> Iterator[Unit]:
-    goes_on = False
-    for sentence in sentences(body.text, *span):
-        for piece in short_enough(body.text, sentence, rule.longest):
-            yield Unit(*piece, goes_on=goes_on)
-            goes_on = True
 
 
 def _items(body: Body, block: Block) -> Iterator[Span]:
-    """The outermost items, each with whatever stands under it."""
+    """The outermost items of a list, each with everything below it."""
     fence, first = "", block.start
     indent = _indent(body.lines[first])
     for number in range(block.start + 1, block.end):
@@ -204,40 +263,21 @@ def _items(body: Body, block: Block) -> Iterator[Span]:
         if fence:
             fence = "" if closes(line.strip(), fence) else fence
         elif is_item(line) and _indent(line) <= indent + 1:
-            yield _text_of(body, first, number)
+            yield body.text_span(first, number)
             first = number
         elif mark := FENCE.match(line.lstrip()):
             fence = mark[1]
-    yield _text_of(body, first, block.end)
+    yield body.text_span(first, block.end)
 
 
-def _chunks(body: Body, block: Block, longest: int) -> Iterator[Span]:
-    """Code between its blank lines; what has none is cut between its lines."""
-    first = block.start
-    for number in range(block.start, block.end):
-        if number > first and not body.lines[number].strip():
-            yield from _lines(body, first, number, longest)
-            first = number
-    yield from _lines(body, first, block.end, longest)
-
-
-def _lines(body: Body, first: int, end: int, longest: int) -> Iterator[Span]:
-    start, stop = _text_of(body, first, end)
-    if stop - start <= longest:
-        if stop > start:
+def _code_parts(body: Body, block: Block, longest: int) -> Iterator[Span]:
+    """Code between its blank lines; a part that is too long line by line."""
+    for part in _paragraphs(body, block.start, block.end, "code"):
+        start, stop = body.text_span(part.start, part.end)
+        if stop - start <= longest:
             yield start, stop
-        return
-    for number in range(first, end):
-        if body.lines[number].strip():
-            yield body.span(number, number + 1)
-
-
-def _text_of(body: Body, first: int, end: int) -> Span:
-    """The characters of these lines, without blank lines around them."""
-    while first < end - 1 and not body.lines[first].strip():
-        first += 1
-    start, stop = body.span(first, end)
-    return start, start + len(body.text[start:stop].rstrip())
+        else:
+            yield from (body.span(number, number + 1) for number in range(part.start, part.end))
 
 
 def _indent(line: str) -> int:
