@@ -376,6 +376,6 @@ def test_knowing_about_documents_imports_no_reader() -> None:
     assert {name for name in seen if name.startswith("co_cli.sources")} == {
         "co_cli.sources",
         "co_cli.sources.documents",
-        "co_cli.sources.documents.endings",
+        "co_cli.sources.documents",
     }
     assert not seen & {"lxml", "zipfile", "json", "email", "subprocess", "charset_normalizer", "pypdfium2", "docx"}

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 import pytest
 
 from co_cli.notes.note import NotTextError
-from co_cli.sources.documents import Document, read_document, worker
+from co_cli.sources import worker
+from co_cli.sources.documents import Document, read_document
 from tests.sources.document_files import assembled, lines_of, pdf
 
 
@@ -95,7 +96,7 @@ def test_a_page_that_never_ends_costs_only_itself(monkeypatch: pytest.MonkeyPatc
 
     assert time.monotonic() - started < 40
     assert document.text == "## Page 1\n\nBefore.\n"
-    assert document.problem == "read in part: the rest takes too long"
+    assert document.problem == "read in part: it takes too long"
     assert "Words." in read(pdf(lines_of("Words."))).text  # another process reads the next file
 
 
@@ -125,8 +126,8 @@ def test_a_reader_without_files_ends_itself() -> None:
         [
             sys.executable,
             "-c",
-            "from co_cli.sources.documents import worker; import sys; worker.IDLE = 0.5; "
-            "worker.serve(sys.stdin.buffer, sys.stdout.buffer, 1.0)",
+            "from co_cli.sources import worker; import sys; worker.IDLE = 0.5; "
+            "worker.serve(sys.stdin.buffer, sys.stdout.buffer)",
         ],
         stdin=subprocess.PIPE,
     )

@@ -13,7 +13,7 @@ from co_cli.notes.markdown import inline_tags
 from co_cli.notes.wikilinks import find_links
 from co_cli.sources.web.addresses import read_url
 from co_cli.sources.web.encoding import decode_page
-from co_cli.sources.web.extract import LARGE, WHOLE, Page, extract, read_page
+from co_cli.sources.web.extract import LARGE, ALL_TEXT, Page, extract, read_page
 from co_cli.sources.web.fetch import Fetched, Validators
 from tests.sources.web_server import article
 
@@ -495,4 +495,4 @@ def test_all_text_is_taken_where_the_main_text_has_too_small_a_share() -> None:
 
     assert "Fees" not in extract(page).text
     assert "Fees" in extract(page, least_share=0.3).text
-    assert "Menu" in extract("<nav>Menu</nav><p>Text.</p>", least_share=WHOLE).text
+    assert "Menu" in extract("<nav>Menu</nav><p>Text.</p>", least_share=ALL_TEXT).text

@@ -1,8 +1,8 @@
 """Turn a file that is not Markdown into text that can be searched and opened at its lines.
 
 Plain text and code keep their lines; everything else becomes Markdown with a heading for each page, slide or sheet. The
-same bytes always give the same text. Whatever the bytes are, the result is a Document or a NotTextError that says why
-in one line: one broken or hostile file must not stop the indexing of a folder.
+same bytes always give the same text. Whatever the bytes are, the result is a Document or a NotTextError with a one-line
+reason: one broken or hostile file must not stop the indexing of a folder.
 """
 
 from __future__ import annotations
@@ -12,34 +12,62 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
 from co_cli.notes.note import NotTextError
-from co_cli.sources.documents.endings import (
-    LIBRARIES,
-    MB,
-    UNSUPPORTED,
-    ending_of,
-    is_binary_name,
-    is_generated_name,
-    largest_size,
-)
 from co_cli.values import to_utf8
 
 if TYPE_CHECKING:
     from co_cli.notes.markdown import Heading
 
+BINARY = frozenset(
+    """
+    png jpg jpeg jpe gif bmp tif tiff webp heic heif avif ico icns psd ai eps svg svgz raw cr2 nef dng xcf sketch fig
+    zip gz tgz bz2 tbz xz txz zst lz lz4 lzma 7z rar tar cab iso dmg img pkg deb rpm apk ipa jar war ear whl egg
+    mp3 wav flac ogg oga opus m4a aac aiff wma mid midi mp4 m4v mov avi mkv webm wmv flv mpg mpeg 3gp
+    ttf otf woff woff2 eot exe dll so dylib a o obj lib class pyc pyo pyd wasm bin elf com msi app node
+    db sqlite sqlite3 db3 mdb accdb dbf sdf rdb ldb frm ibd parquet feather arrow avro orc npy npz pkl pickle joblib h5
+    hdf5 hdf nc mat rds rda rdata sav dta safetensors gguf ggml onnx pt pth ckpt pb tflite
+    key pem p12 pfx p8 jks keystore kdbx gpg asc pgp crt cer der
+    pages numbers keynote mobi azw azw3 djvu xps one vsd vsdx pub msg pst ost
+    blend fbx glb gltf stl 3ds dwg dxf step stp max unitypackage pcap pcapng dat swp swo bak tmp part crdownload torrent
+    """.split()
+)
+"""Never read: pictures, archives, audio, video, fonts, programs, databases, models, and keys, which are secret."""
+BINARY_NAMES = frozenset("id_rsa id_ed25519 id_ecdsa id_dsa .ds_store thumbs.db core".split())
+GENERATED = frozenset(
+    """
+    package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml bun.lock bun.lockb deno.lock composer.lock
+    gemfile.lock poetry.lock pipfile.lock uv.lock pdm.lock pixi.lock cargo.lock go.sum go.work.sum flake.lock mix.lock
+    pubspec.lock podfile.lock package.resolved gradle.lockfile conan.lock conda-lock.yml packages.lock.json
+    .terraform.lock.hcl
+    """.split()
+)
+GENERATED_ENDINGS = tuple(".min.js .min.css .min.mjs .js.map .css.map .bundle.js .chunk.js .tsbuildinfo".split())
+UNSUPPORTED = frozenset("odt ott fodt odp otp fodp ods ots fods epub rtf".split())
+LIBRARIES = {
+    "pdf": ("pypdfium2", "pdf:read_pdf"),
+    **dict.fromkeys(("docx", "docm", "dotx"), ("docx", "office:read_word")),
+    **dict.fromkeys(("pptx", "pptm", "ppsx", "potx"), ("pptx", "office:read_slides")),
+    **dict.fromkeys(("xlsx", "xlsm", "xltx"), ("openpyxl", "office:read_sheets")),
+}
+"""The package of the extra `documents` for files with this ending, and our reader, which runs in the worker process."""
 NEEDS_EXTRA = 'needs the extra "documents": pip install "co-cli[documents]"'
-MOST_TEXT = 5_000_000
+
+MB = 1_000_000
+LARGEST_TEXT = 10 * MB
+LARGEST_DOCUMENT = 100 * MB
+"""For documents that may contain pictures, which are skipped."""
+MOST_TEXT = 5 * MB
 """Characters of one document, about three thousand pages. The rest is left out, and `problem` says so."""
 LONGEST_TITLE = 200
 ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[@-Z\\-_])")
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufffe\uffff]")
-"""Characters that a terminal would obey, and those that only look like the end of a line. Tabs and line ends stay."""
+"""Characters that a terminal would obey, and those that look like the end of a line. Tabs and line ends stay."""
 
 
 class Document(NamedTuple):
     """The text of one file, or of one page, slide or sheet of it."""
 
     title: str | None = None
-    """What the document calls itself, if it does."""
+    """The document's own title, if it has one."""
     text: str = ""
     """Lines end with a line feed. Markdown if `headings` is None."""
     metadata: dict[str, object] = {}  # noqa: RUF012
@@ -47,21 +75,37 @@ class Document(NamedTuple):
     problem: str | None = None
     """What is wrong with the file, or missing from the text."""
     headings: tuple[Heading, ...] | None = None
-    """For text that is not Markdown: its sections. In code, `#` starts a comment."""
+    """The sections of text that is not Markdown. In code, `#` starts a comment."""
+
+
+def ending_of(name: str) -> str:
+    """In lower case, without the dot; empty for `Makefile` and `.profile`."""
+    stem, dot, ending = name.rpartition("/")[2].rpartition(".")
+    return ending.lower() if dot and stem else ""
+
+
+def is_binary_name(name: str) -> bool:
+    """Whether the file holds no text, or a secret. It is listed and never opened."""
+    return ending_of(name) in BINARY or name.rpartition("/")[2].lower() in BINARY_NAMES
+
+
+def largest_size(name: str) -> int:
+    """In bytes. `read_document` refuses larger files of this name."""
+    return LARGEST_DOCUMENT if ending_of(name) in (*LIBRARIES, "eml", "ipynb") else LARGEST_TEXT
 
 
 def missing_extra(name: str) -> str | None:
     """What to install before this file can be read, if anything."""
-    library = LIBRARIES.get(ending_of(name))
+    library, _ = LIBRARIES.get(ending_of(name), ("", ""))
     return NEEDS_EXTRA if library and find_spec(library) is None else None
 
 
 def read_document(name: str, data: bytes) -> Document:
     """Read a file. Raises NotTextError, with the reason and the fix, if there is no text in it."""
-    ending, missing = ending_of(name), missing_extra(name)
+    ending, last, missing = ending_of(name), name.rpartition("/")[2].lower(), missing_extra(name)
     if is_binary_name(name):
         raise NotTextError(f"binary (.{ending or name}): listed, not read")
-    if is_generated_name(name):
+    if last in GENERATED or last.endswith(GENERATED_ENDINGS):
         raise NotTextError("generated by a tool: list it in .coignore to hide it")
     if ending in UNSUPPORTED:
         raise NotTextError(f".{ending} files are not supported: save it as .docx, .xlsx, .pptx, .pdf or .txt")
@@ -80,7 +124,7 @@ def read_document(name: str, data: bytes) -> Document:
 
 
 def reason_of(error: Exception) -> str:
-    """One line about what a parser raised: with hostile input that can be anything."""
+    """One line about an exception of a parser, which can be anything for hostile input."""
     if isinstance(error, RecursionError):
         return "nested too deep to be read"
     if isinstance(error, MemoryError):
@@ -90,56 +134,61 @@ def reason_of(error: Exception) -> str:
 
 
 def _read(name: str, ending: str, data: bytes) -> Document:
-    """Imports the readers here: lxml, email and subprocess would double the time of a search, which reads no file."""
+    """The readers are imported here: lxml, email and subprocess would double the time of a search."""
     if ending in LIBRARIES:
-        from co_cli.sources.documents.worker import read_in_worker
-
-        return read_in_worker(ending, data)
+        return _read_in_worker(LIBRARIES[ending][1], data)
     if ending in ("html", "htm", "xhtml"):
-        from co_cli.sources.documents.html import read_html
+        from co_cli.sources.documents.mail import read_html
 
         return read_html(data)
     if ending == "eml":
         from co_cli.sources.documents.mail import read_mail
 
         return read_mail(data)
-    if ending == "ipynb":
-        from co_cli.sources.documents.notebook import read_notebook
+    from co_cli.sources.documents.text import read_notebook, read_text
 
-        return read_notebook(data)
-    from co_cli.sources.documents.text import read_text
+    return read_notebook(data) if ending == "ipynb" else read_text(name, data)
 
-    return read_text(name, data)
+
+def _read_in_worker(reader: str, data: bytes) -> Document:
+    from co_cli.sources.worker import run_parser
+
+    if not data:
+        raise NotTextError("empty file")
+    answers, failure = run_parser(f"{__name__}.{reader}", data)
+    parts = [Document(*answer) for answer in answers]
+    text = "\n\n".join(part.text.strip("\n") for part in parts if part.text)
+    if failure and not text:
+        raise NotTextError(failure)
+    problems = [part.problem for part in parts if part.problem] + ([f"read in part: {failure}"] if failure else [])
+    metadata = {key: value for part in parts for key, value in part.metadata.items()}
+    title = next((part.title for part in parts if part.title), None)
+    return Document(title, text + "\n" if text else "", metadata, "; ".join(problems) or None)
 
 
 def _clean(document: Document) -> Document:
     """Remove control characters and whatever SQLite refuses, and limit the length."""
-    text, problem = clean_text(document.text), document.problem
+    text, problem = _clean_text(document.text), document.problem
     if len(text) > MOST_TEXT:
         text = text[: text.rfind("\n", 0, MOST_TEXT) + 1 or MOST_TEXT]
         cut = f"only its first {text.count(chr(10)):,} lines are read: it is longer than {MOST_TEXT:,} characters"
         problem = f"{problem}; {cut}" if problem else cut
-    lines = text.count("\n") + 1
-    headings = document.headings
-    return Document(
-        _line(document.title or "", LONGEST_TITLE) or None,
-        text,
-        {
-            key: _line(value, 1_000) if isinstance(value, str) else value
-            for key, value in document.metadata.items()
-            if value not in (None, "")
-        },
-        to_utf8(problem) if problem else None,
-        headings and tuple(one._replace(text=_line(one.text, LONGEST_TITLE)) for one in headings if one.line < lines),
-    )
+    lines, headings = text.count("\n") + 1, document.headings
+    metadata = {
+        key: _line(value, 1_000) if isinstance(value, str) else value
+        for key, value in document.metadata.items()
+        if value not in (None, "")
+    }
+    if headings:
+        headings = tuple(one._replace(text=_line(one.text, LONGEST_TITLE)) for one in headings if one.line < lines)
+    title = _line(document.title or "", LONGEST_TITLE) or None
+    return Document(title, text, metadata, to_utf8(problem) if problem else None, headings)
 
 
-def clean_text(text: str) -> str:
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if "\x1b" in text:
-        text = ESCAPES.sub("", text)
+def _clean_text(text: str) -> str:
+    text = ESCAPES.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     return to_utf8(CONTROL.sub("", text))
 
 
 def _line(text: str, longest: int) -> str:
-    return " ".join(clean_text(text).split())[:longest].strip()
+    return " ".join(_clean_text(text).split())[:longest].strip()

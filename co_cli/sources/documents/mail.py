@@ -1,4 +1,8 @@
-"""An email (.eml) into text: sender, recipients, date, body, and the names of its attachments."""
+"""Emails (.eml), and HTML files, into Markdown.
+
+An HTML file without a clear main text (a report, a form, a fragment) is kept in full. Links to other local files lead
+nowhere from a note, so only their words are kept.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +13,30 @@ from email.header import decode_header, make_header
 from email.message import Message
 from email.utils import parsedate_to_datetime
 
+from co_cli.errors import PageRefusedError
 from co_cli.notes.note import NotTextError
 from co_cli.sources.documents import Document
-from co_cli.sources.documents.html import body_text
 from co_cli.sources.documents.markup import plain
 from co_cli.sources.web.encoding import decode_page
+from co_cli.sources.web.extract import ALL_TEXT, extract
 
+MAIN_SHARE = 0.3
+"""An element with a smaller share of the letters is not the main text."""
 MOST_PARTS = 200
 
 
+def read_html(data: bytes) -> Document:
+    markup = decode_page(data)
+    if "\0" in markup[:8_192]:
+        raise NotTextError("not a text file")
+    try:
+        return Document(*extract(markup, least_share=MAIN_SHARE))
+    except PageRefusedError as error:
+        raise NotTextError(str(error)) from None
+
+
 def read_mail(data: bytes) -> Document:
+    """Sender, recipients, date, body, and the names of attachments."""
     message = email.message_from_bytes(data)
     said = {name: _decoded(message.get(name)) for name in ("From", "To", "Cc", "Date", "Subject")}
     if not any(said.values()):
@@ -27,7 +45,10 @@ def read_mail(data: bytes) -> Document:
     head = {**said, "Attached": ", ".join(attached)}
     lines = [f"{name}: {value}" for name, value in head.items() if value]
     blocks = [block for block in ("\n".join(lines), text.strip("\n")) if block.strip()]
-    metadata: dict[str, object] = {"author": said["From"], "to": said["To"], "created": _moment(said["Date"])}
+    created = None
+    with contextlib.suppress(ValueError, TypeError, IndexError, OverflowError):
+        created = parsedate_to_datetime(said["Date"]).isoformat()
+    metadata: dict[str, object] = {"author": said["From"], "to": said["To"], "created": created}
     return Document(subject, "\n\n".join(blocks) + "\n", metadata)
 
 
@@ -44,11 +65,13 @@ def _body(message: Message) -> tuple[str, list[str]]:
             content = part.get_payload(decode=True)
             is_page = kind == "text/html"
             body = content if isinstance(content, bytes) else b""
-            text = decode_page(body, part.get_content_charset() or "", markup=is_page)
-            (pages if is_page else texts).append(text)
+            (pages if is_page else texts).append(decode_page(body, part.get_content_charset() or "", markup=is_page))
     if any(text.strip() for text in texts):
         return "\n\n".join(map(plain, texts)), attached
-    return body_text("\n".join(pages)), attached
+    try:
+        return extract("\n".join(pages), least_share=ALL_TEXT).text, attached
+    except PageRefusedError:
+        return "", attached
 
 
 def _decoded(header: object) -> str:
@@ -57,10 +80,3 @@ def _decoded(header: object) -> str:
     with contextlib.suppress(MessageError, LookupError, ValueError):
         text = str(make_header(decode_header(text)))
     return " ".join(text.split())
-
-
-def _moment(text: str) -> str | None:
-    try:
-        return parsedate_to_datetime(text).isoformat() if text else None
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None

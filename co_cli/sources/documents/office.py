@@ -15,8 +15,7 @@ from io import BytesIO
 from typing import Any
 
 from co_cli.notes.note import NotTextError
-from co_cli.sources.documents import Document
-from co_cli.sources.documents.endings import MB
+from co_cli.sources.documents import MB, Document
 from co_cli.sources.documents.markup import own_title, plain, table
 
 etree: Any = import_module("lxml.etree")  # compiled, without types

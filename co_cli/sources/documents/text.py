@@ -1,4 +1,4 @@
-"""Plain text, code and data, line for line as the file has them.
+"""Plain text, code and data with their own lines, and Jupyter notebooks as Markdown.
 
 Text that is not UTF-8 is read in the encoding that fits best. Minified, packed and encoded text is refused.
 """
@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 from co_cli.notes.note import BINARY_PROBE, UTF_16, NotTextError, decode
-from co_cli.sources.documents import Document
-from co_cli.sources.documents.endings import ending_of
+from co_cli.sources.documents import Document, ending_of
+from co_cli.sources.documents.markup import fenced, plain
 from co_cli.sources.documents.outline import outline
 from co_cli.sources.web.encoding import decode_page
 
@@ -29,10 +30,12 @@ RUN = re.compile(r"[!-~]{300,}")
 """Longer than any word or URL."""
 SMALL = 2_000
 """Characters. Shorter text is always read."""
+LONGEST_OUTPUT = 2_000
+"""Characters that a notebook's cell printed: enough for a table of results, not for a training log."""
 
 
 def read_text(name: str, data: bytes) -> Document:
-    text, problem = read_characters(data)
+    text, problem = _read_characters(data)
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     ending = ending_of(name)
     if ending in JSON:
@@ -41,7 +44,53 @@ def read_text(name: str, data: bytes) -> Document:
     return Document(None, text, {}, problem, outline(name, text))
 
 
-def read_characters(data: bytes) -> tuple[str, str | None]:
+def read_notebook(data: bytes) -> Document:
+    """Its text, its code in fences, and what the code printed."""
+    text, problem = _read_characters(data)
+    try:
+        notebook: Any = json.loads(text)
+    except ValueError as error:
+        raise NotTextError(f"broken: not the JSON of a notebook ({error})") from None
+    if not isinstance(notebook, dict) or "cells" not in notebook:
+        raise NotTextError("broken: JSON, but not of a notebook")
+    title, info, kernel = (_get(notebook, "metadata", key) for key in ("title", "language_info", "kernelspec"))
+    language = _text(_get(info, "name")) or _text(_get(kernel, "language"))
+    cells = notebook["cells"] if isinstance(notebook["cells"], list) else []
+    blocks = [block for cell in cells for block in _blocks(cell, language) if block.strip()]
+    return Document(
+        _text(title) or None, "".join(f"{block}\n\n" for block in blocks)[:-1], {"language": language}, problem
+    )
+
+
+def _blocks(cell: Any, language: str) -> list[str]:
+    source, kind = _text(_get(cell, "source")).strip("\n"), _get(cell, "cell_type")
+    if kind != "code":
+        return [plain(source) if kind == "raw" else source]
+    outputs = _get(cell, "outputs")
+    printed = [_output(output) for output in (outputs if isinstance(outputs, list) else [])]
+    shown = [fenced(source, language)] if source.strip() else []
+    return shown + [fenced(text, "output") for text in printed if text.strip()]
+
+
+def _output(output: Any) -> str:
+    if _get(output, "output_type") == "error":
+        return f"{_get(output, 'ename')}: {_get(output, 'evalue')}"
+    text = _text(_get(output, "text")) or _text(_get(output, "data", "text/plain"))
+    return text if len(text) <= LONGEST_OUTPUT else text[:LONGEST_OUTPUT].rstrip() + " …"
+
+
+def _get(value: Any, *keys: str) -> Any:
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def _text(value: Any) -> str:
+    """Notebooks keep a text as one string or as a list of lines."""
+    return "".join(line for line in (value if isinstance(value, list) else [value]) if isinstance(line, str))
+
+
+def _read_characters(data: bytes) -> tuple[str, str | None]:
     """The text in these bytes, and what had to be guessed. Raises NotTextError if they are no text."""
     if data.startswith(OLD_OFFICE):
         raise NotTextError("an old Office file, or one with a password: save it as .docx, .xlsx or .pptx without one")

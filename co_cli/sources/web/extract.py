@@ -2,17 +2,14 @@
 
 The main text is what the page marks as such (`main`, `article`), else what readability finds. markdownify renders it.
 The text is somebody else's: it brings no tags, no links between notes and no raw HTML into the vault. libxml2 and
-markdownify take quadratic time for some pages, so a large page is read in another process with a time limit.
+markdownify take quadratic time for some pages, so a large page is read in the worker process.
 """
 
 from __future__ import annotations
 
 import html
-import json
-import os
 import re
-import subprocess
-import sys
+from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urljoin
@@ -25,6 +22,7 @@ from co_cli.errors import PageRefusedError
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.markdown import CODE, LINK, TAG, headings
 from co_cli.sources.web.encoding import decode_page
+from co_cli.sources.worker import TOO_LONG, run_parser
 
 if TYPE_CHECKING:
     from co_cli.sources.web.fetch import Fetched
@@ -35,13 +33,14 @@ Markdownify: Any = markdownify.MarkdownConverter
 Readability: Any = readability.Document
 
 LONGEST_TITLE = 200
+COPY_IT = "copy what your browser shows into `co note article add -`"
 LARGE = 50_000
 """Characters of markup that are read in another process."""
 MOST_ELEMENTS = 20_000
 """Of the main text. More are rendered without links, emphasis and tables."""
 MARKED = 140
 """Letters that an element marked as the main text has at least; less is a teaser."""
-WHOLE = 2.0
+ALL_TEXT = 2.0
 """A `least_share` that no main text has: all text."""
 LEAST_LETTERS = 40
 """On a page with scripts. Less is what such a page shows until its scripts have run."""
@@ -93,22 +92,17 @@ def extract(markup: str, url: str = "", seconds: float = 30.0, least_share: floa
     """
     if len(markup) <= LARGE:
         return _extract(markup, url, least_share)
-    command = [sys.executable, "-P", "-m", __name__, url, str(least_share)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     data = markup.encode("utf-8", "replace")
-    try:
-        done = subprocess.run(command, input=data, capture_output=True, timeout=seconds, env=environment, check=False)
-        found: Any = json.loads(done.stdout)
-    except subprocess.TimeoutExpired:
-        raise PageRefusedError(
-            f"its text was not found in {seconds:g} seconds (the setting web_seconds); "
-            "copy what your browser shows into `co note article add -`"
-        ) from None
-    except ValueError:
-        raise PageRefusedError("its markup cannot be read") from None
-    if isinstance(found, str):
-        raise PageRefusedError(found)
-    return Page(*found)
+    parts, problem = run_parser(f"{__name__}:extract_in_worker", data, url, least_share, seconds=seconds)
+    if parts:
+        return Page(*parts[0])
+    if problem == TOO_LONG:
+        problem = f"its text was not found in {seconds:g} seconds (the setting web_seconds); {COPY_IT}"
+    raise PageRefusedError(problem)
+
+
+def extract_in_worker(data: bytes, url: str, least_share: float) -> Iterator[Page]:
+    yield _extract(data.decode(), url, least_share)
 
 
 def _extract(markup: str, url: str, least_share: float) -> Page:
@@ -130,12 +124,12 @@ def _extract(markup: str, url: str, least_share: float) -> Page:
             _drop_frames(tree)
             tree = _main(tree)
             if _letters(tree) < letters * least_share:
-                return _extract(markup, url, WHOLE)
+                return _extract(markup, url, ALL_TEXT)
         text = _render(tree, url)
     letters = sum(1 for _ in islice(re.finditer(r"\w", text), LEAST_LETTERS))
     if not letters or (scripted and letters < LEAST_LETTERS):
         why = "no text in the page itself, only scripts, which are not run" if scripted else "no text in the page"
-        raise PageRefusedError(f"there is {why}; copy what your browser shows into `co note article add -`")
+        raise PageRefusedError(f"there is {why}; {COPY_IT}")
     return Page(title, text)
 
 
@@ -340,15 +334,3 @@ def _title_from(url: str) -> str:
     host, _, path = url.split("://", 1)[-1].partition("/")
     name = path.split("?")[0].rstrip("/").rsplit("/", 1)[-1]
     return re.sub(r"\.\w{1,5}$", "", name).replace("-", " ").replace("_", " ").strip() or host
-
-
-def _answer() -> Page | str:
-    """The other process: the page, or why there is none."""
-    try:
-        return _extract(sys.stdin.buffer.read().decode(), sys.argv[1], float(sys.argv[2]))
-    except PageRefusedError as error:
-        return str(error)
-
-
-if __name__ == "__main__":
-    print(json.dumps(_answer()))

@@ -1,0 +1,154 @@
+"""Run a parser in another process, so that a file that hangs, crashes or bloats it costs only itself.
+
+One process takes one request after the other: a line of JSON, then the bytes. It answers with a line of JSON for each
+part that the parser yields. Its watchdog ends it if a part takes too long, and if no request comes; the parts that
+arrived before are kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any, BinaryIO
+
+from co_cli.errors import KnowledgeError
+from co_cli.notes.note import NotTextError
+from co_cli.sources.documents import MOST_TEXT, reason_of
+
+SECONDS_A_PART = 20.0
+SECONDS = 120.0
+"""For all parts together."""
+IDLE = 10.0
+"""Seconds without a request after which the process ends itself. It gets no request after half of them."""
+MEMORY = 4_000_000_000
+"""Bytes of address space, on systems that support such a limit."""
+TOO_LONG = "it takes too long"
+
+_lock = threading.Lock()
+_process: subprocess.Popen[bytes] | None = None
+_used = 0.0
+
+
+def run_parser(parser: str, data: bytes, *arguments: Any, seconds: float | None = None) -> tuple[list[Any], str]:
+    """The parts that a parser (`module:function`) yields for these bytes, and why there are no more, if it failed.
+
+    `seconds` limits the time for one part.
+    """
+    request = {"parser": parser, "arguments": arguments, "seconds": seconds or SECONDS_A_PART, "size": len(data)}
+    with _lock:
+        try:
+            return _ask(json.dumps(request).encode() + b"\n" + data)
+        except BaseException:  # the rest of an interrupted answer must not be taken for the next one
+            end_worker()
+            raise
+
+
+def _ask(request: bytes) -> tuple[list[Any], str]:
+    global _used
+    worker = _worker()
+    assert worker.stdin
+    assert worker.stdout
+    parts: list[Any] = []
+    with contextlib.suppress(BrokenPipeError):
+        worker.stdin.write(request)
+        worker.stdin.flush()
+    for line in worker.stdout:
+        answer: Any = json.loads(line)
+        if isinstance(answer, str):
+            _used = time.monotonic()
+            return parts, answer
+        parts.append(answer)
+    late = worker.wait() == 1  # the watchdog's exit code
+    end_worker()
+    return parts, TOO_LONG if late else "its reader crashed"
+
+
+def _worker() -> subprocess.Popen[bytes]:
+    global _process
+    if _process and _process.poll() is None and time.monotonic() - _used < IDLE / 2:
+        return _process
+    end_worker()
+    options: dict[str, Any] = {"start_new_session": True}  # Ctrl-C in the terminal is not meant for it
+    if sys.platform == "win32":
+        options = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
+    _process = subprocess.Popen[bytes](
+        [sys.executable, "-P", "-B", "-m", __name__],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        **options,
+    )
+    return _process
+
+
+def end_worker() -> None:
+    """The next request starts another one."""
+    global _process
+    if _process:
+        _process.kill()
+        with contextlib.suppress(OSError):
+            _process.communicate()
+    _process = None
+
+
+def serve(requests: BinaryIO, answers: BinaryIO) -> None:
+    """In the worker process: answer until there are no more requests."""
+    while True:
+        _watch(IDLE)
+        line = requests.readline()
+        if not line:
+            return
+        request: Any = json.loads(line)
+        data = requests.read(request["size"])
+        until = time.monotonic() + SECONDS
+        _watch(request["seconds"])
+        for answer in _answers(request["parser"], data, request["arguments"]):
+            answers.write(json.dumps(answer).encode() + b"\n")
+            answers.flush()
+            _watch(max(0.01, min(request["seconds"], until - time.monotonic())))
+
+
+def _answers(parser: str, data: bytes, arguments: list[Any]) -> Iterator[Any]:
+    """The parts, then why there are no more; empty if that was all."""
+    module, _, function = parser.partition(":")
+    length = 0
+    try:
+        for part in getattr(import_module(module), function)(data, *arguments):
+            yield part
+            length += len(part.text)
+            if length > MOST_TEXT:
+                break
+        yield ""
+    except (NotTextError, KnowledgeError) as error:
+        yield str(error)
+    except Exception as error:
+        yield reason_of(error)
+
+
+def _watch(seconds: float) -> None:
+    """End this process after that time, whatever it does: faulthandler's thread does not need the GIL."""
+    faulthandler.dump_traceback_later(seconds, exit=True)
+
+
+def _limit() -> None:
+    """Limit memory and forbid writing files, on systems that can."""
+    with contextlib.suppress(ImportError):  # Windows
+        import resource
+
+        for limit, most in ((resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CORE, 0)):
+            with contextlib.suppress(ValueError, OSError):  # macOS accepts only some of them
+                resource.setrlimit(limit, (most, most))
+
+
+if __name__ == "__main__":
+    _limit()
+    serve(sys.stdin.buffer, sys.stdout.buffer)
