@@ -14,7 +14,7 @@ from bisect import bisect
 from collections.abc import Iterator
 from itertools import accumulate
 
-from co_cli.embedding.static_model import ModelFile
+from co_cli.embedding.static import StaticModel
 from co_cli.index.tokens import is_stop_word
 
 PEOPLE = "Ada Bruno Chidi Dilek Elif Farid Greta Hana Ivo Jun Kaja Lena Mateo Nadia Oskar Priya".split()
@@ -35,7 +35,7 @@ EPOCH = 1_700_000_000
 
 def real_words() -> list[str]:
     """The content words of the embedded model's vocabulary, the frequent ones first."""
-    tokens = ModelFile().tokens()
+    tokens = StaticModel().tokens()
     return [token for token in tokens if len(token) > 3 and token.isalpha() and not is_stop_word(token)]
 
 

@@ -12,7 +12,7 @@ import struct
 import unicodedata
 from collections import Counter
 
-from co_cli.embedding.static_model import FILE
+from co_cli.embedding.static import FILE
 
 WORDS = re.compile(r"[^\W_]+(?:[\u0300-\u036f]+[^\W_]*)*|[^\w\s]|_")
 LONGEST_WORD = 60

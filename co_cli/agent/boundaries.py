@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
-from co_cli.embedding.own_loop import OwnLoop
+from co_cli.event_loop import run_async
 from co_cli.logbook import logger
 from co_cli.notes.note import Note
 from co_cli.notes.store import content_hash
@@ -68,7 +68,6 @@ class ModelBoundaries:
         self._answers: dict[str, list[Lines]] | None = None
         self._warned: set[str] = set()
         self._failures = 0
-        self._loop = OwnLoop("boundaries")
 
     def __call__(self, note: Note) -> Sequence[Lines] | None:
         if len(note.body) <= LONGEST or self._failures >= ENOUGH:
@@ -82,7 +81,7 @@ class ModelBoundaries:
             answers = self._stored()
             if key not in answers:
                 lines = note.body.split("\n")
-                ranges = self._loop.run(asyncio.wait_for(self._ask(model, note, lines), self._seconds))
+                ranges = run_async(asyncio.wait_for(self._ask(model, note, lines), self._seconds))
                 wrong = what_is_wrong(ranges, lines)
                 if wrong:
                     raise ValueError(f"the model answered wrongly: {wrong}")
@@ -98,9 +97,6 @@ class ModelBoundaries:
             if self._failures == ENOUGH:
                 log.warning("the model is not asked again: it failed %d times in a row", ENOUGH)
             return None
-
-    def close(self) -> None:
-        self._loop.close()
 
     async def _ask(self, model: Model | str, note: Note, lines: Sequence[str]) -> list[Lines]:
         from pydantic_ai import Agent  # takes over a second

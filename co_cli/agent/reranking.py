@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pydantic_ai import Agent
 from pydantic_ai.models import Model
 
-from co_cli.embedding.own_loop import OwnLoop
+from co_cli.event_loop import run_async
 from co_cli.tools.fencing import GUIDE, clean, fence_note
 
 LONGEST_TEXT = 1_500
@@ -27,12 +27,11 @@ class ModelReranker:
     def __init__(self, model: Model | str, longest: int = LONGEST_TEXT) -> None:
         self._agent: Agent[None, list[int]] = Agent(model, output_type=list[int], instructions=INSTRUCTIONS)
         self._longest = longest
-        self._loop = OwnLoop("rerank")
 
     def __call__(self, query: str, texts: Sequence[str], /) -> list[float]:
         notes = [fence_note(str(number), "", "", text[: self._longest]) for number, text in enumerate(texts, 1)]
         prompt = "\n".join([*notes, f"Query: {clean(query)}"])
-        order = self._loop.run(self._run(prompt))
+        order = run_async(self._run(prompt))
         if not order or len(set(order)) != len(order) or not set(order) <= set(range(1, len(texts) + 1)):
             raise ValueError(f"the model's order is not one of the notes 1 to {len(texts)}: {order[:10]}")
         scores = [0.0] * len(texts)  # those that were left out stay behind, in their own order

@@ -20,9 +20,8 @@ def boundaries_for(kb: KnowledgeBase) -> Generator[None]:
     from co_cli.chat.models import load_model
 
     stored = os.path.join(kb.settings.data_dir, "boundaries.jsonl")
-    kb.index.boundaries = boundaries = ModelBoundaries(lambda: load_model(name), stored)
+    kb.index.boundaries = ModelBoundaries(lambda: load_model(name), stored)
     try:
         yield
     finally:
         kb.index.boundaries = None
-        boundaries.close()

@@ -7,13 +7,11 @@ says what is wrong. An unknown provider, or a model that the provider cannot hav
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 
 from co_cli.embedding import minilm
-from co_cli.embedding.space import Embedder, Vector, VectorSpace
-from co_cli.embedding.static import shared_embedder
-from co_cli.embedding.static_model import SPACE
-from co_cli.errors import EmbedderUnreachableError, SettingsError
+from co_cli.embedding.space import Embedder, VectorSpace
+from co_cli.embedding.static import SPACE, shared_embedder
+from co_cli.errors import SettingsError
 
 LOCAL_SPACES = {space.provider: space for space in (SPACE, minilm.SPACE)}
 """Providers with one model, which need no server."""
@@ -75,33 +73,3 @@ class Embedders:
         # with a local provider, a host in the settings belongs to the server that was used before
         is_theirs = self.space is None or self.space.provider in (space.provider, *LOCAL_SPACES)
         return open_embedder(known, self._host if is_theirs else None)
-
-
-class OutOfTimeError(EmbedderUnreachableError):
-    """The time was over before the answer came."""
-
-
-def embed_within(embedder: Embedder, texts: Sequence[str], seconds: float | None) -> list[Vector | None]:
-    """Embed documents in at most this time, whatever a server does; None: no limit. Raises EmbeddingError."""
-    if seconds is None:
-        return embedder.embed(texts, "document")
-    answers: list[list[Vector | None]] = []
-    problems: list[BaseException] = []
-
-    def ask() -> None:
-        try:
-            answers.append(embedder.embed(texts, "document"))
-        except BaseException as error:
-            problems.append(error)
-
-    # a daemon thread, so that a server that hangs does not keep the process from ending
-    thread = threading.Thread(target=ask, name="co-embed-within", daemon=True)
-    thread.start()
-    thread.join(max(0.0, seconds))
-    for problem in problems:
-        raise problem
-    if not answers:
-        raise OutOfTimeError(
-            f"{embedder.space.provider}'s {embedder.space.model} did not answer in time: `co index sync` waits longer"
-        )
-    return answers[0]

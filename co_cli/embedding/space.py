@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, Protocol
 
+from co_cli.errors import EmbedderUnreachableError
+
 EmbedKind = Literal["query", "document"]
 Vector = bytes
 
@@ -39,9 +41,14 @@ class Embedder(Protocol):
     @property
     def space(self) -> VectorSpace: ...
 
-    def embed(self, texts: Sequence[str], kind: EmbedKind) -> list[Vector | None]:
+    def embed(self, texts: Sequence[str], kind: EmbedKind, seconds: float | None = None) -> list[Vector | None]:
         """One unit vector for each text; None for a text without meaning in this space (empty, no known word).
 
-        Raises EmbeddingError when the texts cannot be embedded now.
+        Raises EmbeddingError when the texts cannot be embedded now, OutOfTimeError if a server took longer than
+        `seconds`. Models in this process are not interrupted.
         """
         ...
+
+
+class OutOfTimeError(EmbedderUnreachableError):
+    """The time was over before the answer came."""

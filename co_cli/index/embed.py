@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
-from co_cli.embedding.embedders import Embedders, OutOfTimeError, embed_within
-from co_cli.embedding.space import Embedder, Vector
-from co_cli.embedding.static_model import SPACE as STATIC
+from co_cli.embedding.embedders import Embedders
+from co_cli.embedding.space import Embedder, OutOfTimeError, Vector
+from co_cli.embedding.static import SPACE as STATIC
 from co_cli.errors import EmbeddingError, SettingsError
 from co_cli.index.engine import Engine, SpaceState, StoredSpace, WaitingPassage
 from co_cli.logbook import logger
@@ -173,10 +173,8 @@ def _made(
     missing = {key: text for key, text in texts.items() if key not in cached}
     if not missing:
         return {}
-    # a model in this process is not interrupted; a server has until the deadline
-    local = embedder.space.provider in ("static", "minilm")
-    seconds = None if deadline.at is None or local else deadline.at - time.monotonic()
-    return dict(zip(missing, embed_within(embedder, list(missing.values()), seconds), strict=True))
+    seconds = None if deadline.at is None else max(0.0, deadline.at - time.monotonic())
+    return dict(zip(missing, embedder.embed(list(missing.values()), "document", seconds), strict=True))
 
 
 def _is_fast(space: StoredSpace) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from co_cli.embedding.static_model import SPACE as STATIC
+from co_cli.embedding.static import SPACE as STATIC
 from tests.command import Co
 from tests.meaning.servers import TurnedOllama
 from tests.vault import Vault

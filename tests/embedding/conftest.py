@@ -2,14 +2,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from co_cli.embedding.static_model import FILE
-
 from .loopback import Loopback
-from .reference import ReferenceModel
 
 
 @pytest.fixture(autouse=True)
@@ -17,11 +13,6 @@ def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in ("OLLAMA_HOST", "OLLAMA_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "HTTP_PROXY", "ALL_PROXY"):
         monkeypatch.delenv(variable, raising=False)
         monkeypatch.delenv(variable.lower(), raising=False)
-
-
-@pytest.fixture(scope="session")
-def reference() -> ReferenceModel:
-    return ReferenceModel(Path(FILE))
 
 
 @pytest.fixture

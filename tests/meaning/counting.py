@@ -20,7 +20,7 @@ class CountingEmbedder:
     def space(self) -> VectorSpace:
         return self._model.space._replace(provider="counting")
 
-    def embed(self, texts: Sequence[str], kind: EmbedKind) -> list[Vector | None]:
+    def embed(self, texts: Sequence[str], kind: EmbedKind, seconds: float | None = None) -> list[Vector | None]:
         if kind == "document":
             self.texts += texts
         return self._model.embed(texts, kind)

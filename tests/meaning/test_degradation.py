@@ -54,7 +54,7 @@ def test_a_server_that_is_down_is_said(open_kb: Open, vault: Vault, ollama: Turn
     [
         ("404", "ollama pull"),
         ("500", "HTTP 500"),
-        ("wrong dimensions", "100 dimensions where 256 are needed"),
+        ("wrong dimensions", "100 values are not a vector of 256"),
         ("nan", "NaN"),
         ("zeros", "zeros"),
         ("truncated", "broke off"),
@@ -151,7 +151,7 @@ def test_a_save_does_not_wait_for_a_server_that_hangs(
 class Unusable(StaticEmbedder):
     """The embedded model, when its file is damaged."""
 
-    def embed(self, texts: Sequence[str], kind: EmbedKind) -> list[Vector | None]:
+    def embed(self, texts: Sequence[str], kind: EmbedKind, seconds: float | None = None) -> list[Vector | None]:
         raise EmbeddingError("its file cannot be used")
 
 

@@ -98,7 +98,7 @@ class Interrupting(Embedders):
     def of(self, space: VectorSpace) -> Embedder | None:
         return self if space.key == self.model.space.key else None  # type: ignore[return-value]
 
-    def embed(self, texts: list[str], kind: EmbedKind) -> list[Vector | None]:
+    def embed(self, texts: list[str], kind: EmbedKind, seconds: float | None = None) -> list[Vector | None]:
         vectors = self.model.embed(texts, kind)
         work, self.meanwhile = self.meanwhile, lambda: None
         work()

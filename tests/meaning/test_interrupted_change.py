@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.embedding.static_model import SPACE as STATIC
+from co_cli.embedding.static import SPACE as STATIC
 from co_cli.index.embed import SLOW_BATCH
 from tests.meaning.conftest import Open
 from tests.meaning.inside import Inside
