@@ -18,10 +18,9 @@ from co_cli.evaluation.running import mark_ranking
 from co_cli.evaluation.sets import Question, read_vault
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.refs import without_lines
-from co_cli.retrieval.profiles import DEFAULT
 from co_cli.paths import sample_vault
-from co_cli.service.learning import Judgement, Lesson, learn
-from co_cli.service.tuning import ranked_for
+from co_cli.retrieval.profiles import DEFAULT
+from co_cli.service.feedback import Judgement, Lesson, learn, rank_candidates
 from co_cli.settings import load_settings
 
 LOOKED_AT = 10
@@ -67,11 +66,11 @@ def rate(kb: KnowledgeBase, questions: Sequence[Question], default: float) -> li
     """What somebody says who knows the answers."""
     told: list[Judgement] = []
     for question in questions:
-        ranked = ranked_for(kb, question.text, meaning=default, outdated=True)
-        for place, one in enumerate(ranked.shown[:LOOKED_AT] if ranked else ()):
+        shown, _ = rank_candidates(kb, question.text, meaning=default, outdated=True)
+        for place, one in enumerate(shown[:LOOKED_AT]):
             good = one.ref in question.answers
-            if ranked and (good or place == 0):
-                told.append(Judgement(question.text, one.ref, good, 1.0, ranked.shown))
+            if good or place == 0:
+                told.append(Judgement(0, question.text, question.text, good, "said", one.ref, None, shown))
     return told
 
 

@@ -7,7 +7,6 @@ first call that needs it, so that a search of a vault in which nothing changed s
 from __future__ import annotations
 
 import os
-import time
 from typing import TYPE_CHECKING
 
 from co_cli.embedding.embedders import Embedders
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
     from co_cli.notes.store import NoteStore
     from co_cli.retrieval.explain import Explanation
     from co_cli.retrieval.pipeline import SearchRequest
-    from co_cli.service.adopting import Adopted
     from co_cli.service.doctor import Finding
     from co_cli.service.importing import Imported
     from co_cli.service.loading import Loader
@@ -167,25 +165,12 @@ class KnowledgeBase:
 
     def _found(self, request: SearchRequest) -> tuple[SearchResult, str | None]:
         """The answer of now or, with `as_of`, of then; and what could not be looked at."""
-        then, problem = (None, None) if request.filters.as_of is None else self._as_of(request.filters.as_of)
-        if then is None:
-            return find(self, self.index, request, self.unsynced)[0], problem
-        from co_cli.service.as_of import bring_in  # git, which few searches ask
+        found, problem = None, None
+        if request.filters.as_of is not None:
+            from co_cli.service.git import search_as_of  # subprocess, which few searches need
 
-        with then as kb:
-            bring_in(kb)
-            found, _ = find(kb, kb.index, request, kb.unsynced)
-        if self.index.beside:
-            others = ", ".join(origin.label for origin in self.index.beside)
-            problem = f"only the vault itself is known as it was then, not {others}"
-        return found, problem
-
-    def _as_of(self, moment: float) -> tuple[KnowledgeBase | None, str | None]:
-        """The vault as its files were then, where git knows; and what was in the way of that."""
-        from co_cli.service.as_of import vault_as_of
-
-        then, problem = vault_as_of(self.settings, self.root, moment)
-        return (KnowledgeBase(then.settings) if then else None), problem
+            found, problem = search_as_of(self, request)
+        return found or find(self, self.index, request, self.unsynced)[0], problem
 
     def track(self, found: SearchResult) -> None:
         """Log an answer that was searched for without `track`: a front end does so when it has shown it."""
@@ -501,20 +486,14 @@ class KnowledgeBase:
 
         return examine(self, fix)
 
-    def adopt(self, old: str) -> Adopted:
-        """This vault was moved: what is kept under its old folder is kept under this one from now on."""
-        from co_cli.service.adopting import adopt_vault
-
-        return adopt_vault(self, old, time.time())
-
     @property
     def activity(self) -> Activity:
         """What happens in this vault, written down in activity.db; made when there is something to write."""
         if self._activity is None:
             from co_cli.activity import Activity
 
-            self._activity = Activity.of(self.settings, self.root, self.door, self.brief)
-            self._activity.told = self.engine.database.on_set_aside
+            self._activity = Activity(self.settings, self.root, self.door, self.brief)
+            self._activity.on_set_aside = self.engine.database.on_set_aside
         return self._activity
 
     @property
@@ -524,9 +503,7 @@ class KnowledgeBase:
 
     def _record(self, index: KnowledgeIndex, report: SyncReport, saved: bool) -> None:
         """The index changed. A sync that changed nothing does not come here."""
-        from co_cli.service.recording import record_sync
-
-        record_sync(self.activity, index, report, saved)
+        self.activity.indexed(index, report, saved)
 
     def _use_counts(self, places: Collection[tuple[str, str]]) -> Mapping[tuple[str, str], tuple[int, int]]:
         from co_cli.activity.statistics import use_counts  # only where use has weight
@@ -567,13 +544,3 @@ class KnowledgeBase:
     def working_index(self) -> KnowledgeIndex | None:
         """The index, or None if it cannot be opened: notes can be read and written without it."""
         return self.index if self.index.works() else None
-
-    def learned_weights(self) -> dict[str, float] | None:
-        """The weights that feedback taught, if they are in use. Opens no database."""
-        space = self.embedders.space
-        file = os.path.join(self.settings.data_dir, "learned.weights")
-        if self.settings.learn == "off" or space is None or not os.path.exists(file):
-            return None
-        from co_cli.service.learned import learned_weights  # few have any
-
-        return learned_weights(self.settings.data_dir, self.root, space.key)

@@ -1,8 +1,7 @@
-"""What happens at the doors, as values; and the spool, a small file to which a process that ends at once appends them.
+"""What happened, as values, and the spool: a small file to which a process that ends at once appends its searches.
 
-A cold search must not pay for a second database: one write to a file costs a thousandth of it. Whoever next has
-activity.db open folds the lines in (folding.py). They are Python literals, for the sake of a process that does not
-import json; and all of this is one file because every import is a part of such a search.
+A cold search must not pay for a second database; appending a line costs a thousandth of one. The next process that
+opens activity.db reads the lines into it. This module is imported by every search, so it imports nearly nothing.
 """
 
 from __future__ import annotations
@@ -10,30 +9,32 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from co_cli.values import to_utf8, worth_showing
 
-    from co_cli.values import Hit, SearchResult
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from co_cli.values import SearchResult
 
 SPOOL = "activity.spool"
 FULL = 1 << 18
-"""Bytes after which whoever appends folds it in: some 700 searches."""
+"""Bytes at which the process that appends writes the spool to activity.db: about 700 searches."""
 MOST = 1 << 22
-"""Bytes after which nothing is appended: activity.db was not to be had for a long time."""
+"""Bytes at which nothing more is appended: activity.db has been unavailable for a long time."""
 LONGEST_TEXT = 1_000
 """Characters of a query that the log keeps."""
 LONG_WORD, MANY_DIGITS = 14, 12
-"""Of a query that may hold a key or a card number."""
+"""A query with one of these may hold a key or a card number."""
 RESULTS = 5
 """Refs and scores that the log keeps of each answer."""
 
 
 class Searched(NamedTuple):
-    """One search. Without a `state` it is not for the log; it counts for what it recalled all the same."""
+    """One search. Without a `state` it is not logged, and only its recalls are counted."""
 
     root: str
     at: float
-    door: str
+    front_end: str
     text: str | None
     backend: str
     state: str
@@ -42,7 +43,7 @@ class Searched(NamedTuple):
     degraded: str | None
     results: tuple[tuple[str, float], ...]
     recalled: tuple[tuple[str, str], ...]
-    """The documents in it, each by the folder of its vault or origin and its path there."""
+    """The documents in the answer, each as the folder of its vault or source and its path there."""
 
 
 class Opened(NamedTuple):
@@ -54,42 +55,66 @@ class Opened(NamedTuple):
 
 
 class Cited(NamedTuple):
-    """A document that an agent named in its answer."""
+    """An agent's answer, which may name notes."""
 
     root: str
     at: float
+    text: str
+
+
+class Head(NamedTuple):
+    """A document as the index has it now."""
+
     path: str
+    hash: str
+    title: str
+    size: int | None = None
 
 
-def searched(
-    found: SearchResult, shown: Sequence[Hit], roots: Sequence[str], at: float, door: str, query_log: str, use: bool
-) -> Searched | None:
+class Indexed(NamedTuple):
+    """What a sync or a save did to the index."""
+
+    root: str
+    at: float
+    heads: Sequence[Head]
+    moved: Sequence[tuple[str, str]] = ()
+    removed: Sequence[str] = ()
+    saved: bool = False
+    """We wrote these notes ourselves."""
+    everything: Callable[[], Sequence[Head]] | None = None
+    """Every head of the vault, for the first time that we hear of it."""
+
+
+Event = Searched | Opened | Cited | Indexed
+
+
+def search_event(found: SearchResult, roots: Sequence[str], query_log: str, count_use: bool) -> Searched | None:
     """An answer as an event, with as much as the settings allow; None if they allow nothing.
 
-    `roots` are the folder of the vault and those of the origins beside it.
+    `roots` are the folders of the vault and of its sources. The recorder fills in the time and the front end.
     """
-    recalled = tuple(place_of(hit.path, roots) for hit in shown) if use else ()
+    shown = worth_showing(found)
+    recalled = tuple(place_of(hit.path, roots) for hit in shown) if count_use else ()
     if query_log == "off":
-        return Searched(roots[0], at, door, None, "", "", 0, 0.0, None, (), recalled) if recalled else None
-    words = query_log == "on"
-    text = _without_secrets(found.query) if words else None
+        return Searched(roots[0], 0.0, "", None, "", "", 0, 0.0, None, (), recalled) if recalled else None
+    with_text = query_log == "on"
     return Searched(
         root=roots[0],
-        at=at,
-        door=door,
-        text=text[:LONGEST_TEXT] if text is not None else None,
+        at=0.0,
+        front_end="",
+        text=to_utf8(_without_secrets(found.query))[:LONGEST_TEXT] if with_text else None,
         backend=found.backend,
         state=found.state,
         hits=len(found.hits),
         took_ms=found.took_ms,
-        degraded=("; ".join(found.degraded) if words else "something") if found.degraded else None,
-        results=tuple((hit.ref, hit.score) for hit in shown[:RESULTS]) if words else (),
+        degraded=(to_utf8("; ".join(found.degraded)) if with_text else "something") if found.degraded else None,
+        results=tuple((to_utf8(hit.ref), hit.score) for hit in shown[:RESULTS]) if with_text else (),
         recalled=recalled,
     )
 
 
 def _without_secrets(query: str) -> str:
-    """Somebody may look for a key by pasting it. Few queries are worth a closer look, which takes an import."""
+    """People search for a key by pasting it. Only suspicious queries pay for the import."""
     if not (
         any(len(word) >= LONG_WORD for word in query.split())
         or sum(letter.isdigit() for letter in query) >= MANY_DIGITS
@@ -102,28 +127,24 @@ def _without_secrets(query: str) -> str:
 
 
 def place_of(file: str, roots: Sequence[str]) -> tuple[str, str]:
-    """Which folder a file is of, and its path in there: what a document is known by. The vault comes first."""
+    """The folder that a file is in and its path there: what a document is identified by."""
     for root in roots:
         if file.startswith(root) and file[len(root) : len(root) + 1] in ("/", os.sep):
-            return root, file[len(root) + 1 :].replace(os.sep, "/")
-    return "", file.replace(os.sep, "/")
+            return to_utf8(root), to_utf8(file[len(root) + 1 :].replace(os.sep, "/"))
+    return "", to_utf8(file.replace(os.sep, "/"))
 
 
 def append(data_dir: str, events: Sequence[Searched | Opened]) -> int:
-    """Write these down for later. Returns how large the spool is then; raises OSError."""
+    """Add events to the spool and return its size. Raises OSError."""
     lines = "".join(f"{('s' if isinstance(event, Searched) else 'o', *event)!r}\n" for event in events)
-    path = os.path.join(data_dir, SPOOL)
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    except FileNotFoundError:
-        os.makedirs(data_dir, exist_ok=True)
-        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    os.makedirs(data_dir, exist_ok=True)
+    handle = os.open(os.path.join(data_dir, SPOOL), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
         size = os.fstat(handle).st_size
         if size > MOST:
             raise OSError("the spool is full")
         data = lines.encode("utf-8", "backslashreplace")
-        os.write(handle, data)  # at once, so that the lines of two processes do not mix
+        os.write(handle, data)  # one write, so that lines of two processes do not mix
         return size + len(data)
     finally:
         os.close(handle)

@@ -1,66 +1,45 @@
-"""What activity.db says about the use of a vault: how much was asked, what was not answered, what took long.
-
-Counts by the day come from tables that are kept as rows are written; only texts are counted from the log, by an index
-that has nothing else in it.
-"""
+"""How a vault is used, counted from activity.db: what was searched, what found nothing, which notes came of it."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from math import ceil
+from typing import TYPE_CHECKING, NamedTuple
 
 import apsw
 
 from co_cli.activity.database import FILE_NAME, ActivityDatabase
-from co_cli.activity.query_log import middle_of
+from co_cli.activity.query_log import DAY
 from co_cli.errors import KnowledgeError
 from co_cli.index.sqlite.connection import fetch
 
-DAYS = """
-select day, sum(searches), sum(unanswered), sum(degraded) from days
-where vault_id = :vault and day between :first and :last group by day
+if TYPE_CHECKING:
+    from co_cli.index.engine import StoredNote
+
+SEARCHES = """
+select cast(at / 86400 as integer), state <> 'found', degraded is not null, took_ms, front_end
+from searches join vaults on vaults.id = vault_id where root = :root and at >= :since and at < :until
 """
-LATENCIES = """
-select day, bucket, sum(searches) from latencies
-where vault_id = :vault and day between :first and :last group by day, bucket order by bucket
+ASKED = """
+select text, count(*) as times, min(searches.id) as first from searches join vaults on vaults.id = vault_id
+where root = :root and at >= :since and at < :until and text is not null and (:all or state <> 'found')
+group by folded order by times desc, first limit :limit
 """
-DOORS = """
-select door, sum(searches) from doors where vault_id = :vault and day between :first and :last
-group by door order by 2 desc, door
+SLOWEST = """
+select took_ms, at, ifnull(text, ''), backend, front_end from searches join vaults on vaults.id = vault_id
+where root = :root and at >= :since and at < :until order by took_ms desc limit :limit
 """
-COMMON = """
-select question_id, count(*) as times from queries indexed by queries_by_question
-where vault_id = :vault and question_id is not null and day between :first and :last
-group by question_id order by times desc, question_id limit :limit
-"""
-UNANSWERED = """
-select question_id, count(*) as times from queries indexed by queries_without_answer
-where vault_id = :vault and question_id is not null and day between :first and :last and state <> 'found'
-group by question_id order by times desc, question_id desc limit :limit
-"""
-QUESTIONS = "select id, text from questions where id in (select value from json_each(:ids))"
-SLOW = """
-select took_ms, at, ifnull(text, ''), queries.backend, queries.door
-from queries indexed by queries_by_time_taken left join questions on questions.id = question_id
-where queries.vault_id = :vault and day = :day order by took_ms desc limit :limit
-"""
-FIND_VAULTS = "select id, root from vaults where root in (select value from json_each(:roots))"
-LOGGED = "select count(*) from queries indexed by queries_by_time_taken where vault_id = :vault"
+LOGGED = "select count(*) from searches join vaults on vaults.id = vault_id where root = :root"
 RECALLED = """
-select vault_id, path, recalls, recalled, opens, opened from uses join documents on documents.id = document_id
-where vault_id in (select value from json_each(:vaults)) and recalls > 0
-order by recalls desc, recalled desc, path limit :limit
+select root, path, recalls, recalled, opens, opened from uses
+join documents on documents.id = document_id join vaults on vaults.id = vault_id
+where root in (select value from json_each(:roots)) and recalls > 0 order by recalls desc, recalled desc, path
 """
-RECALLED_PATHS = """
-select path from uses join documents on documents.id = document_id where vault_id = :vault and recalls > 0
-"""
-
-
 USES = """
-select vaults.root, documents.path, uses.recalls, uses.opens
-from json_each(:places) as place
+select root, path, recalls, opens from json_each(:places) as place
 cross join vaults on vaults.root = place.value ->> 0
 cross join documents on documents.vault_id = vaults.id and documents.path = place.value ->> 1
 cross join uses on uses.document_id = documents.id
@@ -68,20 +47,19 @@ cross join uses on uses.document_id = documents.id
 
 
 class Day(NamedTuple):
-    """One day of searches; days since 1970."""
+    """One day of searches."""
 
     day: int
+    """Days since 1970."""
     searches: int
     unanswered: int
     degraded: int
-    half_ms: float | None
-    """Half of the searches took no longer."""
-    most_ms: float | None
-    """Nineteen of twenty took no longer."""
+    median_ms: float | None
+    p95_ms: float | None
 
 
 class Asked(NamedTuple):
-    """A text that was asked for, and how often."""
+    """A text that was searched for, and how often."""
 
     text: str
     times: int
@@ -94,96 +72,88 @@ class Slow(NamedTuple):
     at: float
     text: str
     backend: str
-    door: str
+    front_end: str
 
 
-class Used(NamedTuple):
-    """A document and how it was used."""
-
-    root: str
-    path: str
-    recalls: int
-    recalled: float | None
-    opens: int
-    opened: float | None
-
-
-class Asking(NamedTuple):
-    """What was asked of a vault in some days."""
+class Searches(NamedTuple):
+    """What was searched in a vault in some days."""
 
     days: list[Day]
     """Every one of them, also those without a search."""
-    half_ms: float | None
-    most_ms: float | None
-    doors: dict[str, int]
+    median_ms: float | None
+    p95_ms: float | None
+    front_ends: dict[str, int]
     common: list[Asked]
     unanswered: list[Asked]
     slow: list[Slow]
     logged: int
-    """Rows of this vault in the log, of whatever day."""
+    """All searches of this vault in the log."""
 
 
-def asking(connection: apsw.Connection, root: str, first: int, last: int, limit: int) -> Asking:
-    """What was asked from the first day to the last."""
-    vault = _vaults(connection, [root]).get(root, -1)
-    window = {"vault": vault, "first": first, "last": last}
-    counts = {day: (n, unanswered, degraded) for day, n, unanswered, degraded in fetch(connection, DAYS, window)}
-    took: dict[int, dict[int, int]] = {}
-    for day, bucket, searches in fetch(connection, LATENCIES, window):
-        took.setdefault(day, {})[bucket] = searches
-    together: dict[int, int] = {}
-    for buckets in took.values():
-        for bucket, searches in buckets.items():
-            together[bucket] = together.get(bucket, 0) + searches
-    days = [
-        Day(day, *counts.get(day, (0, 0, 0)), quantile(took.get(day, {}), 0.5), quantile(took.get(day, {}), 0.95))
-        for day in range(first, last + 1)
-    ]
-    slow: list[Slow] = []
-    for day in counts:
-        slow += [Slow(*row) for row in fetch(connection, SLOW, {"vault": vault, "day": day, "limit": limit})]
-    return Asking(
-        days,
-        quantile(together, 0.5),
-        quantile(together, 0.95),
-        dict(fetch(connection, DOORS, window)),
-        _asked(connection, COMMON, {**window, "limit": limit}),
-        _asked(connection, UNANSWERED, {**window, "limit": limit}),
-        sorted(slow, reverse=True)[:limit],
-        fetch(connection, LOGGED, {"vault": vault})[0][0],
+class NoteUse(NamedTuple):
+    """A note and how often it was in an answer, and opened."""
+
+    ref: str
+    title: str
+    recalls: int = 0
+    recalled: float | None = None
+    opens: int = 0
+    opened: float | None = None
+
+
+class NotesUse(NamedTuple):
+    """The use of all notes."""
+
+    recalled: list[NoteUse]
+    """Most often first."""
+    never_recalled: list[NoteUse]
+    notes: int
+
+
+def count_searches(connection: apsw.Connection, root: str, first: int, last: int, limit: int) -> Searches:
+    """From the first day to the last."""
+    window = {"root": root, "since": first * DAY, "until": (last + 1) * DAY}
+    by_day: dict[int, list[tuple[int, int, float]]] = {}
+    front_ends: Counter[str] = Counter()
+    for day, unanswered, degraded, took_ms, front_end in fetch(connection, SEARCHES, window):
+        by_day.setdefault(day, []).append((unanswered, degraded, took_ms))
+        front_ends[front_end] += 1
+    days: list[Day] = []
+    for day in range(first, last + 1):
+        rows = by_day.get(day, [])
+        took = [row[2] for row in rows]
+        counts = len(rows), sum(row[0] for row in rows), sum(row[1] for row in rows)
+        days.append(Day(day, *counts, quantile(took, 0.5), quantile(took, 0.95)))
+    took = [row[2] for rows in by_day.values() for row in rows]
+    common, unanswered = (
+        [Asked(text, times) for text, times, _ in fetch(connection, ASKED, {**window, "all": every, "limit": limit})]
+        for every in (True, False)
     )
+    slow = [Slow._make(row) for row in fetch(connection, SLOWEST, {**window, "limit": limit})]
+    logged = fetch(connection, LOGGED, {"root": root})[0][0]
+    halves = quantile(took, 0.5), quantile(took, 0.95)
+    return Searches(days, *halves, dict(front_ends.most_common()), common, unanswered, slow, logged)
 
 
-def most_recalled(connection: apsw.Connection, roots: Sequence[str], limit: int) -> list[Used]:
-    vaults = {number: root for root, number in _vaults(connection, roots).items()}
-    rows = fetch(connection, RECALLED, {"vaults": json.dumps(list(vaults)), "limit": limit})
-    return [Used(vaults[vault], *rest) for vault, *rest in rows]
+def count_notes(connection: apsw.Connection, notes: Mapping[str, Sequence[StoredNote]]) -> NotesUse:
+    """The use of these notes, given by the folder of their vault or source."""
+    stored = {(root, note.path): note for root, found in notes.items() for note in found}
+    recalled: list[NoteUse] = []
+    for root, path, *use in fetch(connection, RECALLED, {"roots": json.dumps(list(notes))}):
+        note = stored.pop((root, path), None)
+        recalled.append(NoteUse(note.ref, note.title, *use) if note else NoteUse(path, "", *use))
+    never = [NoteUse(note.ref, note.title) for note in stored.values()]
+    return NotesUse(recalled, never, sum(map(len, notes.values())))
 
 
 def recalled_paths(connection: apsw.Connection, root: str) -> set[str]:
     """Documents that were in an answer at least once."""
-    vault = _vaults(connection, [root]).get(root, -1)
-    return {path for (path,) in fetch(connection, RECALLED_PATHS, {"vault": vault})}
+    return {row[1] for row in fetch(connection, RECALLED, {"roots": json.dumps([root])})}
 
 
-def quantile(buckets: dict[int, int], share: float) -> float | None:
-    """From counts by bucket; None if there are none."""
-    wanted = sum(buckets.values()) * share
-    for bucket in sorted(buckets):
-        wanted -= buckets[bucket]
-        if wanted <= 0:
-            return round(middle_of(bucket), 1)
-    return None
-
-
-def _asked(connection: apsw.Connection, statement: str, values: dict[str, int]) -> list[Asked]:
-    times: dict[int, int] = dict(fetch(connection, statement, values))
-    texts = dict(fetch(connection, QUESTIONS, {"ids": json.dumps(list(times))}))
-    return [Asked(texts.get(number, ""), count) for number, count in times.items()]
-
-
-def _vaults(connection: apsw.Connection, roots: Sequence[str]) -> dict[str, int]:
-    return {root: number for number, root in fetch(connection, FIND_VAULTS, {"roots": json.dumps(list(roots))})}
+def quantile(values: Sequence[float], share: float) -> float | None:
+    """The value that this share of the values does not exceed; None if there are none."""
+    return round(sorted(values)[ceil(len(values) * share) - 1], 1) if values else None
 
 
 def use_counts(data_dir: str, places: Collection[tuple[str, str]]) -> dict[tuple[str, str], tuple[int, int]]:

@@ -1,51 +1,53 @@
-"""What became of each document: a head, and every head it had before. Written inside the caller's transaction.
+"""The history of each document: its head, and every head it had before. Written inside the caller's transaction.
 
-An upsert compares hashes, so telling it the same thing twice, or everything again after search.db was deleted, writes
-nothing down. A move keeps the history, and so do a removal and a return.
+A head is compared by its hash, so recording the same thing twice, or everything again after search.db was deleted,
+adds nothing. A move keeps the history, and so do a removal and a return.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
 from typing import NamedTuple
 
 import apsw
 
-FIND_VAULT = "select id, seen from vaults where root = :root"
-ADD_VAULT = "insert into vaults (root) values (:root)"
-SEEN = "update vaults set seen = :at where id = :vault and seen is null"
+from co_cli.activity.events import Head, Indexed
+from co_cli.index.sqlite.connection import fetch
 
-FIND = "select id, hash, title, size, gone, updated from documents where vault_id = :vault and path = :path"
-ADD = "insert into documents (vault_id, path) values (:vault, :path)"
+ADD_VAULT = "insert into vaults (root) values (:root) on conflict do nothing"
+FIND_VAULT = "select id, seen from vaults where root = :root"
+SET_SEEN = "update vaults set seen = :at where id = :vault"
+
+ADD = "insert into documents (vault_id, path) values (:vault, :path) on conflict do nothing"
+FIND = "select id, hash, title, gone, updated from documents where vault_id = :vault and path = :path"
 SET_HEAD = """
 update documents set hash = :hash, title = :title, size = :size, updated = :at, gone = null where id = :id
 """
 SET_TITLE = "update documents set title = :title where id = :id"
 SET_GONE = "update documents set gone = :at where id = :id"
 SET_PATH = "update documents set path = :path, gone = null where id = :id"
-LIKE_THIS = """
-select id, path from documents where vault_id = :vault and hash = :hash and gone is null and path <> :path limit 20
+SAME_CONTENT = """
+select path from documents where vault_id = :vault and hash = :hash and gone is null and path <> :path limit 20
 """
-"""Of many that say the same, such as empty files, nobody can tell which one went where."""
-PUT_VERSION = """
+ADD_VERSION = """
 insert into versions (document_id, at, what, hash, title, size, before)
-values (:id, :at, :what, :hash, :title, :size, :before)
+select id, :at, :what, hash, title, size, :before from documents where id = :id
 """
 
-HAD = "select 1 from versions where document_id = :id and hash = :hash limit 1"
-
-JOIN_VERSIONS = "update versions set document_id = :id where document_id = :other"
-JOIN_USES = """
-insert into uses (document_id, recalls, recalled, opens, opened)
-select :id, recalls, recalled, opens, opened from uses where document_id = :other
-on conflict (document_id) do update set
-    recalls = recalls + excluded.recalls, opens = opens + excluded.opens,
-    recalled = nullif(max(ifnull(recalled, 0), ifnull(excluded.recalled, 0)), 0),
-    opened = nullif(max(ifnull(opened, 0), ifnull(excluded.opened, 0)), 0)
-"""
-DROP_USES = "delete from uses where document_id = :other"
-JOIN_JUDGEMENTS = "update or replace judgements set document_id = :id where document_id = :other"
-DROP_DOCUMENT = "delete from documents where id = :other"
+MERGE = (
+    "update versions set document_id = :id where document_id = :other",
+    """
+    insert into uses (document_id, recalls, recalled, opens, opened)
+    select :id, recalls, recalled, opens, opened from uses where document_id = :other
+    on conflict (document_id) do update set
+        recalls = recalls + excluded.recalls, opens = opens + excluded.opens,
+        recalled = nullif(max(ifnull(recalled, 0), ifnull(excluded.recalled, 0)), 0),
+        opened = nullif(max(ifnull(opened, 0), ifnull(excluded.opened, 0)), 0)
+    """,
+    "delete from uses where document_id = :other",
+    "update or replace judgements set document_id = :id where document_id = :other",
+    "delete from documents where id = :other",
+)
 
 HEAD = """
 select documents.id, path, hash, title, size, updated, gone, ifnull(recalls, 0), recalled, ifnull(opens, 0), opened
@@ -55,29 +57,34 @@ where root = :root and path = :path
 HISTORY = """
 select at, what, hash, title, size, before from versions where document_id = :id order by at desc, id desc limit :limit
 """
-
-WENT = """
+MOVED_TO = """
 select documents.path from versions join documents on documents.id = document_id join vaults on vaults.id = vault_id
 where root = :root and before = :path order by at desc limit 1
 """
 
-
-class Head(NamedTuple):
-    """A document as the index has it now."""
-
-    path: str
-    hash: str
-    title: str
-    size: int | None = None
-
-
-class Upserted(NamedTuple):
-    """What telling of a document did."""
-
-    path: str
-    outcome: str
-    """created, updated, restored, moved or skipped"""
-    why: str
+ROOTS = "select root from vaults"
+IN_BOTH = """
+select ours.id, theirs.id from documents as ours
+join documents as theirs on theirs.vault_id = :new and theirs.path = ours.path where ours.vault_id = :old
+"""
+DROP_FIRST_LOOK = """
+delete from versions where document_id = :other and what = 'seen'
+and hash = (select hash from documents where id = :id and gone is null)
+"""
+TAKE_HEAD = """
+update documents set (hash, title, size, updated, gone) =
+    (select hash, title, size, updated, gone from documents where id = :other)
+where id = :id and (select hash from documents where id = :other) is not null
+"""
+MOVE_VAULT = (
+    "update documents set vault_id = :new where vault_id = :old",
+    "update or ignore judgements set vault_id = :new where vault_id = :old",  # those of the new place are later
+    "delete from judgements where vault_id = :old",
+    "update tunings set vault_id = :new where vault_id = :old",
+    "update searches set vault_id = :new where vault_id = :old",
+    "update vaults set seen = (select seen from vaults where id = :old) where id = :new and seen is null",
+    "delete from vaults where id = :old",
+)
 
 
 class Known(NamedTuple):
@@ -107,163 +114,118 @@ class Version(NamedTuple):
     before: str | None
 
 
-def vault_id(connection: apsw.Connection, root: str) -> tuple[int, bool]:
-    """The vault's number, and whether all of its documents were written down once."""
-    found = connection.execute(FIND_VAULT, {"root": root}).fetchone()
-    if found is not None:
-        return int(str(found[0])), found[1] is not None
+def vault_id(connection: apsw.Connection, root: str) -> int:
+    return _vault(connection, root)[0]
+
+
+def _vault(connection: apsw.Connection, root: str) -> tuple[int, bool]:
+    """The vault's id, and whether all of its documents have been recorded once."""
     connection.execute(ADD_VAULT, {"root": root})
-    return connection.last_insert_rowid(), False
+    [(number, seen)] = fetch(connection, FIND_VAULT, {"root": root})
+    return number, seen is not None
 
 
 def document_id(connection: apsw.Connection, vault: int, path: str) -> int:
-    found = connection.execute(FIND, {"vault": vault, "path": path}).fetchone()
-    if found is not None:
-        return int(str(found[0]))
-    connection.execute(ADD, {"vault": vault, "path": path})
-    return connection.last_insert_rowid()
+    place = {"vault": vault, "path": path}
+    connection.execute(ADD, place)
+    return int(fetch(connection, FIND, place)[0][0])
 
 
-def upsert(
-    connection: apsw.Connection,
-    vault: int,
-    head: Head,
-    at: float,
-    first: str = "created",
-    there: Callable[[str], bool] = lambda path: True,
-) -> Upserted:
-    """Make this the document's head, unless it is already.
+def put_heads(connection: apsw.Connection, event: Indexed) -> None:
+    """Record what a sync or a save changed. What the first sync of a vault finds was there before us: `seen`."""
+    vault, seen = _vault(connection, event.root)
+    for before, path in event.moved:
+        _move(connection, vault, before, path, event.at)
+    for head in event.heads:
+        _put_head(connection, event, vault, head, "created" if seen or event.saved else "seen")
+    for path in event.removed:
+        for number, _, _, gone, updated in fetch(connection, FIND, {"vault": vault, "path": path}):
+            if gone is None and (updated or 0.0) <= event.at:
+                connection.execute(SET_GONE, {"id": number, "at": event.at})
+                _add_version(connection, number, event.at, "removed")
 
-    `first` is what a document that was never heard of is said to be: `seen`, if it was there before us. `there` says
-    whether a path is still there: if a document with the same hash has lost its own, this is where it went.
-    """
-    known = connection.execute(FIND, {"vault": vault, "path": head.path}).fetchone()
-    if known is None or known[1] is None:
-        for _, path in connection.execute(LIKE_THIS, {"vault": vault, "hash": head.hash, "path": head.path}).fetchall():
-            if not there(str(path)):
-                move(connection, vault, str(path), head.path, at)
-                return Upserted(head.path, "moved", f"from {path}")
-        number = document_id(connection, vault, head.path)
-        _set_head(connection, number, head, at, first)
-        return Upserted(head.path, "created", "it was not known")
-    number, known_hash, title, _, gone, updated = known
-    if at < max(float(str(updated)), float(str(gone or 0.0))):
-        return _late(connection, int(str(number)), head, at)
-    if gone is not None:
-        _set_head(connection, int(str(number)), head, at, "restored")
-        return Upserted(head.path, "restored", "it had been removed")
-    if known_hash == head.hash:
+
+def put_everything(connection: apsw.Connection, event: Indexed) -> None:
+    """Record the rest of a vault, the first time that we hear of it."""
+    vault, seen = _vault(connection, event.root)
+    if event.everything is not None and not seen:
+        for head in event.everything():
+            _put_head(connection, event, vault, head, "seen")
+        connection.execute(SET_SEEN, {"vault": vault, "at": event.at})
+
+
+def _put_head(connection: apsw.Connection, event: Indexed, vault: int, head: Head, first: str) -> None:
+    """`first` is what to call a document that was unknown."""
+    known = fetch(connection, FIND, {"vault": vault, "path": head.path})
+    number, known_hash, title, gone, updated = known[0] if known else (0, None, "", None, None)
+    if known_hash is None:
+        same = fetch(connection, SAME_CONTENT, {"vault": vault, "hash": head.hash, "path": head.path})
+        before = next((path for (path,) in same if not os.path.lexists(os.path.join(event.root, path))), None)
+        if before is not None:  # its file is gone, and this one has its content
+            _move(connection, vault, before, head.path, event.at)
+            return
+        number, what = document_id(connection, vault, head.path), first
+    elif event.at < max(updated, gone or 0.0):
+        return  # another process recorded a later change first
+    elif gone is not None:
+        what = "restored"
+    elif known_hash != head.hash:
+        what = "updated"
+    else:
         if title != head.title:  # taken from the file's name, which changed
             connection.execute(SET_TITLE, {"id": number, "title": head.title})
-        return Upserted(head.path, "skipped", "its hash is that of the head")
-    _set_head(connection, int(str(number)), head, at, "updated")
-    return Upserted(head.path, "updated", "its hash is another")
-
-
-def _late(connection: apsw.Connection, number: int, head: Head, at: float) -> Upserted:
-    """Somebody else told of a later head first: this one takes its place before it."""
-    if connection.execute(HAD, {"id": number, "hash": head.hash}).get is None:
-        _put_version(connection, number, at, "updated", head.hash, head.title, head.size)
-    return Upserted(head.path, "skipped", "a later head is known")
-
-
-def move(connection: apsw.Connection, vault: int, before: str, path: str, at: float) -> None:
-    """Give a document another path. What stood there before it belongs to its history from now on."""
-    known = connection.execute(FIND, {"vault": vault, "path": before}).fetchone()
-    if known is None:
         return
-    number = int(str(known[0]))
-    other = connection.execute(FIND, {"vault": vault, "path": path}).fetchone()
-    if other is not None:
-        join(connection, number, int(str(other[0])))
-    connection.execute(SET_PATH, {"id": number, "path": path})
-    _put_version(connection, number, at, "moved", known[1], known[2], known[3], before)
+    values = {"id": number, "hash": head.hash, "title": head.title, "size": head.size, "at": event.at}
+    connection.execute(SET_HEAD, values)
+    _add_version(connection, number, event.at, what)
 
 
-def join(connection: apsw.Connection, number: int, other: int) -> None:
-    """Make what is known of another document that of this one; the other is no more."""
-    both = {"id": number, "other": other}
-    for statement in (JOIN_VERSIONS, JOIN_USES, DROP_USES, JOIN_JUDGEMENTS, DROP_DOCUMENT):
-        connection.execute(statement, both if ":id" in statement else {"other": other})
+def _move(connection: apsw.Connection, vault: int, before: str, path: str, at: float) -> None:
+    """Give a document another path. Whatever was there before becomes part of its history."""
+    for number, *_ in fetch(connection, FIND, {"vault": vault, "path": before}):
+        for other, *_ in fetch(connection, FIND, {"vault": vault, "path": path}):
+            _merge(connection, number, other)
+        connection.execute(SET_PATH, {"id": number, "path": path})
+        _add_version(connection, number, at, "moved", before)
 
 
-def remove(connection: apsw.Connection, vault: int, path: str, at: float) -> None:
-    """Note that a document is gone; its history and use stay."""
-    known = connection.execute(FIND, {"vault": vault, "path": path}).fetchone()
-    if known is not None and known[4] is None and float(str(known[5] or 0.0)) <= at:
-        connection.execute(SET_GONE, {"id": known[0], "at": at})
-        _put_version(connection, int(str(known[0])), at, "removed", known[1], known[2], known[3])
+def _merge(connection: apsw.Connection, number: int, other: int) -> None:
+    """Add the history and the use of another document to this one, and delete it."""
+    for statement in MERGE:
+        connection.execute(statement, {"id": number, "other": other} if ":id" in statement else {"other": other})
+
+
+def _add_version(connection: apsw.Connection, number: int, at: float, what: str, before: str | None = None) -> None:
+    connection.execute(ADD_VERSION, {"id": number, "at": at, "what": what, "before": before})
 
 
 def known(connection: apsw.Connection, root: str, path: str) -> Known | None:
-    row = connection.execute(HEAD, {"root": root, "path": path}).fetchone()
-    return None if row is None else Known._make(row)
+    rows = fetch(connection, HEAD, {"root": root, "path": path})
+    return Known._make(rows[0]) if rows else None
 
 
-def went(connection: apsw.Connection, root: str, path: str) -> str | None:
-    """Where the document is now that once had this path."""
-    row = connection.execute(WENT, {"root": root, "path": path}).fetchone()
-    return None if row is None else str(row[0])
+def moved_to(connection: apsw.Connection, root: str, path: str) -> str | None:
+    """The present path of the document that once had this one."""
+    rows = fetch(connection, MOVED_TO, {"root": root, "path": path})
+    return rows[0][0] if rows else None
 
 
 def versions(connection: apsw.Connection, document: int, limit: int) -> list[Version]:
     """Newest first."""
-    rows = connection.execute(HISTORY, {"id": document, "limit": limit}).fetchall()
-    return [Version._make(row) for row in rows]
+    return [Version._make(row) for row in fetch(connection, HISTORY, {"id": document, "limit": limit})]
 
 
-def put_heads(
-    connection: apsw.Connection,
-    root: str,
-    heads: Sequence[Head],
-    at: float,
-    *,
-    moved: Sequence[tuple[str, str]] = (),
-    removed: Sequence[str] = (),
-    saved: bool = False,
-    there: Callable[[str], bool] = lambda path: True,
-) -> list[Upserted]:
-    """What a sync or a save says.
-
-    `saved` says that we wrote these ourselves: one that was not known is new. A sync of a vault that we never heard of
-    tells of files that were there before us.
-    """
-    vault, seen = vault_id(connection, root)
-    for before, path in moved:
-        move(connection, vault, before, path, at)
-    first = "created" if seen or saved else "seen"
-    told = [upsert(connection, vault, head, at, first, there) for head in heads]
-    for path in removed:
-        remove(connection, vault, path, at)
-    return told
+def known_roots(connection: apsw.Connection) -> list[str]:
+    """Every folder that something is known of."""
+    return [root for (root,) in fetch(connection, ROOTS)]
 
 
-def put_everything(connection: apsw.Connection, root: str, everything: Callable[[], Sequence[Head]], at: float) -> None:
-    """The first time that we hear of a vault: whatever else it holds was there before us. Later, nothing."""
-    vault, seen = vault_id(connection, root)
-    if not seen:
-        for head in everything():
-            upsert(connection, vault, head, at, "seen")
-        connection.execute(SEEN, {"vault": vault, "at": at})
-
-
-def _set_head(connection: apsw.Connection, number: int, head: Head, at: float, what: str) -> None:
-    values = {"id": number, "hash": head.hash, "title": head.title, "size": head.size, "at": at}
-    connection.execute(SET_HEAD, values)
-    _put_version(connection, number, at, what, head.hash, head.title, head.size)
-
-
-def _put_version(
-    connection: apsw.Connection,
-    number: int,
-    at: float,
-    what: str,
-    file_hash: apsw.SQLiteValue,
-    title: apsw.SQLiteValue,
-    size: apsw.SQLiteValue,
-    before: str | None = None,
-) -> None:
-    connection.execute(
-        PUT_VERSION,
-        {"id": number, "at": at, "what": what, "hash": file_hash, "title": title, "size": size, "before": before},
-    )
+def move_vault(connection: apsw.Connection, old: str, new: str) -> None:
+    """Make everything known of one folder that of another; what was seen at the new place follows the old history."""
+    vaults = {"old": vault_id(connection, old), "new": vault_id(connection, new)}
+    for ours, theirs in fetch(connection, IN_BOTH, vaults):
+        connection.execute(DROP_FIRST_LOOK, {"id": ours, "other": theirs})
+        connection.execute(TAKE_HEAD, {"id": ours, "other": theirs})
+        _merge(connection, ours, theirs)
+    for statement in MOVE_VAULT:
+        connection.execute(statement, {name: vaults[name] for name in vaults if f":{name}" in statement})

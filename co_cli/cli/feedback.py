@@ -1,13 +1,15 @@
-"""`co feedback give`."""
+"""`co feedback give` and `co feedback tune`."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 
 from co_cli.cli.opening import find_note, open_knowledge_base, print_json, sync_first
-from co_cli.cli.terminal import Screen, printable
-from co_cli.service.learning import ENOUGH
-from co_cli.service.tuning import VERDICTS, Receipt, judge
+from co_cli.cli.terminal import Screen, count_of, printable
+from co_cli.errors import InvalidInputError
+from co_cli.service.feedback import BOUND, ENOUGH, VERDICTS, Receipt, TuningState, clear, judge, reset, tune
+from co_cli.values import moment_text
 
 
 def add_feedback(parser: argparse.ArgumentParser) -> None:
@@ -22,44 +24,137 @@ def add_feedback(parser: argparse.ArgumentParser) -> None:
         "examples:\n  co feedback give memory:blue-pool-first good\n"
         '  co feedback give article:runbooks/deploy bad --query "how do we deploy"\n'
     )
-    parser.set_defaults(run=feedback)
+    parser.set_defaults(run=give)
 
 
-def feedback(options: argparse.Namespace) -> int:
+def give(options: argparse.Namespace) -> int:
     with open_knowledge_base(options) as kb:
         sync_first(kb)
-        note = find_note(kb, options.ref)
-        told = judge(kb, note.ref, options.verdict, options.query)
+        receipt = judge(kb, find_note(kb, options.ref).ref, options.verdict, options.query)
         learn, query_log = kb.settings.learn, kb.settings.query_log
     if options.json:
-        lesson = told.lesson._asdict() if told.lesson else None
-        print_json({**told._asdict(), "lesson": lesson})
+        print_json({**receipt._asdict(), "lesson": receipt.lesson._asdict() if receipt.lesson else None})
     else:
-        _show(told, learn, query_log)
+        _show_receipt(receipt, learn, query_log)
     return 0
 
 
-def _show(told: Receipt, learn: str, query_log: str) -> None:
+def _show_receipt(receipt: Receipt, learn: str, query_log: str) -> None:
     screen = Screen()
-    screen.titled(told.title, told.ref)
-    if told.query is None:
+    screen.titled(receipt.title, receipt.ref)
+    if receipt.query is None:
         logged = query_log == "on"
-        why = "no search that found it is logged" if logged else f"query_log is {query_log}, and keeps no question"
-        screen.wrapped(f"{told.verdict}, about the note alone: {why}.", "  ")
+        why = "no search that found it is logged" if logged else f"query_log is {query_log} and keeps no question"
+        screen.wrapped(f"{receipt.verdict}, about the note alone: {why}.", "  ")
         if logged:
-            screen.wrapped('Name the question, and it can be learned from: --query "..."', "  ", style="dim")
+            screen.wrapped('Name the question to learn from it: --query "..."', "  ", style="dim")
         return
-    place = (
-        f"rank {told.rank} by the default weights"
-        if told.rank
-        else "not among the first hundred, so it teaches nothing"
-    )
-    screen.wrapped(f"{told.verdict} for {printable(told.query)!r}: {place}.", "  ")
-    if told.lesson is not None and told.applied:
-        meaning = told.lesson.meaning
-        changed = f"Searches now weigh meaning {meaning:.2f} and words {1 - meaning:.2f}: {told.lesson.why}."
-        screen.wrapped(f"{changed} `co feedback tune --reset` takes it back.", "  ")
-    elif told.judgements < ENOUGH:
-        screen.wrapped(f"{told.judgements:g} of {ENOUGH:g} judgements that it takes to learn.", "  ", style="dim")
+    where = "not among the first hundred, so it teaches nothing"
+    if receipt.rank:
+        where = f"rank {receipt.rank} by the default weights"
+    screen.wrapped(f"{receipt.verdict} for {printable(receipt.query)!r}: {where}.", "  ")
+    if receipt.lesson is not None and receipt.applied:
+        weights = _text({"meaning": receipt.lesson.meaning, "words": 1 - receipt.lesson.meaning})
+        screen.wrapped(f"Searches now use {weights}: {receipt.lesson.why}.", "  ")
+        screen.wrapped("`co feedback tune --reset` undoes it.", "  ", style="dim")
+    elif receipt.judgements < ENOUGH:
+        screen.wrapped(f"{receipt.judgements:g} of {ENOUGH:g} judgements that it takes to learn.", "  ", style="dim")
     elif learn == "ask":
         screen.wrapped("`co feedback tune` shows what they teach.", "  ", style="dim")
+
+
+def add_tune(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--apply", action="store_true", help="use the learned weights, if they pass the check")
+    parser.add_argument("--reset", action="store_true", help="back to the default weights; judgements stay")
+    parser.add_argument("--dry-run", action="store_true", help="say what --apply or --reset would do, and do nothing")
+    parser.add_argument("--clear", action="store_true", help="delete all judgements of this vault; asks first")
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    parser.epilog = (
+        "Shows what judgements of answers teach about the weights of words and meaning,\n"
+        "and how the judged notes rank before and after. Judgements come from\n"
+        "`co feedback give`, the tool rate_memory, and notes opened after a search.\n"
+        "Weights in your settings win.\n\n"
+        "examples:\n  co feedback tune\n  co feedback tune --apply\n  co feedback tune --reset\n"
+    )
+    parser.set_defaults(run=run_tune)
+
+
+def run_tune(options: argparse.Namespace) -> int:
+    if sum((options.apply, options.reset, options.clear)) > 1:
+        raise InvalidInputError("use one of --apply, --reset and --clear")
+    if options.yes and not options.clear:
+        raise InvalidInputError("--yes is for --clear")
+    if options.clear and options.dry_run:
+        raise InvalidInputError("--dry-run is for --apply and --reset")
+    doing = not options.dry_run
+    with open_knowledge_base(options) as kb:
+        if options.clear:
+            if not options.yes and not confirmed("Delete every judgement of answers in this vault? Notes stay."):
+                return 1
+            cleared = clear(kb)
+            if options.json:
+                print_json({"cleared": cleared})
+            else:
+                print(f"deleted: {count_of(cleared, 'judgement')}; searches use the default weights")
+            return 0
+        sync_first(kb)
+        undone = reset(kb) if options.reset and doing else False
+        state = tune(kb, apply=options.apply and doing)
+    if options.json:
+        tunings = [{**tuning._asdict(), "at": moment_text(tuning.at)} for tuning in state.history]
+        lesson = state.lesson._asdict()
+        print_json({**state._asdict(), "in_use": state.in_use, "lesson": lesson, "history": tunings})
+    else:
+        _show_state(Screen(), state, options, undone)
+    return 1 if options.apply and doing and not state.lesson.kept else 0
+
+
+def confirmed(question: str) -> bool:
+    """Ask before something is deleted."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise InvalidInputError("--clear asks before it deletes, and there is no terminal: add --yes")
+    print(f"{question} [y/N] ", end="", flush=True)
+    yes = sys.stdin.readline().strip().lower() in ("y", "yes")
+    if not yes:
+        print("nothing was deleted")
+    return yes
+
+
+def _show_state(screen: Screen, state: TuningState, options: argparse.Namespace, undone: bool) -> None:
+    lesson = state.lesson
+    if state.default is None:
+        screen.wrapped(f"Nothing to tune: {lesson.why}.")
+        return
+    source = "your settings" if state.settings else "learned" if state.in_use == state.learned else "default"
+    rows = [
+        ("in use", f"{_text(state.in_use)} ({source})"),
+        ("default", f"{_text(state.default)}; learned weights stay within {BOUND:g} of it"),
+    ]
+    if state.learn == "off":
+        rows.append(("learn", "off: learned weights are not used (setting learn)"))
+    silent = f"; {state.silent:,} teach nothing yet" if state.silent else ""
+    rows.append(("judged", f"{state.said:,} said, {state.implied:,} inferred from use{silent}"))
+    if lesson.before is not None:
+        rows += [
+            ("teaches", _text({"meaning": lesson.meaning, "words": 1 - lesson.meaning})),
+            ("replay", f"{lesson.before:.4f} now, {lesson.after:.4f} with these, {lesson.questions} questions"),
+            ("held out", f"{lesson.held_before:.4f} now, {lesson.held_after:.4f} by what the others teach"),
+        ]
+    rows.append(("verdict", f"{'better' if lesson.kept else 'no change'}: {lesson.why}"))
+    if options.dry_run and options.reset:
+        rows.append(("", f"--reset would go back to {_text(state.default)}" if state.learned else "nothing to reset"))
+    elif options.reset:
+        rows.append(("", "reset: searches use the default weights" if undone else "nothing had been learned"))
+    elif options.apply and not options.dry_run:
+        rows.append(("", "applied; `co feedback tune --reset` undoes it" if lesson.kept else "nothing was changed"))
+    elif lesson.kept:
+        rows.append(("", "`co feedback tune --apply` uses them"))
+    for tuning in state.history[:5]:
+        weights = _text({"meaning": tuning.meaning, "words": tuning.words})
+        rows.append((moment_text(tuning.at)[:10], f"{tuning.what}: {weights}"))
+    for name, text in rows:
+        screen.wrapped(f"{name:<10}  {text}")
+
+
+def _text(weights: dict[str, float] | None) -> str:
+    return "-" if weights is None else f"meaning {weights['meaning']:.2f}, words {weights['words']:.2f}"

@@ -24,8 +24,8 @@ def add_history(parser: argparse.ArgumentParser) -> None:
         "-n", "--limit", type=int, default=50, metavar="N", help="maximum number of results (default 50)"
     )
     parser.epilog = (
-        "What became of a note, newest first: when it came, changed, moved or went, as\n"
-        "the index saw it, and git's commits where the vault lies in a repository.\n\n"
+        "When a note was created, changed, moved or removed, newest first, as the index saw\n"
+        "it; with git's commits, if the vault is in a repository.\n\n"
         "examples:\n  co note history memory:blue-pool-first\n  co note history article:runbooks/deploy --json\n"
     )
     parser.set_defaults(run=history)
@@ -38,7 +38,7 @@ def history(options: argparse.Namespace) -> int:
     with open_knowledge_base(options) as kb:
         sync_first(kb)
         index, ref, title, path, lost = _place(kb, options.ref)
-        found = history_of(kb.activity, index, path, now, options.limit)
+        found = history_of(kb.activity, index, path, options.limit)
         if lost is not None and not found.changes:
             raise lost
         if lost is not None and found.head:
@@ -51,7 +51,7 @@ def history(options: argparse.Namespace) -> int:
 
 
 def _place(kb: KnowledgeBase, ref: str) -> tuple[KnowledgeIndex, str, str, str, UnknownRefError | None]:
-    """Index, ref, title and path; and of a note that is not there, the error to raise if nothing is known of it."""
+    """Index, ref, title and path; for a note that does not exist, the error to raise if it has no history either."""
     try:
         note = find_note(kb, ref)
     except UnknownRefError as error:
@@ -93,16 +93,16 @@ def _show(screen: Screen, found: History, ref: str, title: str, now: float) -> N
         used = f"recalled {head.recalls:,} x, opened {head.opens:,} x, last {age(moment_text(last), now)}"
         screen.wrapped(used, "  ", style="dim")
     if head and head.gone is not None:
-        screen.wrapped(f"not there since {moment_text(head.gone)}", "  ", style="dim")
+        screen.wrapped(f"gone since {moment_text(head.gone)}", "  ", style="dim")
     for change in found.changes:
-        screen.wrapped(f"{moment_text(change.at)[:16].replace('T', ' ')}  {_told(change)}", "  ")
+        screen.wrapped(f"{moment_text(change.at)[:16].replace('T', ' ')}  {_text(change)}", "  ")
     if not found.changes:
-        screen.line("  Nothing is known of its history yet.")
+        screen.line("  No history yet.")
     for problem in found.problems:
         screen.wrapped(f"note: {problem}", style="yellow")
 
 
-def _told(change: Change) -> str:
+def _text(change: Change) -> str:
     if change.source == "git":
         lines = ""
         if change.lines_added is not None and change.lines_deleted is not None:

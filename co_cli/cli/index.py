@@ -1,4 +1,4 @@
-"""`co index sync`, `rebuild`, `status`, `doctor`."""
+"""`co index sync`, `rebuild`, `move`, `status`, `doctor`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from co_cli.cli.boundaries import boundaries_for
 from co_cli.cli.opening import kept_text, open_knowledge_base, print_json
 from co_cli.cli.terminal import ProgressBar, Screen, count_of, printable, size_of
 from co_cli.service.doctor import unread_text
-from co_cli.service.learning import Weights
+from co_cli.service.history import move_history
+from co_cli.service.searching import learned_weights
+from co_cli.settings import load_settings
 from co_cli.values import BINARY, Status, SyncReport
 
 
@@ -57,7 +59,7 @@ def status(options: argparse.Namespace) -> int:
     with open_knowledge_base(options) as kb:
         state = kb.status()
         waiting = kb.index.waiting()
-        learned = kb.learned_weights()
+        learned = learned_weights(kb)
     if options.json:
         print_json({**state._asdict(), "waiting": waiting, "learned": learned})
         return 0
@@ -71,7 +73,7 @@ def status(options: argparse.Namespace) -> int:
         ("synced", f"{state.synced_at or 'never'}{behind}"),
         ("search", state.backend),
         ("vectors", _vectors(state)),
-        *([("weights", _learned(Weights(**learned)))] if learned else []),
+        *([("weights", _learned(learned))] if learned else []),
         ("cache", _cache(state)),
         ("trash", ", ".join((count_of(state.trashed, "note"), *_trash_beside(state)))),
         *([("odd", unread_text(state.odd))] if state.odd else []),
@@ -137,13 +139,40 @@ def _vectors(state: Status) -> str:
     return f"{state.space}{f', building {state.building}' if state.building else ''}{waiting}"
 
 
-def _learned(weights: Weights) -> str:
-    return f"meaning {weights.meaning:.2f}, words {weights.words:.2f}, learned from feedback (`co feedback tune`)"
+def _learned(weights: dict[str, float]) -> str:
+    return f"meaning {weights['meaning']:.2f}, words {weights['words']:.2f}, learned from feedback (`co feedback tune`)"
 
 
 def _cache(state: Status) -> str:
     rate = "" if state.cache_hit_rate is None else f", {state.cache_hit_rate:.0%} of look-ups found"
     return f"{count_of(state.cache_entries, 'vector')} ({size_of(state.cache_bytes)}){rate}"
+
+
+def add_move(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("old", metavar="OLD", help="the folder where the vault, or its project, was")
+    parser.add_argument("new", metavar="NEW", help="the folder where it is now")
+    parser.epilog = (
+        "Run it after you moved or renamed the folder of a vault. The history and use of\n"
+        "each note, feedback, review decisions and sources are known by folder; this\n"
+        "carries them to the new one. Trust is not carried along: run `co config trust`.\n\n"
+        "example:\n  co index move ~/old-project ~/new-project\n"
+    )
+    parser.set_defaults(run=move)
+
+
+def move(options: argparse.Namespace) -> int:
+    settings = load_settings({"vault": options.vault, "data_dir": options.data_dir})
+    moved = move_history(settings, options.old, options.new)
+    if options.json:
+        print_json(moved._asdict())
+        return 0
+    for folder in moved.folders:
+        print(f"history: {printable(folder)}")
+    for label in moved.sources:
+        print(f"source: {printable(label)}")
+    for label in moved.left:
+        print(f"left: {printable(label)}, because the vault has another source of that name or folder")
+    return 0
 
 
 def add_doctor(parser: argparse.ArgumentParser) -> None:

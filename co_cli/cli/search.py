@@ -21,6 +21,7 @@ from co_cli.cli.terminal import Screen, age, count_of
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.retrieval.profiles import PROFILES, check_weights
+from co_cli.service.searching import learned_in_use
 from co_cli.settings import this_process
 from co_cli.values import Hit, SearchResult, worth_showing
 
@@ -297,11 +298,9 @@ def _about(hit: Hit, now: float, explain: bool) -> str:
 
 def _say_if_learned(kb: KnowledgeBase, ranking: dict[str, Any]) -> None:
     """Whoever asks for reasons hears that feedback is one."""
-    from co_cli.service.learned import learned_in_use
-
     learned = learned_in_use(kb, ranking.get("profile"), ranking.get("weights"))
     if learned is not None:
-        weights = f"meaning {learned.meaning:.2f}, words {learned.words:.2f}"
+        weights = f"meaning {learned['meaning']:.2f}, words {learned['words']:.2f}"
         told = f"weights   {weights}: learned from feedback (`co feedback tune`)"
         Screen().wrapped(told, style="dim")
 

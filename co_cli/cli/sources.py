@@ -174,7 +174,7 @@ def sources(options: argparse.Namespace) -> int:
     if not states:
         screen.line("No notes and no sources yet: `co remember` saves a note, `co add` adds a source.")
     if orphaned:
-        command = f"co index move {shlex.quote(orphaned[0])}"
+        command = f"co index move {shlex.quote(orphaned[0])} {shlex.quote(kb.root)}"
         screen.line(printable(f"{orphaned[0]} had sources, too, and is gone: if it moved here, `{command}`"))
     return 0 if states else 1
 

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import argparse
-import sys
+import math
 import time
+from typing import NamedTuple
 
-from co_cli.activity import Activity
+from co_cli.activity.query_log import DAY, MOST_DAYS, clear_log
+from co_cli.activity.statistics import Day, NotesUse, NoteUse, Searches, count_notes, count_searches
+from co_cli.cli.feedback import confirmed
 from co_cli.cli.opening import open_knowledge_base, print_json
-from co_cli.cli.plots import plot
-from co_cli.cli.terminal import ProgressBar, Screen, age, columns, count_of, printable
+from co_cli.cli.terminal import Screen, age, columns, count_of, printable
 from co_cli.errors import InvalidInputError
-from co_cli.service.usage import NoteUse, Usage, clear_log, usage_of
+from co_cli.knowledge_base import KnowledgeBase
 from co_cli.values import moment_text
 
-DAY = 86_400
-MOST_DAYS = 365
-NARROW = 78
+WIDEST = 78
+BARS = " ▁▂▃▄▅▆▇█"
+
+
+class Usage(NamedTuple):
+    """Everything that is shown."""
+
+    searches: Searches
+    notes: NotesUse
+    limit: int
+    now: float
 
 
 def add_stats(parser: argparse.ArgumentParser) -> None:
@@ -25,10 +35,10 @@ def add_stats(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--clear", action="store_true", help="delete the query log of this vault; asks first")
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
     parser.epilog = (
-        "What was asked, what found nothing, what took long, and which notes are found\n"
-        "again and again or never. Searches in `co`, by agents, over MCP and in chats\n"
-        "count; those of `co eval` do not. Nothing of this leaves your machine:\n"
-        "the setting query_log turns it off, or leaves the words out (no-text).\n\n"
+        "What was searched, what found nothing, what took long, and which notes are found\n"
+        "often or never. Searches in `co`, by agents, over MCP and in chats count; those\n"
+        "of `co eval` do not. Nothing of this leaves your machine: the setting query_log\n"
+        "turns it off, or leaves the words out (no-text).\n\n"
         "examples:\n  co feedback stats --days 7\n  co feedback stats --json\n  co feedback stats --clear\n"
     )
     parser.set_defaults(run=stats)
@@ -43,131 +53,112 @@ def stats(options: argparse.Namespace) -> int:
         raise InvalidInputError("--yes is for --clear")
     with open_knowledge_base(options) as kb:
         if options.clear:
-            return _clear(options, kb.activity)
+            return _clear(options, kb)
         now = time.time()
+        today = int(now // DAY)
         indexes = [kb.index, *(kb.index.of(origin) for origin in kb.index.beside)]
-        found = usage_of(kb.activity, indexes, now, options.days, options.limit)
+        with kb.activity.written().reading() as connection:
+            searches = count_searches(connection, kb.root, today - options.days + 1, today, options.limit)
+            notes = count_notes(connection, {index.root: index.notes_here() for index in indexes})
         query_log = kb.settings.query_log
+    usage = Usage(searches, notes, options.limit, now)
     if options.json:
-        print_json(as_object(found))
+        print_json(as_object(usage))
     else:
-        _show(Screen(), found, now, query_log)
-    return 0 if found.asking.logged or found.recalled else 1
+        _show(Screen(), usage, query_log)
+    return 0 if searches.logged or notes.recalled else 1
 
 
-def _clear(options: argparse.Namespace, activity: Activity) -> int:
-    if not options.yes:
-        if sys.stdin is None or not sys.stdin.isatty():
-            raise InvalidInputError("--clear asks before it deletes, and nobody is there: say --yes")
-        print("Delete what was searched for in this vault? Notes and their history stay. [y/N] ", end="", flush=True)
-        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-            print("nothing was deleted")
-            return 1
-    bar = ProgressBar("deleting")
-    cleared = clear_log(activity, lambda done: bar(done, done))
-    bar.done()
+def _clear(options: argparse.Namespace, kb: KnowledgeBase) -> int:
+    if not options.yes and not confirmed("Delete what was searched for in this vault? Notes and their history stay."):
+        return 1
+    database = kb.activity.written()
+    with database.writing() as connection:
+        cleared = clear_log(connection, kb.root)
+    database.shrink()
     if options.json:
         print_json({"cleared": cleared})
     else:
-        print(f"deleted: {count_of(cleared, 'search').replace('searchs', 'searches')} of the query log")
+        print(f"deleted from the query log: {cleared:,} {'search' if cleared == 1 else 'searches'}")
     return 0
 
 
-def as_object(found: Usage) -> dict[str, object]:
-    asking = found.asking
-    days = [
-        {
-            "date": moment_text(day.day * DAY)[:10],
-            "searches": day.searches,
-            "unanswered": day.unanswered,
-            "degraded": day.degraded,
-            "half_ms": day.half_ms,
-            "most_ms": day.most_ms,
-        }
-        for day in asking.days
-    ]
+def as_object(usage: Usage) -> dict[str, object]:
+    searches, notes, limit, _ = usage
+    days = [{"date": _date(day), **day._asdict()} for day in searches.days]
+    for day in days:
+        del day["day"]
+    never = {"count": len(notes.never_recalled), "notes": [_use(note) for note in notes.never_recalled[:limit]]}
     return {
-        "searches": sum(day.searches for day in asking.days),
-        "unanswered": sum(day.unanswered for day in asking.days),
-        "degraded": sum(day.degraded for day in asking.days),
-        "half_ms": asking.half_ms,
-        "most_ms": asking.most_ms,
-        "doors": asking.doors,
-        "logged": asking.logged,
-        "common": [asked._asdict() for asked in asking.common],
-        "found_nothing": [asked._asdict() for asked in asking.unanswered],
-        "slow": [{**slow._asdict(), "at": moment_text(slow.at)} for slow in asking.slow],
-        "most_recalled": [_use(note) for note in found.recalled],
-        "never_recalled": {"count": found.never, "notes": [_use(note) for note in found.never_recalled]},
-        "notes": found.notes,
+        **{name: _total(searches, name) for name in ("searches", "unanswered", "degraded")},
+        "median_ms": searches.median_ms,
+        "p95_ms": searches.p95_ms,
+        "front_ends": searches.front_ends,
+        "logged": searches.logged,
+        "common": [asked._asdict() for asked in searches.common],
+        "found_nothing": [asked._asdict() for asked in searches.unanswered],
+        "slow": [{**slow._asdict(), "at": moment_text(slow.at)} for slow in searches.slow],
+        "most_recalled": [_use(note) for note in notes.recalled[:limit]],
+        "never_recalled": never,
+        "notes": notes.notes,
         "days": days,
     }
 
 
+def _total(searches: Searches, name: str) -> int:
+    return sum(getattr(day, name) for day in searches.days)
+
+
+def _date(day: Day) -> str:
+    return moment_text(day.day * DAY)[:10]
+
+
 def _use(note: NoteUse) -> dict[str, object]:
-    moments = {
-        name: None if moment is None else moment_text(moment)
-        for name, moment in (("recalled", note.recalled), ("opened", note.opened))
-    }
-    return {**note._asdict(), **moments}
+    moments = (("recalled", note.recalled), ("opened", note.opened))
+    return {**note._asdict(), **{name: None if at is None else moment_text(at) for name, at in moments}}
 
 
-def _show(screen: Screen, found: Usage, now: float, query_log: str) -> None:
-    asking = found.asking
-    searches, unanswered = (sum(getattr(day, name) for day in asking.days) for name in ("searches", "unanswered"))
-    span = f"in the last {count_of(len(asking.days), 'day')}" if len(asking.days) > 1 else "today"
-    doors = ", ".join(f"{door} {number:,}" for door, number in asking.doors.items())
-    plural = "search" if searches == 1 else "searches"
-    screen.wrapped(f"{searches:,} {plural} {span}{f' ({doors})' if len(asking.doors) > 1 else ''}.")
+def _show(screen: Screen, usage: Usage, query_log: str) -> None:
+    searches, notes, limit, now = usage
+    days, total = searches.days, _total(searches, "searches")
+    span = f"in the last {count_of(len(days), 'day')}" if len(days) > 1 else "today"
+    by = ", ".join(f"{name} {number:,}" for name, number in searches.front_ends.items())
+    screen.wrapped(f"{total:,} {'search' if total == 1 else 'searches'} {span}{f' ({by})' if ', ' in by else ''}.")
     if query_log != "on":
-        told = "off: nothing more is written down" if query_log == "off" else "no-text: the words are left out"
-        screen.wrapped(f"The query log is {told}.", style="dim")
-    if searches:
-        screen.wrapped(
-            f"{unanswered:,} found nothing. Half took {_ms(asking.half_ms)} or less, "
-            f"19 of 20 took {_ms(asking.most_ms)} or less."
-        )
-        ends = tuple(moment_text(day.day * DAY)[5:10] for day in (asking.days[0], asking.days[-1]))
-        width = min(screen.width, NARROW)
-        if len(asking.days) > 1:
-            labels = (ends[0], ends[1])
-            _plot(screen, "Searches a day", plot([day.searches for day in asking.days], width, labels))
-            _plot(
-                screen,
-                "Milliseconds that 19 of 20 searches stay within",
-                plot([day.most_ms for day in asking.days], width, labels),
-            )
-    _table(screen, "Asked most often", [(f"{one.times:,}", one.text) for one in asking.common])
-    _table(screen, "Found nothing", [(f"{one.times:,}", one.text) for one in asking.unanswered])
-    _table(
-        screen,
-        "Took longest",
-        [
-            (_ms(one.took_ms), f"{one.text or '(no text)'} · {one.door}, {moment_text(one.at)[:10]}")
-            for one in asking.slow
-        ],
-    )
-    _table(
-        screen,
-        "Notes recalled most often",
-        [
-            (f"{one.recalls:,}", f"{one.ref}  {one.title} · {age(moment_text(one.recalled or now), now)}")
-            for one in found.recalled
-        ],
-    )
-    if found.never and found.recalled:
-        _table(
-            screen,
-            f"Never recalled: {found.never:,} of {count_of(found.notes, 'note')}",
-            [("", f"{one.ref}  {one.title}") for one in found.never_recalled],
-        )
+        meaning = "nothing more is recorded" if query_log == "off" else "the words are left out"
+        screen.wrapped(f"The query log is {query_log}: {meaning}.", style="dim")
+    if total:
+        took = f"Median {_ms(searches.median_ms)}, 95 % within {_ms(searches.p95_ms)}."
+        screen.wrapped(f"{_total(searches, 'unanswered'):,} found nothing. {took}")
+    if total and len(days) > 1:
+        ends = f"{_date(days[0])} to {_date(days[-1])}"
+        most, slowest = max(day.searches for day in days), max(day.p95_ms or 0.0 for day in days)
+        _table(screen, f"Searches a day, {ends}, at most {most:,}", [("", bars([day.searches for day in days]))])
+        took = bars([day.p95_ms or 0.0 for day in days])
+        _table(screen, f"Time within which 95 % were answered, at most {_ms(slowest)}", [("", took)])
+    _table(screen, "Asked most often", [(f"{one.times:,}", one.text) for one in searches.common])
+    _table(screen, "Found nothing", [(f"{one.times:,}", one.text) for one in searches.unanswered])
+    rows: list[tuple[str, str]] = []
+    for one in searches.slow:
+        about = f"{one.text or '(no text)'} · {one.front_end}, {moment_text(one.at)[:10]}"
+        rows.append((_ms(one.took_ms), about))
+    _table(screen, "Took longest", rows)
+    rows = []
+    for one in notes.recalled[:limit]:
+        last = age(moment_text(one.recalled or now), now)
+        rows.append((f"{one.recalls:,}", f"{one.ref}  {one.title} · {last}"))
+    _table(screen, "Notes recalled most often", rows)
+    if notes.recalled:
+        title = f"Never recalled: {len(notes.never_recalled):,} of {count_of(notes.notes, 'note')}"
+        _table(screen, title, [("", f"{one.ref}  {one.title}") for one in notes.never_recalled[:limit]])
 
 
-def _plot(screen: Screen, title: str, lines: list[str]) -> None:
-    screen.line()
-    screen.line(screen.paint(title, "bold"))
-    for line in lines:
-        screen.line(line)
+def bars(values: list[float] | list[int]) -> str:
+    """One character for each value; if they do not fit, neighbours share one, and the largest counts."""
+    share = math.ceil(len(values) / (WIDEST - 4))
+    shared = [max(values[place : place + share]) for place in range(0, len(values), share)]
+    top = max(shared) or 1
+    return "".join(BARS[math.ceil(value / top * (len(BARS) - 1))] for value in shared)
 
 
 def _table(screen: Screen, title: str, rows: list[tuple[str, str]]) -> None:
@@ -175,14 +166,14 @@ def _table(screen: Screen, title: str, rows: list[tuple[str, str]]) -> None:
         return
     screen.line()
     screen.line(screen.paint(title, "bold"))
-    wide = max(max(len(number) for number, _ in rows), 1)
+    wide = max(len(number) for number, _ in rows)
     for number, text in rows:
-        screen.line(f"  {number:>{wide}}  {_short(text, min(screen.width, NARROW) - wide - 4)}")
+        screen.line(f"  {number:>{wide}}  {_short(text, min(screen.width, WIDEST) - wide - 4)}")
 
 
 def _short(text: str, room: int) -> str:
     """On one line that fits."""
-    text = printable(" ".join(text.split()))
+    text = printable(text.replace("\n", " "))
     if columns(text) <= room:
         return text
     while text and columns(text) > room - 2:

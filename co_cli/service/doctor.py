@@ -17,7 +17,6 @@ from co_cli.index.sqlite.engine import library_problems
 from co_cli.index.sqlite.files import no_room, set_aside_before
 from co_cli.index.verify import compare, lost_vectors
 from co_cli.notes.secrets import find_secrets
-from co_cli.service.usage import unsound
 from co_cli.settings import SETTINGS
 from co_cli.sources.origin import Origin
 from co_cli.values import OWN_SOURCES, Filters
@@ -67,7 +66,9 @@ def examine(kb: KnowledgeBase, fix: bool) -> list[Finding]:
                 findings.append(Finding("index", "error", str(error), "co index rebuild", True))
                 continue
             full = no_room(kb.engine.path, error.__cause__)
-            cure = "free some space" if full else "delete search.db, or close what uses it; it is rebuilt from the files"
+            cure = (
+                "free some space" if full else "delete search.db, or close what uses it; it is rebuilt from the files"
+            )
             return [*findings, Finding("index", "error", str(error), cure)]
     return findings
 
@@ -220,7 +221,7 @@ def _unembedded(kb: KnowledgeBase) -> Iterator[Finding]:
 
 def _activity(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
     """Search works without activity.db, so its problems are warnings."""
-    problem = unsound(kb.settings.data_dir, fix)
+    problem = kb.activity.database.check(fix)
     if problem:
         newer = "newer co-cli" in problem
         cure = "update co-cli, or move activity.db away" if newer else "`co data restore` restores a backup"

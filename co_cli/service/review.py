@@ -14,9 +14,6 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Any, Literal, NamedTuple, cast
 
-from co_cli.activity import Activity
-from co_cli.activity.database import available
-from co_cli.activity.folding import fold_spool
 from co_cli.activity.statistics import recalled_paths
 from co_cli.errors import ActivityUnavailableError, NoteConflictError
 from co_cli.index.engine import Reader, Scope
@@ -176,11 +173,11 @@ class Dismissals:
         known.setdefault(self._root, {})[key] = moment_text(now)
         self._write(known)
 
-    def adopt(self, old: str) -> None:
-        """The vault stands elsewhere now: what was kept at the old place is kept here."""
+    def move(self, moved: Callable[[str], str]) -> None:
+        """Folders have moved: `moved` says where each one is now."""
         known = self._read()
-        if old in known:
-            known[self._root] = {**known.pop(old), **known.get(self._root, {})}
+        for root in [root for root in known if moved(root) != root]:
+            known[moved(root)] = {**known.pop(root), **known.get(moved(root), {})}
             self._write(known)
 
     def _write(self, known: dict[str, Any]) -> None:
@@ -244,17 +241,13 @@ def _unknown_names(kb: KnowledgeBase, reader: Reader, notes: Sequence[ReviewedNo
 def _recalled(kb: KnowledgeBase) -> tuple[set[str] | None, list[str]]:
     """Which notes a search has returned, if activity.db can tell."""
     skipped = "orphan and never-recalled were skipped"
-    with Activity.of(kb.settings, kb.root, "cli", brief=True) as activity:
-        database = activity.database
-        try:
-            if not os.path.exists(database.path):
-                return None, [f"{skipped}: no searches have been recorded"]
-            with available(database.path):
-                fold_spool(database, activity.data_dir)
-                with database.reading() as connection:
-                    return recalled_paths(connection, kb.root), []
-        except ActivityUnavailableError as error:
-            return None, [f"{skipped}: {error}"]
+    if not os.path.exists(kb.activity.database.path):
+        return None, [f"{skipped}: no searches have been recorded"]
+    try:
+        with kb.activity.written().reading() as connection:
+            return recalled_paths(connection, kb.root), []
+    except ActivityUnavailableError as error:
+        return None, [f"{skipped}: {error}"]
 
 
 # -- checks ------------------------------------------------------------------------------------------------------------

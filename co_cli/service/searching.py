@@ -21,6 +21,7 @@ from co_cli.retrieval.profiles import DEFAULT, Profile, check_weights, profile_n
 from co_cli.retrieval.query import parse
 from co_cli.retrieval.rerank import Reranker
 from co_cli.retrieval.results import make_snippet
+from co_cli.retrieval.score import FORMULA_VERSION
 from co_cli.sources.origin import Origin
 from co_cli.values import SOURCES, Filters, Hit, Searched, SearchResult, State, moment_text
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 BACKENDS = ("grep", "fts5", "hybrid")
 LARGEST_LIMIT = 1_000
+LEARNED = "learned.json"
+"""Weights that were learned from feedback, in the data folder."""
 FAR_AWAY = 1e12
 """Seconds: 30,000 years."""
 
@@ -90,7 +93,7 @@ def weights_in_use(kb: KnowledgeBase, profile: Profile, given: Mapping[str, floa
     """The profile's table; in the default one the settings' weights, or learned ones; and what the caller gives."""
     weights = dict(profile.weights)
     if profile is DEFAULT:
-        weights |= settings_weights(kb.settings) or kb.learned_weights() or {}
+        weights |= settings_weights(kb.settings) or learned_weights(kb) or {}
     return weights | (check_weights(given) if given is not None else {})
 
 
@@ -100,6 +103,32 @@ def settings_weights(settings: Settings) -> dict[str, float] | None:
     if all(settings.origins[name] == "default" for name in names):
         return None
     return {"meaning": settings.knowledge_hybrid_vector_weight, "words": settings.knowledge_hybrid_text_weight}
+
+
+def learned_weights(kb: KnowledgeBase, even_if_off: bool = False) -> dict[str, float] | None:
+    """The weights that feedback taught; None if there are none, or learning is off. Opens no database."""
+    ranking, data_dir = ranking_of(kb), kb.settings.data_dir
+    unused = kb.settings.learn == "off" and not even_if_off
+    if unused or ranking is None or not os.path.exists(os.path.join(data_dir, LEARNED)):
+        return None
+    from co_cli.activity.feedback import read_weights  # few have any
+
+    return read_weights(data_dir, kb.root, ranking)
+
+
+def learned_in_use(
+    kb: KnowledgeBase, profile: str | None, given: Mapping[str, float] | None
+) -> dict[str, float] | None:
+    """The learned weights, if a search with this profile and these weights uses them."""
+    default = profile_named(profile or kb.settings.knowledge_profile) is DEFAULT
+    explicit = settings_weights(kb.settings) or {"words", "meaning"} & set(given or ())
+    return learned_weights(kb) if default and not explicit else None
+
+
+def ranking_of(kb: KnowledgeBase) -> str | None:
+    """What feedback depends on: the vectors and the formula. None without vectors."""
+    space = kb.embedders.space
+    return None if space is None else f"{space.key}, formula {FORMULA_VERSION}"
 
 
 def read_filters(beside: Sequence[Origin], options: Options) -> Filters:

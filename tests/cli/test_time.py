@@ -140,7 +140,7 @@ def test_where_git_keeps_the_vault_as_of_answers_from_the_files_as_they_were(
 def test_of_moments_that_are_asked_for_only_the_last_are_kept_in_files_and_in_the_index(
     co: Co, kept_in_git: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("co_cli.service.as_of.KEPT", 1)
+    monkeypatch.setattr("co_cli.service.git.KEPT", 1)
     assert "memory:parking" in refs(co, "where is the office", "--as-of", "2024-06-01")
     [old] = [folder for folder in (data_dir / "as-of").iterdir() if folder.is_dir()]
     os.utime(old, (1, 1))  # asked for long ago, so nobody has it in hand

@@ -140,7 +140,7 @@ def test_what_no_search_ever_showed_is_an_orphan_unless_it_is_linked(
     for name, text in (("oak", "Oaks live long."), ("elm", "Elms are [[ash]]."), ("ash", "Ashes."), ("fir", "Firs.")):
         memory(vault, name, text)
     kb.sync()
-    with Activity(str(data_dir), kb.root) as activity:
+    with Activity(kb.settings, kb.root) as activity:
         activity.searched(kb.search("oaks", backend="fts5"))
         assert activity.flush()
 
