@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.house.package import REPOSITORY
-from tests.soak.catalogue import SOAKS
+from tests.soak.__main__ import SOAKS
 
 PAGE = REPOSITORY / "docs" / "concepts" / "trust.md"
 TEST = re.compile(r"`(test_\w+)`")

@@ -1,4 +1,5 @@
-"""Long-running fault tests: `python -m tests.soak` repeats real faults and checks what is left each time.
+"""Fault tests that can run for hours: `python -m tests.soak`. Short versions run in the test suite (test_soak.py).
 
-Short versions run in the test suite. One file per fault; contract.py says how to write one.
+A scenario is a function `run(trial)` that repeats a real fault and checks what is left; `SOAKS` in __main__.py lists
+them. Each round draws its chances from the seed and its own number, so one round can be repeated alone.
 """

@@ -1,22 +1,21 @@
-"""A disk that forgets: SQLite's files as they would be found after a power cut at any moment.
+"""A file system and a disk that forget: what is left of notes and databases after a power cut at any moment.
 
-An apsw VFS that passes everything on and remembers, for each file, what was synced and what was only written since.
-A cut gives each file the synced bytes and some of the others: none, all, those before a moment, or any of them, whole
-or torn at a sector. Names are as durable: a file that was made is sure to be there once it was synced, one that was
-deleted may come back until the folder was. The -shm file means nothing after a cut and is missing, empty or rubbish.
+Bytes are safe when their file was synced, a name when its folder was, and a rename happens completely or not at all.
+Everything else may be kept or lost in any order, and a write may be torn at a sector. `listening` hears what our code
+asks of the system; `Disk` is an apsw VFS that hears what SQLite asks.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
+import stat
 import threading
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
-
-from tests.soak.names import Request
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -29,6 +28,168 @@ RECORDED = (
 )
 Image = dict[str, bytes]
 """The files of the folder after a cut, by name."""
+
+
+class Request(NamedTuple):
+    """One thing that the operating system was asked for; paths are inside the vault."""
+
+    what: str
+    path: str
+    other: str = ""
+    data: bytes = b""
+
+
+class Kept:
+    """A file system: what is safe, and what it was asked for since."""
+
+    def __init__(self) -> None:
+        self.folders: set[str] = {""}
+        self.files: dict[str, int] = {}
+        """Names that are safe, and the number of the file behind each."""
+        self.since: list[tuple[Request, int]] = []
+        """Changes of names that are not safe yet."""
+        self.written: list[bytes] = []
+        """The bytes of every file, by its number."""
+        self.safe: set[int] = set()
+        """Files whose bytes are."""
+        self._now: dict[str, int] = {}
+
+    def hear(self, request: Request) -> None:
+        what, path, _, data = request
+        if what == "create":
+            self.written.append(b"")
+            self._now[path] = len(self.written) - 1
+        elif what == "write":
+            number = self._now[path]
+            self.written[number] += data
+            self.safe.discard(number)
+            return
+        elif what == "sync":
+            self.safe.add(self._now[path])
+            return
+        elif what == "sync folder":
+            kept = [(one, number) for one, number in self.since if path in _folders(one)]
+            self.since = [(one, number) for one, number in self.since if path not in _folders(one)]
+            for one, number in kept:
+                _apply(one, number, self.files, self.folders)
+            return
+        number = self._now.get(path, -1)
+        _apply(request, number, self._now, set())
+        self.since.append((request, number))
+
+    def after_cut(self, chance: random.Random) -> dict[str, bytes]:
+        """The files as they are found when the power is back."""
+        files, folders = dict(self.files), set(self.folders)
+        habit = chance.randrange(4)
+        last = chance.randint(0, len(self.since))
+        for place, (request, number) in enumerate(self.since):
+            if (place < last, chance.random() < 0.5, False, True)[habit]:
+                _apply(request, number, files, folders)
+        reached = {path: number for path, number in files.items() if _reached(path, folders)}
+        return {path: self._bytes(number, chance) for path, number in reached.items()}
+
+    def _bytes(self, number: int, chance: random.Random) -> bytes:
+        data = self.written[number]
+        if number in self.safe:
+            return data
+        return chance.choice((b"", bytes(len(data)), data[: chance.randint(0, len(data))]))
+
+
+def _apply(request: Request, number: int, files: dict[str, int], folders: set[str]) -> None:
+    what, path, other, _ = request
+    if what == "create":
+        files[path] = number
+    elif what == "link":
+        files[other] = number
+    elif what == "rename":
+        files.pop(path, None)
+        files[other] = number
+    elif what == "unlink":
+        files.pop(path, None)
+    elif what == "mkdir":
+        folders.add(path)
+    elif what == "rmdir":
+        folders.discard(path)
+
+
+def _folders(request: Request) -> set[str]:
+    """The folders whose names this changes."""
+    return {os.path.dirname(path) for path in (request.path, request.other) if path}
+
+
+def _reached(path: str, folders: set[str]) -> bool:
+    above = os.path.dirname(path)
+    return above in folders and (not above or _reached(above, folders))
+
+
+@contextlib.contextmanager
+def listening(root: str, hear: Callable[[Request], None]) -> Generator[None]:
+    """Tell of everything that this process asks of the system about files below a folder, and do it."""
+    real = {name: getattr(os, name) for name in ("open", "write", "fsync", "close", *CHANGES)}
+    handles: dict[int, str] = {}
+
+    def inside(path: Any) -> str | None:
+        text = os.fsdecode(path)
+        if text == root:
+            return ""
+        return text[len(root) + 1 :] if text.startswith(root + os.sep) else None
+
+    def open_(path: Any, flags: int, mode: int = 0o777, **more: Any) -> int:
+        known = inside(path)
+        new = bool(flags & os.O_CREAT) and not os.path.exists(path)
+        handle = real["open"](path, flags, mode, **more)
+        if known is not None:
+            handles[handle] = known
+            if new:
+                hear(Request("create", known))
+        return handle
+
+    def write(handle: int, data: Any) -> int:
+        count = real["write"](handle, data)
+        if handle in handles:
+            hear(Request("write", handles[handle], data=bytes(data[:count])))
+        return count
+
+    def fsync(handle: int) -> None:
+        real["fsync"](handle)
+        if handle in handles:
+            folder = stat.S_ISDIR(os.fstat(handle).st_mode)
+            hear(Request("sync folder" if folder else "sync", handles[handle]))
+
+    def close(handle: int) -> None:
+        handles.pop(handle, None)
+        real["close"](handle)
+
+    def change(name: str) -> Callable[..., None]:
+        def call(path: Any, *others: Any, **more: Any) -> None:
+            real[name](path, *others, **more)
+            known = inside(path)
+            if known is not None:
+                other = inside(others[0]) if CHANGES[name] in ("link", "rename") else ""
+                hear(Request(CHANGES[name], known, other or ""))
+
+        return call
+
+    told: dict[str, Any] = {"open": open_, "write": write, "fsync": fsync, "close": close}
+    told |= {name: change(name) for name in CHANGES}
+    try:
+        for name, call in told.items():
+            setattr(os, name, call)
+        yield
+    finally:
+        for name, call in real.items():
+            setattr(os, name, call)
+
+
+CHANGES = {
+    "link": "link",
+    "rename": "rename",
+    "replace": "rename",
+    "unlink": "unlink",
+    "remove": "unlink",
+    "mkdir": "mkdir",
+    "rmdir": "rmdir",
+}
 
 
 class Stored:

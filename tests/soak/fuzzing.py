@@ -1,8 +1,6 @@
-"""Notes, frontmatter, queries and refs that nobody would write: mutations of real ones, through what reads them.
+"""Mutations of real notes, frontmatter, queries and refs, through everything that reads them.
 
-Nothing here may raise anything but a KnowledgeError, take long, write a note outside its lines or lose one. No library
-is needed: what a round does is decided by its number and the seed, so a fault can be repeated alone. The bytes that
-did it are kept in the round's folder.
+Nothing may raise anything but a KnowledgeError, take long, or lose a note. The bytes of a fault are kept.
 """
 
 from __future__ import annotations
@@ -11,8 +9,6 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-
-from co_cli.service.memory_protocol import MemoryToolProtocol
 
 from co_cli.errors import KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
@@ -24,7 +20,7 @@ from co_cli.notes.refs import slugify
 from co_cli.paths import sample_vault
 from co_cli.settings import load_settings
 from co_cli.sources.passages import passages_of
-from tests.soak.contract import Trial
+from tests.soak.runner import Trial
 
 NOTES, QUERIES, TEXTS = 20, 40, 60
 """Of a round: mutated notes in a vault, queries of it, and texts that are only read and edited."""
@@ -48,7 +44,7 @@ TOKENS = (
 # fmt: on
 
 
-def run(trial: Trial) -> None:
+def fuzz(trial: Trial) -> None:
     seeds = list(_seeds())
     for number in trial.rounds():
         place = trial.folder(number)
@@ -118,15 +114,12 @@ def _in_a_vault(trial: Trial, place: Path, seeds: list[bytes], guard: Guard) -> 
         lost = {f"memories/n{number}.md" for number in range(NOTES)} - known
         if lost or "memories/oak.md" not in known:
             trial.fault(f"neither indexed nor reported: {sorted(lost) or 'oak.md'}")
-        protocol = MemoryToolProtocol(kb)
         for _ in range(QUERIES):
             data = mutated(trial.chance, seeds, short=True)
             text = data.decode("utf-8", "surrogateescape")
             guard(data, "queries", lambda text=text: kb.search(text))
             guard(data, "refs", lambda text=text: kb.note(text))
             guard(data, "dates", lambda text=text: read_moment(text))
-            path = f"/memories/{text}"
-            guard(data, "commands", lambda path=path: protocol.answer({"command": "view", "path": path}))
         for number, data in enumerate(written):
             guard(data, "edits", lambda number=number: kb.update(f"memory:n{number}", fields={"importance": 0.5}))
         hits = kb.search("oaks live long").hits

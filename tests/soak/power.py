@@ -1,8 +1,7 @@
-"""Cut the power while search.db and activity.db are written, by a disk that forgets what was not synced.
+"""Power cuts while the databases and while notes are written.
 
-The notes are left whole here: names.py is about them. Of search.db, which syncs when it checkpoints: it is never
-corrupt, holds nothing that was never written, and the next sync brings its tail back. Of activity.db, which syncs with
-every commit: no acknowledged row is lost. The same with `synchronous=off` finds faults, or it would find none anywhere.
+search.db syncs when it checkpoints: it must never be corrupt or hold what was never written, and the next sync must
+restore its tail. activity.db syncs with every commit: no acknowledged row may be lost.
 """
 
 from __future__ import annotations
@@ -15,28 +14,30 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from co_cli.activity.background import write_now
 from co_cli.activity.database import ActivityDatabase
 from co_cli.activity.events import Searched
 from co_cli.index.sqlite.connection import Database, connect, fetch, vector_extension
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.notes.store import content_hash
-from tests.soak.comparing import differences, unsound
-from tests.soak.contract import Trial
-from tests.soak.disk import Disk, Image
-from tests.soak.names import listening
-from tests.soak.vaults import open_vault, sealed_text, settings_of
+from co_cli.notes.store import NoteStore, content_hash
+from tests.soak.checks import Ledger, differences, mark_of, open_vault, sealed_text, settings_of, unsound
+from tests.soak.disk import Disk, Image, Kept, Request, listening
+from tests.soak.runner import Trial
 
+NOTES_LIFE = 500
+LOSSES = 4
+"""How often each moment is lost, each time in another way."""
+MANY_NOTES = 8
+FOLDERS = ("memories", "articles")
 LIFE = 250
 """Cuts during the life of one vault."""
 WHOLE_EVERY = 10
 """At every tenth cut the index is synced and compared with the files, row by row; at the others it must be sound."""
 MANY = 10
 DOCS = "select path, hash from docs"
-QUERIES = "select questions.text from queries join questions on questions.id = queries.question_id"
+QUERIES = "select text from searches"
 
 
-def run(trial: Trial, synchronous: str | None = None) -> None:
+def cut_databases(trial: Trial, synchronous: str | None = None) -> None:
     """`synchronous` is SQLite's pragma in place of ours, to see that a careless one is found out."""
     load: Load | None = None
     try:
@@ -153,7 +154,7 @@ class Load:
     def _log(self) -> None:
         text, before = f"question {self.chance.randbytes(6).hex()}", self.kb.activity.dropped
         event = Searched(self.kb.root, time.time(), "soak", text, "fts5", "found", 1, 1.0, None, (), ())
-        write_now(self.kb.activity, [event])
+        self.kb.activity.writer.write([event])
         if self.kb.activity.dropped == before:
             self.acknowledged.append(text)
 
@@ -226,7 +227,7 @@ class Load:
         kb = KnowledgeBase(settings_of(self.place)._replace(data_dir=str(found)))
         try:
             kb.sync()
-            problems = differences([kb])
+            problems = differences(kb)
             if kb.set_aside:
                 problems.append("search.db was set aside")
             return problems
@@ -234,3 +235,76 @@ class Load:
             return [f"{type(error).__name__}: {error}"]
         finally:
             kb.close()
+
+
+def cut_notes(trial: Trial) -> None:
+    """Cut the power while the real note store saves, changes, forgets and restores.
+
+    Every acknowledged note must be there and whole, and a forgotten one in the trash.
+    """
+    work: Work | None = None
+    for number in trial.rounds():
+        if work is None or (number - 1) % NOTES_LIFE == 0:
+            work = Work(trial.folder(number) / "vault", trial.chance)
+        work.chance = trial.chance
+        verb, problems = work.next_cut()
+        trial.count("cuts")
+        for problem in problems:
+            trial.fault(f"cut in {verb}: {problem}")
+        trial.count("saves acknowledged", work.ledger.acknowledged)
+        work.ledger.acknowledged = 0
+
+
+class Work:
+    """A note store at work, and what the file system would have kept."""
+
+    def __init__(self, root: Path, chance: random.Random) -> None:
+        root.mkdir()
+        self.chance, self.store = chance, NoteStore(str(root))
+        self.kept, self.ledger = Kept(), Ledger()
+        self._cuts: deque[tuple[str, list[str]]] = deque()
+
+    def next_cut(self) -> tuple[str, list[str]]:
+        """What was under way, and what is wrong after the cut."""
+        while not self._cuts:
+            with listening(self.store.root, self._hear):
+                self._step()
+            self._cut()  # and after it was acknowledged
+        return self._cuts.popleft()
+
+    def _hear(self, request: Request) -> None:
+        self._cut()
+        self.kept.hear(request)
+
+    def _cut(self) -> None:
+        for _ in range(LOSSES):
+            found = self.kept.after_cut(self.chance)
+            self._cuts.append((self.ledger.verb, self.ledger.check(found)))
+
+    def _step(self) -> None:
+        notes = sorted(self.ledger.notes)
+        verb = self.chance.choice(("remember", "update", "forget", "restore"))
+        trashed = (
+            [(kept, home) for kept, home in self.store.trashed() if home not in notes] if verb == "restore" else []
+        )
+        if not notes or (verb == "restore" and not trashed) or (verb == "forget" and len(notes) < MANY_NOTES // 2):
+            verb = "remember"
+        if verb in ("remember", "restore") and len(notes) >= MANY_NOTES:
+            verb = "forget"
+        mark = self.chance.randbytes(6).hex()
+        path = self.chance.choice(notes) if notes else ""
+        text = sealed_text(self.chance, mark).encode()
+        if verb == "restore":
+            path = trashed[0][1]
+            mark = mark_of(self.store.read(trashed[0][0]))
+        self.ledger.hear(("begin", verb, path, mark))
+        if verb == "remember":
+            folder = f"{self.chance.choice(FOLDERS)}/{self.chance.choice(('', 'a', 'a/b'))}".rstrip("/")
+            path = self.store.create(folder, f"Note {mark}", text)
+        elif verb == "update":
+            self.store.replace(path, text, based_on=self.store.read(path))
+        elif verb == "forget":
+            self.store.trash(path)
+        else:
+            self.store.restore(path)
+        self.ledger.hear(("done", verb, path, mark))

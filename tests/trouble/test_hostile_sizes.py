@@ -132,7 +132,6 @@ def test_broken_notes_of_every_kind_are_told_and_the_others_indexed(oaks: Vault,
 
 
 def test_many_notes_with_one_title_are_all_found_and_more_can_be_saved(kb: KnowledgeBase, vault: Vault) -> None:
-    """A thousand here, ten thousand in `python -m tests.soak titles`."""
     for number in range(1_000):
         name = "same" if number == 0 else f"same-{number + 1}"
         vault.write(f"memories/{name}.md", f"---\ntitle: Same\n---\nNumber{number} of them.\n")
