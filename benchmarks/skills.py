@@ -16,7 +16,7 @@ from co_cli.service.skills import Skills
 from co_cli.settings import load_settings
 from co_cli.tools import Toolbox
 from co_cli.tools.budget import estimate_tokens
-from co_cli.tools.skills import ALSO, FOUND, SKILL_TOOLS
+from co_cli.tools.skill_tools import ALSO, FOUND, SKILL_TOOLS
 from co_cli.tools.tool import Tool
 
 

@@ -22,7 +22,7 @@ from co_cli.errors import KnowledgeError, SettingsError, VaultError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.tools import Tool as AgentTool
 from co_cli.tools.fencing import clean
-from co_cli.tools.skills import SKILL_TOOLS
+from co_cli.tools.skill_tools import SKILL_TOOLS
 
 MAX_RETRIES = 3
 """Times in a row that a model may get a call wrong before it is told to go on without."""

@@ -58,7 +58,7 @@ COMMANDS = {
     "index reembed": Command("index", "make all vectors again"),
     "index verify": Command("verify", "compare the index with your files"),
     "index move": Command("index", "keep a vault's history after you moved it"),
-    "skill": Command("skills", "list, find and show skills for agents", "skills"),
+    "skill": Command("skill", "list, find and show skills for agents"),
     "feedback give": Command("feedback", "say whether a note was the answer", "feedback"),
     "feedback tune": Command("feedback", "show what feedback teaches about ranking, and apply it"),
     "feedback stats": Command("stats", "show what is asked, and what is found"),

@@ -1,9 +1,8 @@
-"""Skills: find out which there are, find the one for a task, and load it. They are a source of their own.
+"""Skills: where they are, which of them agents are offered, and how one is found and loaded.
 
-Each folder of skills is an origin in search.db, synced when somebody asks: a walk when nothing changed. An ordinary
-search does not see them, so that a thousand skills do not drown a person's notes. Of two skills of one name the one of
-the project comes before the user's, and that before those of configured folders; one that breaks a rule of the format
-is listed with the rule and never offered to an agent.
+Each folder of skills is an origin in search.db, synced whenever skills are used. An ordinary search leaves them out, so
+that a thousand skills do not bury a person's notes. Of two skills of one name, the project's comes before the user's,
+and that before those of configured folders. A skill that breaks a rule of the format is listed and never offered.
 """
 
 from __future__ import annotations
@@ -12,37 +11,50 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
+from itertools import islice, takewhile
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from co_cli.errors import IndexUnavailableError, InvalidInputError, VaultError
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.note import Note, NotTextError
 from co_cli.notes.store import NoteStore
+from co_cli.paths import PROJECT_FOLDER, find_project
 from co_cli.retrieval.pipeline import SearchRequest
 from co_cli.service.grep import read_origin
 from co_cli.service.origins import SourceState
-from co_cli.service.searching import Options, find, read_request
-from co_cli.sources.origin import Origin, kind_of
-from co_cli.sources.registry import origins_beside
-from co_cli.sources.skill import HEAVY, SKILL_FILE, folder_name
-from co_cli.sources.skill_folders import Level, Places, SkillFolder, find_places, has_skill, project_at
+from co_cli.service.searching import LARGEST_LIMIT, Options, find, read_request
+from co_cli.sources.origin import Origin, added_origins, kind_of
+from co_cli.sources.skill_format import HEAVY, SKILL_FILE, folder_name
 from co_cli.values import Filters, Searched, SearchResult
 
 if TYPE_CHECKING:
     from co_cli.knowledge_base import KnowledgeBase
 
+Level = Literal["project", "user", "configured"]
 State = Literal["offered", "manual", "shadowed", "invalid"]
 
-PREFIX = "skill:"
+PLACES = (os.path.join(".agents", "skills"), os.path.join(".claude", "skills"))
+ROOT_MARKS = (".git", PROJECT_FOLDER)
+"""What the root of a project has."""
 MANUAL = "disable-model-invocation"
 """A field that some agents know: its author keeps the skill for people to call."""
 EMBEDDING = 5.0
-"""Seconds that a slow embedding provider may take for skills that are new; the next call goes on."""
-MOST_HITS = 1_000
+"""Seconds that a slow embedding provider may take for new skills; the next call goes on."""
 WIDER, ALIKE = 4, 0.6
-"""How many times what is wanted is looked at, and the share of words from which on two descriptions say the same."""
-MOST_FILES = 100
+"""How many times the limit is searched, and the share of words from which two descriptions count as the same."""
+MAX_FILES = 100
 """Files of a skill that are listed."""
+
+
+class SkillFolder(NamedTuple):
+    """A folder of skills, or of one skill, and whose it is."""
+
+    origin: Origin
+    level: Level
+    path: str
+    """Before links are followed."""
 
 
 class Skill(NamedTuple):
@@ -52,10 +64,10 @@ class Skill(NamedTuple):
     description: str
     level: Level
     path: str
-    """Its SKILL.md, as people find it."""
+    """Its SKILL.md, before links are followed."""
     state: State
     detail: str
-    """Why it is not offered; nothing if it is."""
+    """Why it is not offered; empty if it is."""
     origin: Origin
     inside: str
     """The path of its SKILL.md in that origin."""
@@ -67,25 +79,22 @@ class Skill(NamedTuple):
 
 
 class FoundSkills(NamedTuple):
-    """What a search among skills says."""
+    """Skills with their scores, best first; and how much was searched, and how sure the result is."""
 
     skills: list[tuple[Skill, float]]
-    """Each with its score, best first."""
     result: SearchResult
-    """How much was searched, and how sure it is."""
 
 
 class LoadedSkill(NamedTuple):
-    """A skill as its file says it now, with the names of its other files."""
+    """A skill as its file is now, with the names of the other files in its folder."""
 
     skill: Skill
     note: Note
     files: list[str]
-    """Inside its folder, at most MOST_FILES."""
     more_files: bool
 
 
-class Seen(NamedTuple):
+class SkillEntry(NamedTuple):
     """A SKILL.md in one of the folders."""
 
     inside: str
@@ -95,101 +104,112 @@ class Seen(NamedTuple):
 
 
 class Skills:
-    """The skills within reach of one knowledge base. Safe to share between threads."""
+    """The skills that one knowledge base can use. Safe to share between threads."""
 
     def __init__(self, kb: KnowledgeBase, home: str | None = None) -> None:
-        """`home` is the person's own, if nothing else is said. The project is that of the vault or of this folder."""
+        """The project is that of the vault or of the current folder; of `home`, if one is given."""
         self._kb = kb
-        self._home = os.path.expanduser("~") if home is None else home
+        self._home = home or os.path.expanduser("~")
         try:
-            start = os.getcwd() if home is None else home
+            start = home or os.getcwd()
         except FileNotFoundError:
             start = kb.root
-        self._project = project_at(kb.root, start, self._home)
+        self._project = project_folders(kb.root, start, self._home)
 
-    def places(self) -> Places:
-        """Where they lie now."""
-        settings = self._kb.settings
-        added = [one for one in origins_beside(settings.data_dir, self._kb.root) if one.kind == "skill"]
-        return find_places(self._project, self._home, settings.skill_folders, added)
+    def folders(self) -> tuple[list[SkillFolder], list[tuple[str, str]]]:
+        """Where skills are, by precedence; and paths that are left out, each with the reason."""
+        settings, root = self._kb.settings, self._project[-1] if self._project else None
+        found: list[SkillFolder] = []
+        left_out: list[tuple[str, str]] = []
+        wanted: list[tuple[Level, str]] = [
+            *(("project", os.path.join(folder, place)) for folder in self._project for place in PLACES),
+            *(("user", os.path.join(self._home, place)) for place in PLACES),
+        ]
+        for path in settings.skill_folders:
+            wanted.append(("project" if _is_inside(os.path.realpath(path), root) else "configured", path))
+            if not os.path.isdir(path):
+                left_out.append((path, "the setting skill_folders names it, and it is not there"))
+        order = ("project", "user", "configured")
+        for level, path in sorted(wanted, key=lambda one: order.index(one[0])):
+            if not os.path.isdir(path):
+                continue
+            outside = level == "project" and not _is_inside(os.path.realpath(path), root)
+            for place in (path,) if outside else (path, *_links(path)):
+                real = os.path.realpath(place)
+                if level == "project" and not _is_inside(real, root):
+                    left_out.append((place, "a link out of the project, not followed"))
+                elif origin := _origin_at(real, place, place != path, found):
+                    found.append(SkillFolder(origin, level, place))
+        for origin in self._added():
+            if all(folder.origin.root != origin.root for folder in found):
+                found.append(SkillFolder(origin, "configured", origin.root))
+        return found, left_out
 
     def there(self) -> bool:
-        """Is there any at all? Looks for files only."""
-        return any(has_skill(folder.origin) for folder in self.places().folders)
-
-    def offered(self) -> list[Skill]:
-        """Those that agents may find and load."""
-        return [skill for skill in self.all() if skill.state == "offered"]
+        """Whether agents are offered any."""
+        return any(skill.state == "offered" for skill in self.all())
 
     def all(self) -> list[Skill]:
         """Every skill by precedence and name, also those that are not offered."""
         return self._all()[0]
 
     def _all(self) -> tuple[list[Skill], IndexUnavailableError | None]:
-        """The same, and why the index does not know all of them."""
-        found: list[Skill] = []
-        unsynced: IndexUnavailableError | None = None
-        files: set[str] = set()
+        """The same, and why the index does not have all of them."""
+        found: dict[str, Skill] = {}
         first: dict[str, Skill] = {}
-        for folder in self.places().folders:
-            seen, problem = self._seen(folder)
+        unsynced: IndexUnavailableError | None = None
+        for folder in self.folders()[0]:
+            entries, problem = self._entries(folder.origin)
             unsynced = unsynced or problem
-            inside_of = {one.inside.rpartition("/")[0] for one in seen}
-            for one in sorted(seen, key=lambda one: one.inside):
-                skill = _skill(folder, one, first)
-                if skill.file in files or _is_part(one.inside, inside_of):
+            parents = {entry.inside.rpartition("/")[0] for entry in entries}
+            for entry in sorted(entries):
+                skill = _skill(folder, entry, first)
+                part_of_another = any(str(parent) in parents for parent in Path(entry.inside).parents[1:-1])
+                if skill.file in found or part_of_another:
                     continue
-                files.add(skill.file)
-                found.append(skill)
+                found[skill.file] = skill
                 if skill.state in ("offered", "manual"):
                     first[skill.name] = skill
-        return found, unsynced
+        return list(found.values()), unsynced
 
     def states(self) -> list[SourceState]:
-        """A row of `co source list` for each folder that holds any; one that was added has a row there already."""
-        added = set(origins_beside(self._kb.settings.data_dir, self._kb.root))
-        found: dict[Origin, list[Skill]] = {}
-        for skill in [skill for skill in self.all() if skill.origin not in added]:
-            found.setdefault(skill.origin, []).append(skill)
+        """A row of `co source list` for each folder that has any; one that was added has a row there already."""
+        skills = [skill for skill in self.all() if skill.origin not in self._added()]
         rows: list[SourceState] = []
-        for origin, skills in found.items():
-            broken = sum(skill.state == "invalid" for skill in skills)
-            rows.append(SourceState("skill", origin.root, len(skills) - broken, 0, 0, broken, 0, None, True))
+        for origin in dict.fromkeys(skill.origin for skill in skills):
+            broken = [skill.state == "invalid" for skill in skills if skill.origin == origin]
+            notes = len(broken) - sum(broken)
+            rows.append(SourceState("skill", origin.root, notes, 0, 0, sum(broken), 0, None, True))
         return rows
 
     def search(self, query: str, limit: int = 3) -> FoundSkills:
         """Skills for a task, best first."""
-        if not 1 <= limit <= MOST_HITS:
-            raise InvalidInputError(f"limit is between 1 and {MOST_HITS}, not {limit}")
-        request = read_request(self._kb, query, Options(limit=min(limit * WIDER, MOST_HITS), sources=("skill",)))
-        offered, result = self._search(request)
+        wider = min(limit * WIDER, LARGEST_LIMIT)
+        offered, result = self._search(read_request(self._kb, query, Options(limit=wider, sources=("skill",))))
         found = [(offered[hit.path], hit.score) for hit in result.hits if hit.score > 0]
-        return FoundSkills(_one_a_kind(found)[:limit], result._replace(hits=result.hits[:limit]))
+        return FoundSkills(_varied(found)[:limit], result._replace(hits=result.hits[:limit]))
 
     def search_sources(self, request: SearchRequest) -> SearchResult:
-        """A search of several sources, skills among them; of these the offered ones only."""
+        """A search of several sources, among them skills that are offered."""
         return self._search(request)[1]
 
     def _search(self, request: SearchRequest) -> tuple[dict[str, Skill], SearchResult]:
-        """Offered skills by their file, and what the search says."""
+        """Offered skills by their file, and the result of the search."""
         kb, (skills, unsynced) = self._kb, self._all()
         offered = {skill.file: skill for skill in skills if skill.state == "offered"}
         origins = list(dict.fromkeys(skill.origin for skill in skills))
         alone = all(source == "skill" for source in request.filters.sources)
         if not alone:
             origins = [kb.index.origin, *kb.index.beside, *origins]
+            unsynced = unsynced or kb.unsynced
         if not origins:
-            nothing = Searched(0, 0, None)
-            return offered, SearchResult(request.query, "absent", [], request.backend, nothing, [], 0.0)
-        # skills that are not offered are found, too, and left out
-        most = min(request.limit + len(skills) - len(offered), MOST_HITS)
+            return offered, SearchResult(request.query, "absent", [], request.backend, Searched(0, 0, None), [], 0.0)
         index = self._index(origins[0], origins[1:], () if alone else kb.settings.knowledge_exclude)
-        # nobody synced one of the folders, or the vault: then the files know better
-        unsynced = unsynced or (None if alone else kb.unsynced)
-        result, _ = find(kb, index, replace(request, limit=most), unsynced)
-        result = result._replace(
-            hits=[hit for hit in result.hits if hit.source != "skill" or hit.path in offered][: request.limit]
-        )
+        # skills that are not offered are found, too, and left out
+        limit = min(request.limit + len(skills) - len(offered), LARGEST_LIMIT)
+        result, _ = find(kb, index, replace(request, limit=limit), unsynced)
+        hits = [hit for hit in result.hits if hit.source != "skill" or hit.path in offered]
+        result = result._replace(hits=hits[: request.limit])
         if alone:
             result = result._replace(searched=result.searched._replace(notes=len(offered), passages=len(offered)))
         return offered, result
@@ -202,18 +222,16 @@ class Skills:
         return self.open(skill)
 
     def find(self, name: str) -> Skill:
-        """A skill by its name or its ref: the one that is offered, if any of that name is."""
-        wanted = name.strip().removeprefix(PREFIX).split("#", 1)[0].strip().lower().replace("_", "-").replace(" ", "-")
+        """A skill by its name or ref: the one that is offered, if there is one of that name."""
+        wanted = name.strip().removeprefix("skill:").split("#", 1)[0].strip().lower()
+        wanted = wanted.replace("_", "-").replace(" ", "-")
         skills = sorted(self.all(), key=lambda skill: skill.state != "offered")
         for skill in skills:
-            if skill.name == wanted or skill.name.lower() == wanted:
+            if skill.name.lower() == wanted:
                 return skill
-        from rapidfuzz import fuzz, process
-
-        names = list(dict.fromkeys(skill.name for skill in skills if skill.state == "offered"))
-        close = [found for found, *_ in process.extract(wanted, names, scorer=fuzz.WRatio, limit=3, score_cutoff=60)]
-        known = f"did you mean {', '.join(close)}?" if close else "`co skill` lists those there are"
-        raise InvalidInputError(f"there is no skill {name.strip()!r}: {known}")
+        close = get_close_matches(wanted, {skill.name for skill in skills if skill.state == "offered"}, cutoff=0.4)
+        hint = f"did you mean {', '.join(close)}?" if close else "`co skill` lists them"
+        raise InvalidInputError(f"there is no skill {name.strip()!r}: {hint}")
 
     def open(self, skill: Skill) -> LoadedSkill:
         """Read a skill from its file."""
@@ -221,41 +239,32 @@ class Skills:
             data = NoteStore(skill.origin.root).read(skill.inside)
             note = kind_of(skill.origin).read(skill.origin, skill.inside, data)
         except NotTextError as error:
-            raise InvalidInputError(f"{skill.path} is no skill: {error}") from None
-        files = _files(os.path.dirname(skill.file))
-        listed = [path for path, _ in zip(files, range(MOST_FILES), strict=False)]
-        return LoadedSkill(skill, note, listed, next(files, None) is not None)
+            raise InvalidInputError(f"{skill.path} is not a skill: {error}") from None
+        files = list(islice(_files(os.path.dirname(skill.file)), MAX_FILES + 1))
+        return LoadedSkill(skill, note, files[:MAX_FILES], len(files) > MAX_FILES)
 
-    # -- the index --------------------------------------------------------------------------------------------------
-
-    def _seen(self, folder: SkillFolder) -> tuple[list[Seen], IndexUnavailableError | None]:
-        """What lies in a folder now: from the index, which a sync brings up to date, else from the files, and why."""
-        reason: IndexUnavailableError | None = None
+    def _entries(self, origin: Origin) -> tuple[list[SkillEntry], IndexUnavailableError | None]:
+        """What is in a folder now: from the index after a sync; else from the files, and why."""
         try:
-            return self._indexed(self._index(folder.origin)), None
-        except IndexUnavailableError as error:
-            reason = error
+            index = self._index(origin)
+            report = index.sync(seconds=EMBEDDING)
+            problems = dict(index.reported()[1])
+            manual = {row.path for row in index.docs(Filters(fields=((MANUAL, "true"),)))}
+            rows = [row for row in index.docs() if row.missing is None]
+            entries = [
+                SkillEntry(row.path, row.description, problems.get(row.path), row.path in manual) for row in rows
+            ]
+            return entries + [SkillEntry(path, "", reason, False) for path, reason in report.skipped], None
         except VaultError as error:
-            return [Seen(SKILL_FILE, "", f"line 1: {error}", False)], None
+            return [SkillEntry(SKILL_FILE, "", f"line 1: {error}", False)], None
         except Exception as error:
-            reason = self._kb.index.damage_behind(error)
+            reason = error if isinstance(error, IndexUnavailableError) else self._kb.index.damage_behind(error)
             if reason is None:
                 raise
-        read = read_origin(folder.origin, (), self._kb.settings.knowledge_max_note_bytes)
+        read = read_origin(origin, (), self._kb.settings.knowledge_max_note_bytes)
         return [
-            Seen(note.path, note.description, note.problem, note.metadata.get(MANUAL) is True) for note, _ in read
+            SkillEntry(note.path, note.description, note.problem, note.metadata.get(MANUAL) is True) for note, _ in read
         ], reason
-
-    def _indexed(self, index: KnowledgeIndex) -> list[Seen]:
-        report = index.sync(seconds=EMBEDDING)
-        problems = dict(index.reported()[1])
-        manual = {row.path for row in index.docs(Filters(fields=((MANUAL, "true"),)))}
-        seen = [
-            Seen(row.path, row.description, problems.get(row.path), row.path in manual)
-            for row in index.docs()
-            if row.missing is None
-        ]
-        return seen + [Seen(path, "", reason, False) for path, reason in report.skipped]
 
     def _index(self, origin: Origin, beside: Sequence[Origin] = (), exclude: Sequence[str] = ()) -> KnowledgeIndex:
         kb = self._kb
@@ -264,51 +273,80 @@ class Skills:
         index.beside = beside
         return index
 
+    def _added(self) -> list[Origin]:
+        """Folders that `co add --as skill` made a source of this vault."""
+        added = added_origins(self._kb.settings.data_dir, self._kb.root)
+        return [origin for origin in added if origin.kind == "skill"]
 
-def _skill(folder: SkillFolder, seen: Seen, first: dict[str, Skill]) -> Skill:
-    path = os.path.join(folder.path, *seen.inside.split("/"))
-    name = folder_name(folder.origin, seen.inside)
+
+def project_folders(vault: str, start: str, home: str) -> list[str]:
+    """The folders from `start` up to the root of the project, which is last; none outside of a project.
+
+    The project is that of the vault, else that of `start`. A home is not a project, and nothing above a root counts.
+    """
+    home, start = os.path.realpath(home), os.path.realpath(start)
+    folders = [start, *map(str, Path(start).parents)]
+    root = os.path.realpath(find_project(vault) or home)
+    if root == home:
+        below = takewhile(lambda folder: folder != home, folders)
+        marked = (folder for folder in below if any(os.path.exists(os.path.join(folder, mark)) for mark in ROOT_MARKS))
+        has_skills = start != home and any(os.path.isdir(os.path.join(start, place)) for place in PLACES)
+        root = next(marked, start if has_skills else None)
+    if root is None:
+        return []
+    return folders[: folders.index(root) + 1] if root in folders else [root]
+
+
+def _origin_at(real: str, path: str, is_link: bool, found: Sequence[SkillFolder]) -> Origin | None:
+    """A folder of skills, or what a link in one leads to: a skill or a collection that is not known yet."""
+    if not is_link:
+        return None if any(folder.origin.root == real for folder in found) else Origin("skill", real)
+    if any(_is_inside(real, folder.origin.root) for folder in found):
+        return None
+    if os.path.isfile(os.path.join(real, SKILL_FILE)):
+        return Origin("skill", real, os.path.basename(path), SKILL_FILE)
+    return Origin("skill", real) if any(Path(real).glob(f"*/{SKILL_FILE}")) else None
+
+
+def _links(path: str) -> list[str]:
+    entries = [entry for entry in Path(path).glob("*") if entry.is_symlink() and entry.is_dir()]
+    return sorted(str(entry) for entry in entries if not entry.name.startswith("."))
+
+
+def _is_inside(path: str, folder: str | None) -> bool:
+    return folder is not None and Path(path).is_relative_to(folder)
+
+
+def _skill(folder: SkillFolder, entry: SkillEntry, first: dict[str, Skill]) -> Skill:
+    path = os.path.join(folder.path, *entry.inside.split("/"))
+    name = folder_name(folder.origin, entry.inside)
     state: State = "offered"
     detail = ""
     before = first.get(name)
-    if seen.problem:
-        state, detail = "invalid", _with_line(path, seen.problem)
+    if entry.problem:
+        line, _, problem = entry.problem.removeprefix("line ").partition(": ")
+        numbered = entry.problem.startswith("line ") and line.isdigit()
+        state, detail = "invalid", f"{path}:{line}: {problem}" if numbered else f"{path}: {entry.problem}"
     elif before:
         state, detail = "shadowed", f"{before.path} comes first ({before.level} before {folder.level})"
-    elif seen.manual:
+    elif entry.manual:
         state, detail = "manual", f"`{MANUAL}: true` keeps it for people to call"
-    return Skill(name, seen.description, folder.level, path, state, detail, folder.origin, seen.inside)
+    return Skill(name, entry.description, folder.level, path, state, detail, folder.origin, entry.inside)
 
 
-def _with_line(path: str, problem: str) -> str:
-    """`…/SKILL.md:2: what is wrong`."""
-    numbered = re.match(r"line (\d+): (.*)", problem, re.DOTALL)
-    return f"{path}:{numbered[1]}: {numbered[2]}" if numbered else f"{path}: {problem}"
-
-
-def _one_a_kind(found: list[tuple[Skill, float]]) -> list[tuple[Skill, float]]:
-    """Those that say nearly the same as a better one wait behind: one job for forty products is one answer."""
+def _varied(found: list[tuple[Skill, float]]) -> list[tuple[Skill, float]]:
+    """Skills that say nearly the same as a better one go last: one job for forty products is one answer."""
     first: list[tuple[Skill, float]] = []
-    waiting: list[tuple[Skill, float]] = []
-    words: list[set[str]] = []
+    last: list[tuple[Skill, float]] = []
+    descriptions: list[set[str]] = []
     for one in found:
-        said = set(re.findall(r"\w+", one[0].description.casefold()))
-        if any(len(said & others) >= ALIKE * len(said | others) for others in words):
-            waiting.append(one)
+        words = set(re.findall(r"\w+", one[0].description.casefold()))
+        if any(len(words & others) >= ALIKE * len(words | others) for others in descriptions):
+            last.append(one)
         else:
             first.append(one)
-            words.append(said)
-    return first + waiting
-
-
-def _is_part(inside: str, folders: set[str]) -> bool:
-    """Does it lie in the folder of another skill, as an example of one may?"""
-    folder = inside.rpartition("/")[0]
-    while folder:
-        folder = folder.rpartition("/")[0]
-        if folder in folders:
-            return True
-    return False
+            descriptions.append(words)
+    return first + last
 
 
 def _files(folder: str) -> Iterator[str]:

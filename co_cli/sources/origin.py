@@ -122,7 +122,7 @@ def kind_of(origin: Origin) -> Kind:
 
             return ObsidianKind()
         case "skill":
-            from co_cli.sources.skill import SkillKind
+            from co_cli.sources.skill_format import SkillKind
 
             return SkillKind()
         case other:

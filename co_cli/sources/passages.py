@@ -32,7 +32,7 @@ def passages_of(note: Note, boundaries: Boundaries | None = None, rule: CutRule 
     if note.source == "memory":
         return [_of_lines(note, body, 0, len(body.lines))]
     if note.source == "skill":
-        from co_cli.sources.skill import skill_passage  # few notes are skills
+        from co_cli.sources.skill_format import skill_passage  # few notes are skills
 
         return [skill_passage(note)]
     proposed = _proposed(note, body, boundaries) if boundaries else None

@@ -12,7 +12,7 @@ from co_cli.tools.articles import read_note, recall_article, save_article
 from co_cli.tools.fencing import one_line
 from co_cli.tools.knowledge import search_knowledge
 from co_cli.tools.memory import forget_memory, list_memories, rate_memory, recall_memory, save_memory, update_memory
-from co_cli.tools.skills import SKILL_TOOLS
+from co_cli.tools.skill_tools import SKILL_TOOLS
 from co_cli.tools.tool import Tool, ToolContext, ToolResult
 
 TOOLS: tuple[Tool, ...] = (

@@ -9,7 +9,6 @@ import apsw
 import pytest
 
 from benchmarks.skill_set import SKILLS, generated_skills, put_skills, tasks, written_skills
-from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.settings import load_settings
 from tests.command import Co
@@ -78,17 +77,8 @@ def test_a_skill_is_opened_by_its_ref_and_is_not_written_here(co: Co, mine: Skil
     refused = co("forget", "skill:knives")
 
     assert refused.code == 2
-    assert "read in place" in refused.err
+    assert "SKILL.md" in refused.err
     assert file.read_bytes() == before
-
-
-def test_why_refuses_skills(co: Co, mine: SkillRoot) -> None:
-    mine.write("knives", "Sharpens knives.")
-
-    ran = co("note", "why", "knives", "skill:knives")
-
-    assert ran.code == 2
-    assert "`co skill search`" in ran.err
 
 
 def test_a_skill_unrelated_to_the_task_is_not_returned(kb: KnowledgeBase, mine: SkillRoot) -> None:
@@ -108,11 +98,6 @@ def test_similar_skills_for_many_products_count_as_one_result(kb: KnowledgeBase,
     assert "schedule" in [skill.name for skill, _ in found[:2]]
 
 
-def test_a_limit_that_makes_no_sense_is_refused(kb: KnowledgeBase) -> None:
-    with pytest.raises(InvalidInputError, match="limit is between 1 and"):
-        kb.skills.search("x", 0)
-
-
 def test_the_benchmark_set_has_a_skill_for_every_task() -> None:
     skills = [*written_skills(), *generated_skills()]
     names = [skill.name for skill in skills]
@@ -123,11 +108,11 @@ def test_the_benchmark_set_has_a_skill_for_every_task() -> None:
 
 
 def test_the_skill_for_a_task_is_mostly_among_the_first_three(tmp_path: Path, home: Path) -> None:
-    """The written skills and a quarter of the tasks; `python -m benchmarks skills` measures all of them."""
+    """The written skills and an eighth of the tasks; `python -m benchmarks skills` measures all of them."""
     put_skills(tmp_path / "skills", len(written_skills()))
     (tmp_path / "vault").mkdir()
     flags = {"vault": str(tmp_path / "vault"), "data_dir": str(tmp_path / "data")}
-    wanted = tasks()[::4]
+    wanted = tasks()[::8]
     with KnowledgeBase.open(settings=load_settings({**flags, "skill_folders": [str(tmp_path / "skills")]})) as kb:
         assert [skill.detail for skill in kb.skills.all() if skill.state != "offered"] == []
         first = [{skill.name for skill, _ in kb.skills.search(task.task, 10).skills[:3]} for task in wanted]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from co_cli.errors import InvalidInputError
@@ -18,23 +20,16 @@ def names(toolbox: Toolbox) -> list[str]:
 
 def test_the_tools_are_there_when_a_skill_is(kb: KnowledgeBase, mine: SkillRoot) -> None:
     without = Toolbox(kb)
+    answer = Toolbox(kb, with_skills=True).call("find_skills", {"query": "forms"})
     mine.write("pdf-forms")
 
     assert names(without) == []
+    assert (answer.data["state"], answer.data["searched"], answer.data["skills"]) == ("absent", 0, [])
     assert names(Toolbox(kb)) == names(Toolbox(kb, read_only=True)) == NAMES
     assert names(Toolbox(kb, with_skills=False)) == []
     assert names(Toolbox(kb, names=["read_note"])) == []
     with pytest.raises(InvalidInputError, match="there is no tool 'find_skills' here"):
         without.call("find_skills", {"query": "forms"})
-
-
-def test_the_tools_are_there_by_option_although_no_skill_is(kb: KnowledgeBase) -> None:
-    toolbox = Toolbox(kb, with_skills=True)
-
-    answer = toolbox.call("find_skills", {"query": "forms"})
-
-    assert names(toolbox) == NAMES
-    assert (answer.data["state"], answer.data["searched"], answer.data["skills"]) == ("absent", 0, [])
 
 
 def test_a_skill_is_found_by_a_task_and_loaded_by_its_name(kb: KnowledgeBase, mine: SkillRoot) -> None:
@@ -56,7 +51,7 @@ def test_a_skill_is_found_by_a_task_and_loaded_by_its_name(kb: KnowledgeBase, mi
     assert loaded.data["path"] == str(mine.root / "pdf-forms" / "SKILL.md")
 
 
-def test_those_further_off_are_named_only(kb: KnowledgeBase, mine: SkillRoot) -> None:
+def test_less_likely_skills_are_only_named(kb: KnowledgeBase, mine: SkillRoot) -> None:
     for tree in ("oak", "elm", "ash", "fir", "yew"):
         mine.write(f"plant-{tree}", f"Plant {tree} trees in a garden. {tree.capitalize()} wants its own soil.")
 
@@ -64,7 +59,7 @@ def test_those_further_off_are_named_only(kb: KnowledgeBase, mine: SkillRoot) ->
 
     assert len(found.data["skills"]) == 2
     assert len(found.data["also"]) == 3
-    assert f"Further off: {', '.join(found.data['also'])}." in found.text
+    assert f"Less likely: {', '.join(found.data['also'])}." in found.text
 
 
 def test_a_projects_skill_says_whose_it_is_and_cannot_pose_as_anything_else(
@@ -107,23 +102,19 @@ def test_a_very_long_skill_is_cut_at_a_line_and_says_where_it_goes_on(kb: Knowle
     assert file.read_text().splitlines()[rest - 2] in loaded.text
 
 
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [
-        ("pdf-from", "did you mean pdf-forms?"),
-        ("broken", "the skill broken is not offered"),
-        ("deploy", "keeps it for people"),
-        ("../../secret", "there is no skill"),
-    ],
-)
-def test_what_cannot_be_loaded_is_told_with_the_cure(kb: KnowledgeBase, mine: SkillRoot, name: str, told: str) -> None:
+def test_a_skill_that_cannot_be_loaded_is_an_error_with_the_fix(kb: KnowledgeBase, mine: SkillRoot) -> None:
     mine.write("pdf-forms")
     mine.put("broken/SKILL.md", "---\nname: broken\n---\n")
     mine.write("deploy", disable_model_invocation=True)
     mine.put("../secret/SKILL.md", "---\nname: secret\ndescription: x\n---\n")
-
-    with pytest.raises(InvalidInputError, match=told):
-        Toolbox(kb).call("load_skill", {"name": name})
+    for name, fix in (
+        ("pdf-from", "did you mean pdf-forms?"),
+        ("broken", "the skill broken is not offered"),
+        ("deploy", "keeps it for people"),
+        ("../../secret", "there is no skill"),
+    ):
+        with pytest.raises(InvalidInputError, match=re.escape(fix)):
+            Toolbox(kb).call("load_skill", {"name": name})
 
 
 def test_arguments_are_read_as_models_send_them(kb: KnowledgeBase, mine: SkillRoot) -> None:

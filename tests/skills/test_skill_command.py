@@ -1,0 +1,151 @@
+"""`co skill`: what is listed, which skills keep to the format, and what a search and the guide's commands print."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+from tests.command import Co
+from tests.house.package import REPOSITORY
+from tests.skills.conftest import SkillRoot
+
+BROKEN = (
+    ("name: Pdf\ndescription: Fills forms.", 2, "lowercase letters, digits and single hyphens"),
+    ("name: pdf_forms\ndescription: Fills forms.", 2, "lowercase letters, digits and single hyphens"),
+    ("name: pdf--forms\ndescription: Fills forms.", 2, "single hyphens"),
+    ("name: -pdf\ndescription: Fills forms.", 2, "single hyphens"),
+    (f"name: {'a' * 65}\ndescription: Fills forms.", 2, "1 to 64"),
+    ("name: other\ndescription: Fills forms.", 2, "name is 'other' and its folder 'pdf'"),
+    ("description: Fills forms.", 1, "name must be"),
+    ("name: pdf", 1, "description must be"),
+    ("name: pdf\ndescription: ''", 3, "description must be"),
+    (f"name: pdf\ndescription: {'d' * 1025}", 3, "1 to 1,024 characters"),
+    ("name: pdf\ndescription: Fills.\nlicense: [MIT]", 4, "license must be text"),
+    (f"name: pdf\ndescription: Fills.\ncompatibility: {'c' * 501}", 4, "1 to 500 characters"),
+    ("name: pdf\ndescription: Fills.\nmetadata: nobody", 4, "metadata must be a map"),
+    ("name: pdf\ndescription: Fills.\nallowed-tools: 3", 4, "allowed-tools must be text"),
+    ("name: pdf\ndescription: a: b", 3, ""),
+)
+
+
+def test_a_skill_that_breaks_a_rule_is_reported_with_file_line_and_rule_and_not_offered(
+    co: Co, mine: SkillRoot
+) -> None:
+    for front, line, rule in BROKEN:
+        file = mine.put("pdf/SKILL.md", f"---\n{front}\n---\nSteps.\n")
+
+        listed = co("skill", "list", "--all", "--json").json["skills"]
+
+        assert [(skill["name"], skill["state"]) for skill in listed] == [("pdf", "invalid")], front
+        assert listed[0]["detail"].startswith(f"{file}:{line}: "), front
+        assert rule in listed[0]["detail"], front
+    assert co("skill", "search", "fill forms").code == 1
+    assert co("skill", "--json").json["skills"] == []
+
+
+def test_files_that_are_hardly_skills_are_reported(co: Co, mine: SkillRoot) -> None:
+    mine.put("bare/SKILL.md", "Steps without frontmatter.\n")
+    mine.put("open/SKILL.md", "---\nname: open\ndescription: x\n")
+    mine.put("small/skill.md", "---\nname: small\ndescription: x\n---\n")
+    mine.put("two/SKILL.md", "---\nname: other\nlicense: 3\n---\n")
+    mine.put("binary/SKILL.md", "").write_bytes(b"\0\1\2")
+    (mine.root / "linked").mkdir()
+    (mine.root / "linked" / "SKILL.md").symlink_to(mine.put("real/other.md", "---\nname: linked\n---\n"))
+
+    listed = {skill["name"]: skill["detail"] for skill in co("skill", "list", "--all", "--json").json["skills"]}
+
+    assert "there is no frontmatter" in listed["bare"]
+    assert "frontmatter that never ends" in listed["open"]
+    assert "agents look for SKILL.md" in listed["small"]
+    for every_rule in ("its folder 'two'", "line 1: description must be", "line 3: license must be text"):
+        assert every_rule in listed["two"]
+    assert "not a text file" in listed["binary"]
+    assert "symbolic link" in listed["linked"]
+
+
+def test_a_skill_with_every_field_of_the_format_is_offered_and_shown(co: Co, mine: SkillRoot) -> None:
+    mine.put(
+        "pdf-forms/SKILL.md",
+        "---\nname: pdf-forms\ndescription: >\n  Fills forms.\n  Use for contracts.\nlicense: Apache-2.0\n"
+        'compatibility: Requires Python 3.14+\nmetadata:\n  author: example-org\n  version: "1.0"\n'
+        "allowed-tools:\n  - Bash(git:*)\n  - Read\nmodel: some-agents-own-field\n---\n"
+        "# Steps\n\nRun scripts/fill.py.\n",
+    )
+    mine.put("pdf-forms/scripts/fill.py", "print()\n")
+    mine.put("pdf-forms/.cache/x", "")
+
+    ran, shown = co("skill", "show", "pdf-forms"), co("skill", "show", "skill:PDF_forms", "--json").json
+
+    assert "license: Apache-2.0" in ran.out
+    assert ran.out.endswith("# Steps\n\nRun scripts/fill.py.\n\nfiles:\n  scripts/fill.py\n")
+    assert (shown["state"], shown["description"]) == ("offered", "Fills forms. Use for contracts.")
+    assert shown["fields"]["metadata"] == {"author": "example-org", "version": "1.0"}
+    assert (shown["files"], shown["more_files"]) == (["scripts/fill.py"], False)
+
+
+def test_skills_are_listed_by_name_with_those_that_are_not_offered_on_request(
+    co: Co, mine: SkillRoot, project: SkillRoot
+) -> None:
+    assert co("skill").code == 1
+    assert ".agents/skills" in co("skill").out
+    mine.write("pdf-forms", "Creates and fills PDF forms.")
+    mine.write("release", "Releases to production.", disable_model_invocation=True)
+    project.write("deploy", "Deploys this project.")
+    mine.put("broken/SKILL.md", "---\nname: broken\n---\n")
+
+    assert co("skill").out.splitlines() == [
+        "deploy  project",
+        "  Deploys this project.",
+        "pdf-forms  user",
+        "  Creates and fills PDF forms.",
+        "release  user, manual",
+        "  Releases to production.",
+        "  `disable-model-invocation: true` keeps it for people to call",
+        "1 skill not offered: `co skill list --all` says why",
+    ]
+    assert "invalid: " in co("skill", "show", "broken").out
+    assert "release" not in co("skill", "search", "release to production").out
+
+
+def test_a_search_prints_names_levels_scores_and_whole_descriptions(co: Co, mine: SkillRoot) -> None:
+    mine.write("pdf-forms", "Creates and fills PDF forms: contracts with blanks, applications, questionnaires.")
+    mine.write("loud", "Rings\u001b[31m the bell.", "Ring\u001b[2J it.")
+
+    lines = co("skill", "search", "turn", "this", "contract", "into", "a", "fillable", "form").out.splitlines()
+
+    assert lines[0].startswith("pdf-forms  user, 0.")
+    assert lines[1] == "  Creates and fills PDF forms: contracts with blanks, applications, questionnaires."
+    assert "\x1b" not in co("skill").out + co("skill", "show", "loud").out + co("skill", "search", "bell").out
+
+
+def test_a_mistake_is_one_line_with_the_fix(co: Co, mine: SkillRoot) -> None:
+    mine.write("node", "Runs Node.")
+    for arguments, fix in (
+        (("show",), "co skill show NAME"),
+        (("show", "nope"), "did you mean node?"),
+        (("search",), "co skill search TASK"),
+        (("list", "pdf"), "`co skill search pdf` looks for one"),
+        (("list", "--limit", "3"), "--limit: only for `co skill search`"),
+        (("show", "pdf", "--all"), "--all: only for `co skill list`"),
+        (("search", "pdf", "--limit", "0"), "limit is between 1 and"),
+        (("find", "pdf"), "invalid choice"),
+    ):
+        ran = co("skill", *arguments)
+        assert (ran.code, ran.err.count("\n")) == (2, 1), arguments
+        assert fix in ran.err, arguments
+
+
+def test_the_commands_of_the_guide_run_with_the_skill_of_the_guide(co: Co, home: Path) -> None:
+    guide = (REPOSITORY / "docs" / "guides" / "skills.md").read_text("utf-8")
+    example = re.search(r"^```markdown\n(.*?)^```", guide, re.MULTILINE | re.DOTALL)
+    assert example is not None
+    SkillRoot(home / ".agents" / "skills").put("pdf-forms/SKILL.md", example[1])
+    blocks = re.findall(r"^```sh\n(.*?)^```", guide, re.MULTILINE | re.DOTALL)
+    commands = [shlex.split(line)[1:] for block in blocks for line in block.splitlines() if line.startswith("co ")]
+
+    assert len(commands) == 4
+    for words in commands:
+        ran = co(*words)
+        assert ran.code == 0, f"{words}: {ran.err}"
+        assert ran.out.startswith("pdf-forms  user")
