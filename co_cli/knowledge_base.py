@@ -45,11 +45,10 @@ if TYPE_CHECKING:
     from co_cli.retrieval.pipeline import SearchRequest
     from co_cli.service.doctor import Finding
     from co_cli.service.importing import Imported
-    from co_cli.service.loading import Loader
     from co_cli.service.lookup import Lookup
-    from co_cli.service.origins import Origins, SourceReceipt
+    from co_cli.service.origins import Origins
     from co_cli.service.skills import Skills
-    from co_cli.service.web_pages import PageReceipt, WebPages
+    from co_cli.service.web_pages import Loader, WebPages
     from co_cli.service.writer import Writer
     from co_cli.sources.web.fetch import Fetcher
 
@@ -231,9 +230,9 @@ class KnowledgeBase:
         index = self.index if origin == self.index.origin else self.index.of(origin)
         report = index.sync(progress=progress, seconds=seconds, hold=hold)
         if report.removed:
-            from co_cli.service.origins import told_apart
+            from co_cli.service.origins import mark_excluded
 
-            report = told_apart(report, origin.root)
+            report = mark_excluded(report, origin.root)
         return report
 
     def _sync_beside(
@@ -290,33 +289,11 @@ class KnowledgeBase:
         wanted = [paths] if isinstance(paths, str) else [os.fspath(path) for path in paths]
         return import_files(self.store, self.index, wanted, self.settings.knowledge_max_note_bytes, progress)
 
-    def add_page(
-        self,
-        url: str,
-        on_conflict: str = "skip",
-        *,
-        tags: Sequence[str] | None = None,
-        fetcher: Fetcher | None = None,
-        loader: Loader | None = None,
-    ) -> PageReceipt:
-        """Fetch a web page and keep it as an article. One that is kept already is skipped, overwritten or an error."""
-        return self._web_pages(fetcher, loader).add(url, on_conflict, tags)
+    def web_pages(self, fetcher: Fetcher | None = None, loader: Loader | None = None) -> WebPages:
+        """Web pages that are kept as articles. Without a fetcher, the settings make one."""
+        from co_cli.service.web_pages import WebPages  # imports httpcore and lxml
 
-    def refresh(
-        self,
-        refs: Sequence[str] | None = None,
-        on_conflict: str = "skip",
-        *,
-        each: Callable[[PageReceipt], None] | None = None,
-        progress: Progress | None = None,
-        fetcher: Fetcher | None = None,
-        loader: Loader | None = None,
-    ) -> list[PageReceipt]:
-        """Fetch web pages again: these (refs or addresses), or all that are kept. `each` hears of every one at once."""
-        pages = self._web_pages(fetcher, loader)
-        refs = [refs] if isinstance(refs, str) else refs
-        paths = pages.paths() if refs is None else list(dict.fromkeys(pages.path_of(ref, self.note) for ref in refs))
-        return pages.refresh(paths, on_conflict, each, progress)
+        return WebPages(self, fetcher, loader)
 
     def update(
         self,
@@ -419,7 +396,7 @@ class KnowledgeBase:
         """Folders and files beside the vault that are searched with it."""
         from co_cli.service.origins import Origins
 
-        return Origins(self.settings.data_dir, self.index)
+        return Origins(self)
 
     @property
     def skills(self) -> Skills:
@@ -433,26 +410,6 @@ class KnowledgeBase:
     @skills.setter
     def skills(self, skills: Skills) -> None:
         self._skills = skills
-
-    def add_source(
-        self,
-        path: str,
-        on_conflict: str = "skip",
-        *,
-        kind: str | None = None,
-        name: str | None = None,
-        progress: Progress | None = None,
-    ) -> SourceReceipt:
-        """Make a folder or a file searchable where it lies; an Obsidian vault is recognised."""
-        receipt = self.origins.add(os.fspath(path), kind, name, on_conflict, progress)
-        self.look_beside()
-        return receipt
-
-    def remove_source(self, label: str) -> SourceReceipt:
-        """Take a folder or a file out of the index again. The files are left alone."""
-        receipt = self.origins.remove(label)
-        self.look_beside()
-        return receipt
 
     def look_beside(self) -> None:
         """See which other vaults and folders are searched with this one: another process may have added one.
@@ -534,12 +491,6 @@ class KnowledgeBase:
         """How many notes the index has of this vault; 0 if it cannot be opened."""
         index = self.working_index()
         return index.counts().notes if index else 0
-
-    def _web_pages(self, fetcher: Fetcher | None, loader: Loader | None) -> WebPages:
-        from co_cli.service.web_pages import WebPages, make_fetcher
-
-        most = self.settings.knowledge_max_note_bytes
-        return WebPages(self.store, self.index, fetcher or make_fetcher(self.settings), most, loader)
 
     def working_index(self) -> KnowledgeIndex | None:
         """The index, or None if it cannot be opened: notes can be read and written without it."""

@@ -135,7 +135,7 @@ class KnowledgeIndex:
         scan = scan_origin(self.origin, self.exclude)
         if scan.unfinished and self.origin.kind == VAULT and not self.origin.tier:
             self._sweep(scan.unfinished)
-        again = [path for path, file in files.items() if self._was_too_large(path, file.skipped)]
+        again = [path for path, file in files.items() if self._is_readable_now(path, file.skipped)]
         skipped = [(path, file.skipped) for path, file in files.items() if file.skipped is not None]
         problems = [(path, file.problem) for path, file in files.items() if file.problem is not None]
         report = SyncReport(
@@ -572,11 +572,14 @@ class KnowledgeIndex:
             writer.set_listings(vault, dict.fromkeys(damaged), {})
         return bool(damaged)
 
-    def _was_too_large(self, path: str, skipped: str | None) -> bool:
-        """Whether a file was too large for a limit that has changed since."""
-        if skipped is None or "(setting knowledge_max_note_bytes)" not in skipped:
+    def _is_readable_now(self, path: str, skipped: str | None) -> bool:
+        """Whether a file was skipped for a limit that changed since, or for a reader that is installed now."""
+        if skipped is None:
             return False
-        return f" {kind_of(self.origin).largest(place_of(path)[1], self.limit):,} (" not in skipped
+        kind, name = kind_of(self.origin), place_of(path)[1]
+        if skipped.startswith("needs the extra"):
+            return kind.unread(name) is None
+        return "(setting knowledge_max_note_bytes)" in skipped and f" {kind.largest(name, self.limit):,} (" not in skipped
 
     def _sweep(self, folders: Sequence[str]) -> None:
         """Remove what killed writers left in the vault; what is younger than an hour may still be somebody's."""

@@ -1,7 +1,7 @@
 """The loading agent: a model picks the MCP tool that gets the document behind a URL.
 
     with LoadingAgent(model, read_servers("servers.json")) as agent:
-        kb.add_page("https://wiki.example.org/Mooring", loader=agent)
+        kb.web_pages(loader=agent).add("https://wiki.example.org/Mooring")
 
 The program keeps what a tool returns and shows the model a numbered preview of it, as fenced data. The model accepts a
 number, leaves the URL to plain HTTP, or says what is wrong. Every problem is an answer, never an exception. This uses
@@ -36,7 +36,7 @@ from pydantic_ai.usage import UsageLimits
 
 from co_cli.agent.toolset import ARGUMENTS
 from co_cli.errors import SettingsError
-from co_cli.service.loading import Answer, Loaded, LoadFailed, UseHttp
+from co_cli.service.web_pages import Loaded, LoaderAnswer, LoadFailed, UseHttp
 from co_cli.sources.web.addresses import read_url
 from co_cli.sources.web.extract import LONGEST_TITLE, Page, read_page
 from co_cli.sources.web.fetch import Fetched, Validators
@@ -135,14 +135,14 @@ class LoadingAgent:
     def __exit__(self, *_: object) -> None:
         self._runner.close()
 
-    def load(self, url: str, before: str = "") -> Answer:
+    def load(self, url: str, before: str = "") -> LoaderAnswer:
         """The document behind `url`, or what to do instead."""
         with self._lock:
             return self._runner.run(self._load(url, before))
 
-    async def _load(self, url: str, before: str) -> Answer:
+    async def _load(self, url: str, before: str) -> LoaderAnswer:
         servers = [_Server(name, settings, self._max_bytes) for name, settings in self._servers.items()]
-        answer: Answer = UseHttp("the loading agent did not finish")
+        answer: LoaderAnswer = UseHttp("the loading agent did not finish")
         try:
             with anyio.fail_after(self._seconds):
                 async with anyio.create_task_group() as group:
@@ -160,12 +160,12 @@ class LoadingAgent:
             trouble = f"failed: {_reason(error)} (the setting loading_model)"
         return UseHttp("the loading agent did not finish", f"the loading agent {trouble}")
 
-    async def _ask(self, url: str, before: str, servers: list[_Server]) -> Answer:
+    async def _ask(self, url: str, before: str, servers: list[_Server]) -> LoaderAnswer:
         run = _Run(url, self._max_bytes, "; ".join(server.problem for server in servers if server.problem))
         tools = [run.tool(server, tool) for server in servers for tool in server.tools]
         if not tools:
             return UseHttp("no tools are available", run.troubles)
-        agent: Agent[object, Answer] = Agent(
+        agent: Agent[object, LoaderAnswer] = Agent(
             self._model,
             output_type=[ToolOutput(end, name=end.__name__) for end in (run.accept, run.use_http, run.fail)],
             instructions=self._instructions,

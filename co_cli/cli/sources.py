@@ -1,26 +1,32 @@
-"""`co add`, `refresh`, `sources`, `remove`, `tree`."""
+"""`co add` and `co source list|refresh|remove|tree`."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import shlex
 import sys
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from co_cli.cli.opening import open_knowledge_base, print_json, sync_first
 from co_cli.cli.terminal import ProgressBar, Screen, count_of, printable
-from co_cli.errors import InvalidInputError
+from co_cli.errors import InvalidInputError, SettingsError
 from co_cli.values import BINARY, ON_CONFLICT, masked_text
 
 if TYPE_CHECKING:
     from co_cli.service.origins import SourceReceipt
-    from co_cli.service.web_pages import PageReceipt
+    from co_cli.service.web_pages import Loader, PageReceipt
+    from co_cli.settings import Settings
 
 Row = dict[str, Any]
-"""What became of one thing, as JSON prints it."""
+"""One result, as JSON prints it."""
 INDEXED = "fts5"
-"""Which pages are here is for the index to say, also where searches do without it."""
+"""The index knows which pages are kept, also if searches do not use it."""
+SOURCE = re.compile(r"(?:folder|obsidian|skill):[^/]+")
 TEXTS = (".md", ".markdown", ".txt")
 TROUBLE = ("missing", "failed")
 MOST_SHOWN = 10
@@ -30,16 +36,16 @@ def add_add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("origin", nargs="+", metavar="URL|PATH", help="web pages, files or folders")
     parser.add_argument("-t", "--tag", action="append", metavar="TAG", help="a tag for the pages (repeatable)")
     parser.add_argument(
-        "--as", dest="kind", choices=("folder", "obsidian", "skill"), help="what a folder is (default: by its looks)"
+        "--as", dest="kind", choices=("folder", "obsidian", "skill"), help="the kind of a folder (default: detected)"
     )
-    parser.add_argument("--name", help="what it is called in refs: folder:NAME/file.md")
+    parser.add_argument("--name", help="its name in refs: folder:NAME/file.md")
     parser.add_argument("--prompt-addition", default="", metavar="TEXT", help="more instructions for the loading agent")
-    _add_on_conflict(parser, "what was added already")
+    _add_on_conflict(parser, "something that was added before")
     parser.epilog = (
-        "A page's main text is kept as an article in Markdown, with its address. Pages at\n"
-        "public addresses only are fetched (the setting web_allow lists exceptions).\n"
-        "Files and folders are searched where they lie: nothing is copied, nothing is\n"
-        "written there. `co note article add` copies files into the vault instead.\n\n"
+        "The main text of a web page is saved as an article in Markdown, with its address.\n"
+        "Only public addresses are fetched (the setting web_allow lists exceptions).\n"
+        "Files and folders are indexed in place: co never copies or changes them.\n"
+        "`co note article add` copies files into the vault instead.\n\n"
         "examples:\n  co add https://example.org/guide\n  co add ~/handbook --name handbook\n"
         "  co add ~/Obsidian/brain report.pdf\n"
     )
@@ -47,13 +53,13 @@ def add_add(parser: argparse.ArgumentParser) -> None:
 
 
 def add_refresh(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("ref", nargs="*", metavar="REF", help="sources, articles that were web pages, or addresses")
-    parser.add_argument("--all", action="store_true", help="every source and every page that was kept")
-    parser.add_argument("--drop-missing", action="store_true", help="forget what is gone from its folder")
-    _add_on_conflict(parser, "a text that was changed here")
+    parser.add_argument("ref", nargs="*", metavar="REF", help="sources, articles from web pages, or addresses")
+    parser.add_argument("--all", action="store_true", help="all sources and all saved pages")
+    parser.add_argument("--drop-missing", action="store_true", help="remove notes whose file is gone")
+    _add_on_conflict(parser, "a text that you changed")
     parser.epilog = (
-        "Nothing is written for what did not change. What is gone stays findable and is\n"
-        "reported. A page's text that you changed is not overwritten unless you say so.\n\n"
+        "Only changes are written. Notes whose file or page is gone stay searchable and are\n"
+        "reported. A text that you changed is not overwritten unless you say so.\n\n"
         "examples:\n  co source refresh --all\n  co source refresh folder:handbook --drop-missing\n"
         "  co source refresh article:guide --on-conflict overwrite\n"
     )
@@ -61,7 +67,7 @@ def add_refresh(parser: argparse.ArgumentParser) -> None:
 
 
 def add_sources(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--no-sync", action="store_true", help="as of the last sync; do not look at the files")
+    parser.add_argument("--no-sync", action="store_true", help="use the last sync; do not check the files")
     parser.epilog = "`co add` adds a source, `co source remove` removes it, and `co source tree`\nshows its files.\n"
     parser.set_defaults(run=sources)
 
@@ -69,17 +75,17 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
 def add_remove(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", nargs="+", metavar="SOURCE", help="a source such as folder:handbook, or its path")
     parser.epilog = (
-        "Takes sources out of the index. Their files are left alone, and `co add` brings\n"
-        "them back. A note of the vault is forgotten with `co forget`.\n\n"
+        "Removes sources from the index. Their files are left alone, and `co add` adds\n"
+        "them again. `co forget` removes a note of the vault.\n\n"
         "example:\n  co source remove folder:handbook\n"
     )
     parser.set_defaults(run=remove)
 
 
 def add_tree(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", nargs="?", metavar="SOURCE", help="only this one, such as folder:handbook")
-    parser.add_argument("--depth", type=int, metavar="N", help="how many folders deep")
-    parser.add_argument("--no-sync", action="store_true", help="as of the last sync; do not look at the files")
+    parser.add_argument("source", nargs="?", metavar="SOURCE", help="only this source, such as folder:handbook")
+    parser.add_argument("--depth", type=int, metavar="N", help="maximum depth of folders")
+    parser.add_argument("--no-sync", action="store_true", help="use the last sync; do not check the files")
     parser.epilog = "Files that are not indexed are shown with the reason.\n"
     parser.set_defaults(run=tree)
 
@@ -93,65 +99,59 @@ def add(options: argparse.Namespace) -> int:
 
     urls = [origin for origin in options.origin if looks_like_url(origin)]
     paths = [origin for origin in options.origin if origin not in urls]
-    _refuse_what_is_ignored(options, urls, paths)
+    _check_options(options, urls, paths)
     with open_knowledge_base(options) as kb:
         if urls:
             sync_first(kb, INDEXED)
-        said = Said(options.json, "adding")
+        results = Results(options.json, "adding")
         on_conflict = options.on_conflict or "skip"
         for path in paths:
-            receipt = kb.add_source(path, on_conflict, kind=options.kind, name=options.name, progress=said.bar)
-            said(_row_of_source(receipt))
-            _tell_items(said, receipt)
+            receipt = kb.origins.add(path, options.kind, options.name, on_conflict, results.bar)
+            results(_row_of_source(receipt))
+            _print_files(results, receipt)
         if urls:
-            from co_cli.cli.loading import configured_loader
-            from co_cli.service.web_pages import make_fetcher  # what speaks HTTP is slow to import
-
-            fetcher = make_fetcher(kb.settings)
-            with configured_loader(kb.settings, options.prompt_addition) as loader:
+            with _loader(kb.settings, options.prompt_addition) as loader:
+                pages = kb.web_pages(loader=loader)
                 for number, url in enumerate(urls):
-                    said.bar(number, len(urls))
-                    page = kb.add_page(url, on_conflict, tags=options.tag, fetcher=fetcher, loader=loader)
-                    said(_row_of_page(page), page.exit_code)
-    return said.end("Nothing was added.")
+                    results.bar(number, len(urls))
+                    page = pages.add(url, on_conflict, options.tag)
+                    results(_row_of_page(page), page.exit_code)
+    return results.end("Nothing was added.")
 
 
 def refresh(options: argparse.Namespace) -> int:
     if bool(options.ref) == options.all:
-        raise InvalidInputError("name what to look at again, or give --all" + (" alone" if options.all else ""))
+        raise InvalidInputError("name what to refresh, or give --all" + (" alone" if options.all else ""))
     with open_knowledge_base(options) as kb:
-        said = Said(options.json, "reading")
-        labels = {entry.origin.label: entry.origin.name for entry in kb.origins.entries()}
-        wanted = [ref for ref in options.ref if ref in labels or ref in labels.values()]
-        pages = [ref for ref in options.ref if ref not in wanted]
-        if options.drop_missing and pages:
-            raise InvalidInputError(f"--drop-missing is for sources; {pages[0]} is none (`co source list` lists them)")
-        for label in wanted if options.ref else labels:
-            for receipt in kb.origins.refresh([label], options.drop_missing, said.bar):
-                said(_row_of_source(receipt), 3 if receipt.outcome == "missing" else 0)
-                _tell_items(said, receipt)
-        if pages or options.all:
-            from co_cli.cli.loading import configured_loader
-
+        results = Results(options.json, "reading")
+        origins = kb.origins.all()
+        names = {name for origin in origins for name in (origin.label, origin.name)}
+        given = [ref for ref in options.ref if ref in names or options.drop_missing or SOURCE.fullmatch(ref)]
+        labels = [origin.label for origin in (origins if options.all else map(kb.origins.find, given))]
+        refs = [ref for ref in options.ref if ref not in given]
+        for label in labels:
+            receipt = kb.origins.refresh(label, options.drop_missing, results.bar)
+            results(_row_of_source(receipt), 3 if receipt.outcome == "missing" else 0)
+            _print_files(results, receipt)
+        if refs or options.all:
             sync_first(kb, INDEXED)
-            with configured_loader(kb.settings) as loader:
-                kb.refresh(
-                    pages or None,
-                    options.on_conflict or "skip",
-                    each=lambda receipt: said(_row_of_page(receipt), receipt.exit_code),
-                    progress=said.bar,
-                    loader=loader,
-                )
-    return said.end("Nothing was added here yet: `co add` adds web pages, files and folders.")
+            with _loader(kb.settings) as loader:
+                pages = kb.web_pages(loader=loader)
+                paths = pages.paths(refs or None)
+                for number, path in enumerate(paths):
+                    results.bar(number, len(paths))
+                    page = pages.refresh(path, options.on_conflict or "skip")
+                    results(_row_of_page(page), page.exit_code)
+    return results.end("Nothing was added here yet: `co add` adds web pages, files and folders.")
 
 
 def remove(options: argparse.Namespace) -> int:
     with open_knowledge_base(options) as kb:
         labels = list(dict.fromkeys(kb.origins.find(name).label for name in options.source))
-        said = Said(options.json, "removing")
+        results = Results(options.json, "removing")
         for label in labels:
-            said(_row_of_source(kb.remove_source(label)))
-    return said.end("Nothing was removed.")
+            results(_row_of_source(kb.origins.remove(label)))
+    return results.end("Nothing was removed.")
 
 
 def sources(options: argparse.Namespace) -> int:
@@ -201,7 +201,25 @@ def tree(options: argparse.Namespace) -> int:
     return 0 if any(one.files for one in shown) else 1
 
 
-def _refuse_what_is_ignored(options: argparse.Namespace, urls: list[str], paths: list[str]) -> None:
+@contextmanager
+def _loader(settings: Settings, prompt_addition: str = "") -> Generator[Loader | None]:
+    """The loading agent of the settings; None if they name none."""
+    model, servers = settings.loading_model, settings.loading_servers
+    if bool(model) != bool(servers):
+        given, missing = ("loading_model", "loading_servers") if model else ("loading_servers", "loading_model")
+        raise SettingsError(f"{settings.origins[given]}: {given} is set but {missing} is not: set both or neither")
+    if not model or not servers:
+        yield None
+        return
+    from co_cli.agent.loading import LoadingAgent, read_servers  # imports pydantic-ai and mcp
+    from co_cli.chat.models import load_model
+
+    seconds, max_bytes = settings.loading_seconds, settings.web_max_bytes
+    with LoadingAgent(load_model(model), read_servers(servers), seconds, max_bytes, prompt_addition) as loader:
+        yield loader
+
+
+def _check_options(options: argparse.Namespace, urls: list[str], paths: list[str]) -> None:
     if "-" in paths:
         raise InvalidInputError(
             "standard input is for `co note article add -`; this takes addresses, files and folders"
@@ -227,9 +245,9 @@ def _not_there(path: str) -> str:
     return f"{path}: there is no such file or folder" + (f"; a web page is https://{path}" if page else "")
 
 
-def _tell_items(said: Said, receipt: SourceReceipt) -> None:
-    """What was seen again, and files that could not be read as text: the first few. Binary ones are counted only."""
-    if said.as_json or receipt.report is None:
+def _print_files(results: Results, receipt: SourceReceipt) -> None:
+    """The first changed files, and the first that could not be read as text."""
+    if results.as_json or receipt.report is None:
         return
     report = receipt.report
     seen = [("new", path) for path in report.added] if receipt.outcome != "created" else []
@@ -251,8 +269,8 @@ def _tell_items(said: Said, receipt: SourceReceipt) -> None:
         print(f"  and {more}; `co source tree {printable(receipt.label)}` shows them", file=sys.stderr)
 
 
-class Said:
-    """Tells what became of each thing as soon as it is known; for JSON, all at the end."""
+class Results:
+    """Prints each result as soon as it is known; JSON at the end."""
 
     def __init__(self, as_json: bool, verb: str) -> None:
         self.as_json, self.rows = as_json, list[Row]()
@@ -281,29 +299,22 @@ class Said:
         elif not self.rows:
             print(nothing)
         elif len(self.rows) > 10:
-            counts = {row["outcome"]: 0 for row in self.rows}
-            for row in self.rows:
-                counts[row["outcome"]] += 1
-            print(f"{count_of(len(self.rows), 'thing')}: " + ", ".join(f"{n:,} {name}" for name, n in counts.items()))
+            counts = Counter(row["outcome"] for row in self.rows)
+            print(f"{count_of(len(self.rows), 'result')}: " + ", ".join(f"{n:,} {name}" for name, n in counts.items()))
         return self.code if self.rows else 1
 
 
 def _row_of_page(receipt: PageReceipt) -> Row:
-    url, outcome, ref, path, title, detail, _, masked = receipt
-    return {**_row(url or ref or "", outcome, ref, path, title, detail), "masked": masked}
+    values = receipt._asdict()
+    shown = {key: values[key] for key in ("outcome", "ref", "path", "title", "detail", "masked")}
+    return {"origin": receipt.url or receipt.ref or "", **shown}
 
 
 def _row_of_source(receipt: SourceReceipt) -> Row:
-    row = _row(receipt.path, receipt.outcome, receipt.label, receipt.path, detail=receipt.detail)
-    report = receipt.report
+    label, path, outcome, detail, report = receipt
+    row: Row = {"origin": path, "outcome": outcome, "ref": label, "path": path, "title": "", "detail": detail}
     if report is None:
         return row
     skipped = [{"path": path, "reason": reason} for path, reason in report.skipped]
     seen = {"added": report.added, "changed": report.changed, "moved": report.moved, "missing": report.gone}
     return {**row, **seen, "excluded": report.excluded, "unchanged": report.unchanged, "skipped": skipped}
-
-
-def _row(
-    origin: str, outcome: str, ref: str | None = None, path: str | None = None, title: str = "", detail: str = ""
-) -> Row:
-    return {"origin": origin, "outcome": outcome, "ref": ref, "path": path, "title": title, "detail": detail}

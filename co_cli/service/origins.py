@@ -1,7 +1,7 @@
-"""Make folders and files searchable in place, see what became of them, and take them out again.
+"""Make folders and files searchable without copying them, sync them again, and remove them.
 
-What is added is listed in `sources.toml` and indexed; its files are never touched and never copied. A file that is gone
-from its origin stays findable, is reported as missing, and is dropped when somebody says so.
+What is added is listed in `sources.toml` and indexed; its files are never changed. A note whose file is gone stays
+searchable and is reported as missing until the user drops it.
 """
 
 from __future__ import annotations
@@ -9,29 +9,31 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
+from itertools import count
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from co_cli.errors import InvalidInputError, NoteConflictError, VaultError
-from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.refs import slugify
-from co_cli.sources.origin import KINDS, VAULT, Added, Origin, change_registry, read_registry
+from co_cli.sources.origin import KINDS, Added, Origin, added_origins, change_registry, read_registry
 from co_cli.values import BINARY, ON_CONFLICT, SyncReport, moment_text
 
-AddedOutcome = Literal["created", "updated", "unchanged", "skipped", "missing", "removed"]
+if TYPE_CHECKING:
+    from co_cli.knowledge_base import KnowledgeBase
+
+SourceOutcome = Literal["created", "updated", "unchanged", "skipped", "missing", "removed"]
 Progress = Callable[[int, int], None]
-SYSTEM = (os.sep, *(f"{os.sep}{name}" for name in ("proc", "sys", "dev")))
-"""Folders that hold everything, or no files at all."""
+SYSTEM = tuple(f"{os.sep}{name}" for name in ("proc", "sys", "dev"))
 
 
 class SourceReceipt(NamedTuple):
-    """What became of one origin."""
+    """The outcome for one origin."""
 
     label: str
     path: str
-    outcome: AddedOutcome
+    outcome: SourceOutcome
     detail: str = ""
     report: SyncReport | None = None
-    """What was seen in it; None if nobody looked."""
+    """None if it was not synced."""
 
 
 class SourceState(NamedTuple):
@@ -52,26 +54,35 @@ class SourceState(NamedTuple):
     there: bool
 
 
-def told_apart(report: SyncReport, root: str) -> SyncReport:
-    """What a sync removed, with those named that a pattern leaves out now: their files are not missing."""
+def mark_excluded(report: SyncReport, root: str) -> SyncReport:
+    """The report with removed notes marked whose file still exists: a pattern excludes them now."""
     there = tuple(path for path in report.removed if os.path.lexists(os.path.join(root, *path.split("/"))))
     return report.replaced(excluded=there) if there else report
 
 
 class Origins:
-    """The origins beside one vault."""
+    """The folders and files that were added to one vault."""
 
-    def __init__(self, data_dir: str, index: KnowledgeIndex) -> None:
-        self._data_dir, self._index = data_dir, index
-        self._vault = index.root
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self._kb, self._index, self._vault, self._data_dir = kb, kb.index, kb.index.root, kb.settings.data_dir
 
-    def entries(self) -> list[Added]:
-        return [entry for entry in read_registry(self._data_dir) if entry.vault == self._vault]
+    def all(self) -> list[Origin]:
+        return added_origins(self._data_dir, self._vault)
 
     def orphaned(self) -> list[str]:
-        """Vaults that are gone, and had sources beside them: one of them may be this vault, which was moved."""
+        """Vaults with sources that no longer exist: one of them may have been moved to this vault."""
         vaults = dict.fromkeys(entry.vault for entry in read_registry(self._data_dir))
         return [vault for vault in vaults if not os.path.isdir(vault)]
+
+    def find(self, label: str) -> Origin:
+        """By its label, its name alone, or its path."""
+        real = os.path.realpath(os.path.expanduser(label))
+        for origin in self.all():
+            if label in (origin.label, origin.name) or origin.path == real:
+                return origin
+        names = ", ".join(origin.label for origin in self.all())
+        known = f"the sources here are {names}" if names else "none was added yet: `co add PATH` adds one"
+        raise InvalidInputError(f"there is no source {label!r}; {known}")
 
     def add(
         self,
@@ -81,20 +92,19 @@ class Origins:
         on_conflict: str = "skip",
         progress: Progress | None = None,
     ) -> SourceReceipt:
-        """Make a folder or a file searchable where it lies. One that is known already is skipped, read again or an
-        error.
-        """
+        """Make a folder or a file searchable. One that was added before is synced again, read anew or an error."""
         if on_conflict not in ON_CONFLICT:
             raise InvalidInputError(f"on_conflict is one of {', '.join(ON_CONFLICT)}, not {on_conflict!r}")
-        root, only = _place(path)
-        origin = Origin(kind or _likely_kind(root, only), root, "", only)
-        if origin.kind not in KINDS or origin.kind == VAULT:
+        root, only = _place(os.fspath(path))
+        is_obsidian = not only and os.path.isdir(os.path.join(root, ".obsidian"))
+        origin = Origin(kind or ("obsidian" if is_obsidian else "folder"), root, "", only)
+        if origin.kind not in KINDS[1:]:
             raise InvalidInputError(f"a source is a folder, obsidian or skill, not {origin.kind!r}")
         known: list[Origin] = []
         made: list[Origin] = []
 
         def put(entries: list[Added]) -> Sequence[Added]:
-            """With nobody in between: two who add the same folder at once add it once."""
+            """Under the lock, so that two processes that add the same folder add it once."""
             mine = [entry.origin for entry in entries if entry.vault == self._vault]
             known.extend(one for one in mine if one._replace(name="") == origin)
             if known:
@@ -108,135 +118,118 @@ class Origins:
             if known:
                 return self._add_again(known[0], name, on_conflict, progress)
             report = self._index.of(made[0]).sync(progress=progress)
-        except BaseException:  # Ctrl-C too: who stops it does not want it, or not now
-            if made and any(entry.origin == made[0] for entry in self.entries()):
+        except BaseException:  # also Ctrl-C
+            if made and made[0] in self.all():
                 self.remove(made[0].label)
             raise
+        self._kb.look_beside()
         return SourceReceipt(made[0].label, origin.path, "created", _summary(report), report)
 
-    def refresh(
-        self, labels: Sequence[str] | None = None, drop_missing: bool = False, progress: Progress | None = None
-    ) -> list[SourceReceipt]:
-        """Look at these origins again, or at all; only what changed is read. `drop_missing` forgets what is gone."""
-        wanted = (
-            [self.find(label) for label in labels] if labels is not None else [one.origin for one in self.entries()]
-        )
-        receipts: list[SourceReceipt] = []
-        for origin in wanted:
-            index = self._index.of(origin)
-            try:
-                report = told_apart(index.sync(progress=progress), origin.root)
-            except VaultError as error:
-                receipts.append(SourceReceipt(origin.label, origin.path, "missing", str(error)))
-                continue
-            dropped = index.drop_missing() if drop_missing else []
-            outcome: AddedOutcome = "updated" if report.touched or dropped else "unchanged"
-            detail = _summary(report, len(index.missing())) + (f", {len(dropped):,} dropped" if dropped else "")
-            receipts.append(SourceReceipt(origin.label, origin.path, outcome, detail, report))
-        return receipts
+    def refresh(self, label: str, drop_missing: bool = False, progress: Progress | None = None) -> SourceReceipt:
+        """Sync an origin; only changed files are read. `drop_missing` removes notes whose file is gone."""
+        origin = self.find(label)
+        index = self._index.of(origin)
+        try:
+            report = mark_excluded(index.sync(progress=progress), origin.root)
+        except VaultError as error:
+            return SourceReceipt(origin.label, origin.path, "missing", str(error))
+        dropped = index.drop_missing() if drop_missing else []
+        detail = _summary(report, len(index.missing())) + (f", {len(dropped):,} dropped" if dropped else "")
+        outcome: SourceOutcome = "updated" if report.touched or dropped else "unchanged"
+        return SourceReceipt(origin.label, origin.path, outcome, detail, report)
 
     def remove(self, label: str) -> SourceReceipt:
-        """Take an origin out of the list and of the index. Its files are left alone."""
+        """Remove an origin from the list and from the index. Its files are left alone."""
         origin = self.find(label)
 
         def take(entries: list[Added]) -> Sequence[Added]:
             return [entry for entry in entries if (entry.vault, entry.origin) != (self._vault, origin)]
 
         change_registry(self._data_dir, take)
-        others = any(entry.origin == origin for entry in read_registry(self._data_dir))
-        count = 0 if others else self._index.of(origin).drop_all()
+        shared = any(entry.origin == origin for entry in read_registry(self._data_dir))
+        removed = 0 if shared else self._index.of(origin).drop_all()
+        self._kb.look_beside()
+        notes = "1 note is" if removed == 1 else f"{removed:,} notes are"
         return SourceReceipt(
-            origin.label, origin.path, "removed", f"{_notes(count)} out of the index; the files are untouched"
+            origin.label, origin.path, "removed", f"{notes} out of the index; the files are untouched"
         )
 
-    def find(self, label: str) -> Origin:
-        """By its label, its name alone, or its path."""
-        origins = [entry.origin for entry in self.entries()]
-        real = os.path.realpath(os.path.expanduser(label))
-        for origin in origins:
-            if label in (origin.label, origin.name) or origin.path == real:
-                return origin
-        names = ", ".join(origin.label for origin in origins)
-        known = f"those here are {names}" if names else "none was added yet: `co add PATH` adds one"
-        raise InvalidInputError(f"there is no source {label!r}; {known}")
-
     def states(self) -> list[SourceState]:
-        """The vault's own sources and every origin, for people to look at."""
-        rows: list[SourceState] = []
-        own, counts = self._index.by_source(), self._index.counts()
-        synced = moment_text(counts.synced_at) if counts.synced_at else None
+        """The vault's own sources, web pages, and every origin."""
+        own, synced = self._index.by_source(), _moment(self._index.counts().synced_at)
         skipped = len(self._index.reported()[0]) + len(self._index.odd())
         with self._index.engine.reading() as reader:
             vault = reader.vault(self._index.origin)
             counted = reader.count_sources(vault) if vault is not None else {}
             pages = self._index.field_values("source_url")
             parts = sum(one.path in pages for one in reader.passages_of(vault)) if pages and vault is not None else 0
-        for number, (source, notes) in enumerate(own.items()):
-            left_out = skipped if number == 0 else 0
-            rows.append(SourceState(source, self._vault, notes, counted[source].passages, 0, left_out, 0, synced, True))
-        if pages:  # they are articles, and counted there too
+        rows = [
+            SourceState(source, self._vault, notes, counted[source].passages, 0, 0, 0, synced, True)
+            for source, notes in own.items()
+        ]
+        if rows:
+            rows[0] = rows[0]._replace(skipped=skipped)
+        if pages:  # they are counted as articles, too
             rows.append(SourceState("url", self._vault, len(pages), parts, 0, 0, 0, synced, True))
         tiers = [origin for origin in self._index.beside if origin.tier]
-        for origin in [*tiers, *(entry.origin for entry in self.entries())]:
-            index = self._index.of(origin)
-            counts, reported = index.counts(), [*index.reported()[0], *index.odd()]
-            binary = sum(reason == BINARY for _, reason in reported)
-            rows.append(
-                SourceState(
-                    origin.label,
-                    origin.path,
-                    counts.notes,
-                    counts.passages,
-                    binary,
-                    len(reported) - binary,
-                    len(index.missing()),
-                    moment_text(counts.synced_at) if counts.synced_at else None,
-                    os.path.isfile(origin.path) if origin.only else os.path.isdir(origin.path),
-                )
-            )
-        return rows
+        return rows + [self._state(origin) for origin in (*tiers, *self.all())]
+
+    def _state(self, origin: Origin) -> SourceState:
+        index = self._index.of(origin)
+        counts, reported = index.counts(), [*index.reported()[0], *index.odd()]
+        binary = sum(reason == BINARY for _, reason in reported)
+        return SourceState(
+            origin.label,
+            origin.path,
+            counts.notes,
+            counts.passages,
+            binary,
+            len(reported) - binary,
+            len(index.missing()),
+            _moment(counts.synced_at),
+            os.path.isfile(origin.path) if origin.only else os.path.isdir(origin.path),
+        )
 
     def _add_again(
         self, origin: Origin, name: str | None, on_conflict: str, progress: Progress | None
     ) -> SourceReceipt:
+        label, path = origin.label, origin.path
         if name not in (None, origin.name):
-            raise InvalidInputError(
-                f"{origin.path} is {origin.label} already: `co source remove {origin.label}` first, to call it {name!r}"
-            )
+            raise InvalidInputError(f"{path} is {label} already: `co source remove {label}` first, to call it {name!r}")
         if on_conflict == "error":
-            raise NoteConflictError(
-                f"{origin.path} is a source already: `co source refresh {origin.label}` reads it again"
-            )
+            raise NoteConflictError(f"{path} is a source already: `co source refresh {label}` reads it again")
         if on_conflict == "overwrite":
             self._index.of(origin).drop_all()
-        report = told_apart(self._index.of(origin).sync(progress=progress), origin.root)
+        report = mark_excluded(self._index.of(origin).sync(progress=progress), origin.root)
         if on_conflict == "overwrite":
-            return SourceReceipt(origin.label, origin.path, "updated", f"read anew: {_summary(report)}", report)
-        outcome: AddedOutcome = "updated" if report.touched else "skipped"
+            return SourceReceipt(label, path, "updated", f"read anew: {_summary(report)}", report)
+        outcome: SourceOutcome = "updated" if report.touched else "skipped"
         detail = f"a source already; {_summary(report) if report.touched else 'nothing changed there'}"
-        return SourceReceipt(origin.label, origin.path, outcome, detail, report)
+        return SourceReceipt(label, path, outcome, detail, report)
 
     def _refuse_overlap(self, origin: Origin, others: Sequence[Origin]) -> None:
-        """A text must not be found twice; and what is no document must not be read at all."""
-        if origin.root in SYSTEM or origin.root.startswith(tuple(f"{root}{os.sep}" for root in SYSTEM[1:])):
-            raise InvalidInputError(f"{origin.path} is the system's: name the folders in it that hold your texts")
-        if _inside(origin.path, os.path.realpath(self._data_dir)):
-            raise InvalidInputError(f"{origin.path} is where co-cli keeps its own files: there is nothing to search")
-        if _inside(origin.path, self._vault):
-            raise InvalidInputError(f"{origin.path} is in the vault {self._vault}, and so it is searched already")
+        """No text may be found twice, and what holds no documents is not read."""
+        path = origin.path
+        if origin.root == os.sep or any(_inside(origin.root, folder) for folder in SYSTEM):
+            raise InvalidInputError(f"{path} belongs to the system: name the folders in it that hold your texts")
+        if _inside(path, os.path.realpath(self._data_dir)):
+            raise InvalidInputError(f"{path} is where co-cli keeps its own files: there is nothing to search")
+        if _inside(path, self._vault):
+            raise InvalidInputError(f"{path} is in the vault {self._vault}, and so it is searched already")
         for other in others:
-            if _inside(origin.path, other.path):
-                raise InvalidInputError(f"{origin.path} is in {other.label}, and so it is searched already")
-            if _inside(other.path, origin.path):
+            if _inside(path, other.path):
+                raise InvalidInputError(f"{path} is in {other.label}, and so it is searched already")
+            if _inside(other.path, path):
                 raise InvalidInputError(
-                    f"{origin.path} holds {other.label}, whose notes would be found twice: "
+                    f"{path} holds {other.label}, whose notes would be found twice: "
                     f"`co source remove {other.label}` first"
                 )
 
 
 def _place(path: str) -> tuple[str, str]:
-    """The folder, and the file in it if that is what was named."""
+    """The folder, and the file in it if a file was named."""
     real = os.path.realpath(os.path.expanduser(path))
+    folder, name = os.path.split(real)
     try:
         real.encode()
     except UnicodeEncodeError:
@@ -247,14 +240,9 @@ def _place(path: str) -> tuple[str, str]:
         raise InvalidInputError(f"{path}: there is no such file or folder")
     if not os.path.isfile(real):
         raise InvalidInputError(f"{path}: neither a file nor a folder")
-    folder, name = os.path.split(real)
     if name.startswith("."):
         raise InvalidInputError(f"{path}: hidden files are not read")
     return folder, name
-
-
-def _likely_kind(root: str, only: str) -> str:
-    return "obsidian" if not only and os.path.isdir(os.path.join(root, ".obsidian")) else "folder"
 
 
 def _name(wanted: str | None, origin: Origin, taken: set[str]) -> str:
@@ -265,30 +253,28 @@ def _name(wanted: str | None, origin: Origin, taken: set[str]) -> str:
             raise InvalidInputError(f"another source is called {wanted!r} already")
         return wanted
     stem = slugify(os.path.splitext(origin.only)[0] or os.path.basename(origin.root)) or "source"
-    return next(
-        name for name in (stem, *(f"{stem}-{number}" for number in range(2, len(taken) + 3))) if name not in taken
-    )
-
-
-def _notes(count: int) -> str:
-    return "1 note is" if count == 1 else f"{count:,} notes are"
+    return stem if stem not in taken else next(name for n in count(2) if (name := f"{stem}-{n}") not in taken)
 
 
 def _inside(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
+def _moment(seconds: float | None) -> str | None:
+    return moment_text(seconds) if seconds else None
+
+
 def _summary(report: SyncReport, missing: int = 0) -> str:
-    """`missing` are all that are gone, those of earlier times too."""
+    """`missing` counts all that are gone, also since earlier syncs."""
     binary = sum(reason == BINARY for _, reason in report.skipped)
-    counts = (
-        (len(report.added), "new"),
-        (len(report.changed), "changed"),
-        (len(report.moved), "moved"),
-        (max(missing, len(report.gone)), "missing"),
-        (len(report.excluded), "left out"),
-        (report.unchanged, "unchanged"),
-        (binary, "binary"),
-        (len(report.skipped) - binary, "skipped"),
-    )
-    return ", ".join(f"{count:,} {word}" for count, word in counts if count) or "no texts there"
+    counts = {
+        "new": len(report.added),
+        "changed": len(report.changed),
+        "moved": len(report.moved),
+        "missing": max(missing, len(report.gone)),
+        "left out": len(report.excluded),
+        "unchanged": report.unchanged,
+        "binary": binary,
+        "skipped": len(report.skipped) - binary,
+    }
+    return ", ".join(f"{number:,} {word}" for word, number in counts.items() if number) or "no texts there"

@@ -74,7 +74,7 @@ def trees(kb: KnowledgeBase, source: str | None = None) -> list[Tree]:
     if source in ("vault", "memory", "article"):
         origins = [kb.index.origin]
     elif source is None:
-        origins = [kb.index.origin, *tiers, *(entry.origin for entry in kb.origins.entries())]
+        origins = [kb.index.origin, *tiers, *kb.origins.all()]
     else:
         origins = [origin for origin in tiers if origin.tier == source] or [kb.origins.find(source)]
     found: list[Tree] = []

@@ -26,7 +26,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from co_cli.agent.loading import HEAD, TAIL, LoadingAgent, McpServer, page_of, preview, read_servers
 from co_cli.errors import PageRefusedError, SettingsError
-from co_cli.service.loading import Answer, Loaded, LoadFailed, UseHttp
+from co_cli.service.web_pages import Loaded, LoaderAnswer, LoadFailed, UseHttp
 from co_cli.sources.web.extract import Page
 from tests.agent.scripted import Call, Script, Turn, part_text
 
@@ -48,7 +48,7 @@ class Library:
     def __init__(self, marks: Path) -> None:
         self.marks, self.script = marks, Script()
 
-    def load(self, *turns: Turn, url: str = MOORING, before: str = "", addition: str = "") -> Answer:
+    def load(self, *turns: Turn, url: str = MOORING, before: str = "", addition: str = "") -> LoaderAnswer:
         self.script = Script(*turns)
         with LoadingAgent(self.script.model, library(self.marks), 60, 100_000, addition) as agent:
             return agent.load(url, before)

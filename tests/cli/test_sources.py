@@ -545,7 +545,7 @@ def test_where_a_document_is_and_what_links_to_it_is_told_without_reading_it(
 ) -> None:
     """Reading a PDF takes its time."""
     with KnowledgeBase.open(vault.root, data_dir) as kb:
-        kb.add_source(str(handbook))
+        kb.origins.add(str(handbook))
         (handbook / "zebras.txt").write_bytes(b"\0 nothing that could be read")
 
         assert kb.file_of("folder:handbook/zebras.txt") == str(handbook / "zebras.txt")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from co_cli.cli.watch import describe
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.origins import told_apart
+from co_cli.service.origins import mark_excluded
 from co_cli.service.watching import Batch
 from tests.command import Co
 from tests.vault import Vault
@@ -107,12 +107,12 @@ def test_what_is_left_out_of_a_source_is_removed_and_what_vanished_is_missing(
     handbook.mkdir()
     for name in ("oak", "elm", "yew"):
         (handbook / f"{name}.md").write_text(f"{name.title()}s live long.")
-    kb.add_source(str(handbook))
+    kb.origins.add(str(handbook))
     (handbook / ".coignore").write_text("elm.md\n")
     (handbook / "yew.md").unlink()
     [origin] = kb.index.beside
 
-    report = told_apart(kb.index.of(origin).sync(), origin.root)
+    report = mark_excluded(kb.index.of(origin).sync(), origin.root)
 
     assert describe(kb, Batch(((origin, report),), 0.1), 10) == (
         "1 removed, 1 missing: folder:handbook/elm.md, folder:handbook/yew.md"
