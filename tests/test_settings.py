@@ -187,7 +187,7 @@ def test_a_project_may_choose_its_vault_and_a_local_provider(places: Places) -> 
         ('\n\nknowledge_search_backend = "fts5\n', ":3: not valid TOML"),
         ('search_backnd = "fts5"\n', ":1: unknown setting 'search_backnd': did you mean knowledge_search_backend?"),
         ('exclud = ["x"]\n', ":1: unknown setting 'exclud': did you mean knowledge_exclude?"),
-        ("\nnonsense = 1\n", ":2: unknown setting 'nonsense': `co config show` lists them"),
+        ("\nzzz = 1\n", ":2: unknown setting 'zzz': `co config show` lists them"),
         ('[knowledge]\nknowledge_search_backend = "fts5"\n', ":1: unknown setting 'knowledge'"),
         (
             'knowledge_search_backend = "google"\n',

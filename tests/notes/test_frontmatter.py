@@ -11,9 +11,8 @@ from co_cli.notes.frontmatter import NoteHandler, read_frontmatter, render_value
 from tests.notes.frontmatters import Block, blocks
 
 
-@pytest.mark.parametrize(
-    ("written", "meant"),
-    [
+def test_a_bare_word_means_what_its_writer_meant() -> None:
+    for written, meant in (
         ("NO", "NO"),
         ("on", "on"),
         ("yes", "yes"),
@@ -32,12 +31,10 @@ from tests.notes.frontmatters import Block, blocks
         ("12345678901234567890123", "12345678901234567890123"),
         ("!!str 12", "12"),
         ("'12'", "12"),
-    ],
-)
-def test_a_bare_word_means_what_its_writer_meant(written: str, meant: object) -> None:
-    if not written.startswith(("!", "'")):
-        assert resolve_scalar(written) == meant
-    assert NoteHandler().load(f"a: {written}") == {"a": meant}
+    ):
+        if not written.startswith(("!", "'")):
+            assert resolve_scalar(written) == meant
+        assert NoteHandler().load(f"a: {written}") == {"a": meant}
 
 
 def test_the_loader_is_a_safe_one() -> None:
@@ -52,9 +49,8 @@ def test_python_frontmatter_reads_a_note_as_we_do(block: Block) -> None:
         assert frontmatter.loads(block.text, handler=NoteHandler()).metadata == front.metadata
 
 
-@pytest.mark.parametrize(
-    ("value", "written"),
-    [
+def test_a_value_is_written_on_one_line_with_quotes_only_where_needed() -> None:
+    for value, written in (
         ("Blue first", "Blue first"),
         ("Deploys: blue first", '"Deploys: blue first"'),
         ("it's on, or NO", "it's on, or NO"),
@@ -69,7 +65,5 @@ def test_python_frontmatter_reads_a_note_as_we_do(block: Block) -> None:
         (["a, b", "c"], '["a, b", c]'),
         ({"a": [1, None]}, "{a: [1, null]}"),
         (("a", "b"), "[a, b]"),
-    ],
-)
-def test_a_value_is_written_on_one_line_with_quotes_only_where_needed(value: object, written: str) -> None:
-    assert render_value(value) == written
+    ):
+        assert render_value(value) == written

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
 from co_cli.notes.markdown import blocks, headings, inline_tags
-from co_cli.notes.wikilinks import find_links
+from co_cli.notes.wikilinks import find_links, link_key, resolve_link
+
+PATHS = ["Plan.md", "Work/Plan.md", "Work/Alpha/Plan.md", "Home/Plan.md", "Home/Garden/Plan.md"]
 
 
-@pytest.mark.parametrize(
-    ("body", "targets"),
-    [
+def test_links_to_other_notes_are_found() -> None:
+    for body, targets in (
         ("see [[oak]]", ("oak",)),
         ("see [[oak|the tree]] and [[oak#roots]]", ("oak",)),
         ("see [the tree](oak.md)", ("oak.md",)),
@@ -21,15 +20,12 @@ from co_cli.notes.wikilinks import find_links
         ("`[[code]]` and\n```\n[[fenced]]\n```\n[[oak]]", ("oak",)),
         ("[[]] [[ ]] []()", ()),
         ("[[two\nlines]]", ()),
-    ],
-)
-def test_links_to_other_notes_are_found(body: str, targets: tuple[str, ...]) -> None:
-    assert find_links(body) == targets
+    ):
+        assert find_links(body) == targets
 
 
-@pytest.mark.parametrize(
-    ("body", "tags"),
-    [
+def test_inline_tags_are_found() -> None:
+    for body, tags in (
         ("about #deploy and #Ops", ("deploy", "Ops")),
         ("#deploy at the start, (#ops) in brackets", ("deploy", "ops")),
         ("#ops/deploy/blue", ("ops/deploy/blue",)),
@@ -42,10 +38,8 @@ def test_links_to_other_notes_are_found(body: str, targets: tuple[str, ...]) -> 
         ("`#code`\n```\n#include <a>\n```\n#real", ("real",)),
         ("~~~\n#fenced\n~~~", ()),
         ("#tag. #tag, #tag", ("tag",)),
-    ],
-)
-def test_inline_tags_are_found(body: str, tags: tuple[str, ...]) -> None:
-    assert inline_tags(body) == tags
+    ):
+        assert inline_tags(body) == tags
 
 
 def test_headings_know_their_level_text_and_line() -> None:
@@ -63,9 +57,8 @@ def test_an_unclosed_fence_reaches_to_the_end() -> None:
     assert inline_tags("```\n#no\n") == ()
 
 
-@pytest.mark.parametrize(
-    ("text", "kinds"),
-    [
+def test_blocks_are_what_an_author_wrote_as_one_thing() -> None:
+    for text, kinds in (
         ("one\ntwo\n\nthree", ["paragraph 1-2", "paragraph 4-4"]),
         ("one\n# two\nthree", ["paragraph 1-1", "heading 2-2", "paragraph 3-3"]),
         ("Title\n===\ntext", ["heading 1-2", "paragraph 3-3"]),
@@ -90,7 +83,39 @@ def test_an_unclosed_fence_reaches_to_the_end() -> None:
         ("a | b\nno table", ["paragraph 1-2"]),
         ("#tag\n#", ["paragraph 1-2"]),
         ("", []),
-    ],
-)
-def test_blocks_are_what_an_author_wrote_as_one_thing(text: str, kinds: list[str]) -> None:
-    assert [f"{block.kind} {block.start + 1}-{block.end}" for block in blocks(text.split("\n"))] == kinds
+    ):
+        assert [f"{block.kind} {block.start + 1}-{block.end}" for block in blocks(text.split("\n"))] == kinds, text
+
+
+def test_a_link_means_what_it_means_in_obsidian() -> None:
+    for target, linking, meant in (
+        ("Plan", "Index.md", "Plan.md"),
+        ("plan", "Index.md", "Plan.md"),
+        ("Plan.md", "Index.md", "Plan.md"),
+        ("Plan#Budget", "Index.md", "Plan.md"),
+        ("Plan#^block", "Index.md", "Plan.md"),
+        ("Plan", "Work/Index.md", "Plan.md"),  # a path from the root comes first
+        ("Alpha/Plan", "Index.md", "Work/Alpha/Plan.md"),
+        ("work/plan", "Home/Index.md", "Work/Plan.md"),
+        ("./Plan", "Work/Index.md", "Work/Plan.md"),
+        ("../Plan", "Home/Garden/Index.md", "Home/Plan.md"),
+        ("../../Plan", "Home/Garden/Index.md", "Plan.md"),
+        ("/Home/Plan", "Work/Index.md", "Home/Plan.md"),
+        ("Elsewhere/Plan", "Index.md", None),
+        ("./Plan", "Elsewhere/Index.md", None),
+        ("lan", "Index.md", None),
+    ):
+        assert resolve_link(target, linking, PATHS) == meant
+
+
+def test_without_one_at_the_root_the_own_folder_comes_first_and_then_the_shortest_path() -> None:
+    paths = PATHS[1:]
+
+    assert resolve_link("Plan", "Home/Index.md", paths) == "Home/Plan.md"
+    assert resolve_link("Plan", "Home/Garden/Index.md", paths) == "Home/Garden/Plan.md"
+    assert resolve_link("Plan", "Index.md", paths) == "Home/Plan.md"  # as long as Work/Plan.md, and first by name
+
+
+def test_a_key_is_the_name_without_folders_ending_and_case() -> None:
+    assert link_key("Work/Über Plan.md#Budget") == link_key("über plan") == "über plan"
+    assert link_key("picture.png") == "picture.png"

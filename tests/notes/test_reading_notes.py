@@ -14,42 +14,37 @@ def note_of(text: str | bytes, path: str = "memories/a-note.md") -> Note:
     return read_note(path, text if isinstance(text, bytes) else text.encode())
 
 
-@pytest.mark.parametrize(
-    ("text", "title", "body"),
-    [
-        pytest.param("Just words.\n", "A note", "Just words.\n", id="no frontmatter"),
-        pytest.param("---\ntitle: T\n---\nB", "T", "B", id="plain"),
-        pytest.param("\ufeff---\ntitle: T\n---\nB", "T", "B", id="byte order mark"),
-        pytest.param("\ufeffB", "A note", "B", id="byte order mark and no frontmatter"),
-        pytest.param("---\r\ntitle: T\r\n---\r\nB\r\nC\r\n", "T", "B\nC\n", id="Windows line endings"),
-        pytest.param("---\ntitle:\tT\n---\nB", "T", "B", id="tab behind the colon"),
-        pytest.param("---\ntitle: T\nlist:\n\t- a\n---\nB", "T", "B", id="tab as indentation"),
-        pytest.param("\n\n---\ntitle: T\n---\nB", "T", "B", id="blank lines above"),
-        pytest.param("---  \ntitle: T\n--- \nB", "T", "B", id="blanks behind the marks"),
-        pytest.param("---\ntitle: T\n...\nB", "T", "B", id="closed by dots"),
-        pytest.param("---\ntitle: T\n---", "T", "", id="nothing behind the closing mark"),
-        pytest.param("---\n---\nB", "A note", "B", id="empty frontmatter"),
-        pytest.param("---\n# only a comment\n---\nB", "A note", "B", id="only a comment"),
-        pytest.param("---\ntitle: T\n---\na\n---\nb: c\n---\n", "T", "a\n---\nb: c\n---\n", id="rules in the body"),
-        pytest.param("Intro\n\n---\n\nMore\n", "A note", "Intro\n\n---\n\nMore\n", id="a rule and no frontmatter"),
-        pytest.param("# A heading\nB", "A heading", "# A heading\nB", id="title from the heading"),
-        pytest.param("```\n# not this\n```\n# This\n", "This", "```\n# not this\n```\n# This\n", id="heading in code"),
-        pytest.param("", "A note", "", id="empty file"),
-        pytest.param("---\ntitle:\n  - a\n---\nB", "A note", "B", id="a list as title says nothing"),
-        pytest.param("---\ntitle: 2026\n---\nB", "2026", "B", id="a number as title"),
-        pytest.param("---\ntitle: NO\n---\nB", "NO", "B", id="a word that YAML 1.1 takes for false"),
-        pytest.param('---\ntitle: "two\\nlines"\n---\nB', "two lines", "B", id="a title is one line"),
-    ],
-)
-def test_every_shape_of_file_gives_title_and_body(text: str, title: str, body: str) -> None:
-    note = note_of(text)
-
-    assert (note.title, note.body, note.problem) == (title, body, None)
+def test_every_shape_of_file_gives_title_and_body() -> None:
+    for text, title, body in (
+        ("Just words.\n", "A note", "Just words.\n"),  # no frontmatter
+        ("---\ntitle: T\n---\nB", "T", "B"),  # plain
+        ("\ufeff---\ntitle: T\n---\nB", "T", "B"),  # byte order mark
+        ("\ufeffB", "A note", "B"),  # byte order mark and no frontmatter
+        ("---\r\ntitle: T\r\n---\r\nB\r\nC\r\n", "T", "B\nC\n"),  # Windows line endings
+        ("---\ntitle:\tT\n---\nB", "T", "B"),  # tab behind the colon
+        ("---\ntitle: T\nlist:\n\t- a\n---\nB", "T", "B"),  # tab as indentation
+        ("\n\n---\ntitle: T\n---\nB", "T", "B"),  # blank lines above
+        ("---  \ntitle: T\n--- \nB", "T", "B"),  # blanks behind the marks
+        ("---\ntitle: T\n...\nB", "T", "B"),  # closed by dots
+        ("---\ntitle: T\n---", "T", ""),  # nothing behind the closing mark
+        ("---\n---\nB", "A note", "B"),  # empty frontmatter
+        ("---\n# only a comment\n---\nB", "A note", "B"),  # only a comment
+        ("---\ntitle: T\n---\na\n---\nb: c\n---\n", "T", "a\n---\nb: c\n---\n"),  # rules in the body
+        ("Intro\n\n---\n\nMore\n", "A note", "Intro\n\n---\n\nMore\n"),  # a rule and no frontmatter
+        ("# A heading\nB", "A heading", "# A heading\nB"),  # title from the heading
+        ("```\n# not this\n```\n# This\n", "This", "```\n# not this\n```\n# This\n"),  # heading in code
+        ("", "A note", ""),  # empty file
+        ("---\ntitle:\n  - a\n---\nB", "A note", "B"),  # a list as title says nothing
+        ("---\ntitle: 2026\n---\nB", "2026", "B"),  # a number as title
+        ("---\ntitle: NO\n---\nB", "NO", "B"),  # a word that YAML 1.1 takes for false
+        ('---\ntitle: "two\\nlines"\n---\nB', "two lines", "B"),  # a title is one line
+    ):
+        note = note_of(text)
+        assert (note.title, note.body, note.problem) == (title, body, None), text
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
+def test_broken_frontmatter_leaves_the_body_and_says_on_which_line() -> None:
+    for text, problem in (
         ("---\ntitle: T\na: [1\n---\nBody.", "line 3: a list that is not closed with `]`"),
         ("---\ntitle: T\na: 'one\n---\nBody.", "line 3: a quote that is not closed"),
         ("---\ntitle: Deploys: blue first\n---\nBody.", "line 2: a second `: ` in one line; put the value in quotes"),
@@ -59,15 +54,12 @@ def test_every_shape_of_file_gives_title_and_body(text: str, title: str, body: s
         ("---\nx: !!python/object/apply:os.system [ls]\n---\nBody.", "line 2: "),
         ("---\nx: !!python/name:os.system\n---\nBody.", "line 2: "),
         ("---\nx: !custom 1\n---\nBody.", "line 2: "),
-    ],
-)
-def test_broken_frontmatter_leaves_the_body_and_says_on_which_line(text: str, problem: str) -> None:
-    note = note_of(text)
-
-    assert note.body == "Body."
-    assert note.problem is not None
-    assert note.problem.startswith(problem)
-    assert "\n" not in note.problem
+    ):
+        note = note_of(text)
+        assert note.body == "Body."
+        assert note.problem is not None
+        assert note.problem.startswith(problem)
+        assert "\n" not in note.problem
 
 
 def test_what_can_be_read_of_broken_frontmatter_is_kept() -> None:
@@ -121,9 +113,8 @@ def test_a_value_that_cannot_be_built_is_a_problem_of_the_note(value: str) -> No
     assert note.problem
 
 
-@pytest.mark.parametrize(
-    ("written", "tags"),
-    [
+def test_tags_are_read_in_every_form() -> None:
+    for written, tags in (
         ("tags: [Deploy, ops]", ("deploy", "ops")),
         ("tags:\n  - deploy\n  - ops", ("deploy", "ops")),
         ("tags: deploy, ops", ("deploy", "ops")),
@@ -138,28 +129,22 @@ def test_a_value_that_cannot_be_built_is_a_problem_of_the_note(value: str) -> No
         ("tags:", ()),
         ("tags: [deploy, DEPLOY, '#Deploy']", ("deploy",)),
         ("tags: [Cafe\u0301, Café]", ("café",)),
-    ],
-)
-def test_tags_are_read_in_every_form(written: str, tags: tuple[str, ...]) -> None:
-    assert note_of(f"---\n{written}\n---\n").tags == tags
+    ):
+        assert note_of(f"---\n{written}\n---\n").tags == tags
 
 
-@pytest.mark.parametrize(
-    ("written", "aliases"),
-    [
+def test_aliases_are_read_in_every_form() -> None:
+    for written, aliases in (
         ("aliases: [Blue pool, BP]", ("Blue pool", "BP")),
         ("aliases:\n- Blue pool", ("Blue pool",)),
         ("alias: Blue pool", ("Blue pool",)),
         ("aliases:", ()),
-    ],
-)
-def test_aliases_are_read_in_every_form(written: str, aliases: tuple[str, ...]) -> None:
-    assert note_of(f"---\n{written}\n---\n").aliases == aliases
+    ):
+        assert note_of(f"---\n{written}\n---\n").aliases == aliases
 
 
-@pytest.mark.parametrize(
-    "written",
-    [
+def test_every_form_of_a_moment_is_the_same_moment() -> None:
+    for written in (
         "2026-03-01T09:30:00Z",
         "2026-03-01 09:30:00",
         "2026-03-01 09:30",
@@ -170,13 +155,10 @@ def test_aliases_are_read_in_every_form(written: str, aliases: tuple[str, ...]) 
         "2026-3-1 09:30:00",
         "2026/03/01 09:30:00",
         "2026-03-01 09:30:00 UTC",
-    ],
-)
-@pytest.mark.parametrize("key", ["created", "date"])
-def test_every_form_of_a_moment_is_the_same_moment(key: str, written: str) -> None:
-    note = note_of(f"---\n{key}: {written}\n---\n")
-
-    assert note.created == datetime(2026, 3, 1, 9, 30, tzinfo=UTC).timestamp()
+    ):
+        for key in ("created", "date"):
+            moment = datetime(2026, 3, 1, 9, 30, tzinfo=UTC).timestamp()
+            assert note_of(f"---\n{key}: {written}\n---\n").created == moment, written
 
 
 @pytest.mark.parametrize("written", ["2026-03-01", "2026-3-1", "2026/03/01", "2026.3.1", "20260301", "2026-03"])
@@ -216,32 +198,26 @@ def test_the_body_knows_on_which_line_it_starts() -> None:
     assert note_of("Body.").body_line == 1
 
 
-@pytest.mark.parametrize(
-    ("path", "kind", "source"),
-    [
+def test_a_note_is_what_it_says_it_is_else_what_its_folder_says() -> None:
+    for path, kind, source in (
         ("memories/a.md", "", "memory"),
         ("articles/a.md", "", "article"),
         ("inbox/a.md", "", "article"),
         ("inbox/a.md", "memory", "memory"),
         ("memories/a.md", "article", "article"),
         ("memories/a.md", "nonsense", "memory"),
-    ],
-)
-def test_a_note_is_what_it_says_it_is_else_what_its_folder_says(path: str, kind: str, source: str) -> None:
-    assert note_of(f"---\nkind: {kind}\n---\n", path).source == source
+    ):
+        assert note_of(f"---\nkind: {kind}\n---\n", path).source == source
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
+def test_what_can_be_read_but_not_as_it_was_meant_is_reported() -> None:
+    for text, problem in (
         ("---\ntitle: T\ntags: [a]\ntags: [b]\n---\nBody.", "line 4: `tags` appears twice; the last one is used"),
         ("---\ntitle: T\n\nBody.", "line 1: frontmatter that never ends; put a line `---` after its last field"),
         ("---\ntitle: T\ncreated: 2026-13-45\n---\n", "line 3: created is a date such as 2026-03-01, not '2026-13-45'"),
         ("---\nupdated: soon\n---\n", "line 2: updated is a date such as 2026-03-01, not 'soon'"),
-    ],
-)
-def test_what_can_be_read_but_not_as_it_was_meant_is_reported(text: str, problem: str) -> None:
-    assert note_of(text).problem == problem
+    ):
+        assert note_of(text).problem == problem
 
 
 def test_a_doubled_key_counts_as_its_last_and_an_open_end_leaves_all_of_the_text() -> None:
@@ -260,22 +236,18 @@ def test_a_note_whose_frontmatter_cannot_be_read_does_not_pass_for_the_user_s() 
     assert note_of("Body.").provenance == "user"
 
 
-@pytest.mark.parametrize(
-    ("path", "title", "day"),
-    [
+def test_a_name_that_begins_with_a_day_dates_the_note() -> None:
+    for path, title, day in (
         ("articles/Daily/2026-03-01.md", "2026-03-01", "2026-03-01"),
         ("articles/2026-03-01-standup.md", "2026-03-01 standup", "2026-03-01"),
         ("memories/2026-03-01 with Mara.md", "2026-03-01 with Mara", "2026-03-01"),
         ("articles/2026-13-01-no-month.md", "2026 13 01 no month", None),
         ("articles/2026-03-011.md", "2026 03 011", None),
         ("articles/release-2026-03-01.md", "Release 2026 03 01", None),
-    ],
-)
-def test_a_name_that_begins_with_a_day_dates_the_note(path: str, title: str, day: str | None) -> None:
-    note = read_note(path, b"We met.")
-
-    assert note.title == title
-    assert note.created == (None if day is None else read_moment(day))
+    ):
+        note = read_note(path, b"We met.")
+        assert note.title == title
+        assert note.created == (None if day is None else read_moment(day))
 
 
 def test_what_a_note_says_of_its_day_counts_more_than_its_name() -> None:

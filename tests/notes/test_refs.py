@@ -14,9 +14,8 @@ NAMES = st.text(
 ENDINGS = st.sampled_from([".md", ".markdown", ".MD"])
 
 
-@pytest.mark.parametrize(
-    ("path", "source", "ref"),
-    [
+def test_a_ref_names_the_source_and_the_place() -> None:
+    for path, source, ref in (
         ("memories/oak.md", "memory", "memory:oak"),
         ("articles/trees/oak.md", "article", "article:trees/oak"),
         ("inbox/oak.md", "article", "article:/inbox/oak"),
@@ -24,11 +23,9 @@ ENDINGS = st.sampled_from([".md", ".markdown", ".MD"])
         ("articles/oak.md", "memory", "memory:/articles/oak"),
         ("articles/c#.md", "article", "article:c#"),
         ("memories/oak.markdown", "memory", "memory:oak.markdown"),
-    ],
-)
-def test_a_ref_names_the_source_and_the_place(path: str, source: str, ref: str) -> None:
-    assert ref_of(path, source) == ref
-    assert path_of(ref) == path
+    ):
+        assert ref_of(path, source) == ref
+        assert path_of(ref) == path
 
 
 @given(folders=st.lists(NAMES, max_size=3), name=NAMES, ending=ENDINGS, source=st.sampled_from(["memory", "article"]))
@@ -38,19 +35,16 @@ def test_every_path_comes_back_from_its_ref(folders: list[str], name: str, endin
     assert path_of(ref_of(path, source)) == path
 
 
-@pytest.mark.parametrize(
-    ("ref", "lines"),
-    [
+def test_a_ref_may_point_at_lines() -> None:
+    for ref, lines in (
         ("article:oak#L10-24", (10, 24)),
         ("article:oak#L10-L24", (10, 24)),
         ("article:oak#L7", (7, 7)),
         ("article:oak", None),
-    ],
-)
-def test_a_ref_may_point_at_lines(ref: str, lines: tuple[int, int] | None) -> None:
-    assert lines_of(ref) == lines
-    assert path_of(ref) == "articles/oak.md"
-    assert without_lines(ref) == "article:oak"
+    ):
+        assert lines_of(ref) == lines
+        assert path_of(ref) == "articles/oak.md"
+        assert without_lines(ref) == "article:oak"
 
 
 @pytest.mark.parametrize("text", ["oak", "", "memory:", "memory:/", "url:x", "https://x", "C:\\notes"])

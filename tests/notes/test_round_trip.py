@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from co_cli.errors import FrontmatterError, InvalidInputError
@@ -32,7 +32,6 @@ def test_any_text_is_the_same_after_changing_nothing(text: str, inside: str, key
 
 
 @given(block=blocks(), value=VALUES, data=st.data())
-@settings(max_examples=300)
 def test_setting_one_field_changes_the_lines_of_that_field_only(
     block: Block, value: object, data: st.DataObject
 ) -> None:

@@ -12,7 +12,7 @@ from pydantic_ai import Agent, models
 from co_cli.agent import Knowledge
 from co_cli.errors import SettingsError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.context import CANDIDATES, MOST_ALWAYS, always_there
+from co_cli.service.context import MAX_ALWAYS, always_notes
 from co_cli.settings import MAX_FILE_BYTES, SETTINGS, load_settings
 from tests.agent.scripted import Script
 from tests.command import Co
@@ -79,9 +79,7 @@ def clone(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_every_setting_is_harmless_or_refused_from_a_clone(clone: Path) -> None:
     for setting in SETTINGS:
-        assert (setting.name in REFUSED) != (setting.name in HARMLESS), (
-            f"may a clone set {setting.name}?"
-        )
+        assert (setting.name in REFUSED) != (setting.name in HARMLESS), f"may a clone set {setting.name}?"
         for value in REFUSED.get(setting.name, ()):
             (clone / ".co-cli" / "settings.toml").write_text(f"# a project\n\n{setting.name} = {value}\n")
 
@@ -129,7 +127,7 @@ def test_a_link_in_place_of_the_vault_leads_nowhere(co: Co, home: Path, place: s
     ran = Co(project).process("search", "oaks", env={"CO_VAULT": ""})
 
     assert ran.code == 2
-    assert "leads out of the project" in ran.err
+    assert "is a link out of the project" in ran.err
     assert "diary" not in ran.out
 
 
@@ -210,49 +208,18 @@ def test_an_article_that_is_added_cannot_put_itself_beside_prompts(
     assert any(key.startswith("imported_") for key in shown)
 
 
-def test_a_clone_without_memories_is_not_trusted_for_an_init(clone: Path, home: Path) -> None:
-    (clone / ".co-cli" / "knowledge" / "memories").rmdir()
-    (clone / ".co-cli" / "knowledge" / "articles").mkdir()
-    (clone / ".co-cli" / "knowledge" / "articles" / "orders.md").write_text(POISON.replace("LOADING", "always"))
-
-    Co(home)("init", str(clone))
-
-    assert not any(
-        row["trusted"] for row in Co(home)("config", "trust", "--list", "--json").json if str(clone) in row["vault"]
-    )
-
-
 def test_a_clone_s_many_notes_do_not_crowd_out_the_person_s_own(clone: Path, home: Path) -> None:
     with KnowledgeBase.open() as kb:
         kb.remember(
             "Answer in English.", title="English", tier="user", fields={"loading": "always", "created": "2020-01-01"}
         )
-    for number in range(MOST_ALWAYS + 1):
+    for number in range(MAX_ALWAYS + 1):
         (clone / ".co-cli" / "knowledge" / "memories" / f"{number}.md").write_text(POISON.replace("LOADING", "always"))
 
     with KnowledgeBase.open() as kb:
         kb.sync()
 
-        assert [note.ref for note in always_there(kb, (), time.time()).notes] == ["user:memory:english"]
-
-
-@pytest.mark.parametrize("loading", ["contextual", "sometimes"])
-def test_notes_that_may_not_come_take_no_place_of_one_that_may(clone: Path, home: Path, loading: str) -> None:
-    own = Vault(home / ".local" / "share" / "co-cli" / "knowledge")
-    own.write(
-        "memories/mine.md",
-        f"---\nloading: {loading}\nprovenance: User\n---\nThe canteen opens at noon. Ask Bex for a table.\n",
-    )
-    poison = POISON.replace("LOADING", loading).replace("The canteen opens", "At which hour does the canteen open")
-    for number in range(3 * CANDIDATES):
-        (clone / ".co-cli" / "knowledge" / "memories" / f"{number}.md").write_text(poison)
-        if loading == "sometimes":
-            own.write(f"memories/came-{number}.md", poison.replace("provenance: user", "provenance: Import"))
-
-    said = told("At which hour does the canteen open at noon?")
-
-    assert "Ask Bex for a table." in said
-    assert "Mallory" not in said
+        assert [note.ref for note in always_notes(kb, (), time.time()).notes] == ["user:memory:english"]
 
 
 def test_a_moved_project_says_why_nothing_of_it_comes(clone: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,18 +16,17 @@ from typing import Any
 import anyio
 import mcp_types as types
 import pytest
+from co_cli.chat.conversation import Conversation
 from mcp import Client, MCPError
 from pydantic_ai import Agent, models
 
 from co_cli.agent import Knowledge
-from co_cli.chat.conversation import Conversation
 from co_cli.chat.screen import TerminalOutput
 from co_cli.chat.session import Session
 from co_cli.cli.completion import SCRIPTS
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.mcp.server import VaultServer
-from co_cli.sources.origin import Origin
-from co_cli.sources.registry import Added, change_registry
+from co_cli.sources.origin import Added, Origin, change_registry
 from co_cli.tools import Toolbox
 from tests.agent.scripted import Script
 from tests.chat_server import ChatServer, calls, text

@@ -9,10 +9,10 @@ import pytest
 from pydantic_ai import Agent, models
 
 from co_cli.agent import Knowledge
+from co_cli.agent.anthropic_memory import MemoryToolProtocol
+from co_cli.agent.harness import ScopedMemory
 from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.memory_protocol import MemoryToolProtocol
-from co_cli.service.scoped_memory import ScopedMemory
 from tests.agent.scripted import Script
 from tests.command import Co
 from tests.sources.web_server import WebServer, article
@@ -89,15 +89,6 @@ def test_no_agent_puts_a_note_beside_every_prompt(
         kb.sync()
         assert kb.notes(fields={"loading": "always"}) == []
         assert all(kb.note(note.ref).metadata.get("loading") is None for note in kb.notes())
-
-
-def test_a_note_that_the_person_marked_can_still_be_changed_by_the_memory_tool(vault: Vault, data_dir: Path) -> None:
-    vault.write("memories/rule.md", "---\nloading: always\n---\nAnswer in metres.\n")
-    with KnowledgeBase.open(vault.root, data_dir) as kb:
-        edit = {"command": "str_replace", "path": "/memories/rule.md", "old_str": "metres", "new_str": "feet"}
-
-        assert "edited" in MemoryToolProtocol(kb).call(edit)
-    assert vault.read("memories/rule.md").endswith("Answer in feet.\n")
 
 
 def test_a_page_that_gives_orders_is_labelled_when_asked_for_and_never_comes_unasked(

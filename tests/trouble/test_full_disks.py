@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import resource
 from pathlib import Path
 
 import pytest
@@ -159,26 +158,6 @@ def test_a_vault_on_a_read_only_file_system_is_searched_and_not_written(co: Co, 
     finally:
         unmount(vault.root)
     assert vault.files() == ["memories/oak.md"]
-
-
-def test_a_file_system_with_bounded_files_keeps_the_index_it_has(co: Co, vault: Vault) -> None:
-    """As with a quota on the file: search.db may not grow any more."""
-
-    def bounded() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (600_000, 600_000))
-
-    vault.write("memories/oak.md", OAK)
-    assert co("index", "sync").code == 0
-    for number in range(10):
-        vault.write(f"articles/{number}.md", f"# Chapter {number}\n\n" + f"word{number} " * 8_000)
-
-    ran = co.process("index", "sync", before=bounded)
-
-    assert ran.code == 3, ran
-    assert one_line(ran.err)
-    assert "memory:oak" in co("search", "oaks", "--no-sync").out
-    assert co("index", "sync").code == 0
-    assert "article:9" in co("search", "word9").out
 
 
 @pytest.mark.skipif(not can_obey(), reason="this root cannot give up its right to ignore permissions")

@@ -12,10 +12,9 @@ from pathlib import Path
 import pexpect
 import pytest
 
+from co_cli.agent.anthropic_memory import MemoryToolProtocol
 from co_cli.errors import NoteConflictError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.memory_protocol import MemoryToolProtocol
-from co_cli.service.scoped_memory import ScopedMemory
 from co_cli.tools.toolbox import Toolbox
 from tests.command import Co
 from tests.mcp_server.talking import LEGACY, Place, over_stdio
@@ -153,20 +152,6 @@ def test_the_memory_tool_writes_nothing_over_a_file_that_changes_while_it_works(
     assert vault.read("memories/oak.md") == THEIRS + "\n"
 
 
-def test_a_harness_write_of_an_older_version_is_a_conflict(vault: Vault, kb: KnowledgeBase, oak: str) -> None:
-    memory = ScopedMemory(kb)
-    stored = memory.read("main/oak.md", 1_000)
-    assert stored
-    vault.write("memories/oak.md", THEIRS + "\n")
-
-    with pytest.raises(NoteConflictError):
-        memory.write("main/oak.md", MINE, stored.version)
-    with pytest.raises(NoteConflictError):
-        memory.delete("main/oak.md", stored.version)
-
-    assert vault.read("memories/oak.md") == THEIRS + "\n"
-
-
 def test_a_review_does_not_forget_a_note_that_changed_since_it_was_shown(co: Co, vault: Vault) -> None:
     vault.write("memories/visa.md", "---\nvalid_until: 2025-06-30\n---\nThe visa holds.\n")
     with terminal(co.folder, "note", "review") as child:
@@ -235,15 +220,6 @@ def test_an_editor_that_leaves_nothing_changes_nothing(
     assert (ran.code, ran.err.count("\n")) == (2, 1)
     assert "left no text" in ran.err
     assert vault.read("memories/oak.md") == OLD + "\n"
-
-
-def test_an_editor_is_not_opened_on_another_version(co: Co, oak: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EDITOR", "false")
-
-    ran = co("edit", oak, "--based-on", "0123456789ab")
-
-    assert ran.code == 2
-    assert "was changed meanwhile" in ran.err
 
 
 def test_ctrl_c_belongs_to_the_editor(

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from co_cli.agent.anthropic_memory import MemoryToolProtocol
 from co_cli.errors import KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.refs import name_key
-from co_cli.service.memory_protocol import MemoryToolProtocol
 from tests.command import Co
 from tests.trouble.file_systems import unmount
 from tests.vault import Vault
@@ -182,18 +182,6 @@ def test_paths_that_are_too_long_are_told_and_the_others_are_indexed(kb: Knowled
     subprocess.run(["rm", "-r", str(vault.root / "articles")], check=True)  # pytest cannot remove it
 
 
-@pytest.mark.parametrize(
-    "title", ["CON", "nul", "aux.md", "COM1", "lpt9", "a:b", "what?", "end.", "end ", "<x>", 'a"b|c']
-)
-def test_a_title_that_windows_cannot_name_has_a_file_it_can(kb: KnowledgeBase, vault: Vault, title: str) -> None:
-    saved = kb.remember("A tree of that name.", title=title)
-
-    name = Path(saved.path).name
-    assert not set(name) & set('<>:"/\\|?*')
-    assert name.partition(".")[0].upper() not in {"CON", "PRN", "AUX", "NUL", "COM1", "LPT9"}
-    assert not name.removesuffix(".md").endswith((".", " "))
-
-
 def test_a_name_that_ends_in_a_blank_or_has_a_backslash_is_that_note_and_no_other(co: Co, vault: Vault) -> None:
     for name in ("oak", "oak ", "a\\b", "a/b"):
         vault.write(f"memories/{name}.md", f"This is {name!r}.")
@@ -207,13 +195,3 @@ def test_a_name_that_ends_in_a_blank_or_has_a_backslash_is_that_note_and_no_othe
     assert vault.notes() == ["memories/a/b.md", "memories/a\\b.md", "memories/oak.md"]
     assert co("note", "restore", "memory:oak ").code == 0
     assert vault.read("memories/oak .md") == "This is 'oak '."
-
-
-@pytest.mark.parametrize("path", ["memories/oak.md", "memories/Oak.md", "memories/Eiche Ä.md"])
-def test_a_path_in_another_spelling_is_the_one_that_is_there(vault: Vault, kb: KnowledgeBase, path: str) -> None:
-    vault.write(path, "Oaks live long.")
-    kb.sync()
-
-    for spelling in (path.upper(), path.lower(), path):
-        assert kb.index.paths_like(spelling) == [path]
-    assert kb.index.paths_like("memories/ash.md") == []

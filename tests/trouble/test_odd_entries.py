@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from co_cli.agent.anthropic_memory import MemoryToolProtocol
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.knowledge_index import KnowledgeIndex
-from co_cli.service.memory_protocol import MemoryToolProtocol
 from tests.command import Co
 from tests.vault import Vault
 
@@ -151,20 +151,6 @@ def test_in_a_folder_of_skills(co: Co, vault: Vault, home: Path, tmp_path: Path,
     assert no_secret(ran.out)
 
 
-def test_in_another_tier(co: Co, vault: Vault, home: Path, outside: Path) -> None:
-    mine = home / ".local" / "share" / "co-cli" / "knowledge"
-    plant(mine / "memories", outside)
-    project = home / "work"
-    (project / ".co-cli" / "knowledge" / "memories").mkdir(parents=True)
-    (project / ".co-cli" / "knowledge" / "memories" / "elm.md").write_text("Elms fall ill.")
-
-    ran = Co(project).process("search", "oaks safe", env={"CO_VAULT": ""})
-
-    assert ran.code == 0, ran
-    assert "user:memory:oak" in ran.out
-    assert no_secret(ran.out)
-
-
 def test_in_what_is_imported_and_added(co: Co, vault: Vault, tmp_path: Path, outside: Path) -> None:
     place = tmp_path / "export"
     odd = plant(place, outside)
@@ -207,17 +193,6 @@ def test_ignore_files_that_are_none_are_told_and_not_waited_for(
         assert ran.code == 2
         assert ran.err.count("\n") == 1
         assert "not a regular file" in ran.err + ran.out
-
-
-def test_a_project_s_settings_that_are_a_pipe_are_refused(home: Path) -> None:
-    project = home / "work"
-    (project / ".co-cli").mkdir(parents=True)
-    os.mkfifo(project / ".co-cli" / "settings.toml")
-
-    ran = Co(project).process("search", "oaks", env={"CO_VAULT": "", "CO_DATA_DIR": ""})
-
-    assert ran.code == 2
-    assert ran.err.count("\n") == 1
 
 
 @pytest.mark.parametrize("make", ["pipe", "link"])

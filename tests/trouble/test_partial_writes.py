@@ -5,8 +5,6 @@ theirs is touched.
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -87,35 +85,3 @@ def test_a_sync_at_every_step_of_a_save_ends_with_the_whole_note(
     assert says(kb, "anselm") == []
     assert vault.files() == ["memories/oak.md"]
     assert path.read_text() == NEW
-
-
-def test_a_note_that_was_read_half_written_is_whole_with_the_next_sync(vault: Vault, kb: KnowledgeBase) -> None:
-    """Another process writes for as long as we sync; no time is waited for."""
-    writer = """
-import sys, time
-with open(sys.argv[1], "w", buffering=1) as stream:
-    print("begun", flush=True)
-    for number in range(400):
-        stream.write(f"Line {number} has zqx{number}.\\n")
-        if number % 40 == 0:
-            sys.stdin.readline()
-"""
-    path = vault.path("articles/book.md")
-    process = subprocess.Popen(
-        [sys.executable, "-c", writer, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdin
-    assert process.stdout
-    process.stdout.readline()
-    for _ in range(10):
-        kb.sync()
-        process.stdin.write("\n")
-        process.stdin.flush()
-    assert process.wait(60) == 0
-
-    kb.sync()
-
-    for number in (0, 199, 399):
-        assert [ref.partition("#")[0] for ref in says(kb, f"zqx{number}")] == ["article:book"]
-    assert kb.note("article:book").body.count("zqx") == 400
-    assert kb.sync().skipped == []

@@ -150,26 +150,6 @@ def test_all_notes_of_a_small_vault_gone_at_once_are_kept_too(vault: Vault, kb: 
     assert len(kb.sync(drop_missing=True).removed) == count
 
 
-def test_the_only_note_and_all_but_one_are_deleted_as_ever(vault: Vault, kb: KnowledgeBase) -> None:
-    plant(vault, TREES[:3])
-    kb.sync()
-    for name in TREES[:2]:
-        vault.delete(f"memories/{name}.md")
-    assert len(kb.sync().removed) == 2
-    vault.delete("memories/tree02.md")
-    assert kb.sync().removed == ["memories/tree02.md"]
-
-
-def test_a_vault_that_is_made_anew_where_one_was_does_not_forget_the_notes_of_that(co: Co, vault: Vault) -> None:
-    plant(vault, TREES[:3])
-    co("index", "sync")
-    shutil.rmtree(vault.root)
-    co("init", "--vault", str(vault.root))
-
-    assert "the files of 3 notes are gone" in co("search", "tree01").err
-    assert "memory:tree01" in co("search", "tree01").out
-
-
 @pytest.mark.parametrize("asked", ["memory:tree01", "tree01", "memories/tree01.md", "TREE01"])
 def test_a_note_without_its_file_is_said_to_be_missing_by_whatever_name(co: Co, vault: Vault, asked: str) -> None:
     plant(vault, TREES[:3])
@@ -258,14 +238,3 @@ def test_another_tier_s_vault_that_is_not_mounted_keeps_its_notes(
     refused = co("remember", "Oaks live long.", "--tier", "user")
     assert refused.code == 2
     assert "is its drive mounted?" in refused.err
-
-
-def test_what_is_kept_is_no_drift(co: Co, vault: Vault, kb: KnowledgeBase) -> None:
-    plant(vault)
-    kb.sync()
-    for name in TREES[:15]:
-        vault.delete(f"memories/{name}.md")
-    kb.sync()
-
-    assert co("index", "verify").code == 0
-    assert len(kb.index.missing()) == 15

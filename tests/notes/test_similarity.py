@@ -19,9 +19,8 @@ def test_case_white_space_punctuation_and_markdown_do_not_count(other: str) -> N
     assert fingerprint(BASE) == fingerprint(other)
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
+def test_a_word_or_a_sign_makes_another_text() -> None:
+    for one, other in (
         ("Mara likes tea", "Maria likes tea"),
         ("The parser is written in C", "The parser is written in C++"),
         ("set -e", "set +e"),
@@ -29,10 +28,8 @@ def test_case_white_space_punctuation_and_markdown_do_not_count(other: str) -> N
         ("version 1.10", "version 1.1"),
         ("🎉", "🚀"),
         ("...", "!"),
-    ],
-)
-def test_a_word_or_a_sign_makes_another_text(one: str, other: str) -> None:
-    assert fingerprint(one) != fingerprint(other)
+    ):
+        assert fingerprint(one) != fingerprint(other)
 
 
 def test_likeness_is_the_share_of_words_in_common() -> None:
