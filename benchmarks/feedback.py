@@ -20,7 +20,8 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.refs import without_lines
 from co_cli.paths import sample_vault
 from co_cli.retrieval.profiles import DEFAULT
-from co_cli.service.feedback import Judgement, Lesson, learn, rank_candidates
+from co_cli.service.feedback import Judgement, Lesson, learn, rank_candidates, weights_of
+from co_cli.service.feedback import Question as Judged
 from co_cli.settings import load_settings
 
 LOOKED_AT = 10
@@ -62,16 +63,19 @@ def bench_feedback(bar: Bar | None = None) -> list[BenchRow]:
     return rows
 
 
-def rate(kb: KnowledgeBase, questions: Sequence[Question], default: float) -> list[Judgement]:
+def rate(kb: KnowledgeBase, questions: Sequence[Question], default: float) -> list[Judged]:
     """What somebody says who knows the answers."""
-    told: list[Judgement] = []
+    found: list[Judged] = []
     for question in questions:
-        shown, _ = rank_candidates(kb, question.text, meaning=default, outdated=True)
-        for place, one in enumerate(shown[:LOOKED_AT]):
-            good = one.ref in question.answers
-            if good or place == 0:
-                told.append(Judgement(0, question.text, question.text, good, "said", one.ref, None, shown))
-    return told
+        candidates = rank_candidates(kb, question.text, default)
+        judged = [
+            Judgement(one.ref, question.text, one.ref in question.answers)
+            for place, one in enumerate(candidates[:LOOKED_AT])
+            if place == 0 or one.ref in question.answers
+        ]
+        if any(one.good for one in judged):
+            found.append(Judged(question.text, tuple(judged), candidates))
+    return found
 
 
 def experiment(
@@ -108,7 +112,6 @@ def _teach(kb: KnowledgeBase, user: str, questions: Sequence[Question], default:
 def _ndcg(kb: KnowledgeBase, questions: Sequence[Question], meaning: float) -> float:
     total = 0.0
     for question in questions:
-        weights = {"meaning": meaning, "words": 1 - meaning}
-        found = kb.search(question.text, outdated=True, profile="default", weights=weights)
+        found = kb.search(question.text, outdated=True, profile="default", weights=weights_of(meaning))
         total += mark_ranking([without_lines(hit.ref) for hit in found.hits], question.answers).ndcg10
     return total / len(questions) if questions else 0.0

@@ -80,7 +80,6 @@ MOVE_VAULT = (
     "update documents set vault_id = :new where vault_id = :old",
     "update or ignore judgements set vault_id = :new where vault_id = :old",  # those of the new place are later
     "delete from judgements where vault_id = :old",
-    "update tunings set vault_id = :new where vault_id = :old",
     "update searches set vault_id = :new where vault_id = :old",
     "update vaults set seen = (select seen from vaults where id = :old) where id = :new and seen is null",
     "delete from vaults where id = :old",

@@ -8,8 +8,7 @@ import sys
 from co_cli.cli.opening import find_note, open_knowledge_base, print_json, sync_first
 from co_cli.cli.terminal import Screen, count_of, printable
 from co_cli.errors import InvalidInputError
-from co_cli.service.feedback import BOUND, ENOUGH, VERDICTS, Receipt, TuningState, clear, judge, reset, tune
-from co_cli.values import moment_text
+from co_cli.service.feedback import BOUND, ENOUGH, VERDICTS, Receipt, Tuning, clear, judge, reset, tune, weights_of
 
 
 def add_feedback(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +32,8 @@ def give(options: argparse.Namespace) -> int:
         receipt = judge(kb, find_note(kb, options.ref).ref, options.verdict, options.query)
         learn, query_log = kb.settings.learn, kb.settings.query_log
     if options.json:
-        print_json({**receipt._asdict(), "lesson": receipt.lesson._asdict() if receipt.lesson else None})
+        lesson = receipt.lesson and receipt.lesson._asdict()
+        print_json({**receipt._asdict(), "applied": receipt.applied, "lesson": lesson})
     else:
         _show_receipt(receipt, learn, query_log)
     return 0
@@ -43,20 +43,15 @@ def _show_receipt(receipt: Receipt, learn: str, query_log: str) -> None:
     screen = Screen()
     screen.titled(receipt.title, receipt.ref)
     if receipt.query is None:
-        logged = query_log == "on"
-        why = "no search that found it is logged" if logged else f"query_log is {query_log} and keeps no question"
-        screen.wrapped(f"{receipt.verdict}, about the note alone: {why}.", "  ")
-        if logged:
-            screen.wrapped('Name the question to learn from it: --query "..."', "  ", style="dim")
+        why = f"query_log is {query_log} and keeps no question"
+        if query_log == "on":
+            why = 'no search that found it is logged; name the question to learn from it: --query "..."'
+        screen.wrapped(f"{receipt.verdict}, about the note alone: {why}", "  ")
         return
-    where = "not among the first hundred, so it teaches nothing"
-    if receipt.rank:
-        where = f"rank {receipt.rank} by the default weights"
+    where = f"rank {receipt.rank}" if receipt.rank else "not among the first hundred, so it teaches nothing"
     screen.wrapped(f"{receipt.verdict} for {printable(receipt.query)!r}: {where}.", "  ")
     if receipt.lesson is not None and receipt.applied:
-        weights = _text({"meaning": receipt.lesson.meaning, "words": 1 - receipt.lesson.meaning})
-        screen.wrapped(f"Searches now use {weights}: {receipt.lesson.why}.", "  ")
-        screen.wrapped("`co feedback tune --reset` undoes it.", "  ", style="dim")
+        screen.wrapped(f"Searches now use {_text(weights_of(receipt.lesson.meaning))}: {receipt.lesson.why}.", "  ")
     elif receipt.judgements < ENOUGH:
         screen.wrapped(f"{receipt.judgements:g} of {ENOUGH:g} judgements that it takes to learn.", "  ", style="dim")
     elif learn == "ask":
@@ -101,9 +96,7 @@ def run_tune(options: argparse.Namespace) -> int:
         undone = reset(kb) if options.reset and doing else False
         state = tune(kb, apply=options.apply and doing)
     if options.json:
-        tunings = [{**tuning._asdict(), "at": moment_text(tuning.at)} for tuning in state.history]
-        lesson = state.lesson._asdict()
-        print_json({**state._asdict(), "in_use": state.in_use, "lesson": lesson, "history": tunings})
+        print_json({**state._asdict(), "in_use": state.in_use, "lesson": state.lesson._asdict()})
     else:
         _show_state(Screen(), state, options, undone)
     return 1 if options.apply and doing and not state.lesson.kept else 0
@@ -120,23 +113,21 @@ def confirmed(question: str) -> bool:
     return yes
 
 
-def _show_state(screen: Screen, state: TuningState, options: argparse.Namespace, undone: bool) -> None:
+def _show_state(screen: Screen, state: Tuning, options: argparse.Namespace, undone: bool) -> None:
     lesson = state.lesson
     if state.default is None:
         screen.wrapped(f"Nothing to tune: {lesson.why}.")
         return
     source = "your settings" if state.settings else "learned" if state.in_use == state.learned else "default"
+    off = "; the setting learn is off: learned weights are not used" if state.learn == "off" else ""
     rows = [
-        ("in use", f"{_text(state.in_use)} ({source})"),
+        ("in use", f"{_text(state.in_use)} ({source}){off}"),
         ("default", f"{_text(state.default)}; learned weights stay within {BOUND:g} of it"),
     ]
-    if state.learn == "off":
-        rows.append(("learn", "off: learned weights are not used (setting learn)"))
-    silent = f"; {state.silent:,} teach nothing yet" if state.silent else ""
-    rows.append(("judged", f"{state.said:,} said, {state.implied:,} inferred from use{silent}"))
+    rows.append(("judged", f"{state.said:,} said, {state.implied:,} inferred from use"))
     if lesson.before is not None:
         rows += [
-            ("teaches", _text({"meaning": lesson.meaning, "words": 1 - lesson.meaning})),
+            ("teaches", _text(weights_of(lesson.meaning))),
             ("replay", f"{lesson.before:.4f} now, {lesson.after:.4f} with these, {lesson.questions} questions"),
             ("held out", f"{lesson.held_before:.4f} now, {lesson.held_after:.4f} by what the others teach"),
         ]
@@ -149,9 +140,6 @@ def _show_state(screen: Screen, state: TuningState, options: argparse.Namespace,
         rows.append(("", "applied; `co feedback tune --reset` undoes it" if lesson.kept else "nothing was changed"))
     elif lesson.kept:
         rows.append(("", "`co feedback tune --apply` uses them"))
-    for tuning in state.history[:5]:
-        weights = _text({"meaning": tuning.meaning, "words": tuning.words})
-        rows.append((moment_text(tuning.at)[:10], f"{tuning.what}: {weights}"))
     for name, text in rows:
         screen.wrapped(f"{name:<10}  {text}")
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from co_cli.retrieval.candidates import Candidates
 
 FORMULA_VERSION = 2
-"""Raise it when scores change: feedback that was ranked by another formula is ranked again before it teaches."""
+"""Raise it when scores change: weights that were learned for another formula are not used."""
 RANK_CONSTANT = 60
 """The k of reciprocal rank fusion."""
 

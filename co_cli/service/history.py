@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from co_cli.activity import Activity, heads_of
 from co_cli.activity.events import Indexed
-from co_cli.activity.feedback import change_weights
+from co_cli.activity.feedback import change_learned
 from co_cli.activity.versions import Known, known, known_roots, move_vault, moved_to, versions
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.index.sqlite.engine import SqliteEngine
@@ -130,15 +130,15 @@ def move_history(settings: Settings, old: str, new: str) -> Moved:
                 (result.left if clash else result.sources).append(origin.label)
         return changed
 
-    def move_weights(weights: dict[str, object]) -> None:
-        for root in [root for root in weights if moved(root) != root]:
-            weights.setdefault(moved(root), weights.pop(root))
+    def move_learned(learned: dict[str, object]) -> None:
+        for root in [root for root in learned if moved(root) != root]:
+            learned.setdefault(moved(root), learned.pop(root))
 
     with Activity(settings, new) as activity, activity.written().writing() as connection:
         for root in [root for root in known_roots(connection) if moved(root) != root]:
             move_vault(connection, root, moved(root))
             result.folders.append(moved(root))
-    change_weights(settings.data_dir, move_weights)
+    change_learned(settings.data_dir, move_learned)
     Dismissals(settings.data_dir, new).move(moved)
     change_registry(settings.data_dir, move_sources)
     if not (result.folders or result.sources or result.left):

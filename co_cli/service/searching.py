@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from co_cli.errors import IndexUnavailableError, InvalidInputError
 from co_cli.index.engine import WordQuery
@@ -107,13 +107,18 @@ def settings_weights(settings: Settings) -> dict[str, float] | None:
 
 def learned_weights(kb: KnowledgeBase, even_if_off: bool = False) -> dict[str, float] | None:
     """The weights that feedback taught; None if there are none, or learning is off. Opens no database."""
-    ranking, data_dir = ranking_of(kb), kb.settings.data_dir
     unused = kb.settings.learn == "off" and not even_if_off
-    if unused or ranking is None or not os.path.exists(os.path.join(data_dir, LEARNED)):
+    if unused or not os.path.exists(os.path.join(kb.settings.data_dir, LEARNED)):
         return None
-    from co_cli.activity.feedback import read_weights  # few have any
+    from co_cli.activity.feedback import read_learned  # few have any
 
-    return read_weights(data_dir, kb.root, ranking)
+    row: Any = read_learned(kb.settings.data_dir).get(kb.root)
+    try:
+        ranking, meaning = row["ranking"], float(row["meaning"])
+    except (TypeError, KeyError, ValueError):
+        return None
+    usable = ranking == ranking_of(kb) and 0 <= meaning <= 1
+    return {"meaning": meaning, "words": round(1 - meaning, 4)} if usable else None
 
 
 def learned_in_use(

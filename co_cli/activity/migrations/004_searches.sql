@@ -1,5 +1,4 @@
--- activity.db, version 4: the log is one table, from which everything is counted. Judgements forget how they were
--- ranked: that was by an older formula, and the questions are ranked again before anything is learned from them.
+-- activity.db, version 4: the log is one table, from which everything is counted, and judgements are verdicts alone.
 
 create table searches (
     id integer primary key,
@@ -30,8 +29,10 @@ drop table doors;
 drop table logged;
 drop table spools;
 
-update judgements set space = null, candidates = null;
-alter table judgements rename column space to ranking;   -- the vectors and the formula that ranked the candidates
+-- A question is ranked again when something is learned from it: candidates that an older formula ranked teach nothing.
+alter table judgements drop column space;
 alter table judgements drop column meaning;
 alter table judgements drop column words;
--- candidates is JSON: [ref, words, meaning, rest], best first; words and meaning as with a weight of 1
+alter table judgements drop column candidates;
+
+drop table tunings;                      -- what was learned is in learned.json
