@@ -1,6 +1,6 @@
-"""Write files so that a crash leaves the old bytes or the new ones, and so that nobody's file is overwritten.
+"""Write files atomically: a crash leaves the old bytes or the new ones, and no other file is overwritten by accident.
 
-Temporary file in the same folder, fsync, link or rename, fsync of the folder.
+A temporary file in the same folder, fsync, link or rename, fsync of the folder.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _unfinished: set[str] = set()
 
 
 def create_exclusively(path: str, data: bytes) -> bool:
-    """Write a new file; False if the name is taken, which it may become at any moment until now."""
-    temporary = _temporary_beside(path)
+    """Write a new file. False if the name is taken, checked at the last moment."""
+    temporary = _temporary_for(path)
     try:
         _write(temporary, data)
         if os.name == "nt":
@@ -38,8 +38,8 @@ def create_exclusively(path: str, data: bytes) -> bool:
 
 
 def replace(path: str, data: bytes, check: Callable[[], None] | None = None) -> None:
-    """Write over an existing file, keeping its permissions. `check` may raise at the last moment before it is done."""
-    temporary = _temporary_beside(path)
+    """Overwrite a file and keep its permissions. `check` may raise at the last moment."""
+    temporary = _temporary_for(path)
     try:
         _write(temporary, data)
         with contextlib.suppress(OSError):
@@ -53,7 +53,7 @@ def replace(path: str, data: bytes, check: Callable[[], None] | None = None) -> 
 
 
 def sync_folder(folder: str) -> None:
-    """Make a rename in this folder survive a power cut; Windows has no such call and needs none."""
+    """Make names in this folder survive a power cut. Windows has no such call and needs none."""
     if os.name == "nt":
         return
     handle = os.open(folder, os.O_RDONLY)
@@ -67,13 +67,13 @@ def sync_folder(folder: str) -> None:
 
 
 def discard_unfinished() -> None:
-    """Remove the temporary files of writes that Ctrl-C stopped: it may strike even while one is being removed."""
+    """Remove the temporary files of writes that Ctrl-C stopped."""
     for temporary in list(_unfinished):
         _discard(temporary)
 
 
 def sweep_temporary(folder: str, now: float | None = None) -> list[str]:
-    """Remove what a killed process left behind; a younger file may still be somebody's."""
+    """Remove temporary files that a killed process left. Younger ones may be in use."""
     now = time.time() if now is None else now
     swept: list[str] = []
     with contextlib.suppress(FileNotFoundError), os.scandir(folder) as entries:
@@ -85,7 +85,7 @@ def sweep_temporary(folder: str, now: float | None = None) -> list[str]:
 
 
 def make_folders(folder: str) -> None:
-    """Make a folder and those above it that are missing; their names survive a power cut, as what is put there will."""
+    """Make a folder and its missing parents, so that they survive a power cut."""
     folder = os.path.abspath(folder)
     if os.path.isdir(folder):
         return
@@ -94,15 +94,15 @@ def make_folders(folder: str) -> None:
     try:
         os.mkdir(folder)
     except FileExistsError:
-        if not os.path.isdir(folder):  # else somebody was quicker
+        if not os.path.isdir(folder):  # another process was faster
             raise
-    with contextlib.suppress(PermissionError):  # a folder that may be written to and not read
+    with contextlib.suppress(PermissionError):  # a folder with write but no read permission
         sync_folder(above)
 
 
 @contextlib.contextmanager
 def locked(target: str, wait: bool = True) -> Generator[None]:
-    """Hold the one lock of a folder or a lock file; waits for whoever has it, or raises BlockingIOError."""
+    """Hold the lock of a folder or of a lock file. Waits for it, or without `wait` raises BlockingIOError."""
     if os.name == "nt":
         target = _lock_file(target)
     try:
@@ -148,7 +148,7 @@ def _lock(handle: int, wait: bool) -> None:
                 raise BlockingIOError(error.errno, error.strerror) from error
             return
         while True:
-            with contextlib.suppress(OSError):  # gives up after ten seconds: ask again
+            with contextlib.suppress(OSError):  # gives up after ten seconds
                 msvcrt.locking(handle, msvcrt.LK_LOCK, 1)
                 return
     else:
@@ -170,12 +170,12 @@ def _link(temporary: str, path: str) -> None:
     except OSError as error:
         if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK):
             raise
-        # no hard links on this file system: claim the name first, then move over our own claim
+        # no hard links on this file system: create the name first, then replace our own file
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
         os.replace(temporary, path)
 
 
-def _temporary_beside(path: str) -> str:
+def _temporary_for(path: str) -> str:
     name = f"{TEMPORARY}{os.getpid():x}-{time.monotonic_ns():x}-{os.urandom(3).hex()}"
     temporary = os.path.join(os.path.dirname(path), name)
     _unfinished.add(temporary)
@@ -190,7 +190,7 @@ def _write(temporary: str, data: bytes) -> None:
             view = view[os.write(handle, view) :]
         os.fsync(handle)
     except OSError as error:
-        error.filename = temporary  # the system names no file here, and whoever tells of it should
+        error.filename = temporary  # the system names no file here
         raise
     finally:
         os.close(handle)
