@@ -1,4 +1,4 @@
-"""What Markdown says about itself: blocks, headings, links and inline tags. Code is not looked into."""
+"""Blocks, headings and inline tags of Markdown text. Code is skipped."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$")
 CLOSING = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*$")
 FENCES = ("`", "~")
 UNDERLINE = re.compile(r" {0,3}(={2,}|-{3,})[ \t]*$")
-"""Makes the one line above it a heading."""
+"""Makes the line above it a heading."""
 ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
 CODE = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1[`~]*[ \t]*$|\Z)|(`+)[^`].*?(?<!`)\2(?!`)", re.S | re.M)
 LINK = re.compile(r"\]\(\s*<?([^)\s>]{1,500}+)>?(?:\s+[\"'][^\n]*?)?\s*\)")
@@ -27,7 +27,7 @@ class Heading(NamedTuple):
 
 
 class Block(NamedTuple):
-    """What an author wrote as one thing: the lines from `start` up to `end`, counted from 0 in the body."""
+    """One block: the lines from `start` up to `end`, counted from 0 in the body."""
 
     kind: str
     """heading, paragraph, list, code or table"""
@@ -46,7 +46,7 @@ def headings(lines: Sequence[str]) -> Iterator[Heading]:
 
 
 def blocks(lines: Sequence[str]) -> Iterator[Block]:
-    """The headings, paragraphs, lists, code blocks and tables, in order; every line that is not blank is in one."""
+    """Headings, paragraphs, lists, code blocks and tables, in order. Every line that is not blank is in one."""
     number, end = 0, len(lines)
     while number < end:
         line = lines[number]
@@ -79,18 +79,18 @@ def blocks(lines: Sequence[str]) -> Iterator[Block]:
 
 
 def is_item(line: str) -> bool:
-    """Does a list's item begin here? A line of dashes or stars is a rule."""
+    """Whether a list item begins here. A line of dashes or stars is a rule."""
     return bool(ITEM.match(line)) and not _is_rule(line)
 
 
 def closes(line: str, fence: str) -> bool:
-    """Does this line end the code that `fence` began?"""
+    """Whether this line closes the code block that `fence` opened."""
     mark = CLOSING.match(line)
     return bool(mark) and mark[1][0] == fence[0] and len(mark[1]) >= len(fence)
 
 
 def _past_fence(lines: Sequence[str], number: int, fence: str) -> int:
-    """Behind the code block that begins here; one that nobody closes reaches to the end."""
+    """The line after the code block. One that is not closed extends to the end."""
     for place in range(number + 1, len(lines)):
         if closes(lines[place], fence):
             return place + 1
@@ -109,7 +109,7 @@ def _past_indented(lines: Sequence[str], number: int) -> int:
 
 
 def _past_list(lines: Sequence[str], number: int) -> int:
-    """Behind its last item: indented lines, code in items and lines that go on without indentation belong to it."""
+    """The line after the last item, including indented lines, code in items and lazy continuation lines."""
     last, fence = number, ""
     for place in range(number + 1, len(lines)):
         line = lines[place]
@@ -121,7 +121,7 @@ def _past_list(lines: Sequence[str], number: int) -> int:
         elif inside:
             mark = FENCE.match(line.lstrip())
             fence = mark[1] if mark else ""
-        elif not is_item(line) and (place > last + 1 or _begins_anew(lines, place)):
+        elif not is_item(line) and (place > last + 1 or _starts_block(lines, place)):
             break
         else:
             fence = ""
@@ -139,13 +139,13 @@ def _past_table(lines: Sequence[str], number: int) -> int:
 def _past_paragraph(lines: Sequence[str], number: int) -> int:
     for place in range(number + 1, len(lines)):
         line = lines[place]
-        if not line or line.isspace() or is_item(line) or _begins_anew(lines, place):
+        if not line or line.isspace() or is_item(line) or _starts_block(lines, place):
             return place
     return len(lines)
 
 
-def _begins_anew(lines: Sequence[str], number: int) -> bool:
-    """Does a heading, code or a table begin here, though no blank line stands before it?"""
+def _starts_block(lines: Sequence[str], number: int) -> bool:
+    """Whether a heading, code or a table begins here without a blank line before it."""
     line = lines[number]
     mark = line[:4].lstrip(" ")[:1]
     if mark == "#":

@@ -1,6 +1,6 @@
-"""The bytes of one Markdown file into a note: title, body, typed fields, tags, links.
+"""Turn the bytes of a Markdown file into a Note: title, body, typed fields, tags and links.
 
-Lenient: any bytes give a note, except a file that is not text at all. What is wrong with it is in `problem`.
+Lenient: every text file is a note. What is wrong with it is in `problem`.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 class Note(NamedTuple):
-    """One Markdown file. Only `body` and `metadata` are the file's own; the rest is what they say."""
+    """One Markdown file. `body` and `metadata` are its content; the rest is derived from them."""
 
     path: str
-    """Inside the vault, with `/`."""
+    """Relative to the vault, with `/`."""
     ref: str
     source: Source
     title: str
@@ -43,42 +43,41 @@ class Note(NamedTuple):
     created: float | None
     updated: float | None
     problem: str | None
-    """What is wrong with the file, with its line; the note stands all the same."""
+    """What is wrong with the file, with the line. The note is usable all the same."""
     sections: tuple[Heading, ...] | None = None
-    """Where the body is no Markdown, as in code: its sections. None: its Markdown headings are."""
+    """The sections of a body that is not Markdown, such as code. None: use its Markdown headings."""
     version: str = ""
-    """Of the whole file, so that a change can say what it is based on."""
+    """A short hash of the file, so that a change can name what it is based on."""
 
     @property
     def also_known_as(self) -> str:
-        """What the note calls itself besides its title, as one text to search in."""
+        """Aliases and description, as one text to search."""
         return " · ".join(part for part in (*self.aliases, self.description) if part)
 
     @property
     def context(self) -> str:
-        """What stood around the note where it comes from: searched with it, and never shown."""
+        """Text around the note where it was imported from: searched with it, never shown."""
         return "\n".join(_texts(self.metadata.get("context")))
 
     @property
     def valid(self) -> tuple[float | None, float | None]:
-        """From when until when it holds, as far as it says so; an end that is a day includes that day."""
+        """From when until when it is valid, if it says so. An end that is a day includes that day."""
         return _first_moment(self.metadata, "valid_from"), _end_of(self.metadata.get("valid_until"))
 
     @property
     def supersedes(self) -> tuple[str, ...]:
-        """The notes that this one takes the place of, by ref, title or `[[link]]`."""
+        """The notes that this one replaces, by ref, title or `[[link]]`."""
         return tuple(_named(text) for text in _texts(self.metadata.get("supersedes")))
 
     @property
     def superseded_by(self) -> str | None:
-        """The note that took the place of this one, if it says so."""
+        """The note that replaced this one, if it says so."""
         return next((_named(text) for text in _texts(self.metadata.get("superseded_by"))), None)
 
     @property
     def provenance(self) -> str:
-        """Who said it. A file that cannot be read properly may have said something else than `user`.
-
-        What lies in a folder is anybody's, whatever it says of itself.
+        """Who said it. Files in a folder may be anybody's, and broken frontmatter may have said something else than
+        `user`.
         """
         if self.source == "folder":
             return "import"
@@ -86,7 +85,7 @@ class Note(NamedTuple):
 
 
 def excerpt(ref: str, note: Note) -> list[str]:
-    """The lines of the body that the ref points at: all of them, if it names none."""
+    """The lines of the body that the ref names, or all of them."""
     lines, wanted = note.body.rstrip("\n").split("\n"), lines_of(ref)
     if wanted is None:
         return lines
@@ -98,12 +97,12 @@ def excerpt(ref: str, note: Note) -> list[str]:
 
 
 def version_of(data: bytes) -> str:
-    """Short enough to be said, and another one for any other content."""
+    """A short hash of the content."""
     return content_hash(data)[:12]
 
 
 class NotTextError(ValueError):
-    """The file holds something else than text."""
+    """The file is not text."""
 
 
 def read_note(path: str, data: bytes) -> Note:
@@ -115,7 +114,7 @@ def read_note(path: str, data: bytes) -> Note:
     metadata = front.metadata
     if front.problem:
         problem = f"line {front.problem_line}: {front.problem}"
-    problem = problem or front.remark or _no_date(text, metadata)
+    problem = problem or front.remark or _unreadable_date(text, metadata)
     source = source_of(path, metadata)
     return Note(
         path=path,
@@ -138,7 +137,7 @@ def read_note(path: str, data: bytes) -> Note:
 
 
 def decode(data: bytes) -> tuple[str, str | None]:
-    """Text of any file that is text, and what had to be guessed. A file of NUL bytes is not text."""
+    """The text of a file and what is wrong with its encoding. Raises NotTextError for a binary file."""
     if data.startswith(UTF_16):
         return data.decode("utf-16", "replace"), "line 1: UTF-16; save it as UTF-8"
     if b"\0" in data[:BINARY_PROBE]:
@@ -152,7 +151,7 @@ def decode(data: bytes) -> tuple[str, str | None]:
 
 
 def source_of(path: str, metadata: dict[str, object]) -> OwnSource:
-    """What the note says it is, else where it lies: `memories/` holds memories, everywhere else are articles."""
+    """What `kind` says, else memory in `memories/` and article everywhere else."""
     match metadata.get("kind"):
         case "memory":
             return "memory"
@@ -178,19 +177,19 @@ def _title(path: str, metadata: dict[str, object], body: str) -> str:
 
 
 def _created(path: str, metadata: dict[str, object]) -> float | None:
-    """What it says itself, else the day that its name begins with, as those of daily notes and of minutes do."""
+    """From the frontmatter, else the day that the file name begins with, as in daily notes."""
     said = _first_moment(metadata, "created", "date")
     return said if said is not None else read_moment(_day_of(stem_of(path)) or None)
 
 
 def _day_of(stem: str) -> str:
-    """`2026-03-01` of `2026-03-01-standup`; nothing if it begins with no day that there is."""
+    """`2026-03-01` of `2026-03-01-standup`; empty if the name does not begin with a day."""
     found = DAY.match(stem)
     return found[0] if found and read_moment(found[0]) is not None else ""
 
 
 def _tags(metadata: dict[str, object], body: str) -> tuple[str, ...]:
-    """Of the frontmatter and the text; a tag is compared in lower case, so it is kept so."""
+    """From the frontmatter and the text, in lower case."""
     value = metadata.get("tags", metadata.get("tag"))
     if isinstance(value, str):
         value = [part for part in re.split(r"[,\s]+" if "," not in value else r",", value) if part]
@@ -200,7 +199,7 @@ def _tags(metadata: dict[str, object], body: str) -> tuple[str, ...]:
 
 
 def own_tags(note: Note) -> list[str]:
-    """Those of its frontmatter: what stands in the text is changed there."""
+    """The tags in the frontmatter, without those in the text."""
     return list(_tags(note.metadata, ""))
 
 
@@ -215,7 +214,7 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def _line(value: object) -> str:
-    """A scalar as one printable line; what is not a scalar says nothing."""
+    """A scalar as one printable line; empty for anything else."""
     if value is None or isinstance(value, list | dict):
         return ""
     if isinstance(value, bool):
@@ -224,7 +223,7 @@ def _line(value: object) -> str:
 
 
 def _named(text: str) -> str:
-    """A note as it is named in a field: with or without the brackets of a link."""
+    """The name of a note in a field, without the brackets of a link."""
     return text.removeprefix("[[").removesuffix("]]").partition("|")[0].strip()
 
 
@@ -234,8 +233,8 @@ def _end_of(value: object) -> float | None:
     return moment + 86_400 if moment is not None and whole_day else moment
 
 
-def _no_date(text: str, metadata: dict[str, object]) -> str | None:
-    """A date that cannot be read is a date that filters and recency do not see."""
+def _unreadable_date(text: str, metadata: dict[str, object]) -> str | None:
+    """Report a date that cannot be read, because filters and recency ignore it."""
     for key in ("created", "updated", "valid_from", "valid_until"):
         value = metadata.get(key)
         if value not in (None, "") and read_moment(value) is None:

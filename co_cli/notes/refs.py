@@ -1,7 +1,7 @@
-"""A note's ref from its path, and back: `memory:slug`, `article:guides/deploy`, and `article:/inbox/x` elsewhere.
+"""Names of notes: refs (`memory:slug`, `article:guides/deploy`) from paths and back, and file names from titles.
 
-The part after the colon is the path below the source's own folder without `.md`; a note that lies anywhere else is
-named from the root of the vault, with a leading `/`. So a ref is unique, and opens a file without asking the index.
+A ref is the path below the source's own folder without `.md`. A note elsewhere is named from the root of the vault,
+with a leading `/`: `article:/inbox/x`. So a ref is unique, and a file is opened without asking the index.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def stem_of(path: str) -> str:
 
 
 def without_ending(path: str) -> str:
-    """`.md` goes, unless what is left would be read as another file, or as lines. Other endings stay visible."""
+    """Remove `.md`, unless the rest would be read as another file or as line numbers. Other endings stay."""
     short = path[:-3] if path.endswith(".md") else path
     unclear = short.lower().endswith(ENDINGS) or re.search(r"#L\d+(?:-L?\d+)?\Z", short)
     return path if unclear or not short or short.endswith("/") else short
@@ -36,12 +36,12 @@ def ref_of(path: str, source: str) -> str:
 
 
 def source_ref(path: str) -> str:
-    """The ref of a file whose frontmatter is not at hand: its folder says what it is."""
+    """The ref of a file by its folder alone, without its frontmatter."""
     return ref_of(path, "memory" if path.startswith("memories/") else "article")
 
 
 def path_of(ref: str) -> str | None:
-    """The path a ref stands for, or None if it is no ref at all."""
+    """The path of a ref; None if it is not a ref."""
     parsed = REF.match(ref)
     if parsed is None or parsed[1] not in FOLDERS or not parsed[2].strip("/"):
         return None
@@ -51,7 +51,7 @@ def path_of(ref: str) -> str | None:
 
 
 def lines_of(ref: str) -> tuple[int, int] | None:
-    """The lines that a ref such as `article:x#L10-24` points at."""
+    """The lines that a ref such as `article:x#L10-24` names."""
     found = re.search(r"#L(\d+)(?:-L?(\d+))?\Z", ref)
     if found is None:
         return None
@@ -64,15 +64,15 @@ def without_lines(ref: str) -> str:
 
 
 def name_key(name: str) -> str:
-    """Two names with the same key are one name on some file system."""
+    """Names with the same key are the same file on some file systems."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
 def slugify(title: str) -> str:
-    """Lower-case words joined by hyphens: accents go, other scripts stay, everything else separates."""
+    """A title as a readable, portable file name: lower-case words joined by hyphens, without accents."""
     letters: list[str] = []
     for letter in unicodedata.normalize("NFKD", title[: LONGEST * 8]):
-        # an accent on a Latin letter goes; the marks of Thai, Hindi or kana belong to the word
+        # drop accents of Latin letters, but not the marks of Thai, Hindi or kana
         if unicodedata.combining(letter) and letters and letters[-1].isascii():
             continue
         letters.append(letter)
@@ -90,13 +90,13 @@ def slugify(title: str) -> str:
 
 
 def _words_only(text: str) -> str:
-    """Case-folded, recomposed, blanks for the rest; apostrophes vanish so that `don't` stays one word."""
+    """Letters and digits, case-folded; blanks for the rest. Apostrophes vanish, so `don't` stays one word."""
     text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
     text = re.sub(r"(?<=\w)['\u2019](?=\w)", "", text)
     kept: list[str] = []
     for letter in text:
         kind = unicodedata.category(letter)[0]
-        # a mark belongs to the letter before it; that of an emoji alone would be a name that nobody sees
+        # a mark belongs to the letter before it; alone it would be invisible
         alone = kind == "M" and (not kept or kept[-1] == " ")
         kept.append(letter if kind in "LNM" and not alone else " ")
     return "".join(kept)

@@ -1,6 +1,6 @@
-"""Compare texts by their words: which are equal (`fingerprint`), and how alike two of them are (`likeness`).
+"""Compare texts by their words: whether they are equal (`fingerprint`), and how similar they are (`likeness`).
 
-Case, white space, punctuation and Markdown's marks do not count.
+Case, white space, punctuation and Markdown marks are ignored.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ WORD = re.compile(
     r"|[^\w\s.,;:!?'\"*_`()\[\]#>\u2010-\u201f\u2026\u00ab\u00bb\u00b7\u2022-]+"
     r"|(?<!\w)-(?=\w)|(?<=\w)#"
 )
-"""Words, and the signs that mean something: `C++`, `-e`, `<`, `$`; not punctuation, and not Markdown's own marks."""
+"""Words and meaningful signs, such as `C++`, `-e`, `<`, `$`; no punctuation and no Markdown marks."""
 
 
 def words_of(text: str) -> list[str]:
@@ -25,7 +25,7 @@ def words_of(text: str) -> list[str]:
 
 
 def fingerprint(text: str) -> str:
-    """Equal for texts that say the same word for word."""
+    """Equal for texts with the same words."""
     words = words_of(text)
     if not words and text.strip():
         words = [" ".join(text.split())]  # punctuation only: compare as written

@@ -1,7 +1,7 @@
-"""Which note a link means, as Obsidian resolves it: by name, wherever the note lies.
+"""Find the links in a note, and the note that each means, as Obsidian resolves it: by name, in any folder.
 
-A path from the root comes first, then whatever ends so: below the folder of the note that links before elsewhere, and
-the shorter path before the longer. `./` and `../` are relative to that folder, `/` is the root. Case does not count.
+An exact path from the root comes first, then a path that ends in the target: below the linking note's folder before
+elsewhere, shorter before longer. `./` and `../` are relative to that folder, `/` is the root. Case is ignored.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ def find_links(body: str) -> tuple[str, ...]:
 
 
 def link_key(target: str) -> str:
-    """What the target of a link and the path of the note that it means share: the name, without folders and `.md`."""
+    """What a link target and the path of its note have in common: the name without folders and `.md`."""
     return name_key(_bare(target).rsplit("/", 1)[-1])
 
 
 def resolve_link(target: str, linking: str, namesakes: Sequence[str]) -> str | None:
-    """The path that a link in the note `linking` means, among those that share its key; None if it means none."""
+    """The path that a link in the note `linking` means, among `namesakes` with its key; None if there is none."""
     asked = _bare(target)
     folder = posixpath.dirname(linking)
     if asked.startswith(("./", "../")):
@@ -57,7 +57,7 @@ def _exact(asked: str, namesakes: Sequence[str]) -> str | None:
 
 
 def _bare(path: str) -> str:
-    """Without the ending of a note, and without the heading or the block that a link points at."""
+    """Without the file ending, and without the heading or block of a link."""
     path = path.partition("#")[0].strip()
     for ending in ENDINGS:
         if path.lower().endswith(ending):
