@@ -1,7 +1,7 @@
-"""KnowledgeIndex: one vault, or another folder, in search.db: files in, searches and look-ups out.
+"""KnowledgeIndex: one vault, or another folder, in search.db: update it from files, search it, look things up.
 
-Everything in search.db comes from the files. A damaged or foreign one is moved aside, one of another version is
-replaced, and both are built again.
+Everything in search.db comes from the files. A damaged or foreign file is moved aside, one of another version is
+replaced, and the next sync fills the new one.
 """
 
 from __future__ import annotations
@@ -9,32 +9,53 @@ from __future__ import annotations
 import os
 import struct
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.space import VectorSpace
-from co_cli.errors import IndexUnavailableError, InvalidInputError, NoteFileError, VaultError, empty_vault
-from co_cli.index.engine import CacheState, Counts, Engine, NoteFacts, Reader, Scope, SpaceState, StoredNote, View
+from co_cli.errors import (
+    IndexDamagedError,
+    IndexUnavailableError,
+    InvalidInputError,
+    KnowledgeError,
+    NoteFileError,
+    VaultError,
+    empty_vault,
+)
+from co_cli.index.changes import compare, reported
+from co_cli.index.engine import (
+    CacheState,
+    Counts,
+    Engine,
+    NoteKey,
+    Reader,
+    Scope,
+    SpaceState,
+    StoredNote,
+    SyncState,
+    View,
+)
 from co_cli.index.links import Backlink, Link, links_from, links_to
 from co_cli.index.sqlite.engine import SqliteEngine
 from co_cli.index.tokens import fold
+from co_cli.notes.files import is_empty_folder, sweep_temporary
 from co_cli.retrieval.pipeline import SearchRequest, Trace, search
 from co_cli.sources.origin import VAULT, Origin, kind_of
-from co_cli.sources.walk import entries_of, folders_of, odd_entries, path_of, place_of, scan_origin, would_list
+from co_cli.sources.walk import entries_of, odd_entries, path_of, place_of, scan_origin, would_list
 from co_cli.values import OWN_SOURCES, Filters, Hit, SearchResult, SyncReport, to_utf8
 
 if TYPE_CHECKING:
     from co_cli.index.embed import Embedded
-    from co_cli.sources.walk import IgnoreRules
     from co_cli.sources.passages import Boundaries
 
 SAVE_SECONDS = 5.0
 """How long a save may wait for a slow embedder; the note is written and found by words before that."""
 MOST_COMPARED = 1_000
-"""Files that are read to tell saves through the index from other changes; more than that count as changed."""
-
+"""If more files look changed, they are not read to find out which of them `co` wrote itself."""
+Progress = Callable[[int, int], None]
 
 T = TypeVar("T")
 Place = tuple[str, str]
@@ -43,7 +64,7 @@ UseCounts = Callable[[Collection[Place]], Mapping[Place, tuple[int, int]]]
 
 
 class Tiers(NamedTuple):
-    """Several people's vaults in one search: whose is this one, and how much each counts, 0 to 1."""
+    """Several vaults in one search: the tier of this one, and the weight of each tier, 0 to 1."""
 
     own: str
     values: Mapping[str, float]
@@ -78,9 +99,9 @@ class KnowledgeIndex:
         self.embedders: Embedders | None = embedders or Embedders("static")
         self.exclude, self.limit = exclude, max_note_bytes
         self.beside: Sequence[Origin] = ()
-        """Other folders and vaults that are searched together with this one. Each is synced by its own index."""
+        """Other folders and vaults that are searched together with this one; each is synced separately."""
         self.tiers: Tiers | None = None
-        """None: this vault is the only one."""
+        """None if this is the only vault."""
         self.fresh_as_of: float | None = None
         """When this process last saw the index agree with the files."""
         self.space_hint: VectorSpace | None = None
@@ -92,41 +113,39 @@ class KnowledgeIndex:
         self.use_counts: UseCounts | None = None
         """How often notes, given by root and path, were recalled and opened."""
         self.boundaries: Boundaries | None = None
-        """A model that proposes where a sync cuts documents, if there is one."""
+        """A model that proposes passage boundaries, if there is one."""
 
-    # -- files in ------------------------------------------------------------------------------------------------------
+    # -- update from files ---------------------------------------------------------------------------------------------
 
     def sync(
         self,
         source: str | None = None,
         *,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
         seconds: float | None = None,
         hold: Callable[[str], bool] | None = None,
     ) -> SyncReport:
-        """Update the index from the files, of all notes or of one source. As a number, the report says how many notes
-        were indexed.
+        """Update the index from the files: all notes, or those of one source.
 
-        When nothing changed this costs one walk. `seconds` bounds the time for a slow embedder; the next sync goes on.
+        If nothing changed this costs one walk. `seconds` bounds the time for a slow embedder; the next sync continues.
         Files for which `hold` is true are left to the next sync.
         """
         self._check_source(source)
-        try:
-            return self._sync(source, progress, seconds, hold)
-        except Exception as error:
-            if self.damage_behind(error) is None and not self._drop_unreadable_listings():
-                raise
-        return self._sync(source, progress, seconds, hold)
+        for attempt in (1, 2):
+            try:
+                report = self._sync_files(source, progress, hold)
+                break
+            except Exception as error:
+                if attempt == 2 or (self.damage_behind(error) is None and not self._forget_listings(error)):
+                    raise
+        if self.on_change and report.touched:
+            self.on_change(self, report, False)
+        self.embed_waiting(progress, seconds)
+        return report
 
-    def _sync(
-        self,
-        source: str | None,
-        progress: Callable[[int, int], None] | None,
-        seconds: float | None,
-        hold: Callable[[str], bool] | None,
+    def _sync_files(
+        self, source: str | None, progress: Progress | None, hold: Callable[[str], bool] | None
     ) -> SyncReport:
-        from co_cli.index.changes import compare  # with sync: parsers, which an unchanged vault does not need
-
         started = time.time()
         with self.engine.reading():
             stored, unlisted = self._read(lambda reader, vault: reader.listings(vault), ({}, []))
@@ -136,8 +155,7 @@ class KnowledgeIndex:
         if scan.unfinished and self.origin.kind == VAULT and not self.origin.tier:
             self._sweep(scan.unfinished)
         again = [path for path, file in files.items() if self._is_readable_now(path, file.skipped)]
-        skipped = [(path, file.skipped) for path, file in files.items() if file.skipped is not None]
-        problems = [(path, file.problem) for path, file in files.items() if file.problem is not None]
+        skipped, problems = reported(files)
         report = SyncReport(
             unchanged=scan.notes - len(skipped), skipped=sorted([*skipped, *scan.odd]), problems=problems
         )
@@ -145,20 +163,17 @@ class KnowledgeIndex:
             changes = compare(stored, scan.listings, unlisted, scan.unread)
             changes = changes._replace(look=sorted({*changes.look, *again} - {*changes.gone}))
             if not changes.none or not synced:
-                from co_cli.index.sync import SyncOptions, sync_files
+                from co_cli.index.sync import SyncOptions, sync_files  # parsers, which an unchanged vault does not need
 
                 options = SyncOptions(self.limit, source, progress, hold, self.boundaries)
                 report = sync_files(self.engine, self.origin, scan, changes, options)
         self.fresh_as_of = started
         self.unread = [path for path, reason in report.skipped if "cannot be read" in reason]
-        if self.on_change and report.touched:
-            self.on_change(self, report, False)
-        self.embed_waiting(progress, seconds)
         return report
 
     def index_file(self, source: str | None, path: str | os.PathLike[str], embed: bool = True) -> None:
         """Index one file now. The path is absolute or inside the vault, and the note must be of this source, if any."""
-        from co_cli.index.sync import Unreadable, read_file  # parsers, which a search does not need
+        from co_cli.index.sync import Unreadable, read_file  # parsers
 
         self._check_source(source)
         inside = self._inside(os.fspath(path))
@@ -198,9 +213,8 @@ class KnowledgeIndex:
 
     def drop_missing(self) -> list[str]:
         """Forget the notes whose file is gone."""
-        missing = self.missing()
         with self.engine.writing() as writer:
-            dropped = writer.drop_files(writer.add_vault(self.origin), missing)
+            dropped = writer.drop_files(writer.add_vault(self.origin), self.missing())
         if self.on_change and dropped and self.origin.kind == VAULT:  # others were reported when they went missing
             self.on_change(self, SyncReport(removed=dropped), False)
         return dropped
@@ -208,16 +222,14 @@ class KnowledgeIndex:
     def drop_all(self) -> int:
         """Forget everything of this origin. Returns how many notes that were."""
         with self.engine.writing() as writer:
-            dropped = writer.drop_vault(writer.add_vault(self.origin))
+            dropped = writer.drop_files(writer.add_vault(self.origin), None)
         self.engine.compact()
-        return dropped
+        return len(dropped)
 
-    def rebuild(self, progress: Callable[[int, int], None] | None = None) -> SyncReport:
+    def rebuild(self, progress: Progress | None = None) -> SyncReport:
         """Read every file into a new search.db and swap it in; vaults that are not open now follow when they are."""
-        from co_cli.index.sync import is_bare
-
         notes = self.counts().notes if self.works() else 0
-        if notes and is_bare(self.root):
+        if notes and is_empty_folder(self.root):
             raise VaultError(empty_vault(self.root, notes))
         reports: list[SyncReport] = []
 
@@ -230,7 +242,7 @@ class KnowledgeIndex:
                         raise
 
         self.engine.rebuild(fill)
-        self.sync()  # what was saved into the old file meanwhile
+        self.sync()  # notes that were saved into the old file meanwhile
         return reports[-1]
 
     def of(self, origin: Origin, engine: Engine | None = None) -> KnowledgeIndex:
@@ -295,32 +307,30 @@ class KnowledgeIndex:
             counts = counts._replace(synced_at=reader.counts([own]).synced_at)
         return View(scope, space, counts, self._prefixes(origins), self._tier_values(origins), unready)
 
-    def uses(self, facts: Mapping[int, NoteFacts]) -> Mapping[int, tuple[int, int]]:
+    def uses(self, notes: Mapping[int, StoredNote]) -> Mapping[int, tuple[int, int]]:
         """How often these notes were recalled and opened."""
-        places = {(one.root, one.path): note for note, one in facts.items()}
+        places = {(note.root, note.path): number for number, note in notes.items()}
         if self.use_counts is None:
             return {}
         return {places[place]: count for place, count in self.use_counts(places).items()}
 
     def snapshot(self) -> AbstractContextManager[Reader]:
-        """Whatever this thread reads until the end is of one moment."""
+        """Everything that this thread reads inside it is of one moment."""
         return self.engine.reading()
 
     # -- vectors -------------------------------------------------------------------------------------------------------
 
-    def embed_waiting(
-        self, progress: Callable[[int, int], None] | None = None, seconds: float | None = None
-    ) -> Embedded | None:
-        """Give waiting passages their vectors, and build the space that the settings choose beside the active one.
+    def embed_waiting(self, progress: Progress | None = None, seconds: float | None = None) -> Embedded | None:
+        """Give waiting passages their vectors, and build the space that the settings choose.
 
-        None if there is nothing to do. Never raises for want of an embedder: what waits goes on waiting.
+        None if there is nothing to do. An embedder that does not answer is no error: passages keep waiting.
         """
         target = self.embedders.space if self.embedders else None
         if self.embedders is None or target is None:
             return None
         with self.engine.reading():
             state = self._read(lambda reader, vault: reader.spaces(vault), SpaceState())
-            waits = self._read(lambda reader, vault: reader.waiting_count(vault), 0)
+            waits = self._read(lambda reader, vault: reader.waiting(vault)[0], 0)
         if state.active and state.active.space.key == target.key and not state.building and not waits:
             return None
         from co_cli.index.embed import Deadline, embed_vault  # logging and threads, which a search does not need
@@ -335,7 +345,7 @@ class KnowledgeIndex:
         except IndexUnavailableError:
             return  # the next sync makes them
 
-    def reembed(self, progress: Callable[[int, int], None] | None = None, fresh: bool = False) -> Embedded | None:
+    def reembed(self, progress: Progress | None = None, fresh: bool = False) -> Embedded | None:
         """Embed every passage again in the space that the settings choose; `fresh` ignores the cache."""
         chosen = self.embedders.space if self.embedders else None
         with self.engine.writing() as writer:
@@ -348,7 +358,7 @@ class KnowledgeIndex:
     def vectors(self) -> VectorState:
         def state(reader: Reader, vault: int) -> tuple[SpaceState, int]:
             spaces = reader.spaces(vault)
-            return spaces, max((reader.waiting_count(vault, space) for space in spaces if space), default=0)
+            return spaces, max((reader.waiting(vault, space)[0] for space in spaces if space), default=0)
 
         with self.engine.reading() as reader:
             return VectorState(*self._read(state, (SpaceState(), 0)), reader.cache_state())
@@ -374,8 +384,8 @@ class KnowledgeIndex:
             notes = reader.list_notes(view.scope, limit)
         return [note._replace(ref=view.prefixes.get(note.vault, "") + note.ref) for note in notes]
 
-    def own_notes(self, key: str, *values: str) -> list[StoredNote]:
-        """Notes of this origin by `ref`, `path`, `path_key` or `fingerprint`."""
+    def own_notes(self, key: NoteKey, *values: str) -> list[StoredNote]:
+        """Notes of this origin by one of their keys."""
         wanted = [value for value in values if to_utf8(value) == value]
         return self._read(lambda reader, vault: reader.find_notes(vault, key, wanted), [])
 
@@ -386,12 +396,11 @@ class KnowledgeIndex:
 
     def tags(self, filters: Filters | None = None) -> dict[str, int]:
         """Every tag and how many notes have it, the most used first."""
-        with self.engine.reading() as reader:
-            return reader.tags(self.view(reader, filters or Filters()).scope)
+        counted = Counter(tag for note in self.docs(filters) for tag in note.tags)
+        return dict(sorted(counted.items(), key=lambda pair: (-pair[1], pair[0])))
 
     def by_source(self) -> dict[str, int]:
-        counted = self._read(lambda reader, vault: reader.count_sources(vault), {})
-        return {source: counts.notes for source, counts in counted.items()}
+        return dict(sorted(Counter(note.source for note in self.notes_here()).items()))
 
     def path_of(self, ref: str) -> str | None:
         return next((note.path for note in self.own_notes("ref", ref)), None)
@@ -404,7 +413,7 @@ class KnowledgeIndex:
         return [note.path for note in self.own_notes("path_key", fold(path))]
 
     def taken(self, path: str) -> bool:
-        """Whether this path, or one that some file system takes for the same, is a note already."""
+        """Whether this path is a note, or one that some file system takes for the same."""
         return bool(self.paths_like(path))
 
     def titles(self) -> dict[str, str]:
@@ -429,9 +438,9 @@ class KnowledgeIndex:
         return {path: file.hash for path, file in files.items() if file.skipped is None}
 
     def field_values(self, name: str) -> dict[str, str]:
-        """Every note whose frontmatter has this field as a text, and what it says there."""
-        known = self._read(lambda reader, vault: reader.frontmatter(vault), {})
-        return {path: value for path, fields in sorted(known.items()) if isinstance(value := fields.get(name), str)}
+        """Every note whose frontmatter has this field as a text, and its value."""
+        notes = sorted(self.notes_here(), key=lambda note: note.path)
+        return {note.path: value for note in notes if isinstance(value := note.frontmatter.get(name), str)}
 
     def links(self, path: str, targets: Sequence[str] | None = None) -> tuple[list[Link], list[Backlink]]:
         """What a note of this origin links to, and which of its notes link to it.
@@ -447,7 +456,7 @@ class KnowledgeIndex:
         )
 
     def successor(self, ref: str, named: str | None, now: float) -> str | None:
-        """The note that had replaced one by then; `named` is what its file says."""
+        """The note that had replaced one by then; `named` is the one that its file names."""
         tier, _, rest = ref.partition(":")
         prefix = f"{tier}:" if any(one.tier == tier for one in self.beside) else ""
         with self.engine.reading() as reader:
@@ -463,25 +472,22 @@ class KnowledgeIndex:
 
     def reported(self) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
         """Files that are not indexed, and notes with something wrong in them."""
-        from co_cli.index.sync import reported
-
-        with self.engine.reading() as reader:
-            return reported(reader, self.origin)
+        return reported(self._read(lambda reader, vault: reader.files(vault, reported=True), {}))
 
     def listed(self) -> list[tuple[str, str]]:
-        """Every file, and what is to be said about it: why it is not indexed, that it is missing, or nothing."""
+        """Every file with a remark: why it is not indexed, `missing`, or nothing."""
         files = self._read(lambda reader, vault: reader.files(vault), {})
         missing = set(self.missing())
         said = [(path, file.skipped or ("missing" if path in missing else "")) for path, file in files.items()]
         return [*said, *self.odd()]
 
     def waiting(self) -> int:
-        """How many files changed, came or went and are not in the index so; saves through the index are."""
-        from co_cli.index.changes import touched
-        from co_cli.index.verify import differs
+        """How many files were changed, added or removed since they were indexed."""
+        from co_cli.index.verify import differs  # parsers
 
         stored, unlisted = self._read(lambda reader, vault: reader.listings(vault), ({}, []))
-        look, gone = touched(stored, scan_origin(self.origin, self.exclude).listings, unlisted)
+        changes = compare(stored, scan_origin(self.origin, self.exclude).listings, unlisted, recheck=False)
+        look, gone = changes.look, changes.gone
         known = self.hashes() if look or gone else {}
         if len(look) <= MOST_COMPARED:
             look = [path for path in look if path not in known or differs(self.root, path, known[path])]
@@ -491,10 +497,6 @@ class KnowledgeIndex:
         """Every file that a sync would look at, by a walk now."""
         listings = scan_origin(self.origin, self.exclude).listings
         return sorted(path_of(folder, name) for folder, listing in listings.items() for name in entries_of(listing))
-
-    def folders(self) -> tuple[list[str], IgnoreRules | None]:
-        """Every folder that a sync looks into, and what it leaves out."""
-        return folders_of(self.origin, self.exclude)
 
     def opens(self, path: str) -> bool:
         """Whether a sync would look at this file. Nothing else may be opened by a ref."""
@@ -515,9 +517,13 @@ class KnowledgeIndex:
             return []
 
     def damage_behind(self, error: Exception) -> IndexUnavailableError | None:
-        """Whether an unexpected error is search.db's fault; then it was moved aside."""
-        database = getattr(self.engine, "database", None)
-        return database.damage_behind(error) if database is not None else None
+        """Whether an unexpected error comes from a damaged search.db, which is then moved aside."""
+        if isinstance(error, IndexDamagedError):
+            return error
+        if isinstance(error, KnowledgeError | OSError):
+            return None
+        problem = self.engine.problem(discard=True)
+        return IndexDamagedError(f"{self.engine.path} was damaged ({problem})") if problem else None
 
     def close(self) -> None:
         self.engine.close()
@@ -562,15 +568,14 @@ class KnowledgeIndex:
             raise InvalidInputError(f"{path!r} is not a path inside {self.root}")
         return inside
 
-    def _drop_unreadable_listings(self) -> bool:
-        """Drop listings whose bytes make no sense, as on a page that SQLite takes for sound. Returns whether any do."""
-        from co_cli.index.changes import unreadable
-
+    def _forget_listings(self, error: Exception) -> bool:
+        """Whether an error may come from a damaged listing; then all are dropped, so that every file is read again."""
+        if not isinstance(error, ValueError | struct.error):
+            return False
         with self.engine.writing() as writer:
             vault = writer.add_vault(self.origin)
-            damaged = unreadable(writer.listings(vault)[0])
-            writer.set_listings(vault, dict.fromkeys(damaged), {})
-        return bool(damaged)
+            writer.finish_sync(vault, SyncState(0.0, dict.fromkeys(writer.listings(vault)[0]), {}, {}, ()))
+        return True
 
     def _is_readable_now(self, path: str, skipped: str | None) -> bool:
         """Whether a file was skipped for a limit that changed since, or for a reader that is installed now."""
@@ -582,9 +587,7 @@ class KnowledgeIndex:
         return "(setting knowledge_max_note_bytes)" in skipped and f" {kind.largest(name, self.limit):,} (" not in skipped
 
     def _sweep(self, folders: Sequence[str]) -> None:
-        """Remove what killed writers left in the vault; what is younger than an hour may still be somebody's."""
-        from co_cli.notes.files import sweep_temporary
-
+        """Remove temporary files of killed writers; younger ones may still be in use."""
         for folder in set(folders):
             try:
                 sweep_temporary(os.path.join(self.root, folder))

@@ -7,8 +7,8 @@ import os
 
 from co_cli.cli.opening import print_json
 from co_cli.cli.terminal import ProgressBar, Screen, printable
-from co_cli.index.sync import is_bare
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.notes.files import is_empty_folder
 from co_cli.paths import PROJECT_FOLDER, project_vault, sample_vault
 from co_cli.service.starting import make_vault
 from co_cli.settings import SETTINGS, load_settings
@@ -33,7 +33,7 @@ def add_init(parser: argparse.ArgumentParser) -> None:
 
 def init(options: argparse.Namespace) -> int:
     vault = options.vault or (project_vault(options.folder) if options.folder else _vault_to_make())
-    ours = is_bare(vault)
+    ours = is_empty_folder(vault)
     made = make_vault(vault)
     vault = os.path.abspath(vault)
     if ours:  # one that was there may be somebody else's: `co config trust` is for that

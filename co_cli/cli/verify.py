@@ -1,4 +1,4 @@
-"""`co index verify`: does the index hold what the files say, all of it?"""
+"""`co index verify`: compare the index with the files, and rebuild it if that is asked for."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import argparse
 
 from co_cli.cli.opening import open_knowledge_base, print_json
 from co_cli.cli.terminal import ProgressBar, Screen, count_of, printable, size_of
+from co_cli.index.verify import Compared, verify
 from co_cli.service.doctor import unread_text
-from co_cli.service.verifying import Part, Verified, verify
 
 SHOWN = 20
 EPILOG = """\
@@ -22,79 +22,67 @@ one from the index: equal hashes mean equal content.
 
 
 def add_verify(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--repair", action="store_true", help="build the index again if anything differs; notes are never changed"
-    )
-    parser.add_argument("--no-sync", action="store_true", help="do not index changed files first: they differ then")
+    parser.add_argument("--repair", action="store_true", help="rebuild the index if anything differs; notes stay")
+    parser.add_argument("--no-sync", action="store_true", help="report changed files instead of indexing them first")
     parser.epilog = EPILOG
     parser.set_defaults(run=run_verify)
 
 
 def run_verify(options: argparse.Namespace) -> int:
-    bar = ProgressBar("comparing")
+    bar, repaired = ProgressBar("comparing"), False
     with open_knowledge_base(options) as kb:
-        found = verify(kb, bar, sync=not options.no_sync, repair=options.repair)
+        by_model = kb.settings.boundaries_model is not None
+        if not options.no_sync:
+            kb.sync(bar)
+        found = verify(kb.index, bar, by_model)
+        if not found.agrees and not options.no_sync and not found.damage:
+            kb.sync(bar)  # files may have changed while they were compared
+            found = verify(kb.index, bar, by_model)
+        if not found.agrees and options.repair:
+            kb.rebuild(bar)
+            found, repaired = verify(kb.index, bar, by_model), True
+        unread = kb.index.unread_entries()
     bar.done()
     if options.json:
-        print_json(as_object(found))
-    else:
-        show(found)
-    return 3 if found.drifted else 0
-
-
-def as_object(found: Verified) -> dict[str, object]:
-    parts = [
-        {
-            "label": part.label,
-            "path": part.path,
-            "there": part.compared is not None,
-            "problem": part.problem,
-            **({} if part.compared is None else part.compared._asdict()),
-            "differing": [one._asdict() for one in part.compared.differing] if part.compared else [],
-        }
-        for part in found.parts
-    ]
-    return {
-        "agrees": not found.drifted,
-        "repaired": found.repaired,
-        "damage": found.damage,
-        "odd": [list(one) for one in found.odd],
-        "origins": parts,
-    }
-
-
-def show(found: Verified) -> None:
+        origins = [
+            {
+                **one._asdict(),
+                "there": not one.problem,
+                "differing": [difference._asdict() for difference in one.differing],
+            }
+            for one in found.origins
+        ]
+        result = {"agrees": found.agrees, "repaired": repaired, "damage": found.damage, "odd": unread}
+        print_json({**result, "origins": origins})
+        return 0 if found.agrees else 3
     screen = Screen()
     if found.damage:
         _line(screen, "XX", f"search.db is damaged: {found.damage}")
-    for part in found.parts:
-        _show_part(screen, part)
-    if found.odd:
-        _line(screen, "!!", unread_text(found.odd))
-    if found.drifted:
+    for one in found.origins:
+        _show(screen, one)
+    if unread:
+        _line(screen, "!!", unread_text(unread))
+    if not found.agrees:
         screen.line("The index differs from the files: `co index verify --repair` builds it again.")
     else:
-        screen.line("Repaired: index and files agree." if found.repaired else "Index and files agree.")
+        screen.line("Repaired: index and files agree." if repaired else "Index and files agree.")
+    return 0 if found.agrees else 3
 
 
-def _show_part(screen: Screen, part: Part) -> None:
-    compared = part.compared
-    if compared is None:
-        _line(screen, "!!", f"{part.label} is not there now, and was not compared: {part.problem}")
+def _show(screen: Screen, one: Compared) -> None:
+    if one.problem:
+        _line(screen, "!!", f"{one.label} is not there now, and was not compared: {one.problem}")
         return
-    counts = f"{count_of(compared.files, 'file')} ({size_of(compared.bytes)}), {count_of(compared.passages, 'passage')}"
-    more = (
-        (compared.skipped, "not indexed"),
-        (compared.missing, "kept though gone"),
-    )
+    counts = f"{count_of(one.files, 'file')} ({size_of(one.bytes)}), {count_of(one.passages, 'passage')}"
+    more = ((one.skipped, "not indexed"), (one.missing, "kept though gone"))
     counts += "".join(f", {count:,} {what}" for count, what in more if count)
-    _line(screen, "XX" if part.drifted else "ok", f"{part.label}: {counts}")
-    sign = "=" if compared.of_files == compared.of_index else "is not"
-    screen.line(f"    files {compared.of_files[:16]} {sign} index {compared.of_index[:16]}")
-    for one in compared.differing[:SHOWN]:
-        screen.line(f"    {printable(': '.join(text for text in one if text))}")
-    if len(compared.differing) > SHOWN:
-        screen.line(f"    and {len(compared.differing) - SHOWN:,} more (--json lists them)")
+    _line(screen, "XX" if one.differing else "ok", f"{one.label}: {counts}")
+    sign = "=" if one.of_files == one.of_index else "is not"
+    screen.line(f"    files {one.of_files[:16]} {sign} index {one.of_index[:16]}")
+    for difference in one.differing[:SHOWN]:
+        screen.line(f"    {printable(': '.join(difference))}")
+    if len(one.differing) > SHOWN:
+        screen.line(f"    and {len(one.differing) - SHOWN:,} more (--json lists them)")
 
 
 def _line(screen: Screen, mark: str, text: str) -> None:

@@ -1,18 +1,19 @@
-"""Compare the listings of the last sync with those of now: which files to look at, and which are gone. Pure.
+"""Compare the listings of the last sync with the current ones: which files to look at, and which are gone. Pure.
 
-A file that was written as recently as it was looked at may change again without its size and time showing it, so its
-number is stored inverted and never equals what a scan sees: it is read again next time, as git does.
+A file that was written just before it was read may change again without its size and time showing it. So its number is
+stored inverted and never equals what a scan sees: it is read again next time, as git does.
 """
 
 from __future__ import annotations
 
-import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from co_cli.sources.walk import entries_of, path_of, place_of, with_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    from co_cli.index.engine import StoredFile
 
 RACY_SECONDS = 2.0
 """The coarsest clock of a file system in use (FAT)."""
@@ -34,9 +35,16 @@ class Changes(NamedTuple):
 
 
 def compare(
-    stored: dict[str, bytes], seen: dict[str, bytes], unlisted: Sequence[str] = (), unread: Sequence[str] = ()
+    stored: dict[str, bytes],
+    seen: dict[str, bytes],
+    unlisted: Sequence[str] = (),
+    unread: Sequence[str] = (),
+    recheck: bool = True,
 ) -> Changes:
-    """`unread` are folders that could not be listed: nothing is known to have changed in them."""
+    """`unread` are folders that could not be listed: nothing is known to have changed in them.
+
+    Without `recheck`, a file that is only to be read again because it was too young does not count as changed.
+    """
     look: list[str] = []
     gone: list[str] = []
     folders: list[str] = []
@@ -46,7 +54,10 @@ def compare(
             continue
         folders.append(folder)
         old, new = entries_of(before), entries_of(now)
-        look += [path_of(folder, name) for name, number in new.items() if old.get(name) != number]
+        for name, number in new.items():
+            before_number = old.get(name)
+            if before_number != number and (recheck or before_number != ~number):
+                look.append(path_of(folder, name))
         gone += [path_of(folder, name) for name in old.keys() - new.keys()]
     loose = [path for path in unlisted if not _below(place_of(path)[0], unread)]
     gone += missing(loose, seen)
@@ -67,15 +78,12 @@ def missing(paths: Sequence[str], listings: dict[str, bytes]) -> list[str]:
     return found
 
 
-def unreadable(listings: dict[str, bytes]) -> list[str]:
-    """Folders whose listing cannot be read."""
-    found: list[str] = []
-    for folder, listing in listings.items():
-        try:
-            entries_of(listing)
-        except (ValueError, struct.error):
-            found.append(folder)
-    return found
+def reported(files: Mapping[str, StoredFile]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Files that are not indexed, and notes with a problem, each with the reason."""
+    return (
+        [(path, file.skipped) for path, file in files.items() if file.skipped is not None],
+        [(path, file.problem) for path, file in files.items() if file.problem is not None],
+    )
 
 
 def settled(listing: bytes, unsure: Sequence[str]) -> bytes:
@@ -84,20 +92,6 @@ def settled(listing: bytes, unsure: Sequence[str]) -> bytes:
         return listing
     numbers = entries_of(listing)
     return with_numbers(listing, {name: ~numbers[name] for name in unsure if name in numbers})
-
-
-def touched(stored: dict[str, bytes], seen: dict[str, bytes], unlisted: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Files that came or changed since the listings were stored, and those that went.
-
-    What is only to be looked at again does not count. What `co` itself wrote since is among them: its row tells.
-    """
-    look: list[str] = []
-    gone = set(missing(unlisted, seen))
-    for folder in stored.keys() | seen.keys():
-        old, new = entries_of(stored.get(folder, b"")), entries_of(seen.get(folder, b""))
-        gone.update(path_of(folder, name) for name in old.keys() - new.keys())
-        look += [path_of(folder, name) for name, number in new.items() if old.get(name) not in (number, ~number)]
-    return look, sorted(gone)
 
 
 def _below(folder: str, tops: Sequence[str]) -> bool:

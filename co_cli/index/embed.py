@@ -1,8 +1,7 @@
 """Give passages their vectors, through the cache, and replace one vector space by another without a gap.
 
-A vault without vectors gets those of the embedded model at once. Another space is built beside the active one, which
-answers until the new one is complete; then it takes over in one transaction. Whatever stops this, the next call goes
-on where it stopped.
+A vault without vectors gets those of the embedded model at once. Another space is built while the active one answers,
+and replaces it in one transaction when it is complete. A call that is stopped is continued by the next one.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from co_cli.sources.origin import Origin
 
 BATCH = 1_000
 SLOW_BATCH = 64
-"""For embedders that take long: a kill costs one batch, and progress moves."""
+"""For slow embedders: a kill costs one batch, and progress is visible."""
 HASTY_BATCH = 8
 """For slow embedders when a user is waiting."""
 REST_SECONDS = 30.0
-"""A failed embedder is left alone for so long: a save must not wait for a server that is down each time."""
+"""How long a failed embedder is not asked again: not every save should wait for a server that is down."""
 
 Progress = Callable[[int, int], None]
 
@@ -36,7 +35,7 @@ _failed: dict[str, tuple[float, str]] = {}
 
 
 class Embedded(NamedTuple):
-    """What one call did: passages that got vectors, passages that still wait, and what was in the way."""
+    """What one call did: passages that got vectors, passages that still wait, and the problem if there was one."""
 
     done: int = 0
     waiting: int = 0
@@ -44,15 +43,15 @@ class Embedded(NamedTuple):
 
 
 class Deadline(NamedTuple):
-    """How long a call may take, and who hears of its progress."""
+    """How long a call may take, and what to call with its progress."""
 
     at: float | None = None
-    """A moment of time.monotonic; None: as long as it takes."""
+    """A time.monotonic() value; None for no limit."""
     progress: Progress | None = None
 
 
 def embed_vault(engine: Engine, origin: Origin, embedders: Embedders, deadline: Deadline) -> Embedded:
-    """Embed what waits, and build the space that the settings choose."""
+    """Embed waiting passages, and build the space that the settings choose."""
     target = embedders.space
     if target is None:
         return Embedded()
@@ -66,10 +65,12 @@ def embed_vault(engine: Engine, origin: Origin, embedders: Embedders, deadline: 
                 state = writer.begin_space(vault, target)  # the settings went back: drop the half-built one
         elif state.building is None or state.building.space.key != target.key:
             state = writer.begin_space(vault, target)
-    return _work_off(engine, origin, embedders, state, deadline)
+    return _embed_spaces(engine, origin, embedders, state, deadline)
 
 
-def _work_off(engine: Engine, origin: Origin, embedders: Embedders, state: SpaceState, deadline: Deadline) -> Embedded:
+def _embed_spaces(
+    engine: Engine, origin: Origin, embedders: Embedders, state: SpaceState, deadline: Deadline
+) -> Embedded:
     active, building = state
     if active is None:
         return Embedded()
@@ -87,16 +88,14 @@ def _work_off(engine: Engine, origin: Origin, embedders: Embedders, state: Space
 
 
 def embed_text(engine: Engine, embedder: Embedder, text: str) -> Vector | None:
-    """The vector of a text, from the cache if it was embedded before: the first call gives what later ones will."""
+    """The vector of a text, from the cache if it was embedded before. The first call returns what later ones will."""
     key = text_hash(text)
     with engine.reading() as reader:
-        stored = reader.find_space(embedder.space)
-        known = reader.cached(stored, [key]) if stored else {}
+        known = reader.cached(embedder.space, [key])
     fresh = {} if known else {key: embedder.embed([text], "document")[0]}
     with engine.writing() as writer:
-        space = writer.add_space(embedder.space)
-        writer.cache(space, fresh, list(known))
-        return (known or writer.cached(space, [key]))[key]
+        writer.cache(embedder.space, fresh, list(known))
+        return (known or writer.cached(embedder.space, [key]))[key]
 
 
 def text_hash(text: str) -> bytes:
@@ -104,7 +103,7 @@ def text_hash(text: str) -> bytes:
 
 
 def _embed(engine: Engine, origin: Origin, embedders: Embedders, space: StoredSpace, deadline: Deadline) -> Embedded:
-    """Embed what waits in one space. An embedder that fails stops only its own space."""
+    """Embed what waits in one space. A failing embedder stops only its own space."""
     if _is_fast(space):
         deadline = Deadline(None, deadline.progress)
     key = space.space.key
@@ -122,7 +121,7 @@ def _embed(engine: Engine, origin: Origin, embedders: Embedders, space: StoredSp
         _failed.pop(key, None)
         return result
     _failed[key] = time.monotonic(), result.problem
-    if key not in _warned:  # once a process, not once a note
+    if key not in _warned:  # once per process, not per note
         _warned.add(key)
         log.warning("notes wait for their vectors in %s: %s", key, result.problem)
     return result
@@ -135,17 +134,17 @@ def _embed_batches(
     done, problem = 0, None
     with engine.reading() as reader:
         vault = reader.vault(origin)
-        total = reader.waiting_count(vault, space) if vault is not None else 0
+        total = reader.waiting(vault, space)[0] if vault is not None else 0
     while done < total and (deadline.at is None or time.monotonic() < deadline.at):
         with engine.reading() as reader:
             vault = reader.vault(origin)
-            batch = reader.waiting(vault, space, size) if vault is not None else []
-            cached = reader.cached(space, [text_hash(passage.text) for passage in batch])
+            batch = reader.waiting(vault, space, size)[1] if vault is not None else []
+            cached = reader.cached(space.space, [text_hash(passage.text) for passage in batch])
         if not batch:
             break
         made: dict[bytes, Vector | None] = {}
         try:
-            made = _made(embedder, batch, cached.keys(), deadline)
+            made = _embed_missing(embedder, batch, cached.keys(), deadline)
         except EmbeddingError as error:
             # one that answered before is only slow: the rest waits for the next call
             problem = None if done and isinstance(error, OutOfTimeError) else str(error)
@@ -154,7 +153,7 @@ def _embed_batches(
         with engine.writing() as writer:
             stored = writer.put_vectors(writer.add_vault(origin), space, ready)
             if stored or made:
-                writer.cache(space, made, [one for one in cached if one not in made])
+                writer.cache(space.space, made, [one for one in cached if one not in made])
         done += stored
         if problem or not stored:
             break
@@ -162,11 +161,11 @@ def _embed_batches(
             deadline.progress(done, total)
     with engine.reading() as reader:
         vault = reader.vault(origin)
-        left = reader.waiting_count(vault, space) if vault is not None else 0
+        left = reader.waiting(vault, space)[0] if vault is not None else 0
     return Embedded(done, left, problem)
 
 
-def _made(
+def _embed_missing(
     embedder: Embedder, batch: Sequence[WaitingPassage], cached: Collection[bytes], deadline: Deadline
 ) -> dict[bytes, Vector | None]:
     texts = {text_hash(one.text): one.text for one in batch}

@@ -1,16 +1,17 @@
-"""What a storage engine must offer: the values that cross it, and its read and write transactions.
+"""The storage contract: the values that cross it, and what a storage engine must guarantee.
 
-`index/sqlite/` implements this. Ids of vaults, passages, notes and spaces are the engine's own: they are valid within
-one transaction, and nothing outside compares or stores them. Word statistics (how many passages have a term, bm25) are
-those of one vault. Text is tokenised by `index/tokens.py` before an engine sees it.
+`index/sqlite/` implements it. Ids of vaults, notes, passages and spaces belong to the engine: they are valid within one
+transaction, and callers neither compare nor store them across transactions. Word statistics (term counts, bm25) are
+per vault. Engines index the tokens of `index/tokens.py` and the names of `index/names.py`, so that all of them agree.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from co_cli.embedding.space import Vector, VectorSpace
 from co_cli.sources.origin import Origin
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 Term = str
 Needle = tuple[Term, ...]
 """Tokens that must follow each other."""
+NoteKey = Literal["id", "ref", "path", "path_key", "fingerprint", "name", "link"]
+"""What notes can be looked up by: `path_key` and `name` are folded, `link` is the key of a link target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,7 @@ class Scope:
     """What one search may see: sources of vaults, and filters on their notes."""
 
     parts: tuple[tuple[int, str], ...]
-    """Vault and source, each."""
+    """Pairs of vault and source."""
     filters: Filters = field(default_factory=Filters)
 
     @property
@@ -77,7 +80,7 @@ class Neighbour(NamedTuple):
 
 
 class Named(NamedTuple):
-    """A note that is called what was asked for, by its first passage."""
+    """A note with the name that was asked for, by its first passage."""
 
     passage: int
     note: int
@@ -86,7 +89,7 @@ class Named(NamedTuple):
 
 
 class StoredPassage(NamedTuple):
-    """A passage with what its note says."""
+    """A passage, with what its note says."""
 
     id: int
     note: int
@@ -101,7 +104,7 @@ class StoredPassage(NamedTuple):
     aliases: str
     category: str | None
     missing: float | None
-    """Since when its file is gone."""
+    """When its file was found to be gone."""
     heading: str
     first_line: int
     last_line: int
@@ -110,7 +113,7 @@ class StoredPassage(NamedTuple):
 
 
 class StoredNote(NamedTuple):
-    """A note as a listing shows it."""
+    """A note without its text."""
 
     id: int
     vault: int
@@ -120,31 +123,29 @@ class StoredNote(NamedTuple):
     path: str
     title: str
     created: float
+    dated: bool
+    """Whether the note says itself when it was created; otherwise `created` is the file's time."""
     tags: tuple[str, ...]
     category: str | None
     description: str
     hash: str
     fingerprint: str
     missing: float | None
-    valid_until: float | None
-    superseded_by: str | None
-
-
-class NoteFacts(NamedTuple):
-    """What signals look at."""
-
-    vault: int
-    root: str
-    path: str
-    ref: str
-    fingerprint: str
-    created: float
-    dated: bool
-    """Whether the note says itself when it was created; else `created` is the file's time."""
-    tags: tuple[str, ...]
+    """When its file was found to be gone."""
     valid_from: float | None
     valid_until: float | None
-    frontmatter: Mapping[str, object]
+    superseded_by: str | None
+    frontmatter_json: str
+    links_json: str
+
+    @property
+    def frontmatter(self) -> dict[str, Any]:
+        return json.loads(self.frontmatter_json)
+
+    @property
+    def links(self) -> list[str]:
+        """Link targets, as they are written in the note."""
+        return [str(target) for target in json.loads(self.links_json)]
 
 
 FULL_STRENGTH = 0.75
@@ -161,7 +162,7 @@ class Standing(NamedTuple):
     """The note that had replaced it by then."""
 
     def strength(self, now: float) -> float:
-        """How strongly it holds at a moment: 1 for three quarters of its window, then falling to 0 at its end."""
+        """1 for three quarters of its validity window, then falling to 0 at its end."""
         if self.problem(now):
             return 0.0
         last, start = self.valid_until, self.created if self.valid_from is None else self.valid_from
@@ -177,22 +178,14 @@ class Standing(NamedTuple):
         return "no longer valid" if self.valid_until is not None and now >= self.valid_until else None
 
 
-class Linking(NamedTuple):
-    """A link, by the note that has it."""
-
-    note: int
-    path: str
-    ref: str
-    title: str
-    target: str
-
-
 class StoredFile(NamedTuple):
     """A file that a sync looked at."""
 
     hash: str
     skipped: str | None
+    """Why it is not indexed; None if it is."""
     problem: str | None
+    """What is wrong with it although it is indexed."""
 
 
 class IndexedFile(NamedTuple):
@@ -204,6 +197,20 @@ class IndexedFile(NamedTuple):
     note: Note | None
     passages: Sequence[Passage]
     skipped: str | None = None
+
+
+class SyncState(NamedTuple):
+    """What a finished sync stores about a vault, besides the files that it wrote."""
+
+    at: float
+    listings: Mapping[str, bytes | None]
+    """Folders' listings to store, or to drop (None)."""
+    unlisted: Mapping[str, bool]
+    """Indexed files that no stored listing has: to add (True), or to remove (False)."""
+    times: Mapping[str, float]
+    """Modification times of files whose content is known. They are no longer missing."""
+    missing: Collection[str]
+    """Files that are gone and whose notes are kept."""
 
 
 class StoredSpace(NamedTuple):
@@ -244,8 +251,8 @@ class CacheState(NamedTuple):
 
     @property
     def hit_rate(self) -> float | None:
-        asked = self.hits + self.misses
-        return self.hits / asked if asked else None
+        total = self.hits + self.misses
+        return self.hits / total if total else None
 
 
 class View(NamedTuple):
@@ -253,42 +260,36 @@ class View(NamedTuple):
 
     scope: Scope
     space: StoredSpace | None
-    """The vectors that answer; None: there are none yet."""
+    """The space whose vectors answer; None if there are none yet."""
     counts: Counts
     prefixes: Mapping[int, str]
-    """What comes before the refs of other people's vaults."""
+    """The prefix of refs from other tiers' vaults."""
     tiers: Mapping[int, float]
-    """How much each vault counts, where several people's are searched together."""
+    """The weight of each vault, where several tiers are searched together."""
     unready: Sequence[str] = ()
     """Sources whose vectors are of another model."""
 
 
 class Reader(Protocol):
-    """One read transaction: everything is of one moment."""
+    """One read transaction: every method sees the same moment, whatever others write meanwhile.
+
+    Unknown ids, names and paths are no error; what they would give is left out of the answer.
+    """
 
     # search
     def words(self, scope: Scope, query: WordQuery, limit: int) -> list[WordMatch]:
-        """Passages that have any of the terms, best first, with each phrase and no excluded word."""
-        ...
+        """Passages with any of the terms or prefixes, all of the phrases and none of the excluded words, best first.
 
-    def term_counts(self, vaults: Iterable[int], terms: Iterable[Term]) -> tuple[int, dict[Term, int]]:
-        """How many passages there are, and how many of them have each term."""
-        ...
-
-    def terms_in(self, passages: Sequence[int], terms: Iterable[Term]) -> dict[int, set[Term]]:
-        """Which of these terms each passage has in its own words, its context left out."""
-        ...
-
-    def word_count(self, vault: int) -> int:
-        """How many passages the word index has."""
-        ...
-
-    def vocabulary(self, vaults: Iterable[int]) -> set[Term]:
-        """Every term."""
+        Phrases and exclusions look at a passage itself and not at its context. If a few notes fill the list, it has
+        only some passages of each, so that other notes are found too.
+        """
         ...
 
     def nearest(self, scope: Scope, space: StoredSpace, query: Vector, limit: int) -> list[Neighbour]:
-        """Passages by cosine, nearest first."""
+        """Passages by cosine, nearest first. Vaults in which another space answers contribute nothing.
+
+        The scan is exact: filters reduce what is scanned, not what is returned.
+        """
         ...
 
     def cosines(self, space: StoredSpace, query: Vector, passages: Sequence[int]) -> dict[int, float]:
@@ -296,66 +297,54 @@ class Reader(Protocol):
         ...
 
     def named(self, scope: Scope, name: str) -> list[Named]:
-        """Notes of this name, folded as `index/names.py` does."""
+        """Notes with this folded name. None at all if too many share it, because then it identifies none of them."""
         ...
 
-    def passages(self, ids: Sequence[int]) -> dict[int, StoredPassage]: ...
-
-    def passages_of(self, vault: int, ref: str | None = None) -> Iterator[StoredPassage]:
-        """The passages of one note, or of all notes of a vault, in order."""
+    def term_counts(self, vaults: Iterable[int], terms: Iterable[Term] | None = None) -> tuple[int, dict[Term, int]]:
+        """The number of passages, and how many of them have each of these terms (by default: every term)."""
         ...
 
-    def facts(self, notes: Sequence[int]) -> dict[int, NoteFacts]: ...
-
-    def standings(self, notes: Sequence[int], now: float) -> dict[int, Standing]:
-        """When these notes are valid; empty if no note of their vaults ever ends."""
+    def terms_in(self, passages: Sequence[int], terms: Iterable[Term]) -> dict[int, set[Term]]:
+        """Which of these terms each passage has, not counting its context."""
         ...
 
     # notes
     def vault(self, origin: Origin) -> int | None:
-        """The id of a vault, or of another origin; None if it was never written."""
+        """The id of a vault or another origin; None if it was never written."""
         ...
 
     def origins(self) -> dict[int, Origin]:
         """Everything that was ever indexed here."""
         ...
 
-    def counts(self, vaults: Iterable[int]) -> Counts: ...
-
-    def count_sources(self, vault: int) -> dict[str, Counts]:
-        """How much each source of a vault has."""
+    def counts(self, vaults: Iterable[int]) -> Counts:
+        """Totals over these vaults, without reading their notes, and the latest of their sync times."""
         ...
 
     def list_notes(self, scope: Scope, limit: int = -1) -> list[StoredNote]:
-        """Notes, newest first."""
+        """Notes that pass the filters, newest first; all of them with a limit of -1."""
         ...
 
-    def find_notes(self, vault: int, key: str, values: Collection[str]) -> list[StoredNote]:
-        """Notes by `ref`, `path`, `path_key` or `fingerprint`."""
+    def find_notes(self, vault: int | None, key: NoteKey, values: Collection[object]) -> list[StoredNote]:
+        """Notes whose key is among these values, in order of their paths: of one vault, or (for ids) of any.
+
+        By `link`, the notes that link to one of these keys (`notes/wikilinks.py`), at most 2,000.
+        """
         ...
 
-    def frontmatter(self, vault: int) -> dict[str, dict[str, object]]:
-        """Each note's frontmatter, by its path."""
+    def passages(self, ids: Sequence[int] = (), *, notes: Sequence[int] = ()) -> dict[int, StoredPassage]:
+        """Passages by their own ids and by those of their notes, in the order of the text."""
         ...
 
-    def tags(self, scope: Scope) -> dict[str, int]:
-        """Every tag and how many notes have it, the most used first."""
-        ...
+    def standings(self, notes: Sequence[int], now: float) -> dict[int, Standing]:
+        """When these notes are valid; empty if no note of their vaults ever ends.
 
-    def link_targets(self, notes: Sequence[int]) -> dict[int, list[str]]:
-        """What these notes link to, as it is written."""
-        ...
-
-    def linking(self, vault: int, keys: Collection[str]) -> list[Linking]:
-        """Links to something of one of these names (`link_key`)."""
-        ...
-
-    def namesakes(self, vault: int, names: Collection[str]) -> list[tuple[int, str, str]]:
-        """Notes that are called one of these names: id, path, ref."""
+        A note is superseded once the newer note exists and is valid. Of two that supersede each other, the newer wins.
+        """
         ...
 
     def files(self, vault: int, paths: Collection[str] | None = None, reported: bool = False) -> dict[str, StoredFile]:
-        """The files that a sync looked at: all, these, or those with something to report."""
+        """The files that a sync looked at, by path: all, these, or those with something to report."""
         ...
 
     def listings(self, vault: int) -> tuple[dict[str, bytes], list[str]]:
@@ -365,64 +354,51 @@ class Reader(Protocol):
     # vectors
     def spaces(self, vault: int) -> SpaceState: ...
 
-    def find_space(self, space: VectorSpace) -> StoredSpace | None: ...
-
-    def waiting(self, vault: int, space: StoredSpace, limit: int) -> list[WaitingPassage]:
-        """Passages that need a vector."""
+    def waiting(self, vault: int, space: StoredSpace | None = None, limit: int = 0) -> tuple[int, list[WaitingPassage]]:
+        """How many passages wait for a vector (in one space, or in any), and the first of them."""
         ...
 
-    def without_vector(self, vault: int, space: StoredSpace) -> list[WaitingPassage]:
-        """Passages that have no vector and do not wait for one: texts without meaning, unless something was lost."""
-        ...
-
-    def waiting_count(self, vault: int, space: StoredSpace | None = None) -> int: ...
-
-    def cached(self, space: StoredSpace, hashes: Sequence[bytes]) -> dict[bytes, Vector | None]:
-        """Vectors of texts that were embedded before; None for a text without meaning."""
+    def cached(self, space: VectorSpace, hashes: Sequence[bytes]) -> dict[bytes, Vector | None]:
+        """Vectors of texts that were embedded before, for any vault; None for a text without meaning."""
         ...
 
     def cache_state(self) -> CacheState: ...
 
 
 class Writer(Reader, Protocol):
-    """One write transaction: all of it happens, or nothing."""
+    """One write transaction: all of it happens, or nothing. One writer at a time; others wait."""
 
-    def add_vault(self, origin: Origin) -> int: ...
+    def add_vault(self, origin: Origin) -> int:
+        """The id of a vault, which is added if it is new."""
+        ...
 
     def put_files(self, vault: int, files: Sequence[IndexedFile]) -> None:
-        """Replace what is known of these files. They count as unlisted until a listing has them."""
+        """Replace everything known about these files. New passages wait for vectors in each of the vault's spaces.
+
+        The files count as unlisted until a stored listing has them.
+        """
         ...
 
-    def drop_files(self, vault: int, paths: Collection[str]) -> list[str]:
-        """Forget these files. Returns those that were notes."""
+    def drop_files(self, vault: int, paths: Collection[str] | None) -> list[str]:
+        """Forget these files with all that belongs to them. Returns the paths of those that were notes.
+
+        None forgets everything in the vault, as if it had never been synced.
+        """
         ...
 
-    def set_missing(self, vault: int, paths: Collection[str], since: float | None) -> list[str]:
-        """Mark notes whose file is gone, or is back. Returns those that were notes."""
+    def finish_sync(self, vault: int, state: SyncState) -> list[str]:
+        """Store what a sync found. Returns which of the missing files were notes; the others are forgotten."""
         ...
-
-    def set_times(self, vault: int, times: Mapping[str, float]) -> None:
-        """The files' modification times, where nothing else changed."""
-        ...
-
-    def set_listings(self, vault: int, listings: Mapping[str, bytes | None], unlisted: Mapping[str, bool]) -> None:
-        """Store or drop folders' listings, and add or remove unlisted files."""
-        ...
-
-    def set_synced(self, vault: int, moment: float | None) -> None: ...
-
-    def drop_vault(self, vault: int) -> int:
-        """Forget everything of a vault. Returns how many notes it had."""
-        ...
-
-    def add_space(self, space: VectorSpace) -> StoredSpace: ...
 
     def begin_space(self, vault: int, space: VectorSpace) -> SpaceState:
-        """Make this the vault's space: at once if it has none, else as the one that is being built."""
+        """Make this the vault's space: at once if it has none, otherwise as the one that is being built.
+
+        Another space that was being built is dropped. Every passage waits for a vector in the new space.
+        """
         ...
 
     def finish_space(self, vault: int, space: StoredSpace) -> bool:
-        """Let a complete space take over. False if passages still wait, or another process dropped it."""
+        """Let a complete space replace the active one. False if passages still wait, or another process dropped it."""
         ...
 
     def reembed(self, vault: int, space: StoredSpace, forget_cache: bool = False) -> None:
@@ -432,16 +408,22 @@ class Writer(Reader, Protocol):
     def put_vectors(
         self, vault: int, space: StoredSpace, vectors: Sequence[tuple[WaitingPassage, Vector | None]]
     ) -> int:
-        """Store vectors of passages that still wait and have not changed. Returns how many."""
+        """Store the vectors of passages that still wait and have not changed. Returns how many that were.
+
+        None says that a text has no meaning in this space: the passage stops waiting and has no vector.
+        """
         ...
 
-    def cache(self, space: StoredSpace, fresh: Mapping[bytes, Vector | None], used: Iterable[bytes] = ()) -> None:
-        """Keep vectors of texts, and mark those that were used again."""
+    def cache(self, space: VectorSpace, fresh: Mapping[bytes, Vector | None], used: Collection[bytes] = ()) -> None:
+        """Keep vectors of texts by their hashes, and mark those that were used again. Old entries may be evicted."""
         ...
 
 
 class Engine(Protocol):
-    """One store, shared by threads and processes."""
+    """One store, shared by threads and processes. It is derived: a store that is damaged is moved aside and made anew.
+
+    Raises IndexUnavailableError when the store cannot be used now, IndexDamagedError when it was moved aside.
+    """
 
     path: str
 
@@ -452,19 +434,15 @@ class Engine(Protocol):
     def writing(self) -> AbstractContextManager[Writer]: ...
 
     def rebuild(self, fill: Callable[[Engine], None]) -> None:
-        """Fill a new store and put it in place of this one; readers keep the old one until then."""
+        """Fill a new store and put it in place of this one. Readers keep the old one, and the cache is kept."""
         ...
 
     def compact(self) -> None:
-        """Tidy up after many changes."""
+        """Tidy up after many changes, in short transactions."""
         ...
 
-    def problem(self) -> str | None:
-        """What a full check of the store finds wrong; None if nothing."""
-        ...
-
-    def discard(self, problem: str) -> None:
-        """Move a damaged store aside; the next transaction makes a new one."""
+    def problem(self, discard: bool = False) -> str | None:
+        """What a full check of the store finds wrong; None if nothing. `discard` moves a damaged store aside."""
         ...
 
     def close(self) -> None: ...

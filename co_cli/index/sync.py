@@ -1,7 +1,7 @@
-"""Update an engine from the files of one origin: look at what changed, one transaction a batch.
+"""Update an engine from the files of one origin: read what changed, one transaction per batch.
 
-A sync can be killed at any point. A file counts as done when its row has its hash, and a folder's listing is stored
-last: whatever a killed sync left undone differs from the listing, and whatever it did is recognised by its hash.
+A sync can be killed at any point. Folders' listings are stored last: what a killed sync left undone still differs from
+the stored listing, and what it did is recognised by its hash.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from co_cli.index.changes import RACY_SECONDS, Changes, settled
-from co_cli.index.engine import Engine, IndexedFile, Reader, StoredFile
+from co_cli.index.changes import RACY_SECONDS, Changes, reported, settled
+from co_cli.index.engine import Engine, IndexedFile, Reader, StoredFile, SyncState
+from co_cli.notes.files import is_empty_folder
 from co_cli.notes.note import NotTextError
 from co_cli.notes.store import content_hash
 from co_cli.paths import open_regular
@@ -23,25 +24,25 @@ from co_cli.values import SyncReport
 
 BATCH = 500
 MANY = 1_000
-"""After so many changes the engine is asked to tidy up."""
-BEING_WRITTEN = "somebody is writing it: it is read when that is done"
+"""After this many changes the engine is compacted."""
+BEING_WRITTEN = "is being written: it is read by the next sync"
 FEW_DELETED = 10
-"""Fewer notes than these are deleted by hand, unless they were all there is."""
+"""Fewer missing notes than this were deleted by hand, unless they were all of them."""
 
 Progress = Callable[[int, int], None]
-"""Called with how many files are done, and of how many."""
+"""Called with the number of files done, and of all files."""
 Hold = Callable[[str], bool]
-"""Whether this file (its full path) is left to the next sync."""
+"""Whether a file, by its full path, is left to the next sync."""
 
 
 @dataclass(frozen=True, slots=True)
 class SyncOptions:
-    """How one sync is done."""
+    """Options of one sync."""
 
     limit: int = 2_000_000
-    """Bytes of a note; larger files are skipped."""
+    """Largest note in bytes; larger files are skipped."""
     source: str | None = None
-    """Only notes of this source; the others wait for the next sync."""
+    """Only notes of this source; others are left to the next sync."""
     progress: Progress | None = None
     hold: Hold | None = None
     boundaries: Boundaries | None = None
@@ -51,6 +52,10 @@ class SyncOptions:
 class Seen:
     """What a sync found while it read files."""
 
+    started: float
+    source: str | None = None
+    was_synced: bool = False
+    """Whether this origin was synced before."""
     added: list[str] = field(default_factory=list[str])
     changed: list[str] = field(default_factory=list[str])
     moved: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
@@ -69,17 +74,16 @@ class Unreadable(Exception):
 
 
 def sync_files(engine: Engine, origin: Origin, scan: Scan, changes: Changes, options: SyncOptions) -> SyncReport:
-    """Work off the changes. The report's `skipped` and `problems` are those of this origin as it is now."""
-    started = time.time()
+    """Index the changes. The report's `skipped` and `problems` are those of the whole origin."""
+    seen = Seen(started=time.time(), source=options.source)
     with engine.writing() as writer:
         vault = writer.add_vault(origin)
         known_gone = writer.files(vault, list(filter(_storable, changes.gone)))
-        was_synced = writer.counts([vault]).synced_at is not None
+        seen.was_synced = writer.counts([vault]).synced_at is not None
     twins: dict[str, list[str]] = {}
     for path, file in known_gone.items():
         if file.skipped is None:
             twins.setdefault(file.hash, []).append(path)
-    seen = Seen()
     for done, batch in _batches(changes.look):
         with engine.reading() as reader:
             known = reader.files(vault, list(filter(_storable, batch)))
@@ -91,11 +95,11 @@ def sync_files(engine: Engine, origin: Origin, scan: Scan, changes: Changes, opt
                 writer.put_files(writer.add_vault(origin), files)
         if options.progress:
             options.progress(done, len(changes.look))
-    removed, kept = _finish(engine, origin, scan, changes, seen, (started, was_synced, options.source))
+    removed, kept = _finish(engine, origin, scan, changes, seen)
     if max(len(seen.stored), len(removed)) >= MANY:
         engine.compact()
     with engine.reading() as reader:
-        skipped, problems = reported(reader, origin)
+        skipped, problems = reported(reader.files(vault, reported=True))
     skipped += [*seen.unread.items(), *scan.odd]
     moved = {old for old, _ in seen.moved}
     indexed = len(seen.added) + len(seen.changed) + len(seen.moved)
@@ -111,20 +115,10 @@ def sync_files(engine: Engine, origin: Origin, scan: Scan, changes: Changes, opt
     )
 
 
-def reported(reader: Reader, origin: Origin) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """Files that are not indexed, and notes with something wrong in them, each with the reason."""
-    vault = reader.vault(origin)
-    files = reader.files(vault, reported=True) if vault is not None else {}
-    return (
-        [(path, file.skipped) for path, file in files.items() if file.skipped is not None],
-        [(path, file.problem) for path, file in files.items() if file.problem is not None],
-    )
-
-
 def read_file(
     origin: Origin, path: str, limit: int, known_hash: str | None = None, boundaries: Boundaries | None = None
 ) -> IndexedFile:
-    """The file as it goes into the index; parsed only if it does not hold what is known already."""
+    """A file as it goes into the index; it is not parsed if its content is known already."""
     if not _storable(path):
         raise Unreadable("the file name is not valid UTF-8; rename it")
     kind, name = kind_of(origin), place_of(path)[1]
@@ -149,15 +143,6 @@ def read_file(
     except NotTextError as error:
         return IndexedFile(path, file_hash, mtime, None, [], str(error))
     return IndexedFile(path, file_hash, mtime, note, passages_of(note, boundaries))
-
-
-def is_bare(folder: str) -> bool:
-    """Whether there is nothing at all in a folder, as where a drive would be mounted."""
-    try:
-        with os.scandir(folder) as entries:
-            return next(entries, None) is None
-    except OSError:
-        return not os.path.exists(folder)
 
 
 def _look_at(
@@ -197,27 +182,18 @@ def _count(file: IndexedFile, before: StoredFile | None, twins: dict[str, list[s
         seen.added.append(file.path)
 
 
-def _finish(
-    engine: Engine,
-    origin: Origin,
-    scan: Scan,
-    changes: Changes,
-    seen: Seen,
-    state: tuple[float, bool, str | None],
-) -> tuple[list[str], list[str]]:
+def _finish(engine: Engine, origin: Origin, scan: Scan, changes: Changes, seen: Seen) -> tuple[list[str], list[str]]:
     """Forget what is gone and store the listings, in one transaction. Returns the notes removed, and those kept.
 
-    Where an origin keeps missing notes, or all of a vault vanished, they are marked instead.
+    Where an origin keeps missing notes, or all of a vault vanished, notes are marked as missing instead.
     """
-    started, was_synced, source = state
     moved = {old for old, _ in seen.moved}
     with engine.writing() as writer:
         vault = writer.add_vault(origin)
-        if was_synced and writer.counts([vault]).synced_at is None:
-            return [], []  # somebody replaced search.db meanwhile: the next sync starts over
+        if seen.was_synced and writer.counts([vault]).synced_at is None:
+            return [], []  # search.db was replaced meanwhile: the next sync starts over
         known = writer.files(vault, [*seen.stored, *seen.same])
-        done = {**seen.stored, **{path: known[path].hash for path in seen.same if path in known}}
-        lost = {path for path, held in done.items() if path not in known or known[path].hash != held}
+        lost = {path for path, held in seen.stored.items() if path not in known or known[path].hash != held}
         unsure = seen.unsure | lost | (seen.same.keys() - known.keys())
         unlisted = dict.fromkeys((path for path in (*changes.unlisted, *seen.stored) if _storable(path)), False)
         gone: list[str] = []
@@ -226,20 +202,17 @@ def _finish(
                 unlisted[path] = True  # another process may have indexed it since we looked
             else:
                 gone.append(path)
-        if source and gone:
-            others = [one.path for one in writer.find_notes(vault, "path", gone) if one.source != source]
+        if seen.source and gone:
+            others = {one.path for one in writer.find_notes(vault, "path", gone) if one.source != seen.source}
             unlisted.update(dict.fromkeys(others, True))
             gone = [path for path in gone if path not in others]
         lost_now = [path for path in gone if path not in moved and not _exists(origin, path)]
         vanished = _vanished(writer, vault, origin, lost_now)
-        keep = lost_now if vanished or kind_of(origin).keeps_missing else []
-        marked = writer.set_missing(vault, keep, started) if keep else []
-        removed = writer.drop_files(vault, [path for path in gone if path not in set(keep)])
-        writer.set_times(vault, seen.same)
-        writer.set_missing(vault, list(seen.same), None)
-        writer.set_listings(vault, _listings(scan, changes, unsure), unlisted)
-        writer.set_synced(vault, started)
-    # notes of other sources that are missing count as removed from the answer's point of view
+        keep = set(lost_now) if vanished or kind_of(origin).keeps_missing else set[str]()
+        removed = writer.drop_files(vault, [path for path in gone if path not in keep])
+        listings = _listings(scan, changes, unsure)
+        marked = writer.finish_sync(vault, SyncState(seen.started, listings, unlisted, seen.same, sorted(keep)))
+    # a folder's missing notes are reported as removed
     return ([*removed, *marked], []) if not vanished else (removed, marked)
 
 
@@ -256,16 +229,16 @@ def _listings(scan: Scan, changes: Changes, unsure: Collection[str]) -> Mapping[
 
 
 def _vanished(reader: Reader, vault: int, origin: Origin, lost: Sequence[str]) -> bool:
-    """Whether more of a vault is gone at once than a person deletes, as when its drive is not mounted.
+    """Whether more of a vault is gone at once than a person deletes, for example because its drive is not mounted.
 
-    Then the rows stay, marked as missing: they come back with their files, or are forgotten when somebody says so.
+    Then the rows stay, marked as missing, until their files are back or the user drops them.
     """
-    if origin.kind != VAULT or not lost or (len(lost) < 2 and not is_bare(origin.root)):
+    if origin.kind != VAULT or not lost or (len(lost) < 2 and not is_empty_folder(origin.root)):
         return False
     present = sum(note.missing is None for note in reader.find_notes(vault, "path", list(reader.files(vault))))
     if len(lost) >= present:
         return True
-    return is_bare(origin.root) or (len(lost) >= FEW_DELETED and len(lost) * 2 > present)
+    return is_empty_folder(origin.root) or (len(lost) >= FEW_DELETED and len(lost) * 2 > present)
 
 
 def _exists(origin: Origin, path: str) -> bool:

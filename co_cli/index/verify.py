@@ -1,6 +1,6 @@
-"""Compare an index with the files it was made from: every file is read once more.
+"""Compare an index with its files: read every file again, and report what differs.
 
-Whatever differs is repaired by `co index sync` (files that changed) or `co index rebuild` (everything else).
+Whatever differs is repaired by `co index sync` (changed files) or `co index rebuild` (everything else).
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from co_cli.index.embed import text_hash
+from co_cli.errors import VaultError
 from co_cli.index.engine import StoredPassage
 from co_cli.index.sync import Unreadable, read_file
 from co_cli.notes.store import content_hash
 from co_cli.paths import open_regular
-from co_cli.values import Passage
+from co_cli.values import Passage, to_utf8
 
 if TYPE_CHECKING:
     from co_cli.knowledge_index import KnowledgeIndex
@@ -25,117 +25,110 @@ Progress = Callable[[int, int], None]
 
 
 class Difference(NamedTuple):
-    """One file, or (with an empty path) the whole index, and what is wrong."""
+    """A file, and how the index differs from it."""
 
     path: str
     what: str
 
 
 class Compared(NamedTuple):
-    """What was seen of one origin."""
+    """One origin: counts, the differences, and one hash over the path and content of every note from each side."""
 
-    files: int
-    bytes: int
-    notes: int
-    passages: int
-    skipped: int
-    missing: int
-    """Notes that are kept though their file is gone."""
-    of_files: str
-    """One hash over the path and the content of every note, from the files."""
-    of_index: str
-    """The same from the index."""
-    differing: list[Difference]
+    label: str
+    path: str
+    problem: str = ""
+    """Why it could not be compared; empty if it was."""
+    files: int = 0
+    bytes: int = 0
+    notes: int = 0
+    passages: int = 0
+    skipped: int = 0
+    missing: int = 0
+    """Notes that are kept although their file is gone."""
+    of_files: str = ""
+    of_index: str = ""
+    differing: Sequence[Difference] = ()
 
 
-def compare(
-    index: KnowledgeIndex, progress: Progress | None = None, cut_by_model: bool = False, vectors: bool = True
-) -> Compared:
-    """Read every file and compare. `cut_by_model`: a model may have chosen the passages, so their cuts may differ.
-    `vectors`: also count the passages that lost theirs.
+class Verified(NamedTuple):
+    """The comparison of everything that is searched together."""
 
-    Raises VaultError if the folder is not there.
+    origins: Sequence[Compared]
+    damage: str | None
+    """What is wrong with search.db itself."""
+
+    @property
+    def agrees(self) -> bool:
+        return not self.damage and not any(one.differing for one in self.origins)
+
+
+def verify(index: KnowledgeIndex, progress: Progress | None = None, cut_by_model: bool = False) -> Verified:
+    """Check the store, and compare this origin and those searched with it.
+
+    `cut_by_model`: a model may have chosen the passages, so their boundaries are not compared.
     """
-    differing: list[Difference] = []
+    damage = index.engine.problem()
+    try:
+        origins = [compare(index.of(one), progress, cut_by_model) for one in (index.origin, *index.beside)]
+        return Verified(origins, damage)
+    except Exception as error:
+        broken = damage or index.damage_behind(error)
+        if broken is None:
+            raise
+        return Verified([], str(broken))
+
+
+def compare(index: KnowledgeIndex, progress: Progress | None = None, cut_by_model: bool = False) -> Compared:
+    """One origin alone."""
+    origin, differing, hashes = index.origin, list[Difference](), dict[str, str]()
+    try:
+        paths = index.files()
+    except VaultError as error:
+        return Compared(origin.label, origin.path, str(error))
     with index.engine.reading() as reader:
-        vault = reader.vault(index.origin)
+        notes = {note.path: note for note in index.notes_here()}
+        vault = reader.vault(origin)
         known = reader.files(vault) if vault is not None else {}
         stored: dict[str, list[StoredPassage]] = {}
-        for passage in reader.passages_of(vault) if vault is not None else ():
+        for passage in reader.passages(notes=[note.id for note in notes.values()]).values():
             stored.setdefault(passage.path, []).append(passage)
-        counts = reader.counts([vault]) if vault is not None else None
-    notes = {note.path: note for note in index.notes_here()}
-    seen: dict[str, str] = {}
     size = skipped = 0
-    paths = index.files()
     for done, path in enumerate(paths, 1):
-        row = known.get(path)
+        row, note = known.get(path), notes.get(path)
+        indexed = row is not None and row.skipped is None
         try:
-            file = read_file(index.origin, path, index.limit)
+            file = read_file(origin, path, index.limit)
             size += os.path.getsize(os.path.join(index.root, path))
         except (Unreadable, OSError) as error:
-            if row is not None and row.skipped is None:
-                differing.append(Difference(path, f"is indexed, but it {error}"))
+            differing += [Difference(path, f"is indexed, but it {error}")] if indexed else []
             continue
+        what = ""
         if file.note is None:
             skipped += 1
-            if row is None or row.skipped is None:
-                differing.append(Difference(path, f"should not be indexed: {file.skipped}"))
+            what = f"should not be indexed: {file.skipped}" if indexed or row is None else ""
         else:
-            seen[path] = file.hash
-            if row is None or path not in notes:
-                differing.append(Difference(path, "is not in the index"))
-            elif row.hash != file.hash or notes[path].hash != file.hash:
-                differing.append(Difference(path, "has changed since it was indexed"))
-            elif notes[path].title != file.note.title or notes[path].tags != file.note.tags:
-                differing.append(Difference(path, "has other fields in the index than in the file"))
+            hashes[path] = file.hash
+            if row is None or note is None:
+                what = "is not in the index"
+            elif row.hash != file.hash or note.hash != file.hash:
+                what = "has changed since it was indexed"
+            elif (note.title, note.tags) != (to_utf8(file.note.title), file.note.tags):
+                what = "has other fields in the index than in the file"
             elif not cut_by_model and not _same(stored.get(path, []), file.passages):
-                differing.append(Difference(path, "has other passages in the index than in the file"))
+                what = "has other passages in the index than in the file"
+        differing += [Difference(path, what)] if what else []
         if progress:
             progress(done, len(paths))
     missing = {path for path, note in notes.items() if note.missing is not None}
-    for path in sorted({*known, *notes} - set(paths) - missing):
-        differing.append(Difference(path, "is in the index, but there is no such file"))
-    passages = sum(map(len, stored.values()))
-    differing += _miscounted(index, len(notes), passages)
-    lost = lost_vectors(index) if vectors else 0
-    if lost:
-        differing.append(Difference("", f"{lost:,} of {passages:,} passages have no vector"))
+    gone = sorted({*known, *notes} - set(paths) - missing)
+    differing += [Difference(path, "is in the index, but there is no such file") for path in gone]
     there = {path: note.hash for path, note in notes.items() if note.missing is None}
-    counted = counts.passages if counts else 0
-    digests = _digest(seen), _digest(there)
-    return Compared(len(seen), size, len(notes), counted, skipped, len(missing), *digests, differing)
-
-
-def _miscounted(index: KnowledgeIndex, notes: int, passages: int) -> list[Difference]:
-    """What the engine's own counts say: notes and passages, and words for each passage."""
-    found: list[Difference] = []
-    with index.engine.reading() as reader:
-        vault = reader.vault(index.origin)
-        if vault is None:
-            return []
-        counts = reader.counts([vault])
-        words = reader.word_count(vault)
-    if (counts.notes, counts.passages) != (notes, passages):
-        told = f"{counts.notes:,} notes and {counts.passages:,} passages are counted, {notes:,} and {passages:,} exist"
-        found.append(Difference("", told))
-    if words != passages:
-        found.append(Difference("", f"{words:,} passages have words, of {passages:,}"))
-    return found
-
-
-def lost_vectors(index: KnowledgeIndex) -> int:
-    """How many passages should have a vector and have none."""
-    with index.engine.reading() as reader:
-        vault = reader.vault(index.origin)
-        active = reader.spaces(vault).active if vault is not None else None
-        bare = reader.without_vector(vault, active) if vault is not None and active else []
-        cached = reader.cached(active, [text_hash(one.text) for one in bare]) if active else {}
-    return sum(cached.get(text_hash(one.text), b"") is not None for one in bare)
+    counts = len(hashes), size, len(notes), sum(map(len, stored.values())), skipped, len(missing)
+    return Compared(origin.label, origin.path, "", *counts, _digest(hashes), _digest(there), differing)
 
 
 def differs(root: str, path: str, known: str | None) -> bool:
-    """Whether a file has another content than what it was indexed with, or none that can be read."""
+    """Whether a file has another content than the indexed one, or cannot be read."""
     found = hash_of_file(os.path.join(root, path))
     return found is None or found != known
 
@@ -151,12 +144,8 @@ def hash_of_file(path: str) -> str | None:
 
 def _same(stored: list[StoredPassage], passages: Sequence[Passage]) -> bool:
     return [(one.first_line, one.last_line, one.heading, one.body) for one in stored] == [
-        (one.first_line, one.last_line, _storable(one.heading), _storable(one.text)) for one in passages
+        (one.first_line, one.last_line, to_utf8(one.heading), to_utf8(one.text)) for one in passages
     ]
-
-
-def _storable(text: str) -> str:
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _digest(hashes: Mapping[str, str]) -> str:

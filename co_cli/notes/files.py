@@ -84,6 +84,15 @@ def sweep_temporary(folder: str, now: float | None = None) -> list[str]:
     return swept
 
 
+def is_empty_folder(folder: str) -> bool:
+    """Whether there is nothing in a folder, as at the mount point of a drive that is not mounted."""
+    try:
+        with os.scandir(folder) as entries:
+            return next(entries, None) is None
+    except OSError:
+        return not os.path.exists(folder)
+
+
 def make_folders(folder: str) -> None:
     """Make a folder and its missing parents, so that they survive a power cut."""
     folder = os.path.abspath(folder)

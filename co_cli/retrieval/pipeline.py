@@ -13,7 +13,7 @@ from typing import Protocol
 from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.space import Vector, VectorSpace
 from co_cli.errors import EmbeddingError, SettingsError
-from co_cli.index.engine import Engine, NoteFacts, Reader, Scope, Standing, StoredPassage, View, WordQuery
+from co_cli.index.engine import Engine, Reader, Scope, Standing, StoredNote, StoredPassage, View, WordQuery
 from co_cli.index.links import links_around
 from co_cli.index.tokens import spans
 from co_cli.notes.dates import asks_only_for_period, describe, find_period
@@ -71,7 +71,7 @@ class SearchedIndex(Protocol):
 
     def view(self, reader: Reader, filters: Filters) -> View: ...
 
-    def uses(self, facts: Mapping[int, NoteFacts]) -> Mapping[int, tuple[int, int]]: ...
+    def uses(self, notes: Mapping[int, StoredNote]) -> Mapping[int, tuple[int, int]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,11 +225,12 @@ class _Work:
             self.left |= {one.note: "it has a word that the query excludes" for one in refused}
         notes = reader.list_notes(scope)
         self.standings = reader.standings([note.id for note in notes], self.now)
-        for note in [note for note in notes if self._is_valid(note.id)][: self.limit]:
-            first = next(reader.passages_of(note.vault, note.ref), None)
-            if first is not None:
-                self.ranked.append(Scored(first.id, note.id, {}))
-                self.passages[first.id] = first
+        chosen = [note.id for note in notes if self._is_valid(note.id)][: self.limit]
+        first: dict[int, StoredPassage] = {}
+        for passage in reader.passages(notes=chosen).values():
+            first.setdefault(passage.note, passage)
+        self.ranked = [Scored(first[note].id, note, {}) for note in chosen if note in first]
+        self.passages = {passage.id: passage for passage in first.values()}
 
     def _read_candidates(self, reader: Reader, depth: int) -> None:
         """Candidates with their scores, and what signals and validity need to know of their notes."""
@@ -239,12 +240,12 @@ class _Work:
         self.scored = self._score()
         notes = list(dict.fromkeys(self.candidates.notes.values()))
         asked = {name for name, weight in self.weights.items() if weight}
-        facts = reader.facts(notes) if len(self.view.tiers) > 1 or asked & (NEED_FACTS | NEED_LINKS) else {}
-        places = {note: (one.vault, one.path) for note, one in facts.items()}
+        wanted = notes if len(self.view.tiers) > 1 or asked & (NEED_FACTS | NEED_LINKS) else []
+        facts = {note.id: note for note in reader.find_notes(None, "id", wanted)} if wanted else {}
         self.material = replace(
             self.material,
             facts=facts,
-            links=links_around(reader, places) if asked & NEED_LINKS else (),
+            links=links_around(reader, facts) if asked & NEED_LINKS else (),
             uses=self.index.uses(facts) if "use" in asked else {},
             tiers={note: self.view.tiers.get(one.vault, 0.0) for note, one in facts.items()},
         )
@@ -387,7 +388,7 @@ def _suggestions(reader: Reader, scope: Scope, query: Query) -> tuple[str, ...]:
         return ()
     from rapidfuzz import fuzz, process  # 40 ms, only for a query that found nothing
 
-    vocabulary = reader.vocabulary(scope.vaults)
+    vocabulary = reader.term_counts(scope.vaults)[1]
     found: dict[str, None] = {}
     for term in (term for term in query.words.terms if term not in vocabulary):
         for close, _, _ in process.extract(term, sorted(vocabulary), scorer=fuzz.ratio, limit=2, score_cutoff=CLOSE):

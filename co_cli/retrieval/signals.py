@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from math import isfinite, log1p, nan
 from typing import cast
 
-from co_cli.index.engine import NoteFacts, Standing
+from co_cli.index.engine import Standing, StoredNote
 from co_cli.notes.dates import read_moment
 from co_cli.retrieval.score import Scored, best_first
 
@@ -36,7 +36,7 @@ class Material:
     query: str
     now: float
     half_life: float  # days
-    facts: Mapping[int, NoteFacts] = field(default_factory=dict[int, NoteFacts])
+    facts: Mapping[int, StoredNote] = field(default_factory=dict[int, StoredNote])
     links: Sequence[tuple[int, int]] = ()
     """Links of the candidates' notes: from, to."""
     uses: Mapping[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
@@ -64,7 +64,7 @@ def _recency(material: Material, ranked: Sequence[Scored]) -> dict[int, float]:
     return {note: _freshness(facts, material) for note, facts in material.facts.items()}
 
 
-def _freshness(facts: NoteFacts, material: Material) -> float:
+def _freshness(facts: StoredNote, material: Material) -> float:
     if facts.valid_until is not None:
         return Standing(facts.created, facts.valid_from, facts.valid_until, None).strength(material.now)
     if facts.frontmatter.get("decay_protected") in (True, "true", "yes"):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from co_cli.errors import IndexDamagedError, IndexUnavailableError, KnowledgeError, VaultError
 from co_cli.index.sqlite.engine import library_problems
 from co_cli.index.sqlite.files import no_room, set_aside_before
-from co_cli.index.verify import compare, lost_vectors
+from co_cli.index.verify import compare
 from co_cli.notes.secrets import find_secrets
 from co_cli.settings import SETTINGS
 from co_cli.sources.origin import Origin
@@ -122,8 +122,7 @@ def _database(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
     problem = kb.engine.problem()
     if problem:
         if fix:
-            kb.engine.discard(problem)
-            kb.sync()
+            kb.rebuild()
         yield Finding("index", "error", problem, "co doctor --fix", fix)
     else:
         yield Finding("index", "ok", f"{path} is sound (notes: {counts.notes:,}, passages: {counts.passages:,})")
@@ -163,22 +162,17 @@ def _index(kb: KnowledgeBase, origin: Origin, fix: bool) -> Iterator[Finding]:
         command = "co index sync --drop-missing" if own else f"co source refresh {origin.label} --drop-missing"
         yield finding("content", "warning", text, f"bring them back, or {command}")
     differing = "" if waiting and not fix else _differences(kb, origin)
-    lost = lost_vectors(index)
     if fix and differing:
         if own:
             kb.rebuild()
         else:
             index.drop_all()
             index.sync()
-    elif fix and lost:
-        index.reembed()
     if differing:
         text = f"the index differs from the files: {differing}"
         yield finding("content", "error", text, "co index rebuild" if own else "co doctor --fix", fix)
     elif own and not waiting:
         yield finding("content", "ok", "every indexed note has the content of its file")
-    if lost:
-        yield finding("vectors", "error", f"{lost:,} passages have no vector", "co doctor --fix", fix)
     skipped, problems = index.reported()
     for path, reason in skipped:
         yield finding("note", "warning", f"{path} is not indexed: {reason}", f"fix or exclude {path}")
@@ -188,7 +182,7 @@ def _index(kb: KnowledgeBase, origin: Origin, fix: bool) -> Iterator[Finding]:
     if unread:
         cure = "replace it with the file itself, or rename it; nothing of it is searched"
         yield finding("odd entries", "warning", unread_text(unread), cure)
-    if not own and not (waiting or missing or differing or lost or skipped or problems or unread):
+    if not own and not (waiting or missing or differing or skipped or problems or unread):
         yield finding("", "ok", f"the index agrees with the files (notes: {index.counts().notes:,})")
     elif own and not skipped and not problems:
         yield finding("notes", "ok", "every note can be read")
@@ -197,7 +191,7 @@ def _index(kb: KnowledgeBase, origin: Origin, fix: bool) -> Iterator[Finding]:
 def _differences(kb: KnowledgeBase, origin: Origin) -> str:
     """The first differences between an index and its files; empty if there are none."""
     index = kb.index if origin == kb.index.origin else kb.index.of(origin)
-    found = compare(index, cut_by_model=kb.settings.boundaries_model is not None, vectors=False).differing
+    found = compare(index, cut_by_model=kb.settings.boundaries_model is not None).differing
     more = f"; and {len(found) - SHOWN:,} more" if len(found) > SHOWN else ""
     return "; ".join(f"{one.path} {one.what}".strip() for one in found[:SHOWN]) + more
 

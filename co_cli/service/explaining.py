@@ -27,10 +27,11 @@ def _subject(index: KnowledgeIndex, trace: Trace, ref: str, title: str) -> Subje
             prefix = everywhere.prefixes.get(vault, "")
             if prefix and not ref.startswith(prefix):
                 continue
-            passages = list(reader.passages_of(vault, ref.removeprefix(prefix)))
-            if not passages:
+            notes = [one.id for one in reader.find_notes(vault, "ref", [ref.removeprefix(prefix)])]
+            ids = list(reader.passages(notes=notes))
+            if not ids:
                 continue
-            ids, note = [one.id for one in passages], passages[0].note
+            note = notes[0]
             found = {term for terms in reader.terms_in(ids, query.words.terms).values() for term in terms}
             spelled = {word for word in query.spelled if set(tokens(word)) & found}
             near = reader.cosines(view.space, trace.vector, ids) if view.space and trace.vector else {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -159,12 +160,11 @@ class Origins:
         own, synced = self._index.by_source(), _moment(self._index.counts().synced_at)
         skipped = len(self._index.reported()[0]) + len(self._index.odd())
         with self._index.engine.reading() as reader:
-            vault = reader.vault(self._index.origin)
-            counted = reader.count_sources(vault) if vault is not None else {}
             pages = self._index.field_values("source_url")
-            parts = sum(one.path in pages for one in reader.passages_of(vault)) if pages and vault is not None else 0
+            passages = reader.passages(notes=[note.id for note in self._index.notes_here()]).values()
+        parts, counted = sum(one.path in pages for one in passages), Counter(one.source for one in passages)
         rows = [
-            SourceState(source, self._vault, notes, counted[source].passages, 0, 0, 0, synced, True)
+            SourceState(source, self._vault, notes, counted[source], 0, 0, 0, synced, True)
             for source, notes in own.items()
         ]
         if rows:

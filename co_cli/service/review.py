@@ -210,9 +210,9 @@ def _read_notes(kb: KnowledgeBase, reader: Reader, now: float) -> list[ReviewedN
     stored = sorted(kb.index.notes_here(), key=lambda note: (note.created, note.path))
     ids = [note.id for note in stored]
     bodies: dict[int, list[str]] = {}
-    for passage in reader.passages_of(vault):
+    for passage in reader.passages(notes=ids).values():
         bodies.setdefault(passage.note, []).append(passage.body)
-    frontmatter, links, standings = reader.frontmatter(vault), reader.link_targets(ids), reader.standings(ids, now)
+    standings = reader.standings(ids, now)
     return [
         ReviewedNote(
             note.ref,
@@ -224,8 +224,8 @@ def _read_notes(kb: KnowledgeBase, reader: Reader, now: float) -> list[ReviewedN
             note.valid_until,
             bool(note.id in standings and standings[note.id].superseded_by),
             "\n\n".join(bodies.get(note.id, ())),
-            frontmatter.get(note.path, {}),
-            links.get(note.id, ()),
+            note.frontmatter,
+            note.links,
         )
         for note in stored
     ]

@@ -15,24 +15,21 @@ from tests.vault import Vault
 
 def contents(engine: Engine, root: Path) -> dict[str, Any]:
     """Everything of one vault; fails by itself if counts or the word index do not fit the passages."""
+    assert engine.problem() is None
     with engine.reading() as reader:
         vault = reader.vault(Origin("vault", str(root)))
         if vault is None:
             return {}
         notes = reader.list_notes(Scope(((vault, "memory"), (vault, "article"))))
-        passages = list(reader.passages_of(vault))
+        passages = list(reader.passages(notes=[note.id for note in notes]).values())
         counts = reader.counts([vault])
         assert (counts.notes, counts.passages) == (len(notes), len(passages))
-        assert reader.word_count(vault) == len(passages)
-        paths = {note.id: note.path for note in notes}
         return {
             "files": reader.files(vault),
             "notes": sorted(note._replace(id=0, vault=0) for note in notes),
-            "frontmatter": reader.frontmatter(vault),
             "passages": sorted((one._replace(id=0, note=0, vault=0) for one in passages), key=repr),
-            "names": {note.path: reader.namesakes(vault, [note.title.lower()]) != [] for note in notes},
-            "links": {paths[note]: targets for note, targets in reader.link_targets(list(paths)).items()},
-            "terms": reader.term_counts([vault], reader.vocabulary([vault])),
+            "names": {note.path: reader.find_notes(vault, "name", [note.title.lower()]) != [] for note in notes},
+            "terms": reader.term_counts([vault]),
         }
 
 

@@ -210,7 +210,7 @@ def test_a_search_sees_exactly_the_sources_it_asks_for(
         for origin in (index.origin, *index.beside):
             writer.add_vault(origin)
 
-    with index.snapshot() as reader:
+    with index.engine.reading() as reader:
         origins = reader.origins()
         seen = index.view(reader, Filters(sources=wanted)).scope.parts
 

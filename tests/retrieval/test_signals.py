@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
-from co_cli.index.engine import NoteFacts
+from co_cli.index.engine import StoredNote
 from co_cli.retrieval.score import Scored
 from co_cli.retrieval.signals import Material, add_signals
 
@@ -17,13 +19,15 @@ NOTE = 1
 
 def facts(
     age: float = 0.0, window: tuple[float, float] | None = None, tags: tuple[str, ...] = (), **frontmatter: object
-) -> NoteFacts:
+) -> StoredNote:
     """A note that is so many days old; its window of validity began and ends so many days from now."""
     start, end = ((NOW + days * DAY) for days in window) if window else (None, None)
-    return NoteFacts(1, "/vault", "a.md", "memory:a", "", NOW - age * DAY, True, tags, start, end, frontmatter)
+    given: dict[str, Any] = {"created": NOW - age * DAY, "tags": tags, "valid_from": start, "valid_until": end}
+    fields = dict.fromkeys(StoredNote._fields, "") | given | {"frontmatter_json": json.dumps(frontmatter, default=str)}
+    return StoredNote(**fields)
 
 
-def value(signal: str, note: NoteFacts, query: str = "", half_life: float = 365.0) -> float:
+def value(signal: str, note: StoredNote, query: str = "", half_life: float = 365.0) -> float:
     material = Material(query, NOW, half_life, {NOTE: note})
     return added(signal, material).get(NOTE, 0.0)
 

@@ -51,14 +51,3 @@ def test_notes_without_a_vector_of_their_own_are_no_drift(
         assert kb.search("zzzqqq").degraded == []
     assert caplog.records == []
     assert co("doctor").code == 0
-
-
-def test_the_word_index_knows_how_many_passages_it_has(kb: KnowledgeBase, vault: Vault) -> None:
-    for count in (0, 1, 200):
-        for number in range(count):
-            vault.write(f"memories/{number}.md", f"Note number {number}.")
-        kb.sync()
-        with kb.index.snapshot() as reader:
-            vault_id = reader.vault(kb.index.origin)
-            assert vault_id is not None
-            assert reader.word_count(vault_id) == reader.counts([vault_id]).passages == count

@@ -69,7 +69,7 @@ def test_a_rebuild_between_does_not_mix_notes_up(kb: KnowledgeBase, vault: Vault
     vault.write("memories/b.md", "Oaks stand by the harbour.")
     kb.sync()
     vault.delete("memories/a.md")
-    with kb.index.snapshot() as reader:
+    with kb.index.engine.reading() as reader:
         scope = kb.index.view(reader, Filters()).scope
         matches = reader.words(scope, parse("oaks harbour").words, 10)
         with KnowledgeBase.open(vault.root, data_dir) as other:

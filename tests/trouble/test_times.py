@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from co_cli.index.changes import settled as settled_listing
+from co_cli.index.engine import SyncState
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.sources.walk import entries_of, scan_origin
 from tests.vault import Vault
@@ -110,7 +111,8 @@ def test_where_times_are_coarse_a_young_file_is_read_again(vault: Vault, kb: Kno
     young = [name for name, now in entries_of(listing_of(vault)).items() if stored[name] == ~now]
     file.write_text("The ash stands here.")
     with kb.engine.writing() as writer:
-        writer.set_listings(number, {"memories": settled_listing(listing_of(vault), young)}, {})
+        listings = {"memories": settled_listing(listing_of(vault), young)}
+        writer.finish_sync(number, SyncState(time.time(), listings, {}, {}, ()))
 
     assert kb.sync().changed == ["memories/oak.md"]
     assert says(kb, "ash") == ["memory:oak"]

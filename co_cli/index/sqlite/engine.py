@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator
 
 import apsw
 
+from co_cli.errors import IndexDamagedError, IndexUnavailableError
 from co_cli.index.engine import Engine, Reader, Writer
 from co_cli.index.sqlite.connection import OLDEST_SQLITE, Database, fetch, vector_extension
 from co_cli.index.sqlite.files import inode_of
@@ -16,7 +17,12 @@ from co_cli.index.sqlite.resident import ResidentVectors
 from co_cli.index.sqlite.words import MERGE, WordReader, words_table
 
 MERGED_PAGES = 1_000
-"""At a time: others who write must not wait for all of it."""
+"""At a time: other writers must not wait for all of it."""
+COUNTED = "select id, notes, passages from vaults"
+EXISTING = """
+select count(distinct docs.id), count(passages.id) from docs left join passages on passages.doc_id = docs.id
+where docs.vault_id = :vault
+"""
 
 
 class SqliteReader(WordReader, NoteReader):
@@ -83,11 +89,28 @@ class SqliteEngine:
         while self._gave_back():
             pass
 
-    def problem(self) -> str | None:
-        return self.database.problem()
+    def problem(self, discard: bool = False) -> str | None:
+        inode = inode_of(self.path)
+        problem = self.database.problem() or self._miscounted()
+        if problem and discard:
+            self.database.retire(inode, problem)
+        return problem
 
-    def discard(self, problem: str) -> None:
-        self.database.retire(inode_of(self.path), apsw.CorruptError(problem))
+    def _miscounted(self) -> str | None:
+        """Whether the word index and the counts agree with the notes and passages that exist."""
+        try:
+            with self.database.reading() as connection:
+                for vault, *counted in fetch(connection, COUNTED):
+                    words = int(connection.execute(f"select count(*) from {words_table(vault)}").get or 0)
+                    notes, passages = fetch(connection, EXISTING, {"vault": vault})[0]
+                    if counted != [notes, passages] or words != passages:
+                        found = f"{notes:,} notes and {passages:,} passages exist"
+                        return f"{found}, {counted[0]:,} and {counted[1]:,} are counted, {words:,} have words"
+        except IndexDamagedError as error:
+            return str(error)
+        except IndexUnavailableError:
+            return None
+        return None
 
     def close(self) -> None:
         self.database.close()
@@ -110,7 +133,7 @@ class SqliteEngine:
 
 
 def library_problems() -> list[tuple[str, str, str]]:
-    """What is wrong with SQLite and sqlite-vec here: what, in words, and the fix."""
+    """What is wrong with SQLite and sqlite-vec on this machine: library, problem and fix."""
     found: list[tuple[str, str, str]] = []
     if apsw.SQLITE_VERSION_NUMBER < OLDEST_SQLITE:
         found.append(("sqlite", f"SQLite {apsw.sqlite_lib_version()} can lose writes", "pip install -U apsw"))

@@ -1,6 +1,6 @@
-"""The file of a database: create it, tell ours from others, move an unusable one aside, swap a new one in.
+"""The file of a database: create it, recognise ours, move an unusable one aside, swap a new one in.
 
-One process at a time, behind a lock file: eight that open a new database at once would fail each other.
+One process at a time, behind a lock file.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 import shutil
 import time
 from collections.abc import Generator, Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import apsw
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 BUSY_MS = 10_000
 WRONG_FILE = (apsw.NotADBError, apsw.CorruptError)
-DAMAGE = (*WRONG_FILE, UnicodeDecodeError)
-"""What reading a damaged file raises: SQLite does not check whether a text is one."""
 NO_PLACE = (apsw.CantOpenError, apsw.PermissionsError, apsw.ReadOnlyError, apsw.IOError, apsw.FullError, OSError)
 DATABASE_FILES = ("", "-wal", "-shm", "-journal")
 KEPT = 3
@@ -62,7 +60,7 @@ def keep_cache(old: str, fresh: str) -> None:
         connection.execute("attach :old as old", {"old": old})
         if connection.execute("pragma old.quick_check(1)").get != "ok":
             return  # a vector from a damaged page would be wrong and look right
-        connection.execute("begin")  # not immediate: that would wait for whoever writes to the old one
+        connection.execute("begin")  # not immediate: that would wait for writers of the old one
         try:
             for table in CACHE_TABLES:
                 columns = ", ".join(str(row[1]) for row in connection.execute(f"pragma main.table_info({table})"))
@@ -81,36 +79,15 @@ def swap(fresh: str, path: str) -> None:
     """Put a closed database in place of another. The old log must never meet the new file."""
     try:
         remove_database(path)
-        sync_folder(os.path.dirname(path))  # else a power cut may bring the old log back beside the new file
+        sync_folder(os.path.dirname(path))  # otherwise a power cut may bring the old log back next to the new file
         os.replace(fresh, path)
         sync_folder(os.path.dirname(path))
     except PermissionError as error:
         raise IndexUnavailableError(f"{path} is in use by another program; close it and try again") from error
 
 
-def finish_swap(path: str, version: int, application: int) -> bool:
-    """Finish a swap that was killed between its two steps: the new file is there and its place is empty."""
-    fresh = fresh_path(path)
-    if not os.path.exists(fresh):
-        return False
-    try:
-        connection = apsw.Connection(fresh, flags=apsw.SQLITE_OPEN_READWRITE)
-    except apsw.CantOpenError:
-        return False
-    try:
-        if (connection.pragma("user_version"), connection.pragma("application_id")) != (version, application):
-            return False
-        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)  # its log does not come along
-    except (apsw.SQLError, *WRONG_FILE):
-        return False
-    finally:
-        connection.close()
-    swap(fresh, path)
-    return True
-
-
 def sweep_unfinished(path: str) -> None:
-    """Remove what a killed rebuild left, unless somebody is rebuilding now."""
+    """Remove what a killed rebuild left, unless another process is rebuilding now."""
     with contextlib.suppress(OSError), locked(f"{path}.lock", wait=False):
         if os.path.exists(path):
             remove_unfinished(fresh_path(path))
@@ -128,21 +105,17 @@ def remove_database(path: str, endings: Iterable[str] = DATABASE_FILES) -> None:
 
 
 def set_aside(path: str) -> str | None:
-    """Move an unusable database out of the way under a dated name; an empty file is removed."""
+    """Move an unusable database aside under a dated name; an empty file is removed."""
     if not os.path.exists(path):
         return None
     if os.path.getsize(path) == 0:
         remove_database(path)
         return None
-    dated = f"{path}.{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
-    number = max((one.number for one in _dated(path) if one.path.startswith(dated)), default=0) + 1
-    kept = dated if number == 1 else f"{dated}-{number}"  # a number is never given twice
-    while os.path.lexists(kept):
-        number += 1
-        kept = f"{dated}-{number}"
+    seconds, rest = divmod(time.time_ns(), 1_000_000_000)
+    kept = f"{path}.{time.strftime('%Y%m%dT%H%M%S', time.gmtime(seconds))}.{rest:09}Z"
     for ending in DATABASE_FILES:
         with contextlib.suppress(FileNotFoundError):
-            os.replace(path + ending, kept + ending)  # with its log: it may be somebody's
+            os.replace(path + ending, kept + ending)  # with its log, which may hold data
     return kept
 
 
@@ -164,7 +137,12 @@ def put_aside(database: Database, why: str) -> str | None:
 
 def set_aside_before(path: str) -> list[str]:
     """Copies of this file that were moved aside and are still there, oldest first."""
-    return [one.path for one in sorted(_dated(path))]
+    folder, name = os.path.split(path)
+    dated = re.compile(re.escape(name) + r"\.\d{8}T\d{6}[.\d]*Z")
+    try:
+        return sorted(os.path.join(folder, found) for found in os.listdir(folder) if dated.fullmatch(found))
+    except OSError:
+        return []
 
 
 def is_ours(path: str, application: int, or_empty: bool = False) -> bool:
@@ -174,7 +152,7 @@ def is_ours(path: str, application: int, or_empty: bool = False) -> bool:
     except apsw.CantOpenError:
         return not os.path.lexists(path)
     try:
-        connection.set_busy_timeout(BUSY_MS)  # whoever looked at it without the lock may be closing it
+        connection.set_busy_timeout(BUSY_MS)  # a process without the lock may be closing it
         tables = connection.execute("select count(*) from sqlite_master").get
         return connection.pragma("application_id") == application or (or_empty and not tables)
     except (apsw.SQLError, *WRONG_FILE):
@@ -185,7 +163,7 @@ def is_ours(path: str, application: int, or_empty: bool = False) -> bool:
 
 @contextlib.contextmanager
 def opening(path: str) -> Generator[None]:
-    """Hold the lock, and say clearly what SQLite or the system refuses meanwhile."""
+    """Hold the lock, and turn errors of SQLite and the system into one line with the fix."""
     try:
         make_folders(os.path.dirname(path))
         with locked(f"{path}.lock"):
@@ -195,7 +173,7 @@ def opening(path: str) -> Generator[None]:
 
 
 def explain(path: str, error: BaseException) -> IndexUnavailableError:
-    """SQLite's and the system's refusals as one line with the fix."""
+    """An error of SQLite or the system as one line with the fix."""
     if isinstance(error, apsw.BusyError):
         return IndexUnavailableError(f"{path} was locked by another program for {BUSY_MS // 1000} s; try again")
     full = no_room(path, error)
@@ -233,26 +211,8 @@ def inode_of(path: str) -> int:
         return 0
 
 
-class _Dated(NamedTuple):
-    """A file that was moved aside: when, and which of that second."""
-
-    moment: str
-    number: int
-    path: str
-
-
-def _dated(path: str) -> list[_Dated]:
-    folder, name = os.path.split(path)
-    dated = re.compile(re.escape(name) + r"\.(\d{8}T\d{6}Z)(?:-(\d+))?")
-    try:
-        found = [match for match in map(dated.fullmatch, os.listdir(folder)) if match]
-    except OSError:
-        return []
-    return [_Dated(match[1], int(match[2] or 1), os.path.join(folder, match[0])) for match in found]
-
-
 def _forget_older(path: str, newest: str) -> None:
-    """Keep the newest few. What may be somebody else's is never removed."""
+    """Keep the newest few. Files that may not be ours are never removed."""
     others = [kept for kept in set_aside_before(path) if kept != newest and _is_marked(kept)]
     for kept in others[: max(0, len(others) - KEPT + 1)]:
         with contextlib.suppress(OSError):

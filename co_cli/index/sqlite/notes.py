@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from co_cli.index.engine import (
     Counts,
     IndexedFile,
-    Linking,
     Named,
-    NoteFacts,
+    NoteKey,
     Scope,
     Standing,
     StoredFile,
     StoredNote,
     StoredPassage,
+    SyncState,
 )
 from co_cli.index.names import fold_name, names_of
 from co_cli.index.sqlite import words
@@ -28,14 +28,14 @@ from co_cli.notes.refs import FOLDERS, without_ending
 from co_cli.notes.similarity import fingerprint
 from co_cli.notes.wikilinks import link_key
 from co_cli.sources.origin import Origin
-from co_cli.values import Passage
+from co_cli.values import Passage, to_utf8
 
 if TYPE_CHECKING:
     from co_cli.notes.note import Note
 
 MOST_NAMED = 20
-"""A name that more notes have, such as `Meeting`, tells none of them apart."""
-MOST_LINKING = 2_000
+"""A name that more notes share, such as `Meeting`, identifies none of them."""
+MOST_FOUND_BY_LINK = 2_000
 OWN_COLUMN = frozenset(
     """
     title tags tag aliases alias description context kind created updated modified date provenance valid_from
@@ -43,7 +43,6 @@ OWN_COLUMN = frozenset(
     """.split()
 )
 """Frontmatter that is searched elsewhere, or says nothing that people search for."""
-KEYS = ("ref", "path", "path_key", "fingerprint")
 
 FIND_VAULT = "select id from vaults where root = :root and kind = :kind and name = :name and only = :only"
 ADD_VAULT = "insert into vaults (root, kind, name, only) values (:root, :kind, :name, :only)"
@@ -52,49 +51,34 @@ COUNTS = """
 select max(synced_at), coalesce(sum(notes), 0), coalesce(sum(passages), 0) from vaults
 where id in (select value from json_each(:vaults))
 """
-COUNT_SOURCES = """
-select source, count(distinct docs.id), count(passages.id) from docs left join passages on passages.doc_id = docs.id
-where vault_id = :vault group by source order by source
-"""
 OPEN_PASSAGES = """
 select passages.id, docs.id, docs.vault_id, docs.ref, docs.source, docs.path, vaults.root, docs.title, docs.created,
     docs.tags, docs.aliases, docs.category, docs.missing, passages.heading, passages.first_line, passages.last_line,
     passages.body, passages.context
-from passages join docs on docs.id = passages.doc_id join vaults on vaults.id = docs.vault_id
-where {which} order by passages.id
+from json_each(:ids) as wanted cross join passages on {key} = wanted.value
+join docs on docs.id = passages.doc_id join vaults on vaults.id = docs.vault_id
+order by passages.id
 """
 NOTE = """
-select docs.id, docs.vault_id, vaults.root, docs.ref, docs.source, docs.path, docs.title, docs.created, docs.tags,
-    docs.category, docs.description, docs.hash, docs.fingerprint, docs.missing, docs.valid_until, docs.superseded_by
+select docs.id, docs.vault_id, vaults.root, docs.ref, docs.source, docs.path, docs.title, docs.created,
+    docs.created <> docs.mtime, docs.tags, docs.category, docs.description, docs.hash, docs.fingerprint, docs.missing,
+    docs.valid_from, docs.valid_until, docs.superseded_by, docs.frontmatter, docs.links
 from docs join vaults on vaults.id = docs.vault_id where {which}
 """
-FACTS = """
-select docs.id, docs.vault_id, vaults.root, docs.path, docs.ref, docs.fingerprint, docs.created,
-    docs.created <> docs.mtime, docs.tags, docs.valid_from, docs.valid_until, docs.frontmatter
-from docs join vaults on vaults.id = docs.vault_id where docs.id in (select value from json_each(:ids))
+AMONG = "docs.{key} in (select value from json_each(:values))"
+OF_TABLE = """
+docs.id in (
+    select doc_id from {table} where vault_id = :vault and {column} in (select value from json_each(:values))
+)
 """
-COUNT_TAGS = """
-select tag.value, count(*) as notes from docs, json_each(docs.tags) as tag where {which} group by tag.value
-"""
+FIND_BY = {
+    "name": OF_TABLE.format(table="names", column="name"),
+    "link": OF_TABLE.format(table="links", column="target"),
+}
 NAMED = """
 select (select min(passages.id) from passages where passages.doc_id = names.doc_id) as first, names.doc_id, names.kind
 from names cross join docs on docs.id = names.doc_id
 where names.vault_id = :vault and names.name = :name and first is not null and {filters} limit :limit
-"""
-NAMESAKES = """
-select distinct docs.id, docs.path, docs.ref
-from json_each(:names) as wanted cross join names on names.vault_id = :vault and names.name = wanted.value
-cross join docs on docs.id = names.doc_id
-"""
-LINKING = """
-select docs.id, docs.path, docs.ref, docs.title, link.value
-from json_each(:keys) as wanted cross join links on links.vault_id = :vault and links.target = wanted.value
-cross join docs on docs.id = links.doc_id, json_each(docs.links) as link
-order by docs.path limit :most
-"""
-LINKS = """
-select docs.id, link.value from docs, json_each(docs.links) as link
-where docs.id in (select value from json_each(:ids))
 """
 ANY_ENDING = """
 select exists (select 1 from docs indexed by docs_with_an_end where vault_id = docs_vault.value
@@ -198,26 +182,12 @@ class NoteReader(VectorReader):
     def counts(self, vaults: Iterable[int]) -> Counts:
         return Counts(*fetch(self.connection, COUNTS, {"vaults": ids_text(vaults)})[0])
 
-    def count_sources(self, vault: int) -> dict[str, Counts]:
-        rows = fetch(self.connection, COUNT_SOURCES, {"vault": vault})
-        return {source: Counts(None, notes, passages) for source, notes, passages in rows}
-
-    def passages(self, ids: Sequence[int]) -> dict[int, StoredPassage]:
-        which = "passages.id in (select value from json_each(:ids))"
-        rows = fetch(self.connection, OPEN_PASSAGES.format(which=which), {"ids": ids_text(ids)})
-        return {row[0]: _passage(row) for row in rows}
-
-    def passages_of(self, vault: int, ref: str | None = None) -> Iterator[StoredPassage]:
-        which = "docs.vault_id = :vault" + (" and docs.ref = :ref" if ref is not None else "")
-        for row in self.connection.execute(OPEN_PASSAGES.format(which=which), {"vault": vault, "ref": ref}):
-            yield _passage(row)
-
-    def facts(self, notes: Sequence[int]) -> dict[int, NoteFacts]:
-        rows = fetch(self.connection, FACTS, {"ids": ids_text(notes)})
-        return {
-            row[0]: NoteFacts._make((*row[1:7], bool(row[7]), _texts(row[8]), *row[9:11], json.loads(row[11])))
-            for row in rows
-        }
+    def passages(self, ids: Sequence[int] = (), *, notes: Sequence[int] = ()) -> dict[int, StoredPassage]:
+        found: list[Any] = []
+        for key, wanted in (("passages.id", ids), ("passages.doc_id", notes)):
+            if wanted:
+                found += fetch(self.connection, OPEN_PASSAGES.format(key=key), {"ids": ids_text(wanted)})
+        return {row[0]: StoredPassage._make((*row[:9], _texts(row[9]), *row[10:])) for row in found}
 
     def standings(self, notes: Sequence[int], now: float) -> dict[int, Standing]:
         vaults = fetch(
@@ -259,38 +229,12 @@ class NoteReader(VectorReader):
         found.sort(key=lambda note: (-note.created, note.path))
         return found if limit < 0 else found[:limit]
 
-    def find_notes(self, vault: int, key: str, values: Collection[str]) -> list[StoredNote]:
-        if key not in KEYS:
-            raise ValueError(f"notes are found by {', '.join(KEYS)}, not {key!r}")
-        which = f"docs.vault_id = :vault and docs.{key} in (select value from json_each(:values))"
-        bound = {"vault": vault, "values": _json(list(values))}
-        return [_note(row) for row in fetch(self.connection, NOTE.format(which=which), bound)]
-
-    def frontmatter(self, vault: int) -> dict[str, dict[str, object]]:
-        rows = fetch(self.connection, "select path, frontmatter from docs where vault_id = :vault", {"vault": vault})
-        return {path: json.loads(text) for path, text in rows}
-
-    def tags(self, scope: Scope) -> dict[str, int]:
-        counts: dict[str, int] = {}
-        for vault in scope.vaults:
-            where, values = conditions(scope, vault)
-            for tag, notes in fetch(self.connection, COUNT_TAGS.format(which=where), values):
-                counts[tag] = counts.get(tag, 0) + notes
-        return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
-
-    def link_targets(self, notes: Sequence[int]) -> dict[int, list[str]]:
-        found: dict[int, list[str]] = {}
-        for note, target in fetch(self.connection, LINKS, {"ids": ids_text(notes)}):
-            found.setdefault(note, []).append(str(target))
-        return found
-
-    def linking(self, vault: int, keys: Collection[str]) -> list[Linking]:
-        bound = {"vault": vault, "keys": _json(sorted(keys)), "most": MOST_LINKING}
-        found = [Linking._make((*row[:4], str(row[4]))) for row in fetch(self.connection, LINKING, bound)]
-        return [link for link in found if link_key(link.target) in keys]
-
-    def namesakes(self, vault: int, names: Collection[str]) -> list[tuple[int, str, str]]:
-        return fetch(self.connection, NAMESAKES, {"vault": vault, "names": _json(sorted(names))})
+    def find_notes(self, vault: int | None, key: NoteKey, values: Collection[object]) -> list[StoredNote]:
+        which = FIND_BY.get(key, AMONG.format(key=key)) + (" and docs.vault_id = :vault" if vault is not None else "")
+        limit = MOST_FOUND_BY_LINK if key == "link" else -1
+        bound = {"vault": vault, "values": _json(list(values)), "limit": limit}
+        statement = f"{NOTE.format(which=which)} order by docs.path limit :limit"
+        return [_note(row) for row in fetch(self.connection, statement, bound)]
 
     def files(self, vault: int, paths: Collection[str] | None = None, reported: bool = False) -> dict[str, StoredFile]:
         which = "and (skipped is not null or problem is not null)" if reported else ""
@@ -333,9 +277,9 @@ class NoteWriter(NoteReader, VectorWriter):
             note = file.note
             docs.append(_doc_row(vault, doc, file, note))
             names += [{"vault": vault, "name": name, "doc": doc, "kind": kind} for name, kind in names_of(note).items()]
-            targets = {key for target in note.links if (key := link_key(storable(target)))}
+            targets = {key for target in note.links if (key := link_key(to_utf8(target)))}
             links += [{"vault": vault, "target": target, "doc": doc} for target in targets]
-            older = {name for target in note.supersedes if (name := fold_name(storable(target)))}
+            older = {name for target in note.supersedes if (name := fold_name(to_utf8(target)))}
             supersessions += [{"vault": vault, "name": name, "doc": doc} for name in older]
             for row, fields in _passage_rows(note, file.passages):
                 passage += 1
@@ -350,42 +294,33 @@ class NoteWriter(NoteReader, VectorWriter):
         self.add_waiting(vault, [row["id"] for row in passages])
         self.connection.execute(COUNT_IN, {"vault": vault, "notes": len(docs), "passages": len(passages)})
 
-    def drop_files(self, vault: int, paths: Collection[str]) -> list[str]:
-        dropped = self._drop_notes(vault, paths)
-        self.connection.execute(DROP_FILES, {"vault": vault, "paths": _json(list(paths))})
+    def drop_files(self, vault: int, paths: Collection[str] | None) -> list[str]:
+        known = fetch(self.connection, EVERY_FILE, {"vault": vault}) if paths is None else []
+        chosen = [path for (path,) in known] if paths is None else list(paths)
+        dropped = self._drop_notes(vault, chosen)
+        self.connection.execute(DROP_FILES, {"vault": vault, "paths": _json(chosen)})
+        for statement in FORGET_VAULT if paths is None else ():
+            self.connection.execute(statement, {"vault": vault})
         return dropped
 
-    def set_missing(self, vault: int, paths: Collection[str], since: float | None) -> list[str]:
-        bound = {"vault": vault, "paths": _json(list(paths)), "since": since}
-        self.connection.execute(SET_MISSING, bound)
-        known = [path for _, path in fetch(self.connection, IDS_OF, bound)]
-        if since is not None:  # what was never a note leaves no trace
-            unknown = [path for path in paths if path not in known]
-            self.connection.execute(DROP_FILES, {"vault": vault, "paths": _json(unknown)})
-        return known
-
-    def set_times(self, vault: int, times: Mapping[str, float]) -> None:
-        rows = [{"vault": vault, "path": path, "mtime": mtime} for path, mtime in times.items()]
-        self.connection.executemany(SET_TIME, rows)
-
-    def set_listings(self, vault: int, listings: Mapping[str, bytes | None], unlisted: Mapping[str, bool]) -> None:
-        for path, listing in listings.items():
+    def finish_sync(self, vault: int, state: SyncState) -> list[str]:
+        here = {"vault": vault}
+        times = [{**here, "path": path, "mtime": mtime} for path, mtime in state.times.items()]
+        self.connection.executemany(SET_TIME, times)
+        self.connection.execute(SET_MISSING, {**here, "paths": _json(list(state.times)), "since": None})
+        missing = {**here, "paths": _json(list(state.missing)), "since": state.at}
+        self.connection.execute(SET_MISSING, missing)
+        kept = [path for _, path in fetch(self.connection, IDS_OF, missing)]
+        never_notes = [path for path in state.missing if path not in kept]
+        self.connection.execute(DROP_FILES, {**here, "paths": _json(never_notes)})
+        for path, listing in state.listings.items():
             statement = DROP_LISTING if listing is None else PUT_LISTING
-            self.connection.execute(statement, {"vault": vault, "path": path, "listing": listing})
+            self.connection.execute(statement, {**here, "path": path, "listing": listing})
         for statement, wanted in ((PUT_UNLISTED, True), (DROP_UNLISTED, False)):
-            paths = [path for path, add in unlisted.items() if add is wanted]
-            if paths:
-                self.connection.execute(statement, {"vault": vault, "paths": _json(paths)})
-
-    def set_synced(self, vault: int, moment: float | None) -> None:
-        self.connection.execute(SET_SYNCED, {"vault": vault, "moment": moment})
-
-    def drop_vault(self, vault: int) -> int:
-        paths = [path for (path,) in fetch(self.connection, EVERY_FILE, {"vault": vault})]
-        dropped = self.drop_files(vault, paths)
-        for statement in FORGET_VAULT:
-            self.connection.execute(statement, {"vault": vault})
-        return len(dropped)
+            paths = [path for path, add in state.unlisted.items() if add is wanted]
+            self.connection.execute(statement, {**here, "paths": _json(paths)})
+        self.connection.execute(SET_SYNCED, {**here, "moment": state.at})
+        return kept
 
     def _drop_notes(self, vault: int, paths: Collection[str]) -> list[str]:
         found = fetch(self.connection, IDS_OF, {"vault": vault, "paths": _json(list(paths))})
@@ -402,17 +337,8 @@ class NoteWriter(NoteReader, VectorWriter):
         return [path for _, path in found]
 
 
-def storable(text: str) -> str:
-    """Without lone surrogates, which YAML's escapes can make and SQLite cannot hold."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
-
-
-def _passage(row: Any) -> StoredPassage:
-    return StoredPassage._make((*row[:9], _texts(row[9]), *row[10:]))
-
-
 def _note(row: Any) -> StoredNote:
-    return StoredNote._make((*row[:8], _texts(row[8]), *row[9:]))
+    return StoredNote._make((*row[:8], bool(row[8]), _texts(row[9]), *row[10:]))
 
 
 def _texts(listed: str) -> tuple[str, ...]:
@@ -435,28 +361,28 @@ def _doc_row(vault: int, doc: int, file: IndexedFile, note: Note) -> Row:
         "path_key": path_key,
         "file_key": path_key.rpartition("/")[2],
         "ref": note.ref,
-        "title": storable(note.title),
-        "description": storable(note.description),
+        "title": to_utf8(note.title),
+        "description": to_utf8(note.description),
         "hash": file.hash,
         "fingerprint": fingerprint(note.body),
         "mtime": file.mtime,
         "created": note.created if note.created is not None else file.mtime,
         "tags": _json(note.tags),
-        "aliases": storable(note.also_known_as),
-        "category": note.category and storable(note.category),
+        "aliases": to_utf8(note.also_known_as),
+        "category": note.category and to_utf8(note.category),
         "fields": _json(_folded(note.metadata)),
         "frontmatter": _json(note.metadata),
         "links": _json(note.links),
         "valid_from": valid_from,
         "valid_until": valid_until,
-        "superseded_by": note.superseded_by and storable(note.superseded_by),
+        "superseded_by": note.superseded_by and to_utf8(note.superseded_by),
     }
 
 
 def _passage_rows(note: Note, passages: Sequence[Passage]) -> Iterator[tuple[Row, dict[str, str]]]:
     """Each passage as it is stored, and its tokens as they are indexed."""
     title = tokens(note.title)
-    around = storable(note.context)
+    around = to_utf8(note.context)
     of_note = {
         "title": " ".join(title),
         "tags": _joined(" ".join(note.tags)),
@@ -465,8 +391,8 @@ def _passage_rows(note: Note, passages: Sequence[Passage]) -> Iterator[tuple[Row
         "fields": _joined(" ".join(_strings(note.metadata))),
     }
     for passage in passages:
-        context = "\n".join(part for part in (storable(passage.context), around) if part)
-        heading, body = storable(passage.heading), storable(passage.text)
+        context = "\n".join(part for part in (to_utf8(passage.context), around) if part)
+        heading, body = to_utf8(passage.heading), to_utf8(passage.text)
         row: Row = {"heading": heading, "body": body, "context": context}
         row |= {"first_line": passage.first_line, "last_line": passage.last_line}
         yield row, {**of_note, "heading": _joined(heading), "body": _joined(body), "context": _joined(context)}
@@ -504,4 +430,4 @@ def _field_text(value: object) -> str:
 
 
 def _json(value: object) -> str:
-    return storable(ENCODER.encode(value)) if value else "{}" if value == {} else "[]"
+    return to_utf8(ENCODER.encode(value)) if value else "{}" if value == {} else "[]"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import apsw
@@ -28,6 +28,8 @@ MOST_NEAREST = 4_096
 STEPS, LARGEST = 256, 127
 """A number is stored as so many 256ths; none of the embedded model's is beyond 115 of them."""
 CACHE_ENTRIES = 200_000
+EVICT_EVERY = 10_000
+"""After so many new entries of a space the cache is cut back to its limit: counting it for each write is slow."""
 
 CREATE_VEC0 = """
 create virtual table {table} using vec0 (
@@ -92,12 +94,6 @@ WAITING = f"""
 {TO_EMBED} from waiting join passages on passages.id = waiting.passage_id join docs on docs.id = passages.doc_id
 where waiting.vault_id = :vault and waiting.space_id = :space order by passages.id limit :limit
 """
-NOT_WAITING = f"""
-{TO_EMBED} from docs join passages on passages.doc_id = docs.id
-where docs.vault_id = :vault and passages.id not in
-    (select passage_id from waiting where vault_id = :vault and space_id = :space)
-"""
-ROWIDS = "select rowid from {table} where part = :part"
 STATES = """
 select waiting.passage_id, docs.path, docs.hash, passages.first_line
 from waiting join passages on passages.id = waiting.passage_id join docs on docs.id = passages.doc_id
@@ -117,7 +113,7 @@ insert into embedding_cache (space_id, hash, vector, used) values (:space, :hash
 on conflict (space_id, hash) do update set vector = excluded.vector, used = excluded.used
 """
 USE = "update embedding_cache set used = :used where space_id = :space and hash = :hash"
-COUNT_USE = "update spaces set hits = hits + :hits, misses = misses + :misses where id = :space"
+COUNT_USE = "update spaces set hits = hits + :hits, misses = misses + :misses where id = :space returning misses"
 FORGET_CACHE = "delete from embedding_cache where space_id = :space"
 EVICT = """
 delete from embedding_cache where rowid in
@@ -178,48 +174,35 @@ class VectorReader:
             statement = COSINES.format(table=vectors_table(space.id), value=_bound("query", space))
             return dict(fetch(self.connection, statement, {"ids": ids, "query": asked(query, space)}))
         wanted = unpacked(packed(query, finest=True)) if space.packed else list(memoryview(query).cast("f"))
-        stored = self.stored_vectors(space, passages)
+        rows = fetch(self.connection, STORED.format(table=vectors_table(space.id)), {"ids": ids})
+        stored = {passage: numbers_of(blob, space) for passage, blob in rows}
         return {
             passage: sum(a * b for a, b in zip(wanted, numbers, strict=True)) for passage, numbers in stored.items()
         }
-
-    def stored_vectors(self, space: StoredSpace, passages: Sequence[int]) -> dict[int, list[float]]:
-        """The vectors of these passages, as numbers."""
-        if self._table_kind(space) is None:
-            return {}
-        rows = fetch(self.connection, STORED.format(table=vectors_table(space.id)), {"ids": ids_text(passages)})
-        return {passage: numbers_of(blob, space) for passage, blob in rows}
 
     def spaces(self, vault: int) -> SpaceState:
         row = self.connection.execute(STATE, (vault,)).fetchone()
         return SpaceState(*(self._space(found) for found in row)) if row else SpaceState()
 
-    def find_space(self, space: VectorSpace) -> StoredSpace | None:
-        found = self.connection.execute(FIND_SPACE, space._asdict()).get
-        return None if found is None else StoredSpace(found, space)
+    def waiting(self, vault: int, space: StoredSpace | None = None, limit: int = 0) -> tuple[int, list[WaitingPassage]]:
+        bound = {"vault": vault, "space": space.id if space else None, "limit": limit}
+        count = int(self.connection.execute(COUNT_WAITING, bound).get or 0)
+        return count, [_to_embed(row) for row in fetch(self.connection, WAITING, bound)] if limit else []
 
-    def waiting(self, vault: int, space: StoredSpace, limit: int) -> list[WaitingPassage]:
-        rows = fetch(self.connection, WAITING, {"vault": vault, "space": space.id, "limit": limit})
-        return [_to_embed(row) for row in rows]
-
-    def without_vector(self, vault: int, space: StoredSpace) -> list[WaitingPassage]:
-        statement = ROWIDS.format(table=vectors_table(space.id))
-        parts = [part_of(vault, source) for source in SOURCES]
-        known = {row for part in parts for (row,) in fetch(self.connection, statement, {"part": part})}
-        rows = fetch(self.connection, NOT_WAITING, {"vault": vault, "space": space.id})
-        return [_to_embed(row) for row in rows if row[0] not in known]
-
-    def waiting_count(self, vault: int, space: StoredSpace | None = None) -> int:
-        bound = {"vault": vault, "space": space.id if space else None}
-        return int(self.connection.execute(COUNT_WAITING, bound).get or 0)
-
-    def cached(self, space: StoredSpace, hashes: Sequence[bytes]) -> dict[bytes, Vector | None]:
+    def cached(self, space: VectorSpace, hashes: Sequence[bytes]) -> dict[bytes, Vector | None]:
+        stored = self.find_space(space)
+        if stored is None:
+            return {}
         wanted = "[" + ",".join(f'"{one.hex()}"' for one in hashes) + "]"
-        rows = fetch(self.connection, LOOK_UP, {"hashes": wanted, "space": space.id})
-        return {bytes(one): None if blob is None else vector_of(numbers_of(blob, space)) for one, blob in rows}
+        rows = fetch(self.connection, LOOK_UP, {"hashes": wanted, "space": stored.id})
+        return {bytes(one): None if blob is None else vector_of(numbers_of(blob, stored)) for one, blob in rows}
 
     def cache_state(self) -> CacheState:
         return CacheState(*fetch(self.connection, CACHE_STATE)[0])
+
+    def find_space(self, space: VectorSpace) -> StoredSpace | None:
+        found = self.connection.execute(FIND_SPACE, space._asdict()).get
+        return None if found is None else StoredSpace(found, space)
 
     def _space(self, number: int | None) -> StoredSpace | None:
         row = self.connection.execute(OPEN_SPACE, (number,)).fetchone() if number is not None else None
@@ -252,7 +235,7 @@ class VectorWriter(VectorReader):
         state = self.spaces(vault)
         if state.building is None or state.building.space.key != space.space.key:
             return False
-        if self.waiting_count(vault, state.building):
+        if self.waiting(vault, state.building)[0]:
             return False
         self.connection.execute(SET_SPACES, {"vault": vault, "active": state.building.id, "building": None})
         if state.active:
@@ -287,18 +270,16 @@ class VectorWriter(VectorReader):
         self.connection.execute(TOUCH, {"vault": vault})
         return len(still)
 
-    def cache(self, space: StoredSpace, fresh: Mapping[bytes, Vector | None], used: Iterable[bytes] = ()) -> None:
-        if not self._is_of_this_store(space):
-            return
-        now, again = time.time_ns(), list(used)
+    def cache(self, space: VectorSpace, fresh: Mapping[bytes, Vector | None], used: Collection[bytes] = ()) -> None:
+        stored, now = self.add_space(space), time.time_ns()
         rows: list[dict[str, Any]] = [
-            {"space": space.id, "hash": one, "vector": vector and stored_form(vector, space), "used": now}
+            {"space": stored.id, "hash": one, "vector": vector and stored_form(vector, stored), "used": now}
             for one, vector in fresh.items()
         ]
         self.connection.executemany(KEEP, rows)
-        self.connection.executemany(USE, [{"space": space.id, "hash": one, "used": now} for one in again])
-        self.connection.execute(COUNT_USE, {"space": space.id, "hits": len(again), "misses": len(rows)})
-        if (self.connection.execute("select max(rowid) from embedding_cache").get or 0) > CACHE_ENTRIES:
+        self.connection.executemany(USE, [{"space": stored.id, "hash": one, "used": now} for one in used])
+        misses = self.connection.execute(COUNT_USE, {"space": stored.id, "hits": len(used), "misses": len(rows)}).get
+        if int(misses or 0) % EVICT_EVERY < len(rows):
             self.connection.execute(EVICT, {"most": CACHE_ENTRIES})
 
     def add_waiting(self, vault: int, passages: Sequence[int]) -> None:

@@ -62,10 +62,14 @@ class WordReader:
         found = [one for vault in scope.vaults for one in self._words_of(vault, scope, match, limit)]
         return sorted(found, key=lambda one: (-one.bm25, one.passage))[:limit]
 
-    def term_counts(self, vaults: Iterable[int], terms: Iterable[Term]) -> tuple[int, dict[Term, int]]:
-        total, counts = 0, dict.fromkeys(terms, 0)
+    def term_counts(self, vaults: Iterable[int], terms: Iterable[Term] | None = None) -> tuple[int, dict[Term, int]]:
+        total, counts = 0, dict.fromkeys(terms or (), 0)
         for vault in vaults:
             total += int(self.connection.execute("select passages from vaults where id = ?", (vault,)).get or 0)
+            if terms is None:
+                for term, passages in self._vocabulary(vault):
+                    counts[term] = counts.get(term, 0) + passages
+                continue
             count = COUNT.format(table=words_table(vault))
             for term in counts:
                 counts[term] += int(self.connection.execute(count, {"match": quoted((term,))}).get or 0)
@@ -84,16 +88,11 @@ class WordReader:
                     found[passage].add(term)
         return found
 
-    def word_count(self, vault: int) -> int:
-        return int(self.connection.execute(f"select count(*) from {words_table(vault)}").get or 0)
-
-    def vocabulary(self, vaults: Iterable[int]) -> set[Term]:
-        found: set[Term] = set()
-        for vault in vaults:
-            self.connection.execute("drop table if exists temp.vocabulary")
-            self.connection.execute(VOCABULARY.format(table=words_table(vault)))
-            found.update(term for (term,) in fetch(self.connection, "select term from temp.vocabulary"))
-            self.connection.execute("drop table temp.vocabulary")
+    def _vocabulary(self, vault: int) -> list[tuple[Term, int]]:
+        self.connection.execute("drop table if exists temp.vocabulary")
+        self.connection.execute(VOCABULARY.format(table=words_table(vault)))
+        found = fetch(self.connection, "select term, doc from temp.vocabulary")
+        self.connection.execute("drop table temp.vocabulary")
         return found
 
     def notes_of(self, passages: Sequence[int]) -> dict[int, int]:
