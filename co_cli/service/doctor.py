@@ -19,7 +19,7 @@ from co_cli.index.verify import compare
 from co_cli.notes.secrets import find_secrets
 from co_cli.settings import SETTINGS
 from co_cli.sources.origin import Origin
-from co_cli.values import OWN_SOURCES, Filters
+from co_cli.values import BINARY, OWN_SOURCES, Filters
 
 if TYPE_CHECKING:
     from co_cli.knowledge_base import KnowledgeBase
@@ -174,6 +174,7 @@ def _index(kb: KnowledgeBase, origin: Origin, fix: bool) -> Iterator[Finding]:
     elif own and not waiting:
         yield finding("content", "ok", "every indexed note has the content of its file")
     skipped, problems = index.reported()
+    skipped = [(path, reason) for path, reason in skipped if reason != BINARY or own]
     for path, reason in skipped:
         yield finding("note", "warning", f"{path} is not indexed: {reason}", f"fix or exclude {path}")
     for path, problem in problems:
