@@ -1,7 +1,7 @@
-"""The agent's door: a memory for any pydantic-ai agent.
+"""A memory for any pydantic-ai agent.
 
-`Knowledge` is the capability, `knowledge_toolset` the tools alone, `CoDeps` what tools of your own need, and `agent` is
-ready to talk to. Importing this opens no vault, and imports pydantic-ai only when a name is used that needs it.
+`Knowledge` is the capability, `knowledge_toolset` only its tools, `CoDeps` what tools of your own need, and `agent` a
+ready agent. Importing this opens no vault, and imports pydantic-ai only when a name is used that needs it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from co_cli.agent.anthropic_memory import memory_tool as memory_tool
     from co_cli.agent.capability import Knowledge as Knowledge
+    from co_cli.agent.capability import agent as agent
     from co_cli.agent.deps import CoDeps as CoDeps
-    from co_cli.agent.ready import agent as agent
     from co_cli.agent.toolset import knowledge_toolset as knowledge_toolset
 
 __all__ = ["CoDeps", "Knowledge", "agent", "knowledge_toolset", "memory_tool"]
@@ -21,7 +21,7 @@ _HOMES = {
     "Knowledge": "co_cli.agent.capability",
     "CoDeps": "co_cli.agent.deps",
     "knowledge_toolset": "co_cli.agent.toolset",
-    "agent": "co_cli.agent.ready",
+    "agent": "co_cli.agent.capability",
     "memory_tool": "co_cli.agent.anthropic_memory",
 }
 

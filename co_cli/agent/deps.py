@@ -1,4 +1,4 @@
-"""CoDeps: what tools of your own need to work with a vault, and knowledge bases that are opened once a process."""
+"""CoDeps: what tools of your own need to work with a vault. Knowledge bases are opened once per process."""
 
 from __future__ import annotations
 
@@ -23,18 +23,20 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True)
 class CoDeps:
-    """Dependencies for an agent whose own tools work with a vault. `Knowledge` uses the same knowledge base, if it is
-    not told of another, so that each run can have the vault of the person it is for."""
+    """Dependencies for an agent whose own tools work with a vault.
+
+    `Knowledge` uses the same knowledge base unless it names another, so each run can have the vault of its user.
+    """
 
     knowledge_base: KnowledgeBase
     clock: Callable[[], float] = time.time
-    """Seconds since 1970: a test gives its own."""
+    """Seconds since 1970, for tests."""
 
     @classmethod
     def open(cls, vault: PathLike | None = None, data_dir: PathLike | None = None, *, create: bool = False) -> CoDeps:
-        """The vault that these arguments, settings and the current folder point at, open until the process ends.
+        """The vault that these arguments, settings and the current folder name, open until the process ends.
 
-        `create` makes it if it is not there. For vaults that come and go, give a `KnowledgeBase` that you close
+        `create` makes it if it does not exist. For vaults that come and go, pass a `KnowledgeBase` and close it
         yourself.
         """
         return cls(open_once(vault, data_dir, create))
@@ -49,7 +51,7 @@ class CoDeps:
 
 
 def open_once(vault: PathLike | None = None, data_dir: PathLike | None = None, create: bool = False) -> KnowledgeBase:
-    """The knowledge base of these settings: one for everybody in this process, never its parent's."""
+    """The knowledge base of these settings: shared within this process, never with its parent."""
     flags = {"vault": vault and os.fspath(vault), "data_dir": data_dir and os.fspath(data_dir)}
     settings = load_settings(flags)
     values = {name: value for name, value in settings._asdict().items() if name != "origins"}

@@ -1,7 +1,7 @@
-"""Notes that belong beside a prompt, into a part of the user's turn: fenced, within a budget, at most once.
+"""Turn the notes for a prompt into a part of the user's turn: fenced, within a budget, each at most once.
 
-The text is data and never an instruction. What was added and what was cut stands in the part's metadata. What an
-earlier turn was given is read from the text itself: metadata can be lost, or made up, on the way through a web page.
+The text is data, never an instruction. The part's metadata says what was added and what was cut. What earlier turns
+added is read from the text itself: metadata can be lost, or forged, on its way through a web page.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from html import unescape
-from typing import Any, cast
+from typing import Any
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, TextContent, ToolReturnPart, UserContent, UserPromptPart
 
@@ -24,118 +24,98 @@ KEY = "co_cli_context"
 OPENING = "<knowledge>\n"
 HEAD = f"{OPENING}Notes from the vault that may matter here; nobody asked for them. {GUIDE}"
 TAIL = "</knowledge>"
+FRAME_TOKENS = estimate_tokens(f"{HEAD}\n{TAIL}")
 CROWDED = 0.8
-"""The share of the budget from which on notes that are always there are worth a warning."""
-LEAST = 40
-"""Tokens that are worth showing of a note; with less room than this it is named as cut."""
+"""The share of the budget above which notes that are always added cause a warning."""
+MIN_TOKENS = 40
+"""Worth showing of a note; with less room it is reported as cut."""
 TOOL_NAMES = tuple(tool.name for tool in TOOLS)
 REF = re.compile(r'^<note ref="([^"]+)"', re.MULTILINE)
 
 
 def inject(notes: Sequence[ContextNote], budget: int) -> tuple[UserPromptPart | None, dict[str, Any]]:
-    """The part to add, or None if there is nothing to say, and a report of what was added and what was cut."""
-    left = budget - estimate_tokens(f"{HEAD}\n{TAIL}")
+    """The part to add, or None if there is nothing to add, and a report of what was added and what was cut."""
+    left = budget - FRAME_TOKENS
     fences: list[str] = []
-    injected: list[dict[str, Any]] = []
-    cut: list[dict[str, Any]] = []
+    report: dict[str, Any] = {"injected": [], "cut": [], "budget": budget}
     for note in notes:
         fence, missing = _fenced(note, left)
         tokens = estimate_tokens(fence) + 1
-        known: dict[str, Any] = {"ref": note.ref, "why": note.why, "evidence": note.evidence}
+        about: dict[str, Any] = {"ref": note.ref, "why": note.why, "evidence": note.evidence}
         if not fence or tokens > left:
-            cut.append({**known, "tokens": estimate_tokens(note.text)})
+            report["cut"].append({**about, "tokens": estimate_tokens(note.text)})
             continue
         left -= tokens
         fences.append(fence)
-        injected.append({**known, "tokens": tokens})
+        report["injected"].append({**about, "tokens": tokens})
         if missing:
-            cut.append({**known, "tokens": missing})
-    report: dict[str, Any] = {"injected": injected, "cut": cut, "budget": budget}
-    warning = crowded(notes, budget)
+            report["cut"].append({**about, "tokens": missing})
+    warning = _crowded(notes, budget)
     if warning:
         report["warnings"] = [warning]
     if not fences:
         return None, report
-    content = TextContent("\n".join([HEAD, *fences, TAIL]), metadata={KEY: report})
-    return UserPromptPart([content]), report
+    return UserPromptPart([TextContent("\n".join([HEAD, *fences, TAIL]), metadata={KEY: report})]), report
 
 
-def crowded(notes: Sequence[ContextNote], budget: int) -> str | None:
-    """A word before anything is cut: notes that are always there leave little room, or have none themselves."""
+def _crowded(notes: Sequence[ContextNote], budget: int) -> str | None:
+    """A warning if notes that are always added take most of the budget, or all of it."""
     always = [note for note in notes if note.why == "always"]
-    taken = estimate_tokens(f"{HEAD}\n{TAIL}") + sum(
-        estimate_tokens(fence_note(note.ref, note.title, note.provenance, note.text, why=note.why)) + 1
-        for note in always
-    )
+    taken = FRAME_TOKENS + sum(estimate_tokens(_fence(note, note.text)) + 1 for note in always)
     if not always or taken < CROWDED * budget:
         return None
     longest = max(always, key=lambda note: len(note.text))
-    told = f"notes that are `loading: always` take about {taken:,} of {budget:,} tokens (context_tokens)"
-    cure = f"shorten {longest.ref}, mark less, or raise the setting"
-    return f"{told}, and something is cut: {cure}" if taken > budget else f"{told}: {cure} before something is cut"
+    when = "and something is cut" if taken > budget else "before something is cut"
+    return (
+        f"notes that are `loading: always` take about {taken:,} of {budget:,} tokens (context_tokens): "
+        f"shorten {longest.ref}, mark fewer notes, or raise the setting, {when}"
+    )
 
 
 def _fenced(note: ContextNote, room: int) -> tuple[str, int]:
-    """The note as it fits, and how many tokens of it were left out; nothing if too little would be left."""
-    whole = fence_note(note.ref, note.title, note.provenance, note.text, why=note.why)
+    """The note as it fits, and how many tokens of it were left out; empty if too little would be left."""
+    whole = _fence(note, note.text)
     if estimate_tokens(whole) < room:
         return whole, 0
     more = f"a part; read_note opens all of it, about {estimate_tokens(note.text)} tokens"
-    frame = fence_note(note.ref, note.title, note.provenance, "", why=note.why, shown=more)
-    inside = room - estimate_tokens(frame) - 3
-    if inside < LEAST:
+    inside = room - estimate_tokens(_fence(note, "", more)) - 3
+    if inside < MIN_TOKENS:
         return "", 0
     text, missing = within(note.text, inside)
-    return fence_note(note.ref, note.title, note.provenance, f"{text} …", why=note.why, shown=more), missing
+    return _fence(note, f"{text} …", more), missing
+
+
+def _fence(note: ContextNote, text: str, shown: str | None = None) -> str:
+    return fence_note(note.ref, note.title, note.provenance, text, why=note.why, shown=shown)
 
 
 def seen_refs(messages: Sequence[ModelMessage]) -> set[str]:
-    """The notes that this conversation holds already: added unasked, or read and written by a tool."""
-    seen = _refs_of_tools(messages)
-    for content in user_contents(messages):
-        text = content.content if isinstance(content, TextContent) else content
-        if isinstance(text, str) and text.startswith(OPENING):
-            seen |= {without_lines(unescape(ref)) for ref in REF.findall(text)}
-    return seen
-
-
-def _refs_of_tools(messages: Sequence[ModelMessage]) -> set[str]:
-    """Notes whose whole text a tool showed or took."""
-    refs: set[str] = set()
+    """The notes that the conversation has in full: added by us, or shown or written by a tool."""
+    refs: list[str] = []
+    for text in user_texts(user_contents(messages)):
+        refs += map(unescape, REF.findall(text)) if text.startswith(OPENING) else ()
     for message in messages:
         for part in message.parts if isinstance(message, ModelRequest) else ():
-            if not isinstance(part, ToolReturnPart) or not part.tool_name.endswith(TOOL_NAMES):
-                continue
-            data = _dict(part.metadata)
-            hits: object = data.get("hits")
-            found = [_dict(hit) for hit in cast("list[object]", hits)] if isinstance(hits, list) else []
-            whole = [data, *(hit for hit in found if hit.get("whole"))]
-            refs |= {without_lines(str(shown["ref"])) for shown in whole if "ref" in shown}
-    return refs
+            if isinstance(part, ToolReturnPart) and part.tool_name.endswith(TOOL_NAMES):
+                data: Any = part.metadata  # may come back from a web page, so it can be anything
+                shown = [data, *(hit for hit in _get(data, "hits") or () if _get(hit, "whole"))]
+                refs += [str(_get(note, "ref") or "") for note in shown]
+    return {without_lines(ref) for ref in refs}
 
 
-def _dict(value: object) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+def _get(value: Any, key: str) -> Any:
+    found = value.get(key) if isinstance(value, dict) else None
+    return found if key != "hits" or isinstance(found, list) else None
 
 
 def user_text(prompt: str | Sequence[UserContent] | None, messages: Sequence[ModelMessage]) -> str | None:
-    """What the person says in this turn; None if it is not their turn, as when a run goes on with a tool's result."""
-    if isinstance(prompt, str):
-        return prompt
-    if prompt is not None:
-        return "\n".join(_texts(prompt))
-    last = messages[-1] if messages else None
-    if not isinstance(last, ModelRequest) or not all(isinstance(part, UserPromptPart) for part in last.parts):
-        return None
-    return "\n".join(text for content in user_contents([last]) for text in _texts([content]))
-
-
-def _texts(contents: Sequence[UserContent]) -> Iterator[str]:
-    for content in contents:
-        if isinstance(content, str):
-            yield content
-        elif isinstance(content, TextContent):
-            yield content.content
+    """What the user says in this turn; None if it is not their turn, as when a run continues with a tool's result."""
+    if prompt is None:
+        last = messages[-1] if messages else None
+        if not isinstance(last, ModelRequest) or not all(isinstance(part, UserPromptPart) for part in last.parts):
+            return None
+        prompt = list(user_contents([last]))
+    return "\n".join(user_texts([prompt] if isinstance(prompt, str) else prompt))
 
 
 def user_contents(messages: Sequence[ModelMessage]) -> Iterator[UserContent]:
@@ -144,3 +124,8 @@ def user_contents(messages: Sequence[ModelMessage]) -> Iterator[UserContent]:
         for part in message.parts if isinstance(message, ModelRequest) else ():
             if isinstance(part, UserPromptPart):
                 yield from [part.content] if isinstance(part.content, str) else part.content
+
+
+def user_texts(contents: Iterator[UserContent] | Sequence[UserContent]) -> list[str]:
+    texts = [content.content if isinstance(content, TextContent) else content for content in contents]
+    return [text for text in texts if isinstance(text, str)]

@@ -1,31 +1,84 @@
-"""The agent tools as a pydantic-ai toolset: for an agent that wants the tools and nothing else.
+"""The agent tools as a pydantic-ai toolset, for an agent that wants the tools and nothing else.
 
-Arguments are read by the tools themselves, which forgive what models really send; a mistake that a model can mend comes
-back as a retry with the cure, and a thing that is broken as a failed call, so that neither ends a run.
+The tools validate their own arguments. A mistake that a model can correct becomes a retry with the fix, anything else a
+failed call; neither ends the run.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from functools import partial
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import Any
 
 import anyio.to_thread
 from pydantic_ai import FunctionToolset, RunContext, Tool, ToolReturn
-from pydantic_ai.exceptions import ModelRetry, ToolFailed
+from pydantic_ai.exceptions import ModelRetry, ToolFailed, UserError
 from pydantic_ai.tools import ToolDefinition
 from pydantic_core import SchemaValidator, core_schema
 
-from co_cli.agent.access import Access
-from co_cli.agent.deps import PathLike
-from co_cli.errors import KnowledgeError, SettingsError, VaultError
+from co_cli.agent.deps import CoDeps, PathLike, open_once
+from co_cli.errors import InvalidInputError, KnowledgeError, SettingsError, VaultError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.tools import Tool as AgentTool
+from co_cli.tools import Toolbox
 from co_cli.tools.fencing import clean
 from co_cli.tools.skill_tools import SKILL_TOOLS
+from co_cli.tools.toolbox import RESULT_TOKENS, select_tools
 
 MAX_RETRIES = 3
-"""Times in a row that a model may get a call wrong before it is told to go on without."""
+"""Wrong calls in a row before the model must go on without."""
+MAX_TOOLBOXES = 64
+"""Kept for runs that bring knowledge bases of their own."""
+
+
+@dataclass
+class VaultAccess:
+    """A vault that is opened when a run or a tool first needs it. Threads can share it."""
+
+    vault: PathLike | None = None
+    data_dir: PathLike | None = None
+    knowledge_base: KnowledgeBase | None = None
+    tools: Sequence[str] | None = None
+    read_only: bool = False
+    result_tokens: int = RESULT_TOKENS
+    skills: bool = False
+    create: bool = False
+
+    def __post_init__(self) -> None:
+        if self.knowledge_base is not None and (self.vault is not None or self.data_dir is not None):
+            raise UserError("give a knowledge_base or a vault with its data_dir, not both")
+        try:
+            self.selected = select_tools(self.tools, self.read_only, self.skills or self.tools is not None)
+        except InvalidInputError as error:
+            raise UserError(str(error)) from None
+        self._opened = lru_cache(1)(self._open)
+        self._toolbox = lru_cache(MAX_TOOLBOXES)(self._make_toolbox)
+
+    def kb(self, deps: object = None) -> KnowledgeBase:
+        """The vault that was named, else the one in the run's CoDeps, else the one that the settings name."""
+        if self.knowledge_base is not None:
+            return self.knowledge_base
+        if isinstance(deps, CoDeps) and self.vault is None and self.data_dir is None:
+            return deps.knowledge_base
+        return self._opened(os.getpid())
+
+    def toolbox(self, deps: object = None) -> Toolbox:
+        return self._toolbox(self.kb(deps))
+
+    def _make_toolbox(self, kb: KnowledgeBase) -> Toolbox:
+        names = [tool.name for tool in self.selected]
+        return Toolbox(kb, names=names, result_tokens=self.result_tokens, with_skills=True)
+
+    def _open(self, process: int) -> KnowledgeBase:
+        """Once per process: it stays the same vault when the program changes its working directory."""
+        try:
+            return open_once(self.vault, self.data_dir, self.create)
+        except KnowledgeError as error:  # the agent's author made the mistake, not the model
+            absent = isinstance(error, VaultError) and self.vault is not None and not os.path.exists(self.vault)
+            fix = "; Knowledge(..., create=True) creates it on first use" if absent and not self.create else ""
+            raise UserError(f"the knowledge base cannot be opened: {error}{fix}") from error
 
 
 def knowledge_toolset(
@@ -36,67 +89,61 @@ def knowledge_toolset(
     tools: Sequence[str] | None = None,
     read_only: bool = False,
     approve_forget: bool = False,
-    result_tokens: int = 2_000,
+    result_tokens: int = RESULT_TOKENS,
     skills: bool = False,
     create: bool = False,
     id: str | None = "knowledge",
 ) -> FunctionToolset[Any]:
-    """The tools of a vault, for `Agent(toolsets=[...])`. The vault is opened by the first call.
+    """The tools of a vault, for `Agent(toolsets=[...])`. The first call opens the vault.
 
-    `tools` names the ones wanted, `read_only` leaves out those that write. With `approve_forget` the run pauses before
-    a note is forgotten: its output type must then include `DeferredToolRequests`, or a handler must be attached.
-    `skills` adds tools to find and load skills, wherever there are any. `create` makes the vault if it is not there.
+    The parameters are those of `Knowledge`; `skills` adds tools to find and load skills, wherever there are any.
     """
-    access = Access(vault, data_dir, knowledge_base, tools, read_only, result_tokens, skills, create)
-    return toolset_of(access, approve_forget, id)
+    access = VaultAccess(vault, data_dir, knowledge_base, tools, read_only, result_tokens, skills, create)
+    return make_toolset(access, approve_forget, id)
 
 
-def toolset_of(access: Access, approve_forget: bool, id: str | None) -> FunctionToolset[Any]:
-    made = [_tool(access, tool, approve_forget and tool.name == "forget_memory") for tool in access.tools]
-    return FunctionToolset(made, max_retries=MAX_RETRIES, id=id)
+def make_toolset(access: VaultAccess, approve_forget: bool, id: str | None) -> FunctionToolset[Any]:
+    tools = [_make_tool(access, tool, approve_forget and tool.name == "forget_memory") for tool in access.selected]
+    return FunctionToolset(tools, max_retries=MAX_RETRIES, id=id)
 
 
-def _tool(access: Access, tool: AgentTool, requires_approval: bool) -> Tool[Any]:
+def _make_tool(access: VaultAccess, tool: AgentTool, requires_approval: bool) -> Tool[Any]:
     def call(ctx: RunContext[Any], /, **arguments: Any) -> ToolReturn:  # a model may send a `ctx` of its own
         """Synchronous, so that pydantic-ai runs it in a thread: parallel calls do not wait for each other."""
         toolbox = access.toolbox(ctx.deps)
         try:
             result = toolbox.call(tool.name, arguments)
         except KnowledgeError as error:
-            raise told_to_a_model(error, ctx.last_attempt) from error
+            raise model_error(error, ctx.last_attempt) from error
         return ToolReturn(result.text, metadata=result.data)
 
     made = Tool[Any].from_schema(call, tool.name, tool.description, tool.parameters, takes_ctx=True)
     made.function_schema.validator = ARGUMENTS
     made.requires_approval = requires_approval
     if tool in SKILL_TOOLS:
-        made.prepare = partial(_if_there_are_skills, access)
+        made.prepare = partial(_prepare_skill_tool, access)
     made.metadata = {"title": tool.title, "read_only": tool.read_only, "destructive": tool.destructive}
     return made
 
 
-async def _if_there_are_skills(access: Access, ctx: RunContext[Any], tool: ToolDefinition) -> ToolDefinition | None:
-    """An agent that runs where there are no skills pays no tokens for them."""
-
-    def there() -> bool:
-        return access.toolbox(ctx.deps).kb.skills.there()
-
-    return tool if await anyio.to_thread.run_sync(there) else None
+async def _prepare_skill_tool(access: VaultAccess, ctx: RunContext[Any], tool: ToolDefinition) -> ToolDefinition | None:
+    """Hide the tool where there are no skills, so that it costs no tokens."""
+    return tool if await anyio.to_thread.run_sync(lambda: access.kb(ctx.deps).skills.there()) else None
 
 
-def told_to_a_model(error: KnowledgeError, last_attempt: bool = False) -> ModelRetry | ToolFailed:
-    """A mistake that a model can mend is worth another try; a thing that is broken is not."""
-    can_mend = error.exit_code == 2 and not isinstance(error, SettingsError | VaultError)
-    said = clean(str(error))  # it may name refs and titles, which are somebody's text
-    return ModelRetry(said) if can_mend and not last_attempt else ToolFailed(said)
+def model_error(error: KnowledgeError, last_attempt: bool = False) -> ModelRetry | ToolFailed:
+    """A mistake that a model can correct is worth another try; anything else is not."""
+    correctable = error.exit_code == 2 and not isinstance(error, SettingsError | VaultError)
+    text = clean(str(error))  # it may quote refs and titles, which are untrusted text
+    return ModelRetry(text) if correctable and not last_attempt else ToolFailed(text)
 
 
-def _object(value: Any) -> Any:
+def _to_object(value: Any) -> Any:
     """`null` and an empty text mean no arguments; anything else that is no object is refused with a retry."""
     return {} if value is None or value == "" else value
 
 
 ARGUMENTS = SchemaValidator(
-    core_schema.no_info_before_validator_function(_object, core_schema.dict_schema(core_schema.str_schema()))
+    core_schema.no_info_before_validator_function(_to_object, core_schema.dict_schema(core_schema.str_schema()))
 )
-"""Any JSON object: what is in it is read by the tools, which say what would be right."""
+"""Any JSON object: the tools validate what is in it, and say what would be right."""

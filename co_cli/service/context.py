@@ -1,15 +1,16 @@
-"""Which notes belong beside a prompt before anybody asks for them, and why.
+"""Choose the notes to add to a prompt before the model asks for any, and say why.
 
-Notes marked `loading: always`; notes marked `loading: contextual` that have to do with the prompt; and memories that
-nobody marked, when the evidence is strong. Evidence is absolute: how far the cosine stands above what unrelated texts
-reach in this space, plus the share of the sentence's words that the passage has, rare words counting more. It is never
-a score of a ranking, because the best of a bad lot scores well there. Pure choice: nothing is written, cut or fenced.
+Notes marked `loading: always`; notes marked `loading: contextual` that are about the prompt; and unmarked memories when
+the evidence is strong. Evidence is absolute: how far the cosine is above what unrelated texts reach in this space, plus
+the share of the sentence's words in the passage, rare words counting more. It is never a rank, because the best of a
+bad lot ranks first. Only vaults that the user trusts can add notes. Nothing is written or fenced here.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Literal, NamedTuple
 
@@ -21,240 +22,191 @@ from co_cli.notes.note import Note, excerpt
 from co_cli.notes.refs import without_lines
 from co_cli.retrieval.candidates import Ask, gather
 from co_cli.retrieval.query import Query, parse
-from co_cli.service.lookup import outdated
 from co_cli.service.trusting import unasked_from
 from co_cli.values import OWN_SOURCES, Filters
 
-Why = Literal["always", "contextual", "recalled"]
-
 STRONG = 0.8
-"""Evidence for a memory that nobody marked. In the sample vault none of 80 everyday prompts reaches it, and most
-questions that use a memory's words do; at 0.7 one prompt in forty does."""
+"""Evidence for an unmarked memory. In the sample vault none of 80 everyday prompts reaches it, and most questions in a
+memory's own words do; at 0.7 one prompt in forty does."""
 RELATED = 0.55
-"""Evidence for a note whose author marked it `contextual`: 3 of the 80 prompts bring one of four such notes along."""
-MOST_RECALLED, MOST_CONTEXTUAL, MOST_ALWAYS = 2, 3, 50
-LEAST_WORDS, LEAST_OF_MANY = 2, 3
-"""Telling words of a sentence, and of one that is the smaller part of a prompt: a greeting or `I have five minutes`
-shares its words with too many notes, and a single word such as `continue` anyway."""
-MOST_SENTENCES = 8
-LONGEST_SENTENCE = 500
-CANDIDATES = 8
-NEIGHBOURS = 50
-"""Of which the median stands for noise where nobody measured the space's own."""
-MARKS = ("always", "contextual")
+"""Evidence for a note marked `contextual`: 3 of the 80 prompts add one of four such notes."""
+MAX_RECALLED, MAX_CONTEXTUAL, MAX_ALWAYS = 2, 3, 50
+MIN_WORDS, MIN_WORDS_OF_LESSER = 2, 3
+"""Content words of a sentence, and of one that is the smaller part of a prompt: greetings match too many notes."""
+MAX_SENTENCES, MAX_SENTENCE_CHARS = 8, 500
+CANDIDATES, NEIGHBOURS = 8, 50
+"""Per sentence; with an embedder whose noise was not measured, the median of the neighbours is taken as noise."""
 OWN_WORDS = ("user", "agent")
-"""Who must have said a memory that comes unasked: what a web page or an import says waits until it is recalled."""
+"""Provenance that an unmarked memory needs: text from web pages and imports waits until it is recalled."""
 SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|(?<=[\u3002\uff01\uff1f])|\n+")
-QUERY_SIGNS = str.maketrans({'"': " ", "-": " ", "#": " ", ":": " "})
-"""They ask a search for phrases and against words, which a prompt does not mean."""
+QUERY_SIGNS = str.maketrans('"-#:', "    ")
+"""In a query they mean phrases and filters, in a prompt they do not."""
 
 
 class ContextNote(NamedTuple):
-    """A note, or the part of an article, that belongs beside the prompt."""
+    """A note, or the part of an article, to add to the prompt."""
 
     ref: str
     title: str
     provenance: str
     text: str
-    why: Why
+    why: Literal["always", "contextual", "recalled"]
     evidence: float | None
-    """How strongly it has to do with the prompt; None for one that is always there."""
+    """How strongly it is about the prompt; None for `always`."""
 
 
 class Context(NamedTuple):
-    """The notes for one prompt, most important first, and what could not be asked."""
+    """The notes for one prompt, most important first, and what could not be checked."""
 
     notes: list[ContextNote]
     degraded: list[str]
 
 
-class Asked(NamedTuple):
-    """One sentence of the prompt, ready to be compared."""
-
-    query: Query
-    vector: Vector | None
-
-
-class Comparing(NamedTuple):
-    """The prompt's sentences, and the space in which they can be compared by meaning, if there is one."""
-
-    asked: list[Asked]
-    active: StoredSpace | None
-    embedder: Embedder | None
-
-
-def always_there(kb: KnowledgeBase, seen: Collection[str], now: float) -> Context:
-    """Notes marked `loading: always` that were not `seen` in the conversation: by importance, then newest first.
-
-    Only of vaults that may (`trusting`): a file of somebody's folder or of a clone must not put itself into every
-    conversation.
-    """
+def always_notes(kb: KnowledgeBase, seen: Collection[str]) -> Context:
+    """Notes marked `loading: always` that were not `seen` in the conversation: by importance, then newest first."""
     allowed, _ = unasked_from(kb.settings, kb.root, kb.index.beside)
     try:
         rows = kb.index.docs(Filters(OWN_SOURCES, fields=(("loading", "always"),)))
     except KnowledgeError as error:
         return Context([], [f"no notes were added: {error}"])
-    held = [row for row in rows if row.root not in allowed]
-    rows = [row for row in rows if row.root in allowed]
-    notes = [note for row in rows[:MOST_ALWAYS] if row.ref not in seen and (note := _open(kb, row.ref, now))]
+    untrusted = [row.ref for row in rows if row.root not in allowed]
+    refs = [row.ref for row in rows if row.root in allowed]
+    notes = [note for ref in refs[:MAX_ALWAYS] if ref not in seen and (note := _open(kb, ref))]
     notes.sort(key=_importance, reverse=True)
-    missing = [f"more than {MOST_ALWAYS} notes are `loading: always`: older ones were left out"]
-    chosen = [_context_note(note.ref, note, "always", None) for note in notes]
-    untold = (
-        [f"{held[0].ref} is `loading: always` and waits until you trust its vault: `co config trust`"] if held else []
-    )
-    return Context(chosen, [*(missing if len(rows) > MOST_ALWAYS else []), *untold])
+    degraded: list[str] = []
+    if len(refs) > MAX_ALWAYS:
+        degraded.append(f"more than {MAX_ALWAYS} notes are `loading: always`: older ones were left out")
+    if untrusted:
+        degraded.append(f"{untrusted[0]} is `loading: always` but you do not trust its vault: `co config trust`")
+    return Context([ContextNote(note.ref, *_shown(note.ref, note), "always", None) for note in notes], degraded)
 
 
-def matching(kb: KnowledgeBase, prompt: str, seen: Collection[str], now: float) -> Context:
-    """Notes that have to do with the prompt and were not `seen`. As slow as the embedder, which may fail."""
+def matching_notes(kb: KnowledgeBase, prompt: str, seen: Collection[str]) -> Context:
+    """Notes that are about the prompt and were not `seen`. As slow as the embedder, which may fail."""
+    allowed, _ = unasked_from(kb.settings, kb.root, kb.index.beside)
     sentences = _sentences(prompt)
-    if not sentences:
+    if not sentences or not allowed:
         return Context([], [])
+    # filter before ranking: notes that may not be added must not take the place of those that may
+    trusted = Filters(OWN_SOURCES, roots=tuple(sorted(allowed)))
+    contextual = trusted._replace(fields=(("loading", "contextual"),))
+    unmarked = trusted._replace(sources=("memory",), speakers=OWN_WORDS)
     try:
-        active, embedder, degraded = _space(kb)
-        asked, problem = _asked(sentences, embedder)  # before the snapshot: it may take its time
-        degraded += [problem] if problem else []
-        with kb.index.snapshot() as reader:  # one moment: a passage found is a passage that can be opened
-            return Context(_matched(kb, reader, Comparing(asked, active, embedder), (seen, now)), degraded)
+        comparison, degraded = _compare(kb, sentences)  # before the snapshot: embedding may be slow
+        with kb.index.snapshot() as reader:  # so that a passage that was found can be opened
+            if comparison.space != kb.index.view(reader, Filters()).space:
+                comparison = replace(comparison, space=None)  # another model replaced it meanwhile: compare by words
+            matcher = _Matcher(kb, reader, comparison)
+            found: list[ContextNote] = []
+            if kb.index.docs(contextual, 1):
+                found = matcher.choose("contextual", contextual, seen)
+            seen = {*seen, *(without_lines(note.ref) for note in found)}
+            return Context(found + matcher.choose("recalled", unmarked, seen), degraded)
     except KnowledgeError as error:
         return Context([], [f"nothing was recalled: {error}"])
 
 
-def _matched(
-    kb: KnowledgeBase, reader: Reader, comparing: Comparing, told: tuple[Collection[str], float]
-) -> list[ContextNote]:
-    seen, now = told
-    if comparing.active is not None and _active(kb, reader) != comparing.active:
-        comparing = comparing._replace(active=None)  # another model took over meanwhile: words must do
-    found: list[ContextNote] = []
-    # what may not be added is left out before the best are looked for: it must not take the place of what may
-    allowed, _ = unasked_from(kb.settings, kb.root, kb.index.beside)
-    if not allowed:
-        return []
-    may = Filters(OWN_SOURCES, roots=tuple(sorted(allowed)))
-    contextual = may._replace(fields=(("loading", "contextual"),))
-    if kb.index.docs(contextual, 1):
-        evidence = _evidence(kb, reader, comparing, contextual)
-        found += _chosen(kb, reader, evidence, _Choice("contextual", RELATED, MOST_CONTEXTUAL, seen, now))
-    seen = {*seen, *(without_lines(note.ref) for note in found)}
-    evidence = _evidence(kb, reader, comparing, may._replace(sources=("memory",), speakers=OWN_WORDS))
-    return [*found, *_chosen(kb, reader, evidence, _Choice("recalled", STRONG, MOST_RECALLED, seen, now))]
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """The prompt's sentences, and the space in which they are compared by meaning, if there is one."""
+
+    sentences: list[tuple[Query, Vector | None]]
+    space: StoredSpace | None
+    noise: float
+    """The cosine of unrelated texts; -1 if nobody measured it."""
 
 
-class _Choice(NamedTuple):
-    """Which notes are taken, and how many."""
-
-    why: Why
-    least: float
-    most: int
-    seen: Collection[str]
-    now: float
-
-
-def _chosen(kb: KnowledgeBase, reader: Reader, evidence: dict[int, float], choice: _Choice) -> list[ContextNote]:
-    """The notes with the strongest evidence, each once, opened from its file."""
-    enough = [passage for passage, strength in evidence.items() if strength >= choice.least]
-    enough.sort(key=lambda passage: -evidence[passage])
-    stored = reader.passages(enough)
-    prefixes = kb.index.view(reader, Filters()).prefixes
-    chosen: dict[str, ContextNote] = {}
-    for passage in (stored[one] for one in enough if one in stored):
-        ref = prefixes.get(passage.vault, "") + passage.ref
-        if len(chosen) == choice.most:
-            break
-        if ref in choice.seen or ref in chosen:
-            continue
-        note = _open(kb, ref, choice.now)
-        if note is None or (choice.why == "recalled" and not _may_come_unasked(note)):
-            continue
-        lines = "" if passage.source == "memory" else f"#L{passage.first_line}-{passage.last_line}"
-        chosen[ref] = _context_note(ref + lines, note, choice.why, round(evidence[passage.id], 3))
-    return list(chosen.values())
-
-
-def _evidence(kb: KnowledgeBase, reader: Reader, comparing: Comparing, filters: Filters) -> dict[int, float]:
-    """Each passage that may have to do with the prompt, with the evidence of the sentence that it fits best."""
-    strongest: dict[int, float] = {}
-    scope = kb.index.view(reader, filters).scope
-    space, embedder = comparing.active, comparing.embedder
-    for query, vector in comparing.asked:
-        measured = embedder.space.noise if embedder is not None else -1.0
-        depth = CANDIDATES if measured > -1 else NEIGHBOURS
-        found = gather(reader, Ask(query, scope, depth), space, vector)
-        noise = measured if measured > -1 else median([one.cosine for one in found.near] or [1.0])
-        having = reader.terms_in(list(found.notes), query.words.terms)
-        total = sum(found.idf.values()) or 1.0
-        for passage in found.notes:
-            above = max(0.0, found.cosines.get(passage, noise) - noise) / (1 - noise) if noise < 1 else 0.0
-            shared = sum(found.idf.get(term, 0.0) for term in having.get(passage, ())) / total
-            strongest[passage] = max(strongest.get(passage, 0.0), above + shared)
-    return strongest
-
-
-def _active(kb: KnowledgeBase, reader: Reader) -> StoredSpace | None:
-    return kb.index.view(reader, Filters()).space
-
-
-def _space(kb: KnowledgeBase) -> tuple[StoredSpace | None, Embedder | None, list[str]]:
-    """The space that answers by meaning, and its embedder; without either, words must do."""
-    if kb.settings.knowledge_search_backend != "hybrid" or kb.embedders.space is None:
-        return None, None, []
-    active = kb.index.vectors().spaces.active
-    embedder = kb.embedders.of(active.space) if active else None
-    if embedder is None:
-        return None, None, ["compared by words: no vectors can be asked"]
-    return active, embedder, []
-
-
-def _asked(sentences: list[str], embedder: Embedder | None) -> tuple[list[Asked], str | None]:
-    queries = [(sentence, parse(sentence.translate(QUERY_SIGNS))) for sentence in sentences]
-    half = sum(len(query.words.terms) for _, query in queries) / 2
-    telling = [
-        (sentence, query)
-        for sentence, query in queries
-        if len(query.words.terms) >= (LEAST_WORDS if len(query.words.terms) >= half else LEAST_OF_MANY)
-    ]
-    vectors: list[Vector | None] = [None] * len(telling)
-    problem = None
-    if embedder is not None and telling:
+def _compare(kb: KnowledgeBase, sentences: list[str]) -> tuple[_Comparison, list[str]]:
+    parsed = [parse(sentence.translate(QUERY_SIGNS)) for sentence in sentences]
+    counts = [len(query.words.terms) for query in parsed]
+    needed = [MIN_WORDS if count >= sum(counts) / 2 else MIN_WORDS_OF_LESSER for count in counts]
+    telling = [at for at, count in enumerate(counts) if count >= needed[at]]
+    queries = [parsed[at] for at in telling]
+    space: StoredSpace | None = None
+    embedder: Embedder | None = None
+    vectors: list[Vector | None] = [None] * len(queries)
+    degraded: list[str] = []
+    if kb.settings.knowledge_search_backend == "hybrid" and kb.embedders.space is not None:
+        space = kb.index.vectors().spaces.active
+        embedder = kb.embedders.of(space.space) if space else None
         try:
-            vectors = embedder.embed([sentence for sentence, _ in telling], "query")
+            if embedder is None:
+                degraded.append("compared by words: no vectors can be searched")
+            elif queries:
+                vectors = [*embedder.embed([sentences[at] for at in telling], "query")]
         except (EmbeddingError, SettingsError) as error:
-            problem = f"compared by words: {error}"
-    return [Asked(query, vector) for (_, query), vector in zip(telling, vectors, strict=True)], problem
+            degraded.append(f"compared by words: {error}")
+    noise = embedder.space.noise if embedder else -1.0
+    return _Comparison(list(zip(queries, vectors, strict=True)), space if embedder else None, noise), degraded
+
+
+class _Matcher:
+    """Finds the notes that a prompt is about, in one snapshot of the index."""
+
+    def __init__(self, kb: KnowledgeBase, reader: Reader, comparison: _Comparison) -> None:
+        self._kb, self._reader, self._comparison = kb, reader, comparison
+
+    def choose(
+        self, why: Literal["contextual", "recalled"], filters: Filters, seen: Collection[str]
+    ) -> list[ContextNote]:
+        """The notes with the strongest evidence, each once, read from its file."""
+        least, most = (RELATED, MAX_CONTEXTUAL) if why == "contextual" else (STRONG, MAX_RECALLED)
+        evidence = self._evidence(filters)
+        enough = sorted((one for one in evidence if evidence[one] >= least), key=lambda one: -evidence[one])
+        stored = self._reader.passages(enough)
+        prefixes = self._kb.index.view(self._reader, Filters()).prefixes
+        chosen: dict[str, ContextNote] = {}
+        for passage in (stored[one] for one in enough if one in stored):
+            ref = prefixes.get(passage.vault, "") + passage.ref
+            note = None if ref in seen or ref in chosen or len(chosen) == most else _open(self._kb, ref)
+            if note is None or (why == "recalled" and not _is_own_and_unmarked(note)):
+                continue
+            part = ref if passage.source == "memory" else f"{ref}#L{passage.first_line}-{passage.last_line}"
+            chosen[ref] = ContextNote(part, *_shown(part, note), why, round(evidence[passage.id], 3))
+        return list(chosen.values())
+
+    def _evidence(self, filters: Filters) -> dict[int, float]:
+        """Each passage that may be about the prompt, with the evidence of the sentence that fits it best."""
+        strongest: dict[int, float] = {}
+        scope = self._kb.index.view(self._reader, filters).scope
+        measured = self._comparison.noise
+        for query, vector in self._comparison.sentences:
+            depth = CANDIDATES if measured > -1 else NEIGHBOURS
+            found = gather(self._reader, Ask(query, scope, depth), self._comparison.space, vector)
+            noise = measured if measured > -1 else median([one.cosine for one in found.near] or [1.0])
+            terms = self._reader.terms_in(list(found.notes), query.words.terms)
+            total = sum(found.idf.values()) or 1.0
+            for passage in found.notes:
+                above = max(0.0, found.cosines.get(passage, noise) - noise) / (1 - noise) if noise < 1 else 0.0
+                shared = sum(found.idf.get(term, 0.0) for term in terms.get(passage, ())) / total
+                strongest[passage] = max(strongest.get(passage, 0.0), above + shared)
+        return strongest
 
 
 def _sentences(prompt: str) -> list[str]:
     """Each is compared by itself: a question between a greeting and a thank-you is still that question.
 
-    Of a long prompt the beginning and the end, where people say what they want.
+    Of a long prompt only the beginning and the end, where people say what they want.
     """
-    parts = [part.strip()[:LONGEST_SENTENCE] for part in _split(prompt) if part and part.strip()]
-    if len(parts) > MOST_SENTENCES:
-        half = MOST_SENTENCES // 2
-        parts = [*parts[:half], *parts[-half:]]
-    return list(dict.fromkeys(parts))
-
-
-def _split(prompt: str) -> Iterable[str]:
-    edge = MOST_SENTENCES * LONGEST_SENTENCE
-    if len(prompt) > 2 * edge:  # megabytes that somebody pasted are not taken apart
+    edge = MAX_SENTENCES * MAX_SENTENCE_CHARS
+    if len(prompt) > 2 * edge:
         prompt = f"{prompt[:edge]}\n{prompt[-edge:]}"
-    return SENTENCE_END.split(prompt)
+    parts = [part.strip()[:MAX_SENTENCE_CHARS] for part in SENTENCE_END.split(prompt) if part and part.strip()]
+    half = MAX_SENTENCES // 2
+    return list(dict.fromkeys(parts if len(parts) <= MAX_SENTENCES else parts[:half] + parts[-half:]))
 
 
-def _open(kb: KnowledgeBase, ref: str, now: float) -> Note | None:
-    """The note as its file says it now; None if it is gone or no longer holds."""
+def _open(kb: KnowledgeBase, ref: str) -> Note | None:
+    """The note as its file is now; None if it is gone or no longer valid."""
     try:
         note = kb.note(ref)
     except KnowledgeError:
-        return None  # forgotten, or unreadable, since it was indexed: there is nothing to add
-    return None if outdated(note, kb.index) else note
+        return None
+    return None if kb.outdated(note) else note
 
 
-def _may_come_unasked(note: Note) -> bool:
-    return note.provenance.casefold() in OWN_WORDS and note.metadata.get("loading") not in MARKS
+def _is_own_and_unmarked(note: Note) -> bool:
+    return note.provenance.casefold() in OWN_WORDS and note.metadata.get("loading") not in ("always", "contextual")
 
 
 def _importance(note: Note) -> float:
@@ -262,9 +214,10 @@ def _importance(note: Note) -> float:
     return float(value) if isinstance(value, int | float) else 0.5
 
 
-def _context_note(ref: str, note: Note, why: Why, evidence: float | None) -> ContextNote:
+def _shown(ref: str, note: Note) -> tuple[str, str, str]:
+    """Title, provenance and text of a note, or of the lines that a ref names."""
     try:
         lines = excerpt(ref, note)
     except KnowledgeError:
         lines = note.body.split("\n")  # shorter than when it was indexed
-    return ContextNote(ref, note.title, note.provenance, "\n".join(lines).strip(), why, evidence)
+    return note.title, note.provenance, "\n".join(lines).strip()

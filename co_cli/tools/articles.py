@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any, Unpack
 
 from pydantic import Field
 from pydantic_core import to_jsonable_python
-from typing_extensions import TypedDict
 
 from co_cli.notes.note import excerpt
 from co_cli.notes.refs import lines_of, without_lines
@@ -18,7 +18,8 @@ from co_cli.tools.tool import ToolContext, ToolResult, tool
 from co_cli.values import moment_text
 
 
-class OpenedNote(TypedDict):
+@dataclass(frozen=True, slots=True)
+class OpenedNote:
     """A note, or some lines of it."""
 
     ref: str
@@ -94,22 +95,9 @@ def read_note(ctx: ToolContext, ref: Ref) -> ToolResult[OpenedNote]:
         version=note.version,
         lines=f"{first}-{last}" if wanted or cut else None,
     )
-    data: OpenedNote = {
-        "ref": note.ref,
-        "title": note.title,
-        "source": note.source,
-        "text": kept,
-        "tags": list(note.tags),
-        "category": note.category,
-        "created": created,
-        "updated": updated,
-        "provenance": note.provenance,
-        "version": note.version,
-        "fields": json_fields(note.metadata),
-        "lines": [first, last],
-        "rest": rest,
-        "problem": note.problem,
-    }
+    about = (note.ref, note.title, note.source, kept, list(note.tags), note.category, created, updated)
+    fields = json_fields(note.metadata)
+    data = OpenedNote(*about, note.provenance, note.version, fields, [first, last], rest, note.problem)
     return ToolResult(text + cut, data)
 
 

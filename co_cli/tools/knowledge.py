@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, NotRequired, Unpack, cast
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal, Unpack, cast
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -18,10 +19,8 @@ from co_cli.values import Hit, SearchResult, worth_showing
 
 SHORT = 150
 """Tokens up to which recall shows a whole note; of a longer one it shows the part that matched."""
-LEAST = 40
-"""Tokens of a note that are worth showing; with less room left, only its ref is given."""
-MORE = 20
-"""Tokens that a fence needs to say that it shows a part."""
+MIN_TOKENS, PART_TOKENS = 40, 20
+"""Worth showing of a note, else only its ref is given; and what a fence needs to say that it shows a part."""
 WEAK = 0.4
 """Share of the best score below which recall drops a hit. Measured: 24 % fewer tokens, no answer lost."""
 DOCUMENTS = ("article", "folder", "obsidian")
@@ -43,7 +42,8 @@ class Narrowing(TypedDict, total=False):
     weights: Annotated[dict[str, float], Field(description='Weights of signals, such as {"recency": 0.2}.')]
 
 
-class FoundNote(TypedDict):
+@dataclass(frozen=True, slots=True)
+class FoundNote:
     """One hit, as a program reads it."""
 
     ref: str
@@ -59,7 +59,8 @@ class FoundNote(TypedDict):
     provenance: str
 
 
-class Found(TypedDict):
+@dataclass(frozen=True, slots=True)
+class Found:
     """The answer of every search tool."""
 
     state: Literal["found", "absent", "inconclusive"]
@@ -69,7 +70,7 @@ class Found(TypedDict):
     hits: list[FoundNote]
     cut: Annotated[list[str], Field(description="Refs left out to keep the answer short.")]
     without: Annotated[list[str], Field(description="Filters that matched nothing and were dropped.")]
-    meta: NotRequired[Annotated[dict[str, Any], Field(description="How the search was done.")]]
+    meta: Annotated[dict[str, Any], Field(description="How the search was done.")]
 
 
 @tool("Search everything", read_only=True)
@@ -101,7 +102,7 @@ def recall(ctx: ToolContext, query: str, limit: int, sources: Sequence[str], nar
 def search(
     ctx: ToolContext, query: str, limit: int, sources: Sequence[str] | None, narrowing: Narrowing
 ) -> tuple[SearchResult, list[str]]:
-    """The hits, and the filters that were dropped because nothing passed them.
+    """The result, and the filters that were dropped because nothing matched them.
 
     A model guesses tags and categories. That no note has them does not mean that nothing is known.
     """
@@ -125,27 +126,19 @@ def render(
     cut: list[str] = []
     left = ctx.budget
     for hit in worth_showing(found):
-        if left < LEAST:
+        if left < MIN_TOKENS:
             cut.append(hit.ref)
             continue
-        hits.append(_shown(ctx, hit, most))
-        lines.append(_fenced(hits[-1], hit.missing, left))
-        left -= estimate_tokens(lines[-1])
+        note, fenced = _fit(_shown(ctx, hit, most), hit.missing, left)
+        hits.append(note)
+        lines.append(fenced)
+        left -= estimate_tokens(fenced)
     if cut:
         lines.append(f"Found too, left out to keep this short: {', '.join(map(one_line, cut))}. read_note opens them.")
-    data: Found = {
-        "state": state,
-        "searched": dict(found.searched._asdict()),
-        "degraded": degraded,
-        "confidence": found.confidence,
-        "hits": hits,
-        "cut": cut,
-        "without": dropped,
-    }
-    meta = getattr(found, "meta", None)
-    if meta:
-        data["meta"] = meta
-    return ToolResult("\n".join(lines), data)
+    searched = dict(found.searched._asdict())
+    return ToolResult(
+        "\n".join(lines), Found(state, searched, degraded, found.confidence, hits, cut, dropped, found.meta)
+    )
 
 
 def _shown(ctx: ToolContext, hit: Hit, most: int) -> FoundNote:
@@ -157,40 +150,36 @@ def _shown(ctx: ToolContext, hit: Hit, most: int) -> FoundNote:
         pass  # the file was removed, or its lines were, since it was indexed
     tokens = estimate_tokens(text)
     whole = tokens <= most or " ".join(text.split()) == hit.snippet.strip()
-    return {
-        "ref": hit.ref,
-        "title": hit.title,
-        "source": hit.source,
-        "score": hit.score,
-        "signals": dict(hit.signals),
-        "text": text if whole else hit.snippet,
-        "whole": whole,
-        "tokens": tokens,
-        "tags": list(hit.tags),
-        "created": hit.created,
-        "provenance": provenance,
-    }
+    shown = text if whole else hit.snippet
+    found = (hit.ref, hit.title, hit.source, hit.score, dict(hit.signals))
+    return FoundNote(*found, shown, whole, tokens, list(hit.tags), hit.created, provenance)
 
 
-def _fenced(note: FoundNote, missing: bool, room: int, cuts: int = 2) -> str:
-    """The note as a model sees it. Its text is cut to fit the room, as long as a little of it is left."""
-    fenced = fence_note(
-        note["ref"],
-        note["title"],
-        note["provenance"],
-        note["text"],
-        created=note["created"][:10],
-        tags=" ".join(note["tags"]),
-        score=f"{note['score']:.2f}",
-        shown=None if note["whole"] else f"a part; read_note opens all of it, about {note['tokens']} tokens",
+def _fit(note: FoundNote, missing: bool, room: int) -> tuple[FoundNote, str]:
+    """The note and its fence. Its text is cut to fit the room, as long as a little of it is left."""
+    fenced = _fenced(note, missing)
+    for _ in range(2):  # escaping makes a text longer, so one cut may not be enough
+        over = estimate_tokens(fenced) - room
+        if over <= 0:
+            break
+        text, _ = within(note.text, max(estimate_tokens(note.text) - over - PART_TOKENS, MIN_TOKENS))
+        note = replace(note, text=f"{text} …", whole=False)
+        fenced = _fenced(note, missing)
+    return note, fenced
+
+
+def _fenced(note: FoundNote, missing: bool) -> str:
+    return fence_note(
+        note.ref,
+        note.title,
+        note.provenance,
+        note.text,
+        created=note.created[:10],
+        tags=" ".join(note.tags),
+        score=f"{note.score:.2f}",
+        shown=None if note.whole else f"a part; read_note opens all of it, about {note.tokens} tokens",
         missing="its file is gone, or its drive is not mounted" if missing else None,
     )
-    over = estimate_tokens(fenced) - room
-    if over <= 0 or not cuts:
-        return fenced
-    cut, _ = within(note["text"], max(estimate_tokens(note["text"]) - over - MORE, LEAST))
-    note["text"], note["whole"] = f"{cut} …", False
-    return _fenced(note, missing, room, cuts - 1)  # escaping makes a text longer, so one cut may not be enough
 
 
 def _dropped_filters(ctx: ToolContext, narrowing: Narrowing, dropped: list[str]) -> str:

@@ -6,11 +6,11 @@ A save or update answers with a receipt: the file was read again, and a search f
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Literal, Unpack
 
 from pydantic import Field
-from typing_extensions import TypedDict
 
 from co_cli.errors import FrontmatterError, InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
@@ -18,8 +18,8 @@ from co_cli.notes.note import Note
 from co_cli.notes.refs import lines_of, without_lines
 from co_cli.notes.secrets import redact
 from co_cli.notes.similarity import words_of
+from co_cli.service.feedback import judge
 from co_cli.service.searching import close_tags, unused_tags
-from co_cli.service.tuning import judge
 from co_cli.tools.budget import estimate_tokens
 from co_cli.tools.fencing import one_line, plain_ref
 from co_cli.tools.knowledge import Found, Limit, Narrowing, Query, recall
@@ -40,7 +40,8 @@ Category = Annotated[str | None, Field(description="Such as preference, fact, de
 Importance = Annotated[float | None, Field(ge=0, le=1, description="How much it matters. Leave out unless you know.")]
 
 
-class Receipt(TypedDict):
+@dataclass(frozen=True, slots=True)
+class Receipt:
     """What a save or an update did."""
 
     ref: str
@@ -206,43 +207,28 @@ def saved_receipt(kb: KnowledgeBase, saved: Saved, content: str) -> ToolResult[R
 
 def receipt(kb: KnowledgeBase, saved: Saved, note: Note, read_back: bool) -> ToolResult[Receipt]:
     found_again = _found_again(kb, note)
-    named = f"{one_line(saved.ref)} ({one_line(note.title)[:LONGEST_TITLE]})"
     done = "known already, nothing written:" if saved.outcome == "duplicate" else saved.outcome
+    masked = [f"{masked_text(saved.masked)} before it was written"] if saved.masked else []
     proofs = [
+        *masked,
         "read back from its file" if read_back else "BUT the file does not hold all of this: somebody changed it since",
         "found again by search"
         if found_again
         else "not found by search yet: it has no words to find it by, or the index cannot be used (run `co doctor`)",
     ]
-    if saved.masked:
-        proofs.insert(0, f"{masked_text(saved.masked)} before it was written")
-    detail = one_line(saved.detail.removeprefix(f"{saved.ref}; "))  # the ref stands in `named`
-    detail = f" {detail[:1].upper()}{detail[1:]}." if detail else ""
-    data: Receipt = {
-        "ref": saved.ref,
-        "title": note.title,
-        "path": note.path,
-        "outcome": saved.outcome,
-        "version": note.version,
-        "detail": saved.detail,
-        "read_back": read_back,
-        "found_again": found_again,
-        "related": [{"ref": one.ref, "title": one.title, "why": one.why} for one in saved.related],
-        "masked": saved.masked,
-    }
-    return ToolResult(f"{done} {named}: {'; '.join(proofs)}; version {note.version}.{detail}{_choices(saved)}", data)
-
-
-def _choices(saved: Saved) -> str:
-    """Similar memories, and the call that supersedes them."""
-    if not saved.related:
-        return ""
-    named = ", ".join(f"{one_line(one.ref)} ({_short(one.title)}; {one.why})" for one in saved.related)
-    refs = ", ".join(f'"{one_line(one.ref)}"' for one in saved.related)
-    return (
-        f" Related: {named}. If this replaces one of them, call save_memory again with the same content and "
-        f"supersedes=[{refs}], naming only what it replaces; if all are true, do nothing; if unsure, ask the user."
-    )
+    text = f"{done} {one_line(saved.ref)} ({_short(note.title)}): {'; '.join(proofs)}; version {note.version}."
+    detail = one_line(saved.detail.removeprefix(f"{saved.ref}; "))
+    text += f" {detail[:1].upper()}{detail[1:]}." if detail else ""
+    if saved.related:
+        named = ", ".join(f"{one_line(one.ref)} ({_short(one.title)}; {one.why})" for one in saved.related)
+        refs = ", ".join(f'"{one_line(one.ref)}"' for one in saved.related)
+        text += (
+            f" Related: {named}. If this replaces one of them, call save_memory again with the same content and "
+            f"supersedes=[{refs}], naming only what it replaces; if all are true, do nothing; if unsure, ask the user."
+        )
+    related = [{"ref": one.ref, "title": one.title, "why": one.why} for one in saved.related]
+    about = (saved.ref, note.title, note.path, saved.outcome, note.version, saved.detail)
+    return ToolResult(text, Receipt(*about, read_back, found_again, related, saved.masked))
 
 
 def _found_again(kb: KnowledgeBase, note: Note) -> bool:

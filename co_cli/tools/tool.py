@@ -1,7 +1,7 @@
-"""Turn a typed Python function into a tool: its schemas for a model, and its arguments from what a model sends.
+"""Turn a typed Python function into a tool: schemas for a model, and validation of what a model sends.
 
 Pydantic builds the schemas and validates. Before that, common mistakes of models are corrected: other argument names,
-`"null"`, text for a list. Unknown arguments are left out and reported.
+`"null"`, text for a list. Unknown arguments are ignored and reported.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import json
 import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
-from typing import Any, Generic, NamedTuple, TypeVar, cast, get_args, get_type_hints
+from functools import partial
+from typing import Any, Generic, NamedTuple, TypeVar, get_args, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError, create_model
 
@@ -20,7 +20,6 @@ from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.values import to_utf8
 
-Schema = dict[str, Any]
 Data = TypeVar("Data")
 
 ALIASES = {
@@ -38,7 +37,7 @@ ALIASES = {
 EMPTY = ("", "null", "none", "undefined")
 """What models write for an argument that they leave out."""
 SINGULAR = {"memories": "memory", "articles": "article"}
-MOST_ITEMS, LONGEST_NAME = 100, 60
+MAX_ITEMS, MAX_NAME = 100, 60
 """Items of a list that are accepted, and characters of an unknown argument's name that are reported."""
 
 
@@ -56,10 +55,10 @@ class ToolContext:
     kb: KnowledgeBase
     budget: int
     """Maximum tokens of the answer."""
-    provenance: str
-    """Recorded as the author of what is saved."""
     degraded: list[str]
     """Why the index may lack recent changes; empty if it is up to date."""
+    provenance: str = "agent"
+    """Recorded as the author of what is saved."""
 
 
 class Tool:
@@ -90,36 +89,35 @@ class Tool:
                 fields[name] = (hints[name], ... if parameter.default is parameter.empty else parameter.default)
         config = ConfigDict(coerce_numbers_to_str=True, allow_inf_nan=False)
         self._model = create_model(self.name, __config__=config, **fields)
-        self.parameters: Schema = _lean(self._model.model_json_schema(), arguments=True)
+        self.parameters: dict[str, Any] = _lean(self._model.model_json_schema(), arguments=True)
         """JSON schema of the arguments."""
-        self.returns: Schema = _schema_of(get_args(hints["return"])[0])
+        self.returns: dict[str, Any] = _lean(TypeAdapter(get_args(hints["return"])[0]).json_schema())
         """JSON schema of `ToolResult.data`."""
 
     def read_arguments(self, sent: Mapping[str, Any] | None) -> tuple[dict[str, Any], list[str]]:
         """The arguments as the function takes them, and the names that it does not have."""
-        properties: dict[str, Schema] = self.parameters["properties"]
-        required: list[str] = self.parameters.get("required", [])
-        sent = sent or {}
-        named = {name.strip().lower().replace("-", "_").replace(" ", "_"): sent[name] for name in sent}
+        properties: dict[str, dict[str, Any]] = self.parameters["properties"]
+        sent = {name.strip().lower().replace("-", "_").replace(" ", "_"): value for name, value in (sent or {}).items()}
         given: dict[str, Any] = {}
         ignored: list[str] = []
-        for name, value in named.items():
-            target = name if name in properties else _alias(name, properties, named)
+        for name, value in sent.items():
+            aliased = (key for key, names in ALIASES.items() if name in names and key in properties)
+            target = name if name in properties else next((key for key in aliased if sent.get(key) is None), None)
             if target is None or target in given:
-                ignored.append(to_utf8(name[:LONGEST_NAME]))
+                ignored.append(to_utf8(name[:MAX_NAME]))
                 continue
-            value = _lenient(value, properties[target])
-            if value is not None and (target in required or not _is_empty(value)):
+            required = target in self.parameters.get("required", ())
+            value = None if _is_empty(value) and not (required and value) else _correct(value, properties[target])
+            if value is not None:
                 given[target] = value
-        missing = [name for name in required if name not in given]
-        if missing:
-            wanted = "; ".join(f"{name}: {properties[name]['description']}" for name in missing)
-            raise InvalidInputError(f"{self.name} needs {' and '.join(missing)} ({wanted})")
         try:
             model = self._model.model_validate(given)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            message = f"{first['loc'][0]}: {first['msg']}, not {reprlib.repr(first['input'])}"
+            name = str(first["loc"][0])
+            if first["type"] == "missing":
+                raise InvalidInputError(f"{self.name} needs {name} ({properties[name]['description']})") from None
+            message = f"{name}: {first['msg']}, not {reprlib.repr(first['input'])}"
             raise InvalidInputError(f"{self.name}: {message}") from None
         return {name: getattr(model, name) for name in given}, ignored
 
@@ -128,74 +126,51 @@ def tool(title: str, **hints: bool) -> Callable[[Callable[..., ToolResult[Any]]]
     return partial(Tool, title=title, **hints)
 
 
-@cache
-def _schema_of(data: Any) -> Schema:
-    return _lean(TypeAdapter(data).json_schema())
-
-
 def _lean(schema: Any, arguments: bool = False) -> Any:
     """The schema without what costs tokens and says nothing: titles and, for arguments, null."""
     if isinstance(schema, list):
-        return [_lean(part, arguments) for part in cast("list[Any]", schema)]
+        return [_lean(part, arguments) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    kept = cast("Schema", schema)
-    kept = {key: value for key, value in kept.items() if key != "title" or not isinstance(value, str)}
+    kept = {key: value for key, value in schema.items() if key != "title" or not isinstance(value, str)}
     if arguments:
-        kept = {**cast("list[Schema]", kept.pop("anyOf", [{}]))[0], **kept}
+        kept = {**kept.pop("anyOf", [{}])[0], **kept}
         kept = {key: value for key, value in kept.items() if value is not None}
     return {key: _lean(value, arguments) for key, value in kept.items()}
-
-
-def _alias(name: str, properties: dict[str, Schema], named: Mapping[str, Any]) -> str | None:
-    fitting = (target for target, others in ALIASES.items() if name in others and target in properties)
-    return next((target for target in fitting if named.get(target) is None), None)
 
 
 def _is_empty(value: object) -> bool:
     return value is None or (isinstance(value, str) and value.strip().lower() in EMPTY)
 
 
-def _lenient(value: Any, schema: Schema) -> Any:
+def _correct(value: Any, schema: dict[str, Any]) -> Any:
     """What the model most likely meant, for pydantic to validate; None for nothing."""
-    match schema["type"], value:
-        case "array", str() | int() | float() | list():
-            parts = cast("list[Any]", value) if isinstance(value, list) else _split(str(value))
-            return _texts(parts, "enum" in schema["items"])
-        case "object", str():
-            return _from_json(value)
-        case "string", list() if all(isinstance(part, str | int) for part in cast("list[object]", value)):
-            return to_utf8(" ".join(map(str, cast("list[object]", value))))
-        case "integer", int() | float() if value == value:
-            return min(max(value, schema["minimum"]), schema["maximum"])  # 10,000 means as many as possible
-        case _, str():
-            return (_choice(value) if "enum" in schema else to_utf8(value)) if value.strip() else None
-        case _:
-            return value
+    if isinstance(value, str):
+        value = to_utf8(value) if value.strip() else None
+    kind = schema["type"]
+    if kind in ("array", "object") and isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            value = [part.strip("\"' ") for part in value.strip("[] \n").split(",")] if kind == "array" else value
+    if kind == "array" and isinstance(value, str | int | float):
+        value = [value]
+    if kind == "array" and isinstance(value, list):
+        if len(value) > MAX_ITEMS:
+            raise InvalidInputError(f"a list of {len(value):,} is too long; the limit is {MAX_ITEMS}")
+        items = [_choice(item, schema["items"]) for item in value if not _is_empty(item)]
+        items = [to_utf8(item).strip() if isinstance(item, str) else item for item in items]
+        # an empty list removes tags, a list of nothing does not
+        return None if (value and not items) or ("all" in items and "enum" in schema["items"]) else items
+    if kind == "string" and isinstance(value, list) and all(isinstance(part, str | int) for part in value):
+        return to_utf8(" ".join(map(str, value)))
+    if kind == "integer" and isinstance(value, int | float) and value == value:
+        return min(max(value, schema["minimum"]), schema["maximum"])  # 10,000 means as many as possible
+    return _choice(value, schema)
 
 
-def _texts(parts: list[Any], choices: bool) -> list[Any] | None:
-    """A list without parts that say nothing. An empty list stays: it removes tags."""
-    if len(parts) > MOST_ITEMS:
-        raise InvalidInputError(f"a list of {len(parts):,} is too long; the limit is {MOST_ITEMS}")
-    texts = [to_utf8(part).strip() if isinstance(part, str) else part for part in parts if not _is_empty(part)]
-    texts = [_choice(part) for part in texts] if choices else texts
-    return texts if (texts or not parts) and not (choices and "all" in texts) else None
-
-
-def _choice(value: Any) -> Any:
-    return SINGULAR.get(value.strip().lower(), value.strip().lower()) if isinstance(value, str) else value
-
-
-def _split(text: str) -> list[Any]:
-    found = _from_json(text)
-    if isinstance(found, list):
-        return cast("list[Any]", found)
-    return [part.strip("\"' ") for part in text.strip("[] \n").split(",")]
-
-
-def _from_json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
+def _choice(value: Any, schema: dict[str, Any]) -> Any:
+    """One of the allowed values, also in upper case or in the plural."""
+    if not isinstance(value, str) or "enum" not in schema:
+        return value
+    return SINGULAR.get(value.strip().lower(), value.strip().lower())

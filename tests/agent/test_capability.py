@@ -19,8 +19,8 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.models.test import TestModel
 
 from co_cli.agent import CoDeps, Knowledge, agent, knowledge_toolset
-from co_cli.agent import access as access_module
-from co_cli.agent.access import Access
+from co_cli.agent import toolset as toolset_module
+from co_cli.agent.toolset import VaultAccess
 from co_cli.errors import VaultError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.tools import TOOLS
@@ -44,7 +44,7 @@ def test_constructing_touches_nothing(home: Path, tmp_path: Path) -> None:
 
 def test_a_vault_that_is_not_there_is_made_only_if_one_says_so(home: Path, tmp_path: Path) -> None:
     folder = tmp_path / "notes"
-    with pytest.raises(UserError, match=r"no vault at .*; Knowledge\(\.\.\., create=True\) makes it"):
+    with pytest.raises(UserError, match=r"no vault at .*; Knowledge\(\.\.\., create=True\) creates it"):
         Agent(Script().model, capabilities=[Knowledge(folder)]).run_sync("Hello")
     assert not folder.exists()
 
@@ -315,7 +315,7 @@ def test_the_ready_agent_is_found_as_clai_looks_for_it(
 def test_a_process_never_uses_the_knowledge_base_of_its_parent(
     vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    access = Access(vault.root, data_dir)
+    access = VaultAccess(vault.root, data_dir)
     mine = access.toolbox(None).kb
 
     monkeypatch.setattr(os, "getpid", lambda: -1)
@@ -327,8 +327,8 @@ def test_a_process_never_uses_the_knowledge_base_of_its_parent(
 def test_toolboxes_of_knowledge_bases_that_come_and_go_do_not_pile_up(
     vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(access_module, "MOST_TOOLBOXES", 2)
-    access = Access()
+    monkeypatch.setattr(toolset_module, "MAX_TOOLBOXES", 2)
+    access = VaultAccess()
     bases = [KnowledgeBase.open(vault.root, data_dir) for _ in range(3)]
 
     first, second, _ = [access.toolbox(CoDeps(kb)) for kb in bases]

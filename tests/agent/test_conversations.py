@@ -11,7 +11,7 @@ from pydantic_ai.messages import ModelMessage
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 
 from co_cli.agent import Knowledge, knowledge_toolset
-from co_cli.agent.toolset import told_to_a_model
+from co_cli.agent.toolset import model_error
 from co_cli.errors import (
     InvalidInputError,
     KnowledgeError,
@@ -248,4 +248,4 @@ def test_an_argument_that_is_called_like_one_of_ours_does_not_end_the_run(knowle
 def test_only_what_a_model_can_mend_is_asked_of_it_again(
     error: KnowledgeError, last_attempt: bool, told_as: type[Exception]
 ) -> None:
-    assert type(told_to_a_model(error, last_attempt)) is told_as
+    assert type(model_error(error, last_attempt)) is told_as

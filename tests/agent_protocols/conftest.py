@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service import scoped_memory
-from co_cli.service.memory_protocol import MemoryToolProtocol
+from co_cli.agent import harness
+from co_cli.agent.anthropic_memory import MemoryToolProtocol
 
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine is no bug."""
-    monkeypatch.setattr(scoped_memory, "FRESH_WITHIN", 60.0)
+    monkeypatch.setattr(harness, "FRESH_SECONDS", 60.0)
 
 
 @pytest.fixture

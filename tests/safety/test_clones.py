@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -219,7 +218,7 @@ def test_a_clone_s_many_notes_do_not_crowd_out_the_person_s_own(clone: Path, hom
     with KnowledgeBase.open() as kb:
         kb.sync()
 
-        assert [note.ref for note in always_notes(kb, (), time.time()).notes] == ["user:memory:english"]
+        assert [note.ref for note in always_notes(kb, ()).notes] == ["user:memory:english"]
 
 
 def test_a_moved_project_says_why_nothing_of_it_comes(clone: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

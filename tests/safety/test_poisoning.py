@@ -68,11 +68,11 @@ def by_memory_tool(vault: Vault, data_dir: Path) -> None:
         over = {"command": "create", "path": "/memories/menu.md", "file_text": CLAIMING}
         edit = {"command": "str_replace", "path": "/memories/menu.md", "old_str": "title: Menu"}
         for command in (new, over, {**edit, "new_str": "title: Menu\nloading: always"}):
-            assert memory.call(command).startswith("Error: `loading` puts a note beside prompts")
+            assert memory.call(command).startswith("Error: `loading` adds a note to prompts")
 
 
 def by_the_harness(vault: Vault, data_dir: Path) -> None:
-    with KnowledgeBase.open(vault.root, data_dir) as kb, pytest.raises(InvalidInputError, match="is for the person"):
+    with KnowledgeBase.open(vault.root, data_dir) as kb, pytest.raises(InvalidInputError, match="only the user decides"):
         ScopedMemory(kb).write("main/new.md", CLAIMING, None)
 
 

@@ -12,12 +12,10 @@ import pytest
 
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.paths import sample_vault
-from co_cli.service.context import always_there, matching
+from co_cli.service.context import always_notes, matching_notes
 from co_cli.settings import load_settings
 from tests.service.everyday_prompts import HELD_OUT, TUNED_ON, with_chatter
 from tests.vault import Vault
-
-NOW = 1_790_000_000.0
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +28,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
 
 
 def reasons(kb: KnowledgeBase, prompt: str) -> dict[str, str]:
-    return {note.ref.partition("#")[0]: note.why for note in matching(kb, prompt, (), NOW).notes}
+    return {note.ref.partition("#")[0]: note.why for note in matching_notes(kb, prompt, ()).notes}
 
 
 @pytest.mark.parametrize(
@@ -50,7 +48,7 @@ def test_most_questions_in_a_memorys_own_words_bring_it_along(sample: KnowledgeB
     lines = (Path(sample_vault()) / "questions.jsonl").read_text("utf-8").splitlines()
     asked = [question for question in map(json.loads, lines) if question["kind"] == "words"]
     asked = [question for question in asked if any(ref.startswith("memory:") for ref in question["answers"])]
-    always = {note.ref for note in always_there(sample, (), NOW).notes}
+    always = {note.ref for note in always_notes(sample, ()).notes}
 
     answered = [
         question for question in asked if {*reasons(sample, question["question"]), *always} & set(question["answers"])
@@ -69,14 +67,14 @@ def test_a_question_among_other_sentences_is_still_that_question(sample: Knowled
     assert reasons(sample, f"{'Some log line that says nothing. ' * 400}\n{question}") == alone
 
 
-def test_what_is_always_there_comes_by_importance(kb: KnowledgeBase, vault: Vault) -> None:
+def test_what_is_always_notes_comes_by_importance(kb: KnowledgeBase, vault: Vault) -> None:
     for name, importance in (("small", 0.1), ("great", 0.9), ("plain", None)):
         said = f"importance: {importance}\n" if importance else ""
         vault.write(f"memories/{name}.md", f"---\nloading: always\n{said}---\nA {name} matter.")
     kb.sync()
 
-    assert [note.title for note in always_there(kb, (), NOW).notes] == ["Great", "Plain", "Small"]
-    assert [note.title for note in always_there(kb, {"memory:great"}, NOW).notes] == ["Plain", "Small"]
+    assert [note.title for note in always_notes(kb, ()).notes] == ["Great", "Plain", "Small"]
+    assert [note.title for note in always_notes(kb, {"memory:great"}).notes] == ["Plain", "Small"]
 
 
 def test_of_a_marked_article_the_part_that_fits_comes_with_its_lines(kb: KnowledgeBase, vault: Vault) -> None:
@@ -86,7 +84,7 @@ def test_of_a_marked_article_the_part_that_fits_comes_with_its_lines(kb: Knowled
     vault.write("articles/trees.md", f"---\nloading: contextual\n---\n# Trees\n\n{sections}\n")
     kb.sync()
 
-    (note,) = matching(kb, "Tell me all about elms", (), NOW).notes
+    (note,) = matching_notes(kb, "Tell me all about elms", ()).notes
 
     assert note.why == "contextual"
     assert note.ref.startswith("article:trees#L")
@@ -98,7 +96,7 @@ def test_an_article_that_nobody_marked_does_not_come_unasked(kb: KnowledgeBase, 
     vault.write("articles/oaks.md", "Oaks live for a thousand years.")
     kb.sync()
 
-    assert matching(kb, "Do oaks live for a thousand years?", (), NOW).notes == []
+    assert matching_notes(kb, "Do oaks live for a thousand years?", ()).notes == []
 
 
 @pytest.mark.parametrize("choice", [{"knowledge_search_backend": "fts5"}, {"knowledge_embedding_provider": "none"}])
@@ -128,16 +126,16 @@ def test_a_vault_that_cannot_be_searched_gives_nothing_and_says_so(
     data_dir.mkdir(exist_ok=True)
     (data_dir / "search.db").mkdir()
 
-    assert always_there(kb, (), NOW).notes == matching(kb, "Do oaks live long?", (), NOW).notes == []
-    assert "search.db" in always_there(kb, (), NOW).degraded[0]
+    assert always_notes(kb, ()).notes == matching_notes(kb, "Do oaks live long?", ()).notes == []
+    assert "search.db" in always_notes(kb, ()).degraded[0]
 
 
 def test_looking_for_context_is_quick(sample: KnowledgeBase) -> None:
     """As many sentences as are ever looked at, far below what a person notices before the first word."""
     prompt = " ".join(TUNED_ON[:8])
-    matching(sample, prompt, (), NOW)
+    matching_notes(sample, prompt, ())
 
     started = time.process_time()
-    matching(sample, prompt, (), NOW)
+    matching_notes(sample, prompt, ())
 
     assert time.process_time() - started < 1.0

@@ -34,7 +34,7 @@ def test_it_is_exactly_what_an_agent_gets(co: Co, vault: Vault, kb: KnowledgeBas
     assert set(given["tools"]) == {tool.name for tool in script.infos[0].function_tools}
     reasons = {one["ref"]: one["reason"] for one in given["report"]["injected"]}
     assert reasons["memory:profile"] == "it is marked `loading: always`"
-    assert reasons["memory:oysters"] == "a memory that has strongly to do with the task"
+    assert reasons["memory:oysters"] == "a memory that is clearly about the task"
     assert all(one["tokens"] > 0 for one in given["report"]["injected"])
     assert given["report"]["warnings"] == []
 
