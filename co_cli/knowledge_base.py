@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from co_cli.activity import Activity
+    from co_cli.importers.articles import Imported
     from co_cli.index.embed import Embedded
     from co_cli.index.links import Backlink, Link
     from co_cli.notes.note import Note
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from co_cli.retrieval.explain import Explanation
     from co_cli.retrieval.pipeline import SearchRequest
     from co_cli.service.doctor import Finding
-    from co_cli.service.importing import Imported
     from co_cli.service.lookup import Lookup
     from co_cli.service.origins import Origins
     from co_cli.service.skills import Skills
@@ -107,7 +107,7 @@ class KnowledgeBase:
 
             make_folders(settings.vault)
         if create and not os.path.exists(settings.vault):
-            from co_cli.service.starting import make_vault
+            from co_cli.service.vaults import make_vault
 
             make_vault(settings.vault)
         return cls(settings)
@@ -284,10 +284,9 @@ class KnowledgeBase:
 
     def import_articles(self, paths: Sequence[str], progress: Progress | None = None) -> list[Imported]:
         """Copy files, or every text of a folder, into the vault as articles, byte for byte."""
-        from co_cli.service.importing import import_files
+        from co_cli.importers.articles import import_articles  # imports zip and JSON readers
 
-        wanted = [paths] if isinstance(paths, str) else [os.fspath(path) for path in paths]
-        return import_files(self.store, self.index, wanted, self.settings.knowledge_max_note_bytes, progress)
+        return import_articles(self, [paths] if isinstance(paths, str) else list(map(os.fspath, paths)), progress)
 
     def web_pages(self, fetcher: Fetcher | None = None, loader: Loader | None = None) -> WebPages:
         """Web pages that are kept as articles. Without a fetcher, the settings make one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -40,7 +41,7 @@ def add_import(parser: argparse.ArgumentParser) -> None:
         "mem0             memories: JSON, JSON Lines, or the zip of OpenMemory\n"
         "obsidian, basic-memory\n"
         "                 the notes are copied into articles/, names and text as they are\n"
-        "co               what `co data export` wrote\n\n"
+        "co               a folder or zip that `co data export` wrote\n\n"
         "Import an Obsidian vault when you leave Obsidian. If you keep writing there,\n"
         "`co add DIR` reads it in place instead.\n"
         "You can repeat an import: notes are not duplicated, your changes are not\n"
@@ -59,8 +60,8 @@ def add_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=("markdown", "jsonl"), help="default: from the name of --to")
     add_filters(parser)
     parser.epilog = (
-        "Markdown is a byte-for-byte copy in the same folders. JSONL has one object per\n"
-        "note. Nothing is overwritten. `co data import co` imports both again.\n\n"
+        "Markdown is a byte-for-byte copy in the same folders, which `co data import co`\n"
+        "reads. JSONL has one object per note, for scripts. Nothing is overwritten.\n\n"
         "examples:\n  co data export --to notes-2026\n  co data export --to backup.zip\n"
         "  co data export memory --tag deploy --to - | jq .title\n"
     )
@@ -68,36 +69,36 @@ def add_export(parser: argparse.ArgumentParser) -> None:
 
 
 def import_(options: argparse.Namespace) -> int:
-    from co_cli.importers import import_export  # --help does without readers and parsers
+    from co_cli.importers import ImportRequest, import_export  # --help does without readers and parsers
 
-    with open_knowledge_base(options) as kb:
-        bars: list[ProgressBar] = []
+    request = ImportRequest(options.format, options.path, options.yes, options.on_conflict or "skip", options.trust)
+    with open_knowledge_base(options) as kb, contextlib.ExitStack() as bars:
 
         def stage(verb: str) -> ProgressBar:
-            for bar in bars:
-                bar.done()
-            bars.append(ProgressBar(verb))
-            return bars[-1]
+            bars.close()  # that of the stage before
+            bar = ProgressBar(verb)
+            bars.callback(bar.done)
+            return bar
 
-        try:
-            report = import_export(
-                kb, options.format, options.path, options.yes, options.on_conflict or "skip", options.trust, stage
-            )
-        finally:
-            for bar in bars:
-                bar.done()
+        report = import_export(kb, request, stage)
     failed = [receipt for receipt in report.receipts if receipt.outcome == "failed"]
-    troubles = [(trouble.place, trouble.problem) for trouble in report.troubles]
-    troubles += [(receipt.origin, receipt.detail) for receipt in failed]
-    code = 2 if troubles else 0
     if options.json:
-        print_json(_as_json(options, report))
-        return code
-    for place, problem in troubles:
-        print(printable(f"co: {place}: {problem}"), file=sys.stderr)
-    if report.receipts:
-        _tell(Screen(), options, report)
-    return code
+        counts = Counter(receipt.outcome for receipt in report.receipts)
+        print_json(
+            {
+                "format": options.format,
+                "written": report.written,
+                "counts": {outcome: counts[outcome] for outcome in OUTCOMES},
+                "items": [receipt._asdict() for receipt in report.receipts],
+                "remarks": report.remarks,
+            }
+        )
+        return 2 if failed else 0
+    for receipt in failed:
+        print(printable(f"co: {receipt.origin}: {receipt.detail}"), file=sys.stderr)
+    if len(failed) < len(report.receipts):
+        _show(Screen(), report)
+    return 2 if failed else 0
 
 
 def export(options: argparse.Namespace) -> int:
@@ -116,72 +117,50 @@ def export(options: argparse.Namespace) -> int:
         bar = ProgressBar("exporting")
         sys.stdout.flush()
         try:
-            report = export_notes(kb, notes, options.to, options.format, sys.stdout.buffer, bar)
+            report = export_notes(kb, notes, options.to, options.format, bar)
         finally:
             bar.done()
-    for trouble in report.troubles:
-        print(printable(f"co: {trouble.place}: {trouble.problem}"), file=sys.stderr)
+    for failure in report.failures:
+        print(printable(f"co: {failure}"), file=sys.stderr)
     if options.json:
-        print_json({**report._asdict(), "troubles": [trouble._asdict() for trouble in report.troubles]})
+        print_json(report._asdict())
     elif options.to != "-":
         print(printable(f"{count_of(report.notes, 'note')} exported to {report.to} ({size_of(report.bytes)})"))
-    return 3 if report.troubles else 0
+    return 3 if report.failures else 0
 
 
-def _tell(screen: Screen, options: argparse.Namespace, report: ImportReport) -> None:
+def _show(screen: Screen, report: ImportReport) -> None:
+    """The number of items by kind and outcome, then the first few of each outcome."""
     names = {outcome: outcome if report.written else WOULD_BE.get(outcome, outcome) for outcome in OUTCOMES}
-    _table(screen, report.receipts, names)
-    for outcome in OUTCOMES:
-        found = [receipt for receipt in report.receipts if receipt.outcome == outcome]
-        if outcome in ("unchanged", "failed") or not found:
+    counts = Counter((receipt.noun, receipt.outcome) for receipt in report.receipts)
+    nouns = {receipt.noun: count_of(2, receipt.noun).partition(" ")[2] for receipt in report.receipts}
+    outcomes = [outcome for outcome in OUTCOMES if any(counts[noun, outcome] for noun in nouns)]
+    first = max(map(columns, nouns.values()))
+    screen.line(screen.paint(" " * first + "".join(f"  {names[outcome]:>9}" for outcome in outcomes), "dim"))
+    for noun, title in nouns.items():
+        screen.line(f"{title:<{first}}" + "".join(f"  {counts[noun, outcome]:>9,}" for outcome in outcomes))
+    for outcome in outcomes:
+        if outcome in ("unchanged", "failed"):
             continue
+        found = [receipt for receipt in report.receipts if receipt.outcome == outcome]
         screen.line()
         screen.line(screen.paint(f"{names[outcome]}:", "bold"))
         for receipt in found[:SHOWN]:
-            _row(screen, receipt)
+            _show_receipt(screen, receipt)
         if len(found) > SHOWN:
             screen.line(screen.paint(f"  … and {len(found) - SHOWN:,} more", "dim"))
     screen.line()
     for remark in report.remarks:
         screen.wrapped(remark + ".")
-    if report.written:
-        return
-    if any(receipt.outcome in ("created", "updated") for receipt in report.receipts):
-        screen.wrapped("Nothing is written yet: run the same command with --yes.")
-    else:
-        screen.line("There is nothing to write.")
+    if not report.written:
+        planned = {"created", "updated"} & {*outcomes}
+        screen.wrapped("Nothing is written yet: run the same command with --yes." if planned else "Nothing to write.")
 
 
-def _table(screen: Screen, receipts: list[Receipt], names: dict[str, str]) -> None:
-    """The number of items by kind and outcome, without empty columns."""
-    counts = Counter((receipt.noun, receipt.outcome) for receipt in receipts)
-    nouns = list(dict.fromkeys(receipt.noun for receipt in receipts))
-    outcomes = [outcome for outcome in OUTCOMES if any(counts[noun, outcome] for noun in nouns)]
-    titles = {noun: count_of(2, noun).partition(" ")[2] for noun in nouns}
-    first = max(map(columns, titles.values()))
-    screen.line(screen.paint(" " * first + "".join(f"  {names[outcome]:>9}" for outcome in outcomes), "dim"))
-    for noun in nouns:
-        screen.line(f"{titles[noun]:<{first}}" + "".join(f"  {counts[noun, outcome]:>9,}" for outcome in outcomes))
-
-
-def _row(screen: Screen, receipt: Receipt) -> None:
+def _show_receipt(screen: Screen, receipt: Receipt) -> None:
     name = receipt.title or receipt.origin
     name = name if len(name) <= LONGEST_SHOWN else name[:LONGEST_SHOWN] + "…"
-    if receipt.detail:
-        screen.wrapped(f"{name}: {receipt.detail}", "  ")
-    elif receipt.ref and screen.fits("  ", name, receipt.ref):
+    if not receipt.detail and receipt.ref and screen.fits("  ", name, receipt.ref):
         screen.line(f"  {printable(name)}  {screen.paint(printable(receipt.ref), 'cyan')}")
     else:
-        screen.wrapped(name, "  ")
-
-
-def _as_json(options: argparse.Namespace, report: ImportReport) -> dict[str, object]:
-    counts = Counter(receipt.outcome for receipt in report.receipts)
-    return {
-        "format": options.format,
-        "written": report.written,
-        "counts": {outcome: counts[outcome] for outcome in OUTCOMES},
-        "items": [receipt._asdict() for receipt in report.receipts],
-        "troubles": [trouble._asdict() for trouble in report.troubles],
-        "remarks": report.remarks,
-    }
+        screen.wrapped(f"{name}: {receipt.detail}" if receipt.detail else name, "  ")

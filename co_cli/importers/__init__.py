@@ -7,30 +7,29 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from co_cli.errors import IndexUnavailableError, InvalidInputError
 from co_cli.importers.archive import Export, open_export
 from co_cli.importers.chatgpt import read_chatgpt
 from co_cli.importers.claude import read_claude
-from co_cli.importers.export import ExportReport, Progress, export_notes, read_own
-from co_cli.importers.folders import read_basic_memory, read_obsidian
-from co_cli.importers.items import Item, Receipt, Trouble
+from co_cli.importers.export import ExportReport, Progress, export_notes
+from co_cli.importers.folders import read_basic_memory, read_obsidian, read_own
+from co_cli.importers.items import Item, Receipt
 from co_cli.importers.memories import read_mem0
-from co_cli.importers.writer import Writer
+from co_cli.importers.writer import WRITTEN, ImportRequest, NoteImporter
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.files import locked
 from co_cli.values import ON_CONFLICT, masked_text
 
-__all__ = ["ExportReport", "ImportReport", "Receipt", "Trouble", "export_notes", "import_export"]
+__all__ = ["ExportReport", "ImportReport", "ImportRequest", "Receipt", "export_notes", "import_export"]
 
 Stages = Callable[[str], Progress]
 """Returns the progress bar of a stage of the work, given its verb."""
 EMBEDDING_SECONDS = 5.0
 """How long to wait for a slow embedder; `co index sync` finishes the work."""
-WRITTEN = ("created", "updated")
-READERS: dict[str, Callable[[Export, int], Iterator[Item]]] = {
+READERS: dict[str, Callable[[Export], Iterator[Item]]] = {
     "obsidian": read_obsidian,
     "basic-memory": read_basic_memory,
     "mem0": read_mem0,
@@ -43,35 +42,17 @@ TRUSTABLE = ("obsidian", "basic-memory", "co")
 
 
 class ImportReport(NamedTuple):
-    """What an import did, or would do."""
+    """What an import did, or would do. What could not be read is a receipt with the outcome `failed`."""
 
     origin: str
     written: bool
     receipts: list[Receipt]
-    troubles: list[Trouble]
     remarks: list[str]
 
 
-def import_export(
-    kb: KnowledgeBase,
-    origin: str,
-    paths: Sequence[str],
-    write: bool = False,
-    on_conflict: str = "skip",
-    trust: bool = False,
-    stages: Stages | None = None,
-) -> ImportReport:
-    """Import these exports of one service. Without `write` the report says what would be done."""
-    if origin not in READERS:
-        raise InvalidInputError(f"unknown format {origin!r}: use {', '.join(READERS)}")
-    if on_conflict not in ON_CONFLICT:
-        raise InvalidInputError(f"on_conflict is one of {', '.join(ON_CONFLICT)}, not {on_conflict!r}")
-    if trust and origin not in TRUSTABLE:
-        raise InvalidInputError(f"trust is for {', '.join(TRUSTABLE)}: what {origin} wrote is not your own words")
-    for path in paths:
-        real = os.path.realpath(path)
-        if real == kb.root or real.startswith(kb.root + os.sep) or kb.root.startswith(real + os.sep):
-            raise InvalidInputError(f"{path} is the vault, a folder in it, or a folder around it: nothing to import")
+def import_export(kb: KnowledgeBase, request: ImportRequest, stages: Stages | None = None) -> ImportReport:
+    """Import exports of one service, or say what would be done."""
+    _check(kb, request)
     with contextlib.ExitStack() as held:
         try:  # one import after the other, so that the second sees what the first one wrote
             os.makedirs(kb.settings.data_dir, exist_ok=True)
@@ -79,39 +60,53 @@ def import_export(
         except OSError as error:
             raise IndexUnavailableError(f"cannot write to {kb.settings.data_dir}: {error.strerror}") from None
         kb.index.sync(progress=stages and stages("indexing"), seconds=EMBEDDING_SECONDS)
-        report = _run(kb, paths, Writer(kb, origin, False, on_conflict, trust), stages and stages("reading"))
+        report = _run(kb, request._replace(write=False), stages and stages("reading"))
         total = sum(receipt.outcome in WRITTEN for receipt in report.receipts)
-        if write and total:
-            report = _run(kb, paths, Writer(kb, origin, True, on_conflict, trust), stages and stages("writing"), total)
+        if request.write and total:
+            report = _run(kb, request, stages and stages("writing"), total)
             kb.index.sync(progress=stages and stages("indexing"), seconds=EMBEDDING_SECONDS)
-        return report._replace(written=write)
+        return report._replace(written=request.write)
 
 
-def _run(
-    kb: KnowledgeBase, paths: Sequence[str], writer: Writer, progress: Progress | None, total: int = 0
-) -> ImportReport:
+def _check(kb: KnowledgeBase, request: ImportRequest) -> None:
+    if request.origin not in READERS:
+        raise InvalidInputError(f"unknown format {request.origin!r}: use {', '.join(READERS)}")
+    if request.on_conflict not in ON_CONFLICT:
+        raise InvalidInputError(f"on_conflict is one of {', '.join(ON_CONFLICT)}, not {request.on_conflict!r}")
+    if request.trust and request.origin not in TRUSTABLE:
+        raise InvalidInputError(
+            f"what {request.origin} wrote is not your own words: trust {', '.join(TRUSTABLE)} only"
+        )
+    for path in request.paths:
+        real = os.path.realpath(path)
+        if real == kb.root or real.startswith(kb.root + os.sep) or kb.root.startswith(real + os.sep):
+            raise InvalidInputError(f"{path} is the vault, a folder in it, or a folder around it: nothing to import")
+
+
+def _run(kb: KnowledgeBase, request: ImportRequest, progress: Progress | None, total: int = 0) -> ImportReport:
     """One pass over the exports. Progress counts notes if their number is known, else bytes."""
-    report = ImportReport(writer.origin, writer.write, [], [], [])
+    importer = NoteImporter(kb, request)
+    report = ImportReport(request.origin, request.write, [], [])
     done = 0
-    for path in paths:
+    for path in request.paths:
         before = len(report.receipts)
-        with open_export(path) as export:
-            for item in READERS[writer.origin](export, kb.settings.knowledge_max_note_bytes):
-                report.receipts.append(writer.put(item))
+        with open_export(path, kb.settings.knowledge_max_note_bytes) as export:
+            for item in READERS[request.origin](export):
+                report.receipts.append(importer.put(item))
                 done += report.receipts[-1].outcome in WRITTEN
                 if progress:
                     progress(*((done, total) if total else (export.done, export.size)))
-            if len(report.receipts) == before and not export.troubles:
-                export.trouble(path, f"there is nothing in it that `co data import {writer.origin}` can read")
-            report.troubles.extend(export.troubles)
+            if len(report.receipts) == before and not export.failures:
+                export.fail(path, f"there is nothing in it that `co data import {request.origin}` can read")
+            report.receipts.extend(export.failures)
             report.remarks.extend(export.remarks)
-    to_be = "" if writer.write else "to be "
+    to_be = "" if request.write else "to be "
     masked = [receipt.masked for receipt in report.receipts if receipt.masked]
     if masked:
         secrets = masked_text(sum(masked)).replace("masked", f"{to_be}masked")
         report.remarks.append(f"{secrets} in {'1 note' if len(masked) == 1 else f'{len(masked):,} notes'}")
-    if writer.disowned:
-        notes = "1 note claims" if writer.disowned == 1 else f"{writer.disowned:,} notes claim"
+    if importer.disowned:
+        notes = "1 note claims" if importer.disowned == 1 else f"{importer.disowned:,} notes claim"
         report.remarks.append(
             f"{notes} to be your own words, or to belong in every prompt: {to_be}marked `provenance: import`; "
             "if you wrote this export yourself, `--trust` keeps what it says"

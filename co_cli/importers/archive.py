@@ -1,13 +1,12 @@
 """Read an export as downloaded (a zip), unpacked (a folder), or one file of it.
 
 Nothing is unpacked to disk and links are not followed. JSON is read one value at a time, so that memory depends on the
-longest conversation and not on the export. What cannot be read is added to `troubles`, and reading goes on.
+longest conversation and not on the export. What cannot be read becomes a failed receipt, and reading goes on.
 """
 
 from __future__ import annotations
 
 import contextlib
-import gzip
 import io
 import json
 import os
@@ -16,23 +15,20 @@ import stat
 import zipfile
 import zlib
 from collections.abc import Generator, Iterable, Iterator
-from itertools import islice
 from typing import IO, NamedTuple
 
 from co_cli.errors import InvalidInputError
-from co_cli.importers.items import Trouble, as_list, as_object
+from co_cli.importers.items import Receipt, as_list, as_object
 from co_cli.notes.refs import FOLDERS
 from co_cli.paths import open_regular
 from co_cli.values import to_utf8
 
-MAX_FILES = 200_000
 MAX_VALUE = 100_000_000
-"""Characters of one JSON value, and bytes of an unpacked .gz file."""
+"""Characters of one JSON value."""
 CHUNK = 1 << 20
 BOMB_BYTES = 30_000_000
 BOMB_RATIO = 300
 """Conversations compress to a tenth; nothing real of that size compresses to a three-hundredth."""
-JSON_LINES = (".jsonl", ".ndjson", ".jsonl.gz")
 WRAPPERS = ("conversations", "results", "memories", "items")
 """Members of an object that hold the list we want."""
 SEPARATORS = re.compile(r"[\s,]*")
@@ -44,7 +40,7 @@ class UnreadableError(Exception):
 
 
 UNREADABLE = (UnreadableError, OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError)
-"""Also what zipfile and gzip raise for damage, passwords and unknown methods."""
+"""What zipfile raises for damage, passwords and unknown methods."""
 
 
 class Member(NamedTuple):
@@ -66,29 +62,27 @@ class Member(NamedTuple):
 
 
 class Export:
-    """One export. `single` means that the person named one file."""
+    """One export. `single` means that the person named one file; `largest` is the size limit of a note."""
 
-    def __init__(self, path: str, archive: zipfile.ZipFile | None = None) -> None:
-        self.path, self.archive = path, archive
+    def __init__(self, path: str, largest: int, archive: zipfile.ZipFile | None = None) -> None:
+        self.path, self.largest, self.archive = path, largest, archive
         name = os.path.basename(os.path.realpath(path))
         self.name = to_utf8(name if os.path.isdir(path) else os.path.splitext(name)[0])
         self.single = archive is None and not os.path.isdir(path)
-        self.troubles: list[Trouble] = []
+        self.failures: list[Receipt] = []
         self.remarks: list[str] = []
         self.done = 0
         """How much was read so far, about in bytes."""
         listing = self._in_zip(archive) if archive else self._on_disk()
-        self.members: list[Member] = sorted(islice(listing, MAX_FILES + 1))
-        if len(self.members) > MAX_FILES:
-            raise InvalidInputError(f"{path}: more than {MAX_FILES:,} files; name a folder inside it")
+        self.members: list[Member] = sorted(listing)
         tops = {member.name.partition("/")[0] if "/" in member.name else "" for member in self.members}
         if archive and len(tops) == 1 and not tops & {"", *FOLDERS.values()}:
             (self.name,) = tops  # a zip of one folder counts as that folder, unless every vault has it
             self.members = [one._replace(name=one.name.partition("/")[2]) for one in self.members]
         self.size = sum(member.size for member in self.members)
 
-    def trouble(self, place: str, problem: str) -> None:
-        self.troubles.append(Trouble(to_utf8(place), problem))
+    def fail(self, place: str, problem: str) -> None:
+        self.failures.append(Receipt(to_utf8(place), "file", "failed", detail=problem))
 
     def place(self, member: Member) -> str:
         return self.path if self.single else member.name
@@ -97,23 +91,22 @@ class Export:
         """The file that was named, or the members whose names match, counting the name of the export itself."""
         return [one for one in self.members if self.single or pattern.match(f"{self.name}/{one.name}")]
 
-    def read(self, member: Member, largest: int) -> bytes | None:
-        """A whole member; None and a trouble if it cannot be read."""
+    def read(self, member: Member) -> bytes | None:
+        """A whole member; None if it cannot be read or is too large."""
         with self._reporting(self.place(member)), self._open(member) as stream:
-            data = stream.read(largest + 1)
+            data = stream.read(self.largest + 1)
             self.done += len(data)
-            if len(data) <= largest:
+            if len(data) <= self.largest:
                 return data
-            raise UnreadableError(f"more than {largest:,} bytes (setting knowledge_max_note_bytes)")
+            raise UnreadableError(f"more than {self.largest:,} bytes (setting knowledge_max_note_bytes)")
         return None
 
     def values(self, members: Iterable[Member]) -> Iterator[tuple[str, object]]:
-        """Each JSON value of these members with its place; the members of a list one by one."""
+        """Each value of JSON or JSON Lines with its place; the members of a list one by one."""
         for member in members:
             place = self.place(member)
             with self._reporting(place), self._open(member) as stream:
-                lines = member.name.lower().endswith(JSON_LINES)
-                for inner, value in self._lines(stream, place) if lines else self._values(stream, place):
+                for inner, value in self._values(stream, place):
                     holder = as_object(value)
                     key = next((key for key in WRAPPERS if isinstance(holder.get(key), list)), "")
                     for number, wrapped in enumerate(as_list(holder.get(key)), 1):
@@ -143,33 +136,16 @@ class Export:
                     continue
                 if not text and not listed and number > 1:
                     return
-                problem = f"item {number:,}: cut off or not valid JSON ({_reason(error)})"
-                raise UnreadableError(problem if text or listed else "it is empty") from None
+                raise UnreadableError(f"item {number:,}: cut off or not valid JSON ({_reason(error)})") from None
             yield f"{place}, item {number}", value
             number += 1
-
-    def _lines(self, stream: IO[bytes], place: str) -> Iterator[tuple[str, object]]:
-        number = 0
-        while line := stream.readline(MAX_VALUE + 1):
-            number += 1
-            self.done += len(line)
-            if len(line) > MAX_VALUE:
-                raise UnreadableError(f"line {number:,} is longer than {MAX_VALUE:,} bytes")
-            if not line.strip():
-                continue
-            try:
-                value = DECODER.decode(line.decode("utf-8-sig", "replace"))
-            except (ValueError, RecursionError) as error:
-                self.trouble(f"{place}, line {number}", f"not valid JSON ({_reason(error)})")
-            else:
-                yield f"{place}, line {number}", value
 
     @contextlib.contextmanager
     def _reporting(self, place: str) -> Generator[None]:
         try:
             yield
         except UNREADABLE as error:
-            self.trouble(place, _reason(error))
+            self.fail(place, _reason(error))
 
     @contextlib.contextmanager
     def _open(self, member: Member) -> Generator[IO[bytes]]:
@@ -178,32 +154,24 @@ class Export:
         if archive and member.size > max(BOMB_BYTES, BOMB_RATIO * archive.getinfo(where).compress_size):
             raise UnreadableError(f"unpacks to {member.size:,} bytes: refused as a zip bomb")
         with archive.open(where) if archive else open_regular(where, follow=self.single) as stream:
-            if member.ending != ".gz":
-                yield stream
-                return
-            data = gzip.GzipFile(fileobj=stream).read(MAX_VALUE + 1)
-            if len(data) > MAX_VALUE:
-                raise UnreadableError(f"unpacks to more than {MAX_VALUE:,} bytes: refused as a zip bomb")
-            yield io.BytesIO(data)
+            yield stream
 
     def _on_disk(self) -> Iterator[Member]:
         if self.single:
             state = os.stat(self.path)
             yield Member(os.path.basename(self.path), state.st_size, state.st_mtime, self.path)
             return
-        walk = os.walk(self.path, onerror=lambda error: self.trouble(str(error.filename), _reason(error)))
-        for folder, inner, names in walk:
-            below = os.path.relpath(folder, self.path).replace(os.sep, "/")
-            prefix = "" if below == "." else below + "/"
-            inner[:] = sorted(name for name in inner if not name.startswith(".") and name != "__MACOSX")
+        for folder, inner, names in os.walk(self.path, onerror=lambda error: self.fail(error.filename, _reason(error))):
+            inner[:] = [name for name in inner if not name.startswith(".")]
             links = [name for name in inner if os.path.islink(os.path.join(folder, name))]
-            for name in sorted([*links, *(name for name in names if not name.startswith("."))]):
+            for name in [*links, *(name for name in names if not name.startswith("."))]:
                 path = os.path.join(folder, name)
-                with self._reporting(prefix + name):
+                relative = os.path.relpath(path, self.path).replace(os.sep, "/")
+                with self._reporting(relative):
                     state = os.lstat(path)
                     if not stat.S_ISREG(state.st_mode):
                         raise UnreadableError("a link or not a regular file; it is not read")
-                    yield Member(prefix + name, state.st_size, state.st_mtime, path)
+                    yield Member(relative, state.st_size, state.st_mtime, path)
 
     def _in_zip(self, archive: zipfile.ZipFile) -> Iterator[Member]:
         for entry in archive.infolist():
@@ -211,28 +179,29 @@ class Export:
             if entry.is_dir() or parts[0] == "__MACOSX":
                 continue
             if ".." in parts or "\\" in name or name.startswith("/") or ":" in parts[0]:
-                self.trouble(name, "a name that leads out of the zip; it is not read")
+                self.fail(name, "a name that leads out of the zip; it is not read")
             elif stat.S_ISLNK(entry.external_attr >> 16):
-                self.trouble(name, "a link; links are not followed")
+                self.fail(name, "a link; links are not followed")
             elif not any(part.startswith(".") or not part for part in parts):
                 yield Member(name, entry.file_size, None, name)
 
 
 @contextlib.contextmanager
-def open_export(path: str) -> Generator[Export]:
+def open_export(path: str, largest: int) -> Generator[Export]:
     """A folder, a zip, or one file."""
     if not path.strip() or not os.path.exists(path):
         raise InvalidInputError(f"{path or 'an empty name'}: there is no such file or folder")
     if not os.path.isdir(path) and not os.path.isfile(path):
         raise InvalidInputError(f"{path} is not a regular file: name a file, a zip or a folder")
-    with contextlib.ExitStack() as opened:
-        archive = None
-        if path.lower().endswith(".zip") and not os.path.isdir(path):
-            try:
-                archive = opened.enter_context(zipfile.ZipFile(path))
-            except UNREADABLE as error:
-                raise InvalidInputError(f"{path}: not a complete zip ({_reason(error)}); download it again") from None
-        yield Export(path, archive)
+    if os.path.isdir(path) or not path.lower().endswith(".zip"):
+        yield Export(path, largest)
+        return
+    try:
+        archive = zipfile.ZipFile(path)
+    except UNREADABLE as error:
+        raise InvalidInputError(f"{path}: not a complete zip ({_reason(error)}); download it again") from None
+    with archive:
+        yield Export(path, largest, archive)
 
 
 def _reason(error: BaseException) -> str:

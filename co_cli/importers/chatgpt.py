@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from co_cli.importers.archive import Export
-from co_cli.importers.conversations import YOU, Turn, branch, conversation_item
+from co_cli.importers.conversations import YOU, Turn, branch, conversation_item, read_transcript
 from co_cli.importers.items import Item, as_list, as_object, as_text, first_text, skipped
 from co_cli.importers.memories import memory_items, memory_lines
 
@@ -26,23 +26,23 @@ MARKS = re.compile("\ue200[^\ue201]{0,500}\ue201|[\ue200-\ue206]|\u3010\\d+\u202
 """References to sources, which lead nowhere in a text."""
 
 
-def read_chatgpt(export: Export, largest: int) -> Iterator[Item]:
+def read_chatgpt(export: Export) -> Iterator[Item]:
     members = export.matching(WANTED)
     texts = [member for member in members if member.ending in (".txt", ".md")]
     for member in texts:
-        yield from memory_lines(export, member, largest)
+        yield from memory_lines(export, member)
     for place, value in export.values(member for member in members if member not in texts):
         found = as_object(value)
         if found.get("is_do_not_remember") is True:
             title = first_text(found, "title")
             yield skipped(place, "conversation", title, "it is marked “do not remember” in ChatGPT")
         elif "mapping" in found:
-            yield conversation_item(found, _turns(found), "chatgpt", place)
+            yield conversation_item(read_transcript(found, _messages(found)), "chatgpt", place)
         else:
             yield from memory_items(export, value, place)
 
 
-def _turns(found: dict[str, object]) -> Iterator[Turn]:
+def _messages(found: dict[str, object]) -> Iterator[Turn]:
     mapping = {key: as_object(node) for key, node in as_object(found["mapping"]).items()}
     current = found.get("current_node")
     if not isinstance(current, str) or current not in mapping:

@@ -11,20 +11,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from co_cli.importers import items
 from co_cli.importers.archive import Export, Member
-from co_cli.importers.conversations import YOU, Turn, branch, conversation_item
-from co_cli.importers.items import (
-    Item,
-    Text,
-    as_line,
-    as_list,
-    as_object,
-    as_text,
-    dates_of,
-    first_text,
-    id_of,
-    skipped,
-)
+from co_cli.importers.conversations import YOU, Turn, branch, conversation_item, read_transcript
+from co_cli.importers.items import Item, Text, as_line, as_list, as_object, as_text, first_text, skipped
 from co_cli.importers.memories import memory_items
 from co_cli.notes.note import NotTextError, read_note
 from co_cli.notes.refs import slugify
@@ -42,27 +32,29 @@ INSTRUCTIONS = ("claude.md", "claude.local.md")
 INDEX_LINE = re.compile(r"\s*[-*+]\s+\[[^\]\n]*\]\([^)\n]*\)|\s*[-*+]\s+\[\[|\s*#|\s*$")
 
 
-def read_claude(export: Export, largest: int) -> Iterator[Item]:
+def read_claude(export: Export) -> Iterator[Item]:
     data = [member for member in export.matching(DATA) if member.ending == ".json"]
     projects: dict[str, str] = {}
     # projects first: the memories of a project carry its name
     for place, value in export.values(sorted(data, key=lambda one: ("projects" not in one.name, one.name))):
         found = as_object(value)
         if "chat_messages" in found:
-            yield conversation_item(found, _turns(found), "claude", place)
+            yield conversation_item(read_transcript(found, _messages(found)), "claude", place)
         elif "conversations_memory" in found or "project_memories" in found:
             yield from _remembered(found, projects, place)
         elif "docs" in found or "prompt_template" in found:
             yield from _project(found, projects, place)
         else:
             yield from memory_items(export, value, place)
-    for member in _memory_files(export):
-        content = export.read(member, largest)
+    texts = [member for member in export.members if member.ending in TEXTS]
+    named = [one for one in texts if one.base.lower() in INSTRUCTIONS or _memory_folder(one.name.split("/"))]
+    for member in named or texts:  # every text, if no folder is named like a memory folder
+        content = export.read(member)
         if content is not None:
             yield _memory_file(export, member, content)
 
 
-def _turns(found: dict[str, object]) -> Iterator[Turn]:
+def _messages(found: dict[str, object]) -> Iterator[Turn]:
     """Without answers that were regenerated: the branch of the last message. All messages, if it has no beginning."""
     messages = [as_object(message) for message in as_list(found["chat_messages"])]
     by_id = {as_text(message.get("uuid")): message for message in messages}
@@ -84,21 +76,21 @@ def _turns(found: dict[str, object]) -> Iterator[Turn]:
 
 def _project(found: dict[str, object], projects: dict[str, str], place: str) -> Iterator[Item]:
     name = as_line(found.get("name")) or "Untitled project"
-    identity, folder = id_of(found, name), f"claude/{slugify(name)}"
+    identity, folder = items.id_of(found, name), f"claude/{slugify(name)}"
     projects[identity] = name
     description, instructions = (first_text(found, key).strip() for key in ("description", "prompt_template"))
     text = "\n\n".join(filter(None, (description, instructions and f"## Instructions\n\n{instructions}")))
     if text:
-        yield Text(place, f"project:{identity}", "project", name, text, folder=folder, dates=dates_of(found))
+        yield Text(place, f"project:{identity}", "project", name, text, folder=folder, dates=items.dates_of(found))
     for number, document in enumerate(map(as_object, as_list(found.get("docs"))), 1):
         where, text = f"{place}, document {number}", first_text(document, "content").strip()
         title = as_line(first_text(document, "filename", "name"))
         if not text:
             yield skipped(where, "document", title, "it is empty")
             continue
-        known = first_text(document, "uuid", "id") or f"{identity}/{title or id_of({}, text)}"
+        known = first_text(document, "uuid", "id") or f"{identity}/{title or items.id_of({}, text)}"
         title = title or title_from(text)
-        yield Text(where, known, "document", title, text, folder=folder, dates=dates_of(document))
+        yield Text(where, known, "document", title, text, folder=folder, dates=items.dates_of(document))
 
 
 def _remembered(found: dict[str, object], projects: dict[str, str], place: str) -> Iterator[Item]:
@@ -116,28 +108,16 @@ def _remembered(found: dict[str, object], projects: dict[str, str], place: str) 
 
 def _sections(text: str, identity: str, project: str, place: str) -> Iterator[Item]:
     seen: Counter[str] = Counter()
-    parts = SECTION.split(text)  # between the sections, their names as headings or in bold
-    for heading, bold, section in zip(["", *parts[1::3]], ["", *parts[2::3]], parts[::3], strict=True):
+    parts = ["", "", *SECTION.split(text)]  # headings, bold headings and the texts below them, in turn
+    for heading, bold, section in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
         name, said = (heading or bold or "").strip(), section.strip()
         if not said:
             continue
         slug, title = slugify(name) if name else "start", name or title_from(said)
         seen[slug] += 1
-        yield Text(
-            place=f"{place}, “{title}”",
-            id=f"{identity}#{slug}" + (f"-{seen[slug]}" if seen[slug] > 1 else ""),
-            noun="memory",
-            title=f"{project}: {title}" if project else title,
-            text=said,
-            source="memory",
-            tags=(slugify(project),) if project else (),
-        )
-
-
-def _memory_files(export: Export) -> list[Member]:
-    """Claude's memory files and instructions; every text, if no folder is named like a memory folder."""
-    texts = [member for member in export.members if member.ending in TEXTS]
-    return [one for one in texts if one.base.lower() in INSTRUCTIONS or _memory_folder(one.name.split("/"))] or texts
+        known = f"{identity}#{slug}" + (f"-{seen[slug]}" if seen[slug] > 1 else "")
+        shown, tags = (f"{project}: {title}", (slugify(project),)) if project else (title, ())
+        yield Text(f"{place}, “{title}”", known, "memory", shown, said, "memory", tags=tags)
 
 
 def _memory_folder(parts: list[str]) -> int:

@@ -1,11 +1,15 @@
-"""A conversation into an article with one heading for each question, so that question and answer are one passage."""
+"""A transcript into an article with one heading for each question, so that question and answer are one passage.
+
+The readers of chatgpt.py and claude.py turn an export into a Transcript; only this module makes a note of it.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import NamedTuple
 
-from co_cli.importers.items import Item, Text, as_line, dates_of, first_text, id_of, skipped
+from co_cli.importers.items import Dates, Item, Text, as_line, dates_of, first_text, id_of, skipped
 from co_cli.notes.markdown import FENCE, headings
 from co_cli.service.saving import title_from
 
@@ -14,6 +18,31 @@ TITLE_LETTERS = 500
 """How much of a text is searched for a title."""
 Turn = tuple[str, str]
 """Who said what."""
+
+
+class Transcript(NamedTuple):
+    """A conversation: consecutive messages of one speaker are one turn."""
+
+    id: str
+    title: str
+    turns: list[Turn]
+    dates: Dates
+    model: str
+
+
+def read_transcript(found: dict[str, object], messages: Iterable[Turn]) -> Transcript:
+    """`found` is a conversation as the service exports it; `messages` are those that belong in it, in order."""
+    turns: list[Turn] = []
+    for speaker, text in messages:
+        text = text.replace("\r\n", "\n").strip()
+        if text and turns and turns[-1][0] == speaker:
+            turns[-1] = (speaker, f"{turns[-1][1]}\n\n{text}")
+        elif text:
+            turns.append((speaker, text))
+    model = first_text(found, "default_model_slug", "model")
+    return Transcript(
+        id_of(found, str(turns)), as_line(first_text(found, "title", "name")), turns, dates_of(found), model
+    )
 
 
 def branch(parents: dict[str, object], last: object) -> list[str]:
@@ -25,29 +54,21 @@ def branch(parents: dict[str, object], last: object) -> list[str]:
     return [*found][::-1]
 
 
-def conversation_item(found: dict[str, object], turns: Iterable[Turn], folder: str, place: str) -> Item:
-    """The article for a conversation of a service."""
-    merged: list[Turn] = []
-    for speaker, text in turns:
-        text = text.replace("\r\n", "\n").strip()
-        if text and merged and merged[-1][0] == speaker:
-            merged[-1] = (speaker, f"{merged[-1][1]}\n\n{text}")
-        elif text:
-            merged.append((speaker, text))
-    title = as_line(first_text(found, "title", "name"))
-    if not merged:
+def conversation_item(transcript: Transcript, folder: str, place: str) -> Item:
+    """The article for a transcript."""
+    title, turns = transcript.title, transcript.turns
+    if not turns:
         return skipped(place, "conversation", title or "without a title", "it has no messages")
-    asked = next((text for speaker, text in merged if speaker == YOU), merged[0][1])
-    model = first_text(found, "default_model_slug", "model")
+    asked = next((text for speaker, text in turns if speaker == YOU), turns[0][1])
     return Text(
         place=place,
-        id=id_of(found, str(merged)),
+        id=transcript.id,
         noun="conversation",
         title=title or title_from(asked[:TITLE_LETTERS]),
-        text="\n\n".join(map(_markdown, merged)),
+        text="\n\n".join(map(_markdown, turns)),
         folder=folder,
-        dates=dates_of(found),
-        fields={"model": model} if model else {},
+        dates=transcript.dates,
+        fields={"model": transcript.model} if transcript.model else {},
     )
 
 
@@ -59,17 +80,13 @@ def _markdown(turn: Turn) -> str:
         lines[heading.line] = lines[heading.line].replace("#", "#" * (deeper + 1), 1)
     fence = ""
     for mark in filter(None, map(FENCE.match, lines)):
-        if not fence:
-            fence = mark[1]
-        elif mark[1].startswith(fence):
-            fence = ""
+        fence = mark[1] if not fence else "" if mark[1].startswith(fence) else fence
     if fence:  # an open code block would swallow the rest of the conversation
         lines.append(fence)
     message = f"**{speaker}:**\n\n" + "\n".join(lines)
-    return f"## {_heading(text)}\n\n{message}" if speaker == YOU else message
-
-
-def _heading(text: str) -> str:
+    if speaker != YOU:
+        return message
     title = title_from(text[:TITLE_LETTERS])
-    asks = text[text.find(title) + len(title) :][:1] == "?"
-    return (re.sub(r"[\[\]]", "", title).strip("# ") or "…") + ("?" if asks else "")
+    mark = "?" if text[text.find(title) + len(title) :].startswith("?") else ""
+    heading = re.sub(r"[\[\]]", "", title).strip("# ") or "…"
+    return f"## {heading}{mark}\n\n{message}"

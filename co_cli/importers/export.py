@@ -1,7 +1,6 @@
-"""`co data export` and back: notes as Markdown in their folders, or as one JSON object a line. Nothing is overwritten.
+"""`co data export`: notes as Markdown in their folders, or as one JSON object a line. Nothing is overwritten.
 
-An export is written under a temporary name and moved when it is complete. A line of JSON has the whole file if fields
-and body alone would not give the same bytes back.
+An export is written under a temporary name and moved when it is complete.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import sys
 import tempfile
 import time
 import zipfile
@@ -16,14 +16,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import IO, NamedTuple
 
 from co_cli.errors import InvalidInputError, KnowledgeError, NoteFileError
-from co_cli.importers.archive import Export
-from co_cli.importers.folders import markdown_files, path_problem
-from co_cli.importers.items import File, Item, Trouble, as_object, first_text
+from co_cli.importers.items import File
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.notes.editing import render_note
 from co_cli.notes.files import TEMPORARY
-from co_cli.notes.note import Note, NotTextError, read_note
-from co_cli.notes.refs import path_of
+from co_cli.notes.note import NotTextError, read_note
 from co_cli.values import NoteSummary, moment_text
 
 Progress = Callable[[int, int], None]
@@ -34,13 +30,13 @@ ZIP_START = (1980, 1, 1, 0, 0, 0)
 
 
 class ExportReport(NamedTuple):
-    """What was written where."""
+    """What was written where, and `path: problem` for each note that could not be read."""
 
     to: str
     format: str
     notes: int
     bytes: int
-    troubles: list[Trouble]
+    failures: list[str]
 
 
 def export_notes(
@@ -48,21 +44,20 @@ def export_notes(
     notes: Sequence[NoteSummary],
     to: str,
     layout: str | None = None,
-    output: IO[bytes] | None = None,
     progress: Progress | None = None,
 ) -> ExportReport:
-    """Write these notes to a new folder, zip or JSON Lines file; `-` means `output`."""
+    """Write these notes to a new folder, zip or JSON Lines file; `-` is standard output."""
     layout = layout or ("jsonl" if to == STANDARD_OUTPUT or to.lower().endswith(".jsonl") else "markdown")
     if layout not in FORMATS:
         raise InvalidInputError(f"the format is one of {', '.join(FORMATS)}, not {layout!r}")
-    troubles: list[Trouble] = []
-    files = _files(kb, notes, troubles, progress)
-    if to == STANDARD_OUTPUT:
-        if layout != "jsonl" or output is None:
-            raise InvalidInputError("only --format jsonl can go to standard output; give markdown a folder or a .zip")
-        sizes = [output.write(line) for line in _lines(files)]
-        return ExportReport(to, layout, len(sizes), sum(sizes), troubles)
+    failures: list[str] = []
+    files = _files(kb, notes, failures, progress)
     folder = layout == "markdown" and not to.lower().endswith(".zip")
+    if to == STANDARD_OUTPUT:
+        if layout != "jsonl":
+            raise InvalidInputError("only --format jsonl can go to standard output; give markdown a folder or a .zip")
+        sizes = _write_lines(files, sys.stdout.buffer)
+        return ExportReport(to, layout, len(sizes), sum(sizes), failures)
     _refuse_target(to, folder, kb.root)
     target = os.path.abspath(to)
     try:
@@ -70,44 +65,23 @@ def export_notes(
             made = os.path.join(temporary, "export")
             if folder:
                 sizes = _write_folder(files, made)
-                if os.path.isdir(target):
+                with contextlib.suppress(FileNotFoundError):
                     os.rmdir(target)  # refuses if it is no longer empty
                 os.rename(made, target)
             else:
                 with open(made, "xb") as stream:
-                    if layout == "jsonl":
-                        sizes = [stream.write(line) for line in _lines(files)]
-                    else:
-                        sizes = _write_zip(files, stream)
+                    sizes = (_write_lines if layout == "jsonl" else _write_zip)(files, stream)
                     stream.flush()
                     os.fsync(stream.fileno())
                 with open(target, "xb"):  # takes the name, if it is still free
                     os.replace(made, target)
     except OSError as error:
         raise NoteFileError(f"cannot write {to}: {error.strerror or error}; check the disk and the folder") from error
-    return ExportReport(to, layout, len(sizes), sum(sizes), troubles)
-
-
-def read_own(export: Export, largest: int) -> Iterator[Item]:
-    """What `co data export` wrote: JSON Lines, a folder of notes or a zip of one."""
-    if not export.single:
-        for member, data in markdown_files(export, largest):
-            yield File(export.place(member), member.name, member.name, data, member.modified)
-        return
-    for place, value in export.values(export.members):
-        found = as_object(value)
-        path = first_text(found, "path") or path_of(first_text(found, "ref")) or ""
-        problem = path_problem(path) if path else "not a note from `co data export`: it has no path"
-        data = None if problem else _data(found)
-        if data is None:
-            needed = "not a note from `co data export`: it needs a body and frontmatter, or the file"
-            export.trouble(place, f"{path}: {problem or needed}" if path else problem)
-        else:
-            yield File(place, path, path, data)
+    return ExportReport(to, layout, len(sizes), sum(sizes), failures)
 
 
 def _files(
-    kb: KnowledgeBase, notes: Sequence[NoteSummary], troubles: list[Trouble], progress: Progress | None
+    kb: KnowledgeBase, notes: Sequence[NoteSummary], failures: list[str], progress: Progress | None
 ) -> Iterator[File]:
     """The notes that are in the vault; those read in place from elsewhere are not exported."""
     for number, note in enumerate(notes, 1):
@@ -117,7 +91,7 @@ def _files(
         try:
             yield File(path, path, path, kb.store.read(path), os.stat(note.path).st_mtime)
         except (KnowledgeError, OSError) as error:
-            troubles.append(Trouble(path, str(getattr(error, "strerror", None) or error)))
+            failures.append(f"{path}: {getattr(error, 'strerror', None) or error}")
         if progress:
             progress(number, len(notes))
 
@@ -136,49 +110,36 @@ def _write_folder(files: Iterator[File], folder: str) -> list[int]:
 
 def _write_zip(files: Iterator[File], stream: IO[bytes]) -> list[int]:
     sizes: list[int] = []
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(stream, "w") as archive:
         for file in files:
             entry = zipfile.ZipInfo(file.path, max(ZIP_START, time.gmtime(file.modified)[:6]))
-            entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
-            archive.writestr(entry, file.data)
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, file.data, zipfile.ZIP_DEFLATED)
             sizes.append(len(file.data))
     return sizes
 
 
-def _lines(files: Iterator[File]) -> Iterator[bytes]:
+def _write_lines(files: Iterator[File], stream: IO[bytes]) -> list[int]:
+    sizes: list[int] = []
     for file in files:
         with contextlib.suppress(NotTextError):  # it just became something else
-            yield _line(read_note(file.path, file.data), file.data)
-
-
-def _line(note: Note, data: bytes) -> bytes:
-    told: dict[str, object] = {
-        "ref": note.ref,
-        "path": note.path,
-        "title": note.title,
-        "kind": note.source,
-        "body": note.body,
-        "frontmatter": note.metadata,
-        "tags": list(note.tags),
-        "created": moment_text(note.created) if note.created is not None else None,
-        "updated": moment_text(note.updated) if note.updated is not None else None,
-        "links": list(note.links),
-    }
-    if _data(told) != data:
-        told["file"] = data.decode("utf-8", "surrogateescape")
-    # the escape of a lone surrogate is also its escape in JSON
-    return json.dumps(told, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
-
-
-def _data(found: dict[str, object]) -> bytes | None:
-    """The bytes of the note that an object describes; None if it describes none."""
-    file, body, metadata = found.get("file"), found.get("body"), as_object(found.get("frontmatter"))
-    with contextlib.suppress(InvalidInputError, ValueError, RecursionError):
-        if isinstance(file, str):
-            return file.encode("utf-8", "surrogateescape")
-        if isinstance(body, str):
-            return (render_note(metadata, body) if metadata else body).encode("utf-8")
-    return None
+            note = read_note(file.path, file.data)
+            line = {
+                "ref": note.ref,
+                "path": note.path,
+                "title": note.title,
+                "kind": note.source,
+                "body": note.body,
+                "frontmatter": note.metadata,
+                "tags": list(note.tags),
+                "created": moment_text(note.created) if note.created is not None else None,
+                "updated": moment_text(note.updated) if note.updated is not None else None,
+                "links": list(note.links),
+            }
+            # the escape of a lone surrogate is also its escape in JSON
+            text = json.dumps(line, ensure_ascii=False) + "\n"
+            sizes.append(stream.write(text.encode("utf-8", "backslashreplace")))
+    return sizes
 
 
 def _refuse_target(to: str, folder: bool, root: str) -> None:

@@ -1,4 +1,4 @@
-"""Folders of Markdown, an Obsidian vault or a basic-memory project, into copies with the same names and places.
+"""Folders of Markdown into copies with the same names and places: Obsidian, basic-memory, and our own exports.
 
 Names stay as they are, because `[[wikilinks]]` use them. Files that are not Markdown are counted, not copied.
 """
@@ -14,44 +14,42 @@ from co_cli.importers.items import File, Item, as_text
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.note import BINARY_PROBE, UTF_16
 from co_cli.notes.refs import ENDINGS
-from co_cli.values import to_utf8
 
-MAX_NAME = 255
-UNSAFE = re.compile(r"[\\\0-\x1f\x7f]")
-"""A backslash is a separator elsewhere; control characters do harm in a terminal."""
+UNSAFE = re.compile(r"[\\\0-\x1f\x7f\ud800-\udfff]")
+"""A backslash is a separator elsewhere, control characters do harm in a terminal, and names are UTF-8."""
 
 
-def read_obsidian(export: Export, largest: int) -> Iterator[Item]:
+def read_obsidian(export: Export) -> Iterator[Item]:
     """Every note of the vault, identified by its path."""
     name = UNSAFE.sub("-", export.name).strip(". ") or "vault"
-    for member, data in markdown_files(export, largest):
+    for member, data in markdown_files(export):
         identity, path = f"{name}/{member.name}", f"articles/{name}/{member.name}"
         yield File(export.place(member), identity, path, data, member.modified)
 
 
-def read_basic_memory(export: Export, largest: int) -> Iterator[Item]:
+def read_basic_memory(export: Export) -> Iterator[Item]:
     """Every note of the project, identified by its permalink, which stays when the file moves."""
-    for item in read_obsidian(export, largest):
+    for item in read_obsidian(export):
         if isinstance(item, File):
             permalink = read_frontmatter(item.data.decode("utf-8", "replace")).metadata.get("permalink")
             yield item._replace(id=as_text(permalink).strip() or item.id)
 
 
-def markdown_files(export: Export, largest: int) -> Iterator[tuple[Member, bytes]]:
+def markdown_files(export: Export) -> Iterator[tuple[Member, bytes]]:
     if export.single:
-        export.trouble(export.path, "this is one file: name its folder or the zip")
+        export.fail(export.path, "this is one file: name its folder or the zip")
         return
     notes = [member for member in export.members if member.name.lower().endswith(ENDINGS)]
     for member in notes:
         place = export.place(member)
-        problem = path_problem(member.name)
-        data = None if problem else export.read(member, largest)
+        problem = "the name has a backslash or an odd character; rename it" if UNSAFE.search(member.name) else ""
+        data = None if problem else export.read(member)
         if data is not None and data.startswith(UTF_16):
             problem = "UTF-16; save it as UTF-8 there, then import it again"
         elif data is not None and b"\0" in data[:BINARY_PROBE]:
             problem = "not a text file"
         if problem:
-            export.trouble(place, problem)
+            export.fail(place, problem)
         elif data is not None:
             yield member, data
     others = Counter(one.ending or "no ending" for one in {*export.members} - {*notes})
@@ -60,17 +58,7 @@ def markdown_files(export: Export, largest: int) -> Iterator[tuple[Member, bytes
         export.remarks.append(f"Not copied, because they are not Markdown: {listed}")
 
 
-def path_problem(path: str) -> str:
-    """Why a path from an export cannot be one in the vault; empty if it can."""
-    parts = path.split("/")
-    if to_utf8(path) != path:
-        return "the name is not UTF-8"
-    if not path.lower().endswith(ENDINGS):
-        return "the name does not end in .md"
-    if any(part.startswith(".") or not part for part in parts):
-        return "the path leads elsewhere or is hidden"
-    if any(len(part.encode()) > MAX_NAME for part in parts):
-        return f"a name has more than {MAX_NAME} bytes; shorten it there"
-    if UNSAFE.search(path):
-        return "the name has a backslash or a control character; rename it there"
-    return ""
+def read_own(export: Export) -> Iterator[Item]:
+    """What `co data export` wrote: a folder of notes or a zip of one, identified by their paths."""
+    for member, data in markdown_files(export):
+        yield File(export.place(member), member.name, member.name, data, member.modified)

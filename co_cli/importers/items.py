@@ -71,13 +71,6 @@ Item = Text | File | Receipt
 """A reader yields a receipt for what it leaves out on purpose."""
 
 
-class Trouble(NamedTuple):
-    """Something that could not be read."""
-
-    place: str
-    problem: str
-
-
 def skipped(place: str, noun: str, title: str, why: str) -> Receipt:
     return Receipt(place, noun, "skipped", title, detail=why)
 
@@ -111,16 +104,15 @@ def id_of(value: dict[str, object], text: str) -> str:
 
 
 def dates_of(value: dict[str, object]) -> Dates:
-    moments = [filter(None, map(moment_of, map(value.get, keys))) for keys in (CREATED, UPDATED)]
-    return next(moments[0], None), next(moments[1], None)
+    created, updated = (filter(None, map(moment_of, map(value.get, keys))) for keys in (CREATED, UPDATED))
+    return next(created, None), next(updated, None)
 
 
 def moment_of(value: object) -> str | None:
     """A date from an export: seconds or milliseconds since 1970, or ISO text. None for anything else, and for 0."""
+    seconds = read_moment(as_text(value)) if isinstance(value, str) and value.strip() else None
     if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-        seconds: float | None = value / 1000 if abs(value) >= MILLISECONDS else value
-    else:
-        seconds = read_moment(as_text(value)) if isinstance(value, str) and value.strip() else None
+        seconds = value / 1000 if abs(value) >= MILLISECONDS else value
     return moment_text(seconds) if seconds is not None and 0 < seconds < YEAR_10000 else None
 
 

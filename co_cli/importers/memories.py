@@ -10,24 +10,12 @@ import json
 import re
 from collections.abc import Iterator
 
+from co_cli.importers import items
 from co_cli.importers.archive import Export, Member
-from co_cli.importers.items import (
-    Item,
-    Text,
-    as_line,
-    as_list,
-    as_object,
-    as_text,
-    dates_of,
-    first_text,
-    id_of,
-    moment_of,
-    skipped,
-    text_hash,
-)
+from co_cli.importers.items import Item, Text, as_line, as_list, as_object, as_text, first_text, skipped
 from co_cli.service.saving import title_from
 
-MEM0 = re.compile(r".*\.(?:json|jsonl|ndjson)(?:\.gz)?$", re.I)
+MEM0 = re.compile(r".*\.(?:json|jsonl|ndjson)$", re.I)
 TEXT_KEYS = ("memory", "content", "text", "value", "data")
 GONE = ("deleted", "archived")
 KEPT_KEYS = ("user_id", "agent_id", "app_id", "run_id", "app", "actor_id", "memory_type", "source_type")
@@ -36,18 +24,14 @@ LINE = re.compile(r"\s*(?:[-*+\u2022]\s+|\d{1,4}[.)]\s+)?(?:\[([^\]\n]{4,40})\]\
 UNDATED = ("unknown", "no date", "undated", "date unknown")
 
 
-def read_mem0(export: Export, largest: int) -> Iterator[Item]:
+def read_mem0(export: Export) -> Iterator[Item]:
     """The result of `get_all`, a list, JSON Lines, or the zip of OpenMemory."""
-    members = export.matching(MEM0)
-    if any(member.base == "memories.jsonl.gz" for member in members):
-        # OpenMemory has the same memories twice; only this file names their categories
-        members = [member for member in members if member.base != "memories.json"]
-    for place, value in export.values(members):
+    for place, value in export.values(export.matching(MEM0)):
         yield from memory_items(export, value, place)
 
 
 def memory_items(export: Export, value: object, place: str) -> Iterator[Item]:
-    """The memory that a JSON value is; else a trouble."""
+    """The memory that a JSON value is; else a failure."""
     found = as_object(value) or {"text": value}
     text = first_text(found, *TEXT_KEYS).strip()
     state = as_text(found.get("state"))
@@ -55,7 +39,7 @@ def memory_items(export: Export, value: object, place: str) -> Iterator[Item]:
         if any(isinstance(found.get(key), str) for key in TEXT_KEYS):
             yield skipped(place, "memory", "", "it is empty")
         else:
-            export.trouble(place, f"no conversation, and no memory with a text ({', '.join(TEXT_KEYS)})")
+            export.fail(place, f"no conversation, and no memory with a text ({', '.join(TEXT_KEYS)})")
         return
     if state in GONE or found.get("deleted_at"):
         yield skipped(place, "memory", title_from(text), f"it is {state or 'deleted'} there")
@@ -64,33 +48,33 @@ def memory_items(export: Export, value: object, place: str) -> Iterator[Item]:
     categories = _names(found.get("categories")) or _names(found.get("category"))
     others = {**{key: found.get(key) for key in KEPT_KEYS}, **metadata, "tags": None, "category": None, "": None}
     kept = {as_text(key): line for key, one in others.items() if (line := _plain(one))}
-    fields = {"valid_until": moment_of(found.get("expiration_date")), "import_metadata": kept}
+    fields = {"valid_until": items.moment_of(found.get("expiration_date")), "import_metadata": kept}
     yield Text(
         place=place,
-        id=id_of(found, text),
+        id=items.id_of(found, text),
         noun="memory",
         title=title_from(text),
         text=text,
         source="memory",
-        dates=dates_of(found),
+        dates=items.dates_of(found),
         tags=(*categories, *_names(found.get("tags")), *_names(metadata.get("tags"))),
         category=next(iter((*_names(metadata.get("category")), *categories)), None),
         fields={key: one for key, one in fields.items() if one and len(str(one)) <= MAX_METADATA},
     )
 
 
-def memory_lines(export: Export, member: Member, largest: int) -> Iterator[Item]:
+def memory_lines(export: Export, member: Member) -> Iterator[Item]:
     """One memory a line, as copied from a settings page, with bullets, numbers and dates."""
-    text = (export.read(member, largest) or b"").decode("utf-8-sig", "replace")
+    text = (export.read(member) or b"").decode("utf-8-sig", "replace")
     for number, line in enumerate(text.splitlines(), 1):
         found = LINE.match(as_text(line))
         if found is None or line.startswith(("#", "```", "~~~")):
             continue
-        created = moment_of(found[1])
+        created = items.moment_of(found[1])
         dated = not found[1] or created or found[1].casefold() in UNDATED
         said = (found[2] if dated else f"[{found[1]}] {found[2]}").strip()
         if re.search(r"\w", said):
-            place, identity = f"{export.place(member)}, line {number}", f"text:{text_hash(said)}"
+            place, identity = f"{export.place(member)}, line {number}", f"text:{items.text_hash(said)}"
             yield Text(place, identity, "memory", title_from(said), said, "memory", dates=(created, None))
 
 

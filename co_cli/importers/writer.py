@@ -9,6 +9,9 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
 
 from co_cli.errors import FrontmatterError, InvalidInputError, KnowledgeError, NoteConflictError, VaultError
 from co_cli.importers.items import File, ImportOutcome, Item, Receipt, Text, bytes_hash, text_hash
@@ -29,8 +32,20 @@ OWN = "co"
 OTHERS_WORDS = ("import", "web", "agent")
 """What a file may say of its provenance without claiming to be the person's own words."""
 NO_HASH = "0" * 16
+WRITTEN = ("created", "updated")
 Result = tuple[ImportOutcome, str | None, str]
 """The outcome, the note's path in the vault, and a detail."""
+
+
+class ImportRequest(NamedTuple):
+    """Exports of one format. Without `write` the report only says what would be done."""
+
+    origin: str
+    paths: Sequence[str]
+    write: bool = False
+    on_conflict: str = "skip"
+    trust: bool = False
+    """The files are the person's own words."""
 
 
 class _StopError(Exception):
@@ -40,16 +55,13 @@ class _StopError(Exception):
         self.result: Result = (outcome, path, detail)
 
 
-class Writer:
+class NoteImporter:
     """Writes the items of one import to the vault."""
 
-    def __init__(self, kb: KnowledgeBase, origin: str, write: bool, on_conflict: str, trust: bool) -> None:
-        self.kb, self.store, self.index = kb, kb.store, kb.index
-        self.origin, self.write, self.on_conflict, self.trust = origin, write, on_conflict, trust
+    def __init__(self, kb: KnowledgeBase, request: ImportRequest) -> None:
+        self.kb, self.store, self.index, self.request = kb, kb.store, kb.index, request
         self.disowned = 0
         """Files that claimed to be the person's own words, or to belong in every prompt."""
-        self._known = self._imported_before()
-        self._forgotten: dict[str, str] | None = None
         self._places: dict[str, str] = {}
         self._names: set[str] = set()
 
@@ -59,22 +71,25 @@ class Writer:
             return item
         masked = set[str]()
         try:
-            with count_masked() as masked, self.store.lock() if self.write else contextlib.nullcontext():
+            with count_masked() as masked, self.store.lock() if self.request.write else contextlib.nullcontext():
                 outcome, path, detail = self._put(self._redacted(item))
         except _StopError as stop:
             outcome, path, detail = stop.result
         except NoteConflictError as error:
-            if self.on_conflict == "error":
+            if self.request.on_conflict == "error":
                 raise NoteConflictError(f"{item.place}: {error}") from None
             outcome, path, detail = "skipped", None, str(error)
         except KnowledgeError as error:
             outcome, path, detail = "failed", None, str(error)
         ref, full = (source_ref(path), self.store.absolute(path)) if path else (None, None)
-        count = len(masked) if outcome in ("created", "updated") else 0
+        count = len(masked) if outcome in WRITTEN else 0
+        if outcome in WRITTEN and isinstance(item, File) and not self.request.trust:
+            self.disowned += bool(claims_renamed(read_frontmatter(_text(item)).metadata))
         title, text = (item.title, item.text) if isinstance(item, Text) else (item.path.rsplit("/", 1)[-1], "")
+        place = item.place
         if self.store.secrets != "allow":
-            item, title = item._replace(place=redact_line(item.place, text)), redact_line(title, text)
-        return Receipt(item.place, item.noun, outcome, title, ref, full, detail, count)
+            place, title = redact_line(place, text), redact_line(title, text)
+        return Receipt(place, item.noun, outcome, title, ref, full, detail, count)
 
     def _redacted(self, item: Text | File) -> Text | File:
         """Mask secrets first, so that later comparisons see what was written."""
@@ -87,61 +102,61 @@ class Writer:
 
     def _put(self, item: Text | File) -> Result:
         self._refuse_repeat(item.id, item.place, "it appears twice in the export, first as {}")
-        if self.origin == OWN:
+        if self.request.origin == OWN:
             path = item.id if os.path.lexists(self.store.absolute(item.id)) else None
         else:
             path = self._known.get(item.id)
         if path is not None:
             return self._update(item, path)
-        self._refuse_forgotten(item.id)
+        if item.id in self._forgotten:
+            ref = source_ref(self._forgotten[item.id])
+            raise _StopError("forgotten", f"you forgot it here; `co note restore {ref}` brings it back")
         return self._create_note(item) if isinstance(item, Text) else self._create_file(item)
 
     def _update(self, item: Text | File, path: str) -> Result:
         here = self.store.read(path)
         data = item.text.encode("utf-8", "replace") if isinstance(item, Text) else self._stamped(item)
-        if self.origin == OWN and isinstance(item, File):
-            same = here in (item.data, data)
-            edited = not same
-        else:
-            note = read_note(path, here)
-            came, _, written = str(note.metadata.get(HASH)).partition("-")
-            if isinstance(item, Text):
-                same, edited = came == text_hash(item.text), came != text_hash(note.body)
-            else:
-                blank = here.replace(f"{came}-{written}".encode(), f"{came}-{NO_HASH}".encode(), 1)
-                same, edited = came == bytes_hash(item.data), written != bytes_hash(blank)
-        overwrite = self.on_conflict == "overwrite"
-        if same and not (edited and overwrite):
+        same, edited = self._compare(item, path, here)
+        overwrite = edited and self.request.on_conflict == "overwrite"
+        if same and not overwrite:
             return "unchanged", path, ""
         if edited and not overwrite:
             hint = "`--on-conflict overwrite` takes the version of the export and puts a copy of yours in the trash"
             raise NoteConflictError(f"{source_ref(path)} was changed here, and differs in the export; {hint}")
-        self._refuse_large(data)
-        data = self.store.safe(data, here)
-        self._count_claims(item, data)
-        if not self.write:
+        data = self._checked(data, here)
+        if not self.request.write:
             return "updated", path, ""
         detail = f"your version is in {self.store.keep_copy(path)}" if edited else ""
         if isinstance(item, Text):
             fields: dict[str, object] = {HASH: text_hash(item.text), "provenance": "import"}
-            if item.dates[1]:
-                fields["updated"] = item.dates[1]
+            fields |= {"updated": item.dates[1]} if item.dates[1] else {}
             change_file(self.store, path, here, item.text, fields)
         else:
             self.store.replace(path, data, based_on=here)
         return "updated", path, detail
 
+    def _compare(self, item: Text | File, path: str, here: bytes) -> tuple[bool, bool]:
+        """Is the export the same as last time, and did the person change the note since?"""
+        if self.request.origin == OWN and isinstance(item, File):
+            same = here in (item.data, self._stamped(item))
+            return same, not same
+        note = read_note(path, here)
+        came, _, written = str(note.metadata.get(HASH)).partition("-")
+        if isinstance(item, Text):
+            return came == text_hash(item.text), came != text_hash(note.body)
+        blank = here.replace(f"{came}-{written}".encode(), f"{came}-{NO_HASH}".encode(), 1)
+        return came == bytes_hash(item.data), written != bytes_hash(blank)
+
     def _create_note(self, item: Text) -> Result:
         if item.source == "memory":
             self._refuse_twin(item)
         fields = {"created": item.dates[0], "updated": item.dates[1]}
-        fields |= {ORIGIN: self.origin, IDENTITY: item.id, HASH: text_hash(item.text)}
+        fields |= {ORIGIN: self.request.origin, IDENTITY: item.id, HASH: text_hash(item.text)}
         given = {**{key: value for key, value in fields.items() if value}, **item.fields}
         draft = NewNote(Draft(item.text, item.title, item.tags, item.category, "import", item.source, given))
-        draft.clear(self.store.secrets)
-        data = self.store.safe(draft.render(time.time()))
-        self._refuse_large(data)
-        if not self.write:
+        draft.remove_secrets(self.store.secrets)
+        data = self._checked(draft.render(time.time()))
+        if not self.request.write:
             return "created", None, ""
         folder = f"{FOLDERS[item.source]}/{item.folder}".rstrip("/")
         path = self.store.create(folder, draft.title, data, self._taken)
@@ -151,16 +166,13 @@ class Writer:
     def _create_file(self, item: File) -> Result:
         if not item.data.strip():
             raise _StopError("skipped", "it is empty")
-        data = self._stamped(item)
-        self._refuse_large(data)
+        data = self._checked(self._stamped(item))
         self.store.refuse_name(item.path)
         full = self.store.absolute(item.path)
         if self._taken(item.path) or os.path.lexists(full):
             raise _StopError("skipped", f"there is another note at {item.path} already; rename one of the two")
         self._names.add(name_key(item.path))
-        self._count_claims(item, data)
-        data = self.store.safe(data)
-        if not self.write:
+        if not self.request.write:
             return "created", None, ""
         try:
             make_folders(os.path.dirname(full))
@@ -177,24 +189,27 @@ class Writer:
 
         Every other byte stays. `import_hash` is the hash of the file as it came and as we wrote it.
         """
-        text = item.data.decode("utf-8", "surrogateescape")
-        came = bytes_hash(item.data)
-        stamp = {ORIGIN: self.origin, IDENTITY: item.id, HASH: f"{came}-{NO_HASH}"} if self.origin != OWN else {}
-        claims = {} if self.trust else _without_claims(read_frontmatter(text).metadata)
+        text, came, origin = _text(item), bytes_hash(item.data), self.request.origin
+        stamp: dict[str, object] = (
+            {} if origin == OWN else {ORIGIN: origin, IDENTITY: item.id, HASH: f"{came}-{NO_HASH}"}
+        )
+        mark = {} if self.request.trust else {"provenance": "import"}
+        metadata = read_frontmatter(text).metadata
+        fields = {**stamp, **({} if "provenance" in metadata else mark)}
         try:
-            text = set_fields(text, {**stamp, **claims}) if stamp or claims else text
+            text = set_fields(text, fields if self.request.trust else {**fields, **claims_renamed(metadata)})
         except (FrontmatterError, InvalidInputError):
-            # broken frontmatter becomes text below ours, where it claims nothing
-            text = set_fields("", {**stamp, **({} if self.trust else {"provenance": "import"})}) + text
+            text = set_fields("", {**stamp, **mark}) + text  # broken frontmatter becomes text, where it claims nothing
         data = text.encode("utf-8", "surrogateescape")
         return data.replace(f"{came}-{NO_HASH}".encode(), f"{came}-{bytes_hash(data)}".encode(), 1)
 
-    def _count_claims(self, item: Text | File, data: bytes) -> None:
-        if self.trust or isinstance(item, Text):
-            return
-        metadata = read_frontmatter(item.data.decode("utf-8", "surrogateescape")).metadata
-        claims = any(key.startswith("imported_") for key in _without_claims(metadata))
-        self.disowned += data != item.data if self.origin == OWN else claims
+    def _checked(self, data: bytes, here: bytes = b"") -> bytes:
+        """With secrets masked or refused; too large a note is refused."""
+        largest = self.kb.settings.knowledge_max_note_bytes
+        if len(data) > largest:
+            limit = f"the limit is {largest:,} (setting knowledge_max_note_bytes)"
+            raise _StopError("failed", f"{len(data):,} bytes are too long for a note; {limit}")
+        return self.store.safe(data, here)
 
     def _refuse_repeat(self, key: str, place: str, why: str) -> None:
         if key in self._places:
@@ -210,31 +225,22 @@ class Writer:
             if note and fingerprint(note.body) == said:
                 raise _StopError("skipped", f"{source_ref(path)} says the same", path)
 
-    def _refuse_forgotten(self, identity: str) -> None:
-        if self._forgotten is None:
-            self._forgotten = {}
-            for kept, home in self.store.trashed():
-                note = self._note(kept)
-                if self.origin == OWN:
-                    self._forgotten[home] = home
-                elif note and note.metadata.get(ORIGIN) == self.origin:
-                    self._forgotten.setdefault(str(note.metadata.get(IDENTITY)), home)
-        if identity in self._forgotten:
-            ref = source_ref(self._forgotten[identity])
-            raise _StopError("forgotten", f"you forgot it here; `co note restore {ref}` brings it back")
+    @cached_property
+    def _forgotten(self) -> dict[str, str]:
+        """Where notes in the trash were, by their ids."""
+        if self.request.origin == OWN:
+            return {home: home for _, home in self.store.trashed()}
+        notes = [(self._note(kept), home) for kept, home in self.store.trashed()]
+        mine = [pair for pair in notes if pair[0] and pair[0].metadata.get(ORIGIN) == self.request.origin]
+        return {str(note.metadata.get(IDENTITY)): home for note, home in reversed(mine) if note}
 
-    def _refuse_large(self, data: bytes) -> None:
-        largest = self.kb.settings.knowledge_max_note_bytes
-        if len(data) > largest:
-            limit = f"the limit is {largest:,} (setting knowledge_max_note_bytes)"
-            raise _StopError("failed", f"{len(data):,} bytes are too long for a note; {limit}")
-
-    def _imported_before(self) -> dict[str, str]:
+    @cached_property
+    def _known(self) -> dict[str, str]:
         """Paths of the notes from the same origin by id. The index may be outdated, so the files are read."""
         known: dict[str, str] = {}
         origins = self.index.field_values(ORIGIN)
         for path, identity in self.index.field_values(IDENTITY).items():
-            if origins.get(path) == self.origin and identity not in known:
+            if origins.get(path) == self.request.origin and identity not in known:
                 note = self._note(path)
                 if note and note.metadata.get(IDENTITY) == identity:
                     known[identity] = path
@@ -250,14 +256,16 @@ class Writer:
         return name_key(path) in self._names or self.index.taken(path)
 
 
-def _without_claims(metadata: dict[str, object]) -> dict[str, object]:
-    """Fields that mark a file as imported and keep under other names what it claims of itself."""
+def _text(item: File) -> str:
+    return item.data.decode("utf-8", "surrogateescape")
+
+
+def claims_renamed(metadata: dict[str, object]) -> dict[str, object]:
+    """Fields that keep under other names what only the person may say: their own words, part of every prompt."""
     fields: dict[str, object] = {}
     speaker = metadata.get("provenance")
-    if not (isinstance(speaker, str) and speaker.strip().casefold() in OTHERS_WORDS):
-        fields["provenance"] = "import"
-        if speaker is not None:
-            fields["imported_provenance"] = speaker
+    if speaker is not None and not (isinstance(speaker, str) and speaker.strip().casefold() in OTHERS_WORDS):
+        fields = {"provenance": "import", "imported_provenance": speaker}
     if "loading" in metadata:
         fields |= {"loading": None, "imported_loading": metadata["loading"]}
     return fields

@@ -44,7 +44,7 @@ def test_a_folder_or_a_zip_has_the_notes_byte_for_byte(co: Co, full: Vault, home
 
     size = sum(map(len, NOTES.values()))
     assert (ran.code, ran.err, ran.out) == (0, "", f"7 notes exported to out ({size} bytes)\n")
-    assert told == {"to": "out.zip", "format": "markdown", "notes": 7, "bytes": size, "troubles": []}
+    assert told == {"to": "out.zip", "format": "markdown", "notes": 7, "bytes": size, "failures": []}
     assert tree(home / "out") == NOTES
     assert (home / "out" / "memories" / "tea.md").stat().st_mtime == 1_700_000_000
     with zipfile.ZipFile(home / "out.zip") as archive:
@@ -70,7 +70,7 @@ def test_jsonl_has_one_object_per_note_that_the_filters_choose(co: Co, full: Vau
     }
 
 
-@pytest.mark.parametrize("to", ["out", "out.zip", "out.jsonl"])
+@pytest.mark.parametrize("to", ["out", "out.zip"])
 def test_an_export_gives_the_same_vault_back(co: Co, full: Vault, home: Path, tmp_path: Path, to: str) -> None:
     co("data", "export", "--to", to)
     (tmp_path / "new").mkdir()
@@ -84,10 +84,10 @@ def test_an_export_gives_the_same_vault_back(co: Co, full: Vault, home: Path, tm
 
 
 def test_notes_that_differ_or_were_forgotten_stay_as_they_are(co: Co, full: Vault) -> None:
-    co("data", "export", "--to", "out.jsonl")
+    co("data", "export", "--to", "out.zip")
     full.write("memories/tea.md", "Anna drinks coffee now.\n")
     co("forget", "memory:rule")
-    command = ("data", "import", "co", "out.jsonl", "--yes", "--trust")
+    command = ("data", "import", "co", "out.zip", "--yes", "--trust")
 
     told = {item["title"]: item["outcome"] for item in co(*command, "--json").json["items"]}
 
