@@ -9,7 +9,7 @@ from typing import Any
 from co_cli.cli.opening import open_knowledge_base, print_json, sync_first
 from co_cli.cli.terminal import Screen, printable
 from co_cli.errors import InvalidInputError
-from co_cli.service.trusting import unasked_from, why_waiting
+from co_cli.service.vaults import vaults_for_prompts, why_untrusted
 from co_cli.values import OWN_SOURCES, Filters
 
 REASONS = {
@@ -44,9 +44,9 @@ def context(options: argparse.Namespace) -> int:
     with open_knowledge_base(options) as kb:
         sync_first(kb)
         given = working_set(kb, " ".join(options.task).strip(), options.tokens)
-        for root in unasked_from(kb.settings, kb.root, kb.index.beside)[1]:
+        for root in vaults_for_prompts(kb.settings, kb.root, kb.index.beside)[1]:
             if given.report["degraded"] or kb.index.docs(Filters(OWN_SOURCES, roots=(root,)), 1):
-                print(f"co: {printable(why_waiting(kb.settings.data_dir, root))}", file=sys.stderr)
+                print(f"co: {printable(why_untrusted(kb.settings.data_dir, root))}", file=sys.stderr)
     report = {"warnings": [], **given.report}
     for note in (*report["injected"], *report["cut"]):
         note["reason"] = REASONS[note["why"]]

@@ -1,4 +1,4 @@
-"""Open a note in the person's editor, as a copy: what somebody else writes into the note meanwhile is not lost."""
+"""Open a copy of a note in the user's editor, so that what others write to the note meanwhile is not lost."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from co_cli.paths import open_regular
 from co_cli.service.writer import TextKeptError, require_version
 from co_cli.values import Saved
 
-AT_ONCE = 1.0
-"""Seconds: an editor that comes back sooner, and changed nothing, may not have waited for its window."""
+MIN_SECONDS = 1.0
+"""An editor that returns sooner without a change probably did not wait for its window."""
 
 
 def edit_note(kb: KnowledgeBase, ref: str, version: str | None = None) -> Saved:
-    """Let the person change a note. Written back only if the note is still the one that the editor opened."""
+    """Let the user change a note. It is written back only if nobody else changed it meanwhile."""
     path = kb.file_of(ref)
     before, masked = read_bytes(path), set[str]()
     require_version(path, before, version)
@@ -38,23 +38,23 @@ def edit_note(kb: KnowledgeBase, ref: str, version: str | None = None) -> Saved:
         after = read_bytes(copy)
         if before.strip() and not after.strip():
             raise InvalidInputError(
-                f"the editor left no text; the note is as it was, and `co forget` takes it away: {path}"
+                f"the editor left no text; the note is unchanged, and `co forget` removes it: {path}"
             )
         if after == before:
-            hint = _did_it_wait(started)
+            hint = _wait_hint(started)
         else:
             hint = ""
             with count_masked() as masked:
                 kb.writer.rewrite(path, after, before)
     except KeyboardInterrupt:
-        if _is_work(copy, before):
-            raise KnowledgeError(f"stopped; the note is as it was, and what you wrote is kept in {copy}") from None
+        if _has_new_text(copy, before):
+            raise KnowledgeError(f"stopped; the note is unchanged, and what you wrote is kept in {copy}") from None
         shutil.rmtree(folder, ignore_errors=True)
         raise
     except (KnowledgeError, OSError) as error:
         if isinstance(error, OSError):
-            error = KnowledgeError(f"the editor left nothing to read ({error.strerror}); the note is as it was: {path}")
-        if isinstance(error, TextKeptError) or not _is_work(copy, before):
+            error = KnowledgeError(f"the editor left nothing to read ({error.strerror}); the note is unchanged: {path}")
+        if isinstance(error, TextKeptError) or not _has_new_text(copy, before):
             shutil.rmtree(folder, ignore_errors=True)
             raise error from None
         raise KnowledgeError(f"{error}; what you wrote is kept in {copy}") from error
@@ -66,12 +66,12 @@ def edit_note(kb: KnowledgeBase, ref: str, version: str | None = None) -> Saved:
 
 
 def open_editor(copy: str, path: str) -> None:
-    """Run the editor on a copy of the file `path`, and wait for it."""
+    """Run the editor on a copy of the file `path`, and wait."""
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not editor:
         raise InvalidInputError(f"set EDITOR, or open the file yourself: {path}")
     try:
-        mine = signal.signal(signal.SIGINT, _leave_it)
+        mine = signal.signal(signal.SIGINT, _ignore)
         try:
             done = subprocess.run([*shlex.split(editor), copy], check=False)
         finally:
@@ -81,11 +81,11 @@ def open_editor(copy: str, path: str) -> None:
     if done.returncode in (-signal.SIGINT, 128 + signal.SIGINT):
         raise KeyboardInterrupt
     if done.returncode:
-        raise KnowledgeError(f"{editor} ended with {done.returncode}; the note is as it was: {path}")
+        raise KnowledgeError(f"{editor} ended with {done.returncode}; the note is unchanged: {path}")
 
 
-def _leave_it(number: int, frame: object) -> None:
-    """Ctrl-C is the editor's while it runs, as in git. To ignore it altogether would be inherited by the editor."""
+def _ignore(number: int, frame: object) -> None:
+    """Ctrl-C is for the editor while it runs, as in git. The editor would inherit SIG_IGN, but not a handler."""
 
 
 def read_bytes(path: str) -> bytes:
@@ -93,14 +93,14 @@ def read_bytes(path: str) -> bytes:
         return file.read()
 
 
-def _is_work(copy: str, before: bytes) -> bool:
-    """Did somebody write into the copy?"""
+def _has_new_text(copy: str, before: bytes) -> bool:
+    """Whether the copy has new text."""
     with contextlib.suppress(OSError):
         return read_bytes(copy).strip() not in (before.strip(), b"")
     return False
 
 
-def _did_it_wait(started: float) -> str:
-    if time.monotonic() - started > AT_ONCE:
+def _wait_hint(started: float) -> str:
+    if time.monotonic() - started > MIN_SECONDS:
         return ""
-    return "the editor came back at once; if it has a window, it must wait for it, as EDITOR='code --wait' does"
+    return "the editor returned at once; if it opens a window, make it wait, as in EDITOR='code --wait'"

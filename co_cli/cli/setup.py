@@ -10,7 +10,7 @@ from co_cli.cli.terminal import ProgressBar, Screen, printable
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.files import is_empty_folder
 from co_cli.paths import PROJECT_FOLDER, project_vault, sample_vault
-from co_cli.service.starting import make_vault
+from co_cli.service.vaults import make_vault, trust
 from co_cli.settings import SETTINGS, load_settings
 from co_cli.values import SearchResult
 
@@ -36,9 +36,7 @@ def init(options: argparse.Namespace) -> int:
     ours = is_empty_folder(vault)
     made = make_vault(vault)
     vault = os.path.abspath(vault)
-    if ours:  # one that was there may be somebody else's: `co config trust` is for that
-        from co_cli.service.trusting import trust
-
+    if ours:  # a vault that was there may be somebody else's
         trust(load_settings({"data_dir": options.data_dir}, start=vault).data_dir, vault)
     if options.json:
         print_json({"vault": vault, "made": made})

@@ -22,7 +22,7 @@ from co_cli.notes.note import Note, excerpt
 from co_cli.notes.refs import without_lines
 from co_cli.retrieval.candidates import Ask, gather
 from co_cli.retrieval.query import Query, parse
-from co_cli.service.trusting import unasked_from
+from co_cli.service.vaults import vaults_for_prompts
 from co_cli.values import OWN_SOURCES, Filters
 
 STRONG = 0.8
@@ -64,7 +64,7 @@ class Context(NamedTuple):
 
 def always_notes(kb: KnowledgeBase, seen: Collection[str]) -> Context:
     """Notes marked `loading: always` that were not `seen` in the conversation: by importance, then newest first."""
-    allowed, _ = unasked_from(kb.settings, kb.root, kb.index.beside)
+    allowed, _ = vaults_for_prompts(kb.settings, kb.root, kb.index.beside)
     try:
         rows = kb.index.docs(Filters(OWN_SOURCES, fields=(("loading", "always"),)))
     except KnowledgeError as error:
@@ -83,7 +83,7 @@ def always_notes(kb: KnowledgeBase, seen: Collection[str]) -> Context:
 
 def matching_notes(kb: KnowledgeBase, prompt: str, seen: Collection[str]) -> Context:
     """Notes that are about the prompt and were not `seen`. As slow as the embedder, which may fail."""
-    allowed, _ = unasked_from(kb.settings, kb.root, kb.index.beside)
+    allowed, _ = vaults_for_prompts(kb.settings, kb.root, kb.index.beside)
     sentences = _sentences(prompt)
     if not sentences or not allowed:
         return Context([], [])

@@ -234,16 +234,16 @@ def test_a_moved_project_says_why_nothing_of_it_comes(clone: Path, home: Path, m
     ran = Co(moved)("note", "context", "At which hour does the canteen open at noon?")
 
     assert ran.err == (
-        f"co: nothing of {vault} comes beside a prompt unasked, because you did not trust it (you trust {trusted}, "
+        f"co: notes in {vault} are not added to prompts, because you have not trusted it (you trust {trusted}, "
         f"which is gone: was it moved here?): `co config trust {vault}` if its notes are yours\n"
     )
     strange = moved.rename(home / "stranger")  # whatever else is gone, a clone of another name is not taken for it
     monkeypatch.chdir(strange)
-    assert "you did not trust it: `co config trust" in Co(strange)("note", "context", "canteen").err
+    assert "you have not trusted it: `co config trust" in Co(strange)("note", "context", "canteen").err
     moved = strange.rename(moved)
     monkeypatch.chdir(moved)
     (home / ".local" / "share" / "co-cli" / "trusted").unlink()  # as when the data folder was lost
-    assert "you did not trust it: `co config trust" in Co(moved)("note", "context", "--json", "canteen").err
+    assert "you have not trusted it: `co config trust" in Co(moved)("note", "context", "--json", "canteen").err
     Co(moved)("config", "trust", str(vault))
     assert Co(moved)("note", "context", "canteen").err == ""
 
@@ -256,7 +256,7 @@ def test_only_a_vault_or_a_project_can_be_trusted(clone: Path, home: Path, tmp_p
     ran = Co(home)("config", "trust", str(tmp_path / "just"))
 
     assert (ran.code, ran.out) == (2, "")
-    assert "is no vault (it has neither memories/ nor articles/) and no project" in ran.err
+    assert "is not a vault (it has no memories/ and no articles/) and not a project" in ran.err
     assert "there is no folder" in Co(home)("config", "trust", str(tmp_path / "nowhere")).err
     for folder, vault in ((clone, clone / ".co-cli" / "knowledge"), (tmp_path / "vault", tmp_path / "vault")):
         assert Co(home)("config", "trust", str(folder)).out == f"{vault} is trusted\n"
@@ -288,11 +288,11 @@ def test_trusting_a_project_trusts_the_vault_that_its_settings_name(
 def test_a_vault_that_is_named_says_that_it_needs_no_trust(co: Co, vault: Vault) -> None:
     assert (
         co("config", "trust").out
-        == f"{vault.root} is trusted; it needed no word here: you name it yourself (CO_VAULT)\n"
+        == f"{vault.root} is trusted; it needs no entry here: you named it yourself (CO_VAULT)\n"
     )
-    for was in ("is no longer", "was not"):
+    for was in ("was removed from", "is not in"):
         told = (
-            f"{vault.root} {was} in your list, but its notes come unasked all the same: you name it yourself (CO_VAULT)"
+            f"{vault.root} {was} your list, but is trusted here: you named it yourself (CO_VAULT)"
         )
         assert co("config", "trust", "--off").out == f"{told}\n"
     assert co("config", "trust", "--off", "--json").json == {
