@@ -161,9 +161,7 @@ def test_refresh_reports_changes_and_keeps_missing_notes(co: Co, vault: Vault, h
 
     lines = co("source", "refresh", "handbook", "--drop-missing").out.splitlines()
 
-    assert lines[0].endswith("updated folder:handbook: 12 new, 1 missing, 3 unchanged, 1 binary, 1 dropped") or (
-        "1 dropped" in lines[0]
-    )
+    assert lines[0].endswith(", 1 dropped")
     assert lines[1:] == [
         *(f"  new new-{number:02}.txt" for number in range(10)),
         "  and 2 more files; --json lists them all",
@@ -246,8 +244,9 @@ def test_no_text_is_searched_twice(co: Co, vault: Vault, handbook: Path) -> None
     assert {ran.code for ran in (inside, around, own)} == {2}
     co("source", "remove", "handbook")
     co("add", str(vault.root.parent), "--name", "around")
-    assert refs(co, "zebra seen")[0] == "memory:zebra"
-    assert not any("zebra.md" in ref for ref in refs(co, "zebra seen")[1:])
+    found = refs(co, "zebra seen")
+    assert "memory:zebra" in found
+    assert not any("zebra.md" in ref for ref in found)
     assert co("show", str(vault.path("memories/zebra.md")), "--json").json["ref"] == "memory:zebra"
 
 
