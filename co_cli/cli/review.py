@@ -7,9 +7,8 @@ import sys
 import time
 
 from co_cli.cli.editing import edit_note
-from co_cli.cli.keys import read_key
 from co_cli.cli.opening import open_knowledge_base, print_json, sync_first
-from co_cli.cli.terminal import Screen, count_of, printable
+from co_cli.cli.terminal import Screen, count_of, printable, read_key
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.review import KINDS, Review, ReviewItem, dismiss, require_unchanged, review

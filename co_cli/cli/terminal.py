@@ -190,3 +190,34 @@ def terminal_width() -> int:
     except (ValueError, OSError):
         columns = 0
     return max(NARROWEST, min(columns or 80, WIDEST))  # a terminal may not know its width and say 0
+
+
+def read_key(prompt: str, allowed: str) -> str:
+    """Wait for one of these keys, without Enter where the terminal can do that. The end of the input is q."""
+    try:
+        import termios
+        import tty
+    except ImportError:  # Windows
+        return _read_line(prompt, allowed)
+    descriptor = sys.stdin.fileno()
+    before = termios.tcgetattr(descriptor)
+    try:
+        tty.setcbreak(descriptor)  # before the prompt, because it discards what was typed
+        print(prompt, flush=True)
+        while True:
+            pressed = os.read(descriptor, 1).decode("latin-1").lower()
+            if not pressed or pressed == "\x04":
+                return "q"
+            if pressed in allowed:
+                return pressed
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+
+
+def _read_line(prompt: str, allowed: str) -> str:
+    while True:
+        print(prompt, flush=True)
+        line = sys.stdin.readline()
+        pressed = line.strip().lower()[:1]
+        if not line or (pressed and pressed in allowed):
+            return pressed or "q"

@@ -263,7 +263,7 @@ def test_an_editor_that_leaves_broken_frontmatter_is_told_the_line(co: Co, vault
 
 
 @pytest.mark.parametrize(
-    ("lines", "code", "says"), [("exit 4", 2, "ended with 4"), ('rm "$1"', 2, "the note is as it was")]
+    ("lines", "code", "says"), [("exit 4", 2, "ended with 4"), ('rm "$1"', 2, "the note is unchanged")]
 )
 def test_an_editor_that_fails_is_one_line(
     co: Co, vault: Vault, editor: Editor, lines: str, code: int, says: str
