@@ -1,6 +1,6 @@
-"""Everything that can go wrong, as one tree. A message names the thing and the cure.
+"""All errors, as one tree. A message names the problem and the fix.
 
-Expected outcomes (nothing found, a duplicate) are return values, not errors. Doors translate: the command line
+Expected outcomes (nothing found, a duplicate) are return values, not errors. Front ends translate: the command line
 prints the message on one line and exits with `exit_code`, an agent gets it as a retry, MCP as an error.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class KnowledgeError(Exception):
-    """Something the person at the door can act on."""
+    """Something that the user can act on."""
 
     exit_code = 2
 
@@ -22,7 +22,7 @@ class VaultError(KnowledgeError):
 
 
 def empty_vault(root: str, notes: int) -> str:
-    """What to say of a vault that had notes and is an empty folder now."""
+    """The message for a vault that had notes and is an empty folder now."""
     known = "1 note was" if notes == 1 else f"{notes:,} notes were"
     return (
         f"the vault {root} is empty, and {known} read from it before: is its drive mounted? If you emptied it, "
@@ -31,7 +31,7 @@ def empty_vault(root: str, notes: int) -> str:
 
 
 class UnknownRefError(KnowledgeError):
-    """A ref that names no note; carries the closest ones."""
+    """A ref that names no note, with the closest ones."""
 
     def __init__(self, ref: str, closest: list[str]) -> None:
         self.ref, self.closest = ref, closest
@@ -40,7 +40,7 @@ class UnknownRefError(KnowledgeError):
 
 
 class NoteMissingError(UnknownRefError):
-    """A note that is kept though its file is gone, as when a drive is not mounted."""
+    """A note whose file is gone, for example because a drive is not mounted."""
 
     exit_code = 3
 
@@ -54,11 +54,11 @@ class NoteMissingError(UnknownRefError):
 
 
 class InvalidInputError(KnowledgeError):
-    """Text, a date, a filter or a limit that makes no sense."""
+    """Text, a date, a filter or a limit that is not valid."""
 
 
 class SecretError(InvalidInputError):
-    """A text to be saved that holds a key, a token or a password."""
+    """New text that has a key, a token or a password in it."""
 
 
 class FrontmatterError(KnowledgeError):
@@ -86,17 +86,17 @@ class IndexUnavailableError(KnowledgeError):
 
 
 class IndexDamagedError(IndexUnavailableError):
-    """search.db was found damaged. It was set aside, unless something was in the way: the next try makes a new one."""
+    """search.db is damaged. It was moved aside if possible; the next attempt makes a new one."""
 
 
 class ActivityUnavailableError(KnowledgeError):
-    """activity.db cannot be opened, or is newer than this program. Search and saving go on without it."""
+    """activity.db cannot be opened, or is newer than this program. Searching and saving work without it."""
 
     exit_code = 3
 
 
 class EmbeddingError(KnowledgeError):
-    """An embedder could not answer; search goes on by words."""
+    """An embedder failed; search continues by words."""
 
     exit_code = 3
 
@@ -110,17 +110,17 @@ class ModelMissingError(EmbeddingError):
 
 
 class WrongDimensionsError(EmbeddingError):
-    """The model answered with vectors of another length, or with no usable numbers."""
+    """The model returned vectors of another length, or no usable numbers."""
 
 
 class PageError(KnowledgeError):
-    """A web page that could not be fetched: the network, the server or the page itself is in the way."""
+    """A web page could not be fetched because of the network, the server or the page itself."""
 
     exit_code = 3
 
 
 class PageRefusedError(PageError):
-    """A web address or an answer that is not accepted: its scheme, host, type or size."""
+    """A web address or response that is not accepted: its scheme, host, type or size."""
 
     exit_code = 2
 

@@ -1,4 +1,4 @@
-"""The frozen values that every floor passes around."""
+"""The frozen values that all layers share."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ else:
     Source = OwnSource = Backend = State = Outcome = OnConflict = OnRelated = str
 
 OWN_SOURCES: tuple[OwnSource, ...] = ("memory", "article")
-"""What is written in the vault."""
+"""Notes in the vault."""
 SOURCES: tuple[Source, ...] = (*OWN_SOURCES, "folder", "obsidian", "skill")
-"""And what is read in place beside it."""
+"""And what is read in place, next to the vault."""
 BINARY = "binary"
-"""Why a file that is listed is not read, where that is nothing to be sorry about."""
+"""The reason for a skipped file that is not a problem."""
 ON_CONFLICT: tuple[OnConflict, ...] = ("skip", "overwrite", "error")
-"""What becomes of a thing that is added although it is here already."""
+"""What to do with something that is added and exists already."""
 ON_RELATED: tuple[OnRelated, ...] = ("tell", "keep", "supersede")
-"""What a save does about related memories: name them, not look for them, or supersede them."""
+"""What a save does with related memories: name them, ignore them, or supersede them."""
 
 
 NEAREST = 3
-"""Hits of an absent answer that are shown although they share no word with the question."""
+"""Hits of an `absent` result that are shown although they share no word with the query."""
 
 
 class Passage(NamedTuple):
-    """The unit that is searched: a whole memory, or a section of an article, with the lines it stands on."""
+    """The unit that is searched: a memory or a section of an article, with its lines."""
 
     text: str
     first_line: int
     last_line: int
     heading: str = ""
-    """Where in the note it stands, outermost heading first: `Deploys > Rolling back`."""
+    """Its headings, outermost first: `Deploys > Rolling back`."""
     context: str = ""
-    """What stands beside it and is searched with it: its neighbours' nearest words, the header of a table."""
+    """Text around it that is searched with it: the nearest words, the header of a table."""
 
 
 class Filters(NamedTuple):
-    """What a search is narrowed to. Empty means everything; times are seconds since 1970."""
+    """Which notes a search covers. Empty means all; times are seconds since 1970."""
 
     sources: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
@@ -60,13 +60,13 @@ class Filters(NamedTuple):
     fields: tuple[tuple[str, str], ...] = ()
     """Any other frontmatter key and the value it must have (or contain, if it is a list)."""
     as_of: float | None = None
-    """What was there and held at this moment; None: now."""
+    """Only notes that existed and were valid at this moment; None: now."""
     outdated: bool = False
-    """Also what no longer holds, or not yet."""
+    """Include notes that are no longer, or not yet, valid."""
     roots: tuple[str, ...] = ()
-    """Only of the origins at these places."""
+    """Only origins with these folders."""
     speakers: tuple[str, ...] = ()
-    """Who must have said it (`provenance`, in small letters); a note that names nobody is the user's."""
+    """Required `provenance`, in lower case; a note without one is the user's."""
     paths: tuple[str, ...] = ()
     """Texts that must occur in the path."""
     files: tuple[str, ...] = ()
@@ -74,7 +74,7 @@ class Filters(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """A passage that answers, with its score, the reasons for it, and the ref that opens it."""
+    """A passage that was found, with its score, the signals behind it, and the ref that opens it."""
 
     ref: str
     source: str
@@ -87,17 +87,17 @@ class Hit(NamedTuple):
     tags: tuple[str, ...]
     created: str
     marks: tuple[tuple[int, int], ...] = ()
-    """Where in the snippet the matched words stand."""
+    """Where the matched words are in the snippet."""
     heading: str = ""
     missing: bool = False
-    """Its file is gone from where it was read."""
+    """Its file is gone."""
     category: str | None = None
     weak: bool = False
-    """It hardly has to do with the question: a weak match."""
+    """A weak match."""
 
 
 class Searched(NamedTuple):
-    """How much was looked through, and how fresh that was."""
+    """How much was searched, and how fresh it was."""
 
     notes: int
     passages: int
@@ -105,7 +105,7 @@ class Searched(NamedTuple):
 
 
 class SearchResult(NamedTuple):
-    """What a search says: found, absent (everything was searched), or inconclusive (something was missing).
+    """The result of a search: found, absent (everything was searched), or inconclusive (something was missing).
 
     An absent answer may have hits: the nearest there are, though nothing says that they have to do with the question.
     """
@@ -121,22 +121,22 @@ class SearchResult(NamedTuple):
     """How sure it is that something here has to do with the question, 0 to 1; None if that was not asked, as by words
     alone or in a space that nobody measured."""
     understood: tuple[str, ...] = ()
-    """What was read out of the query beside its words, such as dates."""
+    """Parts of the query that were understood as filters, such as dates."""
     suggestions: tuple[str, ...] = ()
-    """Words of the vault that are spelled nearly like those of a query that found nothing."""
+    """Words of the vault that are spelled like those of a query that found nothing."""
     meta: dict[str, Any] = {}  # noqa: RUF012
     """How it was ranked: profile, weights, how many candidates, trust in words, milliseconds."""
 
 
 def worth_showing(found: SearchResult) -> list[Hit]:
-    """The hits, but of an absent answer only those that have a word of the question, and the few nearest."""
+    """The hits to show: of an `absent` result only the nearest ones and those with a word of the query."""
     if found.state == "found":
         return found.hits
     return [hit for place, hit in enumerate(found.hits) if place < NEAREST or hit.signals.get("words")]
 
 
 class SyncReport(int):
-    """What a sync saw; as a number, how many notes it indexed. Paths are inside the vault."""
+    """The result of a sync; as a number, how many notes it indexed. Paths are relative to the vault."""
 
     added: list[str]
     changed: list[str]
@@ -146,14 +146,13 @@ class SyncReport(int):
     skipped: list[tuple[str, str]]
     """Files that are not indexed, each with the reason."""
     problems: list[tuple[str, str]]
-    """Notes that are indexed all the same, each with what is wrong in it."""
+    """Notes that are indexed although something is wrong, each with the problem."""
     beside: tuple[tuple[str, SyncReport], ...]
     """The reports of sources searched together with the vault, each with its label, such as `folder:handbook`."""
     kept: tuple[str, ...]
-    """Notes of a vault of which most is gone at once, as if it were not mounted: they stay until somebody says that
-    they are gone."""
+    """Notes that stay in the index although most files of the vault are gone at once, as on an unmounted drive."""
     excluded: tuple[str, ...]
-    """Of `removed`: those whose files are there still, and are left out now."""
+    """Of `removed`: those whose files exist and are excluded now."""
 
     def __new__(
         cls,
@@ -235,15 +234,15 @@ class Saved(NamedTuple):
     path: str
     outcome: Outcome
     detail: str = ""
-    """Which note says this already, what the note supersedes, or where an old text is kept."""
+    """The existing note of a duplicate, what the note supersedes, or where an old text is kept."""
     related: tuple[Related, ...] = ()
     """Up to three similar memories, which the new one may supersede."""
     masked: int = 0
-    """Secrets that were masked before the first byte was written, as the setting `secrets` wants it."""
+    """How many secrets were masked, by the setting `secrets`."""
 
     @property
     def told(self) -> str:
-        """What became of it, for a person, on one line."""
+        """The receipt in words, on one line."""
         said = f"{self.outcome}: {self.detail}" if self.detail else f"{self.outcome} {self.ref}"
         return f"{said} ({masked_text(self.masked)})" if self.masked else said
 
@@ -265,7 +264,7 @@ class NoteSummary(NamedTuple):
     created: str
     description: str = ""
     missing: bool = False
-    """It is kept though its file is gone."""
+    """It is still indexed although its file is gone."""
 
 
 class Forgotten(NamedTuple):
@@ -277,7 +276,7 @@ class Forgotten(NamedTuple):
 
 
 class Status(NamedTuple):
-    """What there is, in numbers."""
+    """The state of the index in numbers."""
 
     vault: str
     search_db: str
@@ -290,28 +289,28 @@ class Status(NamedTuple):
     problems: list[tuple[str, str]]
     trashed: int
     space: str | None
-    """The vectors that answer, as provider:model:dimensions:prompts."""
+    """The active space, as provider:model:dimensions:prompts."""
     building: str | None
-    """The vectors that are being made to take their place."""
+    """The space that is being built to replace it."""
     unembedded: int
-    """Passages that wait for a vector."""
+    """Passages without a vector yet."""
     cache_entries: int
     cache_bytes: int
     cache_hit_rate: float | None
     beside: dict[str, int]
-    """What is read in place: the label of each source and how many notes it has."""
+    """How many notes each linked source has, by its label."""
     trashed_beside: dict[str, int]
-    """How many forgotten notes lie in the trash of each other tier's vault, if any do."""
+    """How many notes are in the trash of the other tiers' vaults."""
     tier: str | None
-    """Whose vault this is, where others are searched with it: `user` or `project`."""
+    """`user` or `project`, if the vault is searched together with others."""
     missing: int = 0
-    """Notes that are kept though their files are gone."""
+    """Notes that are still indexed although their files are gone."""
     odd: tuple[tuple[str, str], ...] = ()
-    """What lies in the vault and is not read, each with the reason: links, pipes, devices, names that are no text."""
+    """Entries of the vault that are not read, each with the reason: links, pipes, devices, undecodable names."""
 
 
 def moment_text(seconds: float) -> str:
-    """A moment as every value and file has it, such as `2026-03-01T09:30:00Z`."""
+    """A moment as text, such as `2026-03-01T09:30:00Z`."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
