@@ -241,7 +241,7 @@ class Saved(NamedTuple):
     """How many secrets were masked, by the setting `secrets`."""
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """The receipt in words, on one line."""
         said = f"{self.outcome}: {self.detail}" if self.detail else f"{self.outcome} {self.ref}"
         return f"{said} ({masked_text(self.masked)})" if self.masked else said

@@ -46,7 +46,7 @@ def article(options: argparse.Namespace) -> int:
         print_json([{"origin": o, "saved": s and s._asdict(), "skipped": why or None} for o, s, why in imported])
         return code
     for origin, saved, why in imported:
-        outcome = saved._replace(detail="").told if saved else f"skipped: {why}"
+        outcome = saved._replace(detail="").summary if saved else f"skipped: {why}"
         print(printable(f"{origin}  {outcome}"))
     if not imported:
         print("No texts there (.md, .markdown, .txt).")

@@ -355,7 +355,7 @@ def _receipt(options: argparse.Namespace, saved: Saved) -> int:
     if options.json:
         print_json({**saved._asdict(), "related": [one._asdict() for one in saved.related]})
     else:
-        print(printable(saved.told))
+        print(printable(saved.summary))
     return 0
 
 
