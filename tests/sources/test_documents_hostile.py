@@ -1,4 +1,4 @@
-"""Files made to harm: whatever the bytes, the answer is a document or one line that says why not, and soon."""
+"""Hostile files: whatever the bytes, the answer is a document or a one-line reason, and it comes soon."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ FAR = '<row r="999999999"><c r="ZZZ999999999"><v>1e999</v></c></row>'
 
 
 @pytest.fixture(scope="module", autouse=True)
-def no_reader_is_left() -> Iterator[None]:
+def end_worker() -> Iterator[None]:
     yield
     worker.end_worker()
 
 
 def answer(name: str, data: bytes) -> Document | str:
-    """The document, checked, or the one line; nothing that was not foreseen happened on the way to it."""
+    """The document, checked, or the reason; no unexpected exception is behind it."""
     started = time.monotonic()
     found = _answer(name, data)
     assert time.monotonic() - started < 90
@@ -79,22 +79,19 @@ def _answer(name: str, data: bytes) -> Document | NotTextError:
         return error
 
 
-@given(st.sampled_from(ENDINGS), st.binary(max_size=600))
-@settings(max_examples=100, deadline=None)
+@given(
+    st.sampled_from(ENDINGS),
+    st.binary(max_size=600) | st.text(max_size=400).map(lambda text: text.encode("utf-8", "replace")),
+)
+@settings(max_examples=120, deadline=None)
 def test_any_bytes_under_any_name_are_a_document_or_refused(ending: str, data: bytes) -> None:
     answer(f"a.{ending}", data)
-
-
-@given(st.sampled_from(ENDINGS), st.text(max_size=400))
-@settings(max_examples=100, deadline=None)
-def test_any_text_under_any_name_is_a_document_or_refused(ending: str, text: str) -> None:
-    answer(f"a.{ending}", text.encode("utf-8", "replace"))
 
 
 @given(
     st.sampled_from(sorted(GOOD)), st.lists(st.tuples(st.floats(0, 1), st.binary(max_size=4)), min_size=1, max_size=6)
 )
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_damaged_document_is_read_or_refused(ending: str, damage: list[tuple[float, bytes]]) -> None:
     data = bytearray(GOOD[ending])
     for place, bytes_there in damage:
@@ -104,7 +101,7 @@ def test_a_damaged_document_is_read_or_refused(ending: str, damage: list[tuple[f
 
 
 @given(st.sampled_from(OFFICE), st.data())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_document_with_damaged_parts_is_read_or_refused(ending: str, data: st.DataObject) -> None:
     parts = unpacked(GOOD[ending])
     name = data.draw(st.sampled_from(sorted(parts)))
@@ -117,37 +114,25 @@ def test_a_document_with_damaged_parts_is_read_or_refused(ending: str, data: st.
     answer(f"a.{ending}", packed(parts))
 
 
-@pytest.mark.parametrize("ending", sorted(GOOD))
-def test_the_documents_that_are_damaged_here_are_whole_before(ending: str) -> None:
-    assert isinstance(answer(f"a.{ending}", GOOD[ending]), Document)
+def test_the_documents_that_are_damaged_here_can_be_read() -> None:
+    assert [ending for ending, data in GOOD.items() if not isinstance(answer(f"a.{ending}", data), Document)] == []
 
 
-@pytest.mark.parametrize("ending", OFFICE)
-def test_a_zip_that_unpacks_to_gigabytes_is_refused_at_once(ending: str) -> None:
-    bomb = packed({**unpacked(GOOD[ending]), "custom/item.xml": b"<w>" + b" " * 60_000_000})
-    assert len(bomb) < 200_000
-    started = time.monotonic()
-
-    assert answer(f"a.{ending}", bomb) == "its text is larger than 32 MB when unpacked"
-    assert time.monotonic() - started < 10
-
-
-def test_a_zip_that_lies_about_its_sizes_is_refused() -> None:
+def test_zip_bombs_are_refused_at_once() -> None:
+    """One large part, a lie about its size, and many large parts together."""
     size = 60_000_000
-    bomb = packed({**unpacked(GOOD["docx"]), "custom/item.xml": b" " * size})
-    lie = bomb.replace(size.to_bytes(4, "little"), (100).to_bytes(4, "little"))
-    assert lie != bomb
-
+    started = time.monotonic()
+    for ending in OFFICE:
+        bomb = packed({**unpacked(GOOD[ending]), "custom/item.xml": b"<w>" + b" " * size})
+        assert len(bomb) < 200_000
+        assert answer(f"a.{ending}", bomb) == "its text is larger than 32 MB when unpacked"
+    honest = packed({**unpacked(GOOD["docx"]), "custom/item.xml": b" " * size})
+    lie = honest.replace(size.to_bytes(4, "little"), (100).to_bytes(4, "little"))
+    assert lie != honest
     assert isinstance(answer("a.docx", lie), str)
-
-
-def test_many_large_parts_are_limited_together() -> None:
     parts = {f"custom/item{number}.xml": b" " * 20_000_000 for number in range(6)}
-
-    found = answer("a.docx", packed({**unpacked(GOOD["docx"]), **parts}))
-
-    assert isinstance(found, str)
-    assert "larger than" in found
+    assert "larger than" in str(answer("a.docx", packed({**unpacked(GOOD["docx"]), **parts})))
+    assert time.monotonic() - started < 30
 
 
 def test_pictures_are_not_unpacked() -> None:
@@ -159,23 +144,20 @@ def test_pictures_are_not_unpacked() -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
-@pytest.mark.parametrize(
-    ("name", "part"),
-    [
+def test_files_with_entities_are_refused(encoding: str, connections: list[str]) -> None:
+    for name, part in (
         ("a.docx", "word/document.xml"),
         ("a.docx", "docProps/core.xml"),
         ("a.pptx", "ppt/slides/slide1.xml"),
         ("a.xlsx", "xl/worksheets/sheet1.xml"),
-    ],
-)
-def test_a_file_with_entities_is_refused(name: str, part: str, encoding: str, connections: list[str]) -> None:
-    parts = unpacked(GOOD[name[2:]])
-    text = re.sub(r"<\?xml[^>]*>", "", parts[part].decode())
-    for word_there in ("Tie to the ring.", "Rules", "High at noon", "46082", "Berth"):
-        text = text.replace(word_there, f"before &j; &s; after {word_there}")
-    parts[part] = (BOMB + text).encode(encoding)
+    ):
+        parts = unpacked(GOOD[name[2:]])
+        text = re.sub(r"<\?xml[^>]*>", "", parts[part].decode())
+        for word_there in ("Tie to the ring.", "Rules", "High at noon", "46082", "Berth"):
+            text = text.replace(word_there, f"before &j; &s; after {word_there}")
+        parts[part] = (BOMB + text).encode(encoding)
 
-    assert answer(name, packed(parts)) == "broken: its XML contains a DTD; open it and save it again"
+        assert answer(name, packed(parts)) == "broken: its XML contains a DTD; open it and save it again", part
     assert connections == []
 
 
@@ -216,7 +198,7 @@ def test_an_entity_bomb_in_a_plain_xml_file_is_just_text() -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_is_nested_or_long_beyond_reason_ends_soon(name: str, data: bytes) -> None:
+def test_extreme_nesting_and_length_take_limited_time(name: str, data: bytes) -> None:
     started = time.monotonic() if name[2:] in OFFICE else time.process_time()
 
     answer(name, data)
@@ -225,7 +207,7 @@ def test_what_is_nested_or_long_beyond_reason_ends_soon(name: str, data: bytes) 
 
 
 @pytest.mark.parametrize("target", ["../../../../etc/passwd", "file:///etc/passwd", "/etc/passwd"])
-def test_names_inside_a_file_lead_nowhere_outside_it(target: str, tmp_path: Path) -> None:
+def test_paths_inside_a_file_cannot_leave_it(target: str, tmp_path: Path) -> None:
     before = sorted(os.listdir(tmp_path))
     parts = unpacked(changed(GOOD["docx"], "_rels/.rels", "word/document.xml", target))
 
