@@ -73,7 +73,7 @@ def history_of(activity: Activity, index: KnowledgeIndex, path: str, limit: int 
     except KnowledgeError as error:
         problems.append(str(error))
     changes: list[Change] = []
-    for version, earlier in zip(seen, [*seen[1:], None], strict=True):
+    for version, earlier in zip(seen, [*seen[1:], None], strict=False):
         grew = None
         if version.what == "updated" and earlier and version.size is not None and earlier.size is not None:
             grew = version.size - earlier.size

@@ -1,33 +1,28 @@
-"""An activity.db of its own, answers to tell it of, and a clock that a test turns."""
+"""An activity.db of its own, answers to record, and a clock that a test sets."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from co_cli.activity import Activity
+from co_cli.activity.events import Head, Indexed
+from co_cli.settings import load_settings
 from co_cli.values import Hit, Searched, SearchResult
 from tests.vault import Vault
 
 NOON = 1_794_744_000.0
 """2026-11-15T12:00:00Z."""
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = NOON
-
-    def __call__(self) -> float:
-        return self.now
+Opener = Callable[..., Activity]
 
 
 def answer(
     root: Path, query: str, *slugs: str, took_ms: float = 5.0, degraded: list[str] | None = None, state: str = ""
 ) -> SearchResult:
-    """What a search says that found these memories."""
+    """The result of a search that found these memories."""
     hits = [
         Hit(
             ref=f"memory:{slug}",
@@ -43,23 +38,37 @@ def answer(
         )
         for place, slug in enumerate(slugs)
     ]
-    told: Any = state or ("found" if hits else "absent")
-    return SearchResult(query, told, degraded or [], "hybrid", Searched(3, 3, None), hits, took_ms)
+    found: Any = state or ("found" if hits else "absent")
+    return SearchResult(query, found, degraded or [], "hybrid", Searched(3, 3, None), hits, took_ms)
 
 
 def rows(activity: Activity, statement: str) -> list[Any]:
-    """What activity.db says, once everything told so far is in it."""
-    assert activity.flush()
+    """What activity.db says, once everything recorded so far is in it."""
+    assert activity.flush(), activity.problem
     with activity.database.reading() as connection:
         return connection.execute(statement).fetchall()
 
 
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def index(activity: Activity, *heads: Head, **changes: Any) -> None:
+    """Record a change of the index."""
+    activity.writer.write([Indexed(activity.root, activity.clock(), heads, **changes)])
+    assert not activity.dropped, activity.problem
 
 
 @pytest.fixture
-def activity(data_dir: Path, vault: Vault, clock: Clock) -> Iterator[Activity]:
-    with Activity(str(data_dir), str(vault.root), clock=clock) as opened:
+def open_activity(data_dir: Path, vault: Vault) -> Opener:
+    """Settings as keywords, such as `query_log="off"`."""
+
+    def opener(brief: bool = False, root: str | None = None, **settings: str) -> Activity:
+        flags = load_settings({"vault": str(vault.root), "data_dir": str(data_dir)})._replace(**settings)
+        activity = Activity(flags, root or str(vault.root), brief=brief)
+        activity.clock = lambda: NOON
+        return activity
+
+    return opener
+
+
+@pytest.fixture
+def activity(open_activity: Opener) -> Iterator[Activity]:
+    with open_activity() as opened:
         yield opened

@@ -11,11 +11,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from co_cli.activity import Activity
 from co_cli.activity.database import APPLICATION, ActivityDatabase, migrate, migrations
-from co_cli.activity.versions import Head
-from co_cli.service.usage import unsound
-from tests.activity.conftest import answer, rows
+from co_cli.activity.events import Head
+from tests.activity.conftest import Opener, answer, index, rows
 from tests.command import Co
 from tests.rights import can_obey, obey_permissions
 from tests.vault import Vault
@@ -30,13 +28,15 @@ OLD_ROWS = {
         "insert into documents (id, vault_id, path, hash, title) values (1, 1, 'oak.md', 'a1', 'Oak')",
         "insert into versions (document_id, at, what, hash) values (1, 5.0, 'created', 'a1')",
     ),
-    2: (
+    3: (
         "insert into vaults (id, root) values (1, '/vault')",
         "insert into documents (id, vault_id, path, hash, title) values (1, 1, 'oak.md', 'a1', 'Oak')",
         "insert into uses (document_id, recalls, recalled) values (1, 2, 5.0)",
         "insert into questions (id, vault_id, folded, text, asked) values (1, 1, 'oaks', 'Oaks', 1)",
         "insert into queries (vault_id, at, day, question_id, door, backend, state, hits, took_ms, results) "
         "values (1, 5.0, 0, 1, 'cli', 'hybrid', 'found', 1, 2.0, '[]')",
+        "insert into judgements (vault_id, document_id, folded, query, good, how, at, ref, candidates) "
+        "values (1, 1, 'oaks', 'Oaks', 1, 'said', 5.0, 'article:/oak', '[]')",
     ),
 }
 """Something that each version could hold, and that must be there after the next step."""
@@ -50,23 +50,27 @@ def tables(path: Path) -> list[tuple[str, str]]:
         connection.close()
 
 
-@pytest.mark.parametrize("version", range(1, NEWEST + 1))
-def test_each_migration_starts_from_the_version_before_and_loses_nothing(tmp_path: Path, version: int) -> None:
-    path = tmp_path / "activity.db"
-    if version > 1:
-        migrate(str(path), version - 1)
-    connection = apsw.Connection(str(path))
-    for statement in OLD_ROWS.get(version - 1, ()):
-        connection.execute(statement)
-    connection.close()
+def test_each_migration_starts_from_the_version_before_and_loses_nothing(tmp_path: Path) -> None:
+    for version, statements in OLD_ROWS.items():
+        path = tmp_path / f"{version}.db"
+        migrate(str(path), version)
+        connection = apsw.Connection(str(path))
+        for statement in statements:
+            connection.execute(statement)
+        connection.close()
 
-    migrate(str(path), version)
+        migrate(str(path))
 
-    connection = apsw.Connection(str(path))
-    assert (connection.pragma("user_version"), connection.pragma("application_id")) == (version, APPLICATION)
-    for statement in OLD_ROWS.get(version - 1, ()):
-        table = statement.split()[2]
-        assert connection.execute(f"select count(*) from {table}").get == 1
+        connection = apsw.Connection(str(path))
+        assert (connection.pragma("user_version"), connection.pragma("application_id")) == (NEWEST, APPLICATION)
+        for statement in statements:
+            table = {"queries": "searches"}.get(statement.split()[2], statement.split()[2])
+            assert table == "questions" or connection.execute(f"select count(*) from {table}").get == 1, statement
+        connection.close()
+    connection = apsw.Connection(str(tmp_path / "3.db"))
+    assert connection.execute("select text, folded, front_end, at from searches").fetchall() == [
+        ("Oaks", "oaks", "cli", 5.0)
+    ]
     connection.close()
 
 
@@ -88,7 +92,7 @@ def test_a_migration_that_fails_leaves_the_version_before(tmp_path: Path) -> Non
     path = tmp_path / "activity.db"
     migrate(str(path), 1)
     connection = apsw.Connection(str(path))
-    connection.execute("create table queries (in_the_way text)")
+    connection.execute("create table uses (in_the_way text)")
     connection.close()
     before = tables(path)
 
@@ -130,21 +134,23 @@ def test_a_newer_file_is_left_alone_and_everything_goes_on_without_it(co: Co, va
 @pytest.mark.parametrize(
     "content", [b"not a database at all, but somebody's notes" * 50, b"SQLite format 3\0" + b"\xff" * 5000]
 )
-def test_a_file_that_is_no_database_is_set_aside(data_dir: Path, vault: Vault, content: bytes) -> None:
+def test_a_file_that_is_no_database_is_set_aside(
+    open_activity: Opener, data_dir: Path, vault: Vault, content: bytes
+) -> None:
     data_dir.mkdir()
     (data_dir / "activity.db").write_bytes(content)
 
-    with Activity(str(data_dir), str(vault.root)) as activity:
-        activity.indexed([Head("oak.md", "a1", "Oak")])
+    with open_activity() as activity:
+        index(activity, Head("oak.md", "a1", "Oak"))
         assert rows(activity, "select path from documents") == [("oak.md",)]
 
     kept = [path for path in data_dir.iterdir() if path.name.startswith("activity.db.2")]
     assert [path.read_bytes() for path in kept] == [content]
 
 
-def test_an_empty_file_and_a_missing_folder_are_no_matter(data_dir: Path, vault: Vault) -> None:
+def test_an_empty_file_and_a_missing_folder_are_no_matter(open_activity: Opener, data_dir: Path, vault: Vault) -> None:
     for prepare in (lambda: None, lambda: (data_dir / "activity.db").write_bytes(b"")):
-        with Activity(str(data_dir), str(vault.root)) as activity:
+        with open_activity() as activity:
             prepare()
             activity.searched(answer(vault.root, "oaks", "oak"))
             assert activity.flush()
@@ -152,11 +158,11 @@ def test_an_empty_file_and_a_missing_folder_are_no_matter(data_dir: Path, vault:
             file.unlink()
 
 
-def test_it_is_for_nobody_else_to_read(data_dir: Path, vault: Vault) -> None:
-    with Activity(str(data_dir), str(vault.root)) as activity:
+def test_it_is_for_nobody_else_to_read(open_activity: Opener, data_dir: Path, vault: Vault) -> None:
+    with open_activity() as activity:
         activity.searched(answer(vault.root, "oaks", "oak"))
         assert activity.flush()
-        with Activity(str(data_dir), str(vault.root), brief=True) as brief:
+        with open_activity(brief=True) as brief:
             brief.searched(answer(vault.root, "elms"))
         files = [path for path in data_dir.glob("activity*") if path.suffix != ".lock"]
 
@@ -164,15 +170,18 @@ def test_it_is_for_nobody_else_to_read(data_dir: Path, vault: Vault) -> None:
         assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
 
 
-def test_eight_processes_that_open_it_first_at_once_all_write(data_dir: Path, vault: Vault) -> None:
+def test_eight_processes_that_open_it_first_at_once_all_write(
+    open_activity: Opener, data_dir: Path, vault: Vault
+) -> None:
     code = (
         "import sys\n"
         "from co_cli.activity import Activity\n"
-        "from co_cli.activity.versions import Head\n"
+        "from co_cli.activity.events import Head, Indexed\n"
+        "from co_cli.settings import load_settings\n"
         "sys.stdin.readline()\n"
-        "with Activity(sys.argv[1], '/vault') as activity:\n"
-        "    activity.indexed([Head(f'{sys.argv[2]}.md', sys.argv[2], 'Oak')])\n"
-        "    assert activity.flush(), activity.problem\n"
+        "with Activity(load_settings({'data_dir': sys.argv[1]}), '/vault') as activity:\n"
+        "    activity.writer.write([Indexed('/vault', 1.0, [Head(f'{sys.argv[2]}.md', sys.argv[2], 'Oak')])])\n"
+        "    assert not activity.dropped, activity.problem\n"
     )
     processes = [
         subprocess.Popen([sys.executable, "-c", code, str(data_dir), str(number)], stdin=subprocess.PIPE)
@@ -186,7 +195,7 @@ def test_eight_processes_that_open_it_first_at_once_all_write(data_dir: Path, va
         process.communicate(timeout=60)
 
     assert [process.returncode for process in processes] == [0] * 8
-    with Activity(str(data_dir), "/vault") as activity:
+    with open_activity() as activity:
         assert rows(activity, "select count(*) from documents") == [(8,)]
 
 
@@ -220,15 +229,14 @@ def test_a_folder_that_cannot_be_written_fails_no_search(co: Co, vault: Vault, d
     assert "memory:oak" in ran.out
 
 
-def test_an_unusable_file_drops_and_counts(data_dir: Path, vault: Vault) -> None:
+def test_an_unusable_file_drops_and_counts(open_activity: Opener, data_dir: Path, vault: Vault) -> None:
     (data_dir / "activity.db").mkdir(parents=True)  # a folder, of all things
 
-    with Activity(str(data_dir), str(vault.root)) as activity:
+    with open_activity() as activity:
         activity.searched(answer(vault.root, "oaks", "oak"))
-        activity.indexed([Head("oak.md", "a1", "Oak")])
 
         assert not activity.flush()
-        assert activity.dropped == 2
+        assert activity.dropped == 1
         assert "activity.db" in (activity.problem or "")
 
 
@@ -241,7 +249,7 @@ def spoil(file: Path, table: str) -> None:
         stream.write(b"\xff" * 4096)
 
 
-@pytest.mark.parametrize("table", ["days", "documents", "queries", "spools"])
+@pytest.mark.parametrize("table", ["documents", "searches"])
 def test_a_damaged_file_is_set_aside_and_restarted_and_notes_and_index_are_untouched(
     co: Co, vault: Vault, data_dir: Path, table: str
 ) -> None:
@@ -266,37 +274,35 @@ def test_a_damaged_file_is_set_aside_and_restarted_and_notes_and_index_are_untou
     assert kept.stat().st_size >= 4096
 
 
-def test_a_process_that_stays_goes_on_in_a_new_file_and_loses_nothing_new(data_dir: Path, vault: Vault) -> None:
-    with Activity(str(data_dir), str(vault.root)) as activity:
+def test_a_process_that_stays_goes_on_in_a_new_file_and_loses_nothing_new(
+    open_activity: Opener, data_dir: Path, vault: Vault
+) -> None:
+    with open_activity() as activity:
         activity.searched(answer(vault.root, "oaks", "oak"))
         assert activity.flush()
-    spoil(data_dir / "activity.db", "days")
+    spoil(data_dir / "activity.db", "searches")
     told: list[str] = []
 
-    with Activity(str(data_dir), str(vault.root)) as activity:
-        activity.told = told.append
+    with open_activity() as activity:
+        activity.on_set_aside = told.append
         activity.searched(answer(vault.root, "elms", "elm"))
         assert activity.flush()
-        assert rows(activity, "select text from questions") == [("elms",)]
+        assert rows(activity, "select text from searches") == [("elms",)]
         assert activity.dropped == 0
     assert len(told) == 1
     assert "it is kept as" in told[0]
 
 
-def test_damage_that_nobody_met_is_found_by_the_doctor_and_set_aside_by_fix(data_dir: Path, vault: Vault) -> None:
-    with Activity(str(data_dir), str(vault.root)) as activity:
+def test_damage_that_nobody_met_is_found_by_the_doctor_and_moved_aside_by_fix(
+    open_activity: Opener, data_dir: Path, vault: Vault
+) -> None:
+    assert ActivityDatabase(str(data_dir)).check() is None
+    assert not data_dir.exists()
+    with open_activity() as activity:
         activity.searched(answer(vault.root, "oaks", "oak"))
-        assert activity.flush()
+    assert ActivityDatabase(str(data_dir)).check() is None
     spoil(data_dir / "activity.db", "judgements")
 
-    assert "it is kept as" in (unsound(str(data_dir), fix=True) or "")
-    assert unsound(str(data_dir)) is None
-
-
-def test_a_sound_file_and_one_that_is_not_there_yet_are_well(data_dir: Path, vault: Vault) -> None:
-    assert unsound(str(data_dir)) is None
-    assert not data_dir.exists()
-    with Activity(str(data_dir), str(vault.root)) as activity:
-        activity.searched(answer(vault.root, "oaks", "oak"))
-
-    assert unsound(str(data_dir)) is None
+    assert "`co doctor --fix` starts a new one" in (ActivityDatabase(str(data_dir)).check() or "")
+    assert "it is kept as" in (ActivityDatabase(str(data_dir)).check(fix=True) or "")
+    assert ActivityDatabase(str(data_dir)).check() is None

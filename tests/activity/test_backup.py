@@ -12,11 +12,11 @@ from pathlib import Path
 import apsw
 import pytest
 
-from co_cli.activity import Activity
 from co_cli.activity.backup import back_up, look_at, restore
 from co_cli.activity.database import ActivityDatabase, migrate, migrations
-from co_cli.activity.versions import Head
+from co_cli.activity.events import Head
 from co_cli.settings import load_settings
+from tests.activity.conftest import Opener, index
 from tests.command import Co
 from tests.trouble.file_systems import fill, small_disk
 from tests.vault import Vault
@@ -67,7 +67,7 @@ def test_it_is_one_file_for_its_owner_alone_and_holds_what_was_still_spooled(use
     files = sorted((data_dir / "backups").iterdir())
     assert [bool(re.fullmatch(r"activity-\d+T\d+Z(-2)?\.db", file.name)) for file in files] == [True, True]
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
-    assert look_at(str(files[0])).rows["queries"] == 2
+    assert look_at(str(files[0])).rows["searches"] == 2
     listed = used("data", "restore")
     assert all(str(file) in listed.out for file in files)
 
@@ -99,9 +99,9 @@ def test_a_folder_that_is_not_there_is_not_made_for_its_drive_may_be_away(used: 
     assert used("data", "backup", str(drive / "activity.db")).code == 0
 
 
-def test_what_a_restore_keeps_is_whole_without_its_log(used: Co, data_dir: Path) -> None:
+def test_what_a_restore_keeps_is_whole_without_its_log(open_activity: Opener, used: Co, data_dir: Path) -> None:
     made = used("data", "backup", "--json").json["path"]
-    with Activity.of(load_settings({"data_dir": str(data_dir)}), "/vault") as activity:  # has it open, with a log
+    with open_activity() as activity:  # has it open, with a log
         with activity.database.writing() as connection:
             connection.execute("update documents set title = 'in the log'")
         assert (data_dir / "activity.db-wal").stat().st_size > 0
@@ -173,7 +173,7 @@ def foreign(path: Path) -> None:
     [
         (lambda path: None, 2, "there is no backup"),
         (lambda path: path.write_text("no database" * 99), 3, "no database"),
-        (foreign, 2, "no copy of an activity.db"),
+        (foreign, 2, "not a copy of an activity.db"),
         (damaged, 3, "damaged"),
         (newer, 3, "newer co-cli"),
     ],
@@ -220,30 +220,30 @@ def test_an_older_copy_is_brought_forward(used: Co, tmp_path: Path) -> None:
     assert searches(used) == 1
 
 
-def test_a_copy_made_beside_a_writer_is_whole_and_writer_and_reader_go_on(data_dir: Path, tmp_path: Path) -> None:
-    with Activity(str(data_dir), "/vault") as activity:
-        activity.indexed([Head("first.md", "first", "First")])
-        assert activity.flush()
+def test_a_copy_made_beside_a_writer_is_whole_and_writer_and_reader_go_on(
+    open_activity: Opener, data_dir: Path, tmp_path: Path
+) -> None:
+    with open_activity() as activity:
+        index(activity, Head("first.md", "first", "First"))
         done = threading.Event()
+        settings = load_settings({"data_dir": str(data_dir)})
 
         def write() -> None:
             number = 0
             while not done.is_set() and number < 500:
                 number += 1
-                activity.indexed([Head(f"{number}.md", f"{number}", "Note")])
-                activity.flush()
+                index(activity, Head(f"{number}.md", f"{number}", "Note"))
 
         writer = threading.Thread(target=write)
         writer.start()
         try:
-            counts = [back_up(str(data_dir), str(tmp_path / f"{n}.db")).rows for n in range(5)]
+            counts = [back_up(settings, str(tmp_path / f"{n}.db")).rows for n in range(3)]
         finally:
             done.set()
             writer.join()
         assert [row["documents"] for row in counts] == [row["versions"] for row in counts]
         restore(str(data_dir), str(tmp_path / "0.db"))
-        activity.indexed([Head("later.md", "later", "Later")])
-        assert activity.flush()  # into what was restored, not into what was set aside
+        index(activity, Head("later.md", "later", "Later"))  # into what was restored, not into what was set aside
         with activity.database.reading() as connection:
             assert connection.execute("select count(*) from documents").get == counts[0]["documents"] + 1
             assert connection.pragma("journal_mode") == "wal"
@@ -253,5 +253,5 @@ def test_without_anything_to_copy_it_says_so(co: Co) -> None:
     ran = co("data", "backup")
 
     assert (ran.code, len(ran.err.splitlines())) == (2, 1)
-    assert "nothing is lost" in ran.err
+    assert "nothing to copy" in ran.err
     assert co("data", "restore").code == 1

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.cli.plots import nice, plot
+from co_cli.cli.stats import bars
 from tests.command import Co
 from tests.vault import Vault
 
@@ -25,7 +25,7 @@ def test_searches_of_the_command_line_are_counted(co: Co) -> None:
 
     found = co("feedback", "stats", "--json").json
 
-    assert (found["searches"], found["unanswered"], found["logged"], found["doors"]) == (3, 1, 3, {"cli": 3})
+    assert (found["searches"], found["unanswered"], found["logged"], found["front_ends"]) == (3, 1, 3, {"cli": 3})
     assert [(one["text"], one["times"]) for one in found["common"]] == [("oaks", 2), ("zygomorphic quasar", 1)]
     assert [one["text"] for one in found["found_nothing"]] == ["zygomorphic quasar"]
     assert [one["backend"] for one in found["slow"] if one["text"] == "zygomorphic quasar"] == ["fts5"]
@@ -97,7 +97,6 @@ def test_clearing_asks_and_needs_a_yes_where_nobody_can_answer(co: Co) -> None:
     assert ran.code == 2
     assert "--yes" in ran.err
     assert co("feedback", "stats", "--json").json["searches"] == 1
-    assert co("feedback", "stats", "--yes").code == 2
 
 
 def test_clearing_leaves_no_word_in_any_file_and_keeps_history_and_counts(co: Co, data_dir: Path) -> None:
@@ -129,35 +128,13 @@ def test_two_vaults_have_statistics_of_their_own(co: Co, tmp_path: Path) -> None
     ]
 
 
-@pytest.mark.parametrize("arguments", [("--days", "0"), ("--days", "400"), ("--limit", "0"), ("--days", "x")])
-def test_wrong_usage_is_one_line_and_exit_code_2(co: Co, arguments: tuple[str, ...]) -> None:
-    ran = co("feedback", "stats", *arguments)
-
-    assert ran.code == 2
-    assert len(ran.err.splitlines()) == 1
+def test_wrong_usage_is_one_line_and_exit_code_2(co: Co) -> None:
+    for arguments in (("--days", "0"), ("--days", "400"), ("--limit", "0"), ("--days", "x"), ("--yes",)):
+        ran = co("feedback", "stats", *arguments)
+        assert (ran.code, len(ran.err.splitlines())) == (2, 1), arguments
 
 
-def test_a_plot_has_a_column_for_each_value_on_a_scale_that_people_can_read() -> None:
-    assert plot([0, 1, 3, 10], 40, ("01-01", "01-04")) == [
-        "       10 |            ####",
-        "          |            ####",
-        "          |            ####",
-        "        5 |            ####",
-        "          |        ########",
-        "          |    ::::########",
-        "        0 +----------------",
-        "           01-01      01-04",
-    ]
-
-
-@pytest.mark.parametrize("count", [1, 7, 30, 67, 68, 365])
-def test_a_plot_fits_however_many_values_there_are(count: int) -> None:
-    lines = plot([float(number % 17) for number in range(count)], 78, ("01-01", "12-31"))
-
-    assert max(map(len, lines)) <= 78
-    assert plot([None] * count, 78, ("01-01", "12-31"))[0].strip().startswith("1 |")
-
-
-@pytest.mark.parametrize(("number", "scale"), [(0, 1), (1, 1), (3, 5), (10, 10), (11, 20), (0.3, 0.5), (5001, 10000)])
-def test_a_scale_ends_at_a_round_number(number: float, scale: float) -> None:
-    assert nice(number) == pytest.approx(scale)
+def test_a_chart_has_a_bar_for_each_value_and_fits_however_many_there_are() -> None:
+    assert bars([0, 1, 4, 8]) == " ▁▄█"
+    assert bars([0.0, 0.0]) == "  "
+    assert max(len(bars(list(range(count)))) for count in (1, 30, 74, 75, 365)) <= 74

@@ -1,4 +1,4 @@
-"""A small vault with somebody who rated forty answers in it."""
+"""A vault in which one note has all the words, and others have the meaning; and somebody who prefers the others."""
 
 from __future__ import annotations
 
@@ -8,41 +8,40 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.activity.feedback import Ranked, put_judgement
+from co_cli.activity.feedback import Judgement, put_judgement
 from co_cli.knowledge_base import KnowledgeBase
 from tests.vault import Vault
 
-Tell = Callable[..., None]
+PAIRS = """
+tea coffee, cat kitten, bird sparrow, sea ocean, road street, city town, job career, war battle, film movie,
+song melody, wine beer, gold silver, moon planet, hill mountain, cow cattle, pen pencil, door window, coat
+jacket, plane aircraft, sick ill, tree forest, kettle teapot, train railway, bread bakery, server computer,
+piano music, honey bees, river water, doctor hospital, car engine, dog puppy, money bank, garden flowers,
+school teacher, ship boat, rain weather, shoe boots, king queen, fish salmon, house building
+"""
+QUESTIONS = [pair.split() for pair in PAIRS.split(",")]
+"""A word to search for, and the note that means it."""
+Judge = Callable[..., None]
 
 
 @pytest.fixture
-def trees(vault: Vault) -> Vault:
-    vault.write("memories/oak.md", "Oaks live for a very long time.")
-    vault.write("memories/elm.md", "Elms fall ill when beetles come.")
+def words(vault: Vault) -> Vault:
+    listed = ", ".join(word for word, _ in QUESTIONS)
+    vault.write("memories/list.md", f"Shopping words: {listed}. What is the best one?")
+    for _, note in QUESTIONS:
+        vault.write(f"memories/{note}.md", f"{note.capitalize()}.")
     return vault
 
 
 @pytest.fixture
-def tell(trees: Vault, data_dir: Path) -> Tell:
-    """Judgements as a door would write them, with candidates as a search might have ranked them.
+def judge_answers(words: Vault, data_dir: Path) -> Judge:
+    """Judge the notes with the meaning good, which the default weights rank second; or `torn`, every other list."""
 
-    Each time elm is good and stands second: it is nearer in meaning, and oak has more of the words. With `torn`, every
-    other time oak is the good one.
-    """
+    def judge(count: int = len(QUESTIONS), torn: bool = False) -> None:
+        with KnowledgeBase.open(words.root, data_dir) as kb, kb.activity.database.writing() as connection:
+            for number, (word, note) in enumerate(QUESTIONS[:count]):
+                name = "list" if torn and number % 2 else note
+                judgement = Judgement(f"memory:{name}", word, True)
+                put_judgement(connection, kb.root, (kb.root, f"memories/{name}.md"), judgement, time.time())
 
-    def tell(count: int = 40, torn: bool = False, start: int = 0) -> None:
-        shown = [
-            ("memory:oak", {"words": 0.75 * 0.3, "meaning": 0.25 * 0.7}),
-            ("memory:elm", {"words": 0.25 * 0.3, "meaning": 0.40 * 0.7}),
-        ]
-        with KnowledgeBase.open(trees.root, data_dir) as kb:
-            assert kb.embedders.space is not None
-            ranked = Ranked(kb.embedders.space.key, 0.7, 0.3, shown)
-            with kb.activity.database.writing() as connection:
-                for number in range(start, start + count):
-                    name = "oak" if torn and number % 2 else "elm"
-                    place, text = (kb.root, f"memories/{name}.md"), f"question {number}"
-                    told = f"memory:{name}", True, "said", time.time(), text, text, ranked
-                    put_judgement(connection, kb.root, place, *told)
-
-    return tell
+    return judge

@@ -22,7 +22,6 @@ def notes(vault: Vault) -> None:
 
 
 USES = "select path, recalls, opens from uses join documents on documents.id = document_id order by path"
-VERSIONS = "select path, what from versions join documents on documents.id = document_id order by versions.id"
 
 
 def test_a_search_counts_only_if_it_is_tracked(kb: KnowledgeBase, data_dir: Path) -> None:
@@ -35,50 +34,7 @@ def test_a_search_counts_only_if_it_is_tracked(kb: KnowledgeBase, data_dir: Path
     kb.note("oak", track=True)
 
     assert rows(kb.activity, USES) == [("memories/oak.md", 1, 1)]
-    assert rows(kb.activity, "select door from queries") == [("python",)]
-
-
-def test_syncs_saves_changes_and_removals_are_versions(kb: KnowledgeBase, vault: Vault) -> None:
-    kb.sync()
-    saved = kb.remember("Ashes burn well.", title="Ash")
-    kb.update(saved.ref, content="Ashes burn very well.")
-    kb.update(saved.ref, tags=["tree"])
-    kb.forget(saved.ref)
-    kb.restore(saved.ref)
-    vault.write("memories/oak.md", "Oaks live longer.")
-    kb.sync()
-
-    assert rows(kb.activity, VERSIONS) == [
-        ("memories/elm.md", "seen"),
-        ("memories/oak.md", "seen"),
-        ("memories/ash.md", "created"),
-        ("memories/ash.md", "updated"),
-        ("memories/ash.md", "updated"),
-        ("memories/ash.md", "removed"),
-        ("memories/ash.md", "restored"),
-        ("memories/oak.md", "updated"),
-    ]
-
-
-def test_a_sync_without_changes_touches_no_second_database(kb: KnowledgeBase, data_dir: Path) -> None:
-    kb.sync()
-    assert kb.activity.flush()
-    kb.activity.close()
-    before = (data_dir / "activity.db").stat().st_mtime_ns
-
-    kb.sync()
-    kb.close()
-
-    assert (data_dir / "activity.db").stat().st_mtime_ns == before
-
-
-def test_a_rebuild_adds_no_version(kb: KnowledgeBase) -> None:
-    kb.sync()
-    before = rows(kb.activity, VERSIONS)
-
-    kb.rebuild()
-
-    assert rows(kb.activity, VERSIONS) == before
+    assert rows(kb.activity, "select front_end from searches") == [("python",)]
 
 
 def test_an_agent_s_tools_recall_and_open(kb: KnowledgeBase) -> None:
@@ -89,7 +45,7 @@ def test_an_agent_s_tools_recall_and_open(kb: KnowledgeBase) -> None:
     toolbox.call("read_note", {"ref": "memory:elm"})
 
     assert rows(kb.activity, USES) == [("memories/elm.md", 0, 1), ("memories/oak.md", 1, 0)]
-    assert rows(kb.activity, "select door from queries") == [("mcp",)]
+    assert rows(kb.activity, "select front_end from searches") == [("mcp",)]
 
 
 def test_co_show_counts_as_an_opening(co: Co) -> None:
@@ -149,7 +105,7 @@ def test_a_search_from_the_command_line_does_not_open_activity_db(co: Co, data_d
     seen = imported(ran)
     assert ran.code == 0
     assert "co_cli.activity.events" in seen
-    assert not seen & {"co_cli.activity.database", "co_cli.activity.background"}
+    assert not seen & {"co_cli.activity.database", "co_cli.activity.event_writer"}
     assert not (data_dir / "activity.db").exists()
     assert (data_dir / "activity.spool").read_bytes().count(b"\n") == 1
 

@@ -1,0 +1,156 @@
+"""`co index move OLD NEW` carries what is known of a folder to its new place, and loses nothing of either."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+import pytest
+
+from co_cli.activity.feedback import change_learned, read_learned
+from co_cli.service.review import Dismissals
+from tests.command import Co
+
+VAULT = ".co-cli/knowledge"
+
+
+@pytest.fixture
+def moved(co: Co, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], tuple[str, str]]:
+    """Make a project with a history and a source, and move it when called: from where, and to where."""
+    monkeypatch.delenv("CO_VAULT")
+    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "none")
+    project, there = tmp_path / "project", tmp_path / "elsewhere" / "renamed"
+    (project / "docs").mkdir(parents=True)
+    (project / "docs" / "handbook.md").write_text("# Handbook\n\nPlant in autumn.\n")
+    monkeypatch.chdir(project)
+    assert co("init").code == 0
+    co("remember", "Oaks live long", "--title", "Oak")
+    co("remember", "Elms fall ill", "--title", "Elm")
+    co("add", str(project / "docs"))
+    co("search", "oaks")
+    co("show", "oak")
+    co("show", "folder:docs/handbook.md")
+    co("feedback", "give", "oak", "good", "--query", "which tree lives long")
+
+    def move() -> tuple[str, str]:
+        there.parent.mkdir()
+        shutil.move(project, there)
+        monkeypatch.chdir(there)
+        return str(project), str(there)
+
+    return move
+
+
+def changes(co: Co, ref: str) -> list[str]:
+    return [change["what"] for change in co("note", "history", ref, "--json").json["changes"]]
+
+
+def test_history_use_feedback_and_sources_follow_a_moved_project(co: Co, moved: Callable[[], tuple[str, str]]) -> None:
+    old, new = moved()
+    assert co("search", "oaks", "--json").json["hits"]  # starts a history at the new place
+    assert f"`co index move {old}/{VAULT} {new}/{VAULT}`" in co("source", "list").out
+
+    done = co("index", "move", old, new, "--json")
+
+    assert done.code == 0, done.err
+    assert done.json == {"folders": [f"{new}/{VAULT}", f"{new}/docs"], "sources": ["folder:docs"], "left": []}
+    assert changes(co, "oak") == ["created"]
+    head = co("note", "history", "oak", "--json").json
+    assert (head["recalls"], head["opens"]) == (2, 1)  # a search before the move, and one after
+    assert [row["path"] for row in co("source", "list", "--json").json] == [f"{new}/{VAULT}", f"{new}/docs"]
+    assert co("note", "history", "folder:docs/handbook.md", "--json").json["opens"] == 1
+    assert co("feedback", "tune", "--json").json["said"] == 1
+    assert co("feedback", "stats", "--json").json["searches"] == 2
+    again = co("index", "move", old, new)
+    assert (again.code, again.err) == (2, f"co: nothing is known of a vault at {old}\n")
+
+
+def test_changes_at_the_new_place_follow_the_old_history(co: Co, moved: Callable[[], tuple[str, str]]) -> None:
+    co("forget", "elm")
+    old, new = moved()
+    note = Path(f"{VAULT}/memories/oak.md")
+    note.write_text(note.read_text().replace("live long", "live very long"))
+    co("note", "restore", "elm")
+    co("feedback", "give", "oak", "bad", "--query", "which tree lives long")
+
+    co("index", "move", f"{old}/{VAULT}", f"{new}/{VAULT}")
+
+    assert changes(co, "oak")[-1] == changes(co, "elm")[-1] == "created"
+    assert "removed" in changes(co, "elm")
+    verdicts = co("feedback", "give", "oak", "good", "--query", "another question", "--json").json
+    assert (verdicts["good"], verdicts["bad"]) == (1, 1)  # the later judgement of the same question counts
+
+
+def test_learned_weights_and_review_decisions_follow_and_trust_does_not(
+    co: Co, moved: Callable[[], tuple[str, str]], data_dir: Path
+) -> None:
+    before = str(Path.cwd() / VAULT)
+    change_learned(str(data_dir), lambda known: known.update({before: {"meaning": 0.6}}))
+    Dismissals(str(data_dir), before).add("twins:oak", 1.0)
+    assert co("config", "trust", "--list").out.startswith("trusted")
+    old, new = moved()
+    co("index", "move", old, new)
+
+    here = f"{new}/{VAULT}"
+    assert read_learned(str(data_dir)) == {here: {"meaning": 0.6}}
+    assert (Dismissals(str(data_dir), before).keys(), Dismissals(str(data_dir), here).keys()) == (set(), {"twins:oak"})
+    assert {"vault": here, "trusted": False} in co("config", "trust", "--list", "--json").json
+
+
+def test_text_deleted_after_a_move_is_gone_from_search_db(
+    co: Co, moved: Callable[[], tuple[str, str]], data_dir: Path
+) -> None:
+    co("index", "move", *moved())
+    Path(f"{VAULT}/memories/elm.md").unlink()
+    co("index", "sync")
+
+    connection = apsw.Connection(str(data_dir / "search.db"))
+    assert connection.execute("select count(*) from docs where title = 'Elm'").get == 0
+    connection.close()
+
+
+def test_a_source_that_did_not_move_stays_where_it_is(
+    co: Co, moved: Callable[[], tuple[str, str]], tmp_path: Path
+) -> None:
+    other = tmp_path / "other" / "docs"
+    other.mkdir(parents=True)
+    (other / "a.md").write_text("Another.")
+    old, new = moved()
+    shutil.copytree(new + "/docs", old + "/docs")  # as if only .co-cli had been moved
+    co("add", str(other))
+
+    done = co("index", "move", f"{old}/{VAULT}", f"{new}/{VAULT}")
+
+    assert "left: folder:docs, because the vault has another source of that name or folder" in done.out
+    assert [row["path"] for row in co("source", "list", "--json").json][1:] == [str(other)]
+
+
+def test_a_move_that_was_interrupted_can_be_repeated(
+    co: Co, moved: Callable[[], tuple[str, str]], data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = moved()
+    monkeypatch.setattr("co_cli.activity.database.BUSY_MS", 50)
+    writer = apsw.Connection(str(data_dir / "activity.db"))
+    writer.execute("begin immediate")
+    refused = co("index", "move", old, new)
+    writer.execute("rollback")
+    writer.close()
+
+    assert refused.code == 3
+    assert "try again" in refused.err
+    assert "source: folder:docs" in co("index", "move", old, new).out
+
+
+def test_folders_that_cannot_have_been_moved_are_refused(co: Co, moved: Callable[[], tuple[str, str]]) -> None:
+    old, new = moved()
+    for arguments, says in (
+        ((new, new), "still exists"),
+        ((old, "/nowhere"), "/nowhere is not a folder"),
+        (("/nowhere", new), "nothing is known of a vault at /nowhere"),
+        ((old,), "required: NEW"),
+    ):
+        ran = co("index", "move", *arguments)
+        assert ran.code == 2
+        assert says in ran.err
