@@ -1,4 +1,4 @@
-"""A memory is one passage; an article is cut where its author cut it, and nothing of it is lost."""
+"""How notes are cut into passages and sentences: at the right places, and without losing anything."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from co_cli.notes.markdown import blocks
 from co_cli.notes.note import Note, read_note
-from co_cli.sources.cutting import LONGEST, WHOLE, Rule, cut, read_body
+from co_cli.sources.cutting import Body, CutRule, cut, sentences, split_long
 from co_cli.sources.documents import read_document
 from co_cli.sources.documents.outline import outline
-from co_cli.sources.passages import Lines, passages_of, what_is_wrong
+from co_cli.sources.passages import LONGEST, LONGEST_PROPOSED, Lines, passages_of, what_is_wrong
 from co_cli.values import Passage
 
 MARKS = (
@@ -32,15 +32,15 @@ LINE = st.sampled_from(
     ]
 )
 TEXT = st.one_of(st.lists(LINE, max_size=60).map("\n".join), st.text(alphabet="a.#-`|> \n\t。é", max_size=300))
-RULES = st.sampled_from([Rule(), Rule(80, 160, 0), Rule(80, 80, 1), Rule(200, 400, 2), Rule(1, 1, 1)])
+RULES = st.sampled_from([CutRule(), CutRule(80, 160, 0), CutRule(80, 80, 1), CutRule(200, 400, 2), CutRule(1, 1, 1)])
 
 
 def article(body: str, head: str = "") -> Note:
     return read_note("articles/a.md", (head + body).encode())
 
 
-def texts_of(body: str, rule: Rule | None = None) -> list[str]:
-    return [passage.text for passage in passages_of(article(body), rule=rule or Rule())]
+def texts_of(body: str, rule: CutRule | None = None) -> list[str]:
+    return [passage.text for passage in passages_of(article(body), rule=rule or CutRule())]
 
 
 def shown(note: Note, passage: Passage) -> str:
@@ -73,35 +73,27 @@ def test_an_article_is_cut_at_its_headings_and_knows_its_lines() -> None:
     ]
 
 
-def test_underlined_lines_are_headings_too() -> None:
-    note = article("Deploys\n=======\n\nBlue first.\n\nRolling back\n---\n\nGreen again.\n")
+def test_headings_and_what_belongs_to_them() -> None:
+    expected = {
+        "Deploys\n=======\n\nBlue first.\n\nRolling back\n---\n\nGreen again.\n": [
+            ("Blue first.", 1, 4, ""),
+            ("Green again.", 6, 9, "Rolling back"),
+        ],
+        "# Deploys\n\nIntro.\n\n## Blue\n\nFirst.\n": [("Intro.", 1, 3, ""), ("First.", 5, 7, "Blue")],
+        "# A\n\n## B\n\n### C\n\ntext\n": [("text", 1, 7, "B > C")],
+        "# T\n\n## To do\n\n## Done\n\ntext\n\n## Later\n": [
+            ("## To do", 1, 3, "To do"),
+            ("text", 5, 7, "Done"),
+            ("## Later", 9, 9, "Later"),
+        ],
+        "": [("", 1, 1, "")],
+        "\n\n": [("", 1, 1, "")],
+    }
 
-    assert note.title == "Deploys"
-    assert [tuple(passage)[:4] for passage in passages_of(note)] == [
-        ("Blue first.", 1, 4, ""),
-        ("Green again.", 6, 9, "Rolling back"),
-    ]
+    found = {body: [tuple(passage)[:4] for passage in passages_of(article(body))] for body in expected}
 
-
-def test_a_heading_that_repeats_the_title_is_not_repeated_in_the_path() -> None:
-    note = article("# Deploys\n\nIntro.\n\n## Blue\n\nFirst.\n")
-
-    assert [passage.heading for passage in passages_of(note)] == ["", "Blue"]
-
-
-def test_headings_with_nothing_under_them_open_with_what_follows() -> None:
-    note = article("# A\n\n## B\n\n### C\n\ntext\n")
-
-    assert [tuple(passage)[:4] for passage in passages_of(note)] == [("text", 1, 7, "B > C")]
-
-
-def test_a_heading_with_nothing_under_it_is_a_passage_where_a_sibling_follows() -> None:
-    assert texts_of("# T\n\n## To do\n\n## Done\n\ntext\n\n## Later\n") == ["## To do", "text", "## Later"]
-
-
-@pytest.mark.parametrize("body", ["", "\n\n", " \t\n"])
-def test_an_empty_article_is_still_one_passage(body: str) -> None:
-    assert texts_of(body) == [""]
+    assert {body: one[0][0] for body, one in found.items() if not body.strip()} == {"": "", "\n\n": ""}
+    assert {body: one for body, one in found.items() if body.strip() and one != expected[body]} == {}
 
 
 def test_a_long_section_is_cut_between_its_blocks_into_passages_of_like_length() -> None:
@@ -112,21 +104,19 @@ def test_a_long_section_is_cut_between_its_blocks_into_passages_of_like_length()
     assert passages == ["\n\n".join([paragraph] * 3).rstrip(), "\n\n".join([paragraph] * 2).rstrip()]
 
 
-@pytest.mark.parametrize(
-    "block",
-    [
-        "```\n" + "code line\n\n" * 300 + "```",
-        "| a | b |\n|---|---|\n" + "| cell | another cell |\n" * 150,
-        "- an item of the list\n\n  and its second paragraph\n" * 70,
-        "1. first\n\n   ```\n" + "   code\n\n" * 400 + "   ```\n2. second",
-    ],
-    ids=["code", "table", "list", "code in a list"],
-)
-def test_code_tables_and_lists_stay_whole_beyond_the_length_of_a_passage(block: str) -> None:
-    assert LONGEST < len(block) <= WHOLE
+def test_code_tables_and_lists_stay_whole_beyond_the_length_of_a_passage() -> None:
+    blocks_there = {
+        "code": "```\n" + "code line\n\n" * 300 + "```",
+        "table": "| a | b |\n|---|---|\n" + "| cell | another cell |\n" * 150,
+        "list": "- an item of the list\n\n  and its second paragraph\n" * 70,
+        "code in a list": "1. first\n\n   ```\n" + "   code\n\n" * 400 + "   ```\n2. second",
+    }
     before, after = "word " * 150, "more " * 150
 
-    assert texts_of(f"# Long\n\n{before}\n\n{block}\n\n{after}\n") == [before.rstrip(), block.rstrip(), after.rstrip()]
+    found = {name: texts_of(f"# Long\n\n{before}\n\n{block}\n\n{after}\n") for name, block in blocks_there.items()}
+
+    assert all(LONGEST < len(block) <= LONGEST_PROPOSED for block in blocks_there.values())
+    assert found == {name: [before.rstrip(), block.rstrip(), after.rstrip()] for name, block in blocks_there.items()}
 
 
 def test_what_announces_a_block_stays_with_it() -> None:
@@ -217,36 +207,32 @@ def test_long_code_is_cut_at_blank_lines() -> None:
     assert all(passage.startswith("def oak") for passage in passages[1:-1])
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "x" * 2_000_000,
-        "word " * 400_000,
-        "A b c. " * 50_000,
-        "你好吗朋友。" * 50_000,
-        ". " * 200_000,
-        "a." + " " * 2_000_000 + "b",
-        "line of text\n" * 100_000,
-        "- item\n" * 100_000,
-        "- a\n\n```\n" * 30_000,
-        "|a|b|\n|-|-|\n" + "|1|2|\n" * 100_000,
-        "```\n" + "code\n\n" * 50_000,
-        "# h\n" * 100_000,
-        "    x\n\n" * 50_000,
-        "a\n---\n" * 10_000,
-    ],
-    ids=lambda text: f"{text[:8]!r}",
-)
-def test_a_huge_document_is_cut_in_one_pass(text: str) -> None:
-    """Not timed: two passes over all of it for each passage would take minutes."""
-    passages = passages_of(article(text))
+def test_huge_documents_are_cut_in_one_pass() -> None:
+    """Not timed: more passes over the text would take minutes."""
+    for text in (
+        "x" * 1_000_000,
+        "word " * 200_000,
+        "A b c. " * 30_000,
+        "你好吗朋友。" * 30_000,
+        ". " * 100_000,
+        "a." + " " * 1_000_000 + "b",
+        "line of text\n" * 50_000,
+        "- item\n" * 50_000,
+        "- a\n\n```\n" * 15_000,
+        "|a|b|\n|-|-|\n" + "|1|2|\n" * 50_000,
+        "```\n" + "code\n\n" * 30_000,
+        "# h\n" * 50_000,
+        "    x\n\n" * 30_000,
+        "a\n---\n" * 5_000,
+    ):
+        passages = passages_of(article(text))
 
-    assert max(len(passage.text) for passage in passages) <= WHOLE
-    assert passages[-1].last_line == len(text.rstrip().split("\n"))
+        assert max(len(passage.text) for passage in passages) <= LONGEST_PROPOSED, text[:10]
+        assert passages[-1].last_line == len(text.rstrip().split("\n")), text[:10]
 
 
 @given(body=TEXT, head=st.sampled_from(["", "---\na: 1\n---\n"]), rule=RULES)
-def test_nothing_is_lost_and_every_passage_stands_on_its_lines(body: str, head: str, rule: Rule) -> None:
+def test_nothing_is_lost_and_every_passage_stands_on_its_lines(body: str, head: str, rule: CutRule) -> None:
     note = article(body, head)
     lines = note.body.split("\n")
 
@@ -265,8 +251,8 @@ def test_nothing_is_lost_and_every_passage_stands_on_its_lines(body: str, head: 
 
 
 @given(text=TEXT, rule=RULES)
-def test_every_letter_of_a_section_is_in_one_of_its_stretches(text: str, rule: Rule) -> None:
-    body = read_body(text)
+def test_every_letter_of_a_section_is_in_one_of_its_stretches(text: str, rule: CutRule) -> None:
+    body = Body.read(text)
     section = [block for block in blocks(body.lines) if block.kind != "heading"]
 
     stretches = cut(body, section, rule)
@@ -286,46 +272,38 @@ def test_every_letter_of_a_section_is_in_one_of_its_stretches(text: str, rule: R
 BODY = "# A\n\nfirst\n\n## B\n\nsecond\n\nthird\n"
 
 
-@pytest.mark.parametrize(
-    ("ranges", "expected"),
-    [
-        ([(1, 3), (5, 9)], [("first", 1, 3, ""), ("second\n\nthird", 5, 9, "B")]),
-        ([(1, 4), (5, 8), (9, 10)], [("first", 1, 3, ""), ("second", 5, 7, "B"), ("third", 9, 9, "B")]),
-        ([(1, 7), (9, 9)], [("first\n\n## B\n\nsecond", 1, 7, ""), ("third", 9, 9, "B")]),
-        ([(1, 4), (5, 5), (7, 9)], [("first", 1, 3, ""), ("## B", 5, 5, "B"), ("second\n\nthird", 7, 9, "B")]),
-        ([(1, 1), (3, 10)], [("# A", 1, 1, ""), ("first\n\n## B\n\nsecond\n\nthird", 3, 9, "")]),
-    ],
-)
-def test_somebody_else_may_propose_the_lines_and_the_text_is_the_documents_own(
-    ranges: list[Lines], expected: list[tuple[str, int, int, str]]
-) -> None:
-    assert [tuple(passage)[:4] for passage in passages_of(article(BODY), boundaries=lambda note: ranges)] == expected
+def test_proposed_boundaries_cut_the_document_s_own_lines() -> None:
+    expected: dict[tuple[Lines, ...], list[tuple[str, int, int, str]]] = {
+        ((1, 3), (5, 9)): [("first", 1, 3, ""), ("second\n\nthird", 5, 9, "B")],
+        ((1, 4), (5, 8), (9, 10)): [("first", 1, 3, ""), ("second", 5, 7, "B"), ("third", 9, 9, "B")],
+        ((1, 7), (9, 9)): [("first\n\n## B\n\nsecond", 1, 7, ""), ("third", 9, 9, "B")],
+        ((1, 4), (5, 5), (7, 9)): [("first", 1, 3, ""), ("## B", 5, 5, "B"), ("second\n\nthird", 7, 9, "B")],
+        ((1, 1), (3, 10)): [("# A", 1, 1, ""), ("first\n\n## B\n\nsecond\n\nthird", 3, 9, "")],
+    }
+
+    for ranges, passages in expected.items():
+        found = passages_of(article(BODY), boundaries=lambda note, ranges=ranges: ranges)
+        assert [tuple(passage)[:4] for passage in found] == passages
 
 
-@pytest.mark.parametrize(
-    ("ranges", "wrong"),
-    [
-        ([], "lines 1-10 are left out"),
-        ([(1, 9), (9, 10)], "line 9 comes after line 9"),
-        ([(5, 9), (1, 4)], "lines 1-4 are left out"),
-        ([(1, 3), (7, 9)], "lines 4-6 are left out"),
-        ([(1, 7)], "lines 8-10 are left out"),
-        ([(0, 9)], "lines 0-9 of 10"),
-        ([(1, 11)], "lines 1-11 of 10"),
-        ([(3, 1)], "lines 3-1 of 10"),
-        ([(1, 3), (4, 4), (5, 9)], "lines 4-4 are blank"),
-    ],
-)
-def test_a_proposal_that_is_wrong_is_no_reason_to_cut_otherwise(
-    ranges: list[Lines], wrong: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_wrong_proposal_is_ignored_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     note = article(BODY)
-
-    with caplog.at_level(logging.WARNING, "co_cli"):
-        assert passages_of(note, boundaries=lambda note: ranges) == passages_of(note)
-
-    assert what_is_wrong(ranges, note.body.split("\n")) == wrong
-    assert wrong in caplog.text
+    expected: dict[tuple[Lines, ...], str] = {
+        (): "lines 1-10 are left out",
+        ((1, 9), (9, 10)): "line 9 comes after line 9",
+        ((5, 9), (1, 4)): "lines 1-4 are left out",
+        ((1, 3), (7, 9)): "lines 4-6 are left out",
+        ((1, 7),): "lines 8-10 are left out",
+        ((0, 9),): "lines 0-9 of 10",
+        ((1, 11),): "lines 1-11 of 10",
+        ((3, 1),): "lines 3-1 of 10",
+        ((1, 3), (4, 4), (5, 9)): "lines 4-4 are blank",
+    }
+    for ranges, wrong in expected.items():
+        with caplog.at_level(logging.WARNING, "co_cli"):
+            assert passages_of(note, boundaries=lambda note, ranges=ranges: ranges) == passages_of(note)
+        assert what_is_wrong(ranges, note.body.split("\n")) == wrong
+        assert wrong in caplog.text
 
 
 def test_a_proposed_passage_may_not_be_as_long_as_a_book() -> None:
@@ -379,7 +357,7 @@ def test_code_is_cut_between_its_functions_and_a_function_stays_whole() -> None:
     assert [passage.heading for passage in passages] == ["", "def moor", "class Harbour", "class Harbour > def open"]
     assert passages[1].text.startswith("# ties up\ndef moor():")
     assert passages[1].text.endswith("moor(99)")
-    assert LONGEST < len(passages[1].text) <= WHOLE
+    assert LONGEST < len(passages[1].text) <= LONGEST_PROPOSED
     assert all(passage.text in shown(note, passage) for passage in passages)
 
 
@@ -402,3 +380,54 @@ def test_nothing_of_another_format_is_lost(body: str, name: str) -> None:
     assert all(number in covered for number, line in enumerate(body.split("\n"), note.body_line) if line.strip())
     assert all(passage.text in shown(note, passage) for passage in passages)
     assert all(passage.text.strip() for passage in passages) or not body.strip()
+
+
+def said(text: str) -> list[str]:
+    return [text[start:end] for start, end in sentences(text, 0, len(text))]
+
+
+def test_sentences_end_where_a_reader_ends_them() -> None:
+    texts = [
+        ["Oaks live very long.", "Do beeches as well?", "Not quite so long!"],
+        ["He said “they live long.”", "Then he left (it was late).", "Nobody followed."],
+        ["As Dr. Oak and J. R. Beech say, e.g. Here, it is so.", "The end of it."],
+        ["It costs 3.50 or 4.20 in e.g. two shops.", "Version 1.2.3 is out now."],
+        ["We met at approx. nine, i.e. late, etc. and so on.", "That was all of it."],
+        ["They ended… slowly, as trees do.", "What then?! Nobody knows."],
+        ["See example.org/a.html for more.", "It has a table of trees."],
+        ["彼は毎朝森を歩いていたと言った。", "「そうですか、それはいいですね。」", "彼女は長い間黙ったままだった！"],
+        ["यह एक लंबा और सुंदर वाक्य है।", "यह दूसरा लंबा वाक्य है।"],
+        ["هل تعيش أشجار البلوط طويلا؟", "نعم، إنها تعيش طويلا جدا."],
+        ["Das gilt z.B. Eichen, Buchen usw. Auch für andere.", "Das ist der Schluss."],
+        ["no end at all, and none needed"],
+        ["Oaks live\nvery long.", "Beeches live\nless long."],
+        ["No. They do not live long."],
+    ]
+
+    found = [said(("" if "。" in expected[0] else " ").join(expected)) for expected in texts]
+
+    assert [one for one in found if one not in texts] == []
+
+
+@given(text=st.text(alphabet="aB1.!?。… \n\t)\"'", max_size=200), longest=st.integers(1, 30))
+def test_sentences_and_their_pieces_lose_no_letter_and_do_not_overlap(text: str, longest: int) -> None:
+    place = 0
+    left = ""
+    for sentence in sentences(text, 0, len(text)):
+        for start, end in split_long(text, sentence, longest):
+            assert place <= start < end <= len(text)
+            assert end - start <= longest
+            left += text[place:start]
+            place = end
+    assert not (left + text[place:]).strip()
+
+
+def test_what_has_no_sentence_end_is_cut_at_a_line_or_a_space() -> None:
+    text = "word " * 10 + "\n" + "word " * 10
+
+    assert [text[start:end] for start, end in split_long(text, (0, len(text)), 60)] == [
+        "word " * 10,
+        "word " * 10,
+    ]
+    assert [*split_long("oaks beeches", (0, 12), 8)] == [(0, 4), (5, 12)]
+    assert [*split_long("x" * 25, (0, 25), 10)] == [(0, 10), (10, 20), (20, 25)]
