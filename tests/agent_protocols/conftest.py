@@ -1,17 +1,19 @@
-"""Fixtures of the neighbours' protocols."""
+"""Fixtures for other memory protocols."""
 
 from __future__ import annotations
 
 import pytest
+from pydantic_ai import models
 
-from co_cli.knowledge_base import KnowledgeBase
 from co_cli.agent import harness
 from co_cli.agent.anthropic_memory import MemoryToolProtocol
+from co_cli.knowledge_base import KnowledgeBase
 
 
 @pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A busy machine is no bug."""
+def offline_and_patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No model is called, and a busy machine is no bug."""
+    monkeypatch.setattr(models, "ALLOW_MODEL_REQUESTS", False)
     monkeypatch.setattr(harness, "FRESH_SECONDS", 60.0)
 
 

@@ -1,4 +1,4 @@
-"""Every command of Anthropic's memory tool and every error that it documents, word for word.
+"""Every command of Anthropic's memory tool and every error that it documents, and which paths it refuses.
 
 https://platform.claude.com/docs/en/agents-and-tools/tool-use/memory-tool
 """
@@ -6,26 +6,26 @@ https://platform.claude.com/docs/en/agents-and-tools/tool-use/memory-tool
 from __future__ import annotations
 
 import os
-import time
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from co_cli.service.memory_protocol import MemoryToolProtocol, size_text
+from co_cli.agent.anthropic_memory import MemoryToolProtocol, size_text
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.settings import load_settings
 from tests.vault import Vault
 
 LISTING = "Here're the files and directories up to 2 levels deep in {}, excluding hidden items and node_modules:"
 EDITED = "The memory file has been edited. Here is the snippet showing the change (with line numbers):"
-
-
-@pytest.fixture
-def files(vault: Vault) -> Vault:
-    vault.write("memories/notes.md", "one\ntwo\nthree\nfour\nfive\nsix\n")
-    vault.write("memories/twice.md", "blue\ngreen\nblue\n")
-    vault.write("memories/projects/apollo.md", "x" * 5632)
-    vault.write("memories/projects/deep/er.md", "far down\n")
-    vault.write("memories/empty.md", "")
-    return vault
+SEEN = "Here's the content of /memories/notes.md with line numbers:\n"
+RANGE = "It should be two line numbers within the range of lines of the file: [1, 6]"
+LINES = "It should be within the range of lines of the file: [0, 6]"
+NAMES = "The commands are view, create, str_replace, insert, delete, rename."
+NOWHERE = "The path /memories/nowhere.md does not exist. Please provide a valid path."
+SUCCESSES = ("Here", "File created", "The memory file", "The file /", "Successfully")
 
 
 def on(command: str, name: str = "notes.md", **more: Any) -> dict[str, Any]:
@@ -36,11 +36,6 @@ def rename(old: str, new: str) -> dict[str, Any]:
     return {"command": "rename", "old_path": f"/memories{old}", "new_path": f"/memories{new}"}
 
 
-SEEN = "Here's the content of /memories/notes.md with line numbers:\n"
-RANGE = "It should be two line numbers within the range of lines of the file: [1, 6]"
-LINES = "It should be within the range of lines of the file: [0, 6]"
-NAMES = "The commands are view, create, str_replace, insert, delete, rename."
-NOWHERE = "The path /memories/nowhere.md does not exist"
 ANSWERS: list[tuple[dict[str, Any], str]] = [
     (on("view", view_range=[2, 3]), SEEN + "     2\ttwo\n     3\tthree"),
     (on("view", view_range=[5, -1]), SEEN + "     5\tfive\n     6\tsix"),
@@ -52,7 +47,7 @@ ANSWERS: list[tuple[dict[str, Any], str]] = [
         + "\n5.6K\t/memories\n0B\t/memories/empty.md\n28B\t/memories/notes.md\n5.5K\t/memories/projects/"
         + "\n5.5K\t/memories/projects/apollo.md\n9B\t/memories/projects/deep/\n16B\t/memories/twice.md",
     ),
-    (on("view", "nowhere.md"), f"{NOWHERE}. Please provide a valid path."),
+    (on("view", "nowhere.md"), NOWHERE),
     (on("view", view_range=[9, 12]), f"Error: Invalid `view_range` parameter: [9, 12]. {RANGE}"),
     (on("view", view_range=[1]), f"Error: Invalid `view_range` parameter: [1]. {RANGE}"),
     (on("create", "a/b/new.txt", file_text="hello\n"), "File created successfully at: /memories/a/b/new.txt"),
@@ -70,18 +65,11 @@ ANSWERS: list[tuple[dict[str, Any], str]] = [
         f"{EDITED}\n     1\tone\n     2\t2\n     3\t2.5\n     4\t3\n     5\tfour\n     6\tfive",
     ),
     (on("str_replace", old_str="one\n"), f"{EDITED}\n     1\ttwo\n     2\tthree\n     3\tfour"),
-    (on("str_replace", "nowhere.md", old_str="a"), f"Error: {NOWHERE}. Please provide a valid path."),
-    (
-        on("str_replace", "projects", old_str="a"),
-        "Error: The path /memories/projects does not exist. Please provide a valid path.",
-    ),
+    (on("str_replace", "nowhere.md", old_str="a"), f"Error: {NOWHERE}"),
+    (on("str_replace", "projects", old_str="a"), f"Error: {NOWHERE.replace('nowhere.md', 'projects')}"),
     (
         on("str_replace", old_str="Four", new_str="4"),
         "No replacement was performed, old_str `Four` did not appear verbatim in /memories/notes.md.",
-    ),
-    (
-        on("str_replace", old_str="", new_str="4"),
-        "No replacement was performed, old_str `` did not appear verbatim in /memories/notes.md.",
     ),
     (
         on("str_replace", "twice.md", old_str="blue", new_str="red"),
@@ -98,140 +86,238 @@ ANSWERS: list[tuple[dict[str, Any], str]] = [
     (on("delete", "nowhere.md"), f"Error: {NOWHERE}"),
     (on("delete", ""), "Error: Cannot delete the /memories directory itself"),
     (rename("/notes.md", "/old/notes.md"), "Successfully renamed /memories/notes.md to /memories/old/notes.md"),
+    (rename("/notes.md", "/Notes.md"), "Successfully renamed /memories/notes.md to /memories/Notes.md"),
     (rename("/projects", "/archive"), "Successfully renamed /memories/projects to /memories/archive"),
     (rename("/nowhere.md", "/a.md"), f"Error: {NOWHERE}"),
-    (rename("/notes.md", "/twice.md"), "Error: The destination /memories/twice.md already exists"),
+    (rename("/notes.md", "/TWICE.md"), "Error: The destination /memories/TWICE.md already exists"),
     (rename("/notes.md", "/notes.md"), "Error: The destination /memories/notes.md already exists"),
     (rename("/notes.md", ""), "Error: The destination /memories already exists"),
     (rename("/projects", "/projects/old"), "Error: /memories/projects cannot be moved into itself"),
     (rename("", "/old"), "Error: Cannot rename the /memories directory itself"),
-    (
-        {"command": "rename", "old_path": "/memories/notes.md", "new_path": None},
-        "Error: rename needs a new_path, such as /memories/notes.md",
-    ),
+    ({"command": "rename", "old_path": "/memories/notes.md"}, "Error: Path must start with /memories, got: "),
     (on("forget"), f"Error: Unknown command: forget. {NAMES}"),
     ({}, f"Error: Unknown command: None. {NAMES}"),
 ]
-SUCCESSES = ("Here", "File created", "The memory file", "The file /", "Successfully")
 
 
-@pytest.mark.parametrize(("command", "expected"), ANSWERS)
-def test_a_command_is_answered_in_the_words_of_the_protocol_and_a_refused_one_changes_nothing(
-    command: dict[str, Any], expected: str, files: Vault, memory: MemoryToolProtocol
+def test_commands_are_answered_in_the_words_of_the_protocol_and_refused_ones_change_nothing(
+    tmp_path: Path, data_dir: Path
 ) -> None:
-    before = {path: files.read(path) for path in files.files()}
+    wrong: list[object] = []
+    for number, (command, expected) in enumerate(ANSWERS):
+        files = Vault(tmp_path / f"vault{number}")
+        files.write("memories/notes.md", "one\ntwo\nthree\nfour\nfive\nsix\n")
+        files.write("memories/twice.md", "blue\ngreen\nblue\n")
+        files.write("memories/projects/apollo.md", "x" * 5632)
+        files.write("memories/projects/deep/er.md", "far down\n")
+        files.write("memories/empty.md", "")
+        before = {path: files.read(path) for path in files.files()}
+        with KnowledgeBase.open(files.root, data_dir) as kb:
+            answer = MemoryToolProtocol(kb).answer(command)
+        unchanged = {path: files.read(path) for path in files.files()} == before
+        if answer.text != expected or answer.refused == expected.startswith(SUCCESSES):
+            wrong.append((command, answer))
+        if answer.refused and not unchanged:
+            wrong.append((command, "changed something"))
 
-    answer = memory.answer(command)
-
-    assert answer.text == expected
-    assert answer.refused == (not expected.startswith(SUCCESSES))
-    if answer.refused:
-        assert {path: files.read(path) for path in files.files()} == before
+    assert wrong == []
 
 
-@pytest.mark.parametrize(
-    ("before", "line", "text", "after"),
-    [
+def test_inserted_lines_follow_the_line_that_was_named(vault: Vault, memory: MemoryToolProtocol) -> None:
+    for before, line, text, after in [
         ("a\nb\n", 0, "x\n", "x\na\nb\n"),
-        ("a\nb\n", 1, "x\n", "a\nx\nb\n"),
         ("a\nb\n", 1, "x\ny", "a\nx\ny\nb\n"),
         ("a\nb", 1, "x", "a\nx\nb"),
         ("a\nb", 2, "x", "a\nb\nx\n"),
         ("", 0, "x", "x\n"),
         ("a\n", 1, "", "a\n\n"),
         ("a\r\nb\r\n", 1, "x\n", "a\r\nx\r\nb\r\n"),
-    ],
-)
-def test_inserted_lines_stand_after_the_line_that_was_named(
-    before: str, line: int, text: str, after: str, vault: Vault, memory: MemoryToolProtocol
-) -> None:
-    vault.write("memories/a.md", before)
-
-    memory.call({"command": "insert", "path": "/memories/a.md", "insert_line": line, "insert_text": text})
-
-    assert vault.read("memories/a.md") == after
+    ]:
+        vault.write("memories/a.md", before)
+        memory.call({"command": "insert", "path": "/memories/a.md", "insert_line": line, "insert_text": text})
+        assert vault.path("memories/a.md").read_bytes().decode() == after
 
 
-@pytest.mark.parametrize(
-    ("size", "text"),
-    [(0, "0B"), (512, "512B"), (1023, "1023B"), (1024, "1K"), (5632, "5.5K"), (1_258_291, "1.2M"), (3 << 40, "3072G")],
-)
-def test_sizes_are_for_people(size: int, text: str) -> None:
-    assert size_text(size) == text
+def test_sizes_are_rounded_to_a_unit() -> None:
+    sizes = {0: "0B", 512: "512B", 1023: "1023B", 1024: "1K", 5632: "5.5K", 1_258_291: "1.2M", 3 << 40: "3072G"}
+
+    assert {size: size_text(size) for size in sizes} == sizes
 
 
-def test_a_file_of_too_many_lines_is_not_shown(memory: MemoryToolProtocol, vault: Vault) -> None:
-    vault.write("memories/long.md", "\n" * 1_000_000)
-
-    answer = memory.call({"command": "view", "path": "/memories/long.md"})
-
-    assert answer == "File /memories/long.md exceeds maximum line limit of 999,999 lines."
-
-
-def test_a_long_file_is_shown_in_part_and_says_how_to_see_the_rest(memory: MemoryToolProtocol, vault: Vault) -> None:
+def test_long_answers_are_cut_and_say_how_to_see_the_rest(memory: MemoryToolProtocol, vault: Vault) -> None:
     lines = [f"line {number} " + "x" * 90 for number in range(1, 1001)]
     vault.write("memories/long.md", "\n".join(lines) + "\n")
     seen: list[str] = []
-    following = 1
-
-    while following <= 1000:
-        answer = memory.call({"command": "view", "path": "/memories/long.md", "view_range": [following, 1000]})
+    while len(seen) < 1000:
+        answer = memory.call(on("view", "long.md", view_range=[len(seen) + 1, 1000]))
         assert len(answer) < 41_000
-        shown = [row for row in answer.split("\n")[1:] if "\t" in row]
-        seen += [row.partition("\t")[2] for row in shown]
-        following += len(shown)
-        if following <= 1000:
-            assert answer.endswith(f"lines {following} to 1000 are not shown: use view_range [{following}, 1000])")
-
+        seen += [row.partition("\t")[2] for row in answer.split("\n")[1:] if "\t" in row]
+        assert len(seen) == 1000 or answer.endswith(f"go on with view_range [{len(seen) + 1}, 1000].)")
     assert seen == lines
 
-
-def test_a_line_that_is_too_long_for_a_view_is_cut_and_said_to_be(memory: MemoryToolProtocol, vault: Vault) -> None:
     vault.write("memories/long.md", "y" * 50_000 + "\nshort\n")
+    assert memory.call(on("view", "long.md")).endswith("go on with view_range [2, 2].)")
 
-    first = memory.call({"command": "view", "path": "/memories/long.md"})
-    only = memory.call({"command": "view", "path": "/memories/long.md", "view_range": [2, 2]})
+    vault.write("memories/long.md", "\n" * 1_000_000)
+    assert memory.call(on("view", "long.md")) == ("File /memories/long.md exceeds maximum line limit of 999,999 lines.")
 
-    assert first.endswith("(the rest of line 1, and lines 2 to 2 are not shown: use view_range [2, 2])")
-    assert only.endswith("     2\tshort")
+    vault.write("memories/long.md", "a b a b a\n" * 150_000)
+    often = memory.answer(on("str_replace", "long.md", old_str="a", new_str="b"))
+    assert often.refused
+    assert "in lines: 1, 2, 3, " in often.text
+    assert " and more. Please ensure it is unique" in often.text
 
 
-def test_a_folder_of_very_many_files_shows_the_newest_and_says_how_many_are_left_out(
-    memory: MemoryToolProtocol, vault: Vault
-) -> None:
+def test_a_folder_of_many_files_shows_the_newest(memory: MemoryToolProtocol, vault: Vault) -> None:
+    vault.write("memories/.secret.md", "x")
+    vault.write("memories/node_modules/pack.md", "x")
     for number in range(520):
         file = vault.write(f"memories/note-{number:03}.md", "x")
         os.utime(file, (1_000_000_000 + number, 1_000_000_000 + number))
 
-    answer = memory.call({"command": "view", "path": "/memories"})
+    rows = memory.call({"command": "view", "path": "/memories"}).split("\n")
 
-    rows = answer.split("\n")
-    assert rows[-1] == "(20 entries that changed longer ago are not shown: view a folder of /memories)"
-    assert "1B\t/memories/note-519.md" in rows
-    assert "1B\t/memories/note-020.md" in rows
-    assert "1B\t/memories/note-019.md" not in rows
-    assert len(rows) == 1 + 1 + 500 + 1
+    assert rows[-1] == "(20 older entries are not shown: view a folder of /memories)"
+    assert [row.partition("\t")[2] for row in rows[2:-1]] == [
+        f"/memories/note-{number:03}.md" for number in range(20, 520)
+    ]
 
 
-def test_hidden_items_and_node_modules_are_not_listed(memory: MemoryToolProtocol, vault: Vault) -> None:
-    vault.write("memories/a.md", "x")
-    vault.write("memories/.secret.md", "x")
-    vault.write("memories/node_modules/pack.md", "x")
+# -- paths ------------------------------------------------------------------------------------------------------------
 
-    answer = memory.call({"command": "view", "path": "/memories"})
+ESCAPES = [
+    "/memories/../articles/plan.md",
+    "/memories/a/../../../outside.md",
+    "/memories/..",
+    "/../memories/a.md",
+    "/memories/..\\..\\outside.md",
+    "/memories/a\\b.md",
+    "/memories/%2e%2e/outside.md",
+    "/memories/%2E%2E%2Foutside.md",
+    "/memories/..%2foutside.md",
+    "/memories/%252e%252e%252foutside.md",
+    "/memories/%5c..%5coutside.md",
+    "/memories/a\0.md",
+    "/memories/a%00.md",
+    "/memories/a\n.md",
+]
+ELSEWHERE = [
+    *("/etc/passwd", "/memoriesx/a.md", "memories/a.md", "a.md", "~/a.md", "/", "//memories.example/a.md"),
+    *("file:///memories/a.md", "C:/memories/a.md", "/Memories/a.md"),
+]
 
-    assert answer.split("\n")[1:] == ["1B\t/memories", "1B\t/memories/a.md"]
+
+def commands_for(path: str) -> list[dict[str, object]]:
+    return [
+        {"command": "view", "path": path},
+        {"command": "create", "path": path, "file_text": "mine"},
+        {"command": "str_replace", "path": path, "old_str": "a", "new_str": "b"},
+        {"command": "insert", "path": path, "insert_line": 0, "insert_text": "b"},
+        {"command": "delete", "path": path},
+        {"command": "rename", "old_path": path, "new_path": "/memories/taken.md"},
+        {"command": "rename", "old_path": "/memories/here.md", "new_path": path},
+    ]
 
 
-def test_a_text_that_stands_in_very_many_places_is_refused_at_once_and_briefly(
-    memory: MemoryToolProtocol, vault: Vault
+@pytest.fixture
+def contents(tmp_path: Path, vault: Vault) -> Callable[[], dict[str, bytes]]:
+    """Files in the vault and around it, which nobody may reach."""
+    vault.write("memories/here.md", "a here")
+    vault.write("articles/plan.md", "a plan")
+    (tmp_path / "outside.md").write_text("a secret")
+
+    def read() -> dict[str, bytes]:
+        found = (file for file in tmp_path.rglob("*") if file.is_file() and tmp_path / "data" not in file.parents)
+        return {file.relative_to(tmp_path).as_posix(): file.read_bytes() for file in found}
+
+    return read
+
+
+def test_every_command_refuses_paths_that_lead_out_of_memories(
+    contents: Callable[[], dict[str, bytes]], memory: MemoryToolProtocol
 ) -> None:
-    vault.write("memories/long.md", "a b a b a\n" * 150_000)
-    started = time.process_time()
+    before = contents()
 
-    answer = memory.answer({"command": "str_replace", "path": "/memories/long.md", "old_str": "a", "new_str": "b"})
+    escapes = {path: {memory.answer(command) for command in commands_for(path)} for path in ESCAPES}
+    elsewhere = {path: {memory.answer(command) for command in commands_for(path)} for path in ELSEWHERE}
 
-    assert answer.refused
-    assert "in lines: 1, 2, 3, " in answer.text
-    assert "50 and 149,950 more. Please ensure it is unique" in answer.text
-    assert time.process_time() - started < 10
+    assert contents() == before
+    for path, answers in escapes.items():
+        assert all(one.refused and one.text.endswith("would escape /memories directory") for one in answers), path
+    assert elsewhere == {path: {(f"Error: Path must start with /memories, got: {path}", True)} for path in ELSEWHERE}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_links_are_neither_followed_nor_shown_nor_removed(
+    contents: Callable[[], dict[str, bytes]], tmp_path: Path, vault: Vault, memory: MemoryToolProtocol
+) -> None:
+    (vault.root / "memories" / "link.md").symlink_to(tmp_path / "outside.md")
+    (vault.root / "memories" / "folder").symlink_to(vault.root / "articles")
+    before = contents()
+
+    for path in ("/memories/link.md", "/memories/folder/plan.md", "/memories/folder", "/memories/folder/new.md"):
+        for command in commands_for(path):
+            answer = memory.answer(command)
+            assert answer.refused, command
+            assert "leads through a link" in answer.text
+    listing = memory.call({"command": "view", "path": "/memories"})
+
+    assert contents() == before
+    assert "link" not in listing
+    assert "folder" not in listing
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_a_memories_folder_that_is_a_link_is_not_followed(tmp_path: Path, data_dir: Path) -> None:
+    for elsewhere in ("elsewhere", "linked/articles"):
+        (tmp_path / elsewhere).mkdir(parents=True)
+        (tmp_path / elsewhere / "a.md").write_text("a secret")
+        (tmp_path / "linked").mkdir(exist_ok=True)
+        (tmp_path / "linked" / "memories").unlink(missing_ok=True)
+        (tmp_path / "linked" / "memories").symlink_to(tmp_path / elsewhere)
+        with KnowledgeBase.open(tmp_path / "linked", data_dir) as kb:
+            memory = MemoryToolProtocol(kb)
+            commands = [command for path in ("/memories", "/memories/a.md") for command in commands_for(path)]
+            answers = [memory.answer(command) for command in commands]
+
+        assert all(answer.refused and "secret" not in answer.text for answer in answers)
+        assert os.listdir(tmp_path / elsewhere) == ["a.md"]
+
+
+def test_a_name_is_found_in_any_case_and_unicode_form_and_made_only_once(
+    vault: Vault, memory: MemoryToolProtocol
+) -> None:
+    composed, decomposed = (unicodedata.normalize(form, "café") for form in ("NFC", "NFD"))
+    vault.write("memories/Plan.md", "a plan")
+    vault.write(f"memories/{decomposed}/menu.md", "soup")
+
+    assert memory.call(on("view", "plan.md")).endswith("a plan")
+    assert memory.call(on("view", f"{composed}/menu.md")).endswith("soup")
+    assert memory.call(on("create", "plan.md", file_text="x")) == "Error: File /memories/plan.md already exists"
+    assert memory.answer(on("create", f"{composed}/menu.md", file_text="x")).refused
+    memory.call(on("create", f"{composed.upper()}/new/list.md", file_text="x"))
+
+    assert vault.notes() == ["memories/Plan.md", f"memories/{decomposed}/menu.md", f"memories/{decomposed}/new/list.md"]
+
+
+def test_hidden_and_excluded_names_are_refused_by_every_command(vault: Vault, data_dir: Path) -> None:
+    vault.write(".coignore", "memories/private/\n")
+    vault.write("memories/open.md", "x")
+    hidden = ["memories/.hidden.md", "memories/.trash/a.md", "memories/a/.b/c.md", "memories/private/diary.md"]
+    for path in hidden:
+        vault.write(path, "a secret")
+
+    with KnowledgeBase.open(settings=load_settings({"vault": str(vault.root), "data_dir": str(data_dir)})) as kb:
+        memory = MemoryToolProtocol(kb)
+        listing = memory.call({"command": "view", "path": "/memories"})
+        for path in (*hidden, "memories/private/new.md"):
+            problem = "is excluded from this vault" if "private" in path else "is hidden: a name must not start"
+            for command in commands_for(f"/{path}")[:-1]:
+                assert memory.call(command).startswith(f"Error: Path /{path} {problem}"), command
+
+    assert [row.partition("\t")[2] for row in listing.split("\n")[1:]] == [
+        "/memories",
+        "/memories/a/",
+        "/memories/open.md",
+    ]
+    assert {vault.read(path) for path in hidden} == {"a secret"}

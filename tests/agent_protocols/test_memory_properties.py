@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from co_cli.agent.anthropic_memory import MemoryToolProtocol
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.frontmatter import read_frontmatter
-from co_cli.service.memory_protocol import MemoryToolProtocol
 
 TEXT = st.text(
     st.one_of(st.sampled_from("ab-# \n"), st.characters(codec="utf-8", exclude_characters="\r\0")), max_size=40

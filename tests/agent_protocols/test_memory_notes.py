@@ -1,0 +1,288 @@
+"""What a model writes with the memory tool are notes: found by search, kept in the trash, never torn or lost."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from co_cli.agent.anthropic_memory import MemoryToolProtocol
+from co_cli.errors import NoteConflictError
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.settings import load_settings
+from tests.rights import can_obey, obey_permissions
+from tests.vault import Vault
+
+
+def refs(kb: KnowledgeBase, query: str) -> list[str]:
+    return [hit.ref for hit in kb.search(query, backend="fts5").hits]
+
+
+def create(memory: MemoryToolProtocol, name: str, text: str) -> str:
+    return memory.call({"command": "create", "path": f"/memories/{name}", "file_text": text})
+
+
+def view(memory: MemoryToolProtocol, name: str) -> str:
+    return memory.call({"command": "view", "path": f"/memories/{name}"})
+
+
+def replace(memory: MemoryToolProtocol, name: str, old: str, new: str) -> str:
+    return memory.call({"command": "str_replace", "path": f"/memories/{name}", "old_str": old, "new_str": new})
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "ref", "listed"),
+    [
+        ("deploy.md", "deploy.md", "deploy", "deploy.md"),
+        ("deploy", "deploy.md", "deploy", "deploy.md"),
+        ("v1.2", "v1.2.md", "v1.2", "v1.2.md"),
+        ("ops/deploy.txt", "ops/deploy.txt.md", "ops/deploy.txt", "ops/deploy.txt"),
+        ("deploy.markdown", "deploy.markdown", "deploy.markdown", "deploy.markdown"),
+    ],
+)
+def test_a_created_file_is_a_note_that_search_and_its_own_path_find(
+    name: str, file: str, ref: str, listed: str, kb: KnowledgeBase, vault: Vault, memory: MemoryToolProtocol
+) -> None:
+    create(memory, name, "The blue pool takes traffic first.\n")
+
+    assert vault.notes() == [f"memories/{file}"]
+    assert refs(kb, "blue pool traffic") == [f"memory:{ref}"]
+    assert kb.note(f"memory:{ref}").body == "The blue pool takes traffic first.\n"
+    assert view(memory, "").endswith(f"\t/memories/{listed}")
+    for path in (name, listed):
+        assert view(memory, path).endswith("     1\tThe blue pool takes traffic first.")
+
+
+def test_the_index_is_up_to_date_after_every_command(kb: KnowledgeBase, memory: MemoryToolProtocol) -> None:
+    kb.sync()
+    create(memory, "a.txt", "Harbour lights\n")
+    create(memory, "b/c.md", "Kettle\n")
+    replace(memory, "a.txt", "Harbour", "Orchard")
+    memory.call({"command": "insert", "path": "/memories/a.txt", "insert_line": 1, "insert_text": "Glacier"})
+    memory.call({"command": "rename", "old_path": "/memories/b", "new_path": "/memories/d"})
+    memory.call({"command": "rename", "old_path": "/memories/a.txt", "new_path": "/memories/d/e.txt"})
+    create(memory, "gone.md", "Violin\n")
+    memory.call({"command": "delete", "path": "/memories/gone.md"})
+
+    found = {query: refs(kb, query) for query in ("harbour", "orchard", "glacier", "kettle", "violin")}
+    report = kb.sync()
+
+    moved = ["memory:d/e.txt"]
+    assert found == {"harbour": [], "orchard": moved, "glacier": moved, "kettle": ["memory:d/c"], "violin": []}
+    assert (report.added, report.changed, report.removed) == ([], [], [])
+
+
+def test_a_deleted_folder_can_be_restored_file_by_file(
+    kb: KnowledgeBase, vault: Vault, memory: MemoryToolProtocol
+) -> None:
+    create(memory, "ops/deploy.txt", "Blue first.\n")
+    create(memory, "ops/rollback.txt", "Green last.\n")
+    memory.call({"command": "delete", "path": "/memories/ops"})
+
+    assert vault.notes() == []
+    assert refs(kb, "blue") == []
+    kb.restore("memory:ops/deploy.txt")
+
+    assert refs(kb, "blue") == ["memory:ops/deploy.txt"]
+    assert view(memory, "ops/deploy.txt").endswith("     1\tBlue first.")
+
+
+def test_overwrite_moves_the_old_version_to_the_trash(kb: KnowledgeBase, vault: Vault) -> None:
+    memory = MemoryToolProtocol(kb, overwrite=True)
+    vault.write("memories/plan.md", "---\ntags: [ops]\n---\nThe old plan.\n")
+    kb.sync()
+
+    assert create(memory, "plan.md", "The new plan.\n") == "File created successfully at: /memories/plan.md"
+
+    assert refs(kb, "new plan") == ["memory:plan"]
+    assert refs(kb, "old") == []
+    ((kept, home),) = kb.store.trashed()
+    assert home == "memories/plan.md"
+    assert vault.read(kept) == "---\ntags: [ops]\n---\nThe old plan.\n"
+
+
+def test_an_edit_keeps_every_other_byte_of_a_persons_note(vault: Vault, memory: MemoryToolProtocol) -> None:
+    text = "\ufeff---\r\ntitle: 'Blue'   # ours\r\nodd: [1,2]\r\n---\r\nBlue first.\r\n\r\nGreen follows.\r\n"
+    vault.write("memories/blue.md", text)
+    vault.write("memories/old.md", b"caf\xe9\nblue\n")
+
+    seen = view(memory, "blue.md")
+    replace(memory, "blue.md", "Blue first.\n\nGreen", "Blue first.\n\nThen green")
+    replace(memory, "old.md", "blue", "gr\u00fcn")
+
+    assert "\r" not in seen
+    assert "     2\ttitle: 'Blue'   # ours\n" in seen
+    assert vault.path("memories/blue.md").read_bytes().decode() == text.replace("Green", "Then green")
+    assert "caf\ufffd" in view(memory, "old.md")
+    assert vault.path("memories/old.md").read_bytes() == b"caf\xe9\ngr\xc3\xbcn\n"
+
+
+def test_what_is_not_text_or_too_long_is_refused(vault: Vault, data_dir: Path) -> None:
+    flags = {"vault": str(vault.root), "data_dir": str(data_dir), "knowledge_max_note_bytes": "1000"}
+    with KnowledgeBase.open(settings=load_settings(flags)) as kb:
+        memory = MemoryToolProtocol(kb)
+        for data in (b"\xff\xfea\0b\0", b"a\0b"):
+            vault.write("memories/odd.md", data)
+            for answer in (view(memory, "odd.md"), replace(memory, "odd.md", "a", "b")):
+                assert answer == "Error: /memories/odd.md is not UTF-8 text"
+            assert vault.path("memories/odd.md").read_bytes() == data
+        create(memory, "a.txt", "short")
+        expected = "Error: /memories/{} would have {} bytes; the limit is 1,000: split it into several files"
+        assert create(memory, "b.txt", "x" * 2000) == expected.format("b.txt", "2,026")
+        assert replace(memory, "a.txt", "short", "x" * 985) == expected.format("a.txt", "1,011")
+    name = create(memory, f"{'x' * 400}.md", "x")
+
+    assert name.startswith("Error: create failed: ")
+    assert str(vault.root) not in name
+    assert vault.notes() == ["memories/a.txt.md", "memories/odd.md"]
+
+
+def test_what_a_model_writes_says_so_and_the_model_does_not_see_it(
+    kb: KnowledgeBase, vault: Vault, memory: MemoryToolProtocol
+) -> None:
+    create(memory, "a.txt", "one\ntwo\n")
+    memory.call({"command": "insert", "path": "/memories/a.txt", "insert_line": 1, "insert_text": "and a half"})
+
+    assert vault.read("memories/a.txt.md") == "---\nprovenance: agent\n---\none\nand a half\ntwo\n"
+    assert kb.note("memory:a.txt").provenance == "agent"
+    assert view(memory, "a.txt").endswith("numbers:\n     1\tone\n     2\tand a half\n     3\ttwo")
+
+
+def test_a_model_can_write_frontmatter_but_not_another_author(kb: KnowledgeBase, memory: MemoryToolProtocol) -> None:
+    plain = "---\nJust a line\n---\nBlue.\n"
+    texts = {
+        "a": "---\ntags: [ops]\n---\nBlue.\n",
+        "b": "---\ntags: [ops]\nprovenance: user\n---\nBlue.\n",
+        "c": "---\n# nothing\n---\nBlue.\n",
+        "d": plain,
+    }
+    for name, text in texts.items():
+        create(memory, f"{name}.md", text)
+
+    claim = replace(memory, "a.md", "provenance: agent", "provenance: user")
+
+    notes = {name: kb.note(f"memory:{name}") for name in texts}
+    assert {note.provenance for note in notes.values()} == {"agent"}
+    assert [note.tags for note in notes.values()] == [("ops",), ("ops",), (), ()]
+    assert [note.body for note in notes.values()] == ["Blue.\n", "Blue.\n", "Blue.\n", plain]
+    assert claim == "Error: `provenance` says who wrote a note: leave it as it is"
+
+
+# -- many at once -----------------------------------------------------------------------------------------------------
+
+
+def together(works: list[Callable[[], str]]) -> list[str]:
+    answers: list[str] = []
+    start = threading.Barrier(len(works))
+
+    def run(work: Callable[[], str]) -> None:
+        start.wait()
+        answers.append(work())
+
+    threads = [threading.Thread(target=run, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    return answers
+
+
+def test_of_many_creates_and_renames_to_one_name_one_wins_and_nothing_is_lost(
+    vault: Vault, memory: MemoryToolProtocol
+) -> None:
+    made = together([lambda n=n: create(memory, ("race.txt", "Race.txt")[n % 2], f"writer {n}") for n in range(8)])
+    for number in range(8):
+        create(memory, f"n{number}.md", f"text {number}")
+
+    def rename(number: int) -> str:
+        command = {"command": "rename", "old_path": f"/memories/n{number}.md", "new_path": "/memories/one.md"}
+        return memory.call(command)
+
+    renamed = together([lambda n=n: rename(n) for n in range(8)])
+
+    assert sum(answer.startswith("File created") for answer in made) == 1
+    assert sum(answer.startswith("Successfully renamed") for answer in renamed) == 1
+    assert renamed.count("Error: The destination /memories/one.md already exists") == 7
+    assert len(vault.notes()) == 1 + 8
+
+
+def test_two_processes_append_to_one_file_and_nothing_is_lost(
+    kb: KnowledgeBase, vault: Vault, data_dir: Path, memory: MemoryToolProtocol
+) -> None:
+    create(memory, "log.txt", "start\n")
+    code = """
+import sys
+from co_cli.agent.anthropic_memory import MemoryToolProtocol
+from co_cli.knowledge_base import KnowledgeBase
+vault, data_dir, who = sys.argv[1:]
+with KnowledgeBase.open(vault, data_dir) as kb:
+    memory = MemoryToolProtocol(kb)
+    for number in range(10):
+        command = {"command": "insert", "path": "/memories/log.txt", "insert_line": 1, "insert_text": f"{who}{number}"}
+        assert memory.call(command) == "The file /memories/log.txt has been edited."
+"""
+    arguments = [sys.executable, "-c", code, str(vault.root), str(data_dir)]
+    processes = [subprocess.Popen([*arguments, who]) for who in ("left", "right")]
+
+    assert [process.wait(60) for process in processes] == [0, 0]
+    assert len(kb.note("memory:log.txt").body.split()) == 21
+
+
+def test_a_file_that_an_editor_saved_in_between_is_not_overwritten(vault: Vault, memory: MemoryToolProtocol) -> None:
+    vault.write("memories/a.md", "Blue.\n")
+    file = memory.files.read("memories/a.md")
+    vault.write("memories/a.md", "Blue, says the editor.\n")
+
+    with pytest.raises(NoteConflictError):
+        memory.files.write(file.path, b"Green.\n", file)
+
+    assert vault.read("memories/a.md") == "Blue, says the editor.\n"
+
+
+def test_without_an_index_files_are_written_and_found_by_the_next_sync(vault: Vault, data_dir: Path) -> None:
+    data_dir.write_text("a file where the folder of search.db should be")
+    with KnowledgeBase.open(vault.root, data_dir) as kb:
+        memory = MemoryToolProtocol(kb)
+        assert create(memory, "a.txt", "Blue.").startswith("File created")
+        renamed = memory.call({"command": "rename", "old_path": "/memories/a.txt", "new_path": "/memories/b.txt"})
+        assert renamed.startswith("Successfully renamed")
+        assert memory.call({"command": "delete", "path": "/memories/b.txt"}).startswith("Successfully deleted")
+        create(memory, "c.txt", "Blue.")
+    data_dir.unlink()
+
+    with KnowledgeBase.open(vault.root, data_dir) as kb:
+        kb.sync()
+        assert refs(kb, "blue") == ["memory:c.txt"]
+
+
+@pytest.mark.skipif(not can_obey(), reason="permissions do not apply to this user")
+def test_a_folder_without_rights_is_reported_without_naming_folders_of_this_machine(
+    vault: Vault, data_dir: Path
+) -> None:
+    code = """
+import json, sys
+from co_cli.agent.anthropic_memory import MemoryToolProtocol
+from co_cli.knowledge_base import KnowledgeBase
+with KnowledgeBase.open(*sys.argv[1:]) as kb:
+    memory = MemoryToolProtocol(kb)
+    print(json.dumps([
+        memory.answer({"command": "view", "path": "/memories"}),
+        memory.answer({"command": "create", "path": "/memories/a.md", "file_text": "x"}),
+        memory.answer({"command": "delete", "path": "/memories/here.md"}),
+    ]))
+"""
+    vault.write("memories/here.md", "x")
+    (vault.root / "memories").chmod(0o000)
+    try:
+        arguments = [sys.executable, "-c", code, str(vault.root), str(data_dir)]
+        ran = subprocess.run(arguments, capture_output=True, text=True, check=True, preexec_fn=obey_permissions)
+    finally:
+        (vault.root / "memories").chmod(0o755)
+
+    commands = ("view", "create", "delete")
+    assert json.loads(ran.stdout) == [[f"Error: {name} failed: Permission denied", True] for name in commands]
