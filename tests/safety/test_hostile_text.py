@@ -124,21 +124,19 @@ SHOWN = [
 ]
 
 
-@pytest.mark.parametrize("command", SHOWN, ids=" ".join)
-def test_what_is_stored_is_shown_and_not_obeyed(attacked: Co, command: list[str]) -> None:
-    for more in ([], *([["--json"]] if command[0] != "completion" else [])):
-        assert_inert(attacked(*command, *more))
+def test_what_is_stored_is_shown_and_not_obeyed(attacked: Co) -> None:
+    for command in SHOWN:
+        assert_inert(attacked(*command))
+        assert_inert(attacked(*command, "--json"))
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
-def test_what_is_said_to_a_command_is_text(attacked: Co, kind: str) -> None:
-    hostile, number = HOSTILE[kind], list(HOSTILE).index(kind)
-    here = f"memory:m{number}"
+@pytest.mark.parametrize("hostile", [*TOGETHER, HOSTILE["an option"], HOSTILE["a bare sign"]])
+def test_what_is_said_to_a_command_is_text(attacked: Co, hostile: str) -> None:
+    here = "memory:m1"
     for command in (
         ["search", "--", hostile],
         ["show", "--", hostile],
         ["show", here],
-        ["show", f"articles/{file_name(hostile)}/{file_name(hostile)}.md"],
         ["note", "why", hostile, here],
         ["list", "--tag", hostile, "--where", f"x={hostile}"],
         ["list", "--where", hostile],
@@ -148,7 +146,7 @@ def test_what_is_said_to_a_command_is_text(attacked: Co, kind: str) -> None:
         ["config", "show", "--", hostile],
         ["--vault", hostile, "list"],
         [hostile],
-        ["remember", "--title", hostile, "--tag", hostile, "--", f"quagga {number} {hostile}"],
+        ["remember", "--title", hostile, "--tag", hostile, "--", f"quagga {hostile}"],
     ):
         assert_inert(attacked(*command))
     assert list(attacked.folder.parent.rglob("owned")) == []
@@ -198,9 +196,8 @@ TOOLS: list[tuple[str, dict[str, object]]] = [
 ]
 
 
-@pytest.mark.parametrize(("tool", "arguments"), TOOLS)
-def test_a_model_gets_it_as_data(attacked: Co, tool: str, arguments: dict[str, object]) -> None:
-    script = Script([(tool, arguments)], "Yes.")
+def test_a_model_gets_it_as_data(attacked: Co) -> None:
+    script = Script(*([tool] for tool in TOOLS), "Yes.")
     with KnowledgeBase.open() as kb:
         Agent(script.model, capabilities=[Knowledge(knowledge_base=kb)]).run_sync("What is there?")
 

@@ -72,7 +72,10 @@ def by_memory_tool(vault: Vault, data_dir: Path) -> None:
 
 
 def by_the_harness(vault: Vault, data_dir: Path) -> None:
-    with KnowledgeBase.open(vault.root, data_dir) as kb, pytest.raises(InvalidInputError, match="only the user decides"):
+    with (
+        KnowledgeBase.open(vault.root, data_dir) as kb,
+        pytest.raises(InvalidInputError, match="only the user decides"),
+    ):
         ScopedMemory(kb).write("main/new.md", CLAIMING, None)
 
 
@@ -103,12 +106,12 @@ def test_a_page_that_gives_orders_is_labelled_when_asked_for_and_never_comes_una
     assert asked.index("<note ") < asked.index("Mallory") < asked.index("</note>")
 
 
-@pytest.mark.parametrize("provenance", ["web", "import", "agent:other", "somebody"])
-def test_a_memory_of_somebody_else_waits_until_it_is_recalled(vault: Vault, data_dir: Path, provenance: str) -> None:
-    vault.write("memories/menu.md", f"---\nprovenance: {provenance}\n---\n{ORDER}\n")
+def test_a_memory_of_somebody_else_waits_until_it_is_recalled(vault: Vault, data_dir: Path) -> None:
+    for provenance in ("web", "agent:other"):
+        vault.write("memories/menu.md", f"---\nprovenance: {provenance}\n---\n{ORDER}\n")
 
-    assert "Mallory" not in told(vault, data_dir)
-    assert f'provenance="{provenance}"' in told(vault, data_dir, [("recall_memory", {"query": "canteen noon"})])
+        assert "Mallory" not in told(vault, data_dir)
+        assert f'provenance="{provenance}"' in told(vault, data_dir, [("recall_memory", {"query": "canteen noon"})])
 
 
 def test_a_folder_beside_the_vault_puts_nothing_before_a_model(
