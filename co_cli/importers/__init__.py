@@ -74,9 +74,7 @@ def _check(kb: KnowledgeBase, request: ImportRequest) -> None:
     if request.on_conflict not in ON_CONFLICT:
         raise InvalidInputError(f"on_conflict is one of {', '.join(ON_CONFLICT)}, not {request.on_conflict!r}")
     if request.trust and request.origin not in TRUSTABLE:
-        raise InvalidInputError(
-            f"what {request.origin} wrote is not your own words: trust {', '.join(TRUSTABLE)} only"
-        )
+        raise InvalidInputError(f"what {request.origin} wrote is not your own words: trust {', '.join(TRUSTABLE)} only")
     for path in request.paths:
         real = os.path.realpath(path)
         if real == kb.root or real.startswith(kb.root + os.sep) or kb.root.startswith(real + os.sep):

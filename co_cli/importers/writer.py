@@ -1,7 +1,8 @@
 """Decide what to do with each item of an export, and write it.
 
-`imported_from` and `import_id` identify an item in the next import; `import_hash` tells whether the person changed the
-note since. With `write=False` the decisions are the same and nothing is written.
+`imported_from` and `import_id` identify an item in the next import. `import_hash` has the hashes of what came and of
+what was written: they tell whether the export changed, and whether the person changed the note. With `write=False` the
+decisions are the same and nothing is written.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from co_cli.notes.files import create_exclusively, make_folders
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.notes.refs import FOLDERS, name_key, source_ref
-from co_cli.notes.secrets import count_masked, redact_line, reveals_secret, without_secrets
+from co_cli.notes.secrets import count_masked, redact_line
 from co_cli.notes.similarity import fingerprint
 from co_cli.service.saving import NewNote, change_file
 from co_cli.values import Draft
@@ -72,7 +73,7 @@ class NoteImporter:
         masked = set[str]()
         try:
             with count_masked() as masked, self.store.lock() if self.request.write else contextlib.nullcontext():
-                outcome, path, detail = self._put(self._redacted(item))
+                outcome, path, detail = self._put(item)
         except _StopError as stop:
             outcome, path, detail = stop.result
         except NoteConflictError as error:
@@ -91,15 +92,6 @@ class NoteImporter:
             place, title = redact_line(place, text), redact_line(title, text)
         return Receipt(place, item.noun, outcome, title, ref, full, detail, count)
 
-    def _redacted(self, item: Text | File) -> Text | File:
-        """Mask secrets first, so that later comparisons see what was written."""
-        if self.store.secrets != "redact":
-            return item
-        if isinstance(item, File):
-            return item._replace(data=self.store.safe(item.data))
-        title = "" if reveals_secret(item.title, item.text) else without_secrets(item.title, "redact")
-        return item._replace(text=without_secrets(item.text, "redact"), title=title)
-
     def _put(self, item: Text | File) -> Result:
         self._refuse_repeat(item.id, item.place, "it appears twice in the export, first as {}")
         if self.request.origin == OWN:
@@ -115,46 +107,46 @@ class NoteImporter:
 
     def _update(self, item: Text | File, path: str) -> Result:
         here = self.store.read(path)
-        data = item.text.encode("utf-8", "replace") if isinstance(item, Text) else self._stamped(item)
-        same, edited = self._compare(item, path, here)
+        data = self._checked(
+            item.text.encode("utf-8", "replace") if isinstance(item, Text) else self._stamped(item, here), here
+        )
+        note = read_note(path, here)
+        came, _, written = str(note.metadata.get(HASH)).partition("-")
+        if isinstance(item, Text):
+            same, edited = came == text_hash(item.text), written != text_hash(note.body)
+        elif self.request.origin == OWN:
+            same = here in (item.data, data)
+            edited = not same
+        else:
+            blank = here.replace(f"{came}-{written}".encode(), f"{came}-{NO_HASH}".encode(), 1)
+            same, edited = came == bytes_hash(item.data), written != bytes_hash(blank)
         overwrite = edited and self.request.on_conflict == "overwrite"
         if same and not overwrite:
             return "unchanged", path, ""
         if edited and not overwrite:
             hint = "`--on-conflict overwrite` takes the version of the export and puts a copy of yours in the trash"
             raise NoteConflictError(f"{source_ref(path)} was changed here, and differs in the export; {hint}")
-        data = self._checked(data, here)
         if not self.request.write:
             return "updated", path, ""
         detail = f"your version is in {self.store.keep_copy(path)}" if edited else ""
         if isinstance(item, Text):
-            fields: dict[str, object] = {HASH: text_hash(item.text), "provenance": "import"}
+            text = data.decode()
+            fields: dict[str, object] = {HASH: f"{text_hash(item.text)}-{text_hash(text)}", "provenance": "import"}
             fields |= {"updated": item.dates[1]} if item.dates[1] else {}
-            change_file(self.store, path, here, item.text, fields)
+            change_file(self.store, path, here, text, fields)
         else:
             self.store.replace(path, data, based_on=here)
         return "updated", path, detail
-
-    def _compare(self, item: Text | File, path: str, here: bytes) -> tuple[bool, bool]:
-        """Is the export the same as last time, and did the person change the note since?"""
-        if self.request.origin == OWN and isinstance(item, File):
-            same = here in (item.data, self._stamped(item))
-            return same, not same
-        note = read_note(path, here)
-        came, _, written = str(note.metadata.get(HASH)).partition("-")
-        if isinstance(item, Text):
-            return came == text_hash(item.text), came != text_hash(note.body)
-        blank = here.replace(f"{came}-{written}".encode(), f"{came}-{NO_HASH}".encode(), 1)
-        return came == bytes_hash(item.data), written != bytes_hash(blank)
 
     def _create_note(self, item: Text) -> Result:
         if item.source == "memory":
             self._refuse_twin(item)
         fields = {"created": item.dates[0], "updated": item.dates[1]}
-        fields |= {ORIGIN: self.request.origin, IDENTITY: item.id, HASH: text_hash(item.text)}
+        fields |= {ORIGIN: self.request.origin, IDENTITY: item.id, HASH: NO_HASH}
         given = {**{key: value for key, value in fields.items() if value}, **item.fields}
         draft = NewNote(Draft(item.text, item.title, item.tags, item.category, "import", item.source, given))
         draft.remove_secrets(self.store.secrets)
+        draft.fields[HASH] = f"{text_hash(item.text)}-{text_hash(draft.content)}"
         data = self._checked(draft.render(time.time()))
         if not self.request.write:
             return "created", None, ""
@@ -184,11 +176,8 @@ class NoteImporter:
             raise VaultError(f"cannot write {item.path}: {error.strerror or error}; check the disk") from None
         return "created", item.path, ""
 
-    def _stamped(self, item: File) -> bytes:
-        """The file with fields that identify it, and with claims to be trusted moved to other names.
-
-        Every other byte stays. `import_hash` is the hash of the file as it came and as we wrote it.
-        """
+    def _stamped(self, item: File, here: bytes = b"") -> bytes:
+        """The file with fields that identify it, and with claims to be trusted moved to other names."""
         text, came, origin = _text(item), bytes_hash(item.data), self.request.origin
         stamp: dict[str, object] = (
             {} if origin == OWN else {ORIGIN: origin, IDENTITY: item.id, HASH: f"{came}-{NO_HASH}"}
@@ -200,7 +189,7 @@ class NoteImporter:
             text = set_fields(text, fields if self.request.trust else {**fields, **claims_renamed(metadata)})
         except (FrontmatterError, InvalidInputError):
             text = set_fields("", {**stamp, **mark}) + text  # broken frontmatter becomes text, where it claims nothing
-        data = text.encode("utf-8", "surrogateescape")
+        data = self.store.safe(text.encode("utf-8", "surrogateescape"), here)
         return data.replace(f"{came}-{NO_HASH}".encode(), f"{came}-{bytes_hash(data)}".encode(), 1)
 
     def _checked(self, data: bytes, here: bytes = b"") -> bytes:

@@ -106,7 +106,7 @@ DOORS: dict[str, Callable[[Co, Path, WebServer], str]] = {
     "co note article add": by_command("note", "article", "add", "OUTSIDE/file.md"),
     "co data import obsidian": by_command("data", "import", "obsidian", "OUTSIDE/obsidian", "--yes"),
     "co data import mem0": by_command("data", "import", "mem0", "OUTSIDE/mem0.json", "--yes"),
-    "co data import co": by_command("data", "import", "co", "OUTSIDE/notes.jsonl", "--yes"),
+    "co data import co": by_command("data", "import", "co", "OUTSIDE/notes", "--yes"),
     "co add": add_a_page,
     "save_memory": by_tool("save_memory", content=TEXT),
     "save_article": by_tool("save_article", content=TEXT, title="The bot"),
@@ -139,8 +139,8 @@ def outside(tmp_path: Path) -> Path:
     (folder / "file.md").write_text(TEXT)
     (folder / "obsidian" / "bot.md").write_text(TEXT)
     (folder / "mem0.json").write_text(json.dumps([{"id": "1", "memory": TEXT}]))
-    line = {"path": "memories/new.md", "body": TEXT, "frontmatter": {}}
-    (folder / "notes.jsonl").write_text(json.dumps(line) + "\n")
+    (folder / "notes" / "memories").mkdir(parents=True)
+    (folder / "notes" / "memories" / "new.md").write_text(TEXT)
     return folder
 
 
@@ -276,7 +276,7 @@ def test_an_import_shows_no_key_and_takes_its_masks_for_no_edit(
     co: Co, vault: Vault, outside: Path, monkeypatch: pytest.MonkeyPatch, form: str
 ) -> None:
     monkeypatch.setenv("CO_SECRETS", "redact")
-    files = {"mem0": outside / "mem0.json", "obsidian": outside / "obsidian", "co": outside / "notes.jsonl"}
+    files = {"mem0": outside / "mem0.json", "obsidian": outside / "obsidian", "co": outside / "notes"}
     arguments = ("data", "import", form, str(files[form]))
     planned, written = co(*arguments), co(*arguments, "--yes")
 
