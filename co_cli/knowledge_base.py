@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from co_cli.sources.web.fetch import Fetcher
 
     Progress = Callable[[int, int], None]
-    Hold = Callable[[str], bool]
 
 
 class KnowledgeBase:
@@ -198,25 +197,23 @@ class KnowledgeBase:
         self,
         progress: Progress | None = None,
         seconds: float | None = None,
-        hold: Hold | None = None,
         drop_missing: bool = False,
     ) -> SyncReport:
         """Make the index agree with the files; one walk of the vault when nothing changed.
 
-        `seconds` bounds the time for embedding with a slow provider; what is left waits for the next sync. `hold` is
-        asked about each file that changed, by its path: one for which it says True is left to the next sync.
+        `seconds` bounds the time for embedding with a slow provider; what is left waits for the next sync.
         When most of the vault is gone at once, as when it is not mounted, its notes are kept (`report.kept`) until they
         are back; `drop_missing` forgets them.
         """
         try:
-            report = self.sync_origin(self.index.origin, progress, seconds, hold)
+            report = self.sync_origin(self.index.origin, progress, seconds)
         except IndexUnavailableError as error:
             self.unsynced = error
             raise
         self.unsynced = None
         if drop_missing:
             report = report.replaced(removed=[*report.removed, *self.index.drop_missing()], kept=())
-        beside = [(origin.label, self._sync_beside(origin, progress, seconds, hold)) for origin in self.index.beside]
+        beside = [(origin.label, self._sync_beside(origin, progress, seconds)) for origin in self.index.beside]
         return report.replaced(beside=tuple(beside)) if beside else report
 
     def sync_origin(
@@ -224,23 +221,20 @@ class KnowledgeBase:
         origin: Origin,
         progress: Progress | None = None,
         seconds: float | None = None,
-        hold: Hold | None = None,
     ) -> SyncReport:
         """The vault alone, or one origin beside it. Raises VaultError if it is not there."""
         index = self.index if origin == self.index.origin else self.index.of(origin)
-        report = index.sync(progress=progress, seconds=seconds, hold=hold)
+        report = index.sync(progress=progress, seconds=seconds)
         if report.removed:
             from co_cli.service.origins import mark_excluded
 
             report = mark_excluded(report, origin.root)
         return report
 
-    def _sync_beside(
-        self, origin: Origin, progress: Progress | None, seconds: float | None, hold: Hold | None
-    ) -> SyncReport:
+    def _sync_beside(self, origin: Origin, progress: Progress | None, seconds: float | None) -> SyncReport:
         """One that is not there now, as on a drive that is not mounted, keeps its rows."""
         try:
-            return self.sync_origin(origin, progress, seconds, hold)
+            return self.sync_origin(origin, progress, seconds)
         except VaultError as error:
             self.index.unread.append(origin.label)
             kept = self.index.of(origin).counts().notes

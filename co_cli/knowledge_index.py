@@ -123,17 +123,15 @@ class KnowledgeIndex:
         *,
         progress: Progress | None = None,
         seconds: float | None = None,
-        hold: Callable[[str], bool] | None = None,
     ) -> SyncReport:
         """Update the index from the files: all notes, or those of one source.
 
         If nothing changed this costs one walk. `seconds` bounds the time for a slow embedder; the next sync continues.
-        Files for which `hold` is true are left to the next sync.
         """
         self._check_source(source)
         for attempt in (1, 2):
             try:
-                report = self._sync_files(source, progress, hold)
+                report = self._sync_files(source, progress)
                 break
             except Exception as error:
                 if attempt == 2 or (self.damage_behind(error) is None and not self._forget_listings(error)):
@@ -143,9 +141,7 @@ class KnowledgeIndex:
         self.embed_waiting(progress, seconds)
         return report
 
-    def _sync_files(
-        self, source: str | None, progress: Progress | None, hold: Callable[[str], bool] | None
-    ) -> SyncReport:
+    def _sync_files(self, source: str | None, progress: Progress | None) -> SyncReport:
         started = time.time()
         with self.engine.reading():
             stored, unlisted = self._read(lambda reader, vault: reader.listings(vault), ({}, []))
@@ -165,7 +161,7 @@ class KnowledgeIndex:
             if not changes.none or not synced:
                 from co_cli.index.sync import SyncOptions, sync_files  # parsers, which an unchanged vault does not need
 
-                options = SyncOptions(self.limit, source, progress, hold, self.boundaries)
+                options = SyncOptions(self.limit, source, progress, self.boundaries)
                 report = sync_files(self.engine, self.origin, scan, changes, options)
         self.fresh_as_of = started
         self.unread = [path for path, reason in report.skipped if "cannot be read" in reason]

@@ -25,15 +25,11 @@ from co_cli.values import SyncReport
 BATCH = 500
 MANY = 1_000
 """After this many changes the engine is compacted."""
-BEING_WRITTEN = "is being written: it is read by the next sync"
 FEW_DELETED = 10
 """Fewer missing notes than this were deleted by hand, unless they were all of them."""
 
 Progress = Callable[[int, int], None]
 """Called with the number of files done, and of all files."""
-Hold = Callable[[str], bool]
-"""Whether a file, by its full path, is left to the next sync."""
-
 
 @dataclass(frozen=True, slots=True)
 class SyncOptions:
@@ -44,7 +40,6 @@ class SyncOptions:
     source: str | None = None
     """Only notes of this source; others are left to the next sync."""
     progress: Progress | None = None
-    hold: Hold | None = None
     boundaries: Boundaries | None = None
 
 
@@ -149,10 +144,6 @@ def _look_at(
     origin: Origin, path: str, before: StoredFile | None, seen: Seen, options: SyncOptions
 ) -> IndexedFile | None:
     """The file if it has to be written to the index."""
-    if options.hold and options.hold(os.path.join(origin.root, path)):
-        seen.unread[path] = BEING_WRITTEN
-        seen.unsure.add(path)
-        return None
     try:
         file = read_file(origin, path, options.limit, before.hash if before else None, options.boundaries)
     except Unreadable as error:

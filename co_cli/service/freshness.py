@@ -1,22 +1,44 @@
-"""Make sure that a process that runs for long answers from a fresh index.
+"""Keep the index fresh while a process runs: sync before searches, and whenever watchfiles reports changes.
 
-A search should see a file saved a moment ago, but not wait for ten thousand new ones. So syncs run in a thread of their
-own, at most every few seconds, and callers say how long they can wait. In a large vault the watcher replaces the walk.
+A search should see a file saved a moment ago, but not wait for ten thousand new ones. So a Freshener syncs in a thread
+of its own, at most every few seconds, and callers say how long they can wait. A Watcher syncs when files change, and
+every 30 seconds, because network drives do not report every change.
 """
 
 from __future__ import annotations
 
+import os
+import stat
+import sys
 import threading
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 from co_cli.errors import IndexUnavailableError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.watching import EMBEDDING, SAFETY, Watcher
+from co_cli.logbook import logger
+from co_cli.sources.origin import GIT_FILE, IGNORE_FILE, Origin, kind_of, registry_file
+from co_cli.sources.walk import folders_of
+from co_cli.values import SyncReport
+
+if TYPE_CHECKING:
+    from watchfiles import Change
 
 EVERY = 2.0
-"""Seconds after a sync in which there is no other. A walk of 100,000 files takes a quarter of that."""
+"""Seconds after a sync in which searches start no other one."""
+EMBEDDING = 10.0
+"""Seconds that one sync may spend with a slow embedding provider; the next one continues."""
 BEHIND = "files changed and are still being indexed: the newest ones may be missing"
+QUIET_MS, LONGEST = 200, 5.0
+"""Changes are synced after a pause of 200 ms, so that half-written files are left alone, or after 5 seconds."""
+POLL_MS = 2_000
+"""How often files are checked where folders cannot be watched."""
+SAFETY, RETRY = 30.0, 2.0
+"""Seconds between two syncs when nothing is reported, and after one that failed or did not finish."""
+RECURSIVE = sys.platform in ("darwin", "win32")
+"""Linux needs a watch for each folder, so only those that are searched get one: not `.git`, nothing behind a link."""
+log = logger("watching")
 
 
 class Freshener:
@@ -32,8 +54,7 @@ class Freshener:
 
     def watch(self, after: float = 1.0) -> None:
         """Watch the files, starting after this many seconds: the first caller should not wait for imports."""
-        # callers check the files themselves where they cannot be watched, so the watcher need not do it often
-        self.watcher = Watcher(self._kb, polling_every=SAFETY, delay=after).start()
+        self.watcher = Watcher(self._kb, delay=after).start()
 
     def close(self) -> None:
         """Stop watching. Call this before the knowledge base is closed."""
@@ -42,11 +63,6 @@ class Freshener:
 
     def ensure(self, seconds: float) -> list[str]:
         """Wait for a fresh index, at most this long. Returns what is not up to date, in words."""
-        if self.watcher and self.watcher.replaces_walk:
-            if self.watcher.caught_up(seconds):
-                return []
-            if self.watcher.replaces_walk:
-                return [BEHIND]
         with self._lock:
             done = self._running
             if done is None and (self._synced_at is None or self._clock() - self._synced_at >= self._every):
@@ -66,8 +82,200 @@ class Freshener:
         problem: BaseException | None = None
         try:
             self._kb.sync(seconds=EMBEDDING)
-        except BaseException as error:  # raised again by whoever waits for this sync
+        except BaseException as error:  # raised again in the threads that wait for this sync
             problem = error
         with self._lock:
             self._problem, self._synced_at, self._running = problem, self._clock(), None
         done.set()
+
+
+class Batch(NamedTuple):
+    """The changes that one sync found, by the folder they are in."""
+
+    reports: tuple[tuple[Origin, SyncReport], ...]
+    seconds: float
+
+
+class Notice(NamedTuple):
+    """Something about the watcher itself that the user should know."""
+
+    event: Literal["polling", "missing", "back", "sources", "failed"]
+    text: str
+
+
+class StoppedError(KnowledgeError):
+    """Raised inside a sync to end it; the next sync continues."""
+
+
+class Watcher:
+    """Watches a knowledge base until it is closed; close it before the knowledge base.
+
+    `listener` is called with each Batch and Notice, in the watcher's thread.
+    """
+
+    def __init__(
+        self,
+        kb: KnowledgeBase,
+        listener: Callable[[Batch | Notice], None] | None = None,
+        *,
+        poll: bool = False,
+        progress: Callable[[int, int], None] | None = None,
+        delay: float = 0.0,
+    ) -> None:
+        self._kb, self._listener, self._progress, self._delay = kb, listener, progress, delay
+        self._stop, self.synced = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self.run, name="co-watch", daemon=True)
+        self._missing, self._problem, self._due = set[Origin](), "", 0.0
+        self.polls, self.syncs = False, 0
+        if poll or os.environ.get("WATCHFILES_FORCE_POLLING", "").lower() not in ("", "0", "false"):
+            self._begin_polling()
+
+    def start(self) -> Self:
+        self._thread.start()
+        return self
+
+    def close(self) -> None:
+        """Stop watching; a running sync ends early without harm. Returns when the thread has ended."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def run(self) -> None:
+        """Watch in this thread. Returns when the watcher is closed, or after an unexpected error."""
+        try:
+            self._stop.wait(self._delay)
+            while not self._stop.is_set():
+                self._watch()
+        except StoppedError:
+            pass
+        except Exception as error:
+            log.exception("watching ended")
+            self._report(Notice("failed", f"watching ended unexpectedly ({type(error).__name__}: {error})"))
+
+    def _watch(self) -> None:
+        """Sync whenever something changes, until other folders have to be watched."""
+        from watchfiles import watch  # slow to import
+
+        origins, folders, armed = self._find_origins(), self._folders(), False
+        waiting_since: float | None = None
+        if not folders:
+            self._stop.wait(RETRY)  # none of them is there
+            return
+        try:
+            for changes in watch(
+                *folders,
+                watch_filter=self._matters,
+                rust_timeout=QUIET_MS,
+                yield_on_timeout=True,
+                stop_event=self._stop,
+                force_polling=self.polls,
+                poll_delay_ms=POLL_MS,
+                recursive=RECURSIVE,
+            ):
+                now = time.monotonic()
+                waiting_since = waiting_since or (now if changes else None)
+                if changes and armed and waiting_since and now - waiting_since < LONGEST:
+                    continue
+                if not armed or waiting_since or now >= self._due:
+                    armed, waiting_since = True, None  # the first sync comes when all changes are reported
+                    self._sync()
+                    if folders != self._folders():
+                        return
+                if origins != self._origins():
+                    return
+        except FileNotFoundError:
+            self._stop.wait(QUIET_MS / 1_000)  # a folder was removed since it was listed
+        except (OSError, RuntimeError) as error:
+            if not armed and not self.polls:  # otherwise a file name that is not UTF-8, at which watchfiles gives up
+                self._begin_polling(f"cannot watch folders ({str(error).partition(' about ')[0]}): ")
+
+    def _begin_polling(self, reason: str = "") -> None:
+        self.polls = True
+        self._report(Notice("polling", f"{reason}checking files every {POLL_MS // 1_000} s"))
+
+    def _find_origins(self) -> dict[Origin | None, object]:
+        """Notice folders that were added or removed as sources, and those that disappeared or came back."""
+        before = {self._kb.index.origin, *self._kb.index.beside}
+        self._kb.look_beside()
+        found = self._origins()
+        now = {origin for origin in found if origin is not None}
+        for origin in before ^ now:
+            self._report(Notice("sources", f"{origin.label} is {'no longer' if origin in before else 'now'} watched"))
+        missing = {origin for origin in now if found[origin] is None}
+        for origin in missing ^ self._missing:
+            gone = Notice("missing", f"{origin.root} is not there; its notes stay in the index")
+            self._report(gone if origin in missing else Notice("back", f"{origin.root} is back"))
+        self._missing = missing
+        return found
+
+    def _origins(self) -> dict[Origin | None, object]:
+        """What is watched, and the state of its folder; None stands for the list of sources."""
+        origins = (self._kb.index.origin, *self._kb.index.beside)
+        listed = {None: _identity(registry_file(self._kb.settings.data_dir))}
+        return listed | {origin: _identity(origin.root) for origin in origins}
+
+    def _folders(self) -> set[str]:
+        found = set[str]()
+        for origin in (self._kb.index.origin, *self._kb.index.beside):
+            found.update([origin.root] if RECURSIVE else folders_of(origin, self._kb.settings.knowledge_exclude)[0])
+        return {path for path in found if os.access(path, os.R_OK) and path.encode(errors="ignore").decode() == path}
+
+    def _matters(self, change: Change, path: str) -> bool:
+        """Whether a change is of a note, a folder or an ignore file."""
+        parent, name = os.path.split(path)
+        ignores = name in (IGNORE_FILE, GIT_FILE)
+        for origin in (self._kb.index.origin, *self._kb.index.beside):
+            root = os.path.join(origin.root, "")
+            hidden = f"{os.sep}." in (parent if ignores else path)[len(root) - 1 :]
+            if path.startswith(root) and not hidden:
+                return ignores or "." not in name or kind_of(origin).wants(name) or os.path.isdir(path)
+        return False
+
+    def _sync(self) -> None:
+        started, self._due = time.monotonic(), time.monotonic() + RETRY
+        self.syncs += 1
+        try:
+            report = self._kb.sync(self._go_on, EMBEDDING)
+        except StoppedError:
+            raise
+        except KnowledgeError as error:
+            if not self._problem and os.path.isdir(self._kb.root):
+                self._report(Notice("failed", str(error)))
+            self._problem = str(error)
+            return
+        took = time.monotonic() - started
+        self._problem = ""
+        self._due = time.monotonic() + (RETRY if took > EMBEDDING else SAFETY)
+        self.synced.set()
+        origins = (self._kb.index.origin, *self._kb.index.beside)
+        reports = zip(origins, [report, *(one for _, one in report.beside)], strict=False)
+        changed = tuple((origin, one) for origin, one in reports if one.touched or one.kept)
+        if changed:
+            self._report(Batch(changed, took))
+
+    def _go_on(self, done: int, total: int) -> None:
+        if self._stop.is_set():
+            raise StoppedError
+        if self._progress and not self.synced.is_set():
+            self._progress(done, total)
+
+    def _report(self, news: Batch | Notice) -> None:
+        if self._listener:
+            self._listener(news)
+        elif isinstance(news, Notice):
+            log.info("%s", news.text)
+
+
+def _identity(path: str) -> tuple[int, int, int] | None:
+    """Changes when a folder is replaced, or a file is written; None if there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_mtime_ns if stat.S_ISREG(found.st_mode) else 0

@@ -12,8 +12,8 @@ import pytest
 SETUP = """
 import os, sys, time
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service import watching
-from co_cli.service.watching import Batch, Watcher
+from co_cli.service import freshness
+from co_cli.service.freshness import Batch, Watcher
 
 vault, data, news = sys.argv[1], sys.argv[2], []
 def until(true):
@@ -33,24 +33,19 @@ TOO_MANY_FOLDERS = """
 for number in range(10):
     write(f"{vault}/articles/{number}/oak.md", "Oaks.")
 write("/proc/sys/user/max_inotify_watches", "5")
-watching.SAFETY = 0.3
-with KnowledgeBase.open(vault, data) as kb, Watcher(kb, news.append, polling_every=0.1) as watcher:
+freshness.SAFETY = 0.3
+with KnowledgeBase.open(vault, data) as kb, Watcher(kb, news.append) as watcher:
     until(lambda: events() == ["polling"])
     assert "OS file watch limit reached" in news[0].text, news
     write(f"{vault}/articles/7/elm.md", "Elms.")
     until(lambda: kb.search("elms", backend="fts5").hits)
-    assert events() == ["polling"], news
-    write("/proc/sys/user/max_inotify_watches", "1000")
-    until(lambda: watcher.state == "watching")
-    write(f"{vault}/articles/7/fir.md", "Firs.")
-    until(lambda: kb.search("firs", backend="fts5").hits)
     assert events() == ["polling"], news
 """
 
 TOO_MANY_WATCHERS = """
 write("/proc/sys/user/max_inotify_instances", "0")
 write(f"{vault}/memories/oak.md", "Oaks.")
-with KnowledgeBase.open(vault, data) as kb, Watcher(kb, news.append, polling_every=0.1) as watcher:
+with KnowledgeBase.open(vault, data) as kb, Watcher(kb, news.append) as watcher:
     until(lambda: events() == ["polling"])
     write(f"{vault}/memories/elm.md", "Elms.")
     until(lambda: kb.search("elms", backend="fts5").hits)
@@ -65,9 +60,9 @@ os.makedirs(drive)
 run("mount", "-t", "tmpfs", "none", drive)
 write(f"{drive}/memories/oak.md", "Oaks.")
 run("mount", "--bind", drive, vault)
-watching.SAFETY = 0.2
+freshness.SAFETY = 0.2
 with KnowledgeBase.open(vault, data) as kb, Watcher(kb, news.append) as watcher:
-    until(lambda: kb.search("oaks", backend="fts5").hits and watcher.state == "watching")
+    until(lambda: kb.search("oaks", backend="fts5").hits and watcher.synced.is_set())
     run("umount", "--lazy", vault)
     until(lambda: any(report.kept for one in news for _, report in one.reports))
     assert os.listdir(vault) == []

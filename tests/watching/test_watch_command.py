@@ -15,11 +15,11 @@ from pathlib import Path
 
 from co_cli.cli.watch import describe
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.service.freshness import Batch
 from co_cli.service.origins import mark_excluded
-from co_cli.service.watching import Batch
 from tests.command import Co
 from tests.vault import Vault
-from tests.watching.conftest import PATIENCE
+from tests.watching.test_watching import PATIENCE
 
 
 class Running:
@@ -99,10 +99,7 @@ def test_a_vault_that_is_not_there_is_one_line_and_exit_code_2(co: Co, tmp_path:
     assert ran.err.count("\n") == 1
 
 
-def test_what_is_left_out_of_a_source_is_removed_and_what_vanished_is_missing(
-    kb: KnowledgeBase, tmp_path: Path
-) -> None:
-    """Of a folder that is read in place a note whose file is gone stays; one that a pattern leaves out does not."""
+def test_excluded_notes_of_a_source_are_removed_and_deleted_ones_missing(kb: KnowledgeBase, tmp_path: Path) -> None:
     handbook = tmp_path / "handbook"
     handbook.mkdir()
     for name in ("oak", "elm", "yew"):
@@ -114,6 +111,6 @@ def test_what_is_left_out_of_a_source_is_removed_and_what_vanished_is_missing(
 
     report = mark_excluded(kb.index.of(origin).sync(), origin.root)
 
-    assert describe(kb, Batch(((origin, report),), 0.1), 10) == (
+    assert describe(kb, Batch(((origin, report),), 0.1)) == (
         "1 removed, 1 missing: folder:handbook/elm.md, folder:handbook/yew.md"
     )
