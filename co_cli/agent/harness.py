@@ -147,8 +147,10 @@ class ScopedMemory:
             raise InvalidInputError(f"{path!r} is not a memory path such as {HOME}/notes.md")
         scope = [] if scope == [HOME] else scope
         entry = self._files.locate([*scope, name])
-        if entry.kind == "missing":
-            entry = self._files.locate([*scope, ESCAPED.sub(lambda code: chr(int(code[1], 16)), name)])
+        unescaped = ESCAPED.sub(lambda code: chr(int(code[1], 16)), name)
+        if entry.kind == "missing" and unescaped != name:
+            found = self._files.locate([*scope, unescaped])
+            return found if found.kind == "file" else entry
         return entry
 
     def _scoped(self, path: str) -> str | None:
