@@ -54,19 +54,8 @@ def test_a_note_has_its_speaker_and_its_moment(tmp_path: Path) -> None:
 
     assert (note.title, note.body.strip()) == ("Ada, 1:56 pm on 8 May, 2023", "\\--- I swim.")
     assert note.created == 1683554160.0
-
-
-@pytest.mark.parametrize(
-    ("date", "expected"),
-    [
-        ("12:40 am on 27 March, 2022", "2022-03-27T00:40:00Z"),
-        ("2025-12-20 (Saturday)", "2025-12-20"),
-        ("1:56 pm on 8 Floréal, 2023", None),
-        ("", None),
-    ],
-)
-def test_dates_are_read_as_the_sets_write_them(date: str, expected: str | None) -> None:
-    assert created(date) == expected
+    dates = ("12:40 am on 27 March, 2022", "2025-12-20 (Saturday)", "1:56 pm on 8 Floréal, 2023", "")
+    assert [created(date) for date in dates] == ["2022-03-27T00:40:00Z", "2025-12-20", None, None]
 
 
 @pytest.mark.parametrize(
@@ -91,18 +80,13 @@ def test_a_broken_line_is_reported_with_its_place(tmp_path: Path, file: str, lin
     assert message in str(raised.value)
 
 
-def test_a_set_without_a_scored_question_is_refused(tmp_path: Path) -> None:
-    folder = write_set(tmp_path, [{"id": "a", "text": "Oaks."}], [{"id": "q", "text": "oaks"}], [])
+def test_a_set_without_a_scored_question_or_a_groups_documents_is_refused(tmp_path: Path) -> None:
+    documents, question = [{"id": "a", "text": "Oaks."}], {"id": "q", "text": "oaks"}
 
     with pytest.raises(InvalidInputError, match="no question has a relevant document"):
-        read_set(str(folder))
-
-
-def test_a_question_of_a_group_without_documents_is_refused(tmp_path: Path) -> None:
-    questions = [{"id": "q", "text": "oaks", "group": "moon"}]
-
+        read_set(str(write_set(tmp_path, documents, [question], [])))
     with pytest.raises(InvalidInputError, match="the group 'moon', but no document has it"):
-        read_set(str(write_set(tmp_path, [{"id": "a", "text": "Oaks."}], questions, [("q", "a", 1)])))
+        read_set(str(write_set(tmp_path, documents, [{**question, "group": "moon"}], [("q", "a", 1)])))
 
 
 def test_a_vaults_questions_may_have_several_answers_or_none(tmp_path: Path) -> None:
