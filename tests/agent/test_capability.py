@@ -1,4 +1,4 @@
-"""Knowledge as pydantic-ai knows a capability: lazy, from a spec, combined, with anybody's dependencies."""
+"""Knowledge as a capability of pydantic-ai: lazy, from a spec, combined, with any dependencies."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +17,6 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.models.test import TestModel
 
 from co_cli.agent import CoDeps, Knowledge, agent, knowledge_toolset
-from co_cli.agent import toolset as toolset_module
-from co_cli.agent.toolset import VaultAccess
-from co_cli.errors import VaultError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.tools import TOOLS
 from tests.agent.scripted import Script, Turn, returned
@@ -42,7 +37,7 @@ def test_constructing_touches_nothing(home: Path, tmp_path: Path) -> None:
     assert list(home.rglob("*")) == []
 
 
-def test_a_vault_that_is_not_there_is_made_only_if_one_says_so(home: Path, tmp_path: Path) -> None:
+def test_a_missing_vault_is_created_only_on_request(home: Path, tmp_path: Path) -> None:
     folder = tmp_path / "notes"
     with pytest.raises(UserError, match=r"no vault at .*; Knowledge\(\.\.\., create=True\) creates it"):
         Agent(Script().model, capabilities=[Knowledge(folder)]).run_sync("Hello")
@@ -55,15 +50,7 @@ def test_a_vault_that_is_not_there_is_made_only_if_one_says_so(home: Path, tmp_p
     assert (folder / ".gitignore").read_text() == ".trash/\n"
 
 
-@pytest.mark.parametrize("open_it", [KnowledgeBase.open, CoDeps.open])
-def test_a_vault_in_the_place_of_a_file_is_not_made(home: Path, tmp_path: Path, open_it: Callable[..., object]) -> None:
-    (tmp_path / "notes").write_text("a file")
-
-    with pytest.raises(VaultError, match="is a file: a vault is a folder of notes"):
-        open_it(tmp_path / "notes", create=True)
-
-
-def test_importing_the_door_imports_no_agent_library_and_the_ready_agent_opens_no_vault(home: Path) -> None:
+def test_importing_the_package_imports_no_pydantic_ai_and_opens_no_vault(home: Path) -> None:
     code = """
 import sys, co_cli.agent
 assert "pydantic_ai" not in sys.modules
@@ -75,17 +62,6 @@ assert agent.name == "co"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=home)
 
     assert list(home.rglob("*")) == []
-
-
-def test_a_vault_is_opened_once_a_process(vault: Vault, data_dir: Path) -> None:
-    first = Knowledge(vault.root, data_dir=data_dir)
-    second = Knowledge(str(vault.root), data_dir=str(data_dir))
-
-    kb = first.access.toolbox(None).kb
-
-    assert second.access.toolbox(None).kb is kb
-    assert CoDeps.open(vault.root, data_dir).knowledge_base is kb
-    kb.close()
 
 
 def test_it_stays_the_same_vault_when_the_program_changes_its_folder(
@@ -106,62 +82,11 @@ def test_it_stays_the_same_vault_when_the_program_changes_its_folder(
         assert returned(result.all_messages(), "recall_memory")[0]["hits"][0]["ref"] == "memory:oak"
 
 
-@pytest.mark.parametrize(
-    ("variable", "value", "problem"),
-    [
-        ("CO_VAULT", "/nowhere/at/all", "/nowhere/at/all"),
-        ("CO_KNOWLEDGE_SEARCH_BACKEND", "telepathy", "knowledge_search_backend is one of grep, fts5, hybrid"),
-    ],
-)
-def test_wrong_settings_are_a_clear_error_at_first_use(
-    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, problem: str
-) -> None:
-    monkeypatch.setenv(variable, value)
-    with_context = Agent(Script("Well.").model, capabilities=[Knowledge()])
-    with_tools = Agent(Script([("recall_memory", {"query": "oaks"})]).model, toolsets=[knowledge_toolset()])
-
-    for wrong in (with_context, with_tools):
-        with pytest.raises(UserError, match="the knowledge base cannot be opened") as error:
-            wrong.run_sync("Hello!")
-        assert problem in str(error.value)
-
-
-def test_mistakes_in_its_own_arguments_are_told_at_once(kb: KnowledgeBase) -> None:
+def test_wrong_arguments_are_refused_at_once(kb: KnowledgeBase) -> None:
     with pytest.raises(UserError, match="there is no tool recall; the tools are"):
         Agent(Script().model, capabilities=[Knowledge(tools=["recall"])])
     with pytest.raises(UserError, match="not both"):
         knowledge_toolset("notes", knowledge_base=kb)
-
-
-@pytest.mark.parametrize("written", ["yaml", "json"])
-def test_an_agent_comes_from_a_spec_file(vault: Vault, data_dir: Path, tmp_path: Path, written: str) -> None:
-    vault.write("memories/oak.md", "---\nloading: always\n---\nOaks live long.")
-    told = {"vault": str(vault.root), "data_dir": str(data_dir), "read_only": True, "context_tokens": 300}
-    spec = {"instructions": "Be brief.", "capabilities": [{"Knowledge": told}]}
-    file = tmp_path / f"agent.{written}"
-    file.write_text(json.dumps(spec))  # JSON is YAML too
-    script = Script([("recall_memory", {"query": "oaks"})], "Long.")
-
-    made = Agent.from_file(file, custom_capability_types=[Knowledge], model=script.model)
-    result = made.run_sync("How old do oaks get?")
-
-    assert returned(result.all_messages(), "recall_memory")[0]["hits"][0]["ref"] == "memory:oak"
-    assert "save_memory" not in tools_of(script)
-    assert result.metadata is not None
-    assert result.metadata["knowledge"]["budget"] == 300
-
-
-def test_a_spec_may_name_it_alone_or_with_its_vault(vault: Vault) -> None:
-    bare = Agent.from_spec({"capabilities": ["Knowledge"]}, custom_capability_types=[Knowledge], model="test")
-    placed = Agent.from_spec(
-        {"capabilities": [{"Knowledge": str(vault.root)}]}, custom_capability_types=[Knowledge], model="test"
-    )
-
-    found: list[Any] = []
-    for made in (bare, placed):
-        made.root_capability.apply(lambda one: found.append(one) if isinstance(one, Knowledge) else None)
-    assert [one.vault for one in found] == [None, str(vault.root)]
-    assert Knowledge.get_serialization_name() == "Knowledge"
 
 
 @combines
@@ -181,30 +106,6 @@ def test_two_of_one_id_become_one_and_what_either_forbids_stays_forbidden(kb: Kn
     assert result.metadata["knowledge"]["budget"] == 500
 
 
-@combines
-@pytest.mark.parametrize("place", ["vault", "data_dir"])
-def test_two_vaults_under_one_id_are_refused(tmp_path: Path, place: str) -> None:
-    given = [Knowledge(**{place: tmp_path / name}) for name in ("a", "b")]
-
-    with pytest.raises(UserError, match="name different vaults or data folders"):
-        Agent(Script("Well.").model, capabilities=given).run_sync("Hi")
-
-
-@combines
-@pytest.mark.parametrize("turn", [1, -1])
-def test_of_two_lists_of_tools_and_two_budgets_the_narrower_holds(turn: int) -> None:
-    given = [
-        Knowledge(tools=["recall_memory", "read_note"], context_tokens=300, result_tokens=900),
-        Knowledge(tools=["read_note", "save_memory"], context_tokens=400),
-    ][::turn]
-
-    one = Knowledge.combine(given)
-
-    assert isinstance(one, Knowledge)
-    assert one.tools == ["read_note"]
-    assert (one.context_tokens, one.result_tokens) == (300, 900)
-
-
 def test_two_vaults_under_two_ids_stand_side_by_side(tmp_path: Path, data_dir: Path) -> None:
     mine, team = Vault(tmp_path / "mine"), Vault(tmp_path / "team")
     mine.write("memories/oak.md", "Oaks live long.")
@@ -221,7 +122,7 @@ def test_two_vaults_under_two_ids_stand_side_by_side(tmp_path: Path, data_dir: P
     assert returned(result.all_messages(), "team_recall_memory")[0]["hits"][0]["ref"] == "memory:elm"
 
 
-def test_it_gives_the_tools_that_were_asked_for_and_speaks_of_no_others(kb: KnowledgeBase) -> None:
+def test_the_agent_gets_the_chosen_tools_and_instructions_for_them(kb: KnowledgeBase) -> None:
     script = Script("Well.", "Well.", "Well.")
 
     Agent(script.model, capabilities=[Knowledge(knowledge_base=kb)]).run_sync("Hello!")
@@ -259,27 +160,6 @@ def test_every_tool_has_a_schema_that_the_test_model_can_fill(knowledge: Knowled
     assert called == {tool.name for tool in TOOLS}
 
 
-@dataclass
-class Harbour:
-    """Somebody's dependencies, which know nothing of ours."""
-
-    name: str
-
-
-def test_it_works_with_anybodys_dependencies(knowledge: Knowledge) -> None:
-    script = Script([("harbour_name", {}), ("save_memory", {"content": "Lannick has a bakery."})], "Done.")
-    agent = Agent(script.model, deps_type=Harbour, capabilities=[knowledge], toolsets=[])
-
-    @agent.tool
-    def harbour_name(ctx: RunContext[Harbour]) -> str:
-        return ctx.deps.name
-
-    result = agent.run_sync("Go.", deps=Harbour("Lannick"))
-
-    assert "Lannick" in script.told
-    assert returned(result.all_messages(), "save_memory")[0]["outcome"] == "created"
-
-
 def test_own_tools_share_the_knowledge_base_of_their_dependencies(kb: KnowledgeBase, vault: Vault) -> None:
     vault.write("memories/oak.md", "Oaks live long.")
     script = Script([("count_notes", {}), ("recall_memory", {"query": "oaks"})], "One.")
@@ -312,32 +192,56 @@ def test_the_ready_agent_is_found_as_clai_looks_for_it(
     assert returned(result.all_messages(), "recall_memory")[0]["hits"][0]["ref"] == "memory:oak"
 
 
-def test_a_process_never_uses_the_knowledge_base_of_its_parent(
-    vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    access = VaultAccess(vault.root, data_dir)
-    mine = access.toolbox(None).kb
+def test_a_vault_is_opened_once_per_process(vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    access = Knowledge(vault.root, data_dir=data_dir).access
+    kb = access.kb()
 
-    monkeypatch.setattr(os, "getpid", lambda: -1)
-    with access.toolbox(None).kb as childs:
-        assert childs is not mine
-        assert access.toolbox(None).kb is childs
-
-
-def test_toolboxes_of_knowledge_bases_that_come_and_go_do_not_pile_up(
-    vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(toolset_module, "MAX_TOOLBOXES", 2)
-    access = VaultAccess()
-    bases = [KnowledgeBase.open(vault.root, data_dir) for _ in range(3)]
-
-    first, second, _ = [access.toolbox(CoDeps(kb)) for kb in bases]
-
-    assert access.toolbox(CoDeps(bases[1])) is second
-    assert access.toolbox(CoDeps(bases[0])) is not first
-    for kb in bases:
-        kb.close()
-
-
-def test_deps_give_the_index_of_their_knowledge_base(kb: KnowledgeBase) -> None:
+    assert Knowledge(str(vault.root), data_dir=str(data_dir)).access.kb() is kb
+    assert CoDeps.open(vault.root, data_dir).knowledge_base is kb
     assert CoDeps(kb).knowledge_index is kb.index
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    with access.kb() as childs:
+        assert childs is not kb
+        assert access.toolbox() is access.toolbox()
+    kb.close()
+
+
+def test_wrong_settings_are_an_error_at_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CO_KNOWLEDGE_SEARCH_BACKEND", "telepathy")
+    with_context = Agent(Script("Well.").model, capabilities=[Knowledge()])
+    with_tools = Agent(Script([("recall_memory", {"query": "oaks"})]).model, toolsets=[knowledge_toolset()])
+
+    for wrong in (with_context, with_tools):
+        with pytest.raises(UserError, match=r"cannot be opened: .*knowledge_search_backend is one of grep, fts5"):
+            wrong.run_sync("Hello!")
+
+
+def test_an_agent_comes_from_a_spec(vault: Vault, data_dir: Path, tmp_path: Path) -> None:
+    vault.write("memories/oak.md", "---\nloading: always\n---\nOaks live long.")
+    options = {"vault": str(vault.root), "data_dir": str(data_dir), "read_only": True, "context_tokens": 300}
+    script = Script(*[[("recall_memory", {"query": "oaks"})], "Long."] * 2)
+    for name in ("agent.yaml", "agent.json"):  # JSON is YAML too
+        (tmp_path / name).write_text(json.dumps({"capabilities": [{"Knowledge": options}]}))
+        made = Agent.from_file(tmp_path / name, custom_capability_types=[Knowledge], model=script.model)
+        result = made.run_sync("How old do oaks get?")
+        assert returned(result.all_messages(), "recall_memory")[0]["hits"][0]["ref"] == "memory:oak"
+        assert "save_memory" not in tools_of(script)
+        assert result.metadata is not None
+        assert result.metadata["knowledge"]["budget"] == 300
+    for spec in ("Knowledge", {"Knowledge": str(vault.root)}):
+        Agent.from_spec({"capabilities": [spec]}, custom_capability_types=[Knowledge], model="test")
+
+
+@combines
+def test_of_two_with_one_id_the_stricter_option_holds_and_two_vaults_are_refused(tmp_path: Path) -> None:
+    given = [
+        Knowledge(tools=["recall_memory", "read_note"], context_tokens=300, result_tokens=900),
+        Knowledge(tools=["read_note", "save_memory"], context_tokens=400),
+    ]
+    for stated in (given, given[::-1]):
+        one = Knowledge.combine(stated)
+        assert isinstance(one, Knowledge)
+        assert (one.tools, one.context_tokens, one.result_tokens) == (["read_note"], 300, 900)
+    for place in ("vault", "data_dir"):
+        with pytest.raises(UserError, match="name different vaults or data folders"):
+            Knowledge.combine([Knowledge(**{place: tmp_path / name}) for name in ("a", "b")])

@@ -1,4 +1,4 @@
-"""Notes that belong beside a prompt are added to the user's turn: as data, once, within a budget."""
+"""Notes about a prompt are added to the user's turn: as data, once, within a budget."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from co_cli.agent import CoDeps, Knowledge, capability
+from co_cli.agent import Knowledge, capability
 from co_cli.agent.injection import KEY
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.settings import load_settings
@@ -52,35 +52,13 @@ def refs(metadata: dict[str, Any] | None) -> list[str]:
 
 
 def context_of(messages: list[ModelMessage]) -> list[TextContent]:
-    """Every piece of the conversation that was added unasked."""
+    """Every piece of the conversation that we added."""
     prompts = [part for message in messages for part in message.parts if isinstance(part, UserPromptPart)]
     pieces = [piece for prompt in prompts if not isinstance(prompt.content, str) for piece in prompt.content]
     return [piece for piece in pieces if isinstance(piece, TextContent) and KEY in (piece.metadata or {})]
 
 
-def test_notes_that_belong_beside_the_prompt_come_with_their_reason(knowledge: Knowledge) -> None:
-    script = Script("In the bakery.")
-
-    result = Agent(script.model, capabilities=[knowledge]).run_sync("Where does the spare key of Lannick hang?")
-
-    assert injected(result.metadata) == [("memory:tone", "always"), ("memory:lannick-key", "recalled")]
-    assert '<note ref="memory:lannick-key" title="Lannick key" provenance="user" why="recalled">' in script.told
-    assert UNMARKED in script.told
-    assert result.metadata is not None
-    assert result.metadata["knowledge"]["degraded"] == []
-
-
-def test_a_contextual_note_comes_when_it_has_to_do_with_the_prompt(knowledge: Knowledge) -> None:
-    script = Script("Sorry!", "Hello!")
-    agent = Agent(script.model, capabilities=[knowledge])
-
-    upset = agent.run_sync("The harbour master is upset. Write to him.")
-    assert ("memory:apologies", "contextual") in injected(upset.metadata)
-
-    assert refs(agent.run_sync("Write a haiku about autumn.").metadata) == ["memory:tone"]
-
-
-def test_context_stands_behind_the_prompt_in_the_same_turn_however_the_agent_is_run(knowledge: Knowledge) -> None:
+def test_notes_follow_the_prompt_in_the_same_turn_however_the_agent_is_run(knowledge: Knowledge) -> None:
     script = Script(*["Plainly."] * 4)
     agent = Agent(script.model, capabilities=[knowledge])
 
@@ -159,35 +137,6 @@ def test_runs_at_the_same_time_keep_their_reports_apart(knowledge: Knowledge, va
     assert [found[1] for found in told] == [f"memory:{town.lower()}" for town in towns]
 
 
-def test_a_history_that_lost_its_metadata_is_still_recognised(knowledge: Knowledge) -> None:
-    script = Script("Plainly.", "Plainly.")
-    agent = Agent(script.model, capabilities=[knowledge])
-    first = agent.run_sync("How do I speak?").all_messages()
-    bare: list[ModelMessage] = [
-        ModelRequest([UserPromptPart(part_text(part)) for part in message.parts])
-        if isinstance(message, ModelRequest)
-        else message
-        for message in first
-    ]
-
-    assert refs(agent.run_sync("How do I speak?", message_history=bare).metadata) == []
-
-
-@pytest.mark.parametrize("metadata", [None, 5, [], {}, {"hits": 5}, {"hits": [5, {}, {"whole": True}]}, {KEY: 5}])
-def test_a_history_with_odd_metadata_harms_nobody(knowledge: Knowledge, metadata: Any) -> None:
-    call = ToolCallPart("recall_memory", {"query": "oaks"}, tool_call_id="one")
-    history = [
-        ModelRequest([UserPromptPart([TextContent("<knowledge>\nOaks?", metadata=metadata)])]),
-        ModelResponse([call]),
-        ModelRequest([ToolReturnPart("recall_memory", "absent", tool_call_id="one", metadata=metadata)]),
-        ModelResponse([TextPart("None.")]),
-    ]
-
-    result = Agent(Script("Well.").model, capabilities=[knowledge]).run_sync("Hello!", message_history=history)
-
-    assert refs(result.metadata) == ["memory:tone"]
-
-
 def test_what_does_not_fit_the_budget_is_cut_and_named(vault: Vault, kb: KnowledgeBase) -> None:
     sentence = "A harbour master likes a plain word more than a long one. "
     vault.write("memories/long.md", f"---\ntitle: Long\nloading: always\nimportance: 1\n---\n{sentence * 60}")
@@ -206,95 +155,8 @@ def test_what_does_not_fit_the_budget_is_cut_and_named(vault: Vault, kb: Knowled
     assert context.metadata[KEY]["cut"] == report["cut"]
 
 
-def test_a_budget_that_holds_nothing_adds_nothing(kb: KnowledgeBase) -> None:
-    script = Script("Well.")
-
-    result = Agent(script.model, capabilities=[Knowledge(knowledge_base=kb, context_tokens=10)]).run_sync("Hello!")
-
-    assert refs(result.metadata) == []
-    assert script.told == "Hello!"
-
-
-def test_without_context_nothing_is_added(kb: KnowledgeBase) -> None:
-    script = Script("Well.")
-
-    result = Agent(script.model, capabilities=[Knowledge(knowledge_base=kb, context=False)]).run_sync("Hello!")
-
-    assert script.told == "Hello!"
-    assert result.metadata is None
-
-
-def test_the_metadata_of_whoever_runs_it_stays(knowledge: Knowledge) -> None:
-    mine = {"tenant": "lannick"}
-    script = Script("Well.")
-
-    result = Agent(script.model, capabilities=[knowledge], metadata=mine).run_sync("Hello!")
-
-    assert result.metadata is not None
-    assert set(result.metadata) == {"tenant", "knowledge"}
-    assert mine == {"tenant": "lannick"}
-
-
-@pytest.mark.parametrize(
-    "prompt",
-    [
-        "",
-        [],
-        ["Where does the spare key of Lannick hang?", ImageUrl("http://127.0.0.1/key.png")],
-        [BinaryContent(b"\x89PNG", media_type="image/png")],
-        ["Where does the spare", TextContent("key of Lannick hang?")],
-        "key \ud800 \0 of Lannick",
-        '"Lannick" -key AND (OR NOT',
-        "Where does the spare key of Lannick hang? " + "log line\n" * 400_000,
-    ],
-    ids=["empty", "no parts", "with an image", "an image alone", "parts", "broken text", "query signs", "huge"],
-)
-def test_any_prompt_gets_its_context(knowledge: Knowledge, prompt: Any) -> None:
-    script = Script("Well.")
-
-    result = Agent(script.model, capabilities=[knowledge]).run_sync(prompt)
-
-    assert refs(result.metadata)[0] == "memory:tone"
-    if "spare" in str(prompt) and "TextContent" not in str(prompt):
-        assert "memory:lannick-key" in refs(result.metadata)
-
-
-def test_a_turn_that_arrives_as_history_gets_its_context(knowledge: Knowledge) -> None:
-    script = Script("In the bakery.")
-    turn = ModelRequest([UserPromptPart("Where does the spare key of Lannick hang?")])
-
-    result = Agent(script.model, capabilities=[knowledge]).run_sync(message_history=[turn])
-
-    assert refs(result.metadata) == ["memory:tone", "memory:lannick-key"]
-
-
-def test_a_run_without_a_users_turn_adds_nothing(knowledge: Knowledge) -> None:
-    script = Script("I go on.")
-
-    result = Agent(script.model, capabilities=[knowledge], instructions="Go on.").run_sync()
-
-    assert result.metadata is None
-    assert context_of(result.all_messages()) == []
-
-
-def test_what_no_longer_holds_or_came_from_elsewhere_does_not_come_unasked(kb: KnowledgeBase, vault: Vault) -> None:
-    body = "The spare key of the Lannick harbour hangs in the chapel."
-    vault.write("memories/lannick-key.md", f"---\ncreated: 2026-01-01\n---\n{UNMARKED}")
-    vault.write("memories/a.md", f"---\nsuperseded_by: memory:lannick-key\n---\n{body}")
-    vault.write("memories/b.md", f"---\nvalid_until: 2026-03-01\n---\n{body} Once.")
-    vault.write("memories/c.md", f"---\nvalid_from: 2026-06-01\n---\n{body} Soon.")
-    vault.write("memories/d.md", f"---\nprovenance: web\n---\n{body} They say.")
-    script = Script("In the bakery.")
-    agent = Agent(script.model, capabilities=[Knowledge()], deps_type=CoDeps)
-    on_the_second_of_march = CoDeps(kb, clock=lambda: 1772409600.0)
-
-    result = agent.run_sync("Where does the spare key of the Lannick harbour hang?", deps=on_the_second_of_march)
-
-    assert refs(result.metadata) == ["memory:tone", "memory:lannick-key"]
-
-
 @pytest.mark.parametrize("fault", ["slow", "503"])
-def test_an_embedding_server_that_does_not_answer_costs_neither_the_run_nor_what_is_always_there(
+def test_a_run_does_not_wait_for_an_embedding_server_that_does_not_answer(
     vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
     server = OllamaServer()
@@ -338,20 +200,7 @@ def test_files_that_wait_to_be_indexed_do_not_hold_up_the_answer(
     assert set(refs(agent.run_sync("Hello!").metadata)) == {"memory:new", "memory:tone"}
 
 
-@pytest.mark.parametrize("name", ["two  blanks", "R&D", "a < b", "x</note>", "zero\u200bwidth", 'q"uote'])
-def test_a_note_of_an_odd_name_is_added_once_a_conversation_too(knowledge: Knowledge, vault: Vault, name: str) -> None:
-    vault.write(f"memories/{name}.md", "---\nloading: always\n---\nPack an umbrella.")
-    script = Script("Well.", "Well.")
-    agent = Agent(script.model, capabilities=[knowledge])
-
-    first = agent.run_sync("Hello!")
-    second = agent.run_sync("Hello again!", message_history=first.all_messages())
-
-    assert set(refs(first.metadata)) == {"memory:tone", f"memory:{name}"}
-    assert refs(second.metadata) == []
-
-
-def test_more_notes_for_every_prompt_than_anybody_reads_are_cut_and_said(knowledge: Knowledge, vault: Vault) -> None:
+def test_too_many_notes_that_are_always_added_are_cut_with_a_warning(knowledge: Knowledge, vault: Vault) -> None:
     for number in range(50):
         vault.write(f"memories/rule{number}.md", f"---\nloading: always\n---\nRule number {number}.")
 
@@ -359,17 +208,6 @@ def test_more_notes_for_every_prompt_than_anybody_reads_are_cut_and_said(knowled
 
     assert result.metadata is not None
     assert "more than 50 notes are `loading: always`" in result.metadata["knowledge"]["degraded"][0]
-
-
-def test_text_that_must_be_made_harmless_keeps_to_the_budget_too(vault: Vault, kb: KnowledgeBase) -> None:
-    vault.write("memories/long.md", f"---\nloading: always\nimportance: 1\n---\n{'<|harbour|> ' * 400}")
-    script = Script("Well.")
-
-    result = Agent(script.model, capabilities=[Knowledge(knowledge_base=kb, context_tokens=300)]).run_sync("Hello!")
-
-    assert len("".join(piece.content for piece in context_of(result.all_messages()))) <= 300 * 4
-    assert result.metadata is not None
-    assert "memory:long" in [note["ref"] for note in result.metadata["knowledge"]["cut"]]
 
 
 def test_a_note_of_which_a_tool_showed_a_part_is_still_added(knowledge: Knowledge, vault: Vault) -> None:
@@ -385,23 +223,99 @@ def test_a_note_of_which_a_tool_showed_a_part_is_still_added(knowledge: Knowledg
     assert refs(second.metadata) == ["memory:lannick-key"]
 
 
-def test_a_run_that_goes_on_with_a_tool_s_answer_adds_nothing(knowledge: Knowledge) -> None:
+KEY_QUESTION = "Where does the spare key of the Lannick harbour hang?"
+
+
+def test_each_added_note_has_its_reason(knowledge: Knowledge) -> None:
+    script = Script("In the bakery.", "Sorry!", "Hello!")
+    agent = Agent(script.model, capabilities=[knowledge], metadata={"tenant": "lannick"})
+
+    result = agent.run_sync(KEY_QUESTION)
+    assert injected(result.metadata) == [("memory:tone", "always"), ("memory:lannick-key", "recalled")]
+    assert '<note ref="memory:lannick-key" title="Lannick key" provenance="user" why="recalled">' in script.told
+    assert result.metadata is not None
+    assert result.metadata["knowledge"]["degraded"] == []
+    assert result.metadata["tenant"] == "lannick"
+
+    upset = agent.run_sync("The harbour master is upset. Write to him.")
+    assert ("memory:apologies", "contextual") in injected(upset.metadata)
+    assert refs(agent.run_sync("Write a haiku about autumn.").metadata) == ["memory:tone"]
+
+
+def test_notes_that_are_invalid_or_not_ours_are_not_added(knowledge: Knowledge, vault: Vault) -> None:
+    body = "The spare key of the Lannick harbour hangs in the chapel."
+    vault.write("memories/a.md", f"---\nsuperseded_by: memory:lannick-key\n---\n{body}")
+    vault.write("memories/b.md", f"---\nvalid_until: 2020-03-01\n---\n{body} Once.")
+    vault.write("memories/c.md", f"---\nvalid_from: 2999-06-01\n---\n{body} Soon.")
+    vault.write("memories/d.md", f"---\nprovenance: web\n---\n{body} They say.")
+
+    result = Agent(Script("In the bakery.").model, capabilities=[knowledge]).run_sync(KEY_QUESTION)
+
+    assert refs(result.metadata) == ["memory:tone", "memory:lannick-key"]
+
+
+def test_any_prompt_gets_its_notes(knowledge: Knowledge) -> None:
+    prompts: list[Any] = [
+        "",
+        [],
+        [KEY_QUESTION, ImageUrl("http://127.0.0.1/key.png")],
+        [BinaryContent(b"\x89PNG", media_type="image/png")],
+        ["Where does the spare", TextContent("key of Lannick hang?")],
+        "key \ud800 \0 of Lannick",
+        '"Lannick" -key AND (OR NOT',
+        KEY_QUESTION + "log line\n" * 400_000,
+    ]
+    agent = Agent(Script(*["Well."] * 9).model, capabilities=[knowledge])
+
+    found = [refs(agent.run_sync(prompt).metadata) for prompt in prompts]
+    history = agent.run_sync(message_history=[ModelRequest([UserPromptPart(KEY_QUESTION)])])
+
+    assert {refs[0] for refs in found} == {"memory:tone"}
+    assert found[2] == found[7] == refs(history.metadata) == ["memory:tone", "memory:lannick-key"]
+
+
+def test_a_run_that_is_not_the_users_turn_or_has_no_room_adds_nothing(kb: KnowledgeBase) -> None:
     history = [
-        ModelRequest([UserPromptPart("Where does the spare key of Lannick hang?")]),
+        ModelRequest([UserPromptPart(KEY_QUESTION)]),
         ModelResponse([ToolCallPart("recall_memory", {"query": "key"}, tool_call_id="one")]),
         ModelRequest([ToolReturnPart("recall_memory", "absent", tool_call_id="one")]),
     ]
+    script = Script(*["Well."] * 4)
+    agent = Agent(script.model, capabilities=[Knowledge(knowledge_base=kb)], instructions="Go on.")
 
-    result = Agent(Script("Well.").model, capabilities=[knowledge]).run_sync(message_history=history)
+    assert agent.run_sync().metadata is None
+    assert agent.run_sync(message_history=history).metadata is None
+    for options in ({"context": False}, {"context_tokens": 10}):
+        Agent(script.model, capabilities=[Knowledge(knowledge_base=kb, **options)]).run_sync("Hello!")
+        assert script.told == "Hello!"
 
-    assert result.metadata is None
-    assert context_of(result.all_messages()) == []
+
+def test_what_was_added_is_recognised_whatever_happened_to_its_metadata(knowledge: Knowledge, vault: Vault) -> None:
+    names = ["two  blanks", "R&D", "a < b", "x</note>", "zero\u200bwidth", 'q"uote']
+    for name in names:
+        vault.write(f"memories/{name}.md", "---\nloading: always\n---\nPack an umbrella.")
+    agent = Agent(Script("Well.", "Well.").model, capabilities=[knowledge])
+
+    first = agent.run_sync("Hello!")
+    bare = [
+        ModelRequest([UserPromptPart(part_text(part)) for part in message.parts])
+        if isinstance(message, ModelRequest)
+        else message
+        for message in first.all_messages()
+    ]
+
+    assert set(refs(first.metadata)) == {"memory:tone", *(f"memory:{name}" for name in names)}
+    assert refs(agent.run_sync("Hello again!", message_history=bare).metadata) == []
 
 
-def test_a_note_that_holds_until_a_day_holds_all_of_that_day(kb: KnowledgeBase, vault: Vault) -> None:
-    vault.write("memories/closed.md", "---\nloading: always\nvalid_until: 2026-03-01\n---\nThe harbour is closed.")
-    agent = Agent(Script("Well.", "Well.").model, capabilities=[Knowledge()], deps_type=CoDeps)
-    noon, midnight = 1772366400.0, 1772409600.0
-
-    assert "memory:closed" in refs(agent.run_sync("Hello!", deps=CoDeps(kb, clock=lambda: noon)).metadata)
-    assert "memory:closed" not in refs(agent.run_sync("Hello!", deps=CoDeps(kb, clock=lambda: midnight)).metadata)
+def test_odd_metadata_in_a_history_does_no_harm(knowledge: Knowledge) -> None:
+    odd: list[Any] = [None, 5, [], {}, {"hits": 5}, {"hits": [5, {}, {"whole": True}]}, {KEY: 5}]
+    agent = Agent(Script(*["Well."] * len(odd)).model, capabilities=[knowledge])
+    for metadata in odd:
+        history = [
+            ModelRequest([UserPromptPart([TextContent("<knowledge>\nOaks?", metadata=metadata)])]),
+            ModelResponse([ToolCallPart("recall_memory", {"query": "oaks"}, tool_call_id="one")]),
+            ModelRequest([ToolReturnPart("recall_memory", "absent", tool_call_id="one", metadata=metadata)]),
+            ModelResponse([TextPart("None.")]),
+        ]
+        assert refs(agent.run_sync("Hello!", message_history=history).metadata) == ["memory:tone"]
