@@ -322,9 +322,8 @@ def test_servers_are_read_in_the_layout_that_clients_share(tmp_path: Path, monke
     }
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
+def test_mistakes_are_one_line_with_file_and_server(tmp_path: Path) -> None:
+    expected: list[tuple[Any, str]] = [
         ("{", ": not a JSON list of MCP servers such as"),
         ("[]", ": not a JSON list of MCP servers such as"),
         ({"servers": {"x": {"command": "x"}}}, ": not a JSON list of MCP servers such as"),
@@ -336,17 +335,16 @@ def test_servers_are_read_in_the_layout_that_clients_share(tmp_path: Path, monke
         ({"mcpServers": {"x": {"command": "x", "env": {"A": 4711}}}}, ": x.env.A: Input should be a valid string"),
         ({"mcpServers": {"x": {"url": "file:///etc"}}}, ": x.url: String should match pattern '^(https?://"),
         ({"mcpServers": {"x": {"command": "${NOT_SET}"}}}, ": x.command: the variable NOT_SET is not set: export NOT_"),
-    ],
-)
-def test_a_mistake_is_one_line_with_file_and_server(tmp_path: Path, content: Any, words: str) -> None:
-    file = written(tmp_path, content)
+    ]
+    for content, words in expected:
+        file = written(tmp_path, content)
 
-    with pytest.raises(SettingsError) as refused:
-        read_servers(file)
+        with pytest.raises(SettingsError) as refused:
+            read_servers(file)
 
-    assert str(refused.value).startswith(file + words)
-    assert "\n" not in str(refused.value)
-    assert "4711" not in str(refused.value)
+        assert str(refused.value).startswith(file + words)
+        assert "\n" not in str(refused.value)
+        assert "4711" not in str(refused.value)
 
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "loading.md"
@@ -381,9 +379,8 @@ WORDS = "A bowline is a knot that makes a loop at the end of a rope, and that ca
 HTML = f"<h2>Bowline</h2><p>{WORDS}</p>"
 
 
-@pytest.mark.parametrize(
-    ("result", "page"),
-    [
+def test_a_result_becomes_a_page_as_if_it_came_over_http() -> None:
+    expected = [
         (said(BOWLINE), ("Knots", BOWLINE)),
         (said("One.", "Two."), ("knots", "One.\n\nTwo.\n")),
         (said("[1] is a footnote"), ("knots", "[1] is a footnote\n")),
@@ -408,15 +405,13 @@ HTML = f"<h2>Bowline</h2><p>{WORDS}</p>"
             said("---\ntitle: Own\nprovenance: user\n---\nSee [[secrets]] and #tag and [x](/y).\x1b[2J"),
             ("Own", "See [\\[secrets]] and \\#tag and [x](https://wiki.example.org/y).[2J\n"),
         ),
-    ],
-)
-def test_a_result_becomes_a_page_as_if_it_came_over_http(result: CallToolResult, page: tuple[str, str]) -> None:
-    assert page_of(result, "https://wiki.example.org/pages/knots", 100_000) == page
+    ]
+    for result, page in expected:
+        assert page_of(result, "https://wiki.example.org/pages/knots", 100_000) == page
 
 
-@pytest.mark.parametrize(
-    ("result", "why"),
-    [
+def test_a_result_without_a_document_says_why() -> None:
+    expected = [
         (said(""), "no text in it"),
         (CallToolResult(content=[]), "no text in it, only nothing"),
         (CallToolResult(content=[ImageContent(data="aGk=", mime_type="image/png")]), "no text in it, only image"),
@@ -425,19 +420,18 @@ def test_a_result_becomes_a_page_as_if_it_came_over_http(result: CallToolResult,
         (said('{"count": 3}'), "there is no text in it"),
         (said("x" * 100_001), "100,001 bytes are too many; the limit is 100,000"),
         (said("<!doctype html><html><body><script>x()</script></body></html>"), "only scripts, which are not run"),
-    ],
-)
-def test_a_result_without_a_document_says_why(result: CallToolResult, why: str) -> None:
-    with pytest.raises((ValueError, PageRefusedError)) as refused:
-        page_of(result, MOORING, 100_000)
+    ]
+    for result, why in expected:
+        with pytest.raises((ValueError, PageRefusedError)) as refused:
+            page_of(result, MOORING, 100_000)
 
-    assert why in str(refused.value)
+        assert why in str(refused.value)
 
 
 LEAVES = st.none() | st.booleans() | st.floats() | st.text(max_size=20)
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(max_size=5), inner), max_leaves=8))
 def test_any_json_is_a_page_or_says_why_not(value: Any) -> None:
     with suppress(ValueError, PageRefusedError):

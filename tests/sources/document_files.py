@@ -7,8 +7,6 @@ import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cache
-from html import escape
 from typing import Any
 
 MADE = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
@@ -77,25 +75,6 @@ def workbook(**sheets: Sequence[Sequence[object]]) -> bytes:
         for row in rows:
             sheet.append(row)
     return saved(book)
-
-
-@cache
-def _template(ending: str) -> dict[str, bytes]:
-    files = {
-        "docx": lambda: word(("About TOKEN", "Heading 1"), ("PROSE", "")),
-        "pptx": lambda: slides(("About TOKEN", "PROSE")),
-        "xlsx": lambda: workbook(Berths=[["TOKEN", "PROSE"]]),
-    }
-    return unpacked(files[ending]())
-
-
-def quickly(ending: str, token: str, prose: str) -> bytes:
-    """An Office file about something, without asking the library each time."""
-
-    def filled(part: bytes) -> bytes:
-        return part.replace(b"TOKEN", token.encode()).replace(b"PROSE", escape(prose.strip()).encode())
-
-    return packed({name: filled(part) for name, part in _template(ending).items()})
 
 
 def pdf(*pages: Sequence[tuple[int, int, str]] | None, compressed: bool = True, title: str = "") -> bytes:

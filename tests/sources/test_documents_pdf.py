@@ -17,7 +17,7 @@ from tests.sources.document_files import assembled, lines_of, pdf
 
 
 @pytest.fixture(autouse=True)
-def no_reader_is_left() -> Iterator[None]:
+def end_worker() -> Iterator[None]:
     yield
     worker.end_worker()
 
@@ -56,7 +56,7 @@ def test_two_columns_are_read_one_after_the_other() -> None:
     assert " ".join(words) == "## Page 1 left 0 left 1 left 2 right 0 right 1 right 2"
 
 
-def test_scanned_pages_are_counted_and_blank_ones_are_not_missed() -> None:
+def test_scanned_pages_are_counted_and_blank_ones_are_not() -> None:
     document = read(pdf(lines_of("Words."), None, [], None))
 
     assert document.text == "## Page 1\n\nWords.\n"
@@ -78,9 +78,9 @@ def test_a_file_with_a_password_is_refused_and_one_that_opens_without_is_read() 
     assert "A secret berth." in read(open_to_read.getvalue()).text
 
 
-@pytest.mark.parametrize("data", [b"", b"plain text", b"%PDF-1.4\n", b"%PDF-1.4\n" + b"\0" * 5_000, pdf([])[:60]])
-def test_what_is_no_pdf_is_refused(data: bytes) -> None:
-    assert refusal(data).startswith(("broken", "empty file"))
+def test_what_is_not_a_pdf_is_refused() -> None:
+    for data in (b"", b"plain text", b"%PDF-1.4\n", b"%PDF-1.4\n" + b"\0" * 5_000, pdf([])[:60]):
+        assert refusal(data).startswith(("broken", "empty file"))
 
 
 def test_a_file_whose_table_is_broken_is_read_all_the_same() -> None:
@@ -100,7 +100,7 @@ def test_a_page_that_never_ends_costs_only_itself(monkeypatch: pytest.MonkeyPatc
     assert "Words." in read(pdf(lines_of("Words."))).text  # another process reads the next file
 
 
-def test_one_process_reads_many_files_and_ends_when_it_is_told() -> None:
+def test_one_process_reads_many_files() -> None:
     read(pdf(lines_of("One.")))
     first = worker._process
     read(pdf(lines_of("Two.")))

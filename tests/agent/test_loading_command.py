@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -104,7 +104,7 @@ def test_a_document_behind_a_tool_is_added_found_and_refreshed(
     assert vault.read("articles/mooring.md").endswith("Use two short lines.\n")
 
 
-def test_whatever_is_broken_plain_http_does_it_and_says_so(
+def test_plain_http_replaces_a_broken_loading_agent_and_says_so(
     co: Co, model: ChatServer, web: WebServer, marks: Path, home: Path
 ) -> None:
     settings = home / ".config" / "co-cli"
@@ -127,31 +127,25 @@ def test_whatever_is_broken_plain_http_does_it_and_says_so(
     )
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda folder: (folder / "servers.json").write_text("{"), "servers.json: not a JSON list of MCP servers"),
-        (lambda folder: (folder / "servers.json").unlink(), "servers.json: cannot be read: No such file"),
-        (
-            lambda folder: (folder / "settings.toml").write_text('loading_model = "qwen3"'),
-            "settings.toml:1: loading_model is set but loading_servers is not: set both or neither",
-        ),
-        (
-            lambda folder: (folder / "settings.toml").write_text('loading_servers = "servers.json"'),
-            "settings.toml:1: loading_servers is set but loading_model is not",
-        ),
-    ],
-)
 @pytest.mark.usefixtures("marks")
 def test_a_wrong_configuration_is_one_line_and_nothing_is_fetched(
-    co: Co, vault: Vault, home: Path, web: WebServer, change: Callable[[Path], object], words: str
+    co: Co, vault: Vault, home: Path, web: WebServer
 ) -> None:
-    change(home / ".config" / "co-cli")
+    folder = home / ".config" / "co-cli"
+    for file, content, words in (
+        ("servers.json", "{", "servers.json: not a JSON list of MCP servers"),
+        ("servers.json", None, "servers.json: cannot be read: No such file"),
+        ("settings.toml", 'loading_model = "qwen3"', "loading_model is set but loading_servers is not: set both"),
+        ("settings.toml", 'loading_servers = "servers.json"', "loading_servers is set but loading_model is not"),
+    ):
+        (folder / file).unlink()
+        if content is not None:
+            (folder / file).write_text(content)
 
-    ran = co("add", web.page("/oaks", OAKS))
+        ran = co("add", web.page("/oaks", OAKS))
 
-    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
-    assert words in ran.err
+        assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+        assert words in ran.err
     assert web.asked == []
     assert vault.notes() == []
 
