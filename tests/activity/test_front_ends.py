@@ -1,8 +1,7 @@
-"""Every door tells activity.db what happens there: searches, openings, syncs and saves. A cold search pays little."""
+"""Every front end records its searches and openings, and a cold search pays little for it."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -46,13 +45,6 @@ def test_an_agent_s_tools_recall_and_open(kb: KnowledgeBase) -> None:
 
     assert rows(kb.activity, USES) == [("memories/elm.md", 0, 1), ("memories/oak.md", 1, 0)]
     assert rows(kb.activity, "select front_end from searches") == [("mcp",)]
-
-
-def test_co_show_counts_as_an_opening(co: Co) -> None:
-    co("show", "oak")
-    co("show", "memory:oak", "--json")
-
-    assert co("note", "history", "oak", "--json").json["opens"] == 2
 
 
 def test_added_folders_have_their_own_history_and_use_counts(co: Co, tmp_path: Path) -> None:
@@ -110,13 +102,10 @@ def test_a_search_from_the_command_line_does_not_open_activity_db(co: Co, data_d
     assert (data_dir / "activity.spool").read_bytes().count(b"\n") == 1
 
 
-def test_results_are_printed_before_activity_is_stored(co: Co, data_dir: Path, vault: Vault) -> None:
+def test_a_search_answers_though_nothing_can_be_recorded(co: Co, data_dir: Path) -> None:
     co("index", "sync")
-    (data_dir / "activity.spool").mkdir()  # writing it down fails
-    (data_dir / "activity.db").mkdir() if not (data_dir / "activity.db").exists() else None
+    (data_dir / "activity.spool").mkdir()
 
     ran = co.process("search", "oaks", "--json")
 
-    assert ran.code == 0
-    assert json.loads(ran.out)["state"] == "found"
-    assert ran.err == ""
+    assert (ran.code, ran.json["state"], ran.err) == (0, "found", "")

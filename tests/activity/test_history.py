@@ -62,20 +62,9 @@ def test_json_has_the_head_and_the_use(co: Co, vault: Vault) -> None:
 
     assert found["path"] == "memories/oak.md"
     assert (found["recalls"], found["opens"], found["gone"]) == (1, 0, None)
-    assert found["hash"] == found["changes"][0]["hash"]
-    assert found["changes"][0] | {"at": "", "hash": ""} == {
-        "at": "",
-        "source": "activity",
-        "what": "seen",
-        "hash": "",
-        "title": "Oak",
-        "size": 15,
-        "grew": None,
-        "before": None,
-        "author": None,
-        "lines_added": None,
-        "lines_deleted": None,
-    }
+    [change] = found["changes"]
+    assert (change["hash"], change["size"], change["title"]) == (found["hash"], 15, "Oak")
+    assert set(change) >= {"at", "source", "what", "grew", "before", "author", "lines_added", "lines_deleted"}
 
 
 def test_a_forgotten_note_and_the_name_it_had_before_a_move_have_a_history_too(co: Co, vault: Vault) -> None:
@@ -121,29 +110,22 @@ def test_git_s_commits_stand_among_ours_by_time(co: Co, vault: Vault) -> None:
     assert "Let it grow (Ada, +1 -0 lines)" in co("note", "history", "oak").out
 
 
-def test_commits_are_followed_across_renames_in_a_vault_deep_in_a_repository(co: Co, vault: Vault) -> None:
+def test_commits_are_followed_across_renames_also_before_they_are_committed(co: Co, vault: Vault) -> None:
     repository = vault.root.parent
     git(repository, "init", "-q")
     vault.write("memories/oak.md", "Oaks live long.\n" * 5)
     commit(repository, "Plant an oak", 1_700_000_000)
     vault.path("memories/oak.md").rename(vault.path("memories/old oak.md"))
     commit(repository, "Call it old", 1_700_000_100)
-
-    assert [what for source, what in whats(co, "memories/old oak.md") if source == "git"] == [
-        "Call it old",
-        "Plant an oak",
-    ]
-
-
-def test_a_move_that_is_not_committed_yet_still_has_its_commits(co: Co, vault: Vault) -> None:
-    git(vault.root, "init", "-q")
-    vault.write("memories/oak.md", "Oaks live long.\n")
-    commit(vault.root, "Plant an oak", 1_700_000_000)
     co("index", "sync")
-    co("note", "history", "oak")
-    vault.path("memories/oak.md").rename(vault.path("memories/elm.md"))
+    vault.path("memories/old oak.md").rename(vault.path("memories/elm.md"))
 
-    assert whats(co, "elm") == [("activity", "moved"), ("activity", "seen"), ("git", "Plant an oak")]
+    assert whats(co, "elm") == [
+        ("activity", "moved"),
+        ("activity", "seen"),
+        ("git", "Call it old"),
+        ("git", "Plant an oak"),
+    ]
 
 
 def test_any_name_is_a_path_and_never_an_option(vault: Vault) -> None:
@@ -192,7 +174,9 @@ def test_a_git_that_hangs_is_left_and_said(vault: Vault, tmp_path: Path, monkeyp
     assert found == ([], "git took longer than 0.2 s: commits are left out")
 
 
-def test_a_repository_cannot_make_git_run_a_program(vault: Vault, tmp_path: Path) -> None:
+def test_a_repository_cannot_make_git_run_a_program(
+    vault: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     trap, sprung = tmp_path / "trap", tmp_path / "sprung"
     trap.write_text(f"#!/bin/sh\ntouch {sprung}\ncat\n")
     trap.chmod(0o755)
@@ -210,24 +194,12 @@ def test_a_repository_cannot_make_git_run_a_program(vault: Vault, tmp_path: Path
     ):
         git(vault.root, "config", key, value)
 
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "other" / ".git"))  # as a hook sets it
+
     commits, _ = commits_of(str(vault.root), "memories/oak.md", 10)
 
     assert [one.subject for one in commits] == ["Plant an oak"]
     assert not sprung.exists()
-
-
-def test_a_hook_s_surroundings_do_not_lead_to_another_repository(
-    vault: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    other = tmp_path / "other"
-    other.mkdir()
-    for folder in (vault.root, other):
-        git(folder, "init", "-q")
-    vault.write("memories/oak.md", "Oaks live long.\n")
-    commit(vault.root, "Plant an oak", 1_700_000_000)
-    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
-
-    assert [one.subject for one in commits_of(str(vault.root), "memories/oak.md", 10)[0]] == ["Plant an oak"]
 
 
 def test_escape_sequences_of_a_commit_are_shown_not_obeyed(co: Co, vault: Vault) -> None:

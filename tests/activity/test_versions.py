@@ -38,7 +38,7 @@ def test_a_head_is_recorded_when_its_hash_changes(activity: Activity) -> None:
 
 def test_files_older_than_the_history_are_marked_seen_not_created(activity: Activity) -> None:
     index(activity, OAK, everything=lambda: [OAK, ELM])
-    index(activity, Head("ash.md", "c1", "Ash"), everything=lambda: [])
+    index(activity, Head("ash.md", "c1", "Ash"), everything=list[Head])
 
     assert [history(activity, path) for path in ("oak.md", "elm.md", "ash.md")] == [["seen"], ["seen"], ["created"]]
 
