@@ -29,6 +29,14 @@ ORPHANS = (
     "select count(*) from links where doc_id not in (select id from docs)",
 )
 
+INCOMPLETE = {
+    "a passage has no words": "passages.id not in (select rowid from {words})",
+    "a passage has no vector": "passages.id not in (select rowid from docs_vec)",
+    "the count of notes is wrong": "(select notes from vaults where id = :vault) != "
+    "(select count(*) from docs where vault_id = :vault)",
+}
+FIND = "select count(*) from passages join docs on docs.id = passages.doc_id where vault_id = :vault and "
+
 
 def settings_of(place: Path, vault: str = "vault") -> Settings:
     """A vault and a data folder in `place`, whatever the environment says."""
@@ -132,7 +140,13 @@ def differences(kb: KnowledgeBase) -> list[str]:
     problem = unsound(kb.engine.database)
     if problem:
         return [f"search.db is unsound: {problem}"]
-    return [f"{path or 'index'}: {what}" for path, what in compare(kb.index).differing]
+    found: list[str] = []
+    with kb.engine.database.reading() as connection:
+        vault: Any = connection.execute("select id from vaults where root = :root", {"root": kb.root}).get
+        for what, condition in INCOMPLETE.items() if vault else ():
+            statement = FIND + condition.format(words=words_table(vault))
+            found += [what] if connection.execute(statement, {"vault": vault}).get else []
+    return found + [f"{path or 'index'}: {what}" for path, what in compare(kb.index).differing]
 
 
 def unsound(database: Database) -> str | None:

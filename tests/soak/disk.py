@@ -26,6 +26,8 @@ LONGEST_GAP = 60
 RECORDED = (
     apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_WAL | apsw.SQLITE_OPEN_MAIN_JOURNAL | apsw.SQLITE_OPEN_SUPER_JOURNAL
 )
+Changes = list[tuple[int, bytes | None]]
+"""Writes at an offset; without bytes, a truncation to that length."""
 Image = dict[str, bytes]
 """The files of the folder after a cut, by name."""
 
@@ -198,8 +200,7 @@ class Stored:
     def __init__(self, safe: bytes | None) -> None:
         self.safe = safe
         """None: even its name is not safe yet."""
-        self.since: list[tuple[int, bytes | None]] = []
-        """Writes at an offset; without bytes, the length it was cut to."""
+        self.since: Changes = []
 
     def sync(self) -> None:
         self.safe = applied(self.safe or b"", self.since)
@@ -209,11 +210,10 @@ class Stored:
         """As it is found; None: not at all."""
         if self.safe is None and chance.random() < 0.5:
             return None
-        kept = chance.choice(HABITS)(self.since, chance)
-        return applied(self.safe or b"", kept)
+        return applied(self.safe or b"", _survivors(self.since, chance))
 
 
-def applied(data: bytes, changes: list[tuple[int, bytes | None]]) -> bytes:
+def applied(data: bytes, changes: Changes) -> bytes:
     """Bytes after these changes."""
     if not changes:
         return data
@@ -228,27 +228,12 @@ def applied(data: bytes, changes: list[tuple[int, bytes | None]]) -> bytes:
     return bytes(held)
 
 
-Changes = list[tuple[int, bytes | None]]
-
-
-def _nothing(changes: Changes, chance: random.Random) -> Changes:
-    return []
-
-
-def _everything(changes: Changes, chance: random.Random) -> Changes:
-    return changes
-
-
-def _beginning(changes: Changes, chance: random.Random) -> Changes:
-    return changes[: chance.randint(0, len(changes))]
-
-
-def _any(changes: Changes, chance: random.Random) -> Changes:
-    return [change for change in changes if chance.random() < 0.5]
-
-
-def _torn(changes: Changes, chance: random.Random) -> Changes:
-    """Sectors of each write, kept or lost one by one."""
+def _survivors(changes: Changes, chance: random.Random) -> Changes:
+    """What a cut keeps of the changes since the last sync: nothing, all, a beginning, any of them, or torn sectors."""
+    habit = chance.randrange(5)
+    if habit < 4:
+        beginning = changes[: chance.randint(0, len(changes))]
+        return ([], changes, beginning, [change for change in changes if chance.random() < 0.5])[habit]
     kept: Changes = []
     for offset, written in changes:
         if written is None:
@@ -261,9 +246,6 @@ def _torn(changes: Changes, chance: random.Random) -> Changes:
                 kept.append((offset + start, written[start : start + size]))
             start += size
     return kept
-
-
-HABITS: tuple[Callable[[Changes, random.Random], Changes], ...] = (_nothing, _everything, _beginning, _any, _torn)
 
 
 class Disk(apsw.VFS):

@@ -18,7 +18,6 @@ from co_cli.errors import KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.refs import name_key
 from tests.command import Co
-from tests.trouble.file_systems import unmount
 from tests.vault import Vault
 
 COMPOSED, DECOMPOSED = (unicodedata.normalize(form, "caf\u00e9") for form in ("NFC", "NFD"))
@@ -58,34 +57,12 @@ class OneNameForAll:
         return os.path.join(folder, same)
 
 
-@pytest.fixture(params=["pretended", "ext4"])
-def merging(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vault]:
+@pytest.fixture
+def merging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Vault:
     """A vault where `oak.md` and `OAK.md` are one file."""
-    if request.param == "pretended":
-        vault = Vault(tmp_path / "vault")
-        OneNameForAll(monkeypatch)
-        yield vault
-        return
-    image, place = tmp_path / "disk.img", tmp_path / "disk"
-    place.mkdir()
-    with image.open("wb") as stream:
-        stream.truncate(8_000_000)
-    commands = (
-        ["mkfs.ext4", "-q", "-O", "casefold", "-E", "encoding=utf8", str(image)],
-        ["mount", "-o", "loop", str(image), str(place)],
-        ["chattr", "+F", str(place)],
-    )
-    for number, command in enumerate(commands):
-        try:
-            done = os.geteuid() == 0 and subprocess.run(command, capture_output=True, check=False).returncode == 0
-        except OSError:
-            done = False
-        if not done:
-            if number == 2:
-                unmount(place)
-            pytest.skip("no ext4 without case can be mounted here")
-    yield Vault(place)
-    unmount(place)
+    vault = Vault(tmp_path / "vault")
+    OneNameForAll(monkeypatch)
+    return vault
 
 
 @pytest.fixture
