@@ -7,14 +7,12 @@ from typing import Any
 import pytest
 from pydantic_ai import Agent
 from pydantic_ai.exceptions import ModelRetry, ToolFailed
-from pydantic_ai.messages import ModelMessage
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 
 from co_cli.agent import Knowledge, knowledge_toolset
 from co_cli.agent.toolset import model_error
 from co_cli.errors import (
     InvalidInputError,
-    KnowledgeError,
     NoteFileError,
     SettingsError,
     UnknownRefError,
@@ -87,73 +85,7 @@ def test_twenty_saves_and_recalls_in_one_response_run_in_parallel(
     assert [answer["hits"][0]["ref"] for answer in answers[10:]] == [receipt["ref"] for receipt in receipts]
 
 
-def test_arguments_as_models_really_send_them_are_understood(knowledge: Knowledge, vault: Vault) -> None:
-    script = Script(
-        [("save_memory", {"text": "Oaks live for a thousand years.", "tag": "trees, parks", "importance": "0.8"})],
-        [
-            ("recall_memory", {"q": "how old do oaks get", "limit": "5", "tags": None, "category": None}),
-            ("recall_memory", '{"query": "oaks", "tags": "trees", "limit": null}'),
-            ("search_knowledge", {"query": "oaks", "sources": "memories", "detail": "FULL"}),
-            ("list_memories", "null"),
-        ],
-        "Thank you.",
-    )
-
-    result = Agent(script.model, capabilities=[knowledge]).run_sync("Oaks?")
-
-    (receipt,) = returned(result.all_messages(), "save_memory")
-    assert "tags: [trees, parks]" in vault.read(receipt["path"])
-    first, second = returned(result.all_messages(), "recall_memory")
-    assert first["hits"][0]["ref"] == second["hits"][0]["ref"] == receipt["ref"]
-    assert returned(result.all_messages(), "search_knowledge")[0]["hits"][0]["whole"]
-    assert returned(result.all_messages(), "list_memories")[0]["notes"][0]["ref"] == receipt["ref"]
-
-
-def test_an_unknown_ref_comes_back_with_the_closest_ones_and_the_model_mends_it(
-    knowledge: Knowledge, vault: Vault
-) -> None:
-    vault.write("memories/blue-pool.md", "Blue takes traffic first.")
-    script = Script(
-        [("read_note", {"ref": "memory:blue-pol"})],
-        [("read_note", {"ref": "memory:blue-pool"})],
-        "Blue first.",
-    )
-
-    result = Agent(script.model, capabilities=[knowledge]).run_sync("What about the pool?")
-
-    retry = "\n".join(str(part) for part in script.requests[1][-1].parts)
-    assert "memory:blue-pol" in retry
-    assert "did you mean memory:blue-pool" in retry
-    assert "RetryPromptPart" in retry or "outcome='retried'" in retry
-    (opened,) = returned(result.all_messages(), "read_note")[-1:]
-    assert opened["text"] == "Blue takes traffic first."
-    assert result.output == "Blue first."
-
-
-@pytest.mark.parametrize(
-    ("arguments", "cure"),
-    [
-        ({}, "recall_memory needs query"),
-        ({"query": {"text": "oaks"}}, "query: Input should be a valid string"),
-        ({"query": "oaks", "limit": "many"}, "limit: Input should be a valid integer"),
-        ("[1, 2]", "dict_type"),
-        ("{not json", "JSON"),
-    ],
-)
-def test_wrong_arguments_come_back_with_what_would_be_right(
-    knowledge: Knowledge, arguments: dict[str, Any] | str, cure: str
-) -> None:
-    script = Script([("recall_memory", arguments)], [("recall_memory", {"query": "oaks"})], "None known.")
-
-    result = Agent(script.model, capabilities=[knowledge]).run_sync("Oaks?")
-
-    retry = "\n".join(str(part) for part in script.requests[1][-1].parts)
-    assert cure in retry
-    assert "RetryPromptPart" in retry or "outcome='retried'" in retry
-    assert returned(result.all_messages(), "recall_memory")[-1]["state"] == "absent"
-
-
-def test_a_model_that_never_gets_it_right_does_not_end_the_run(knowledge: Knowledge) -> None:
+def test_a_model_that_keeps_making_mistakes_does_not_end_the_run(knowledge: Knowledge) -> None:
     wrong: list[Turn] = [[("read_note", {"ref": f"memory:nothing-{at}"})] for at in range(5)]
     script = Script(*wrong, "I could not find it.")
 
@@ -163,7 +95,7 @@ def test_a_model_that_never_gets_it_right_does_not_end_the_run(knowledge: Knowle
     assert "no note 'memory:nothing-4'" in script.told
 
 
-def test_something_broken_is_told_and_the_run_goes_on(knowledge: Knowledge, vault: Vault) -> None:
+def test_a_broken_vault_is_reported_and_the_run_goes_on(knowledge: Knowledge, vault: Vault) -> None:
     vault.path("memories").rmdir()
     vault.write("memories", "a file where a folder should be")
     script = Script([("save_memory", {"content": "Oaks live long."})], "I could not save it.")
@@ -209,43 +141,57 @@ def test_the_tools_alone_work_without_the_capability(kb: KnowledgeBase, vault: V
     assert not script.instructions
 
 
-def test_a_file_saved_in_an_editor_is_recalled_by_the_next_call(
-    knowledge: Knowledge, vault: Vault, kb: KnowledgeBase
-) -> None:
-    def edited(messages: list[ModelMessage]) -> Turn:
-        vault.write("memories/elm.md", "The elm by the gate was felled in March.")
-        return [("recall_memory", {"query": "elm by the gate"})]
-
-    script = Script(edited, "In March.")
-    toolbox = knowledge.access.toolbox(None)
-    toolbox.freshener._every = 0.0  # every call asks the files again
-
-    result = Agent(script.model, capabilities=[knowledge]).run_sync("When was it felled?")
-
-    assert returned(result.all_messages(), "recall_memory")[0]["hits"][0]["ref"] == "memory:elm"
-
-
-def test_an_argument_that_is_called_like_one_of_ours_does_not_end_the_run(knowledge: Knowledge) -> None:
-    script = Script([("recall_memory", {"query": "oaks", "ctx": 1, "self": 2})], "Well.")
+def test_arguments_as_models_send_them_are_understood(knowledge: Knowledge, vault: Vault) -> None:
+    script = Script(
+        [("save_memory", {"text": "Oaks live for a thousand years.", "tag": "trees, parks", "importance": "0.8"})],
+        [
+            ("recall_memory", {"q": "how old do oaks get", "limit": "5", "tags": None, "ctx": 1, "self": 2}),
+            ("recall_memory", '{"query": "oaks", "tags": "trees", "limit": null}'),
+            ("search_knowledge", {"query": "oaks", "sources": "memories", "detail": "FULL"}),
+            ("list_memories", "null"),
+        ],
+        "Thank you.",
+    )
 
     result = Agent(script.model, capabilities=[knowledge]).run_sync("Oaks?")
 
-    assert result.output == "Well."
-    assert "ignored: ctx, self" in script.told
+    (receipt,) = returned(result.all_messages(), "save_memory")
+    assert "tags: [trees, parks]" in vault.read(receipt["path"])
+    first, second = returned(result.all_messages(), "recall_memory")
+    assert first["hits"][0]["ref"] == second["hits"][0]["ref"] == receipt["ref"]
+    assert first["ignored"] == ["ctx", "self"]
+    assert returned(result.all_messages(), "search_knowledge")[0]["hits"][0]["whole"]
+    assert returned(result.all_messages(), "list_memories")[0]["notes"][0]["ref"] == receipt["ref"]
 
 
 @pytest.mark.parametrize(
-    ("error", "last_attempt", "told_as"),
+    ("tool", "arguments", "fix"),
     [
-        (InvalidInputError("limit"), False, ModelRetry),
-        (InvalidInputError("limit"), True, ToolFailed),
-        (UnknownRefError("memory:x", []), False, ModelRetry),
-        (VaultError("gone"), False, ToolFailed),
-        (SettingsError("model"), False, ToolFailed),
-        (NoteFileError("disk full"), False, ToolFailed),
+        ("recall_memory", {}, "recall_memory needs query"),
+        ("recall_memory", {"query": {"text": "oaks"}}, "query: Input should be a valid string"),
+        ("recall_memory", "[1, 2]", "dict_type"),
+        ("recall_memory", "{not json", "JSON"),
+        ("read_note", {"ref": "memory:blue-pol"}, "did you mean memory:blue-pool"),
     ],
 )
-def test_only_what_a_model_can_mend_is_asked_of_it_again(
-    error: KnowledgeError, last_attempt: bool, told_as: type[Exception]
+def test_a_wrong_call_comes_back_as_a_retry_with_the_fix(
+    knowledge: Knowledge, vault: Vault, tool: str, arguments: dict[str, Any] | str, fix: str
 ) -> None:
-    assert type(model_error(error, last_attempt)) is told_as
+    vault.write("memories/blue-pool.md", "Blue takes traffic first.")
+    script = Script([(tool, arguments)], [("read_note", {"ref": "memory:blue-pool"})], "Blue.")
+
+    result = Agent(script.model, capabilities=[knowledge]).run_sync("What about the pool?")
+
+    retry = "\n".join(str(part) for part in script.requests[1][-1].parts)
+    assert fix in retry
+    assert "RetryPromptPart" in retry or "outcome='retried'" in retry
+    assert returned(result.all_messages(), "read_note")[-1]["text"] == "Blue takes traffic first."
+
+
+def test_only_mistakes_that_a_model_can_correct_are_retried() -> None:
+    retried = [InvalidInputError("limit"), UnknownRefError("memory:x", [])]
+    failed = [VaultError("gone"), SettingsError("model"), NoteFileError("disk full")]
+
+    assert {type(model_error(error)) for error in retried} == {ModelRetry}
+    assert {type(model_error(error)) for error in failed} == {ToolFailed}
+    assert type(model_error(InvalidInputError("limit"), last_attempt=True)) is ToolFailed
