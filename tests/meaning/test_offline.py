@@ -6,8 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.command import Co
 from tests.vault import Vault
 
@@ -29,33 +27,25 @@ raise SystemExit(code)
 """
 
 
-def guarded(*arguments: str, code: str = GUARDED) -> subprocess.CompletedProcess[str]:
+CONNECT = "import socket; socket.create_connection(('127.0.0.1', 9))\n"
+COMMANDS = (
+    ("search", "how do we calm an angry customer"),
+    ("index", "sync"),
+    ("index", "reembed", "--fresh"),
+    ("doctor",),
+)
+
+
+def guarded(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=60)
 
 
-def test_the_guard_notices_a_connection() -> None:
-    connecting = "import socket; socket.create_connection(('127.0.0.1', 9))\n"
-    ran = guarded(code=GUARDED.replace("from co_cli", f"{connecting}from co_cli"))
-
-    assert (ran.returncode, ran.stderr.startswith("touched the network: socket.")) == (77, True)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("search", "how do we calm an angry customer"),
-        ("index", "sync"),
-        ("index", "reembed", "--fresh"),
-        ("doctor",),
-        ("index", "status"),
-    ],
-    ids=" ".join,
-)
-def test_no_command_touches_the_network(co: Co, vault: Vault, arguments: tuple[str, ...], data_dir: Path) -> None:
+def test_no_command_touches_the_network(co: Co, vault: Vault, data_dir: Path) -> None:
     vault.write("memories/apology.md", "De-escalation starts with an apology to the client.")
 
-    ran = guarded(*arguments)
-
-    assert (ran.returncode, ran.stderr) == (0, "")
-    if arguments[0] == "search":
-        assert "memory:apology" in ran.stdout
+    for arguments in COMMANDS:
+        ran = guarded(GUARDED, *arguments)
+        assert (ran.returncode, ran.stderr) == (0, ""), arguments
+        assert arguments[0] != "search" or "memory:apology" in ran.stdout
+    ran = guarded(GUARDED.replace("from co_cli", f"{CONNECT}from co_cli"))
+    assert (ran.returncode, ran.stderr.startswith("touched the network: socket.")) == (77, True), "the guard works"
