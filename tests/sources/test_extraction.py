@@ -11,8 +11,8 @@ import pytest
 from co_cli.errors import PageRefusedError
 from co_cli.notes.markdown import inline_tags
 from co_cli.notes.wikilinks import find_links
+from co_cli.sources.documents.text import decode_page
 from co_cli.sources.web.addresses import read_url
-from co_cli.sources.web.encoding import decode_page
 from co_cli.sources.web.extract import ALL_TEXT, LARGE, Page, extract, read_page
 from co_cli.sources.web.fetch import Fetched, Validators
 from tests.sources.web_server import article

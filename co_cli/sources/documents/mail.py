@@ -17,7 +17,7 @@ from co_cli.errors import PageRefusedError
 from co_cli.notes.note import NotTextError
 from co_cli.sources.documents import Document
 from co_cli.sources.documents.markup import plain
-from co_cli.sources.web.encoding import decode_page
+from co_cli.sources.documents.text import decode_page
 from co_cli.sources.web.extract import ALL_TEXT, extract
 
 MAIN_SHARE = 0.3

@@ -42,50 +42,46 @@ ABOVE = re.compile(r"\s*(?:@|#(?![!a-z])|//|/\*|\*|--|'''|\"\"\"|\[<?\w)")
 """Comments, decorators and attributes."""
 MOST_ABOVE = 40
 
-MARKED = {
-    **dict.fromkeys(("org",), re.compile(r"(\*{1,6})[ \t]+(.+)")),
-    **dict.fromkeys(("adoc", "asciidoc"), re.compile(r"(={1,6})[ \t]+(.+)")),
-}
-LATEX = re.compile(r"\s*\\(part|chapter|section|subsection|subsubsection|paragraph)\*?(?:\[[^\]]*\])?\{([^}]{1,200})\}")
+LATEX = re.compile(
+    r"\s*\\(?P<latex>part|chapter|(?:sub){0,2}section|paragraph)\*?(?:\[[^\]]*\])?\{(?P<text>[^}]{1,200})\}"
+)
 LATEX_LEVELS = {"part": 1, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4, "paragraph": 5}
+PATTERNS = {
+    **CODE,
+    "org": (re.compile(r"(?P<mark>\*{1,6})[ \t]+(?P<text>.+)"),),
+    **dict.fromkeys(("adoc", "asciidoc"), (re.compile(r"(?P<mark>={1,6})[ \t]+(?P<text>.+)"),)),
+    **dict.fromkeys(("tex", "ltx"), (LATEX,)),
+}
 UNDERLINE = re.compile(r"([=\-`:.'\"~^_*+#<>])\1{2,}[ \t]*$")
 
 
 def outline(name: str, text: str) -> tuple[Heading, ...]:
     """Headings with their lines, from 0; none for formats that we do not know."""
     ending, lines = ending_of(name), text.split("\n")
-    if ending in CODE:
-        return tuple(_definitions(lines, CODE[ending]))
-    if ending in MARKED:
-        return tuple(_marked(lines, MARKED[ending]))
-    if ending in ("tex", "ltx"):
-        found = [(LATEX.match(line[:400]), number) for number, line in enumerate(lines)]
-        return tuple(Heading(LATEX_LEVELS[one[1]], one[2].strip(), number) for one, number in found if one)
     if ending in ("rst", "rest", "txt", "text", ""):
         return tuple(_underlined(lines, strict=ending in ("rst", "rest")))
-    return ()
+    return tuple(_marked(lines, PATTERNS.get(ending, ()), is_code=ending in CODE))
 
 
-def _definitions(lines: list[str], patterns: tuple[re.Pattern[str], ...]) -> Iterator[Heading]:
-    last = -1
-    for number, line in enumerate(lines):
-        found = next(filter(None, (pattern.match(line[:400]) for pattern in patterns)), None)
-        if found:
-            start = number
-            while start - 1 > last and number - start < MOST_ABOVE and ABOVE.match(lines[start - 1]):
-                start -= 1
-            yield Heading(2 if found["indent"] else 1, " ".join(found["text"].split()), start)
-            last = number
-
-
-def _marked(lines: list[str], pattern: re.Pattern[str]) -> Iterator[Heading]:
-    inside = False
-    for number, line in enumerate(lines):
-        if line.startswith("----") or line.lower().startswith(("#+begin", "#+end")):
+def _marked(lines: list[str], patterns: tuple[re.Pattern[str], ...], is_code: bool) -> Iterator[Heading]:
+    last, inside = -1, False
+    for number, line in enumerate(lines if patterns else ()):
+        if not is_code and (line.startswith("----") or line.lower().startswith(("#+begin", "#+end"))):
             inside = not inside
-        found = None if inside else pattern.match(line[:400])
-        if found:
-            yield Heading(len(found[1]), found[2].strip(), number)
+        found = next(filter(None, (pattern.match(line[:400]) for pattern in patterns)), None)
+        if not found or inside:
+            continue
+        start = number
+        while is_code and start - 1 > last and number - start < MOST_ABOVE and ABOVE.match(lines[start - 1]):
+            start -= 1
+        yield Heading(_level(found.groupdict()), " ".join(found["text"].split()), start)
+        last = number
+
+
+def _level(found: dict[str, str]) -> int:
+    if "latex" in found:
+        return LATEX_LEVELS[found["latex"]]
+    return len(found["mark"]) if "mark" in found else 2 if found["indent"] else 1
 
 
 def _underlined(lines: list[str], strict: bool) -> Iterator[Heading]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 from importlib import import_module
 from typing import Any
@@ -72,13 +73,8 @@ def _text(page: Any) -> str:
 
 def _moment(text: str) -> str | None:
     """`D:20250208122313+01'00'` as ISO text; None for a date that does not exist."""
-    found = MOMENT.match(text.strip())
-    try:
-        return (
-            found
-            and datetime.fromisoformat(
-                "{}-{}-{}T{}:{}:{}".format(*found.groups()[:6]) + (f"{found[7]}:{found[8]}" if found[7] else "")
-            ).isoformat()
-        )
-    except ValueError:
-        return None
+    if found := MOMENT.match(text.strip()):
+        zone = f"{found[7]}:{found[8]}" if found[7] else ""
+        with suppress(ValueError):
+            return datetime.fromisoformat("{}-{}-{}T{}:{}:{}".format(*found.groups()[:6]) + zone).isoformat()
+    return None
