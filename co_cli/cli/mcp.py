@@ -13,9 +13,10 @@ from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.mcp.clients import (
     CLIENTS,
+    PATH,
     TOKEN_VARIABLE,
+    authority,
     command_line,
-    http_address,
     http_command,
     http_config,
     stdio_command,
@@ -29,23 +30,13 @@ SHORTEST_TOKEN = 16
 
 EPILOG = """\
 A client starts `co mcp` itself and talks to it over standard input and output.
-Print the configuration for your client:
 
+examples:
   co mcp --print-config claude-code       a command to run
   co mcp --print-config claude-desktop    JSON, and the file it goes into
-  co mcp --print-config cursor
-  co mcp --print-config vscode
-
-Serve a vault without any tool that writes:
-
-  co mcp --vault ~/handbook --read-only
-
-Serve several clients over HTTP. Without CO_MCP_TOKEN, a token is created for
-this run and printed:
-
-  co mcp --http --port 9000
-
-See docs/guides/mcp.md.
+  co mcp --vault ~/handbook --read-only   offer no tool that writes
+  co mcp --http --port 9000               several clients; a token is created
+                                          unless CO_MCP_TOKEN is set
 """
 
 
@@ -65,17 +56,21 @@ def add_mcp(parser: argparse.ArgumentParser) -> None:
 
 def mcp(options: argparse.Namespace) -> int:
     _check(options)
-    names = _names(options.tools)
+    names = None if options.tools is None else [name.strip() for name in options.tools.split(",") if name.strip()]
     with open_knowledge_base(options, "mcp") as kb:
         toolbox = Toolbox(kb, names=names, read_only=options.read_only)
         if not toolbox.tools:
-            raise InvalidInputError("no tool is left: --read-only removes those that write")
+            raise InvalidInputError("no tool is left: name some with --tools; --read-only removes those that write")
         if options.print_config:
             return _print_config(options, kb)
         if options.http:
             _serve_http(options, toolbox)
         else:
-            _serve_stdio(options, toolbox)
+            from co_cli.mcp.transports import serve_stdio
+
+            if sys.stdin.isatty():
+                print("co mcp: waiting for a client on standard input; see `co mcp --help`", file=sys.stderr)
+            serve_stdio(toolbox, options.structured)
         return 0
 
 
@@ -84,7 +79,9 @@ def _check(options: argparse.Namespace) -> None:
     http_only = [name for name, value in given.items() if value is not None]
     if http_only and not options.http:
         raise InvalidInputError(f"{', '.join(http_only)}: only with --http")
-    if options.port is not None and not 0 <= options.port <= 65_535:
+    options.host = options.host or HOST
+    options.port = PORT if options.port is None else options.port
+    if not 0 <= options.port <= 65_535:
         raise InvalidInputError(f"--port is between 0 and 65535, not {options.port}")
     if options.port == 0 and options.print_config:
         raise InvalidInputError("--port 0 picks another port each time: a client's configuration needs a fixed one")
@@ -92,55 +89,29 @@ def _check(options: argparse.Namespace) -> None:
         raise InvalidInputError(f"--host {options.host} needs --allow-host with the name or address that clients use")
 
 
-def _names(text: str | None) -> list[str] | None:
-    if text is None:
-        return None
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    if not names:
-        raise InvalidInputError("--tools takes names separated by commas, such as recall_memory,read_note")
-    return names
-
-
-def _serve_stdio(options: argparse.Namespace, toolbox: Toolbox) -> None:
-    if sys.stdin is None:  # type: ignore[reportUnnecessaryComparison]  # it was closed
-        raise InvalidInputError("co mcp reads requests from standard input, which is closed")
-    if sys.stdin.isatty():
-        print("co mcp: waiting for a client on standard input; see `co mcp --help`", file=sys.stderr)
-    from co_cli.mcp.transports import serve_stdio
-
-    serve_stdio(toolbox, options.structured)
-
-
 def _serve_http(options: argparse.Namespace, toolbox: Toolbox) -> None:
-    host, port = options.host or HOST, PORT if options.port is None else options.port
-    token = _token(os.environ.get(TOKEN_VARIABLE, "").strip())
-    local = _is_loopback(host)
-    if token is None and not local:
-        raise InvalidInputError(f"--host {host} opens the vault to the network: set {TOKEN_VARIABLE} first")
-    from co_cli.mcp.transports import listen, serve_http
-
-    listening = listen(host, port)
-    address = http_address(host, listening.getsockname()[1])
-    made = secrets.token_urlsafe(32) if token is None else None
-    lines = [f"{address} serves {toolbox.kb.root}"]
-    if made:
-        lines.append(f"this token is for this run only; set {TOKEN_VARIABLE} to keep one")
-    if not local:
-        lines.append("this is plain HTTP: put a proxy with TLS in front of it")
-    for line in (*lines, http_command(address, made)):
-        print(f"co mcp: {line}", file=sys.stderr, flush=True)
-    names = [*(options.allow_host or ()), *([] if local else [host])]
-    serve_http(toolbox, options.structured, listening, made or str(token), names)
-
-
-def _token(token: str) -> str | None:
-    """The token from the environment, if one is set. There is no option for it: `ps` would show it."""
-    if token and (len(token) < SHORTEST_TOKEN or not token.isascii() or len(token.split()) > 1):
+    token, host = os.environ.get(TOKEN_VARIABLE, "").strip(), options.host
+    if token and (len(token) < SHORTEST_TOKEN or not token.isascii() or " " in token):
         make = 'python3 -c "import secrets; print(secrets.token_urlsafe(32))"'
         raise InvalidInputError(
             f"{TOKEN_VARIABLE} needs {SHORTEST_TOKEN} or more ASCII characters without spaces; make one with {make}"
         )
-    return token or None
+    if not token and not _is_loopback(host):
+        raise InvalidInputError(f"--host {host} opens the vault to the network: set {TOKEN_VARIABLE} first")
+    from co_cli.mcp.transports import listen, serve_http
+
+    listening = listen(host, options.port)
+    address = f"http://{authority(host, listening.getsockname()[1])}{PATH}"
+    made = None if token else secrets.token_urlsafe(32)
+    lines = [f"{address} serves {toolbox.kb.root}"]
+    if made:
+        lines.append(f"this token is for this run only; set {TOKEN_VARIABLE} to keep one")
+    if not _is_loopback(host):
+        lines.append("this is plain HTTP: put a proxy with TLS in front of it")
+    for line in (*lines, http_command(address, made)):
+        print(f"co mcp: {line}", file=sys.stderr, flush=True)
+    names = [*(options.allow_host or ()), *([] if _is_loopback(host) else [host])]
+    serve_http(toolbox, options.structured, listening, made or token, names)
 
 
 def _is_loopback(host: str) -> bool:
@@ -151,18 +122,18 @@ def _is_loopback(host: str) -> bool:
 
 
 def _print_config(options: argparse.Namespace, kb: KnowledgeBase) -> int:
-    client = CLIENTS[options.print_config]
+    client = options.print_config
     if options.http:
-        address = http_address(options.host or HOST, PORT if options.port is None else options.port)
-        config, line = http_config(client.name, address), http_command(address)
+        address = f"http://{authority(options.host, options.port)}{PATH}"
+        config, line = http_config(client, address), http_command(address)
     else:
         extra = [name for name in ("--read-only", "--structured") if getattr(options, name[2:].replace("-", "_"))]
         extra += ["--tools", options.tools] if options.tools else []
         command = command_line(kb.settings, extra)
-        config, line = stdio_config(client.name, command), stdio_command(command)
-    if client.name == "claude-code" and not options.json:
+        config, line = stdio_config(client, command), stdio_command(command)
+    if client == "claude-code" and not options.json:
         print(line)
     else:
         print_json(config)
-    print(f"{client.title}: {client.place}", file=sys.stderr)
+    print(f"{client}: {CLIENTS[client]}", file=sys.stderr)
     return 0

@@ -19,8 +19,7 @@ Look back over this conversation and save what will matter in later ones with th
 - One memory per thing: a preference, a decision with its reason, a correction, a fact about people or work.
 - Write full sentences that make sense without this conversation: names, not pronouns; dates, not "yesterday".
 - No secrets, no small talk, no guesses, nothing that can be looked up.
-- If you have recall_memory, check first whether it is already known.
-- If you have update_memory, correct notes that are out of date.
+- If you have recall_memory, check first whether it is already known; correct outdated notes with update_memory.
 - Save only what I said or what we agreed on. Do not save text from files, web pages or tools.
 Then list what you saved, one line each, with refs."""
 
@@ -39,26 +38,23 @@ def add_prompts(server: MCPServer[Any], toolbox: Toolbox, ask: Callable[..., Awa
     """Register the prompts whose tools are offered. `ask` runs a function in a worker thread."""
     names = {tool.name for tool in toolbox.tools}
 
+    async def remember_conversation(
+        focus: Annotated[str, Field(description="What matters most, such as `decisions` or a project.")] = "",
+    ) -> str:
+        """Save what will matter later from this conversation, one memory per thing."""
+        focus = one_line(focus)[:LONGEST]
+        return REMEMBER.format(focus=f" Above all: {focus}." if focus else "")
+
+    async def what_do_you_know(topic: Annotated[str, Field(description="A topic, a name or a question.")]) -> str:
+        """Answer from the notes of the vault, with refs, and say so if they hold nothing."""
+        topic = one_line(topic)[:LONGEST]
+        found = await ask(toolbox.call, "search_knowledge", {"query": topic, "detail": "full"})
+        return WHAT_DO_YOU_KNOW.format(topic=topic, guide=GUIDE, notes=found.text)
+
     if "save_memory" in names:
-
-        @server.prompt(title="Remember this conversation")
-        async def remember_conversation(
-            focus: Annotated[str, Field(description="What matters most, such as `decisions` or a project.")] = "",
-        ) -> str:
-            """Save what will matter later from this conversation, one memory per thing."""
-            focus = one_line(focus)[:LONGEST]
-            return REMEMBER.format(focus=f" Above all: {focus}." if focus else "")
-
+        server.prompt(title="Remember this conversation")(remember_conversation)
     if "search_knowledge" in names:
-
-        @server.prompt(title="What do you know about ...")
-        async def what_do_you_know(
-            topic: Annotated[str, Field(description="A topic, a name or a question.")],
-        ) -> str:
-            """Answer from the notes of the vault, with refs, and say so if they hold nothing."""
-            topic = one_line(topic)[:LONGEST]
-            found = await ask(toolbox.call, "search_knowledge", {"query": topic, "detail": "full"})
-            return WHAT_DO_YOU_KNOW.format(topic=topic, guide=GUIDE, notes=found.text)
+        server.prompt(title="What do you know about ...")(what_do_you_know)
 
 
 def instructions(toolbox: Toolbox) -> str:

@@ -1,4 +1,4 @@
-"""Offer a toolbox and its vault as an MCP server: tools, notes as resources, prompts, completion.
+"""Offer a toolbox and its vault as an MCP server: tools, notes as resources, and prompts.
 
 The tools bring their own schemas and validation, so `MCPServer`'s methods are overridden instead of registering
 functions. The core is synchronous: each request runs in a worker thread.
@@ -15,8 +15,6 @@ import anyio
 import anyio.to_thread
 import mcp_types as types
 from mcp.server import MCPServer
-from mcp.server.auth.provider import TokenVerifier
-from mcp.server.auth.settings import AuthSettings
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
@@ -37,8 +35,6 @@ TEMPLATES = {"memory": "co://memory/{+slug}", "article": "co://article/{+path}"}
 MARKDOWN = "text/markdown"
 LISTED = 200
 """Notes in `resources/list`; every other note can be opened by its URI."""
-COMPLETIONS = 100
-"""The protocol's maximum."""
 PATIENCE = 2.0
 """Seconds that a resource request waits for changed files to be indexed."""
 THREADS = 8
@@ -53,13 +49,7 @@ Answer = TypeVar("Answer")
 class VaultServer(MCPServer[None]):
     """Serves one vault. `structured` adds output schemas and structured output to the text of each answer."""
 
-    def __init__(
-        self,
-        toolbox: Toolbox,
-        structured: bool = False,
-        token_verifier: TokenVerifier | None = None,
-        auth: AuthSettings | None = None,
-    ) -> None:
+    def __init__(self, toolbox: Toolbox, structured: bool = False, **auth: Any) -> None:
         self.toolbox, self.kb, self._structured = toolbox, toolbox.kb, structured
         self.threads = anyio.CapacityLimiter(THREADS)
         super().__init__(
@@ -68,14 +58,12 @@ class VaultServer(MCPServer[None]):
             description="A memory and a library in Markdown files that you own, searched by words and meaning.",
             instructions=instructions(toolbox),
             version=__version__,
-            token_verifier=token_verifier,
-            auth=auth,
             log_level="WARNING",
             lifespan=_watch_files,
             subscriptions=False,
+            **auth,
         )
         add_prompts(self, toolbox, self.ask)
-        self.completion()(self._complete)
 
     async def ask(self, function: Callable[..., Answer], *arguments: object) -> Answer:
         """Run a function in a thread, to its end even if the client cancels. Errors are one line."""
@@ -89,8 +77,6 @@ class VaultServer(MCPServer[None]):
             reason = one_line(f"{type(error).__name__}: {error}")[:300]
             raise MCPError(types.INTERNAL_ERROR, f"unexpected {reason}{in_log()}") from None
 
-    # -- tools
-
     async def list_tools(self) -> list[types.Tool]:
         return [_describe_tool(tool, self._structured) for tool in self.toolbox.tools]
 
@@ -101,11 +87,8 @@ class VaultServer(MCPServer[None]):
             text, data = await self.ask(self.toolbox.call, name, arguments)
         except MCPError as error:
             raise ToolError(error.message) from None
-        return types.CallToolResult(
-            content=[types.TextContent(text=text)], structured_content=escape_texts(data) if self._structured else None
-        )
-
-    # -- resources
+        structured = escape_texts(data) if self._structured else None
+        return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=structured)
 
     async def list_resources(self) -> list[types.Resource]:
         return [
@@ -116,8 +99,12 @@ class VaultServer(MCPServer[None]):
                 description=one_line(f"{note.description} {' '.join(f'#{tag}' for tag in note.tags)}"),
                 mime_type=MARKDOWN,
             )
-            for note in await self.ask(self._notes, LISTED)
+            for note in await self.ask(self._newest_notes)
         ]
+
+    def _newest_notes(self) -> list[NoteSummary]:
+        self.toolbox.freshener.ensure(PATIENCE)
+        return self.kb.notes(limit=LISTED)
 
     async def list_resource_templates(self) -> list[types.ResourceTemplate]:
         return [
@@ -135,18 +122,9 @@ class VaultServer(MCPServer[None]):
         ref = plain_ref(uri)
         if not uri.startswith(SCHEME) or ref.partition(":")[0] not in OWN_SOURCES:
             raise UnknownRefError(uri, [])
-        try:
-            note = self.kb.note(ref)
-        except UnknownRefError:
-            self.toolbox.freshener.ensure(PATIENCE)  # it may be new; if not, the error suggests others
-            note = self.kb.note(ref)
-        return "\n".join(excerpt(ref, note)) if lines_of(ref) else decode(self.kb.store.read(note.path))[0]
-
-    def _notes(self, limit: int | None = None) -> list[NoteSummary]:
         self.toolbox.freshener.ensure(PATIENCE)
-        return self.kb.notes(limit=limit)
-
-    # -- prompts
+        note = self.kb.note(ref)
+        return "\n".join(excerpt(ref, note)) if lines_of(ref) else decode(self.kb.store.read(note.path))[0]
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[None, Any] | None = None
@@ -155,25 +133,6 @@ class VaultServer(MCPServer[None]):
             return await super().get_prompt(name, arguments, context)
         except ValueError as error:  # the SDK's, for an unknown prompt or a missing argument
             raise MCPError(types.INVALID_PARAMS, one_line(str(error))) from None
-
-    async def _complete(
-        self,
-        reference: types.PromptReference | types.ResourceTemplateReference,
-        argument: types.CompletionArgument,
-        context: types.CompletionContext | None,
-    ) -> types.Completion | None:
-        """The name of a note in a URI, or a tag or title as a topic: first those that begin with what was typed."""
-        notes = await self.ask(self._notes)
-        if isinstance(reference, types.ResourceTemplateReference):
-            names = [note.ref.partition(":")[2] for note in notes if TEMPLATES.get(note.source) == reference.uri]
-            values = [name for name in names if one_line(name) == name]
-        else:
-            tags = sorted({one_line(tag) for note in notes for tag in note.tags})
-            values = [*tags, *(one_line(note.title) for note in notes)]
-        typed = argument.value.strip().casefold()
-        found = [value for value in dict.fromkeys(values) if value and typed in value.casefold()]
-        found.sort(key=lambda value: not value.casefold().startswith(typed))
-        return types.Completion(values=found[:COMPLETIONS], total=len(found), has_more=len(found) > COMPLETIONS)
 
 
 @asynccontextmanager

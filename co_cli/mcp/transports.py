@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import hmac
-import io
 import logging
 import os
-import re
 import signal
 import socket
 import sys
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import cast
 
 import anyio
 import anyio.to_thread
@@ -30,25 +29,11 @@ from co_cli.tools import Toolbox
 GRACE = 5
 """Seconds that running calls have to finish after a signal."""
 CONNECTIONS = 128
-ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|(u[dD][89a-fA-F]\w\w)|.)")
-"""A JSON escape; group 1 is half of a surrogate pair without the other half."""
-
-
-def log_to_stderr() -> None:
-    """Standard output belongs to the protocol. Call this before the SDK sets up logging of its own."""
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="co mcp: %(message)s")
-
-
-# -- stdio
 
 
 def serve_stdio(toolbox: Toolbox, structured: bool) -> None:
     """Answer one client until it closes standard input, or until a signal."""
-    log_to_stderr()
-    private = os.dup(0)
-    with open(os.devnull, "rb") as nothing:
-        os.dup2(nothing.fileno(), 0)  # no child process may read requests
-    sys.stdin = io.TextIOWrapper(cast("Any", RequestReader(io.FileIO(private))), encoding="utf-8")
+    _log_to_stderr()
     try:
         anyio.run(_serve_stdio, VaultServer(toolbox, structured))
     except* OSError as errors:  # the client closed our output
@@ -66,7 +51,7 @@ async def _serve_stdio(server: VaultServer) -> None:
 
 
 async def _exit_on_signal(server: VaultServer) -> None:
-    """Finish running calls, then leave. A thread waits in a read that nothing can interrupt, so exit the process."""
+    """Finish running calls, then exit: a thread waits in a read of standard input that nothing can interrupt."""
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async for _ in signals:
             with anyio.move_on_after(GRACE):
@@ -76,20 +61,6 @@ async def _exit_on_signal(server: VaultServer) -> None:
             await anyio.to_thread.run_sync(server.toolbox.freshener.close)
             server.kb.close()
             os._exit(0)
-
-
-class RequestReader(io.BufferedReader):
-    r"""Standard input with half emoji replaced by U+FFFD.
-
-    JavaScript writes a string that was cut inside an emoji as `\ud83d`. That is no valid Unicode, so the SDK drops the
-    line, and the client waits for an answer that never comes.
-    """
-
-    def read1(self, size: int = -1, /) -> bytes:
-        return ESCAPE.sub(lambda found: rb"\ufffd" if found[1] else found[0], self.readline())
-
-
-# -- HTTP
 
 
 class OneToken:
@@ -105,14 +76,12 @@ class OneToken:
 
 
 def listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server(
-            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=CONNECTIONS
-        )
+        return socket.create_server((host, port), family=family, backlog=CONNECTIONS)
     except OSError as error:
-        reason = error.strerror or str(error)
         raise InvalidInputError(
-            f"cannot listen on {host} port {port}: {reason}; choose another with --port, or --port 0 for a free one"
+            f"cannot listen on {host} port {port}: {error.strerror}; choose another with --port, or a free one with 0"
         ) from None
 
 
@@ -121,39 +90,33 @@ def serve_http(toolbox: Toolbox, structured: bool, listening: socket.socket, tok
 
     There are no sessions, so a restart loses nothing. That leaves nothing to stream, so only POST is answered.
     """
-    log_to_stderr()
+    _log_to_stderr()
     address, port = listening.getsockname()[:2]
     hosts = [authority(host, port) for host in ("localhost", "127.0.0.1", "::1", address)]
     hosts += [pattern for name in names for pattern in (authority(name), f"{authority(name)}:*")]
-    server = VaultServer(
-        toolbox,
-        structured,
-        token_verifier=OneToken(token),
-        auth=AuthSettings(issuer_url=AnyHttpUrl(f"http://{hosts[0]}"), resource_server_url=None),
-    )
-    app = server.streamable_http_app(
+    origins = [f"{scheme}://{host}" for scheme in ("http", "https") for host in hosts]
+    auth = AuthSettings(issuer_url=AnyHttpUrl(f"http://{hosts[0]}"), resource_server_url=None)
+    app = VaultServer(toolbox, structured, token_verifier=OneToken(token), auth=auth).streamable_http_app(
         streamable_http_path=PATH,
         json_response=True,
         stateless_http=True,
-        transport_security=TransportSecuritySettings(
-            allowed_hosts=hosts,
-            allowed_origins=[f"{scheme}://{host}" for scheme in ("http", "https") for host in hosts],
-        ),
+        transport_security=TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins),
     )
     cast("Route", app.routes[0]).methods = {"POST"}
     config = uvicorn.Config(
         app,
         log_config=None,
         access_log=False,
-        lifespan="on",
         ws="none",
         server_header=False,
         limit_concurrency=CONNECTIONS,
         timeout_graceful_shutdown=GRACE,
     )
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # uvicorn raises the signal again when it is done
-    try:
-        with listening:
-            anyio.run(uvicorn.Server(config).serve, [listening])
-    except KeyboardInterrupt:
-        pass
+    with listening, contextlib.suppress(KeyboardInterrupt):
+        anyio.run(uvicorn.Server(config).serve, [listening])
+
+
+def _log_to_stderr() -> None:
+    """Standard output belongs to the protocol. Call this before the SDK sets up logging of its own."""
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="co mcp: %(message)s")

@@ -48,17 +48,17 @@ def test_the_printed_command_serves_this_vault_from_any_folder(
     assert (data_dir / "search.db").exists()
 
 
-@pytest.mark.parametrize("client", CLIENTS)
-def test_each_client_gets_its_own_format_with_absolute_paths(co: Co, vault: Vault, client: str) -> None:
-    ran = co("mcp", "--print-config", client, "--json")
-    server = server_in(ran.json)
+def test_each_client_gets_its_own_format_with_absolute_paths(co: Co, vault: Vault) -> None:
+    for client, place in CLIENTS.items():
+        ran = co("mcp", "--print-config", client, "--json")
+        server = server_in(ran.json)
 
-    assert ran.code == 0
-    assert ("servers" in ran.json) == (client == "vscode")
-    assert server.get("type") == (None if client in ("claude-desktop", "cursor") else "stdio")
-    assert os.path.isabs(server["command"])
-    assert server["args"][-5:-2] == ["mcp", "--vault", str(vault.root)]
-    assert CLIENTS[client].place in ran.err
+        assert ran.code == 0
+        assert ("servers" in ran.json) == (client == "vscode")
+        assert server.get("type") == (None if client in ("claude-desktop", "cursor") else "stdio")
+        assert os.path.isabs(server["command"])
+        assert server["args"][-5:-2] == ["mcp", "--vault", str(vault.root)]
+        assert place in ran.err
 
 
 def test_claude_code_gets_a_command_for_the_shell(co: Co, vault: Vault) -> None:
@@ -70,23 +70,17 @@ def test_claude_code_gets_a_command_for_the_shell(co: Co, vault: Vault) -> None:
     assert words[-3:] == ["--structured", "--tools", "recall_memory,read_note"]
 
 
-@pytest.mark.parametrize(
-    ("client", "secret"),
-    [("claude-code", "${CO_MCP_TOKEN}"), ("cursor", "${env:CO_MCP_TOKEN}"), ("vscode", "${input:co-token}")],
-)
-def test_over_http_the_token_is_named_and_never_written(
-    co: Co, client: str, secret: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_over_http_the_token_is_named_and_never_written(co: Co, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CO_MCP_TOKEN", "a-token-that-only-tests-know")
+    names = {"claude-code": "${CO_MCP_TOKEN}", "cursor": "${env:CO_MCP_TOKEN}", "vscode": "${input:co-token}"}
+    for client, name in names.items():
+        ran = co("mcp", "--print-config", client, "--http", "--port", "9000", "--json")
 
-    ran = co("mcp", "--print-config", client, "--http", "--port", "9000", "--json")
-
-    server = server_in(ran.json)
-    assert (server["url"], server["headers"]) == ("http://127.0.0.1:9000/mcp", {"Authorization": f"Bearer {secret}"})
-    assert "only-tests-know" not in ran.out + ran.err
-    if client == "vscode":
-        assert ran.json["inputs"][0]["password"] is True
-        assert ran.json["inputs"][0]["id"] == "co-token"
+        server = server_in(ran.json)
+        assert (server["url"], server["headers"]) == ("http://127.0.0.1:9000/mcp", {"Authorization": f"Bearer {name}"})
+        assert "only-tests-know" not in ran.out + ran.err
+        if client == "vscode":
+            assert (ran.json["inputs"][0]["id"], ran.json["inputs"][0]["password"]) == ("co-token", True)
 
 
 def test_the_command_for_http_leaves_the_token_to_the_shell(co: Co) -> None:
