@@ -1,184 +1,195 @@
-"""Slash commands. They use the knowledge base directly, so they work without a model."""
+"""The interactive chat: read a line, run a slash command or answer a question, until the user leaves.
+
+Most slash commands run the `co` command that does the same, so they work without a model. The session arrives later
+than the prompt, because pydantic-ai takes a second to import.
+"""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
-from difflib import get_close_matches
-from typing import TYPE_CHECKING, NamedTuple
+import contextlib
+import os
+from argparse import Namespace
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from co_cli.chat.screen import explain
-from co_cli.cli.search import show_result
-from co_cli.cli.terminal import Screen, age, printable
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.formatted_text import FormattedText
+from prompt_toolkit.history import FileHistory
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+
+from co_cli.chat.models import NO_MODEL
+from co_cli.cli.app import main
+from co_cli.cli.terminal import Screen, printable
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.notes.note import excerpt
+from co_cli.notes.refs import without_lines
+from co_cli.service.freshness import Freshener
+from co_cli.values import to_utf8
 
 if TYPE_CHECKING:
-    from co_cli.chat.session import Session
+    from co_cli.chat.session import ChatSession, Turn
 
-FRESH_SECONDS = 2.0
-MAX_RECALLED = 5
-MAX_LISTED = 15
+HISTORY = "chat-history"
 
 
-class Command(NamedTuple):
-    """A slash command. `run` is None for the one that ends the chat."""
+class SlashCommand(NamedTuple):
+    """`words` is the `co` command to run. Its last word comes before the argument and is left out without one."""
 
-    name: str
-    argument: str
     summary: str
-    run: Callable[[Session, str], None] | None
-    completes: str = ""
-    """What the argument is completed from: `refs`, `trashed` or `tags`."""
+    argument: str = ""
+    words: Sequence[str] = ()
 
 
-def recall(chat: Session, query: str) -> None:
-    behind = chat.freshener.ensure(FRESH_SECONDS)
-    show_result(chat.kb.search(_required(query, "/recall what do I know about deploys"), MAX_RECALLED, track=True))
-    for problem in behind:
-        Screen().wrapped(f"note: {problem}", style="yellow")
+COMMANDS = {
+    "/recall": SlashCommand("search your notes", "QUESTION", ("search", "--limit", "5", "--")),
+    "/remember": SlashCommand("save a memory", "TEXT", ("remember", "--")),
+    "/forget": SlashCommand("move a note to the trash", "REF", ("forget", "--")),
+    "/restore": SlashCommand("bring a forgotten note back", "REF", ("note", "restore", "--")),
+    "/notes": SlashCommand("list the newest notes", "[TAG]", ("list", "--limit", "15", "--tag")),
+    "/show": SlashCommand("show a note", "REF", ("show", "--")),
+    "/why": SlashCommand("show what the last answer is based on"),
+    "/model": SlashCommand("show or change the model", "[NAME]"),
+    "/clear": SlashCommand("start a new conversation"),
+    "/help": SlashCommand("show this list"),
+    "/quit": SlashCommand("end the chat (also Ctrl-D)"),
+}
 
 
-def remember(chat: Session, text: str) -> None:
-    chat.freshener.ensure(FRESH_SECONDS)
-    _say(chat.kb.remember(_required(text, "/remember Blue takes traffic first. #deploy")).told)
+def talk(kb: KnowledgeBase, session: Future[ChatSession], history: LineHistory, options: Namespace) -> None:
+    """Run until the user leaves. `options` name the vault that the chat was started with."""
+    freshener = Freshener(kb)
+    freshener.watch()
+    prompt = new_prompt(history, CommandCompleter(kb))
+    with contextlib.closing(freshener), contextlib.suppress(EOFError):
+        while True:
+            try:
+                line = to_utf8(prompt.prompt(FormattedText([("ansicyan bold", "› ")]))).strip()
+                if line and not handle(session, line, options):
+                    return
+            except KeyboardInterrupt:
+                print("/quit or Ctrl-D ends the chat.")
 
 
-def forget(chat: Session, refs: str) -> None:
-    for ref in _known(chat, _required(refs, "/forget memory:blue-first")):
-        gone = chat.kb.forget(ref)
-        _say(f"forgotten {gone.ref}; /restore {gone.ref} brings it back")
-
-
-def restore(chat: Session, refs: str) -> None:
-    for ref in _required(refs, "/restore memory:blue-first").split():
-        _say(f"restored {chat.kb.restore(ref).ref}")
-
-
-def show(chat: Session, ref: str) -> None:
-    screen = Screen()
-    note = chat.kb.note(_known(chat, _required(ref, "/show memory:blue-first"))[0])
-    screen.titled(note.title, note.ref)
-    for line in excerpt(ref.split()[0], note):
-        screen.wrapped(line) if line else screen.line()
-
-
-def notes(chat: Session, tags: str) -> None:
-    chat.freshener.ensure(FRESH_SECONDS)
-    wanted = [tag.lstrip("#") for tag in tags.split()]
-    found = chat.kb.notes(tags=wanted or None, limit=MAX_LISTED + 1)
-    screen = Screen()
-    for note in found[:MAX_LISTED]:
-        screen.titled(note.title, note.ref)
-        about = [age(note.created, time.time()), *(f"#{tag}" for tag in note.tags)]
-        screen.wrapped(" ".join(filter(None, about)), "  ", style="dim")
-    if not found:
-        _say(f"No notes with {' '.join(f'#{tag}' for tag in wanted)}." if wanted else "No notes yet.")
-    elif len(found) > MAX_LISTED:
-        screen.wrapped("… and older ones. /notes TAG lists fewer, /recall searches.", style="dim")
-
-
-def why(chat: Session, _: str) -> None:
-    if chat.last is None:
-        _say("There is no answer yet.")
-    else:
-        explain(chat.last)
-
-
-def model(chat: Session, name: str) -> None:
-    if name:
-        chat.use_model(name)
-        _say(f"{chat.model} answers from now on")
-    else:
-        _say(chat.model or "no model; /model ollama:qwen3 chooses one")
-
-
-def clear(chat: Session, _: str) -> None:
-    chat.clear()
-    _say("Started a new conversation. Saved notes stay.")
-
-
-def print_help(chat: Session, _: str) -> None:
-    screen = Screen()
-    for command in COMMANDS:
-        usage = f"{command.name} {command.argument}".rstrip()
-        screen.line(f"{screen.paint(usage.ljust(19), 'cyan')}{command.summary}")
-    screen.wrapped("Anything else is a question. Alt-Enter starts another line.", style="dim")
-    screen.wrapped("Ctrl-C stops an answer. A line that begins with a space is not kept.", style="dim")
-
-
-COMMANDS = (
-    Command("/recall", "QUESTION", "search your notes", recall),
-    Command("/remember", "TEXT", "save a memory", remember),
-    Command("/forget", "REF", "move a note to the trash", forget, "refs"),
-    Command("/restore", "REF", "bring a forgotten note back", restore, "trashed"),
-    Command("/notes", "[TAG]", "list the newest notes", notes, "tags"),
-    Command("/show", "REF", "show a note", show, "refs"),
-    Command("/why", "", "show what the last answer is based on", why),
-    Command("/model", "[NAME]", "show or change the model", model),
-    Command("/clear", "", "start a new conversation", clear),
-    Command("/help", "", "show this list", print_help),
-    Command("/quit", "", "end the chat (also Ctrl-D)", None),
-)
-
-
-def is_command(line: str) -> bool:
-    """`/recall x` is one; `/usr/bin is full` is a question."""
-    name = line.partition(" ")[0]
-    return name.startswith("/") and "/" not in name[1:]
-
-
-def run_command(chat: Session, line: str) -> bool:
-    """Run a slash command; False ends the chat. Raises KnowledgeError with the fix."""
-    name, argument = [*line.split(maxsplit=1), ""][:2]
-    command = find_command(name)
-    if command.run is None:
-        return False
-    command.run(chat, argument.strip())
+def handle(session: Future[ChatSession], line: str, options: Namespace) -> bool:
+    """Run a slash command or answer a question. False ends the chat; an error does not."""
+    name, _, argument = line.partition(" ")
+    try:
+        if name.startswith("/") and "/" not in name[1:]:  # `/usr/bin is full` is a question
+            return run_command(session, name, argument.strip(), options)
+        problem = session.result().ask(line).problem
+    except KnowledgeError as error:
+        problem = str(error)
+    if problem:
+        Screen().wrapped(" ".join(problem.split()), style="red")
     return True
 
 
-def find_command(name: str) -> Command:
-    """The command of this name, or the only one that begins with it."""
-    name = name.lower()
-    found = [command for command in COMMANDS if command.name.startswith(name)]
-    if len(found) == 1:
-        return found[0]
-    close = [command.name for command in found] or get_close_matches(name, [command.name for command in COMMANDS], 1)
-    raise InvalidInputError(f"no command {name}: " + (f"did you mean {' or '.join(close)}?" if close else "see /help"))
+def run_command(session: Future[ChatSession], typed: str, argument: str, options: Namespace) -> bool:
+    """Run the command of this name, or the only one that begins with it. False ends the chat."""
+    found = [name for name in COMMANDS if name.startswith(typed.lower())]
+    if len(found) != 1:
+        raise InvalidInputError(f"no command {typed}: did you mean {' or '.join(found) or '/help'}?")
+    match found[0]:
+        case "/why":
+            explain(session.result().last)
+        case "/model":
+            if argument:
+                session.result().use_model(argument)
+            print(printable(session.result().model_name) or NO_MODEL)
+        case "/clear":
+            session.result().clear()
+            print("Started a new conversation. Saved notes stay.")
+        case "/help":
+            for name, command in COMMANDS.items():
+                print(f"{name} {command.argument}".ljust(19), command.summary)
+            print("Anything else is a question. Alt-Enter: another line. Ctrl-C: stop an answer.")
+        case "/quit":
+            return False
+        case name:
+            places = {"--vault": options.vault, "--data-dir": options.data_dir}
+            words = [*COMMANDS[name].words, argument] if argument else COMMANDS[name].words[:-1]
+            with contextlib.suppress(SystemExit):  # argparse, after it printed what is missing
+                main([*(word for pair in places.items() if pair[1] for word in pair), *words])
+    return True
 
 
-def arguments_for(kb: KnowledgeBase, name: str) -> Sequence[str]:
-    """What can follow a command. Nothing after an error, so that completion never gets in the way."""
+def explain(turn: Turn | None) -> None:
+    """Print what an answer is based on: the notes in the prompt and those that tools returned."""
+    screen = Screen()
+    if turn is None or not (turn.injected or turn.tool_calls):
+        screen.line("The answer is not based on any note." if turn else "There is no answer yet.")
+        return
+    for note in turn.injected:
+        screen.wrapped(f"in the prompt ({note['why']}): {note['ref']} {note['title']}")
+    for call in turn.tool_calls.values():
+        screen.wrapped(call.summary)
+        for hit in call.result.get("hits", ()):
+            signals = " ".join(f"{name} {value:.2f}" for name, value in hit["signals"].items())
+            named = ", named in the answer" if without_lines(hit["ref"]) in turn.answer else ""
+            screen.wrapped(f"{hit['ref']} {hit['title']}: {hit['score']:.2f} ({signals}){named}", "  ")
+
+
+class CommandCompleter(Completer):
+    """Completes slash commands and the refs that follow them."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self._kb = kb
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        name, blank, typed = document.text_before_cursor.partition(" ")
+        if not blank and name.startswith("/"):
+            names = [one for one in COMMANDS if one.startswith(name)]
+            yield from (Completion(one, -len(name), display_meta=COMMANDS[one].summary) for one in names)
+        elif name in COMMANDS and COMMANDS[name].argument == "REF":
+            with contextlib.suppress(KnowledgeError):  # an index that cannot be read: commands report it
+                refs = [ref for ref in self._kb.index.titles() if typed in ref]
+                yield from (Completion(ref, -len(typed), display=printable(ref)) for ref in sorted(refs))
+
+
+class LineHistory(FileHistory):
+    """What was typed, in a file that only its owner can read. A line that begins with a space is not kept."""
+
+    def __init__(self, data_dir: str, keep: bool) -> None:
+        super().__init__(os.path.join(data_dir, HISTORY) if keep else os.devnull)
+        with contextlib.suppress(OSError):  # a folder that cannot be written to must not stop a chat
+            os.close(os.open(self.filename, os.O_CREAT | os.O_WRONLY, 0o600))
+
+    def append_string(self, string: str) -> None:
+        if not string.startswith(" "):
+            super().append_string(string)
+
+    def store_string(self, string: str) -> None:
+        with contextlib.suppress(OSError):  # a full disk must not end the chat
+            super().store_string(to_utf8(string))
+
+
+def new_prompt(history: LineHistory, completer: Completer, **terminal: Any) -> PromptSession[str]:
+    """Enter sends, Alt-Enter starts another line."""
+    keys = KeyBindings()
+
+    @keys.add("escape", "enter")
+    def _(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text("\n")
+
+    return PromptSession(
+        history=history,
+        completer=completer,
+        complete_in_thread=True,
+        prompt_continuation="… ",
+        key_bindings=keys,
+        reserve_space_for_menu=5,
+        **terminal,
+    )
+
+
+async def confirm(question: str, **terminal: Any) -> bool:
+    """Ask for a yes; anything else, Ctrl-C included, is a no."""
     try:
-        match find_command(name).completes:
-            case "refs":
-                return sorted(kb.index.titles())
-            case "trashed":
-                return sorted({one.ref for one in kb.lookup.trashed()})
-            case "tags":
-                return sorted({tag for note in kb.notes() for tag in note.tags})
-            case _:
-                return ()
-    except KnowledgeError:
-        return ()
-
-
-def _known(chat: Session, refs: str) -> list[str]:
-    """The refs of existing notes, after a sync if one is missing. Raises before anything is changed."""
-    try:
-        return [chat.kb.note(ref).ref for ref in refs.split()]
-    except KnowledgeError:
-        chat.freshener.ensure(FRESH_SECONDS)
-        return [chat.kb.note(ref).ref for ref in refs.split()]
-
-
-def _required(text: str, example: str) -> str:
-    if not text:
-        raise InvalidInputError(f"say what, as in: {example}")
-    return text
-
-
-def _say(text: str) -> None:
-    print(printable(text))
+        asked = FormattedText([("ansicyan bold", f"{printable(question)} [y/N] ")])
+        answer = await PromptSession[str](**terminal).prompt_async(asked)
+    except (KeyboardInterrupt, EOFError):
+        return False
+    return answer.strip().lower() in ("y", "yes")

@@ -4,45 +4,36 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any, cast
+import textwrap
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from co_cli.embedding.remote import key_variables
 from co_cli.errors import KnowledgeError
 from co_cli.logbook import in_log, logger
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
-HOW_TO_GET_ONE = """\
-No model is configured. `ollama pull qwen3` gets one that runs on this machine.
-Then set CO_MODEL=ollama:qwen3, or model = "ollama:qwen3" in your settings.toml,
-or run `co chat --model ollama:qwen3`. openai:gpt-5 and others work as well.
-"""
+NO_MODEL = (
+    "no model is configured: run `ollama pull qwen3`, then use --model ollama:qwen3, /model ollama:qwen3 or "
+    "CO_MODEL=ollama:qwen3 (openai:gpt-5 and others work as well)"
+)
 OTHER = "choose another model (/model or --model)"
 FOR_PROGRAMMERS = re.compile(r" or pass it via `[^`]*`|\. To try .*")
 MAX_LENGTH = 300
 
 
 class UnusableModelError(KnowledgeError):
-    """A model that was not named, is not known, or lacks its package or its key."""
-
-
-class NoAnswerError(KnowledgeError):
-    """A model that did not answer."""
-
-    exit_code = 3
+    """A model that is not configured, is unknown, or lacks its package or key."""
 
 
 def full_name(name: str) -> str:
-    """Add `ollama:` to a name without a provider, such as `qwen3` or `qwen3:8b`."""
+    """Add `ollama:` to a name without a known provider, such as `qwen3` or `qwen3:8b`."""
     from pydantic_ai.providers import infer_provider_class
 
-    provider, colon, rest = name.partition(":")
-    if not colon or not rest:
-        return f"ollama:{name.rstrip(':')}" if name != "test" else name
+    provider, _, model = name.partition(":")
     try:
-        infer_provider_class(provider)
+        infer_provider_class(provider if model else "")
     except ValueError:
         return f"ollama:{name}"
     except ImportError:
@@ -63,7 +54,7 @@ def load_model(name: str) -> Model:
 
     try:
         model = infer_model(full_name(name), provide)
-    except Exception as error:  # every provider has its own way to say that a package or a key is missing
+    except Exception as error:  # each provider reports a missing package or key in its own way
         raise UnusableModelError(f"{name} cannot be used: {_one_line(FOR_PROGRAMMERS.sub('', str(error)))}") from error
     # without this, an answer that breaks off counts as complete
     complete = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
@@ -77,49 +68,33 @@ def ollama_address() -> str:
         return given
     host = os.environ.get("OLLAMA_HOST", "").strip()
     url = urlsplit(host if "://" in host else f"http://{host}")
-    name = url.netloc.removesuffix(f":{url.port}")
-    name = "127.0.0.1" if name in ("", "0.0.0.0") else name  # a server can listen at 0.0.0.0, a client cannot ask there
+    name = url.hostname if url.hostname not in (None, "0.0.0.0") else "127.0.0.1"  # nobody can connect to 0.0.0.0
     return f"{url.scheme}://{name}:{url.port or (443 if url.scheme == 'https' else 11434)}/v1"
 
 
 def problem_of(error: Exception, name: str, begun: bool = False) -> str:
-    """What went wrong and how to fix it, on one line. `begun`: a part of the answer was there already."""
+    """What went wrong and how to fix it, on one line. `begun`: part of the answer had arrived."""
     from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError, UnexpectedModelBehavior, UsageLimitExceeded
 
     provider, _, model = name.partition(":")
-    ollama = provider == "ollama"
-    said = _one_line(str(error))
+    reason = _one_line(str(error))
     match error:
-        case KnowledgeError():
-            return said
         case ModelHTTPError(status_code=401 | 403 as status):
-            return f"{provider} did not accept the key ({status}): check {' or '.join(key_variables(provider))}"
-        case ModelHTTPError(status_code=404) if ollama:
+            return f"{provider} did not accept the key ({status}): check {provider.upper()}_API_KEY"
+        case ModelHTTPError(status_code=404) if provider == "ollama":
             return f"Ollama does not have {model}: `ollama pull {model}`, or name its provider, as in openai:gpt-5"
-        case ModelHTTPError(status_code=status, body=body):
-            retry = status == 429 or status >= 500
-            fix = f"ask again later, or {OTHER}" if retry else f"{OTHER}, or shorten the conversation with /clear"
-            return f"{name} answered with status {status}: {fix}{_quoted(body)}"
+        case ModelHTTPError(status_code=status):
+            return f"{name} answered with status {status}: ask again later, /clear, or {OTHER} ({reason})"
         case ModelAPIError() if begun:
             return f"the connection to {name} broke off in the middle of the answer: ask again"
-        case ModelAPIError() if ollama:
+        case ModelAPIError() if provider == "ollama":
             return f"cannot reach {name} at {ollama_address()}: start it with `ollama serve`, or set OLLAMA_BASE_URL"
-        case ModelAPIError():
-            return f"cannot reach {name} ({said}): check the network, and ask again"
-        case UsageLimitExceeded() | UnexpectedModelBehavior():
-            return f"{name} gave no usable answer ({said}): ask again, or {OTHER}"
+        case ModelAPIError() | UsageLimitExceeded() | UnexpectedModelBehavior():
+            return f"{name} gave no usable answer ({reason}): ask again, or {OTHER}"
         case _:
             logger("chat").error("a question failed", exc_info=error)
-            return f"{name}: {type(error).__name__}: {said}{in_log()}"
-
-
-def _quoted(body: Any) -> str:
-    """What the server said, if it said something."""
-    for key in ("error", "message"):
-        body = cast("dict[str, Any]", body).get(key, body) if isinstance(body, dict) else body
-    return f" (it said: {_one_line(body)})" if isinstance(body, str) and body.strip() else ""
+            return f"{name}: {type(error).__name__}: {reason}{in_log()}"
 
 
 def _one_line(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= MAX_LENGTH else line[: MAX_LENGTH - 1] + "…"
+    return textwrap.shorten(text, MAX_LENGTH, placeholder="…")

@@ -1,167 +1,229 @@
-"""The chat loop: read a line, run a slash command or answer a question, until the user leaves.
+"""A conversation with a model that can use the vault's tools: a question in, printed output and a Turn out.
 
-pydantic-ai takes a second to import, so it is imported while the user types the first question.
+An answer that is stopped or fails stays in the history as far as it got, so the next question can build on it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import os
 import signal
-import threading
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterable, Awaitable, Callable
+from dataclasses import asdict, dataclass, field
+from datetime import date
+from typing import Any
 
-from co_cli.chat.commands import is_command, run_command
-from co_cli.chat.models import HOW_TO_GET_ONE, UnusableModelError, load_model
-from co_cli.chat.screen import Output, request_summary
-from co_cli.cli.terminal import Screen, count_of
+from pydantic_ai import Agent, capture_run_messages
+from pydantic_ai.capabilities import HandleDeferredToolCalls
+from pydantic_ai.messages import (
+    AgentStreamEvent,
+    FunctionToolCallEvent,
+    FunctionToolResultEvent,
+    ModelMessage,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextContent,
+    TextPart,
+    TextPartDelta,
+)
+from pydantic_ai.models import Model
+from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, RunContext, ToolDenied
+
+from co_cli.agent import Knowledge
+from co_cli.agent.injection import KEY, user_contents
+from co_cli.chat.models import NO_MODEL, UnusableModelError, full_name, load_model, problem_of
+from co_cli.chat.screen import Output, summarise
 from co_cli.errors import KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.freshness import Freshener
-from co_cli.tools import TOOLS
 from co_cli.tools.fencing import plain_ref
+from co_cli.tools.memory import forget_memory
 
-if TYPE_CHECKING:
-    from co_cli.chat.conversation import Conversation, ToolCall, Turn
+INSTRUCTIONS = """\
+You talk with a person in their terminal. Answer in Markdown, briefly: say what was asked for, and no more.
+When you rely on a note, name its ref, such as memory:slug. Today is {today}."""
+DENIED = "The person did not allow it. Do not try again unless they ask for it."
+USAGE = ("requests", "tool_calls", "input_tokens", "output_tokens")
 
-FIRST_SYNC_SECONDS = 0.3
+
+@dataclass(slots=True)
+class ToolCall:
+    """What a model asked of a tool, and what came back."""
+
+    name: str
+    arguments: dict[str, Any]
+    outcome: str | None = None
+    """`success`, `failed`, `denied`, `interrupted` or `retried`; None while it runs."""
+    result: dict[str, Any] = field(default_factory=dict[str, Any])
+    summary: str = ""
 
 
-class Session:
-    """One chat with one vault."""
+@dataclass(slots=True)
+class Turn:
+    """A question, its answer, and what the answer is based on."""
 
-    def __init__(self, kb: KnowledgeBase, model: str | None, output: Output, *, yes: bool, interactive: bool) -> None:
-        self.kb, self.model, self.output = kb, model, output
-        self.freshener = Freshener(kb)
+    question: str
+    model: str
+    answer: str = ""
+    tool_calls: dict[str, ToolCall] = field(default_factory=dict[str, ToolCall])
+    injected: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """Notes that were added to the question: `ref`, `title`, `why`, `evidence`."""
+    cut: list[str] = field(default_factory=list[str])
+    """Refs that were left out of the prompt for lack of space."""
+    usage: dict[str, int] = field(default_factory=dict[str, int])
+    stopped: bool = False
+    problem: str | None = None
+    """Why there is no answer, with the fix, on one line."""
+
+    def as_object(self) -> dict[str, Any]:
+        """For `--json`."""
+        results = [call.result for call in self.tool_calls.values()]
+        saved = [result["ref"] for result in results if result.get("outcome") in ("created", "updated")]
+        return {**asdict(self), "tool_calls": list(map(asdict, self.tool_calls.values())), "saved": saved}
+
+
+class ChatSession:
+    """Questions and answers that build on each other. `confirm` decides whether a note may be forgotten."""
+
+    def __init__(
+        self,
+        kb: KnowledgeBase,
+        model: str | Model | None,
+        output: Output,
+        confirm: Callable[[str], Awaitable[bool]],
+    ) -> None:
+        self.kb, self.output, self.confirm = kb, output, confirm
+        self.messages: list[ModelMessage] = []
         self.last: Turn | None = None
-        self.conversation: Conversation | None = None
-        self._yes, self._interactive = yes, interactive
+        self._model = model  # a name until the first question: loading takes time, and may fail
+        self.model_name = "" if model is None else _name_of(model)
         self._runner = asyncio.Runner()
-        os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")
+        self._agent = Agent(
+            instructions=INSTRUCTIONS.format(today=date.today()),
+            capabilities=[
+                Knowledge(knowledge_base=kb, approve_forget=True, skills="tools"),
+                HandleDeferredToolCalls[Any](handler=self._ask_for_approval),
+            ],
+            retries=2,
+            name="co",
+        )
 
     def close(self) -> None:
-        self.freshener.close()
         self._runner.close()
 
-    def ask(self, question: str) -> Turn:
-        """Print the answer as it comes. Ctrl-C stops it. Raises UnusableModelError if there is no usable model."""
-        if self.model is None:
-            raise UnusableModelError("no model is configured: `ollama pull qwen3`, then /model ollama:qwen3")
-        self.output.status("thinking …")
-        try:
-            conversation = self.conversation or self.use_model(self.model)
-            turn = self._runner.run(_stoppable(conversation.ask(question, self.output)))
-        finally:
-            self.output.finish()
-        if not turn.problem:
-            self.last = turn
-        return turn
-
-    def use_model(self, name: str) -> Conversation:
-        """Switch to this model. If it raises UnusableModelError, the previous model stays."""
-        if self.conversation:
-            self.conversation.use(name)
-        else:
-            from co_cli.chat.conversation import Conversation  # over a second of imports
-
-            self.conversation = Conversation(self.kb, name, self.approve)
-        self.model = self.conversation.model_name
-        return self.conversation
+    def use_model(self, model: str | Model) -> None:
+        """Switch to another model. If it raises UnusableModelError, the previous model stays."""
+        self._model = load_model(model) if isinstance(model, str) else model
+        self.model_name = _name_of(model)
 
     def clear(self) -> None:
         """Start a new conversation."""
-        self.last = None
-        if self.conversation:
-            self.conversation.messages = []
+        self.messages, self.last = [], None
 
-    async def approve(self, call: ToolCall) -> bool:
-        """Ask the user, unless `--yes` has decided or there is nobody to ask."""
-        if self._yes or not self._interactive:
-            return self._yes
-        from co_cli.chat.prompt import confirm
-
-        self.output.finish()
-        return await confirm(approval_question(self.kb, call))
-
-    def talk(self, keep_history: bool) -> int:
-        """Run until the user leaves."""
-        threading.Thread(target=self._import_early, name="co-chat-imports", daemon=True).start()
-        self._greet()
-        self.freshener.watch()
-        from co_cli.chat.prompt import CommandCompleter, LineHistory, new_prompt, read_line
-
-        prompt = new_prompt(LineHistory(self.kb.settings.data_dir, keep_history), CommandCompleter(self.kb))
-        while True:
-            try:
-                line = read_line(prompt).strip()
-                if line and not self.handle(line):
-                    return 0
-            except KeyboardInterrupt:
-                print("/quit or Ctrl-D ends the chat.")
-            except EOFError:
-                return 0
-
-    def handle(self, line: str) -> bool:
-        """Run a slash command or answer a question. False ends the chat; an error does not."""
+    def ask(self, question: str) -> Turn:
+        """Print the answer as it arrives. Ctrl-C stops it. Raises UnusableModelError if there is no model."""
+        if self._model is None:
+            raise UnusableModelError(NO_MODEL)
+        if isinstance(self._model, str):
+            self.use_model(self._model)
+        self.output.status("thinking …")
         try:
-            if is_command(line):
-                return run_command(self, line)
-            problem = self.ask(line).problem
-            if problem:
-                _complain(problem)
-            print()
-        except KnowledgeError as error:
-            _complain(str(error))
-        except KeyboardInterrupt:
-            print("stopped")
-        return True
+            self.last = self._runner.run(self._stoppable(question))
+        finally:
+            self.output.finish()
+        return self.last
 
-    def _greet(self) -> None:
-        screen = Screen()
-        behind = self.freshener.ensure(FIRST_SYNC_SECONDS)
-        with contextlib.suppress(KnowledgeError):  # the first search reports an index that cannot be read
-            count = "notes are being indexed" if behind else count_of(sum(self.kb.index.by_source().values()), "note")
-            root = self.kb.root.replace(os.path.expanduser("~") + os.sep, "~" + os.sep)
-            screen.wrapped(f"{count} in {root} · {self.model or 'no model'}", style="dim")
-        if self.model is None:
-            print(HOW_TO_GET_ONE, end="")
-        screen.wrapped("/help lists commands, Ctrl-C stops an answer, Ctrl-D ends the chat.", style="dim")
+    async def _stoppable(self, question: str) -> Turn:
+        """Let Ctrl-C cancel the answer; pressing it again changes nothing."""
+        task = asyncio.ensure_future(self.answer(question))
+        loop = asyncio.get_running_loop()
 
-    def _import_early(self) -> None:
-        if self.model is not None:
-            with contextlib.suppress(UnusableModelError):  # reported when a question is asked
-                load_model(self.model)
-                import co_cli.chat.conversation  # noqa: F401  # pyright: ignore[reportUnusedImport]
+        def stop(*_: object) -> None:
+            if not task.cancelling():
+                loop.call_soon_threadsafe(task.cancel)
+
+        before = signal.signal(signal.SIGINT, stop)
+        try:
+            return await task
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    async def answer(self, question: str) -> Turn:
+        """Cancelling it stops the answer and returns what there is of it."""
+        turn = Turn(question, self.model_name)
+
+        async def follow(run: RunContext[Any], events: AsyncIterable[AgentStreamEvent]) -> None:
+            if not turn.injected:
+                self._record_injected(run, turn)
+            async for event in events:
+                self._handle(event, turn)
+
+        with capture_run_messages() as messages:
+            try:
+                result = await self._agent.run(
+                    question, model=self._model, message_history=self.messages, event_stream_handler=follow
+                )
+                turn.answer = result.output
+                turn.usage = {name: getattr(result.usage, name) for name in USAGE}
+            except asyncio.CancelledError:
+                turn.stopped = True
+            except Exception as error:  # the chat goes on after any error
+                turn.problem = problem_of(error, self.model_name, begun=bool(turn.answer))
+        for call in turn.tool_calls.values():
+            if call.outcome is None:
+                self._finish(call, "interrupted", "stopped")
+        if turn.stopped:
+            self.output.line("· stopped")
+        if turn.answer or turn.tool_calls or turn.stopped:  # a question that failed at once can be asked again
+            self.messages = messages
+        return turn
+
+    def _record_injected(self, run: RunContext[Any], turn: Turn) -> None:
+        """What `Knowledge` added to this question, from the metadata of the text that it added."""
+        for content in user_contents([message for message in run.messages if message.run_id == run.run_id]):
+            metadata: Any = content.metadata if isinstance(content, TextContent) else None
+            if metadata and KEY in metadata:
+                turn.cut = [note["ref"] for note in metadata[KEY]["cut"]]
+                for note in metadata[KEY]["injected"]:
+                    about = {name: note[name] for name in ("ref", "why", "evidence")}
+                    turn.injected.append({**about, "title": self.kb.note(note["ref"]).title})
+                self.output.line(f"· added to the question: {' '.join(note['ref'] for note in turn.injected)}")
+
+    def _handle(self, event: AgentStreamEvent, turn: Turn) -> None:
+        match event:
+            case PartStartEvent(part=TextPart(content=text)) | PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
+                turn.answer += text
+                self.output.text(text)
+            case FunctionToolCallEvent(part=part):
+                turn.tool_calls.setdefault(part.tool_call_id, ToolCall(part.tool_name, part.args_as_dict()))
+                turn.answer = ""  # what was said before a tool call is not the answer
+                self.output.status(f"{part.tool_name} …")
+            case FunctionToolResultEvent(part=part):
+                call = turn.tool_calls[part.tool_call_id]
+                call.result = getattr(part, "metadata", None) or {}
+                self._finish(call, getattr(part, "outcome", "retried"), str(part.content))
+            case _:
+                pass
+
+    def _finish(self, call: ToolCall, outcome: str, text: str) -> None:
+        call.outcome, call.summary = outcome, summarise(call.name, call.arguments, text, call.result)
+        self.output.line(f"· {call.summary}")
+        self.output.status("thinking …")
+
+    async def _ask_for_approval(self, _: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
+        results = DeferredToolResults()
+        for part in requests.approvals:
+            self.output.finish()
+            allowed = await self.confirm(self.approval_question(part.args_as_dict()))
+            results.approvals[part.tool_call_id] = True if allowed else ToolDenied(DENIED)
+        return results
+
+    def approval_question(self, arguments: dict[str, Any]) -> str:
+        """`Forget memory:blue-first (Blue takes traffic first)?`, about the note that the tool itself would choose."""
+        try:
+            note = self.kb.note(plain_ref(forget_memory.read_arguments(arguments)[0]["ref"]))
+            return f"Forget {note.ref} ({note.title})?"
+        except KnowledgeError:
+            return "Forget a note that is not there?"  # the tool reports what is wrong
 
 
-def approval_question(kb: KnowledgeBase, call: ToolCall) -> str:
-    """`Forget memory:blue-first (Blue takes traffic first)?`, about the note that the tool itself would choose."""
-    tool = next(tool for tool in TOOLS if tool.name == call.name)
-    try:
-        note = kb.note(plain_ref(tool.read_arguments(call.arguments)[0]["ref"]))
-    except KnowledgeError:
-        return f"{request_summary(call)}?"  # the tool reports what is wrong with it
-    return f"Forget {note.ref} ({note.title})?"
-
-
-async def _stoppable(answer: Coroutine[Any, Any, Turn]) -> Turn:
-    """Let Ctrl-C cancel the answer; pressing it again changes nothing."""
-    task, loop = asyncio.current_task(), asyncio.get_running_loop()
-    if task is None or threading.current_thread() is not threading.main_thread():
-        return await answer
-
-    def stop(*_: object) -> None:
-        if not task.cancelling():
-            loop.call_soon_threadsafe(task.cancel)
-
-    before = signal.signal(signal.SIGINT, stop)
-    try:
-        return await answer
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _complain(problem: str) -> None:
-    Screen().wrapped(" ".join(problem.split()), style="red")
+def _name_of(model: str | Model) -> str:
+    return full_name(model) if isinstance(model, str) else f"{model.system}:{model.model_name}"

@@ -1,16 +1,26 @@
-"""`co chat`: talk with a model that has your notes; or ask it one thing and leave."""
+"""`co chat`: talk with a model that has your notes, or ask it one question."""
 
 from __future__ import annotations
 
 import argparse
+import io
+import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
+from co_cli.chat.models import NO_MODEL
 from co_cli.cli.opening import print_json
+from co_cli.cli.terminal import printable
 from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.settings import Settings, load_settings
+from co_cli.settings import load_settings
+from co_cli.tools.fencing import clean
 
-MOST_STDIN = 1_000_000
+if TYPE_CHECKING:
+    from co_cli.chat.session import ChatSession
+
+MAX_STDIN = 1_000_000
 """Bytes of standard input: more than any model reads at once."""
 
 
@@ -32,70 +42,51 @@ def add_chat(parser: argparse.ArgumentParser) -> None:
 
 def chat(options: argparse.Namespace) -> int:
     settings = load_settings({"vault": options.vault, "data_dir": options.data_dir, "model": options.model})
-    question = " ".join(options.question).strip()
-    piped = _piped()
-    if not question and piped is None and sys.stdout.isatty() and not options.json:
-        return _talk(options, settings)
-    if not question and not (piped or "").strip():
+    piped, terminal = _read_pipe(), sys.stdout.isatty() and not options.json
+    question = " ".join(options.question).strip() or (piped or "").strip()
+    if not question and (piped is not None or not terminal):
         raise InvalidInputError("there is no question: give one, pipe one in, or start `co chat` on a terminal")
-    return _ask(options, settings, question, piped)
+    if settings.model is None and question:
+        raise InvalidInputError(NO_MODEL)
+    if not question:
+        print(f"{settings.model or NO_MODEL}\n/help lists commands, Ctrl-C stops an answer, Ctrl-D ends the chat.")
+    nowhere = io.StringIO()
+    os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")
+    from co_cli.chat.commands import LineHistory, confirm, talk  # with prompt-toolkit and rich
+    from co_cli.chat.screen import Output, TerminalOutput
 
+    async def allow(question: str) -> bool:
+        return options.yes or (terminal and piped is None and await confirm(question))
 
-def _talk(options: argparse.Namespace, settings: Settings) -> int:
-    from co_cli.chat.screen import TerminalOutput
-    from co_cli.chat.session import Session
+    def start() -> ChatSession:
+        from co_cli.chat.session import ChatSession  # with pydantic-ai: a second
 
-    keep = settings.chat_history == "on" and not options.no_history
+        plain = Output(nowhere, nowhere) if options.json else Output(sys.stdout, sys.stderr)
+        return ChatSession(kb, settings.model, TerminalOutput(sys.stdout) if terminal else plain, allow)
+
     with KnowledgeBase.open(settings=settings) as kb:
-        kb.door = "chat"
-        session = Session(kb, settings.model, TerminalOutput(), yes=options.yes, interactive=True)
-        try:
-            return session.talk(keep)
-        finally:
-            session.close()
-
-
-def _ask(options: argparse.Namespace, settings: Settings, question: str, piped: str | None) -> int:
-    from co_cli.chat.models import HOW_TO_GET_ONE, NoAnswerError
-    from co_cli.chat.screen import Output, PipeOutput, TerminalOutput
-    from co_cli.chat.session import Session
-
-    if settings.model is None:
-        sys.stderr.write(HOW_TO_GET_ONE)
-        return 2
-    on_terminal = sys.stdout.isatty()
-    output = Output() if options.json else TerminalOutput() if on_terminal else PipeOutput()
-    asking = on_terminal and piped is None and not options.json
-    with KnowledgeBase.open(settings=settings) as kb:
-        kb.door = "chat"
-        session = Session(kb, settings.model, output, yes=options.yes, interactive=asking)
-        try:
-            turn = session.ask(_with_input(question, piped))
-        finally:
-            session.close()
-    if options.json and not turn.problem:
-        print_json(turn.as_object())
+        kb.front_end = "chat"
+        session = ThreadPoolExecutor(1).submit(start)
+        if not question:
+            history = LineHistory(settings.data_dir, settings.chat_history == "on" and not options.no_history)
+            talk(kb, session, history, options)
+            return 0
+        if options.question and piped and piped.strip():
+            question += f'\n\n<context from="standard input">\n{clean(piped).strip()}\n</context>'
+        turn = session.result().ask(question)
+        session.result().close()
     if turn.problem:
-        raise NoAnswerError(turn.problem)
-    return 130 if turn.stopped else 0
+        print(f"co: {printable(turn.problem)}", file=sys.stderr)
+    elif options.json:
+        print_json(turn.as_object())
+    return 3 if turn.problem else 130 if turn.stopped else 0
 
 
-def _piped() -> str | None:
-    """Standard input, if somebody sent some; None on a terminal."""
+def _read_pipe() -> str | None:
+    """Standard input, unless it is a terminal."""
     if sys.stdin is None or sys.stdin.isatty():
         return None
-    data = sys.stdin.buffer.read(MOST_STDIN + 1)
-    if len(data) > MOST_STDIN:
-        raise InvalidInputError(f"standard input is longer than {MOST_STDIN:,} bytes: send a part of it")
+    data = sys.stdin.buffer.read(MAX_STDIN + 1)
+    if len(data) > MAX_STDIN:
+        raise InvalidInputError(f"standard input is longer than {MAX_STDIN:,} bytes: send a part of it")
     return data.decode("utf-8", "replace")
-
-
-def _with_input(question: str, piped: str | None) -> str:
-    """The question, and what was piped in as data behind it; that alone is the question if there is no other."""
-    if not piped or not piped.strip():
-        return question
-    if not question:
-        return piped.strip()
-    from co_cli.tools.fencing import clean
-
-    return f'{question}\n\n<context from="standard input">\n{clean(piped).strip()}\n</context>'

@@ -1,4 +1,4 @@
-"""Fixtures of chat tests: a vault with a few notes, a server on loopback that speaks a model's protocol, a terminal."""
+"""Fixtures of chat tests: a vault with a few notes, and a server on loopback that speaks a model's protocol."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import pytest
 from pydantic_ai import models
 
 from co_cli.agent import capability
-from co_cli.chat import commands, session
 from tests.chat_server import ChatServer
 from tests.vault import Vault
 
@@ -27,14 +26,8 @@ TEA = "---\ntags: [kitchen]\n---\nMara drinks green tea."
 @pytest.fixture(autouse=True)
 def no_real_models(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(models, "ALLOW_MODEL_REQUESTS", False)
-
-
-@pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A busy machine is no bug."""
-    for module, name in ((capability, "FRESH_SECONDS"), (capability, "CONTEXT_SECONDS"), (commands, "FRESH_SECONDS")):
-        monkeypatch.setattr(module, name, 60.0)
-    monkeypatch.setattr(session, "FIRST_SYNC_SECONDS", 60.0)
+    for name in ("FRESH_SECONDS", "CONTEXT_SECONDS"):  # a busy machine is no bug
+        monkeypatch.setattr(capability, name, 60.0)
 
 
 @pytest.fixture

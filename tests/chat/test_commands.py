@@ -1,157 +1,180 @@
-"""Slash commands act on the vault, whether there is a model or not."""
+"""Slash commands, and what a person types: they act on the vault, whether there is a model or not."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+import io
+import os
+import stat
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from pathlib import Path
 
 import pytest
+from prompt_toolkit.completion import CompleteEvent, DummyCompleter
+from prompt_toolkit.document import Document
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import DummyOutput
 
-from co_cli.chat.commands import COMMANDS, arguments_for, find_command, is_command, run_command
-from co_cli.chat.conversation import ToolCall, Turn
+from co_cli.chat.commands import COMMANDS, HISTORY, CommandCompleter, LineHistory, confirm, handle, new_prompt
 from co_cli.chat.screen import Output
-from co_cli.chat.session import Session
-from co_cli.errors import InvalidInputError, UnknownRefError
+from co_cli.chat.session import ChatSession, ToolCall, Turn
 from co_cli.knowledge_base import KnowledgeBase
 from tests.vault import Vault
 
-
-class Chat:
-    """A session without a model; `chat("/notes")` is what it printed."""
-
-    def __init__(self, kb: KnowledgeBase, capsys: pytest.CaptureFixture[str]) -> None:
-        self.session = Session(kb, None, Output(), yes=False, interactive=False)
-        self._capsys = capsys
-
-    def __call__(self, line: str) -> str:
-        self._capsys.readouterr()
-        assert run_command(self.session, line)
-        return self._capsys.readouterr().out
+ENTER, ALT_ENTER, CTRL_C, CTRL_D = "\r", "\x1b\r", "\x03", "\x04"
+Chat = Callable[[str], str]
 
 
 @pytest.fixture
-def chat(notes: Vault, kb: KnowledgeBase, capsys: pytest.CaptureFixture[str]) -> Iterator[Chat]:
-    made = Chat(kb, capsys)
-    yield made
-    made.session.close()
+def session(notes: Vault, kb: KnowledgeBase, capsys: pytest.CaptureFixture[str]) -> Iterator[ChatSession]:
+    """A session without a model."""
+
+    async def refuse(question: str) -> bool:
+        return False
+
+    session = ChatSession(kb, None, Output(io.StringIO(), io.StringIO()), refuse)
+    yield session
+    session.close()
 
 
-def test_recall_finds_by_meaning_and_sees_a_file_of_this_moment(chat: Chat, vault: Vault) -> None:
+def ready(session: ChatSession) -> Future[ChatSession]:
+    future = Future[ChatSession]()
+    future.set_result(session)
+    return future
+
+
+@pytest.fixture
+def chat(session: ChatSession, vault: Vault, data_dir: Path, capsys: pytest.CaptureFixture[str]) -> Chat:
+    """`chat("/notes")` is what it printed."""
+    options = Namespace(vault=str(vault.root), data_dir=str(data_dir))
+
+    def run(line: str) -> str:
+        assert handle(ready(session), line, options)
+        said = capsys.readouterr()
+        return said.out + said.err
+
+    return run
+
+
+def test_notes_are_searched_saved_shown_listed_forgotten_and_restored(chat: Chat, vault: Vault) -> None:
     assert "memory:blue" in chat("/recall how are releases rolled out")
-
-    vault.write("memories/oak.md", "Oaks live for centuries.")
-    chat.session.freshener._synced_at = None  # as if two seconds had passed
-    assert "memory:oak" in chat("/recall centuries")
-
-
-def test_remember_saves_and_says_what_it_joined(chat: Chat, vault: Vault) -> None:
-    assert chat("/remember Paul bakes bread on Mondays. #kitchen") == "created memory:paul-bakes-bread-on-mondays\n"
-    assert "Paul bakes bread" in vault.read("memories/paul-bakes-bread-on-mondays.md")
-    assert chat("/remember Paul bakes bread on Mondays. #kitchen").startswith("duplicate: ")
-
-
-def test_forget_and_restore(chat: Chat, vault: Vault) -> None:
-    assert chat("/forget tea") == "forgotten memory:tea; /restore memory:tea brings it back\n"
+    assert chat("/remember Paul bakes bread. #kitchen") == "created memory:paul-bakes-bread\n"
+    assert "Paul bakes bread" in vault.read("memories/paul-bakes-bread.md")
+    assert "Blue takes traffic first" in chat("/show memory:blue")
+    assert "memory:blue" in chat("/notes")
+    assert "memory:blue" not in chat("/notes kitchen")
+    assert "memory:tea" in chat("/notes #kitchen")
+    assert "forgotten memory:tea" in chat("/forget tea")
     assert "memories/tea.md" not in vault.notes()
-    assert arguments_for(chat.session.kb, "/restore") == ["memory:tea"]
     assert chat("/restore memory:tea") == "restored memory:tea\n"
     assert "memories/tea.md" in vault.notes()
 
 
-def test_forget_touches_nothing_if_one_of_the_refs_is_unknown(chat: Chat, vault: Vault) -> None:
-    with pytest.raises(UnknownRefError):
-        chat("/forget memory:tea memory:nothing")
-    assert "memories/tea.md" in vault.notes()
-
-
-def test_notes_lists_the_newest_by_tag(chat: Chat) -> None:
-    assert "memory:blue" in chat("/notes")
-    assert "memory:blue" not in chat("/notes kitchen")
-    assert "memory:tea" in chat("/notes #kitchen")
-    assert chat("/notes nothing") == "No notes with #nothing.\n"
-
-
-def test_show_opens_a_note(chat: Chat) -> None:
-    assert "Blue takes traffic first" in chat("/show memory:blue")
-
-
-def test_why_shows_what_the_last_answer_is_based_on(chat: Chat) -> None:
+def test_why_shows_what_the_last_answer_is_based_on(chat: Chat, session: ChatSession) -> None:
     assert chat("/why") == "There is no answer yet.\n"
 
     hit = {"ref": "memory:blue", "title": "Blue first", "score": 0.91, "signals": {"words": 0.8, "meaning": 1.0}}
-    chat.session.last = Turn(
+    session.last = Turn(
         "How do we deploy?",
         "ollama:qwen3",
         "Blue first (memory:blue).",
-        [ToolCall("1", "recall_memory", {"query": "deploy"}, "success", "found", {"state": "found", "hits": [hit]})],
+        {"1": ToolCall("recall_memory", {}, "success", {"hits": [hit]}, "recall_memory → found: memory:blue")},
         [{"ref": "memory:tea", "title": "Tea", "why": "recalled", "evidence": 0.83}],
-        ["article:long"],
     )
     assert chat("/why").splitlines() == [
-        "In the prompt:",
-        "  Tea memory:tea",
-        "    closely related to the question · evidence 0.83",
-        "Left out for lack of space: article:long",
-        'recall_memory "deploy" → 1 note, memory:blue',
-        "  Blue first memory:blue",
-        "    0.91 (words 0.80 meaning 1.00) · named in the answer",
+        "in the prompt (recalled): memory:tea Tea",
+        "recall_memory → found: memory:blue",
+        "  memory:blue Blue first: 0.91 (words 0.80 meaning 1.00), named in the answer",
     ]
-    chat.session.last = Turn("Hello", "ollama:qwen3", "Hello.")
-    assert chat("/why") == "The answer is not based on any note.\n"
+    chat("/clear")
+    assert session.last is None
 
 
-def test_model_says_that_there_is_none(chat: Chat) -> None:
-    assert "/model ollama:qwen3 chooses one" in chat("/model")
-
-
-def test_help_names_every_command(chat: Chat) -> None:
-    told = chat("/help")
-
-    assert [command.name for command in COMMANDS if command.name not in told] == []
-    assert max(map(len, told.splitlines())) <= 80
-
-
-@pytest.mark.parametrize("line", ["/quit", "/QUIT", "/q"])
-def test_quit_ends_the_chat(chat: Chat, line: str) -> None:
-    assert run_command(chat.session, line) is False
-
-
-@pytest.mark.parametrize(
-    ("name", "complaint"),
-    [
-        ("/recal1", "did you mean /recall?"),
-        ("/zzz", "see /help"),
+def test_a_mistake_is_one_line_with_the_fix_and_the_chat_goes_on(chat: Chat, session: ChatSession) -> None:
+    for line, fix in (
+        ("/zzz", "did you mean /help?"),
         ("/re", "did you mean /recall or /remember or /restore?"),
-    ],
-)
-def test_an_unknown_command_is_told_with_the_closest(name: str, complaint: str) -> None:
-    with pytest.raises(InvalidInputError) as refused:
-        find_command(name)
-    assert complaint in str(refused.value)
+        ("/recall", "required: query"),
+        ("/forget", "required: ref"),
+        ("/forget nothing-like-it", "no note 'nothing-like-it'"),
+        ("/model", "`ollama pull qwen3`"),
+        ("a question without a model", "`ollama pull qwen3`"),
+        ("/usr/bin is full, why?", "no model is configured"),
+    ):
+        said = chat(line)
+        assert fix in said, line
+        assert said.count("\n") == 1, line
+    assert [line for line in ("/quit", "/QUIT", "/q") if handle(ready(session), line, Namespace())] == []
 
 
-@pytest.mark.parametrize("line", ["/recall", "/remember", "/forget", "/restore", "/show"])
-def test_a_command_without_what_it_needs_gives_an_example(chat: Chat, line: str) -> None:
-    with pytest.raises(InvalidInputError, match="say what, as in: " + line):
-        chat(line)
+def test_help_names_every_command_in_80_columns(chat: Chat) -> None:
+    said = chat("/help")
+
+    assert [name for name in COMMANDS if name not in said] == []
+    assert max(map(len, said.splitlines())) <= 80
 
 
-def test_a_path_is_no_command() -> None:
-    assert is_command("/recall x")
-    assert not is_command("/usr/bin is full, why?")
-    assert not is_command("what is /recall?")
-
-
-def test_a_mistake_is_one_line_and_the_chat_goes_on(chat: Chat, capsys: pytest.CaptureFixture[str]) -> None:
-    assert chat.session.handle("/forget nothing-like-it")
-    assert "no note 'nothing-like-it'" in capsys.readouterr().out
-    assert chat.session.handle("a question without a model")
-    assert "no model is configured" in capsys.readouterr().out
-    assert not chat.session.handle("/quit")
-
-
-def test_control_characters_of_a_note_are_not_obeyed(chat: Chat, vault: Vault) -> None:
+def test_control_characters_of_a_note_are_escaped(chat: Chat, vault: Vault) -> None:
     vault.write("memories/evil.md", '---\ntitle: "Evil \\e[31m"\ntags: ["\\e[1mt"]\n---\nzebra \x1b]0;owned\x07\n')
-    chat.session.freshener._synced_at = None
 
     for line in ("/recall zebra", "/notes", "/show evil"):
         assert not {"\x1b", "\x07"} & set(chat(line)), line
+
+
+def typed(keys: str, data_dir: Path, keep: bool = True) -> str:
+    """What the prompt returns for these keys."""
+    with create_pipe_input() as keyboard:
+        prompt = new_prompt(LineHistory(str(data_dir), keep), DummyCompleter(), input=keyboard, output=DummyOutput())
+        keyboard.send_text(keys)
+        return prompt.prompt()
+
+
+def test_enter_sends_and_alt_enter_starts_another_line(tmp_path: Path) -> None:
+    assert typed("one" + ALT_ENTER + "two" + ENTER, tmp_path) == "one\ntwo"
+    with pytest.raises(KeyboardInterrupt):
+        typed(CTRL_C, tmp_path)
+    with pytest.raises(EOFError):
+        typed(CTRL_D, tmp_path)
+
+
+def test_the_next_chat_remembers_the_lines_of_the_last(tmp_path: Path) -> None:
+    typed("first" + ENTER, tmp_path)
+    typed("one" + ALT_ENTER + "two" + ENTER, tmp_path)
+
+    assert list(LineHistory(str(tmp_path), keep=True).load_history_strings()) == ["one\ntwo", "first"]
+    assert stat.S_IMODE(os.stat(tmp_path / HISTORY).st_mode) == 0o600
+
+
+def test_a_line_that_begins_with_a_space_is_not_kept(tmp_path: Path) -> None:
+    assert typed(" secret" + ENTER, tmp_path) == " secret"
+    assert "secret" not in (tmp_path / HISTORY).read_text()
+
+
+def test_without_a_history_file_one_can_still_talk(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("a file where the folder should be")
+
+    assert typed("hello" + ENTER, tmp_path / "data", keep=False) == "hello"
+    assert not (tmp_path / "data").exists()
+    assert typed("hello" + ENTER, tmp_path / "file") == "hello"
+
+
+@pytest.mark.usefixtures("notes")
+def test_commands_and_refs_are_completed(kb: KnowledgeBase) -> None:
+    kb.sync()
+    for before, words in (
+        ("/re", ["/recall", "/remember", "/restore"]),
+        ("/forget bl", ["memory:blue"]),
+        ("/recall bl", []),
+        ("what is /re", []),
+    ):
+        found = CommandCompleter(kb).get_completions(Document(before), CompleteEvent(completion_requested=True))
+        assert [completion.text for completion in found] == words, before
+
+
+def test_only_a_yes_is_a_yes() -> None:
+    for keys, answer in (("y" + ENTER, True), ("Yes" + ENTER, True), (ENTER, False), (CTRL_C, False), (CTRL_D, False)):
+        with create_pipe_input() as keyboard:
+            keyboard.send_text(keys)
+            assert asyncio.run(confirm("Forget it?", input=keyboard, output=DummyOutput())) is answer, keys

@@ -17,8 +17,6 @@ They go through the **blue pool** first; see [the runbook](https://example.org/r
 
    more about it
 
-       indented code
-
 2. Second
 
 ```python
@@ -27,21 +25,14 @@ def f():
     return 1
 ```
 """
-PRINTED = """\
-They go through the blue pool first; see the runbook (https://example.org/run),
-List<String> and snake_case.
-
- 1 First
-   more about it
-
-    indented code
-
- 2 Second
-
- def f():
-
-     return 1
-"""
+HOSTILE_MARKDOWN = (
+    *HOSTILE.values(),
+    "<http://x.example/%1b[2J%1b]0;owned%07>",
+    "&#x1b;[2J &#27;[2J &#x202e; &#13;",
+    "```\x1b]0;owned\x07\n\x1b[2J\n```",
+    "| \x1b[2J |\n|-|\n| \x9b2J |",
+    "[a](http://x/\x1b[2J) ![b](<\x1b[2J>)",
+)
 
 
 class FakeTerminal(io.StringIO):
@@ -49,53 +40,47 @@ class FakeTerminal(io.StringIO):
         return True
 
 
-@pytest.fixture
-def screen(monkeypatch: pytest.MonkeyPatch) -> FakeTerminal:
+def printed(text: str, size: int = 1000) -> str:
+    """What a terminal shows of a text that arrives in pieces."""
+    screen = FakeTerminal()
+    output = TerminalOutput(screen)
+    for start in range(0, len(text), size):
+        output.text(text[start : start + size])
+    output.finish()
+    return screen.getvalue()
+
+
+def test_what_is_printed_does_not_depend_on_how_the_text_is_cut_into_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("TERM", "dumb")  # no status line
-    return FakeTerminal()
+    whole = printed(ANSWER)
+
+    assert "blue pool first; see the runbook (https://example.org/run)," in whole
+    assert "List<String> and snake_case." in whole
+    assert max(map(len, whole.splitlines())) <= 80
+    assert [printed(ANSWER, size) for size in (1, 7)] == [whole, whole]
 
 
-@pytest.mark.parametrize("size", [1, 7, 1000])
-def test_blocks_do_not_depend_on_how_the_text_is_cut_into_pieces(screen: FakeTerminal, size: int) -> None:
-    output = TerminalOutput(screen)
-    for start in range(0, len(ANSWER), size):
-        output.text(ANSWER[start : start + size])
-    output.finish()
-
-    assert screen.getvalue() == PRINTED
-
-
-def test_a_block_is_printed_as_soon_as_the_next_one_begins(screen: FakeTerminal) -> None:
+def test_a_block_is_printed_as_soon_as_the_next_one_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    screen = FakeTerminal()
     output = TerminalOutput(screen)
     output.text("First paragraph.\n\nSec")
     assert screen.getvalue().strip() == "First paragraph."
     output.text("ond.")
     output.line("· a tool")
-    output.finish()
-    assert screen.getvalue() == "First paragraph.\n\nSecond.\n· a tool\n"
+    assert screen.getvalue().split("\n") == ["First paragraph.", "", "Second.", "", "· a tool", ""]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *HOSTILE.values(),
-        "<http://x.example/%1b[2J%1b]0;owned%07>",
-        "&#x1b;[2J &#27;[2J &#x202e; &#13;",
-        "```\x1b]0;owned\x07\n\x1b[2J\n```",
-        "| \x1b[2J |\n|-|\n| \x9b2J |",
-        "[a](http://x/\x1b[2J) ![b](<\x1b[2J>)",
-    ],
-)
-def test_nothing_in_an_answer_controls_the_terminal(
-    screen: FakeTerminal, text: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_in_an_answer_controls_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
-    output = TerminalOutput(screen)
-    output.line(text)
-    output.status(text)
-    output.text(text)
-    output.finish()
-
     ours = re.compile(r"\x1b\[(?:[0-9;]*m|2K|1A|\?25[lh])|\r")
-    assert OBEYED.search(ours.sub("", screen.getvalue())) is None
+    for text in HOSTILE_MARKDOWN:
+        screen = FakeTerminal()
+        output = TerminalOutput(screen)
+        output.line(text)
+        output.status(text)
+        output.text(text)
+        output.finish()
+
+        assert OBEYED.search(ours.sub("", screen.getvalue())) is None, text

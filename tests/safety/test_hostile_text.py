@@ -9,20 +9,21 @@ import os
 import re
 import subprocess
 import sys
+from argparse import Namespace
 from collections.abc import Awaitable, Iterator
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 import anyio
-import mcp_types as types
 import pytest
-from co_cli.chat.conversation import Conversation
 from mcp import Client, MCPError
 from pydantic_ai import Agent, models
 
 from co_cli.agent import Knowledge
+from co_cli.chat.commands import handle
 from co_cli.chat.screen import TerminalOutput
-from co_cli.chat.session import Session
+from co_cli.chat.session import ChatSession
 from co_cli.cli.completion import SCRIPTS
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.mcp.server import VaultServer
@@ -255,27 +256,27 @@ def test_a_chat_on_a_terminal_steers_nothing(
     answer = "\n\n".join(HOSTILE.values())
     turns = [[(tool, arguments) for tool, arguments in TOOLS], answer]
     screen = Terminal()
+
+    async def refuse(question: str) -> bool:
+        return False
+
     with KnowledgeBase.open() as kb:
-        session = Session(kb, "function:script", TerminalOutput(screen), yes=False, interactive=False)
-        session.conversation = Conversation(kb, Script(*turns).model, session.approve)
-        try:
-            session.handle("What about zebra?")
-            refs = [f"/show memory:m{number}" for number in range(len(HOSTILE))]
-            for line in (
-                "/why",
-                "/recall zebra",
-                "/notes",
-                f"/remember {answer}",
-                f"/recall {answer}",
-                f"/model {ESCAPES}",
-                *refs,
-            ):
-                session.handle(line)
-            for hostile in HOSTILE.values():
-                for command in ("/notes", "/show", "/restore", "/"):
-                    session.handle(f"{command} {hostile}")
-        finally:
-            session.close()
+        future, options = Future[ChatSession](), Namespace(vault=None, data_dir=None)
+        future.set_result(ChatSession(kb, Script(*turns).model, TerminalOutput(screen), refuse))
+        refs = [f"/show memory:m{number}" for number in range(len(HOSTILE))]
+        for line in (
+            "What about zebra?",
+            "/why",
+            "/recall zebra",
+            "/notes",
+            f"/remember {answer}",
+            f"/recall {answer}",
+            f"/model {ESCAPES}",
+            *refs,
+            *(f"{command} {one}" for one in HOSTILE.values() for command in ("/notes", "/show", "/restore", "/")),
+        ):
+            handle(future, line, options)
+        future.result().close()
     drawn = screen.getvalue()
     said = capsys.readouterr()
 
@@ -286,7 +287,7 @@ def test_a_chat_on_a_terminal_steers_nothing(
 
 
 async def answers_of_a_server(kb: KnowledgeBase) -> list[str]:
-    """Every string that a client is sent for resources, prompts and completions; errors too."""
+    """Every string that a client is sent for resources and prompts; errors too."""
     sent: list[str] = []
 
     async def ask(asked: Awaitable[Any]) -> Any:
@@ -310,16 +311,10 @@ async def answers_of_a_server(kb: KnowledgeBase) -> list[str]:
             await ask(client.list_resources(cursor=hostile))
             for address in (hostile, f"co://memory/{hostile}"):
                 await ask(client.read_resource(address))
-        for reference, name in (
-            (types.PromptReference(name="what_do_you_know"), "topic"),
-            (types.ResourceTemplateReference(uri="co://memory/{+slug}"), "slug"),
-            (types.ResourceTemplateReference(uri="co://article/{+path}"), "path"),
-        ):
-            await ask(client.complete(reference, {"name": name, "value": ""}))
     return sent
 
 
-def test_resources_prompts_and_completions_carry_it_as_data(attacked: Co) -> None:
+def test_resources_and_prompts_carry_it_as_data(attacked: Co) -> None:
     with KnowledgeBase.open() as kb:
         kb.sync()
         sent = anyio.run(answers_of_a_server, kb)
