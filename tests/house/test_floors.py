@@ -9,7 +9,7 @@ import pytest
 from tests.house.package import imports, modules
 
 FLOORS = (
-    ("record", "typed", "errors", "values", "settings", "settings_file", "places", "regular", "sample", "event_loop"),
+    ("record", "errors", "values", "settings", "paths", "event_loop"),
     ("notes", "logbook"),
     ("sources",),
     ("index", "embedding", "activity"),
