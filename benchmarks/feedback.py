@@ -20,8 +20,7 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.refs import without_lines
 from co_cli.paths import sample_vault
 from co_cli.retrieval.profiles import DEFAULT
-from co_cli.service.feedback import Judgement, Lesson, learn, rank_candidates, weights_of
-from co_cli.service.feedback import Question as Judged
+from co_cli.service.feedback import JudgedQuestion, Judgement, Lesson, learn, rank_candidates, weights_of
 from co_cli.settings import load_settings
 
 LOOKED_AT = 10
@@ -63,9 +62,9 @@ def bench_feedback(bar: Bar | None = None) -> list[BenchRow]:
     return rows
 
 
-def rate(kb: KnowledgeBase, questions: Sequence[Question], default: float) -> list[Judged]:
+def rate(kb: KnowledgeBase, questions: Sequence[Question], default: float) -> list[JudgedQuestion]:
     """What somebody says who knows the answers."""
-    found: list[Judged] = []
+    found: list[JudgedQuestion] = []
     for question in questions:
         candidates = rank_candidates(kb, question.text, default)
         judged = [
@@ -74,7 +73,7 @@ def rate(kb: KnowledgeBase, questions: Sequence[Question], default: float) -> li
             if place == 0 or one.ref in question.answers
         ]
         if any(one.good for one in judged):
-            found.append(Judged(question.text, tuple(judged), candidates))
+            found.append(JudgedQuestion(question.text, tuple(judged), candidates))
     return found
 
 

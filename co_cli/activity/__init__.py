@@ -11,7 +11,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from co_cli.activity.events import FULL, Cited, Head, Indexed, Opened, Searched, append, place_of, search_event
+from co_cli.activity.events import FULL, Cited, Head, Indexed, Opened, SearchEvent, append, place_of, search_event
 from co_cli.errors import KnowledgeError
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class Activity:
     def _write_kept(self) -> None:
         """Append what a brief process kept to the spool; write it to activity.db if the index changed."""
         kept, self._kept = self._kept, []
-        searches = [event for event in kept if isinstance(event, (Searched, Opened))]
+        searches = [event for event in kept if isinstance(event, (SearchEvent, Opened))]
         if len(searches) < len(kept):
             self.writer.write(kept)
         elif searches:

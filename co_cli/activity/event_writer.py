@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 import apsw
 
 from co_cli.activity.database import ActivityDatabase
-from co_cli.activity.events import SPOOL, Cited, Event, Indexed, Opened, Searched
-from co_cli.activity.feedback import infer_judgements
+from co_cli.activity.events import SPOOL, Cited, Event, Indexed, Opened, SearchEvent
+from co_cli.activity.judgements import infer_judgements
 from co_cli.activity.query_log import count_uses, log_searches
 from co_cli.activity.versions import put_everything, put_heads
 from co_cli.errors import IndexDamagedError, KnowledgeError
@@ -137,7 +137,7 @@ class EventWriter:
 
 def write_events(connection: apsw.Connection, events: Sequence[Event]) -> None:
     """Inside the caller's transaction."""
-    searches = [event for event in events if isinstance(event, Searched)]
+    searches = [event for event in events if isinstance(event, SearchEvent)]
     opened = [event for event in events if isinstance(event, Opened)]
     log_searches(connection, searches)
     count_uses(connection, searches, opened)
@@ -149,10 +149,10 @@ def write_events(connection: apsw.Connection, events: Sequence[Event]) -> None:
         put_everything(connection, event)
 
 
-def _read_line(line: bytes) -> Searched | Opened | None:
+def _read_line(line: bytes) -> SearchEvent | Opened | None:
     """None for a line that a full disk has cut off."""
     try:
         kind, *values = ast.literal_eval(line.decode("utf-8", "replace"))
-        return Searched(*values) if kind == "s" else Opened(*values) if kind == "o" else None
+        return SearchEvent(*values) if kind == "s" else Opened(*values) if kind == "o" else None
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
         return None

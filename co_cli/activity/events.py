@@ -29,7 +29,7 @@ RESULTS = 5
 """Refs and scores that the log keeps of each answer."""
 
 
-class Searched(NamedTuple):
+class SearchEvent(NamedTuple):
     """One search. Without a `state` it is not logged, and only its recalls are counted."""
 
     root: str
@@ -85,10 +85,10 @@ class Indexed(NamedTuple):
     """Every head of the vault, for the first time that we hear of it."""
 
 
-Event = Searched | Opened | Cited | Indexed
+Event = SearchEvent | Opened | Cited | Indexed
 
 
-def search_event(found: SearchResult, roots: Sequence[str], query_log: str, count_use: bool) -> Searched | None:
+def search_event(found: SearchResult, roots: Sequence[str], query_log: str, count_use: bool) -> SearchEvent | None:
     """An answer as an event, with as much as the settings allow; None if they allow nothing.
 
     `roots` are the folders of the vault and of its sources. The recorder fills in the time and the front end.
@@ -96,9 +96,9 @@ def search_event(found: SearchResult, roots: Sequence[str], query_log: str, coun
     shown = worth_showing(found)
     recalled = tuple(place_of(hit.path, roots) for hit in shown) if count_use else ()
     if query_log == "off":
-        return Searched(roots[0], 0.0, "", None, "", "", 0, 0.0, None, (), recalled) if recalled else None
+        return SearchEvent(roots[0], 0.0, "", None, "", "", 0, 0.0, None, (), recalled) if recalled else None
     with_text = query_log == "on"
-    return Searched(
+    return SearchEvent(
         root=roots[0],
         at=0.0,
         front_end="",
@@ -134,9 +134,9 @@ def place_of(file: str, roots: Sequence[str]) -> tuple[str, str]:
     return "", to_utf8(file.replace(os.sep, "/"))
 
 
-def append(data_dir: str, events: Sequence[Searched | Opened]) -> int:
+def append(data_dir: str, events: Sequence[SearchEvent | Opened]) -> int:
     """Add events to the spool and return its size. Raises OSError."""
-    lines = "".join(f"{('s' if isinstance(event, Searched) else 'o', *event)!r}\n" for event in events)
+    lines = "".join(f"{('s' if isinstance(event, SearchEvent) else 'o', *event)!r}\n" for event in events)
     os.makedirs(data_dir, exist_ok=True)
     handle = os.open(os.path.join(data_dir, SPOOL), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import apsw
 
-from co_cli.activity.events import Opened, Searched
+from co_cli.activity.events import Opened, SearchEvent
 from co_cli.activity.versions import document_id, vault_id
 from co_cli.index.sqlite.connection import fetch
 from co_cli.notes.refs import without_lines
@@ -44,7 +44,7 @@ order by id desc
 """
 
 
-def log_searches(connection: apsw.Connection, searches: Sequence[Searched]) -> None:
+def log_searches(connection: apsw.Connection, searches: Sequence[SearchEvent]) -> None:
     """Add these and drop what is too much or too old."""
     logged = [search for search in searches if search.state]
     vaults = {root: vault_id(connection, root) for root in {search.root for search in logged}}
@@ -62,7 +62,7 @@ def log_searches(connection: apsw.Connection, searches: Sequence[Searched]) -> N
         connection.execute(DROP_BEFORE, {"vault": vault, "at": newest - MOST_DAYS * DAY})
 
 
-def count_uses(connection: apsw.Connection, searches: Sequence[Searched], opened: Sequence[Opened]) -> None:
+def count_uses(connection: apsw.Connection, searches: Sequence[SearchEvent], opened: Sequence[Opened]) -> None:
     """Each answer counts once as a recall of each document in it."""
     recalls = [(COUNT_RECALL, place, search.at) for search in searches for place in dict.fromkeys(search.recalled)]
     opens = [(COUNT_OPEN, (event.root, event.path), event.at) for event in opened]

@@ -8,7 +8,18 @@ import sys
 from co_cli.cli.opening import find_note, open_knowledge_base, print_json, sync_first
 from co_cli.cli.terminal import Screen, count_of, printable
 from co_cli.errors import InvalidInputError
-from co_cli.service.feedback import BOUND, ENOUGH, VERDICTS, Receipt, Tuning, clear, judge, reset, tune, weights_of
+from co_cli.service.feedback import (
+    BOUND,
+    ENOUGH,
+    VERDICTS,
+    FeedbackReceipt,
+    Tuning,
+    clear,
+    judge,
+    reset,
+    tune,
+    weights_of,
+)
 
 
 def add_feedback(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +50,7 @@ def give(options: argparse.Namespace) -> int:
     return 0
 
 
-def _show_receipt(receipt: Receipt, learn: str, query_log: str) -> None:
+def _show_receipt(receipt: FeedbackReceipt, learn: str, query_log: str) -> None:
     screen = Screen()
     screen.titled(receipt.title, receipt.ref)
     if receipt.query is None:

@@ -12,7 +12,7 @@ from co_cli.errors import InvalidInputError, NoteMissingError, UnknownRefError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.refs import path_of, source_ref, without_lines
-from co_cli.service.history import Change, History, history_of
+from co_cli.service.history import History, NoteChange, history_of
 from co_cli.values import moment_text
 
 SHORT_HASH = 10
@@ -24,8 +24,8 @@ def add_history(parser: argparse.ArgumentParser) -> None:
         "-n", "--limit", type=int, default=50, metavar="N", help="maximum number of results (default 50)"
     )
     parser.epilog = (
-        "When a note was created, changed, moved or removed, newest first, as the index saw\n"
-        "it; with git's commits, if the vault is in a repository.\n\n"
+        "When a note was created, changed, moved or removed, as the index saw it, newest\n"
+        "first; with git's commits, if the vault is in a repository.\n\n"
         "examples:\n  co note history memory:blue-pool-first\n  co note history article:runbooks/deploy --json\n"
     )
     parser.set_defaults(run=history)
@@ -58,7 +58,7 @@ def _place(kb: KnowledgeBase, ref: str) -> tuple[KnowledgeIndex, str, str, str, 
         asked = error.ref if isinstance(error, NoteMissingError) else without_lines(ref.strip())
         path = path_of(asked) or asked
         return kb.index, source_ref(path), "", path, error
-    origins = {origin.root: origin for origin in kb.index.beside}
+    origins = {origin.root: origin for origin in kb.index.linked}
     root, path = place_of(kb.file_of(note.ref), (kb.root, *origins))
     return kb.index.of(origins[root]) if root in origins else kb.index, note.ref, note.title, path, None
 
@@ -102,7 +102,7 @@ def _show(screen: Screen, found: History, ref: str, title: str, now: float) -> N
         screen.wrapped(f"note: {problem}", style="yellow")
 
 
-def _text(change: Change) -> str:
+def _text(change: NoteChange) -> str:
     if change.source == "git":
         lines = ""
         if change.lines_added is not None and change.lines_deleted is not None:

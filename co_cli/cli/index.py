@@ -68,14 +68,14 @@ def status(options: argparse.Namespace) -> int:
     rows = [
         ("vault", f"{state.vault} ({state.tier})" if state.tier else state.vault),
         ("notes", f"{notes} ({count_of(state.passages, 'passage')}){_gone(state.missing)}"),
-        *(("beside", f"{label} ({count_of(notes, 'note')})") for label, notes in state.beside.items()),
+        *(("linked", f"{label} ({count_of(notes, 'note')})") for label, notes in state.linked.items()),
         ("index", f"{state.search_db} ({size_of(state.search_db_bytes)})"),
         ("synced", f"{state.synced_at or 'never'}{behind}"),
         ("search", state.backend),
         ("vectors", _vectors(state)),
         *([("weights", _learned(learned))] if learned else []),
         ("cache", _cache(state)),
-        ("trash", ", ".join((count_of(state.trashed, "note"), *_trash_beside(state)))),
+        ("trash", ", ".join((count_of(state.trashed, "note"), *_trash_in_tiers(state)))),
         *([("odd", unread_text(state.odd))] if state.odd else []),
     ]
     screen = Screen()
@@ -85,8 +85,8 @@ def status(options: argparse.Namespace) -> int:
     return 0
 
 
-def _trash_beside(state: Status) -> list[str]:
-    return [f"{tier}: {count_of(count, 'note')}" for tier, count in state.trashed_beside.items()]
+def _trash_in_tiers(state: Status) -> list[str]:
+    return [f"{tier}: {count_of(count, 'note')}" for tier, count in state.trashed_in_tiers.items()]
 
 
 def _gone(missing: int) -> str:
@@ -201,28 +201,28 @@ def doctor(options: argparse.Namespace) -> int:
 
 def _report(options: argparse.Namespace, report: SyncReport) -> int:
     if options.json:
-        beside = {label: vars(one) for label, one in report.beside}
-        print_json({**vars(report), "beside": beside})
+        linked = {label: vars(one) for label, one in report.linked}
+        print_json({**vars(report), "linked": linked})
         return 0
     screen = Screen()
     if report.kept:
         screen.wrapped(kept_text(len(report.kept)), style="yellow")
     screen.line(_counted(report) or "The vault is empty.")
     _list_troubles(screen, report.skipped, report.problems)
-    for label, one in report.beside:
-        screen.line(f"{screen.paint(printable(label), 'cyan')}  {_counted(one, beside=True) or 'no texts there'}")
+    for label, one in report.linked:
+        screen.line(f"{screen.paint(printable(label), 'cyan')}  {_counted(one, linked=True) or 'no texts there'}")
         _list_troubles(screen, [(path, reason) for path, reason in one.skipped if reason != BINARY], one.problems)
     return 0
 
 
-def _counted(report: SyncReport, beside: bool = False) -> str:
+def _counted(report: SyncReport, linked: bool = False) -> str:
     """What is gone from a folder that is read in place is missing; from the vault it was removed."""
     gone = [(len(report.gone), "missing"), (len(report.excluded), "left out")]
     counts = (
         (len(report.added), "added"),
         (len(report.changed), "changed"),
         (len(report.moved), "moved"),
-        *(gone if beside else [(len(report.removed), "removed")]),
+        *(gone if linked else [(len(report.removed), "removed")]),
         (report.unchanged, "unchanged"),
     )
     return ", ".join(f"{count:,} {what}" for count, what in counts if count)

@@ -56,7 +56,7 @@ def stats(options: argparse.Namespace) -> int:
             return _clear(options, kb)
         now = time.time()
         today = int(now // DAY)
-        indexes = [kb.index, *(kb.index.of(origin) for origin in kb.index.beside)]
+        indexes = [kb.index, *(kb.index.of(origin) for origin in kb.index.linked)]
         with kb.activity.written().reading() as connection:
             searches = count_searches(connection, kb.root, today - options.days + 1, today, options.limit)
             notes = count_notes(connection, {index.root: index.notes_here() for index in indexes})

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from co_cli.activity.events import place_of
-from co_cli.activity.feedback import (
+from co_cli.activity.judgements import (
     Judgement,
     change_learned,
     clear_judgements,
@@ -66,7 +66,7 @@ class Candidate(NamedTuple):
     rest: float
 
 
-class Question(NamedTuple):
+class JudgedQuestion(NamedTuple):
     """A question with its judgements, the last of each note, and its candidates, best first."""
 
     text: str
@@ -91,7 +91,7 @@ class Lesson(NamedTuple):
     held_after: float | None = None
 
 
-class Receipt(NamedTuple):
+class FeedbackReceipt(NamedTuple):
     """What became of one judgement."""
 
     ref: str
@@ -133,7 +133,7 @@ class Tuning(NamedTuple):
         return self.settings or (self.learned if self.learn != "off" else None) or self.default
 
 
-def judge(kb: KnowledgeBase, ref: str, verdict: str, query: str | None = None) -> Receipt:
+def judge(kb: KnowledgeBase, ref: str, verdict: str, query: str | None = None) -> FeedbackReceipt:
     """Record a verdict on a note as the answer to a question; by default the last one that it answered."""
     if verdict not in VERDICTS:
         raise InvalidInputError(f"a verdict is good or bad, not {verdict!r}")
@@ -141,7 +141,7 @@ def judge(kb: KnowledgeBase, ref: str, verdict: str, query: str | None = None) -
     if query == "":
         raise InvalidInputError("the query is empty: give the question that the note was found with, or leave it out")
     note = kb.note(ref)
-    place = place_of(kb.file_of(note.ref), (kb.root, *(origin.root for origin in kb.index.beside)))
+    place = place_of(kb.file_of(note.ref), (kb.root, *(origin.root for origin in kb.index.linked)))
     with kb.activity.written().writing() as connection:
         if kb.settings.query_log != "on":
             query = None  # not even a hash: a short question can be guessed from it
@@ -153,7 +153,7 @@ def judge(kb: KnowledgeBase, ref: str, verdict: str, query: str | None = None) -
     refs = [one.ref for one in rank_candidates(kb, query)] if query else []
     rank = refs.index(note.ref) + 1 if note.ref in refs else None
     count = _weight(questions) if kb.embedders.space else 0.0
-    receipt = Receipt(note.ref, note.title, verdict, query, rank, good, bad, count)
+    receipt = FeedbackReceipt(note.ref, note.title, verdict, query, rank, good, bad, count)
     row = read_learned(kb.settings.data_dir).get(kb.root) or {"judgements": ENOUGH - AGAIN}
     again = row["judgements"]  # None after a reset
     if kb.settings.learn != "on" or count < ENOUGH or again is None or count < again + AGAIN:
@@ -201,13 +201,13 @@ def weights_of(meaning: float) -> dict[str, float]:
     return {"meaning": meaning, "words": round(1 - meaning, 4)}
 
 
-def questions_of(rows: Sequence[Judgement]) -> list[Question]:
+def questions_of(rows: Sequence[Judgement]) -> list[JudgedQuestion]:
     """The newest questions for which some note was judged good. Bad notes alone do not say what should rank first."""
     found: dict[str, tuple[str, dict[str, Judgement]]] = {}
     for row in rows:
         if row.query:
             found.setdefault(fold(row.query), (row.query, {}))[1][row.ref] = row
-    questions = [Question(text, tuple(judged.values())) for text, judged in found.values()]
+    questions = [JudgedQuestion(text, tuple(judged.values())) for text, judged in found.values()]
     return [one for one in questions if any(row.good for row in one.judged)][-MOST_QUESTIONS:]
 
 
@@ -226,7 +226,7 @@ def rank_candidates(kb: KnowledgeBase, query: str, meaning: float | None = None)
     return tuple(candidates)
 
 
-def learn(questions: Sequence[Question], default: float, present: float | None = None) -> Lesson:
+def learn(questions: Sequence[JudgedQuestion], default: float, present: float | None = None) -> Lesson:
     """The weight of meaning that these judgements teach; `present` is the one in use, if not the default."""
     present = default if present is None else present
     weight = _weight(questions)
@@ -272,7 +272,7 @@ def _mean(values: Sequence[float]) -> float:
     return round(sum(values) / len(values), 4)
 
 
-def _weight(questions: Sequence[Question]) -> float:
+def _weight(questions: Sequence[JudgedQuestion]) -> float:
     return round(sum(WEIGHTS.get(one.how, 0.0) for question in questions for one in question.judged), 1)
 
 
@@ -280,7 +280,7 @@ Rival = tuple[float, float, float]
 """What another note counts, and how far the good one is above it: without meaning, and more for each unit of it."""
 
 
-def _rivals(question: Question) -> list[tuple[float, list[Rival]]]:
+def _rivals(question: JudgedQuestion) -> list[tuple[float, list[Rival]]]:
     """What each good note of a question counts, and the candidates that were not judged good."""
     good, bad = ({one.ref for one in question.judged if one.good == verdict} for verdict in (True, False))
     candidates = {one.ref: one for one in reversed(question.candidates)}

@@ -131,7 +131,7 @@ def search_as_of(kb: KnowledgeBase, request: SearchRequest) -> tuple[SearchResul
             if not os.path.isdir(origin.root):
                 then.index.of(origin).drop_all()
         found, _ = find(then, then.index, request, then.unsynced)
-    others = ", ".join(origin.label for origin in kb.index.beside)
+    others = ", ".join(origin.label for origin in kb.index.linked)
     return found, f"only the vault itself is known as it was then, not {others}" if others else None
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from co_cli.activity import Activity, heads_of
 from co_cli.activity.events import Indexed
-from co_cli.activity.feedback import change_learned
+from co_cli.activity.judgements import change_learned
 from co_cli.activity.versions import Known, known, known_roots, move_vault, moved_to, versions
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.index.sqlite.engine import SqliteEngine
@@ -20,7 +20,7 @@ from co_cli.sources.origin import Added, change_registry
 MOST = 200
 
 
-class Change(NamedTuple):
+class NoteChange(NamedTuple):
     """One thing that happened to a document."""
 
     at: float
@@ -47,7 +47,7 @@ class History(NamedTuple):
     path: str
     head: Known | None
     """As activity.db has it, with how it was used; None if it is unknown there."""
-    changes: list[Change]
+    changes: list[NoteChange]
     """Newest first."""
     problems: list[str]
     """What was left out, and why."""
@@ -72,20 +72,20 @@ def history_of(activity: Activity, index: KnowledgeIndex, path: str, limit: int 
             seen = versions(connection, head.id, limit) if head else []
     except KnowledgeError as error:
         problems.append(str(error))
-    changes: list[Change] = []
+    changes: list[NoteChange] = []
     for version, earlier in zip(seen, [*seen[1:], None], strict=False):
         grew = None
         if version.what == "updated" and earlier and version.size is not None and earlier.size is not None:
             grew = version.size - earlier.size
         at, what, file_hash, title, size, before = version
-        changes.append(Change(at, "activity", what, file_hash, title, size, grew, before))
+        changes.append(NoteChange(at, "activity", what, file_hash, title, size, grew, before))
     commits, problem = commits_of(index.root, path, limit)
     for name in (version.before for version in seen if version.before):
         if not commits:  # moved and not committed yet: git knows it by its old name
             commits, problem = commits_of(index.root, name, limit)
     problems += [problem] if problem else []
     for one in commits:
-        change = Change(one.at, "git", one.subject, one.commit, author=one.author)
+        change = NoteChange(one.at, "git", one.subject, one.commit, author=one.author)
         changes.append(change._replace(lines_added=one.added, lines_deleted=one.deleted))
     changes.sort(key=lambda change: -change.at)  # stable: of one moment, ours before git's
     return History(path, head, changes[:limit], problems)

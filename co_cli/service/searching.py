@@ -76,7 +76,7 @@ def read_request(kb: KnowledgeBase, query: str, options: Options) -> SearchReque
     return SearchRequest(
         query=query,
         limit=options.limit,
-        filters=read_filters(kb.index.beside, options),
+        filters=read_filters(kb.index.linked, options),
         profile=profile,
         weights=weights_in_use(kb, profile, options.weights),
         half_life=kb.settings.half_life_days,
@@ -110,7 +110,7 @@ def learned_weights(kb: KnowledgeBase, even_if_off: bool = False) -> dict[str, f
     unused = kb.settings.learn == "off" and not even_if_off
     if unused or not os.path.exists(os.path.join(kb.settings.data_dir, LEARNED)):
         return None
-    from co_cli.activity.feedback import read_learned  # few have any
+    from co_cli.activity.judgements import read_learned  # few have any
 
     row: Any = read_learned(kb.settings.data_dir).get(kb.root)
     try:
@@ -136,11 +136,11 @@ def ranking_of(kb: KnowledgeBase) -> str | None:
     return None if space is None else f"{space.key}, formula {FORMULA_VERSION}"
 
 
-def read_filters(beside: Sequence[Origin], options: Options) -> Filters:
+def read_filters(linked: Sequence[Origin], options: Options) -> Filters:
     """`beside` are the sources that may be named."""
     sources = (options.sources,) if isinstance(options.sources, str) else tuple(options.sources or ())
     return Filters(
-        sources=tuple(_source(source, beside) for source in sources),
+        sources=tuple(_source(source, linked) for source in sources),
         tags=(options.tags,) if isinstance(options.tags, str) else tuple(options.tags or ()),
         any_tag=options.any_tag,
         category=options.category,
@@ -185,7 +185,7 @@ def search_files(
     query = parse(request.query)
     filters = query.narrow(request.filters)
     needles = Needles(query.spelled or (() if query.quoted else (request.query.strip(),)), query.quoted, query.refused)
-    origins = (index.origin, *index.beside)
+    origins = (index.origin, *index.linked)
     matches, count, succession = grep(origins, needles, filters, index.exclude, kb.settings.knowledge_max_note_bytes)
     if not filters.outdated:
         now = time.time() if filters.as_of is None else filters.as_of
@@ -245,14 +245,14 @@ def _close_tags(index: KnowledgeIndex, request: SearchRequest) -> list[str]:
     return found
 
 
-def _source(wanted: str, beside: Sequence[Origin]) -> str:
+def _source(wanted: str, linked: Sequence[Origin]) -> str:
     """A source as filters have it; one that was added may be called by its name alone."""
     if wanted in SOURCES:
         return wanted
-    for origin in beside:
+    for origin in linked:
         if wanted in (origin.label, origin.name):
             return origin.label
-    known = ", ".join((*SOURCES, *(origin.label for origin in beside)))
+    known = ", ".join((*SOURCES, *(origin.label for origin in linked)))
     raise InvalidInputError(f"a source is one of {known}, not {wanted!r}")
 
 

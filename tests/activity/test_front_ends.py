@@ -37,7 +37,7 @@ def test_a_search_counts_only_if_it_is_tracked(kb: KnowledgeBase, data_dir: Path
 
 
 def test_an_agent_s_tools_recall_and_open(kb: KnowledgeBase) -> None:
-    kb.door = "mcp"
+    kb.front_end = "mcp"
     toolbox = Toolbox(kb)
 
     toolbox.call("recall_memory", {"query": '"live long"'})

@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from co_cli.activity.feedback import change_learned, read_learned
+from co_cli.activity.judgements import change_learned, read_learned
 from co_cli.service.review import Dismissals
 from tests.command import Co
 

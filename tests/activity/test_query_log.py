@@ -9,15 +9,15 @@ import pytest
 
 from co_cli.activity import Activity, query_log
 from co_cli.activity.event_writer import EventWriter
-from co_cli.activity.events import FULL, MOST, SPOOL, Searched, append
+from co_cli.activity.events import FULL, MOST, SPOOL, SearchEvent, append
 from co_cli.activity.query_log import DAY, log_searches
 from co_cli.activity.statistics import count_searches, quantile
 from tests.activity.conftest import NOON, Opener, answer, rows
 from tests.vault import Vault
 
 
-def logged(root: str, number: int, at: float = NOON, **other: object) -> Searched:
-    search = Searched(root, at, "python", f"question {number}", "hybrid", "found", 1, 5.0, None, (), ())
+def logged(root: str, number: int, at: float = NOON, **other: object) -> SearchEvent:
+    search = SearchEvent(root, at, "python", f"question {number}", "hybrid", "found", 1, 5.0, None, (), ())
     return search._replace(**other)  # type: ignore[arg-type]
 
 

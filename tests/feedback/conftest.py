@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.activity.feedback import Judgement, put_judgement
+from co_cli.activity.judgements import Judgement, put_judgement
 from co_cli.knowledge_base import KnowledgeBase
 from tests.vault import Vault
 

@@ -6,17 +6,17 @@ import random
 
 import pytest
 
-from co_cli.service.feedback import BOUND, ENOUGH, Candidate, Judgement, Question, learn, questions_of
+from co_cli.service.feedback import BOUND, ENOUGH, Candidate, JudgedQuestion, Judgement, learn, questions_of
 
 DEFAULT = 0.4
 
 
-def asked(number: int, prefers: str, good: str = "", how: str = "said") -> Question:
+def asked(number: int, prefers: str, good: str = "", how: str = "said") -> JudgedQuestion:
     """A question whose good note ranks second, and first if words or meaning count a little more."""
     ahead = 0.08 if prefers == "words" else 0.0
     shown = Candidate("words", 0.5, 0.25, 0.0), Candidate("meaning", 0.25, 0.5, ahead)
     text = f"question {number}"
-    return Question(text, (Judgement(good or prefers, text, True, how),), shown)
+    return JudgedQuestion(text, (Judgement(good or prefers, text, True, how),), shown)
 
 
 @pytest.mark.parametrize(("prefers", "side"), [("meaning", 1), ("words", -1)])
@@ -50,7 +50,7 @@ def test_one_question_does_not_move_weights_however_often_it_is_judged() -> None
 
     shown = tuple(Candidate(f"n{number}", number % 7 / 7, number % 5 / 5, 0.0) for number in range(100))
     judged = tuple(Judgement(one.ref, "the only one", place % 2 == 0) for place, one in enumerate(shown))
-    lesson = learn([Question("the only one", judged, shown)], DEFAULT)
+    lesson = learn([JudgedQuestion("the only one", judged, shown)], DEFAULT)
     assert lesson.judgements >= ENOUGH
     assert (lesson.kept, lesson.meaning) == (False, DEFAULT)
 
@@ -66,10 +66,11 @@ def test_what_teaches_nothing_changes_nothing() -> None:
     first = Candidate("a", 0.5, 0.5, 0.3), Candidate("b", 0.4, 0.1, 0.0)
     cases = {
         "good notes rank first already": [
-            Question(f"q{number}", (Judgement("a", None, True),), first) for number in range(50)
+            JudgedQuestion(f"q{number}", (Judgement("a", None, True),), first) for number in range(50)
         ],
         "all notes are good": [
-            Question(f"q{number}", tuple(Judgement(ref, None, True) for ref in "ab"), first) for number in range(50)
+            JudgedQuestion(f"q{number}", tuple(Judgement(ref, None, True) for ref in "ab"), first)
+            for number in range(50)
         ],
         "judgements contradict each other": [
             asked(number, "meaning", good=("words", "meaning")[number % 2]) for number in range(100)
@@ -82,13 +83,13 @@ def test_chance_rarely_passes_the_check_and_weights_never_leave_the_bounds() -> 
     kept = 0
     for seed in range(12):
         chance = random.Random(seed)
-        questions: list[Question] = []
+        questions: list[JudgedQuestion] = []
         for number in range(60):
             shown = tuple(
                 Candidate(f"n{place}", chance.random() / 2, chance.random() / 2, chance.random() / 5)
                 for place in range(8)
             )
-            questions.append(Question(f"q{number}", (Judgement(f"n{chance.randrange(8)}", None, True),), shown))
+            questions.append(JudgedQuestion(f"q{number}", (Judgement(f"n{chance.randrange(8)}", None, True),), shown))
         lesson = learn(questions, DEFAULT)
         assert lesson.before is not None  # it was replayed
         assert abs(lesson.meaning - DEFAULT) <= BOUND + 1e-9

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.feedback import experiment
-from co_cli.activity.feedback import LEARNED, change_learned
+from co_cli.activity.judgements import LEARNED, change_learned
 from co_cli.evaluation.sets import Question
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.searching import ranking_of
@@ -147,11 +147,11 @@ def test_a_search_with_learned_weights_does_not_open_activity_db(
     ran = co.process("search", "oaks", "--no-sync", python=("-X", "importtime"))
 
     assert ran.code == 0
-    assert "co_cli.activity.feedback" in imported(ran)
+    assert "co_cli.activity.judgements" in imported(ran)
     assert not imported(ran) & {"co_cli.activity.database", "co_cli.service.feedback"}
     (data_dir / LEARNED).unlink()
     ran = co.process("search", "oaks", "--no-sync", python=("-X", "importtime"))
-    assert "co_cli.activity.feedback" not in imported(ran)
+    assert "co_cli.activity.judgements" not in imported(ran)
 
 
 def test_weights_of_other_vectors_or_another_formula_and_damaged_ones_are_ignored(
