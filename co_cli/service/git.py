@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from co_cli.notes.files import locked
@@ -63,12 +64,7 @@ class Commit(NamedTuple):
 
 def in_repository(folder: str) -> bool:
     """Whether there is a `.git` here or above. Saves starting git where there is none."""
-    while not os.path.exists(os.path.join(folder, ".git")):
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            return False
-        folder = parent
-    return True
+    return any(os.path.exists(os.path.join(one, ".git")) for one in (folder, *map(str, Path(folder).parents)))
 
 
 def run_git(root: str, arguments: list[str], seconds: float = SECONDS, stdin: bytes = b"") -> bytes:
@@ -87,10 +83,11 @@ def run_git(root: str, arguments: list[str], seconds: float = SECONDS, stdin: by
     except (OSError, ValueError) as error:
         raise GitError(f"git cannot be run ({error})") from None
     if ran.returncode:
-        said = ran.stderr.decode("utf-8", "replace").strip().splitlines()
-        if any("does not have any commits" in line for line in said):
+        said = ran.stderr.decode("utf-8", "replace").strip()
+        if "does not have any commits" in said:
             return b""
-        raise GitError(f"git: {said[-1] if said else f'exit code {ran.returncode}'}")
+        last = said.rpartition("\n")[2] or f"exit code {ran.returncode}"
+        raise GitError(f"git: {last}")
     return ran.stdout
 
 
