@@ -31,6 +31,7 @@ FEW_DELETED = 10
 Progress = Callable[[int, int], None]
 """Called with the number of files done, and of all files."""
 
+
 @dataclass(frozen=True, slots=True)
 class SyncOptions:
     """Options of one sync."""

@@ -284,13 +284,11 @@ def test_a_search_db_that_is_deleted_during_a_sync_is_whole_after_the_next_one(
         index.sync()
         vault.write(f"memories/{BATCH:04}.md", "Another text\n")
 
-    def hold(path: str) -> bool:
-        if path.endswith(f"{BATCH:04}.md"):
-            for ending in ("", "-wal", "-shm"):
-                Path(engine.path + ending).unlink(missing_ok=True)
-        return False
+    def delete(done: int, total: int) -> None:
+        for ending in ("", "-wal", "-shm"):
+            Path(engine.path + ending).unlink(missing_ok=True)
 
-    index.sync(hold=hold)
+    index.sync(progress=delete)
     index.sync()
 
     assert index.counts().notes == BATCH + 1

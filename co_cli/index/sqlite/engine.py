@@ -16,8 +16,6 @@ from co_cli.index.sqlite.notes import NoteReader, NoteWriter
 from co_cli.index.sqlite.resident import ResidentVectors
 from co_cli.index.sqlite.words import MERGE, WordReader, words_table
 
-MERGED_PAGES = 1_000
-"""At a time: other writers must not wait for all of it."""
 COUNTED = "select id, notes, passages from vaults"
 EXISTING = """
 select count(distinct docs.id), count(passages.id) from docs left join passages on passages.doc_id = docs.id
@@ -79,15 +77,15 @@ class SqliteEngine:
         self.database.rebuild(fill_database)
 
     def compact(self) -> None:
-        """Merge what a large sync leaves in pieces, and return empty pages to the disk, a little at a time."""
+        """Merge the word indexes' segments and return free pages to the disk."""
         with self.database.reading() as connection:
-            vaults = [vault for (vault,) in fetch(connection, "select id from vaults")]
-        for table in map(words_table, vaults):
-            pages = -MERGED_PAGES  # a negative number once: all segments, however different in size
-            while self._merged(table, pages):
-                pages = MERGED_PAGES
-        while self._gave_back():
-            pass
+            tables = [words_table(vault) for (vault,) in fetch(connection, "select id from vaults")]
+        for table in tables:
+            with self.database.writing() as connection:
+                if connection.table_exists("main", table):
+                    connection.execute(MERGE.format(table=table))
+        with self.database.writing() as connection:
+            connection.execute("pragma incremental_vacuum").fetchall()
 
     def problem(self, discard: bool = False) -> str | None:
         inode = inode_of(self.path)
@@ -114,22 +112,6 @@ class SqliteEngine:
 
     def close(self) -> None:
         self.database.close()
-
-    def _merged(self, table: str, pages: int) -> bool:
-        with self.database.writing() as connection:
-            if not connection.table_exists("main", table):
-                return False
-            before = connection.total_changes()
-            connection.execute(MERGE.format(table=table), {"pages": pages})
-            return connection.total_changes() - before >= 2  # less means that nothing is left to merge
-
-    def _gave_back(self) -> bool:
-        with self.database.writing() as connection:
-            free = int(connection.pragma("freelist_count"))
-            if free < int(connection.pragma("page_count")) // 20:
-                return False
-            connection.execute(f"pragma incremental_vacuum({MERGED_PAGES})").fetchall()
-            return int(connection.pragma("freelist_count")) < free
 
 
 def library_problems() -> list[tuple[str, str, str]]:

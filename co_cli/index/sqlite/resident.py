@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 EVERY = "select rowid, embedding from {table} where part = :part"
-PATIENCE = 3
-"""Searches that find the same change before it is read: reading every vector takes as long as many scans of vec0."""
 
 
 class Matrix(NamedTuple):
@@ -39,8 +37,8 @@ class ResidentVectors:
         self._lock = threading.Lock()
         self._scans = 0
         self._held: dict[tuple[int, str], Matrix] = {}
-        self._asked: dict[tuple[int, str], tuple[int, int]] = {}
-        """For partitions that changed: the new stamp, and how often it was asked for since."""
+        self._changed: dict[tuple[int, str], int] = {}
+        """The stamps with which changed partitions were last asked for."""
 
     def wanted(self) -> bool:
         """Whether a process keeps vectors in memory: it has numpy anyway, or scans again and again."""
@@ -48,17 +46,14 @@ class ResidentVectors:
         return "numpy" in sys.modules or self._scans > 3
 
     def worth_reading(self, space: StoredSpace, parts: Sequence[tuple[str, int]]) -> bool:
-        """Whether these are held, or should be read: not again and again while somebody writes."""
+        """Whether these are held, or did not change between two searches: reading all takes longer than a scan."""
         worth = True
         with self._lock:
             for part, stamp in parts:
                 held = self._held.get((space.id, part))
-                if held is None or held.stamp == stamp:
-                    continue
-                before, times = self._asked.get((space.id, part), (stamp, 0))
-                times = times + 1 if before == stamp else 1
-                self._asked[space.id, part] = stamp, times
-                worth = worth and times > PATIENCE
+                if held is not None and held.stamp != stamp:
+                    worth = worth and self._changed.get((space.id, part)) == stamp
+                    self._changed[space.id, part] = stamp
         return worth
 
     def nearest(
@@ -97,7 +92,6 @@ class ResidentVectors:
             for older in [key for key in self._held if key[1] == part]:
                 del self._held[older]  # of a space that no longer answers
             self._held[space.id, part] = matrix
-            self._asked.pop((space.id, part), None)
         return matrix
 
 

@@ -43,7 +43,7 @@ select passages.id, docs.vault_id from passages join docs on docs.id = passages.
 where passages.id in (select value from json_each(:ids))
 """
 VOCABULARY = "create virtual table temp.vocabulary using fts5vocab (main, {table}, row)"
-MERGE = "insert into {table} ({table}, rank) values ('merge', :pages)"
+MERGE = "insert into {table} ({table}) values ('optimize')"
 
 
 def words_table(vault: int) -> str:
