@@ -21,7 +21,7 @@ from tests.conftest import OUTSIDE
 from tests.vault import Vault
 
 pytest.importorskip("pexpect", reason="pexpect drives the terminal; there is none for Windows")
-from tests.chat.terminal import CTRL_C, CTRL_D, ESCAPES, UP, Terminal, drawn_on_a_terminal
+from tests.chat.terminal import CTRL_C, CTRL_D, ESCAPES, Terminal, drawn_on_a_terminal
 
 pytestmark = pytest.mark.usefixtures("notes")
 
@@ -169,20 +169,6 @@ def test_without_a_model_the_slash_commands_work(co: Co, vault: Vault) -> None:
         chat.type("/quit")
         assert chat.end() == 0
     assert "Paul bakes bread." in vault.read("memories/paul-bakes-bread.md")
-
-
-def test_the_arrow_key_brings_back_what_was_typed_in_an_earlier_chat(co: Co, data_dir: Path) -> None:
-    history = data_dir / "chat-history"
-    for arguments, keys in ((["--no-history"], "/notes kitchen\r"), ([], "/notes kitchen\r"), ([], UP + "\r")):
-        assert not history.exists() or arguments == []
-        with Terminal(co.folder, *arguments) as chat:
-            chat.prompt()
-            chat.press(keys)
-            chat.see("memory:tea")
-            chat.prompt()
-            chat.press(CTRL_D)
-            assert chat.end() == 0
-    assert "/notes kitchen" in history.read_text()
 
 
 @pytest.mark.usefixtures("co")
