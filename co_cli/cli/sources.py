@@ -42,8 +42,8 @@ def add_add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--prompt-addition", default="", metavar="TEXT", help="more instructions for the loading agent")
     _add_on_conflict(parser, "something that was added before")
     parser.epilog = (
-        "The main text of a web page is saved as an article in Markdown, with its address.\n"
-        "Only public addresses are fetched (the setting web_allow lists exceptions).\n"
+        "The main text of a web page is saved as an article, with its address. Only\n"
+        "public addresses are fetched (the setting web_allow lists exceptions).\n"
         "Files and folders are indexed in place: co never copies or changes them.\n"
         "`co note article add` copies files into the vault instead.\n\n"
         "examples:\n  co add https://example.org/guide\n  co add ~/handbook --name handbook\n"
@@ -58,8 +58,8 @@ def add_refresh(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--drop-missing", action="store_true", help="remove notes whose file is gone")
     _add_on_conflict(parser, "a text that you changed")
     parser.epilog = (
-        "Only changes are written. Notes whose file or page is gone stay searchable and are\n"
-        "reported. A text that you changed is not overwritten unless you say so.\n\n"
+        "Only changes are written. Notes whose file or page is gone stay searchable and\n"
+        "are reported. A text that you changed is not overwritten unless you say so.\n\n"
         "examples:\n  co source refresh --all\n  co source refresh folder:handbook --drop-missing\n"
         "  co source refresh article:guide --on-conflict overwrite\n"
     )
@@ -106,7 +106,7 @@ def add(options: argparse.Namespace) -> int:
         results = Results(options.json, "adding")
         on_conflict = options.on_conflict or "skip"
         for path in paths:
-            receipt = kb.origins.add(path, options.kind, options.name, on_conflict, results.bar)
+            receipt = kb.sources.add(path, options.kind, options.name, on_conflict, results.bar)
             results(_row_of_source(receipt))
             _print_files(results, receipt)
         if urls:
@@ -124,13 +124,13 @@ def refresh(options: argparse.Namespace) -> int:
         raise InvalidInputError("name what to refresh, or give --all" + (" alone" if options.all else ""))
     with open_knowledge_base(options) as kb:
         results = Results(options.json, "reading")
-        origins = kb.origins.all()
+        origins = kb.sources.all()
         names = {name for origin in origins for name in (origin.label, origin.name)}
         given = [ref for ref in options.ref if ref in names or options.drop_missing or SOURCE.fullmatch(ref)]
-        labels = [origin.label for origin in (origins if options.all else map(kb.origins.find, given))]
+        labels = [origin.label for origin in (origins if options.all else map(kb.sources.find, given))]
         refs = [ref for ref in options.ref if ref not in given]
         for label in labels:
-            receipt = kb.origins.refresh(label, options.drop_missing, results.bar)
+            receipt = kb.sources.refresh(label, options.drop_missing, results.bar)
             results(_row_of_source(receipt), 3 if receipt.outcome == "missing" else 0)
             _print_files(results, receipt)
         if refs or options.all:
@@ -147,10 +147,10 @@ def refresh(options: argparse.Namespace) -> int:
 
 def remove(options: argparse.Namespace) -> int:
     with open_knowledge_base(options) as kb:
-        labels = list(dict.fromkeys(kb.origins.find(name).label for name in options.source))
+        labels = list(dict.fromkeys(kb.sources.find(name).label for name in options.source))
         results = Results(options.json, "removing")
         for label in labels:
-            results(_row_of_source(kb.origins.remove(label)))
+            results(_row_of_source(kb.sources.remove(label)))
     return results.end("Nothing was removed.")
 
 
@@ -158,8 +158,8 @@ def sources(options: argparse.Namespace) -> int:
     with open_knowledge_base(options) as kb:
         if not options.no_sync:
             sync_first(kb, INDEXED)
-        states = [*kb.origins.states(), *kb.skills.states()]
-        orphaned = kb.origins.orphaned()
+        states = [*kb.sources.states(), *kb.skills.states()]
+        orphaned = kb.sources.orphaned()
     if options.json:
         print_json([state._asdict() for state in states])
         return 0 if states else 1
