@@ -35,7 +35,7 @@ class Scan(NamedTuple):
     """Names that cannot be indexed, and folders that cannot be read: (path, reason)."""
     notes: int
     excluded: IgnoreRules | None = None
-    unfinished: Sequence[str] = ()
+    unfinished: list[str] = []  # noqa: RUF012
     """Folders with temporary files of a writer, which may have been killed."""
 
     @property
@@ -204,7 +204,7 @@ def _list_folder(origin: Origin, folder: str, scan: Scan, waiting: list[str]) ->
             name = entry.name
             if name[0] == ".":
                 if name.startswith(TEMPORARY):
-                    scan.unfinished.append(prefix)  # pyright: ignore[reportAttributeAccessIssue]
+                    scan.unfinished.append(prefix)
             elif only and name != only:
                 continue
             elif entry.is_dir(follow_symlinks=False):

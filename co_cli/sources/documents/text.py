@@ -8,7 +8,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from typing import Any
+from typing import Any, cast
 
 from co_cli.notes.note import BINARY_PROBE, UTF_16, NotTextError, decode
 from co_cli.sources.documents import Document, ending_of
@@ -69,8 +69,7 @@ def read_notebook(data: bytes) -> Document:
         raise NotTextError("broken: JSON, but not of a notebook")
     title, info, kernel = (_get(notebook, "metadata", key) for key in ("title", "language_info", "kernelspec"))
     language = _text(_get(info, "name")) or _text(_get(kernel, "language"))
-    cells = notebook["cells"] if isinstance(notebook["cells"], list) else []
-    blocks = [block for cell in cells for block in _blocks(cell, language) if block.strip()]
+    blocks = [block for cell in _list(_get(notebook, "cells")) for block in _blocks(cell, language) if block.strip()]
     return Document(
         _text(title) or None, "".join(f"{block}\n\n" for block in blocks)[:-1], {"language": language}, problem
     )
@@ -80,8 +79,7 @@ def _blocks(cell: Any, language: str) -> list[str]:
     source, kind = _text(_get(cell, "source")).strip("\n"), _get(cell, "cell_type")
     if kind != "code":
         return [plain(source) if kind == "raw" else source]
-    outputs = _get(cell, "outputs")
-    printed = [_output(output) for output in (outputs if isinstance(outputs, list) else [])]
+    printed = [_output(output) for output in _list(_get(cell, "outputs"))]
     shown = [fenced(source, language)] if source.strip() else []
     return shown + [fenced(text, "output") for text in printed if text.strip()]
 
@@ -95,13 +93,17 @@ def _output(output: Any) -> str:
 
 def _get(value: Any, *keys: str) -> Any:
     for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
+        value = cast("dict[str, Any]", value).get(key) if isinstance(value, dict) else None
     return value
+
+
+def _list(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def _text(value: Any) -> str:
     """Notebooks keep a text as one string or as a list of lines."""
-    return "".join(line for line in (value if isinstance(value, list) else [value]) if isinstance(line, str))
+    return "".join(line for line in _list(value) or [value] if isinstance(line, str))
 
 
 def _read_characters(data: bytes) -> tuple[str, str | None]:
