@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pytest
 
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.tools import Toolbox
-from co_cli.tools.tool import ALIASES
 from co_cli.tools.toolbox import EVERY_TOOL
 
 TOOL = {tool.name: tool for tool in EVERY_TOOL}
@@ -104,17 +104,9 @@ def test_arguments_that_a_tool_does_not_have_are_ignored_and_named(toolbox: Tool
     assert f"(Not arguments of recall_memory, ignored: reason, {'n' * 60}.)" in result.text
 
 
-def test_a_second_name_for_the_same_argument_is_ignored_and_named() -> None:
-    assert TOOL["recall_memory"].read_arguments({"q": "oaks", "question": "elms"}) == ({"query": "oaks"}, ["question"])
-
-
 def test_an_alias_does_not_replace_an_argument_given_by_its_own_name() -> None:
     assert read("save_memory", {"content": "the text", "text": "another"}) == {"content": "the text"}
     assert read("save_memory", {"text": "another", "content": "the text"}) == {"content": "the text"}
-
-
-def test_every_alias_stands_for_an_argument_of_some_tool() -> None:
-    assert set(ALIASES) <= {name for tool in EVERY_TOOL for name in tool.parameters["properties"]}
 
 
 def nested(depth: int) -> list[Any]:
@@ -124,32 +116,28 @@ def nested(depth: int) -> list[Any]:
     return value
 
 
-HOSTILE = {
-    "a huge string": "x" * 1_000_000,
-    "NUL": "a\0b\n\0",
-    "half a character": "\ud800",
-    "many lines": "line\n" * 50,
-    "a nested object": {"a": [{"b": {"c": None}}]},
-    "a deep list": nested(5_000),
-    "JSON that is too deep": "[" * 100_000,
-    "a long list": ["x"] * 10_000,
-    "a list of everything": [None, {}, [], True, 1e308],
-    "true": True,
-    "a huge number": 10**400,
-    "not a number": float("nan"),
-    "infinity": "1e999",
-}
+HOSTILE: list[Any] = [
+    "x" * 1_000_000,
+    "a\0b\n\0",
+    "\ud800",
+    "line\n" * 50,
+    {"a": [{"b": {"c": None}}]},
+    nested(5_000),
+    "[" * 100_000,
+    ["x"] * 10_000,
+    [None, {}, [], True, 1e308],
+    *(True, 10**400, float("nan"), "1e999"),
+]
 
 
-@pytest.mark.parametrize("value", HOSTILE.values(), ids=list(HOSTILE))
 @pytest.mark.parametrize("tool", EVERY_TOOL, ids=lambda tool: tool.name)
-def test_hostile_arguments_are_answered_or_refused_in_one_short_line(kb: Any, tool: Any, value: Any) -> None:
+def test_hostile_arguments_are_answered_or_refused_in_one_short_line(kb: Any, tool: Any) -> None:
     toolbox = Toolbox(kb, with_skills=True)
     required = dict.fromkeys(tool.parameters.get("required", ()), "x")
     if "verdict" in required:
         required["verdict"] = "good"
     errors: list[str] = []
-    for name in tool.parameters["properties"]:
+    for name, value in product(tool.parameters["properties"], HOSTILE):
         try:
             toolbox.call(tool.name, {**required, name: value})
         except KnowledgeError as error:

@@ -14,7 +14,10 @@ from co_cli.tools import TOOLS, Toolbox
 from co_cli.tools.budget import estimate_tokens
 from tests.vault import Vault
 
-BLUE = "---\ntitle: Blue first\ntags: [deploy]\nprovenance: user\ncreated: 2026-01-02\n---\nBlue takes traffic first.\n"
+BLUE = (
+    "---\ntitle: Blue first\ntags: [deploy]\ncategory: decision\nprovenance: user\ncreated: 2026-01-02\n---\n"
+    "Blue takes traffic first.\n"
+)
 
 
 def test_a_memory_is_recalled_whole_with_its_ref_and_who_said_it(vault: Vault, toolbox: Toolbox) -> None:
@@ -49,14 +52,6 @@ def test_nothing_found_while_files_are_still_being_indexed_is_inconclusive(vault
     assert result.data["state"] == "inconclusive"
     assert result.text.startswith("inconclusive: nothing clearly found, but not everything could be asked (0 notes")
     assert BEHIND in result.text
-
-
-def test_a_file_saved_in_an_editor_is_found_by_the_next_call(vault: Vault, toolbox: Toolbox) -> None:
-    toolbox.freshener._every = 0
-    toolbox.call("list_memories")
-    vault.write("memories/blue.md", BLUE)
-
-    assert toolbox.call("recall_memory", {"query": "traffic"}).data["hits"][0]["ref"] == "memory:blue"
 
 
 def test_memories_and_articles_are_asked_for_apart(vault: Vault, toolbox: Toolbox) -> None:
@@ -101,64 +96,6 @@ def test_an_answer_keeps_to_its_budget_and_names_what_it_cut(vault: Vault, kb: K
     assert estimate_tokens(shown) < 700
 
 
-def test_an_article_is_opened_at_the_lines_of_its_ref(vault: Vault, toolbox: Toolbox) -> None:
-    vault.write("articles/guide.md", "# Guide\n\nOne.\n\n## Second\n\nTwo zebras.\n")
-
-    hit = toolbox.call("recall_article", {"query": "zebras"}).data["hits"][0]
-    opened = toolbox.call("read_note", {"ref": hit["ref"]})
-
-    assert hit["ref"].startswith("article:guide#L")
-    assert "Two zebras." in opened.data["text"]
-    assert "One." not in opened.data["text"]
-
-
-def test_a_long_note_comes_in_parts_that_add_up(vault: Vault, kb: KnowledgeBase) -> None:
-    lines = [f"Line {number} of the long article." for number in range(200)]
-    vault.write("articles/long.md", "---\ntitle: Long\n---\n" + "\n".join(lines) + "\n")
-    toolbox = Toolbox(kb, result_tokens=300)
-
-    read, ref = "", "article:long"
-    while ref:
-        part = toolbox.call("read_note", {"ref": ref})
-        assert estimate_tokens(part.data["text"]) <= 300
-        read += part.data["text"] + "\n"
-        ref = part.data["rest"]
-        assert ref is None or ref in part.text
-
-    assert read.split() == "\n".join(lines).split()
-
-
-def test_a_note_is_opened_by_the_address_of_its_resource_too(vault: Vault, toolbox: Toolbox) -> None:
-    vault.write("memories/blue.md", BLUE)
-
-    vault.write("articles/guides/über uns.md", "About us.")
-
-    assert toolbox.call("read_note", {"uri": "co://memory/blue"}).data["title"] == "Blue first"
-    assert toolbox.call("read_note", {"ref": "co://article/guides/%C3%BCber%20uns"}).data["text"] == "About us."
-
-
-def test_an_unknown_ref_names_the_closest_ones(vault: Vault, toolbox: Toolbox) -> None:
-    vault.write("memories/blue-pool.md", BLUE)
-
-    with pytest.raises(UnknownRefError, match="did you mean memory:blue-pool"):
-        toolbox.call("read_note", {"ref": "memory:blue-pol"})
-
-
-def test_a_ref_unlike_any_other_names_the_tools_that_give_refs(toolbox: Toolbox) -> None:
-    with pytest.raises(InvalidInputError, match="search_knowledge and list_memories give refs"):
-        toolbox.call("read_note", {"ref": "memory:zzz"})
-
-
-def test_a_list_is_newest_first_and_says_how_many_there_are(vault: Vault, toolbox: Toolbox) -> None:
-    for day in range(1, 6):
-        vault.write(f"memories/m{day}.md", f"---\ntitle: Day {day}\ncreated: 2026-01-0{day}\n---\nx{day}\n")
-
-    result = toolbox.call("list_memories", {"limit": 2})
-
-    assert [note["title"] for note in result.data["notes"]] == ["Day 5", "Day 4"]
-    assert result.text.startswith("2 of 5 memories, newest first; there are more.")
-
-
 def test_frontmatter_of_any_kind_is_plain_json_in_the_data(vault: Vault, toolbox: Toolbox) -> None:
     vault.write("memories/odd.md", "---\nwhen: 2026-01-02\nnested: {a: [1, .inf, 2026-01-03]}\n1: x\n---\nOdd.\n")
 
@@ -183,20 +120,6 @@ def test_every_tool_says_what_it_is_for_and_when_to_use_another(kb: KnowledgeBas
         assert any(other in tool.description for other in names - {tool.name}), tool.name
         for argument in tool.parameters["properties"].values():
             assert argument["description"]
-
-
-def test_a_line_that_does_not_fit_is_left_whole_for_the_next_part(vault: Vault, kb: KnowledgeBase) -> None:
-    lines = ["Short.", "word " * 150, "", "another " * 120, "tail " * 30, "End."]
-    vault.write("articles/long.md", "\n".join(lines) + "\n")
-    toolbox = Toolbox(kb, result_tokens=300)
-
-    read, ref = "", "article:long"
-    while ref:
-        part = toolbox.call("read_note", {"ref": ref})
-        read += part.data["text"] + "\n"
-        ref = part.data["rest"]
-
-    assert read.split() == " ".join(lines).split()
 
 
 def test_a_line_longer_than_an_answer_is_shown_as_far_as_it_goes_and_said(vault: Vault, kb: KnowledgeBase) -> None:
@@ -226,15 +149,6 @@ def test_a_note_with_an_endless_title_neither_fills_an_answer_nor_hides_the_othe
     assert [note["ref"] for note in toolbox.call("list_memories").data["notes"]] == ["memory:a", "memory:b"]
 
 
-def test_text_that_must_be_made_harmless_keeps_to_the_budget_too(vault: Vault, kb: KnowledgeBase) -> None:
-    vault.write("articles/zoo.md", "# Zebras\n\n" + "<|zebra|> " * 300)
-
-    result = Toolbox(kb, result_tokens=400).call("search_knowledge", {"query": "zebras", "detail": "full"})
-
-    assert estimate_tokens(result.text) <= 460
-    assert result.data["hits"][0]["whole"] is False
-
-
 def test_names_of_files_cannot_pose_as_structure_outside_of_a_fence(vault: Vault, kb: KnowledgeBase) -> None:
     for number in range(12):
         vault.write(f"memories/zebra{number}</note>.md", f"Zebra {number}. " + "It grazes. " * 30)
@@ -247,46 +161,6 @@ def test_names_of_files_cannot_pose_as_structure_outside_of_a_fence(vault: Vault
     with pytest.raises(UnknownRefError) as refused:
         toolbox.call("read_note", {"ref": "memory:zebra1</note"})
     assert "</note>" not in str(refused.value).replace("'memory:zebra1</note'", "")
-
-
-@pytest.mark.parametrize("name", ["plan [draft]", "R&D", "a < b", "it's 'so'", "x</note>", "50% off"])
-def test_a_ref_can_be_sent_back_as_a_fence_shows_it(vault: Vault, toolbox: Toolbox, name: str) -> None:
-    vault.write(f"memories/{name}.md", "Zebras graze.")
-    text = toolbox.call("recall_memory", {"query": "zebras"}).text
-    shown = text[text.index('ref="') + 5 :].split('"')[0]
-
-    for sent in (shown, f"`{shown}`", f"[[{shown}]]", f"memory:{name}"):
-        assert toolbox.call("read_note", {"ref": sent}).data["ref"] == f"memory:{name}"
-
-
-def test_without_room_for_a_few_words_a_hit_is_named_and_not_shown(vault: Vault, kb: KnowledgeBase) -> None:
-    vault.write("memories/blue.md", BLUE)
-
-    result = Toolbox(kb, result_tokens=30).call("recall_memory", {"query": "traffic"})
-
-    assert (result.data["hits"], result.data["cut"]) == ([], ["memory:blue"])
-    assert "Found too, left out to keep this short: memory:blue." in result.text
-
-
-def test_a_list_that_was_cut_for_its_length_says_that_there_are_more(vault: Vault, kb: KnowledgeBase) -> None:
-    for number in range(10):
-        vault.write(f"memories/zebra{number}.md", f"Zebra {number}.")
-
-    result = Toolbox(kb, result_tokens=50).call("list_memories", {"limit": 50})
-
-    assert 1 < len(result.data["notes"]) < 10
-    assert result.data["more"] is True
-    assert "there are more" in result.text
-
-
-def test_lines_that_begin_in_the_frontmatter_are_those_of_the_text(vault: Vault, toolbox: Toolbox) -> None:
-    vault.write("articles/guide.md", "---\ntitle: Guide\n---\nOne.\nTwo.\nThree.\n")
-
-    opened = toolbox.call("read_note", {"ref": "article:guide#L1-5"})
-
-    assert opened.data["text"] == "One.\nTwo."
-    assert opened.data["lines"] == [4, 5]
-    assert 'lines="4-5"' in opened.text
 
 
 SEARCHING = ["recall_memory", "search_knowledge"]
@@ -339,3 +213,140 @@ def test_tools_cost_no_more_than_2450_tokens() -> None:
     described = [{"name": one.name, "description": one.description, "parameters": one.parameters} for one in TOOLS]
 
     assert estimate_tokens(json.dumps(described)) <= 2_450
+
+
+def test_refs_are_read_as_fences_resources_and_models_spell_them(vault: Vault, toolbox: Toolbox) -> None:
+    for name in ("plan [draft]", "R&D", "a < b", "it's 'so'", "x</note>", "50% off", "blue-pool"):
+        vault.write("memories/" + name + ".md", "Zebras graze.")
+        text = toolbox.call("update_memory", {"ref": f"memory:{name}", "tags": ["zoo"]}).text
+        shown = text.split(" (")[0].removeprefix("updated ")
+        for sent in (shown, f"`{shown}`", f"[[{shown}]]", f"memory:{name}"):
+            assert toolbox.call("read_note", {"ref": sent}).data["ref"] == f"memory:{name}"
+    vault.write("articles/guides/über uns.md", "About us.")
+
+    assert toolbox.call("read_note", {"uri": "co://article/guides/%C3%BCber%20uns"}).data["text"] == "About us."
+    with pytest.raises(UnknownRefError, match="did you mean memory:blue-pool"):
+        toolbox.call("read_note", {"ref": "memory:blue-pol"})
+    with pytest.raises(InvalidInputError, match="search_knowledge and list_memories give refs"):
+        toolbox.call("read_note", {"ref": "memory:zzz"})
+
+
+def test_an_article_is_opened_at_the_lines_of_its_ref(vault: Vault, toolbox: Toolbox) -> None:
+    vault.write("articles/guide.md", "---\ntitle: Guide\n---\n# Guide\n\nOne.\n\n## Second\n\nTwo zebras.\n")
+
+    hit = toolbox.call("recall_article", {"query": "zebras"}).data["hits"][0]
+    opened = toolbox.call("read_note", {"ref": hit["ref"]})
+    head = toolbox.call("read_note", {"ref": "article:guide#L1-4"})
+
+    assert hit["ref"].startswith("article:guide#L")
+    assert "Two zebras." in opened.data["text"]
+    assert "One." not in opened.data["text"]
+    assert (head.data["text"], head.data["lines"]) == ("# Guide", [4, 4])
+    assert 'lines="4-4"' in head.text
+
+
+def test_a_long_note_comes_in_parts_of_whole_lines_that_add_up(vault: Vault, kb: KnowledgeBase) -> None:
+    numbered = [f"Line {number} of the long article." for number in range(200)]
+    toolbox = Toolbox(kb, result_tokens=300)
+    for lines in (numbered, ["Short.", "word " * 150, "", "another " * 120, "tail " * 30, "End."]):
+        vault.write("articles/long.md", "---\ntitle: Long\n---\n" + "\n".join(lines) + "\n")
+        read, ref = "", "article:long"
+        while ref:
+            part = toolbox.call("read_note", {"ref": ref})
+            assert estimate_tokens(part.data["text"]) <= 300
+            read += part.data["text"] + "\n"
+            ref = part.data["rest"]
+            assert ref is None or ref in part.text
+        assert read.split() == " ".join(lines).split()
+
+
+def test_a_list_is_newest_first_keeps_to_its_budget_and_says_if_there_are_more(vault: Vault, kb: KnowledgeBase) -> None:
+    for day in range(1, 10):
+        vault.write(f"memories/m{day}.md", f"---\ntitle: Day {day}\ncreated: 2026-01-0{day}\n---\nx{day}\n")
+
+    two = Toolbox(kb).call("list_memories", {"limit": 2})
+    short = Toolbox(kb, result_tokens=50).call("list_memories", {"limit": 50})
+
+    assert [note["title"] for note in two.data["notes"]] == ["Day 9", "Day 8"]
+    assert two.text.startswith("2 of 9 memories, newest first; there are more.")
+    assert 1 < len(short.data["notes"]) < 9
+    assert short.data["more"] is True
+
+
+def test_a_small_budget_cuts_escaped_text_and_names_what_has_no_room(vault: Vault, kb: KnowledgeBase) -> None:
+    vault.write("articles/zoo.md", "# Zebras\n\n" + "<|zebra|> " * 300)
+
+    cut = Toolbox(kb, result_tokens=400).call("search_knowledge", {"query": "zebras", "detail": "full"})
+    named = Toolbox(kb, result_tokens=30).call("recall_article", {"query": "zebras"})
+
+    assert estimate_tokens(cut.text) <= 460
+    assert cut.data["hits"][0]["whole"] is False
+    assert (named.data["hits"], [ref.split("#")[0] for ref in named.data["cut"]]) == ([], ["article:zoo"])
+    assert "Found too, left out to keep this short: article:zoo" in named.text
+
+
+# -- a model guesses tags and categories ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("guess", "told"),
+    [
+        ({"tags": ["deployment"]}, "None with tags=deployment (no note has the tag deployment; there is deploy): "),
+        ({"category": "fact"}, "None with category=fact: "),
+        ({"tags": ["deploy"], "category": "fact"}, "None with tags=deploy and category=fact: "),
+    ],
+)
+def test_a_filter_that_leaves_nothing_is_dropped_and_the_answer_says_so(
+    vault: Vault, toolbox: Toolbox, guess: dict[str, object], told: str
+) -> None:
+    vault.write("memories/blue.md", BLUE)
+
+    for name in ("recall_memory", "search_knowledge"):
+        result = toolbox.call(name, {"query": "which pool takes traffic", **guess})
+        assert result.text.startswith("found: 1 of 1 note searched")
+        assert told in result.text.splitlines()[0]
+        assert [hit["ref"] for hit in result.data["hits"]] == ["memory:blue"]
+        assert result.data["without"] == list(guess)
+
+
+def test_a_filter_that_leaves_something_stays(vault: Vault, toolbox: Toolbox) -> None:
+    vault.write("memories/blue.md", BLUE)
+    vault.write("memories/green.md", "Green takes traffic second.")
+
+    result = toolbox.call("recall_memory", {"query": "which pool takes traffic", "tags": ["deploy"]})
+
+    assert [hit["ref"] for hit in result.data["hits"]] == ["memory:blue"]
+    assert result.data["without"] == []
+
+
+def test_absent_with_a_filter_is_absent_without_it_too(vault: Vault, toolbox: Toolbox) -> None:
+    vault.write("memories/blue.md", BLUE)
+
+    result = toolbox.call("recall_memory", {"query": '"quarterly revenue"', "category": "fact"})
+
+    assert result.data["state"] == "absent"
+    assert result.text.startswith("absent: nothing here clearly says that, neither with category=fact nor without. All")
+
+
+def test_articles_are_not_offered_for_memories_when_a_filter_is_dropped(vault: Vault, toolbox: Toolbox) -> None:
+    vault.write("articles/blue.md", BLUE)
+
+    assert toolbox.call("recall_memory", {"query": "traffic", "tags": ["ops"]}).data["hits"] == []
+
+
+def test_a_list_by_a_tag_that_nobody_uses_names_those_there_are(vault: Vault, toolbox: Toolbox) -> None:
+    vault.write("memories/blue.md", BLUE)
+
+    assert toolbox.call("list_memories", {"tags": ["deployment"]}).text == (
+        "0 memories have the tag deployment; there is deploy."
+    )
+    assert toolbox.call("list_memories", {"tags": ["zebra"]}).text == "0 memories have the tag zebra; there is deploy."
+
+
+def test_a_short_note_in_a_scan_is_whole_and_needs_no_second_call(vault: Vault, toolbox: Toolbox) -> None:
+    vault.write("memories/blue.md", BLUE)
+
+    result = toolbox.call("search_knowledge", {"query": "which pool takes traffic"})
+
+    assert result.data["hits"][0]["whole"] is True
+    assert "read_note opens" not in result.text
