@@ -16,7 +16,6 @@ from pathlib import Path
 from co_cli.cli.watch import describe
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.freshness import Batch
-from co_cli.service.origins import mark_excluded
 from tests.command import Co
 from tests.vault import Vault
 from tests.watching.test_watching import PATIENCE
@@ -104,12 +103,12 @@ def test_excluded_notes_of_a_source_are_removed_and_deleted_ones_missing(kb: Kno
     handbook.mkdir()
     for name in ("oak", "elm", "yew"):
         (handbook / f"{name}.md").write_text(f"{name.title()}s live long.")
-    kb.origins.add(str(handbook))
+    kb.sources.add(str(handbook))
     (handbook / ".coignore").write_text("elm.md\n")
     (handbook / "yew.md").unlink()
-    [origin] = kb.index.beside
+    [origin] = kb.index.linked
 
-    report = mark_excluded(kb.index.of(origin).sync(), origin.root)
+    report = kb.index.of(origin).sync()
 
     assert describe(kb, Batch(((origin, report),), 0.1)) == (
         "1 removed, 1 missing: folder:handbook/elm.md, folder:handbook/yew.md"
