@@ -1,7 +1,7 @@
-"""KnowledgeBase: everything a door can ask for, in plain Python. Settings become objects here and nowhere else.
+"""KnowledgeBase: the Python API of co-cli. Every front end uses it.
 
-Synchronous and safe to share between threads. What is slow to import (parsing, writing, checking) is imported by the
-first call that needs it, so that a search of a vault in which nothing changed starts like grep.
+Synchronous and safe to share between threads. Settings become objects here and nowhere else. What a search of an
+unchanged vault does not need is imported by the property or method that needs it, so that `co search` starts fast.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from co_cli.values import (
     SearchResult,
     Status,
     SyncReport,
+    moment_text,
 )
 
 if TYPE_CHECKING:
@@ -37,13 +38,11 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from co_cli.activity import Activity
-    from co_cli.importers.articles import Imported
     from co_cli.index.embed import Embedded
     from co_cli.index.links import Backlink, Link
     from co_cli.notes.note import Note
     from co_cli.notes.store import NoteStore
     from co_cli.retrieval.explain import Explanation
-    from co_cli.retrieval.pipeline import SearchRequest
     from co_cli.service.doctor import Finding
     from co_cli.service.lookup import Lookup
     from co_cli.service.origins import Origins
@@ -56,7 +55,7 @@ if TYPE_CHECKING:
 
 
 class KnowledgeBase:
-    """A vault and its index."""
+    """A vault, the sources that are searched with it, and their index."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -72,17 +71,19 @@ class KnowledgeBase:
             exclude=settings.knowledge_exclude,
             max_note_bytes=settings.knowledge_max_note_bytes,
         )
-        self.trouble_beside: str | None = None
-        """Why it is not known what stands beside the vault: the list of it cannot be read."""
-        self.look_beside()
-        self._skills: Skills | None = None
-        self.index.on_change = self._record
-        self.index.use_counts = self._use_counts
-        self.door, self.brief = "python", False
-        """Who asks, for the query log; and whether the process ends soon, so that it leaves a second database alone."""
-        self._activity: Activity | None = None
+        self.front_end = "python"
+        """Recorded in the query log."""
+        self.short_lived = False
+        """Whether the process ends soon, as a command does. Then activity is only written to a spool file."""
+        self.sources_problem: str | None = None
+        """Why sources.toml cannot be read; then only the vault is searched."""
         self.unsynced: IndexUnavailableError | None = None
         """Why the last sync could not write, such as a full disk."""
+        self._skills: Skills | None = None
+        self._activity: Activity | None = None
+        self.load_linked_sources()
+        self.index.on_change = self._record
+        self.index.use_counts = self._use_counts
 
     @classmethod
     def open(
@@ -93,20 +94,18 @@ class KnowledgeBase:
         *,
         create: bool = False,
     ) -> KnowledgeBase:
-        """Open a vault; without arguments the one that settings and the current folder point at.
+        """Open a vault; without arguments the one chosen by the settings and the current folder.
 
-        Your own vault is made when it is not there yet; any other must exist, unless `create` says to make it: what is
-        missing may only be on a drive that is not mounted.
+        Your own vault is created if it does not exist. Any other must exist, because a missing one may be on a drive
+        that is not mounted; `create` creates it.
         """
         if settings is None or vault is not None or data_dir is not None:
-            flags = {"vault": vault and os.fspath(vault), "data_dir": data_dir and os.fspath(data_dir)}
-            settings = load_settings(flags)
-        if settings.origins["vault"] in ("default", "project") and not os.path.exists(settings.vault):
-            from co_cli.notes.files import make_folders  # once in the life of a vault
-
-            make_folders(settings.vault)
-        if create and not os.path.exists(settings.vault):
-            from co_cli.service.vaults import make_vault
+            settings = load_settings(
+                {"vault": vault and os.fspath(vault), "data_dir": data_dir and os.fspath(data_dir)}
+            )
+        default = settings.origins["vault"] in ("default", "project")
+        if (default or create) and not os.path.exists(settings.vault):
+            from co_cli.service.vaults import make_vault  # once in the life of a vault
 
             make_vault(settings.vault)
         return cls(settings)
@@ -126,84 +125,62 @@ class KnowledgeBase:
 
     # -- search -----------------------------------------------------------------------------------------------------
 
-    def search(
-        self,
-        query: str,
-        limit: int = 10,
-        sources: Sequence[str] | None = None,
-        tags: Sequence[str] | None = None,
-        category: str | None = None,
-        since: str | float | None = None,
-        until: str | float | None = None,
-        backend: str | None = None,
-        *,
-        track: bool = False,
-        **options: Any,
-    ) -> SearchResult:
-        """Look for notes. Sees files changed since the last `sync` only after the next one.
+    def search(self, query: str, limit: int = 10, *, track: bool = False, **options: Any) -> SearchResult:
+        """Search notes as they were at the last `sync`.
 
-        Further options: `any_tag`, `fields`, `as_of`, `outdated`, `profile`, `weights`, `words`, `meaning`,
-        `min_score`, `prefix` and `reranker` (see `Options` in service/searching.py). Notes that were superseded, or are
-        not valid now, are left out; `outdated` finds them too, and `as_of` asks what was there and valid then.
-        `weights` replace those of the profile, such as `{"words": 0.5, "recency": 0.2}`. `track` counts each hit as a
-        recall of its note and logs the search, as the settings allow.
+        Options are the fields of `Options` (service/searching.py): the filters `sources`, `tags`, `any_tag`,
+        `category`, `since`, `until` and `fields`; `as_of`, to search what existed and was valid then; `outdated`, to
+        include notes that are superseded or not valid now; `backend`, `profile`, `weights` such as
+        `{"words": 0.5, "recency": 0.2}`, `words`, `meaning`, `min_score`, `prefix` and `reranker`.
+        `track` counts each hit as a recall of its note and logs the query, as far as the settings allow.
         """
-        told = {"sources": sources, "tags": tags, "category": category, "since": since, "until": until}
-        request = read_request(self, query, Options(limit=limit, backend=backend, **told, **options))
-        if "skill" in request.filters.sources:  # skills are found only by those who ask for them
-            return self._tracked(self.skills.search_sources(request), track)
-        found, problem = self._found(request)
-        if problem:
-            found = found._replace(degraded=[*found.degraded, problem])
-        if self.trouble_beside:
-            text = f"only the vault was searched: {self.trouble_beside}"
-            state = "inconclusive" if found.state == "absent" else found.state
-            found = found._replace(degraded=[*found.degraded, text], state=state)
-        return self._tracked(found, track)
-
-    def _found(self, request: SearchRequest) -> tuple[SearchResult, str | None]:
-        """The answer of now or, with `as_of`, of then; and what could not be looked at."""
-        found, problem = None, None
-        if request.filters.as_of is not None:
-            from co_cli.service.git import search_as_of  # subprocess, which few searches need
+        request = read_request(self, query, Options(limit=limit, **options))
+        problem: str | None = None
+        found: SearchResult | None = None
+        if "skill" in request.filters.sources:
+            found = self.skills.search_sources(request)
+        elif request.filters.as_of is not None:
+            from co_cli.service.git import search_as_of  # few searches need git
 
             found, problem = search_as_of(self, request)
-        return found or find(self, self.index, request, self.unsynced)[0], problem
-
-    def track(self, found: SearchResult) -> None:
-        """Log an answer that was searched for without `track`: a front end does so when it has shown it."""
-        self.activity.searched(found, [origin.root for origin in self.index.beside])
-
-    def _tracked(self, found: SearchResult, track: bool) -> SearchResult:
+        if found is None:
+            found = find(self, self.index, request, self.unsynced)[0]
+        if problem:
+            found = found._replace(degraded=[*found.degraded, problem])
+        if self.sources_problem:
+            problem = f"only the vault was searched: {self.sources_problem}"
+            state = "inconclusive" if found.state == "absent" else found.state
+            found = found._replace(degraded=[*found.degraded, problem], state=state)
         if track:
             self.track(found)
         return found
 
+    def track(self, found: SearchResult) -> None:
+        """Log a result that was found without `track`. Front ends do so after showing it."""
+        self.activity.searched(found, [origin.root for origin in self.index.linked])
+
     def why(self, query: str, ref: str, limit: int = 10, **options: Any) -> Explanation:
-        """Why a note is where it is in the answer to a query, or why it is not in it. Options are those of `search`."""
+        """Explain a note's rank for a query, or why it was not found. Options are those of `search`."""
         from co_cli.service.explaining import explain_note
 
         request = read_request(self, query, Options(limit=limit, **options))
         if request.backend == "grep":
-            raise InvalidInputError("grep finds what has the words as they are; ask why of fts5 or hybrid")
+            raise InvalidInputError("grep does not rank: ask with the backend fts5 or hybrid")
         note = self.note(ref)
         if note.source == "skill":
-            raise InvalidInputError(f"{note.ref} is found by `co skill search`; why is for notes")
+            raise InvalidInputError(f"{note.ref} is a skill: `co skill search` finds skills")
         return explain_note(self.index, request, note.ref, note.title)
 
-    # -- files into the index ---------------------------------------------------------------------------------------
+    # -- index ------------------------------------------------------------------------------------------------------
 
     def sync(
-        self,
-        progress: Progress | None = None,
-        seconds: float | None = None,
-        drop_missing: bool = False,
+        self, progress: Progress | None = None, seconds: float | None = None, drop_missing: bool = False
     ) -> SyncReport:
-        """Make the index agree with the files; one walk of the vault when nothing changed.
+        """Update the index from the files. If nothing changed, this only walks the folders.
 
-        `seconds` bounds the time for embedding with a slow provider; what is left waits for the next sync.
-        When most of the vault is gone at once, as when it is not mounted, its notes are kept (`report.kept`) until they
-        are back; `drop_missing` forgets them.
+        `seconds` limits the time for embedding with a slow provider; the next sync continues. If most of the vault is
+        gone at once, as when its drive is not mounted, its notes are kept (`report.kept`) until the files are back;
+        `drop_missing` removes them.
         """
         try:
             report = self.sync_origin(self.index.origin, progress, seconds)
@@ -213,40 +190,34 @@ class KnowledgeBase:
         self.unsynced = None
         if drop_missing:
             report = report.replaced(removed=[*report.removed, *self.index.drop_missing()], kept=())
-        beside = [(origin.label, self._sync_beside(origin, progress, seconds)) for origin in self.index.beside]
-        return report.replaced(beside=tuple(beside)) if beside else report
+        linked: list[tuple[str, SyncReport]] = []
+        for origin in self.index.linked:
+            try:
+                linked.append((origin.label, self.sync_origin(origin, progress, seconds)))
+            except VaultError as error:  # not there now; its notes stay in the index
+                self.index.unread.append(origin.label)
+                notes = self.index.of(origin).counts().notes
+                linked.append((origin.label, SyncReport(unchanged=notes, skipped=[(origin.path, str(error))])))
+        return report.replaced(linked=tuple(linked)) if linked else report
 
     def sync_origin(
-        self,
-        origin: Origin,
-        progress: Progress | None = None,
-        seconds: float | None = None,
+        self, origin: Origin, progress: Progress | None = None, seconds: float | None = None
     ) -> SyncReport:
-        """The vault alone, or one origin beside it. Raises VaultError if it is not there."""
+        """Sync the vault alone, or one linked source. Raises VaultError if its folder does not exist."""
         index = self.index if origin == self.index.origin else self.index.of(origin)
-        report = index.sync(progress=progress, seconds=seconds)
-        if report.removed:
-            from co_cli.service.origins import mark_excluded
-
-            report = mark_excluded(report, origin.root)
-        return report
-
-    def _sync_beside(self, origin: Origin, progress: Progress | None, seconds: float | None) -> SyncReport:
-        """One that is not there now, as on a drive that is not mounted, keeps its rows."""
-        try:
-            return self.sync_origin(origin, progress, seconds)
-        except VaultError as error:
-            self.index.unread.append(origin.label)
-            kept = self.index.of(origin).counts().notes
-            return SyncReport(unchanged=kept, skipped=[(origin.path, str(error))])
+        return index.sync(progress=progress, seconds=seconds)
 
     def rebuild(self, progress: Progress | None = None) -> SyncReport:
-        """Make the index anew from the files and swap it in."""
+        """Build a new index from the files, and replace the old one when it is complete."""
         return self.index.rebuild(progress)
 
     def reembed(self, progress: Progress | None = None, fresh: bool = False) -> Embedded | None:
-        """Give every passage its vector anew, with the provider that the settings choose; `fresh` skips the cache."""
+        """Make all vectors again with the chosen provider; `fresh` does not use the cache."""
         return self.index.reembed(progress, fresh)
+
+    def working_index(self) -> KnowledgeIndex | None:
+        """The index, or None if it cannot be opened: notes can be read and written without it."""
+        return self.index if self.index.works() else None
 
     # -- notes ------------------------------------------------------------------------------------------------------
 
@@ -276,18 +247,6 @@ class KnowledgeBase:
         draft = Draft(content, title, tags, category, provenance, source, fields, tier, supersedes, on_related)
         return self.writer.save(draft)
 
-    def import_articles(self, paths: Sequence[str], progress: Progress | None = None) -> list[Imported]:
-        """Copy files, or every text of a folder, into the vault as articles, byte for byte."""
-        from co_cli.importers.articles import import_articles  # imports zip and JSON readers
-
-        return import_articles(self, [paths] if isinstance(paths, str) else list(map(os.fspath, paths)), progress)
-
-    def web_pages(self, fetcher: Fetcher | None = None, loader: Loader | None = None) -> WebPages:
-        """Web pages that are kept as articles. Without a fetcher, the settings make one."""
-        from co_cli.service.web_pages import WebPages  # imports httpcore and lxml
-
-        return WebPages(self, fetcher, loader)
-
     def update(
         self,
         ref: str,
@@ -311,19 +270,41 @@ class KnowledgeBase:
         return self.writer.forget(ref)
 
     def restore(self, ref: str) -> Saved:
-        """Bring a forgotten note back from the trash."""
+        """Move a forgotten note back from the trash."""
         return self.writer.restore(ref)
 
     def note(self, ref: str, track: bool = False) -> Note:
-        """The note a ref names, read from its file. Raises UnknownRefError with the closest refs.
-
-        `track` counts that it was opened.
-        """
+        """Read a note from its file. Raises UnknownRefError with the closest refs. `track` counts it as opened."""
         origin, note = self.lookup.open(ref)
         if track:
-            beside = [one.root for one in self.index.beside]
-            self.activity.opened(os.path.join(origin.root, *note.path.split("/")), beside)
+            linked = [one.root for one in self.index.linked]
+            self.activity.opened(os.path.join(origin.root, *note.path.split("/")), linked)
         return note
+
+    def notes(self, source: str | None = None, limit: int | None = None, **filters: Any) -> list[NoteSummary]:
+        """List notes, newest first: memories and articles, or one source. Filters are those of `search`."""
+        if limit is not None and limit < 1:
+            raise InvalidInputError(f"limit is at least 1, not {limit}")
+        options = Options(sources=[source] if source else OWN_SOURCES, **filters)
+        rows = self.index.docs(read_filters(self.index.linked, options), -1 if limit is None else limit)
+        return [
+            NoteSummary(
+                row.ref,
+                row.source,
+                os.path.join(row.root, *row.path.split("/")),
+                row.title,
+                row.tags,
+                row.category,
+                moment_text(row.created),
+                row.description,
+                row.missing is not None,
+            )
+            for row in rows
+        ]
+
+    def tags(self, source: str | None = None) -> dict[str, int]:
+        """Each tag with its number of notes, the most used first: of everything searched, or of one source."""
+        return self.index.tags(read_filters(self.index.linked, Options(sources=source)) if source else None)
 
     def outdated(self, note: Note) -> str | None:
         """Why a note is not valid now, such as `superseded by memory:new`; None if it is valid."""
@@ -341,130 +322,14 @@ class KnowledgeBase:
         origin, path = self.lookup.locate(ref)
         return os.path.join(origin.root, *path.split("/"))
 
-    def notes(
-        self,
-        source: str | None = None,
-        tags: Sequence[str] | None = None,
-        limit: int | None = None,
-        *,
-        any_tag: bool = False,
-        category: str | None = None,
-        since: str | float | None = None,
-        until: str | float | None = None,
-        fields: dict[str, str] | None = None,
-    ) -> list[NoteSummary]:
-        """Notes, newest first: of the vault, or of a source that is named."""
-        from co_cli.values import moment_text
-
-        if limit is not None and limit < 1:
-            raise InvalidInputError(f"limit is at least 1, not {limit}")
-        sources = [source] if source else OWN_SOURCES  # a folder has many files, and somebody else's
-        options = Options(
-            sources=sources, tags=tags, any_tag=any_tag, category=category, since=since, until=until, fields=fields
-        )
-        rows = self.index.docs(read_filters(self.index.beside, options), -1 if limit is None else limit)
-        return [
-            NoteSummary(
-                row.ref,
-                row.source,
-                os.path.join(row.root, *row.path.split("/")),
-                row.title,
-                row.tags,
-                row.category,
-                moment_text(row.created),
-                row.description,
-                row.missing is not None,
-            )
-            for row in rows
-        ]
-
-    def tags(self, source: str | None = None) -> dict[str, int]:
-        """Every tag and how many notes have it, the most used first: of all that is searched, or of one source."""
-        return self.index.tags(read_filters(self.index.beside, Options(sources=source)) if source else None)
-
-    # -- what is read in place ---------------------------------------------------------------------------------------
-
-    @property
-    def origins(self) -> Origins:
-        """Folders and files beside the vault that are searched with it."""
-        from co_cli.service.origins import Origins
-
-        return Origins(self)
-
-    @property
-    def skills(self) -> Skills:
-        """Skills of the project, of the user and of configured folders, for agents to find and load."""
-        if self._skills is None:
-            from co_cli.service.skills import Skills
-
-            self._skills = Skills(self)
-        return self._skills
-
-    @skills.setter
-    def skills(self, skills: Skills) -> None:
-        self._skills = skills
-
-    def look_beside(self) -> None:
-        """See which other vaults and folders are searched with this one: another process may have added one.
-
-        Skills are many, and have a search of their own.
-        """
-        beside: list[Origin] = []
-        self.index.tiers = self.trouble_beside = None
-        if self.settings.team_vault or self.settings.origins["vault"] == "project":  # else there is no other vault
-            from co_cli.service.tiers import tiers_beside
-
-            self.index.tiers, beside = tiers_beside(self.settings, self.root)
-        try:
-            added = added_origins(self.settings.data_dir, self.root)
-            beside = [*beside, *(origin for origin in added if origin.kind != "skill")]
-        except SettingsError as error:  # a mistake in sources.toml must not stop everything
-            self.trouble_beside = str(error)
-        self.index.beside = beside
-
-    # -- the state of things ----------------------------------------------------------------------------------------
-
-    def status(self) -> Status:
-        """Numbers about the vault and its index."""
-        from co_cli.service.overview import status_of
-
-        return status_of(self)
-
-    def doctor(self, fix: bool = False) -> list[Finding]:
-        """Check everything that can be checked; with `fix`, apply the cures that cannot do harm."""
-        from co_cli.service.doctor import examine
-
-        return examine(self, fix)
-
-    @property
-    def activity(self) -> Activity:
-        """What happens in this vault, written down in activity.db; made when there is something to write."""
-        if self._activity is None:
-            from co_cli.activity import Activity
-
-            self._activity = Activity(self.settings, self.root, self.door, self.brief)
-            self._activity.on_set_aside = self.engine.database.on_set_aside
-        return self._activity
-
-    @property
-    def set_aside(self) -> str | None:
-        """Where an unusable search.db was moved by this process, if one was found."""
-        return self.engine.database.set_aside
-
-    def _record(self, index: KnowledgeIndex, report: SyncReport, saved: bool) -> None:
-        """The index changed. A sync that changed nothing does not come here."""
-        self.activity.indexed(index, report, saved)
-
-    def _use_counts(self, places: Collection[tuple[str, str]]) -> Mapping[tuple[str, str], tuple[int, int]]:
-        from co_cli.activity.statistics import use_counts  # only where use has weight
-
-        return use_counts(self.settings.data_dir, places)
+    # -- parts ------------------------------------------------------------------------------------------------------
 
     @property
     def store(self) -> NoteStore:
+        """The files of the vault."""
         from co_cli.notes.store import NoteStore
 
-        return NoteStore(self.root, self._indexed, self.settings.knowledge_max_note_bytes, self.settings.secrets)
+        return NoteStore(self.root, self._count_indexed, self.settings.knowledge_max_note_bytes, self.settings.secrets)
 
     @property
     def lookup(self) -> Lookup:
@@ -480,11 +345,83 @@ class KnowledgeBase:
 
         return Writer(self)
 
-    def _indexed(self) -> int:
+    @property
+    def sources(self) -> Origins:
+        """Folders and files that are searched with the vault: add, refresh and remove them."""
+        from co_cli.service.origins import Origins
+
+        return Origins(self)
+
+    def web_pages(self, fetcher: Fetcher | None = None, loader: Loader | None = None) -> WebPages:
+        """Web pages that are saved as articles: add and refresh them. Without a fetcher, the settings make one."""
+        from co_cli.service.web_pages import WebPages  # imports httpcore and lxml
+
+        return WebPages(self, fetcher, loader)
+
+    @property
+    def skills(self) -> Skills:
+        """Skills of the project, of the user and of configured folders, for agents to find and load."""
+        if self._skills is None:
+            from co_cli.service.skills import Skills
+
+            self._skills = Skills(self)
+        return self._skills
+
+    @skills.setter
+    def skills(self, skills: Skills) -> None:
+        self._skills = skills
+
+    @property
+    def activity(self) -> Activity:
+        """The log of searches, opened notes and versions (activity.db), created when there is something to write."""
+        if self._activity is None:
+            from co_cli.activity import Activity
+
+            self._activity = Activity(self.settings, self.root, self.front_end, self.short_lived)
+            self._activity.on_set_aside = self.engine.database.on_set_aside
+        return self._activity
+
+    def status(self) -> Status:
+        """Numbers about the vault and its index."""
+        from co_cli.service.overview import status_of
+
+        return status_of(self)
+
+    def doctor(self, fix: bool = False) -> list[Finding]:
+        """Check everything; `fix` applies the cures that cannot do harm."""
+        from co_cli.service.doctor import examine
+
+        return examine(self, fix)
+
+    def load_linked_sources(self) -> None:
+        """Read which other vaults and folders are searched with this one. Another process may have added some."""
+        linked: list[Origin] = []
+        self.index.tiers = self.sources_problem = None
+        if self.settings.team_vault or self.settings.origins["vault"] == "project":  # else there are no tiers
+            from co_cli.service.tiers import other_tiers
+
+            self.index.tiers, linked = other_tiers(self.settings, self.root)
+        try:
+            added = added_origins(self.settings.data_dir, self.root)
+            linked += [origin for origin in added if origin.kind != "skill"]  # skills have a search of their own
+        except SettingsError as error:
+            self.sources_problem = str(error)
+        self.index.linked = linked
+
+    @property
+    def set_aside(self) -> str | None:
+        """Where this process moved an unusable search.db, if it found one."""
+        return self.engine.database.set_aside
+
+    def _record(self, index: KnowledgeIndex, report: SyncReport, saved: bool) -> None:
+        self.activity.indexed(index, report, saved)
+
+    def _use_counts(self, places: Collection[tuple[str, str]]) -> Mapping[tuple[str, str], tuple[int, int]]:
+        from co_cli.activity.statistics import use_counts  # only profiles that weigh use need it
+
+        return use_counts(self.settings.data_dir, places)
+
+    def _count_indexed(self) -> int:
         """How many notes the index has of this vault; 0 if it cannot be opened."""
         index = self.working_index()
         return index.counts().notes if index else 0
-
-    def working_index(self) -> KnowledgeIndex | None:
-        """The index, or None if it cannot be opened: notes can be read and written without it."""
-        return self.index if self.index.works() else None

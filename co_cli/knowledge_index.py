@@ -98,7 +98,7 @@ class KnowledgeIndex:
         self.root = self.origin.root
         self.embedders: Embedders | None = embedders or Embedders("static")
         self.exclude, self.limit = exclude, max_note_bytes
-        self.beside: Sequence[Origin] = ()
+        self.linked: Sequence[Origin] = ()
         """Other folders and vaults that are searched together with this one; each is synced separately."""
         self.tiers: Tiers | None = None
         """None if this is the only vault."""
@@ -230,7 +230,7 @@ class KnowledgeIndex:
         reports: list[SyncReport] = []
 
         def fill(fresh: Engine) -> None:
-            for origin in (*self.beside, self.origin):
+            for origin in (*self.linked, self.origin):
                 try:
                     reports.append(self.of(origin, fresh).sync(progress=progress))
                 except VaultError:
@@ -454,7 +454,7 @@ class KnowledgeIndex:
     def successor(self, ref: str, named: str | None, now: float) -> str | None:
         """The note that had replaced one by then; `named` is the one that its file names."""
         tier, _, rest = ref.partition(":")
-        prefix = f"{tier}:" if any(one.tier == tier for one in self.beside) else ""
+        prefix = f"{tier}:" if any(one.tier == tier for one in self.linked) else ""
         with self.engine.reading() as reader:
             for vault, origin in self._origins(reader).items():
                 if bool(prefix) != bool(origin.tier) or (prefix and origin.tier != tier):
@@ -534,7 +534,7 @@ class KnowledgeIndex:
 
     def _origins(self, reader: Reader) -> dict[int, Origin]:
         """This origin and those searched with it, as far as they were ever synced."""
-        found = {reader.vault(origin): origin for origin in (self.origin, *self.beside)}
+        found = {reader.vault(origin): origin for origin in (self.origin, *self.linked)}
         return {vault: origin for vault, origin in found.items() if vault is not None}
 
     def _prefixes(self, origins: Mapping[int, Origin]) -> dict[int, str]:

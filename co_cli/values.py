@@ -147,7 +147,7 @@ class SyncReport(int):
     """Files that are not indexed, each with the reason."""
     problems: list[tuple[str, str]]
     """Notes that are indexed although something is wrong, each with the problem."""
-    beside: tuple[tuple[str, SyncReport], ...]
+    linked: tuple[tuple[str, SyncReport], ...]
     """The reports of sources searched together with the vault, each with its label, such as `folder:handbook`."""
     kept: tuple[str, ...]
     """Notes that stay in the index although most files of the vault are gone at once, as on an unmounted drive."""
@@ -166,7 +166,7 @@ class SyncReport(int):
         self.added, self.changed, self.moved = list(added), list(changed), list(moved)
         self.removed, self.unchanged = list(removed), more.pop("unchanged", 0)
         self.skipped, self.problems = list(more.pop("skipped", ())), list(more.pop("problems", ()))
-        self.beside, self.kept = tuple(more.pop("beside", ())), tuple(more.pop("kept", ()))
+        self.linked, self.kept = tuple(more.pop("linked", ())), tuple(more.pop("kept", ()))
         self.excluded = tuple(more.pop("excluded", ()))
         if more:
             raise TypeError(f"SyncReport has no {', '.join(more)}")
@@ -297,9 +297,9 @@ class Status(NamedTuple):
     cache_entries: int
     cache_bytes: int
     cache_hit_rate: float | None
-    beside: dict[str, int]
+    linked: dict[str, int]
     """How many notes each linked source has, by its label."""
-    trashed_beside: dict[str, int]
+    trashed_in_tiers: dict[str, int]
     """How many notes are in the trash of the other tiers' vaults."""
     tier: str | None
     """`user` or `project`, if the vault is searched together with others."""

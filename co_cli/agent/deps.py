@@ -59,5 +59,5 @@ def open_once(vault: PathLike | None = None, data_dir: PathLike | None = None, c
     with _lock:
         if key not in _open:
             _open[key] = KnowledgeBase.open(settings=settings, create=create)
-            _open[key].door = "agent"
+            _open[key].front_end = "agent"
         return _open[key]

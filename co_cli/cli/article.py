@@ -8,6 +8,7 @@ import sys
 from co_cli.cli.opening import open_knowledge_base, print_json, sync_first
 from co_cli.cli.terminal import ProgressBar, count_of, printable
 from co_cli.errors import InvalidInputError
+from co_cli.importers.articles import import_articles
 
 
 def add_article(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +34,7 @@ def article(options: argparse.Namespace) -> int:
     with open_knowledge_base(options) as kb:
         sync_first(kb)
         bar = ProgressBar("adding")
-        imported = [(one.origin, one.saved, one.skipped) for one in kb.import_articles(files, bar)]
+        imported = [(one.origin, one.saved, one.skipped) for one in import_articles(kb, files, bar)]
         bar.done()
         if "-" in options.path:
             if sys.stdin is None or sys.stdin.isatty():

@@ -115,7 +115,7 @@ def _sources(words: list[str]) -> list[str]:
 
     try:
         with KnowledgeBase.open(_value_of("--vault", words), _value_of("--data-dir", words)) as kb:
-            return [*OWN_SOURCES, *(origin.label for origin in kb.index.beside)]
+            return [*OWN_SOURCES, *(origin.label for origin in kb.index.linked)]
     except KnowledgeError:
         return list(OWN_SOURCES)
 

@@ -167,7 +167,7 @@ def _say_none(kb: KnowledgeBase, options: argparse.Namespace) -> int:
         screen.line(f"No notes with {filters}.")
         say_unused(screen, kb, options.tag)
     else:
-        screen.line("No notes here: `co source list` lists what else is searched." if kb.index.beside else "No notes.")
+        screen.line("No notes here: `co source list` lists what else is searched." if kb.index.linked else "No notes.")
     return 1
 
 
@@ -330,7 +330,7 @@ def add_restore(parser: argparse.ArgumentParser) -> None:
 
 def restore(options: argparse.Namespace) -> int:
     with open_knowledge_base(options) as kb:
-        tiers = tuple(f"{origin.tier}:" for origin in kb.index.beside if origin.tier)
+        tiers = tuple(f"{origin.tier}:" for origin in kb.index.linked if origin.tier)
         paths = dict.fromkeys(  # all are there, or none comes
             ref if ref.startswith(tiers) else kb.lookup.trashed_path(ref) for ref in options.ref
         )

@@ -22,11 +22,11 @@ SLOW_SECONDS = 2.0
 FILTERS = ("source", "tag", "category", "since", "until", "where")
 
 
-def open_knowledge_base(options: Any, door: str = "cli") -> KnowledgeBase:
-    """A command ends soon; another door stays, and writes down what happens as it goes."""
+def open_knowledge_base(options: Any, front_end: str = "cli") -> KnowledgeBase:
+    """Open the vault that the options name. Front ends other than commands are long-lived."""
     kb = KnowledgeBase.open(settings=load_settings({"vault": options.vault, "data_dir": options.data_dir}))
-    kb.door, kb.brief = door, door == "cli"
-    kb.engine.database.on_set_aside = _say if door == "cli" else None  # a server has its log for it
+    kb.front_end, kb.short_lived = front_end, front_end == "cli"
+    kb.engine.database.on_set_aside = _say if front_end == "cli" else None  # servers log it
     this_process.chatty = this_process.verbose or kb.settings.log_level in ("info", "debug")
     if this_process.chatty:
         mention("vault %s, index %s", kb.root, kb.engine.path)

@@ -182,8 +182,8 @@ def _answer(options: Options, sources: list[str] | None, whole: bool) -> int:
         if options.json:
             print_json(as_object(found))
         else:
-            show_result(found, kb if whole else None, explain=options.explain, beside=bool(kb.index.beside))
-            if found.state == "absent" and (found.searched.notes or kb.index.beside):
+            show_result(found, kb if whole else None, explain=options.explain, linked=bool(kb.index.linked))
+            if found.state == "absent" and (found.searched.notes or kb.index.linked):
                 _say_without_filters(kb, options, query)
             if options.explain:
                 _say_if_learned(kb, ranking_of(options))
@@ -230,12 +230,12 @@ def show_result(
     whole_from: KnowledgeBase | None = None,
     now: float | None = None,
     explain: bool = False,
-    beside: bool = False,
+    linked: bool = False,
 ) -> None:
     """Hits for a person; with a knowledge base, each note whole. `beside`: are there sources beside the vault?"""
     screen, now = Screen(), time.time() if now is None else now
     if found.state != "found":
-        screen.wrapped(nothing_found(found, beside))
+        screen.wrapped(nothing_found(found, linked))
         if found.hits:
             screen.line()
     for number, hit in enumerate(worth_showing(found)):
@@ -262,12 +262,12 @@ def show_result(
         screen.wrapped(f"note: {reason}", style="yellow")
 
 
-def nothing_found(found: SearchResult, beside: bool = False) -> str:
+def nothing_found(found: SearchResult, linked: bool = False) -> str:
     searched = f"{count_of(found.searched.notes, 'note')} searched"
     if found.state == "inconclusive":
         return f"Nothing found, but not everything could be asked ({searched})."
     fresh = f", index fresh as of {found.searched.fresh_as_of}" if found.searched.fresh_as_of else ""
-    if not found.searched.notes and not beside:
+    if not found.searched.notes and not linked:
         return NO_NOTES_YET
     if found.hits:
         return f"Nothing here clearly answers that: {searched}{fresh}. The nearest:"

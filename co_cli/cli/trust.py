@@ -27,7 +27,7 @@ def add_trust(parser: argparse.ArgumentParser) -> None:
 
 def run_trust(options: argparse.Namespace) -> int:
     with open_knowledge_base(options) as kb:
-        data_dir, origins = kb.settings.data_dir, kb.index.beside
+        data_dir, origins = kb.settings.data_dir, kb.index.linked
         if options.list:
             allowed, untrusted = vaults_for_prompts(kb.settings, kb.root, origins)
             rows = dict.fromkeys((*sorted(allowed), *trusted_vaults(data_dir)), True) | dict.fromkeys(untrusted, False)

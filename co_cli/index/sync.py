@@ -98,12 +98,14 @@ def sync_files(engine: Engine, origin: Origin, scan: Scan, changes: Changes, opt
         skipped, problems = reported(reader.files(vault, reported=True))
     skipped += [*seen.unread.items(), *scan.odd]
     moved = {old for old, _ in seen.moved}
+    removed = [path for path in removed if path not in moved]
     indexed = len(seen.added) + len(seen.changed) + len(seen.moved)
     return SyncReport(
         added=seen.added,
         changed=seen.changed,
         moved=seen.moved,
-        removed=[path for path in removed if path not in moved],
+        removed=removed,
+        excluded=tuple(path for path in removed if os.path.lexists(os.path.join(origin.root, path))),
         unchanged=max(0, scan.notes - indexed - len(skipped) + len(scan.odd)),
         skipped=sorted(skipped),
         problems=problems,

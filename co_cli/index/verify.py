@@ -69,7 +69,7 @@ def verify(index: KnowledgeIndex, progress: Progress | None = None, cut_by_model
     """
     damage = index.engine.problem()
     try:
-        origins = [compare(index.of(one), progress, cut_by_model) for one in (index.origin, *index.beside)]
+        origins = [compare(index.of(one), progress, cut_by_model) for one in (index.origin, *index.linked)]
         return Verified(origins, damage)
     except Exception as error:
         broken = damage or index.damage_behind(error)

@@ -64,7 +64,7 @@ class Context(NamedTuple):
 
 def always_notes(kb: KnowledgeBase, seen: Collection[str]) -> Context:
     """Notes marked `loading: always` that were not `seen` in the conversation: by importance, then newest first."""
-    allowed, _ = vaults_for_prompts(kb.settings, kb.root, kb.index.beside)
+    allowed, _ = vaults_for_prompts(kb.settings, kb.root, kb.index.linked)
     try:
         rows = kb.index.docs(Filters(OWN_SOURCES, fields=(("loading", "always"),)))
     except KnowledgeError as error:
@@ -83,7 +83,7 @@ def always_notes(kb: KnowledgeBase, seen: Collection[str]) -> Context:
 
 def matching_notes(kb: KnowledgeBase, prompt: str, seen: Collection[str]) -> Context:
     """Notes that are about the prompt and were not `seen`. As slow as the embedder, which may fail."""
-    allowed, _ = vaults_for_prompts(kb.settings, kb.root, kb.index.beside)
+    allowed, _ = vaults_for_prompts(kb.settings, kb.root, kb.index.linked)
     sentences = _sentences(prompt)
     if not sentences or not allowed:
         return Context([], [])

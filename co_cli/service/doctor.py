@@ -129,10 +129,10 @@ def _database(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
 
 
 def _linked_sources(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
-    if kb.trouble_beside:
+    if kb.sources_problem:
         cure = "correct that line, or move the file away and `co add` the folders again"
-        yield Finding("sources", "error", f"only the vault is searched: {kb.trouble_beside}", cure)
-    for origin in kb.index.beside:
+        yield Finding("sources", "error", f"only the vault is searched: {kb.sources_problem}", cure)
+    for origin in kb.index.linked:
         try:
             yield from _index(kb, origin, fix)
         except VaultError as error:

@@ -201,8 +201,8 @@ class Watcher:
 
     def _find_origins(self) -> dict[Origin | None, object]:
         """Notice folders that were added or removed as sources, and those that disappeared or came back."""
-        before = {self._kb.index.origin, *self._kb.index.beside}
-        self._kb.look_beside()
+        before = {self._kb.index.origin, *self._kb.index.linked}
+        self._kb.load_linked_sources()
         found = self._origins()
         now = {origin for origin in found if origin is not None}
         for origin in before ^ now:
@@ -216,13 +216,13 @@ class Watcher:
 
     def _origins(self) -> dict[Origin | None, object]:
         """What is watched, and the state of its folder; None stands for the list of sources."""
-        origins = (self._kb.index.origin, *self._kb.index.beside)
+        origins = (self._kb.index.origin, *self._kb.index.linked)
         listed = {None: _identity(registry_file(self._kb.settings.data_dir))}
         return listed | {origin: _identity(origin.root) for origin in origins}
 
     def _folders(self) -> set[str]:
         found = set[str]()
-        for origin in (self._kb.index.origin, *self._kb.index.beside):
+        for origin in (self._kb.index.origin, *self._kb.index.linked):
             found.update([origin.root] if RECURSIVE else folders_of(origin, self._kb.settings.knowledge_exclude)[0])
         return {path for path in found if os.access(path, os.R_OK) and path.encode(errors="ignore").decode() == path}
 
@@ -230,7 +230,7 @@ class Watcher:
         """Whether a change is of a note, a folder or an ignore file."""
         parent, name = os.path.split(path)
         ignores = name in (IGNORE_FILE, GIT_FILE)
-        for origin in (self._kb.index.origin, *self._kb.index.beside):
+        for origin in (self._kb.index.origin, *self._kb.index.linked):
             root = os.path.join(origin.root, "")
             hidden = f"{os.sep}." in (parent if ignores else path)[len(root) - 1 :]
             if path.startswith(root) and not hidden:
@@ -253,8 +253,8 @@ class Watcher:
         self._problem = ""
         self._due = time.monotonic() + (RETRY if took > EMBEDDING else SAFETY)
         self.synced.set()
-        origins = (self._kb.index.origin, *self._kb.index.beside)
-        reports = zip(origins, [report, *(one for _, one in report.beside)], strict=False)
+        origins = (self._kb.index.origin, *self._kb.index.linked)
+        reports = zip(origins, [report, *(one for _, one in report.linked)], strict=False)
         changed = tuple((origin, one) for origin, one in reports if one.touched or one.kept)
         if changed:
             self._report(Batch(changed, took))

@@ -90,7 +90,7 @@ class Lookup:
             skill = self.kb.skills.find(ref)
             return skill.origin, skill.inside
         asked = _forms(ref)[-1]
-        for origin in self.kb.index.beside:
+        for origin in self.kb.index.linked:
             path = self._path_in(origin, ref)
             if path is not None:
                 return origin, path
@@ -98,7 +98,7 @@ class Lookup:
             return Origin(VAULT, self.store.root), self._locate_own(ref)
         except UnknownRefError:
             path = path_of(asked)
-            for origin in self.kb.index.beside:
+            for origin in self.kb.index.linked:
                 if origin.tier and path is not None and self._is_listed(origin, path):
                     return origin, path
             raise
@@ -118,7 +118,7 @@ class Lookup:
     def trashed(self) -> list[Trashed]:
         """Forgotten notes of this vault, then of the other tiers' vaults."""
         own = [Trashed(path, trash) for trash, path in self.store.trashed()]
-        for origin in self.kb.index.beside:
+        for origin in self.kb.index.linked:
             if origin.tier:
                 own += [Trashed(path, trash, origin.tier) for trash, path in NoteStore(origin.root).trashed()]
         return own

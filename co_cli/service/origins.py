@@ -55,12 +55,6 @@ class SourceState(NamedTuple):
     there: bool
 
 
-def mark_excluded(report: SyncReport, root: str) -> SyncReport:
-    """The report with removed notes marked whose file still exists: a pattern excludes them now."""
-    there = tuple(path for path in report.removed if os.path.lexists(os.path.join(root, *path.split("/"))))
-    return report.replaced(excluded=there) if there else report
-
-
 class Origins:
     """The folders and files that were added to one vault."""
 
@@ -123,7 +117,7 @@ class Origins:
             if made and made[0] in self.all():
                 self.remove(made[0].label)
             raise
-        self._kb.look_beside()
+        self._kb.load_linked_sources()
         return SourceReceipt(made[0].label, origin.path, "created", _summary(report), report)
 
     def refresh(self, label: str, drop_missing: bool = False, progress: Progress | None = None) -> SourceReceipt:
@@ -131,7 +125,7 @@ class Origins:
         origin = self.find(label)
         index = self._index.of(origin)
         try:
-            report = mark_excluded(index.sync(progress=progress), origin.root)
+            report = index.sync(progress=progress)
         except VaultError as error:
             return SourceReceipt(origin.label, origin.path, "missing", str(error))
         dropped = index.drop_missing() if drop_missing else []
@@ -149,7 +143,7 @@ class Origins:
         change_registry(self._data_dir, take)
         shared = any(entry.origin == origin for entry in read_registry(self._data_dir))
         removed = 0 if shared else self._index.of(origin).drop_all()
-        self._kb.look_beside()
+        self._kb.load_linked_sources()
         notes = "1 note is" if removed == 1 else f"{removed:,} notes are"
         return SourceReceipt(
             origin.label, origin.path, "removed", f"{notes} out of the index; the files are untouched"
@@ -171,7 +165,7 @@ class Origins:
             rows[0] = rows[0]._replace(skipped=skipped)
         if pages:  # they are counted as articles, too
             rows.append(SourceState("url", self._vault, len(pages), parts, 0, 0, 0, synced, True))
-        tiers = [origin for origin in self._index.beside if origin.tier]
+        tiers = [origin for origin in self._index.linked if origin.tier]
         return rows + [self._state(origin) for origin in (*tiers, *self.all())]
 
     def _state(self, origin: Origin) -> SourceState:
@@ -200,7 +194,7 @@ class Origins:
             raise NoteConflictError(f"{path} is a source already: `co source refresh {label}` reads it again")
         if on_conflict == "overwrite":
             self._index.of(origin).drop_all()
-        report = mark_excluded(self._index.of(origin).sync(progress=progress), origin.root)
+        report = self._index.of(origin).sync(progress=progress)
         if on_conflict == "overwrite":
             return SourceReceipt(label, path, "updated", f"read anew: {_summary(report)}", report)
         outcome: SourceOutcome = "updated" if report.touched else "skipped"

@@ -39,11 +39,11 @@ def status_of(kb: KnowledgeBase) -> Status:
         cache_entries=vectors.cache.entries,
         cache_bytes=vectors.cache.bytes,
         cache_hit_rate=vectors.cache.hit_rate,
-        trashed_beside={str(tier): count for tier, count in trash.items()},
+        trashed_in_tiers={str(tier): count for tier, count in trash.items()},
         tier=tier_of(kb.settings) if kb.index.tiers else None,
         missing=len(kb.index.missing()),
         odd=tuple(kb.index.unread_entries()),
-        beside={origin.label: kb.index.of(origin).counts().notes for origin in kb.index.beside},
+        linked={origin.label: kb.index.of(origin).counts().notes for origin in kb.index.linked},
     )
 
 
@@ -70,13 +70,13 @@ class Tree(NamedTuple):
 
 def trees(kb: KnowledgeBase, source: str | None = None) -> list[Tree]:
     """The vault and every linked source, or one of them: `vault`, a tier, a label or a name."""
-    tiers = [origin for origin in kb.index.beside if origin.tier]
+    tiers = [origin for origin in kb.index.linked if origin.tier]
     if source in ("vault", "memory", "article"):
         origins = [kb.index.origin]
     elif source is None:
-        origins = [kb.index.origin, *tiers, *kb.origins.all()]
+        origins = [kb.index.origin, *tiers, *kb.sources.all()]
     else:
-        origins = [origin for origin in tiers if origin.tier == source] or [kb.origins.find(source)]
+        origins = [origin for origin in tiers if origin.tier == source] or [kb.sources.find(source)]
     found: list[Tree] = []
     for origin in origins:
         own = origin == kb.index.origin

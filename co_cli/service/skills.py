@@ -200,7 +200,7 @@ class Skills:
         origins = list(dict.fromkeys(skill.origin for skill in skills))
         alone = all(source == "skill" for source in request.filters.sources)
         if not alone:
-            origins = [kb.index.origin, *kb.index.beside, *origins]
+            origins = [kb.index.origin, *kb.index.linked, *origins]
             unsynced = unsynced or kb.unsynced
         if not origins:
             return offered, SearchResult(request.query, "absent", [], request.backend, Searched(0, 0, None), [], 0.0)
@@ -266,11 +266,11 @@ class Skills:
             SkillEntry(note.path, note.description, note.problem, note.metadata.get(MANUAL) is True) for note, _ in read
         ], reason
 
-    def _index(self, origin: Origin, beside: Sequence[Origin] = (), exclude: Sequence[str] = ()) -> KnowledgeIndex:
+    def _index(self, origin: Origin, linked: Sequence[Origin] = (), exclude: Sequence[str] = ()) -> KnowledgeIndex:
         kb = self._kb
         limit = kb.settings.knowledge_max_note_bytes
         index = KnowledgeIndex(kb.engine, origin, embedders=kb.embedders, exclude=exclude, max_note_bytes=limit)
-        index.beside = beside
+        index.linked = linked
         return index
 
     def _added(self) -> list[Origin]:

@@ -23,18 +23,18 @@ def tier_of(settings: Settings) -> str | None:
     return {"project": "project", "default": "user"}.get(settings.origins["vault"])
 
 
-def tiers_beside(settings: Settings, root: str) -> tuple[Tiers | None, list[Origin]]:
+def other_tiers(settings: Settings, root: str) -> tuple[Tiers | None, list[Origin]]:
     """The weight of each tier and the other tiers' vaults; None and nothing if there are no others."""
     own = tier_of(settings)
     if settings.tiers == "off" or own is None:
         return None, []
-    beside = [
+    linked = [
         Origin(VAULT, place, tier=tier)
         for tier, place in places(settings).items()
         if tier != own and place != root and os.path.isdir(place)
     ]
     values = {"user": settings.tier_user, "project": settings.tier_project, "team": settings.tier_team}
-    return (Tiers(own, values), beside) if beside else (None, [])
+    return (Tiers(own, values), linked) if linked else (None, [])
 
 
 def places(settings: Settings) -> dict[str, str]:

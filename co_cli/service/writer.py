@@ -122,7 +122,7 @@ class Writer:
     def restore(self, ref: str) -> Saved:
         """Move a forgotten note back from the trash."""
         tier, _, rest = ref.partition(":")
-        if any(origin.tier == tier for origin in self.kb.index.beside):
+        if any(origin.tier == tier for origin in self.kb.index.linked):
             with open_tier(self.kb, tier) as kb:
                 return _prefixed(kb.writer.restore(rest), tier)
         path = self.lookup.trashed_path(ref)

@@ -153,7 +153,7 @@ def list_memories(
 ) -> ToolResult[dict[str, Any]]:
     """List memories by title, newest first, to see what there is or what has a tag. To find something specific use
     recall_memory."""
-    notes = ctx.kb.notes("memory", tags, limit + 1)
+    notes = ctx.kb.notes("memory", limit + 1, tags=tags)
     lines: list[str] = []
     room = ctx.budget
     for note in notes[:limit]:

@@ -126,8 +126,8 @@ def test_doctor_names_a_cure_for_each_finding(co: Co, vault: Vault) -> None:
     assert any(finding["fixed"] for finding in fixed)
     after = [finding for finding in co("doctor", "--json").json if finding["level"] != "ok"]
     assert sorted(finding["cure"] for finding in after) == [
-        "mend it: co edit memories/broken.md",
-        "mend or exclude memories/binary.md",
+        "fix it: co edit memories/broken.md",
+        "fix or exclude memories/binary.md",
     ]
     assert co("doctor").out.count("cure: ") == 2
 

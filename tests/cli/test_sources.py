@@ -421,7 +421,7 @@ def test_the_path_and_the_links_of_a_document_are_known_without_reading_it(
     vault: Vault, data_dir: Path, handbook: Path
 ) -> None:
     with KnowledgeBase.open(vault.root, data_dir) as kb:
-        kb.origins.add(str(handbook))
+        kb.sources.add(str(handbook))
         (handbook / "zebras.txt").write_bytes(b"\0 nothing that could be read")
 
         assert kb.file_of("folder:handbook/zebras.txt") == str(handbook / "zebras.txt")

@@ -218,7 +218,7 @@ def test_what_was_forgotten_in_a_tier_is_brought_back_there(co: Co, three: dict[
     assert f"vault   {three['project'].root} (project)\n" in status
     assert co("note", "restore", names[1]).out == "restored user:memory:tea-user\n"
     assert three["user"].notes() == ["memories/tea-user.md"]
-    assert co("index", "status", "--json").json["trashed_beside"] == {}
+    assert co("index", "status", "--json").json["trashed_in_tiers"] == {}
 
 
 def test_a_hidden_file_of_a_tier_is_not_opened(co: Co, three: dict[str, Vault]) -> None:

@@ -205,9 +205,9 @@ YOURS, ZOO, BOOK = (
 def test_a_search_sees_exactly_the_sources_it_asks_for(
     index: KnowledgeIndex, wanted: tuple[str, ...], parts: str
 ) -> None:
-    index.beside = (YOURS, ZOO, BOOK)
+    index.linked = (YOURS, ZOO, BOOK)
     with index.engine.writing() as writer:
-        for origin in (index.origin, *index.beside):
+        for origin in (index.origin, *index.linked):
             writer.add_vault(origin)
 
     with index.engine.reading() as reader:

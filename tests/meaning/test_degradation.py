@@ -143,7 +143,7 @@ class Unusable(StaticEmbedder):
 def test_the_first_note_of_a_vault_is_saved_and_found_though_the_model_is_damaged(
     kb: KnowledgeBase, vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("co_cli.embedding.embedders.shared_embedder", Unusable)
+    monkeypatch.setattr("co_cli.embedding.static.shared_embedder", Unusable)
 
     assert kb.remember("Oaks live long.").outcome == "created"
 

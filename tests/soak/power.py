@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from co_cli.activity.database import ActivityDatabase
-from co_cli.activity.events import Searched
+from co_cli.activity.events import SearchEvent
 from co_cli.index.sqlite.connection import Database, connect, fetch, vector_extension
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.store import NoteStore, content_hash
@@ -101,7 +101,7 @@ class Load:
 
     def _open(self) -> KnowledgeBase:
         kb = open_vault(self.place)
-        kb.brief = True  # no thread of its own: what happens is decided by the seed
+        kb.short_lived = True  # no thread of its own: what happens is decided by the seed
         kb.index.counts()
         for database in (kb.engine.database, kb.activity.database):
             if self.synchronous:
@@ -153,7 +153,7 @@ class Load:
 
     def _log(self) -> None:
         text, before = f"question {self.chance.randbytes(6).hex()}", self.kb.activity.dropped
-        event = Searched(self.kb.root, time.time(), "soak", text, "fts5", "found", 1, 1.0, None, (), ())
+        event = SearchEvent(self.kb.root, time.time(), "soak", text, "fts5", "found", 1, 1.0, None, (), ())
         self.kb.activity.writer.write([event])
         if self.kb.activity.dropped == before:
             self.acknowledged.append(text)
