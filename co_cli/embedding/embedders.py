@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import threading
 
-from co_cli.embedding import minilm
+from co_cli.embedding import minilm, static
 from co_cli.embedding.space import Embedder, VectorSpace
-from co_cli.embedding.static import SPACE, shared_embedder
 from co_cli.errors import SettingsError
 
-LOCAL_SPACES = {space.provider: space for space in (SPACE, minilm.SPACE)}
+LOCAL_SPACES = {space.provider: space for space in (static.SPACE, minilm.SPACE)}
 """Providers with one model, which need no server."""
 
 
@@ -28,22 +27,9 @@ def space_of(provider: str, model: str | None = None) -> VectorSpace | None:
         return remote_space(provider, model)
     name = space.model.partition("@")[0]
     if model and model not in (name, space.model):
-        raise SettingsError(
-            f"the embedding provider {provider} has one model, {name}: unset CO_KNOWLEDGE_EMBEDDING_MODEL, or choose"
-            " another provider"
-        )
+        fix = "unset CO_KNOWLEDGE_EMBEDDING_MODEL, or choose another provider"
+        raise SettingsError(f"the embedding provider {provider} has one model, {name}: {fix}")
     return space
-
-
-def open_embedder(space: VectorSpace, host: str | None = None) -> Embedder:
-    """The embedder of a space. `host` is a server's address, if it is not the provider's own."""
-    if space.provider == SPACE.provider:
-        return shared_embedder()
-    if space.provider == minilm.SPACE.provider:
-        return minilm.MiniLMEmbedder()
-    from co_cli.embedding.remote import RemoteEmbedder
-
-    return RemoteEmbedder(space, host)
 
 
 class Embedders:
@@ -70,6 +56,12 @@ class Embedders:
             return None
         if known is None or known.key != space.key:
             return None
+        if known is static.SPACE:
+            return static.shared_embedder()
+        if known is minilm.SPACE:
+            return minilm.MiniLMEmbedder()
+        from co_cli.embedding.remote import RemoteEmbedder
+
         # with a local provider, a host in the settings belongs to the server that was used before
         is_theirs = self.space is None or self.space.provider in (space.provider, *LOCAL_SPACES)
-        return open_embedder(known, self._host if is_theirs else None)
+        return RemoteEmbedder(known, self._host if is_theirs else None)

