@@ -25,7 +25,7 @@ from co_cli.index.links import Link
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.note import Note, excerpt, own_tags
 from co_cli.notes.refs import ENDINGS, lines_of
-from co_cli.service.attachments import Attachments
+from co_cli.notes.wikilinks import Attachments
 from co_cli.service.lookup import Trashed
 from co_cli.service.saving import clean_tags
 from co_cli.service.tiers import TIERS

@@ -6,6 +6,7 @@ elsewhere, shorter before longer. `./` and `../` are relative to that folder, `/
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
 from collections.abc import Sequence
@@ -49,6 +50,34 @@ def resolve_link(target: str, linking: str, namesakes: Sequence[str]) -> str | N
     ending = [path for path in namesakes if name_key("/" + _bare(path)).endswith(tail)]
     inside = f"{folder}/" if folder else ""
     return min(ending, key=lambda path: (not path.startswith(inside), len(path), path), default=None)
+
+
+class Attachments:
+    """Tells whether a file exists that a note may link to: a picture, a PDF, a drawing. Walks the folder when needed."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._names: set[str] | None = None
+
+    def has(self, target: str, linking: str) -> bool:
+        """Whether a link in the note `linking` means an existing file: from the note's folder, from the root, or by name."""
+        target = target.replace("\\", "/").strip("/")
+        if not target or "\0" in target:
+            return False
+        places = (os.path.join(os.path.dirname(linking), target), target)
+        return any(map(self._inside, places)) or ("/" not in target and name_key(target) in self._all())
+
+    def _inside(self, path: str) -> bool:
+        path = os.path.normpath(path)
+        return not path.startswith(("..", os.sep)) and os.path.exists(os.path.join(self._root, path))
+
+    def _all(self) -> set[str]:
+        if self._names is None:
+            self._names = set()
+            for _, folders, files in os.walk(self._root):
+                folders[:] = [name for name in folders if not name.startswith(".")]
+                self._names.update(map(name_key, files))
+        return self._names
 
 
 def _exact(asked: str, namesakes: Sequence[str]) -> str | None:

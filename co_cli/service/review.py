@@ -24,8 +24,7 @@ from co_cli.notes.files import create_exclusively, replace
 from co_cli.notes.refs import stem_of
 from co_cli.notes.secrets import find_secrets, redact
 from co_cli.notes.similarity import likeness, words_of
-from co_cli.notes.wikilinks import link_key, resolve_link
-from co_cli.service.attachments import Attachments
+from co_cli.notes.wikilinks import Attachments, link_key, resolve_link
 from co_cli.values import OWN_SOURCES, moment_text
 
 Kind = Literal[
