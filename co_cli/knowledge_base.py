@@ -161,7 +161,7 @@ class KnowledgeBase:
 
     def why(self, query: str, ref: str, limit: int = 10, **options: Any) -> Explanation:
         """Explain a note's rank for a query, or why it was not found. Options are those of `search`."""
-        from co_cli.service.explaining import explain_note
+        from co_cli.retrieval.explain import explain_note
 
         request = read_request(self, query, Options(limit=limit, **options))
         if request.backend == "grep":

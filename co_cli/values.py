@@ -31,6 +31,7 @@ ON_RELATED: tuple[OnRelated, ...] = ("tell", "keep", "supersede")
 """What a save does with related memories: name them, ignore them, or supersede them."""
 
 
+LOWEST_SHOWN = 0.005
 NEAREST = 3
 """Hits of an `absent` result that are shown although they share no word with the query."""
 
@@ -129,10 +130,12 @@ class SearchResult(NamedTuple):
 
 
 def worth_showing(found: SearchResult) -> list[Hit]:
-    """The hits to show: of an `absent` result only the nearest ones and those with a word of the query."""
+    """The hits to show: none that scores 0.00, and of an `absent` result only the nearest ones and those with a word of
+    the query."""
+    hits = [hit for hit in found.hits if hit.score >= LOWEST_SHOWN or not hit.signals]
     if found.state == "found":
-        return found.hits
-    return [hit for place, hit in enumerate(found.hits) if place < NEAREST or hit.signals.get("words")]
+        return hits
+    return [hit for place, hit in enumerate(hits) if place < NEAREST or hit.signals.get("words")]
 
 
 class SyncReport(int):

@@ -1,4 +1,4 @@
-"""What a person is told when filters leave nothing, and `co note tags`."""
+"""Hints for searches whose filters match nothing, and `co note tags`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from co_cli.cli.opening import open_knowledge_base, print_json, sync_first
 from co_cli.cli.terminal import Screen, count_of, printable
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.searching import close_tags, unused_tags
+from co_cli.values import SearchResult
 
 if TYPE_CHECKING:
     import argparse
@@ -18,8 +19,14 @@ def say_unused(screen: Screen, kb: KnowledgeBase, tags: list[str] | None) -> Non
     known = list(kb.tags()) if tags else []
     for tag in unused_tags(tags, known):
         close = ", ".join(close_tags(tag, known))
-        cure = f"did you mean {close}?" if close else "`co note tags` lists those there are"
+        cure = f"did you mean {close}?" if close else "`co note tags` lists all tags"
         screen.wrapped(printable(f"No note has the tag {tag}: {cure}"), style="yellow")
+
+
+def say_without_filters(wider: SearchResult, filters: str) -> None:
+    """The best match without the filters, if there is one."""
+    if wider.state == "found":
+        Screen().wrapped(f"Without {filters} there is {wider.hits[0].title} ({wider.hits[0].ref}).")
 
 
 def add_tags(parser: argparse.ArgumentParser) -> None:
@@ -48,9 +55,7 @@ def tags(options: argparse.Namespace) -> int:
     for tag, count in counted.items():
         screen.line(f"{screen.paint('#' + printable(tag), 'cyan')}  {screen.paint(count_of(count, 'note'), 'dim')}")
     if not counted and not synced:
-        screen.line(
-            "Nothing was read yet, so nobody knows the tags: `co index sync` reads the vault, or leave out --no-sync."
-        )
+        screen.line("The vault was never indexed: run `co index sync`, or leave out --no-sync.")
     elif not counted:
         screen.line("No tags: `co remember TEXT --tag TAG` gives one, and so does #tag in a text.")
     return 0 if counted else 1

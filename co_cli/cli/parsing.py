@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -19,6 +20,8 @@ A memory for agents and people, kept in Markdown files that you own.
 """
 
 
+WIDTH = 80
+"""Mistakes are shown in one line of a usual terminal."""
 FIRST = ("search", "remember", "show", "list", "add", "chat")
 SECOND = ("edit", "forget")
 
@@ -27,9 +30,13 @@ class Parser(argparse.ArgumentParser):
     """argparse, except that a mistake is one line."""
 
     def error(self, message: str) -> NoReturn:
+        choice = re.fullmatch(r"argument (?:.*/)?(\S+): invalid choice: (.+?) \(choose from (.+)\)", message)
+        if choice:
+            message = f"{choice[1]} is one of {choice[3].replace(chr(39), '')}, not {choice[2]}"
         dashed = message.startswith("unrecognized arguments: -")
         hint = self._meant(message.split()[2]) or "; write -- before words that begin with a dash" if dashed else ""
-        self.exit(2, f"{self.prog}: {message}{hint} (`{self.prog} --help` explains)\n")
+        line, more = f"{self.prog}: {message}{hint}", f" (`{self.prog} --help` explains)"
+        self.exit(2, f"{line}{more if len(line + more) <= WIDTH else ''}\n")
 
     def _meant(self, unknown: str) -> str:
         """The option that is nearly called so."""

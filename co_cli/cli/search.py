@@ -23,7 +23,7 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.retrieval.profiles import PROFILES, check_weights
 from co_cli.service.searching import learned_in_use
 from co_cli.settings import this_process
-from co_cli.values import Hit, SearchResult, worth_showing
+from co_cli.values import LOWEST_SHOWN, Hit, SearchResult, worth_showing
 
 if TYPE_CHECKING:
     import argparse
@@ -32,26 +32,27 @@ if TYPE_CHECKING:
 
     Options = Any  # argparse.Namespace, or PlainQuery in its place
 
-STRONGEST, TOLD = 2, 0.005
-"""Parts of a score that are shown unless all are asked for, and the least worth a word."""
+STRONGEST = 2
+"""Parts of a score that are shown without --explain."""
 SIGNALS = {
-    "name": "it is called what was asked for: its title, an alias, its file name or its ref",
-    "meaning": "the cosine between the question and the passage",
-    "words": "bm25 divided by the best bm25, as far as words can be trusted",
-    "reader": "what a model that read question and passage says",
+    "name": "the query is its title, an alias, its file name or its ref",
+    "meaning": "the cosine between the query and the passage",
+    "words": "bm25 divided by the best bm25, less if only a few of the words occur",
+    "reader": "the score of a model that read query and passage",
     "recency": "how new it is, or how far into its validity window",
-    "importance": "how important it says it is, or how many notes mention it",
-    "severity": "how severe it says it is",
-    "tags": "tags that the question and the note share",
-    "domain": "the question names its domain",
+    "importance": "its importance field, or how many notes mention it",
+    "severity": "its severity field",
+    "tags": "tags that the query and the note share",
+    "domain": "the query names its domain",
     "links": "how near it is to the best hits over links",
     "use": "how often it was found and opened",
-    "tier": "whose vault it is in",
+    "tier": "which vault it is in",
 }
 NO_NOTES_YET = (
     "Nothing found: there are no notes here yet. `co remember TEXT` saves one, `co add DIR` makes a folder searchable, "
     "`co demo` searches a sample."
 )
+NO_WORDS = "Nothing found: the query has no letters or digits. `--backend grep` searches for other characters."
 SYNTAX = """\
 query syntax:
   any words               notes with any of them, and notes close in meaning
@@ -107,11 +108,11 @@ class PlainQuery:
 
 
 def search(options: Options) -> int:
-    return _answer(options, options.source, whole=False)
+    return _answer(options, options.source)
 
 
 def recall(options: Options) -> int:
-    return _answer(options, ["memory"], whole=True)
+    return _answer(options, ["memory"])
 
 
 def add_ranking(parser: argparse.ArgumentParser) -> None:
@@ -165,52 +166,33 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     add_moment(parser)
 
 
-def _answer(options: Options, sources: list[str] | None, whole: bool) -> int:
-    query = query_of(options.query)
+def _answer(options: Options, sources: list[str] | None) -> int:
+    query, recalls = query_of(options.query), options.run is recall
+    ranking = {**ranking_of(options), **moment_of(options), "backend": options.backend}
     with open_knowledge_base(options) as kb:
         if not options.no_sync:
             sync_first(kb, options.backend)
-        found = kb.search(
-            query,
-            limit=options.limit,
-            sources=sources,
-            backend=options.backend,
-            **ranking_of(options),
-            **filters_of(options),
-            **moment_of(options),
-        )
+        found = kb.search(query, limit=options.limit, sources=sources, **ranking, **filters_of(options))
         if options.json:
             print_json(as_object(found))
         else:
-            show_result(found, kb if whole else None, explain=options.explain, linked=bool(kb.index.linked))
-            if found.state == "absent" and (found.searched.notes or kb.index.linked):
-                _say_without_filters(kb, options, query)
+            show_result(found, kb if recalls else None, explain=options.explain, linked=bool(kb.index.linked))
+            if found.state == "absent" and narrowed_by(options) and (found.searched.notes or kb.index.linked):
+                from co_cli.cli.narrowing import say_unused, say_without_filters  # rarely needed
+
+                say_unused(Screen(), kb, options.tag)
+                wider = kb.search(query, limit=1, sources=["memory"] if recalls else None, **ranking)
+                say_without_filters(wider, narrowed_by(options))
             if options.explain:
-                _say_if_learned(kb, ranking_of(options))
+                _say_if_learned(kb, ranking)
         sys.stdout.flush()
         if this_process.chatty:
-            told = (found.backend, found.state, len(found.hits), found.searched.notes, found.took_ms)
-            mention("searched by %s: %s, %d hits of %d notes, %s ms", *told)
-        kb.track(found)  # once the answer is out: nobody waits for it
+            numbers = (found.backend, found.state, len(found.hits), found.searched.notes, found.took_ms)
+            mention("searched by %s: %s, %d hits of %d notes, %s ms", *numbers)
+        kb.track(found)  # after the answer is shown, so that nobody waits for it
         if isinstance(options, PlainQuery) and options.last:
             kb.engine.database.leave()
     return 0 if found.state == "found" else 1
-
-
-def _say_without_filters(kb: KnowledgeBase, options: Options, query: str) -> None:
-    """That nothing passes a filter does not mean that nobody wrote it down: name what there is without."""
-    filters = narrowed_by(options)
-    if not filters:
-        return
-    from co_cli.cli.narrowing import say_unused  # for the day when filters leave nothing
-
-    screen = Screen()
-    say_unused(screen, kb, options.tag)
-    sources = ["memory"] if options.run is recall else None
-    way = {**ranking_of(options), **moment_of(options), "backend": options.backend}
-    wider = kb.search(query, limit=1, sources=sources, **way)
-    if wider.state == "found":
-        screen.wrapped(f"Without {filters} there is {wider.hits[0].title} ({wider.hits[0].ref}).")
 
 
 def query_of(words: list[str]) -> str:
@@ -232,13 +214,13 @@ def show_result(
     explain: bool = False,
     linked: bool = False,
 ) -> None:
-    """Hits for a person; with a knowledge base, each note whole. `beside`: are there sources beside the vault?"""
-    screen, now = Screen(), time.time() if now is None else now
+    """Print hits; with a knowledge base, whole notes. `linked`: whether there are sources besides the vault."""
+    screen, now, hits = Screen(), time.time() if now is None else now, worth_showing(found)
     if found.state != "found":
         screen.wrapped(nothing_found(found, linked))
-        if found.hits:
+        if hits:
             screen.line()
-    for number, hit in enumerate(worth_showing(found)):
+    for number, hit in enumerate(hits):
         if number:
             screen.line()
         screen.titled(hit.title, hit.ref)
@@ -251,11 +233,15 @@ def show_result(
             for line in body.strip().splitlines():
                 screen.wrapped(line, "  ") if line else screen.line()
         screen.wrapped(_about(hit, now, explain), "  ", style="dim")
-    if explain and found.hits:
-        _explain(screen, found)
-    elif found.understood and not explain:
-        for what in found.understood:
-            screen.wrapped(what, style="dim")
+    if explain and hits:
+        screen.line()
+        for name, meaning in SIGNALS.items():
+            if any(name in hit.signals for hit in hits):
+                screen.wrapped(f"{name:<9} {meaning}", style="dim")
+    for what in found.understood:
+        screen.wrapped(what, style="dim")
+    if explain and hits and found.confidence is not None:
+        screen.wrapped(f"confidence {found.confidence:.2f} that something here is about it", style="dim")
     if found.suggestions and found.state != "found":
         screen.wrapped(f"Words that occur here: {', '.join(found.suggestions)}?")
     for reason in found.degraded:
@@ -269,7 +255,9 @@ def nothing_found(found: SearchResult, linked: bool = False) -> str:
     fresh = f", index fresh as of {found.searched.fresh_as_of}" if found.searched.fresh_as_of else ""
     if not found.searched.notes and not linked:
         return NO_NOTES_YET
-    if found.hits:
+    if not any(map(str.isalnum, found.query)):
+        return NO_WORDS
+    if worth_showing(found):
         return f"Nothing here clearly answers that: {searched}{fresh}. The nearest:"
     return f"Nothing found: {searched}{fresh}."
 
@@ -278,7 +266,7 @@ def _whole(hit: Hit, kb: KnowledgeBase) -> str | None:
     try:
         return kb.note(hit.ref).body
     except KnowledgeError:
-        return None  # gone since it was indexed: the snippet is what is left
+        return None  # gone since it was indexed
 
 
 def _about(hit: Hit, now: float, explain: bool) -> str:
@@ -289,29 +277,15 @@ def _about(hit: Hit, now: float, explain: bool) -> str:
     elif explain:
         score = f"{hit.score:.4f} = " + " + ".join(f"{name} {value:.4f}" for name, value in parts)
     else:
-        told = [part for part in parts if part[1] >= TOLD][:STRONGEST] or parts[:1]
-        score = f"{hit.score:.2f} ({', '.join(f'{name} {value:.2f}' for name, value in told)})"
+        strongest = [part for part in parts if part[1] >= LOWEST_SHOWN][:STRONGEST] or parts[:1]
+        score = f"{hit.score:.2f} ({', '.join(f'{name} {value:.2f}' for name, value in strongest)})"
     gone = "missing at its origin" if hit.missing else ""
     weak = "weak match" if hit.weak else ""
     return " · ".join(part for part in (tags, age(hit.created, now), gone, weak, score) if part)
 
 
 def _say_if_learned(kb: KnowledgeBase, ranking: dict[str, Any]) -> None:
-    """Whoever asks for reasons hears that feedback is one."""
-    learned = learned_in_use(kb, ranking.get("profile"), ranking.get("weights"))
+    learned = learned_in_use(kb, ranking["profile"], ranking["weights"])
     if learned is not None:
         weights = f"meaning {learned['meaning']:.2f}, words {learned['words']:.2f}"
-        told = f"weights   {weights}: learned from feedback (`co feedback tune`)"
-        Screen().wrapped(told, style="dim")
-
-
-def _explain(screen: Screen, found: SearchResult) -> None:
-    """What the parts of these scores mean, and how sure the answer is."""
-    screen.line()
-    for name, meaning in SIGNALS.items():
-        if any(name in hit.signals for hit in found.hits):
-            screen.wrapped(f"{name:<9} {meaning}", style="dim")
-    for what in found.understood:
-        screen.wrapped(what, style="dim")
-    if found.confidence is not None:
-        screen.wrapped(f"confidence {found.confidence:.2f} that something here has to do with it", style="dim")
+        Screen().wrapped(f"weights   {weights}: learned from feedback (`co feedback tune`)", style="dim")

@@ -21,7 +21,7 @@ from co_cli.retrieval.explain import Explanation
 
 def add_why(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", nargs="+", help="the query, as it was asked")
-    parser.add_argument("ref", help="the note to follow through it")
+    parser.add_argument("ref", help="the note to explain")
     parser.add_argument("-n", "--limit", type=int, default=10, metavar="N", help="how many hits the search had")
     add_source(parser)
     parser.add_argument(
@@ -31,8 +31,8 @@ def add_why(parser: argparse.ArgumentParser) -> None:
     add_filters(parser)
     add_moment(parser)
     parser.epilog = (
-        "Follows one note through a search: which step proposed it, where it stood after\n"
-        "each, in which it fell if it is not in the answer, and what would lift it.\n\n"
+        "Follows one note through a search: its rank after each step, the step in which\n"
+        "it was lost if it is not in the answer, and what would rank it higher.\n\n"
         'examples:\n  co note why "how do we deploy" memory:blue-pool-first\n'
         "  co note why deploy article:runbooks/deploy --tag ops --json\n"
     )
@@ -65,15 +65,12 @@ def _show(found: Explanation) -> None:
     screen = Screen()
     screen.titled(found.title, found.ref)
     if found.rank:
-        screen.wrapped(f"Rank {found.rank} of the {found.limit} that were asked for.", "  ")
+        screen.wrapped(f"Rank {found.rank} (limit {found.limit}).", "  ")
     else:
-        screen.wrapped(f"Not in the answer: it was lost in the step {found.lost_in}.", "  ")
+        screen.wrapped(f"Not in the answer: lost in the step `{found.lost_in}`.", "  ")
     for step in found.steps:
         missed = f"not among {step.of}" if step.of else "none found"
         place = f"rank {step.rank} of {step.of}" if step.rank else missed
         screen.wrapped(f"{step.name:<8} {place}: {step.text}", "  ")
-    if found.signals and found.score is not None:
-        parts = " + ".join(f"{name} {value:.3f}" for name, value in found.signals.items())
-        screen.wrapped(f"score    {found.score:.3f} = {parts}", "  ")
     for hint in found.hints:
         screen.wrapped(f"hint     {printable(hint)}", "  ", style="dim")

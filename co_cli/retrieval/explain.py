@@ -1,21 +1,23 @@
-"""Explain a note's rank, or why it is missing, from the trace of a search."""
+"""Explain a note's rank, or why it is missing: run the search again and follow the note through its trace."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from co_cli.retrieval.pipeline import Trace
+from co_cli.index.tokens import tokens
+from co_cli.retrieval.pipeline import SearchedIndex, SearchRequest, Trace, search
 from co_cli.retrieval.results import best_of_each_note
 from co_cli.retrieval.score import Scored
+from co_cli.values import Filters
 
 
 class Step(NamedTuple):
-    """What one step of the search made of the note."""
+    """The note after one step of the search."""
 
     name: str
     rank: int | None
-    """Its place among notes after this step; None: it is not among them."""
+    """Its rank among the notes after this step; None if it is not among them."""
     of: int
     text: str
 
@@ -27,7 +29,7 @@ class Explanation(NamedTuple):
     ref: str
     title: str
     rank: int | None
-    """Its place in the answer; None: it is not in it."""
+    """Its rank in the answer; None if it is not in it."""
     limit: int
     score: float | None
     signals: dict[str, float]
@@ -36,11 +38,11 @@ class Explanation(NamedTuple):
     """The step in which it was lost, if it was."""
     steps: list[Step]
     hints: list[str]
-    """What would have brought it further up."""
+    """What would rank it higher."""
 
 
 class Subject(NamedTuple):
-    """The note that is explained, as the index has it."""
+    """The note that is explained."""
 
     note: int
     ref: str
@@ -49,6 +51,37 @@ class Subject(NamedTuple):
     """The query's words that it has, as they were typed."""
     cosine: float | None
     passes_filters: bool
+
+
+def explain_note(index: SearchedIndex, request: SearchRequest, ref: str, title: str) -> Explanation:
+    """Why a note is where it is in the answer to a request."""
+    _, trace = search(index, request)
+    subject = _subject(index, trace, ref, title)
+    if subject is None:
+        text = "it is not indexed yet: `co index sync` updates the index from your files"
+        step = Step("index", None, 0, text)
+        return Explanation(request.query, ref, title, None, request.limit, None, {}, "index", [step], [text])
+    return explain(trace, subject, request.query)
+
+
+def _subject(index: SearchedIndex, trace: Trace, ref: str, title: str) -> Subject | None:
+    with index.engine.reading() as reader:
+        query, view = trace.attempt.query, index.view(reader, trace.attempt.filters)
+        everywhere = index.view(reader, Filters())
+        for vault in everywhere.scope.vaults:
+            prefix = everywhere.prefixes.get(vault, "")
+            if prefix and not ref.startswith(prefix):
+                continue
+            notes = [one.id for one in reader.find_notes(vault, "ref", [ref.removeprefix(prefix)])]
+            ids = list(reader.passages(notes=notes))
+            if not ids:
+                continue
+            found = {term for terms in reader.terms_in(ids, query.words.terms).values() for term in terms}
+            spelled = {word for word in query.spelled if set(tokens(word)) & found}
+            near = reader.cosines(view.space, trace.vector, ids) if view.space and trace.vector else {}
+            inside = any(one.id == notes[0] for one in reader.list_notes(view.scope))
+            return Subject(notes[0], ref, title, frozenset(spelled), max(near.values(), default=None), inside)
+    return None
 
 
 def explain(trace: Trace, subject: Subject, query: str) -> Explanation:
@@ -92,12 +125,15 @@ def _steps(trace: Trace, subject: Subject) -> list[Step]:
         if candidates.near:
             nearness += f"; the last one proposed has {candidates.near[-1].cosine:.2f}"
         steps.append(Step("meaning", *_place([one.note for one in candidates.near], note), nearness))
-    steps.append(Step("score", *_place([one.note for one in trace.scored], note), _sum(trace.scored, note)))
+    proposed = note in candidates.notes.values()
+    lost = "its score is not above zero" if proposed else "neither words nor meaning nor its name proposed it"
+    total = _sum(trace.scored, note) or lost
+    steps.append(Step("score", *_place([one.note for one in trace.scored], note), total))
     left = trace.left.get(note)
     if left:
         steps.append(Step("validity", None, len({one.note for one in trace.ranked}), left))
     elif [one.note for one in trace.ranked] != [one.note for one in trace.scored]:
-        steps.append(Step("signals", *_place([one.note for one in trace.ranked], note), _sum(trace.ranked, note)))
+        steps.append(Step("signals", *_place([one.note for one in trace.ranked], note), _sum(trace.ranked, note) or ""))
     return steps
 
 
@@ -106,10 +142,10 @@ def _place(notes: Sequence[int], note: int) -> tuple[int | None, int]:
     return (order.index(note) + 1 if note in order else None), len(order)
 
 
-def _sum(scored: Sequence[Scored], note: int) -> str:
+def _sum(scored: Sequence[Scored], note: int) -> str | None:
     best = next((one for one in scored if one.note == note), None)
     if best is None:
-        return "nothing proposed it"
+        return None
     parts = " + ".join(f"{name} {part:.3f}" for name, part in best.signals.items() if part)
     return f"{parts} = {best.score:.3f}"
 

@@ -160,7 +160,7 @@ def _query_vector(
 ) -> tuple[Vector | None, str | None]:
     """The query's vector, or why there is none although one was wanted."""
     embedders, text = index.embedders, attempt.query.text[:LONGEST_EMBEDDED]
-    unwanted = attempt.listing or not text.strip() or not request.wants_meaning
+    unwanted = attempt.listing or not any(map(str.isalnum, text)) or not request.wants_meaning
     if unwanted or embedders is None or embedders.space is None or space is None:
         return None, None
     try:

@@ -269,5 +269,5 @@ def _moment(name: str, value: object, end: bool = False) -> float | None:
 
     moment = read_when(value, time.time(), end=end) if isinstance(value, str) else read_moment(value)
     if moment is None:
-        raise InvalidInputError(f"{name} is a date such as 2026-03-01, `yesterday`, `last week` or `7d`, not {value!r}")
+        raise InvalidInputError(f"{name} is a date like 2026-03-01, yesterday, last week or 7d, not {value!r}")
     return moment

@@ -33,7 +33,7 @@ def complaint(ran: Ran, code: int = 2) -> str:
         (["search", "x", "--limit", "many"], "many"),
         (["list", "--limit", "0"], "limit"),
         (["list", "--limit", "-3"], "limit"),
-        (["search", "x", "--since", "soon"], "since is a date such as"),
+        (["search", "x", "--since", "soon"], "since is a date like"),
         (["search", "x", "--where", "wood"], "--where takes KEY=VALUE, not 'wood'"),
         (["search", "x", "--backend", "google"], "google"),
         (["search", "x", "--source", "book"], "book"),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from co_cli.values import Hit, Searched, SearchResult, worth_showing
 from tests.command import Co
 from tests.vault import Vault
 
@@ -191,8 +192,8 @@ def test_why_follows_a_note_through_a_search(co: Co, vault: Vault) -> None:
 
     assert (found.code, missed.code) == (0, 1)
     assert unquoted == found
-    assert "Rank 1 of the 10 that were asked for." in found.out
-    assert "Not in the answer: it was lost in the step candidates." in missed.out
+    assert "Rank 1 (limit 10)." in found.out
+    assert "Not in the answer: lost in the step `candidates`." in missed.out
     assert 'words    not among 1: lacks "oaks"' in missed.out
     assert 'words    none found: lacks "zebras"' in co("note", "why", "zebras", "memory:tax").out
     assert as_json["rank"] == 1
@@ -290,7 +291,7 @@ def test_seven_returns_all_of_few_matches_where_the_limit_would_drop_most(co: Co
     assert count("--profile", "seven", "-n", "5") == 5
     assert count("-n", "4") == 4
     assert (
-        "Rank 9 of the 9" in co("note", "why", "pine", _last(co), "--profile", "seven", "-n", "4", "--no-meaning").out
+        "Rank 9 (limit 9)" in co("note", "why", "pine", _last(co), "--profile", "seven", "-n", "4", "--no-meaning").out
     )
 
 
@@ -325,9 +326,42 @@ def test_why_reads_filters_validity_and_limits_from_the_same_search(co: Co, vaul
     beyond = co("note", "why", "oaks in the park", "memory:elm", "-n", "1")
 
     assert (superseded.code, filtered.code, beyond.code) == (1, 1, 1)
-    assert "lost in the step validity" in superseded.out
+    assert "lost in the step `validity`" in superseded.out
     assert "superseded by memory:oak" in superseded.out
-    assert "lost in the step filters" in filtered.out
-    assert "lost in the step limit" in beyond.out
+    assert "lost in the step `filters`" in filtered.out
+    assert "lost in the step `limit`" in beyond.out
     assert re.search(r"hint +--limit \d shows it", beyond.out)
-    assert re.search(r"score    0\.\d+ = meaning 0\.\d+ \+ words 0\.\d+", beyond.out)
+    assert re.search(r"score .*: meaning 0\.\d+ \+ words 0\.\d+ = 0\.\d+", beyond.out)
+
+
+def test_why_shows_the_score_once(co: Co, vault: Vault) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+
+    assert co("note", "why", "oaks", "memory:oak").out.count("score ") == 1
+
+
+def test_a_query_without_letters_and_digits_is_answered_in_one_line(co: Co, vault: Vault) -> None:
+    vault.write("memories/oak.md", "Oaks live long. 🌳")
+    vault.write("memories/elm.md", "Elms fall ill.")
+    answers = {query: co("search", "--", query) for query in ('""', "🌳", "?!", "-", "...")}
+
+    assert {query: ran.code for query, ran in answers.items()} == dict.fromkeys(answers, 1)
+    assert {ran.out.replace("\n", " ").strip() for ran in answers.values()} == {
+        "Nothing found: the query has no letters or digits. `--backend grep` searches for other characters."
+    }
+    assert "memory:oak" in co("search", "--backend", "grep", "🌳").out
+
+
+def test_a_hit_whose_score_rounds_to_zero_is_not_shown() -> None:
+    hit = Hit("memory:oak", "memory", "oak.md", "Oak", "Oaks.", (1, 1), 0.004, {"meaning": 0.004}, (), "", ())
+    found = SearchResult("oaks", "found", [], "hybrid", Searched(2, 2, None), [hit._replace(score=0.5), hit], 0.1)
+
+    assert [one.score for one in worth_showing(found)] == [0.5]
+
+
+def test_mistakes_in_options_fit_in_80_columns(co: Co, vault: Vault) -> None:
+    for arguments in (("--since", "florb"), ("--backend", "florb"), ("--profile", "florb"), ("--limit", "x")):
+        ran = co("search", "oaks", *arguments)
+        assert ran.code == 2
+        assert ran.err.count("\n") == 1
+        assert len(ran.err) <= 81, ran.err

@@ -79,7 +79,7 @@ def test_why_says_that_a_note_no_longer_holds(co: Co, moved: Vault) -> None:
     ran = co("note", "why", "where is the office", "memory:second")
 
     assert ran.code == 1
-    assert "it was lost in the step validity" in ran.out
+    assert "lost in the step `validity`" in ran.out
     assert "superseded by memory:third" in ran.out
     assert "--outdated shows what is no longer valid" in ran.out
 

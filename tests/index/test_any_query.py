@@ -52,13 +52,11 @@ def trees() -> Iterator[KnowledgeIndex]:
         index.close()
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: ascii(text[:20]))
-def test_hostile_queries_run_and_end_soon(trees: KnowledgeIndex, text: str) -> None:
-    started = time.process_time()
-
-    trees.search(text)
-
-    assert time.process_time() - started < 5
+def test_hostile_queries_run_and_end_soon(trees: KnowledgeIndex) -> None:
+    for text in HOSTILE:
+        started = time.process_time()
+        trees.search(text)
+        assert time.process_time() - started < 5, ascii(text[:20])
 
 
 @settings(max_examples=200, deadline=None)

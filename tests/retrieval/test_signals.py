@@ -38,19 +38,16 @@ def added(signal: str, material: Material, notes: Mapping[int, float] | None = N
     return {one.note: one.signals.get(signal, 0.0) for one in add_signals(ranked, {signal: 1.0}, material)}
 
 
-@pytest.mark.parametrize(
-    ("said", "expected"),
-    [("critical", 1.0), ("Warning ", 0.7), ("suggestion", 0.4), (None, 0.0), ("loud", 0.0), (3, 0.0)],
-)
-def test_severity_is_what_the_note_says(said: object, expected: float) -> None:
-    assert value("severity", facts(severity=said)) == expected
+def test_severity_is_what_the_note_says() -> None:
+    said = {"critical": 1.0, "Warning ": 0.7, "suggestion": 0.4, None: 0.0, "loud": 0.0, 3: 0.0}
+
+    assert {text: value("severity", facts(severity=text)) for text in said} == said
 
 
-@pytest.mark.parametrize(
-    ("age", "half_life", "expected"), [(0, 365, 1.0), (365, 365, 0.5), (730, 365, 0.25), (30, 30, 0.5), (-10, 30, 1.0)]
-)
-def test_recency_halves_with_each_half_life(age: float, half_life: float, expected: float) -> None:
-    assert value("recency", facts(age), half_life=half_life) == pytest.approx(expected)
+def test_recency_halves_with_each_half_life() -> None:
+    ages = {(0, 365): 1.0, (365, 365): 0.5, (730, 365): 0.25, (30, 30): 0.5, (-10, 30): 1.0}
+
+    assert {one: value("recency", facts(one[0]), half_life=one[1]) for one in ages} == pytest.approx(ages)
 
 
 def test_recency_counts_from_the_last_update_unless_the_note_is_protected() -> None:
@@ -59,60 +56,50 @@ def test_recency_counts_from_the_last_update_unless_the_note_is_protected() -> N
     assert value("recency", facts(7_300, decay_protected=True)) == 1.0
 
 
-@pytest.mark.parametrize(
-    ("window", "expected"),
-    [
-        ((-10, 90), 1.0),
-        ((-75, 25), 1.0),
-        ((-80, 20), 0.8),
-        ((-90, 10), 0.4),
-        ((-99, 1), 0.04),
-        ((-100, 0), 0.0),
-        ((1, 9), 0.0),
-    ],
-)
-def test_within_a_window_recency_is_full_for_three_quarters_then_falls_to_0_whatever_the_age(
-    window: tuple[float, float], expected: float
-) -> None:
-    assert value("recency", facts(3_650, window)) == pytest.approx(expected)
+def test_within_a_window_recency_is_full_for_three_quarters_then_falls_to_0_whatever_the_age() -> None:
+    windows = {
+        (-10, 90): 1.0,
+        (-75, 25): 1.0,
+        (-80, 20): 0.8,
+        (-90, 10): 0.4,
+        (-99, 1): 0.04,
+        (-100, 0): 0.0,
+        (1, 9): 0.0,
+    }
+
+    assert {window: value("recency", facts(3_650, window)) for window in windows} == pytest.approx(windows)
 
 
-@pytest.mark.parametrize(
-    ("query", "tags", "expected"),
-    [
-        ("ops deploy", ("ops", "deploy"), 1.0),
-        ("ops deploy", ("ops",), 0.5),
-        ("Ops, please", ("ops", "deploy", "shop"), 1 / 3),
-        ("boats", ("ops",), 0.0),
-        ("ops", (), 0.0),
-    ],
-)
-def test_tags_overlap_by_jaccard(query: str, tags: tuple[str, ...], expected: float) -> None:
-    known = {NOTE: facts(tags=tags), 2: facts(tags=("ops",)), 3: facts(tags=("deploy",))}
-
-    assert added("tags", Material(query, NOW, 365, known))[NOTE] == pytest.approx(expected)
+def test_tags_overlap_by_jaccard() -> None:
+    cases = {
+        ("ops deploy", ("ops", "deploy")): 1.0,
+        ("ops deploy", ("ops",)): 0.5,
+        ("Ops, please", ("ops", "deploy", "shop")): 1 / 3,
+        ("boats", ("ops",)): 0.0,
+        ("ops", ()): 0.0,
+    }
+    for (query, tags), expected in cases.items():
+        known = {NOTE: facts(tags=tags), 2: facts(tags=("ops",)), 3: facts(tags=("deploy",))}
+        assert added("tags", Material(query, NOW, 365, known))[NOTE] == pytest.approx(expected), query
 
 
-@pytest.mark.parametrize(
-    ("query", "domain", "expected"),
-    [
+def test_domain_is_1_if_the_query_names_it() -> None:
+    cases: list[tuple[str, object, float]] = [
         ("late billing run", "billing", 1.0),
         ("late Customer-Care run", "customer care", 1.0),
         ("customer run", "customer_care", 0.0),
         ("billing", ["shop", "Billing"], 1.0),
         ("billing", None, 0.0),
         ("billing", "", 0.0),
-    ],
-)
-def test_domain_is_1_if_the_query_names_it(query: str, domain: object, expected: float) -> None:
-    assert value("domain", facts(domain=domain), query) == expected
+    ]
+    for query, domain, expected in cases:
+        assert value("domain", facts(domain=domain), query) == expected, (query, domain)
 
 
-@pytest.mark.parametrize(
-    ("said", "expected"), [(0.8, 0.8), ("0.25", 0.25), (7, 1.0), (-1, 0.0), ("high", 0.5), (float("nan"), 0.5)]
-)
-def test_importance_is_what_the_note_says(said: object, expected: float) -> None:
-    assert value("importance", facts(importance=said)) == expected
+def test_importance_is_what_the_note_says() -> None:
+    said = {0.8: 0.8, "0.25": 0.25, 7: 1.0, -1: 0.0, "high": 0.5, "nan": 0.5}
+
+    assert {one: value("importance", facts(importance=one)) for one in said} == said
 
 
 def test_importance_falls_back_to_how_often_a_note_is_mentioned() -> None:

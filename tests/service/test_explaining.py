@@ -50,7 +50,7 @@ def test_a_note_that_nothing_proposed_says_which_words_it_lacks(animals: Knowled
     found = animals.why("otters", "memory:tax", backend="fts5")
 
     assert (found.rank, found.score, found.lost_in) == (None, None, "candidates")
-    assert texts(found) == {"words": 'lacks "otters"', "score": "nothing proposed it"}
+    assert texts(found) == {"words": 'lacks "otters"', "score": "neither words nor meaning nor its name proposed it"}
     assert found.hints == ['give the note an alias or a tag that says "otters"']
 
 
@@ -140,7 +140,17 @@ def test_a_note_that_is_not_indexed_says_so(vault: Vault, kb: KnowledgeBase) -> 
 def test_what_cannot_be_explained_is_refused(animals: KnowledgeBase) -> None:
     with pytest.raises(UnknownRefError):
         animals.why("x", "memory:nope")
-    with pytest.raises(InvalidInputError, match="grep finds what has the words"):
+    with pytest.raises(InvalidInputError, match="grep does not rank"):
         animals.why("x", "memory:tax", backend="grep")
     with pytest.raises(InvalidInputError, match="limit"):
         animals.why("x", "memory:tax", limit=0)
+
+
+def test_a_candidate_with_a_negative_cosine_was_proposed_and_scores_too_low(vault: Vault, kb: KnowledgeBase) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    kb.sync()
+
+    found = kb.why("quantum zebra", "memory:oak")
+
+    assert "cosine -" in texts(found)["meaning"]
+    assert texts(found)["score"] == "its score is not above zero"
