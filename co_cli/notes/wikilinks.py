@@ -53,14 +53,14 @@ def resolve_link(target: str, linking: str, namesakes: Sequence[str]) -> str | N
 
 
 class Attachments:
-    """Tells whether a file exists that a note may link to: a picture, a PDF, a drawing. Walks the folder when needed."""
+    """The files of a folder that notes may link to: pictures, PDFs, drawings. The folder is walked when needed."""
 
     def __init__(self, root: str) -> None:
         self._root = root
         self._names: set[str] | None = None
 
     def has(self, target: str, linking: str) -> bool:
-        """Whether a link in the note `linking` means an existing file: from the note's folder, from the root, or by name."""
+        """Whether a link in the note `linking` means an existing file: from its folder, from the root, or by name."""
         target = target.replace("\\", "/").strip("/")
         if not target or "\0" in target:
             return False
