@@ -27,7 +27,7 @@ from co_cli.agent.skill_injection import seen_skills, skill_for
 from co_cli.agent.toolset import VaultAccess, make_toolset
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.refs import without_lines
-from co_cli.service.context import ContextNote, always_notes, matching_notes
+from co_cli.service.context import Context, ContextNote, always_notes, matching_notes
 from co_cli.tools.budget import estimate_tokens
 from co_cli.tools.fencing import one_line
 from co_cli.tools.toolbox import RESULT_TOKENS
@@ -170,12 +170,13 @@ class Knowledge(AbstractCapability[Any]):
         if not self.context:
             return
         found.degraded += toolbox.freshener.ensure(FRESH_SECONDS)
-        for search in (always_notes, lambda kb, seen: matching_notes(kb, text, seen)):
-            notes, degraded = search(kb, seen)
-            # what is seen is known as fences spell it, which is not always how the index does
-            found.notes += [note for note in notes if one_line(without_lines(note.ref)) not in seen]
-            found.degraded += degraded
-            seen = {*seen, *(without_lines(note.ref) for note in notes)}
+        self._add(found, always_notes(kb, seen), seen)
+        self._add(found, matching_notes(kb, text, {*seen, *(note.ref for note in found.notes)}), seen)
+
+    def _add(self, found: Additions, context: Context, seen: Collection[str]) -> None:
+        # what is seen is known as fences spell it, which is not always how the index does
+        found.notes += [note for note in context.notes if one_line(without_lines(note.ref)) not in seen]
+        found.degraded += context.degraded
 
     def finish(self, found: Additions) -> tuple[UserPromptPart | None, dict[str, Any]]:
         """The part with the notes, and the report."""

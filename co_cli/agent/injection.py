@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from html import unescape
-from typing import Any
+from typing import Any, cast
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, TextContent, ToolReturnPart, UserContent, UserPromptPart
 
@@ -97,15 +97,15 @@ def seen_refs(messages: Sequence[ModelMessage]) -> set[str]:
     for message in messages:
         for part in message.parts if isinstance(message, ModelRequest) else ():
             if isinstance(part, ToolReturnPart) and part.tool_name.endswith(TOOL_NAMES):
-                data: Any = part.metadata  # may come back from a web page, so it can be anything
-                shown = [data, *(hit for hit in _get(data, "hits") or () if _get(hit, "whole"))]
+                hits = _get(part.metadata, "hits")  # it may come from a web page, so it can be anything
+                found = cast("list[object]", hits) if isinstance(hits, list) else []
+                shown = [part.metadata, *(hit for hit in found if _get(hit, "whole"))]
                 refs += [str(_get(note, "ref") or "") for note in shown]
     return {without_lines(ref) for ref in refs}
 
 
-def _get(value: Any, key: str) -> Any:
-    found = value.get(key) if isinstance(value, dict) else None
-    return found if key != "hits" or isinstance(found, list) else None
+def _get(value: object, key: str) -> Any:
+    return cast("dict[str, Any]", value).get(key) if isinstance(value, dict) else None
 
 
 def user_text(prompt: str | Sequence[UserContent] | None, messages: Sequence[ModelMessage]) -> str | None:

@@ -44,10 +44,10 @@ def context(options: argparse.Namespace) -> int:
     with open_knowledge_base(options) as kb:
         sync_first(kb)
         given = working_set(kb, " ".join(options.task).strip(), options.tokens)
-        for root in vaults_for_prompts(kb.settings, kb.root, kb.index.beside)[1]:
+        for root in vaults_for_prompts(kb.settings, kb.root, kb.index.linked)[1]:
             if given.report["degraded"] or kb.index.docs(Filters(OWN_SOURCES, roots=(root,)), 1):
                 print(f"co: {printable(why_untrusted(kb.settings.data_dir, root))}", file=sys.stderr)
-    report = {"warnings": [], **given.report}
+    report: dict[str, Any] = {"warnings": [], **given.report}
     for note in (*report["injected"], *report["cut"]):
         note["reason"] = REASONS[note["why"]]
     if options.json:

@@ -12,9 +12,11 @@ import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, NamedTuple, TypeVar, get_args, get_type_hints
+from typing import Any, Generic, NamedTuple, TypeVar, cast, get_args, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError, create_model
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
 
 from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
@@ -89,9 +91,10 @@ class Tool:
                 fields[name] = (hints[name], ... if parameter.default is parameter.empty else parameter.default)
         config = ConfigDict(coerce_numbers_to_str=True, allow_inf_nan=False)
         self._model = create_model(self.name, __config__=config, **fields)
-        self.parameters: dict[str, Any] = _lean(self._model.model_json_schema(), arguments=True)
+        self.parameters = self._model.model_json_schema(schema_generator=_LeanSchema)
         """JSON schema of the arguments."""
-        self.returns: dict[str, Any] = _lean(TypeAdapter(get_args(hints["return"])[0]).json_schema())
+        del self.parameters["title"]
+        self.returns = TypeAdapter[Any](get_args(hints["return"])[0]).json_schema()
         """JSON schema of `ToolResult.data`."""
 
     def read_arguments(self, sent: Mapping[str, Any] | None) -> tuple[dict[str, Any], list[str]]:
@@ -126,17 +129,18 @@ def tool(title: str, **hints: bool) -> Callable[[Callable[..., ToolResult[Any]]]
     return partial(Tool, title=title, **hints)
 
 
-def _lean(schema: Any, arguments: bool = False) -> Any:
-    """The schema without what costs tokens and says nothing: titles and, for arguments, null."""
-    if isinstance(schema, list):
-        return [_lean(part, arguments) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
-    kept = {key: value for key, value in schema.items() if key != "title" or not isinstance(value, str)}
-    if arguments:
-        kept = {**kept.pop("anyOf", [{}])[0], **kept}
-        kept = {key: value for key, value in kept.items() if value is not None}
-    return {key: _lean(value, arguments) for key, value in kept.items()}
+class _LeanSchema(GenerateJsonSchema):
+    """Without what costs tokens and says nothing to a model: titles, null and null defaults."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+    def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
+        return self.generate_inner(schema["schema"])
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        found = super().default_schema(schema)
+        return {key: value for key, value in found.items() if key != "default" or value is not None}
 
 
 def _is_empty(value: object) -> bool:
@@ -155,15 +159,16 @@ def _correct(value: Any, schema: dict[str, Any]) -> Any:
             value = [part.strip("\"' ") for part in value.strip("[] \n").split(",")] if kind == "array" else value
     if kind == "array" and isinstance(value, str | int | float):
         value = [value]
+    parts = cast("list[Any]", value) if isinstance(value, list) else []
     if kind == "array" and isinstance(value, list):
-        if len(value) > MAX_ITEMS:
-            raise InvalidInputError(f"a list of {len(value):,} is too long; the limit is {MAX_ITEMS}")
-        items = [_choice(item, schema["items"]) for item in value if not _is_empty(item)]
+        if len(parts) > MAX_ITEMS:
+            raise InvalidInputError(f"a list of {len(parts):,} is too long; the limit is {MAX_ITEMS}")
+        items = [_choice(item, schema["items"]) for item in parts if not _is_empty(item)]
         items = [to_utf8(item).strip() if isinstance(item, str) else item for item in items]
         # an empty list removes tags, a list of nothing does not
-        return None if (value and not items) or ("all" in items and "enum" in schema["items"]) else items
-    if kind == "string" and isinstance(value, list) and all(isinstance(part, str | int) for part in value):
-        return to_utf8(" ".join(map(str, value)))
+        return None if (parts and not items) or ("all" in items and "enum" in schema["items"]) else items
+    if kind == "string" and parts and all(isinstance(part, str | int) for part in parts):
+        return to_utf8(" ".join(map(str, parts)))
     if kind == "integer" and isinstance(value, int | float) and value == value:
         return min(max(value, schema["minimum"]), schema["maximum"])  # 10,000 means as many as possible
     return _choice(value, schema)

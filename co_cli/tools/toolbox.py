@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
-from typing import Any
+from typing import Any, cast
 
 from co_cli.errors import InvalidInputError, KnowledgeError, NoteMissingError, UnknownRefError
 from co_cli.knowledge_base import KnowledgeBase
@@ -86,5 +86,5 @@ class Toolbox:
         if ignored:
             names = ", ".join(map(one_line, ignored[:MAX_IGNORED]))
             text += f"\n(Not arguments of {name}, ignored: {names}.)"
-        data = asdict(data) if is_dataclass(data) and not isinstance(data, type) else data
-        return ToolResult(text, {**data, "ignored": ignored})
+        values: dict[str, Any] = asdict(cast("Any", data)) if is_dataclass(data) else dict(data)
+        return ToolResult(text, {**values, "ignored": ignored})
