@@ -118,24 +118,19 @@ class KnowledgeIndex:
     # -- update from files ---------------------------------------------------------------------------------------------
 
     def sync(
-        self,
-        source: str | None = None,
-        *,
-        progress: Progress | None = None,
-        seconds: float | None = None,
+        self, source: str | None = None, *, progress: Progress | None = None, seconds: float | None = None
     ) -> SyncReport:
         """Update the index from the files: all notes, or those of one source.
 
         If nothing changed this costs one walk. `seconds` bounds the time for a slow embedder; the next sync continues.
         """
         self._check_source(source)
-        for attempt in (1, 2):
-            try:
-                report = self._sync_files(source, progress)
-                break
-            except Exception as error:
-                if attempt == 2 or (self.damage_behind(error) is None and not self._forget_listings(error)):
-                    raise
+        try:
+            report = self._sync_files(source, progress)
+        except Exception as error:
+            if self.damage_behind(error) is None and not self._forget_listings(error):
+                raise
+            report = self._sync_files(source, progress)
         if self.on_change and report.touched:
             self.on_change(self, report, False)
         self.embed_waiting(progress, seconds)
@@ -580,7 +575,9 @@ class KnowledgeIndex:
         kind, name = kind_of(self.origin), place_of(path)[1]
         if skipped.startswith("needs the extra"):
             return kind.unread(name) is None
-        return "(setting knowledge_max_note_bytes)" in skipped and f" {kind.largest(name, self.limit):,} (" not in skipped
+        return (
+            "(setting knowledge_max_note_bytes)" in skipped and f" {kind.largest(name, self.limit):,} (" not in skipped
+        )
 
     def _sweep(self, folders: Sequence[str]) -> None:
         """Remove temporary files of killed writers; younger ones may still be in use."""

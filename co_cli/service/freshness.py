@@ -40,6 +40,8 @@ RECURSIVE = sys.platform in ("darwin", "win32")
 """Linux needs a watch for each folder, so only those that are searched get one: not `.git`, nothing behind a link."""
 log = logger("watching")
 
+Identity = tuple[int, int, int]
+
 
 class Freshener:
     """Syncs a knowledge base in the background. Safe to share between threads."""
@@ -199,7 +201,7 @@ class Watcher:
         self.polls = True
         self._report(Notice("polling", f"{reason}checking files every {POLL_MS // 1_000} s"))
 
-    def _find_origins(self) -> dict[Origin | None, object]:
+    def _find_origins(self) -> dict[Origin | None, Identity | None]:
         """Notice folders that were added or removed as sources, and those that disappeared or came back."""
         before = {self._kb.index.origin, *self._kb.index.linked}
         self._kb.load_linked_sources()
@@ -214,10 +216,10 @@ class Watcher:
         self._missing = missing
         return found
 
-    def _origins(self) -> dict[Origin | None, object]:
+    def _origins(self) -> dict[Origin | None, Identity | None]:
         """What is watched, and the state of its folder; None stands for the list of sources."""
         origins = (self._kb.index.origin, *self._kb.index.linked)
-        listed = {None: _identity(registry_file(self._kb.settings.data_dir))}
+        listed: dict[Origin | None, Identity | None] = {None: _identity(registry_file(self._kb.settings.data_dir))}
         return listed | {origin: _identity(origin.root) for origin in origins}
 
     def _folders(self) -> set[str]:
@@ -272,7 +274,7 @@ class Watcher:
             log.info("%s", news.text)
 
 
-def _identity(path: str) -> tuple[int, int, int] | None:
+def _identity(path: str) -> Identity | None:
     """Changes when a folder is replaced, or a file is written; None if there is none."""
     try:
         found = os.stat(path)
