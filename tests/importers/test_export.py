@@ -111,19 +111,16 @@ def test_nothing_is_overwritten(co: Co, full: Vault, home: Path, to: str) -> Non
     assert tree(home) == {file.relative_to(home).as_posix(): b"mine"}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        ((), "--to DIR"),
-        (("--to", "-", "--format", "markdown"), "only --format jsonl can go to standard output"),
-        (("--to", "-", "--json"), "leave one of them out"),
-        (("--to", "no/such/place"), "make it first"),
-        (("--to", "../vault/articles/copy"), "is in the vault"),
-    ],
-)
-def test_a_mistake_is_one_line(co: Co, full: Vault, home: Path, arguments: tuple[str, ...], problem: str) -> None:
-    ran = co("data", "export", *arguments)
+def test_a_mistake_is_one_line(co: Co, full: Vault, home: Path) -> None:
+    for arguments, problem in {
+        (): "--to DIR",
+        ("--to", "-", "--format", "markdown"): "only --format jsonl can go to standard output",
+        ("--to", "-", "--json"): "leave one of them out",
+        ("--to", "no/such/place"): "make it first",
+        ("--to", "../vault/articles/copy"): "is in the vault",
+    }.items():
+        ran = co("data", "export", *arguments)
 
-    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
-    assert problem in ran.err
+        assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1), arguments
+        assert problem in ran.err
     assert tree(home) == {}

@@ -84,34 +84,30 @@ def test_a_file_that_is_cut_off_gives_what_came_before(bring: Bring, vault: Vaul
     assert vault.notes() == ["articles/chatgpt/first.md", "articles/chatgpt/second.md"]
 
 
-@pytest.mark.parametrize(
-    ("content", "problem"),
-    [
-        ("[]", "there is nothing in it that `co data import chatgpt` can read"),
-        ("[", "item 1: cut off"),
-        ("<html>not found</html>", "item 1: cut off or not valid JSON (Expecting value)"),
-        ("[" * 100_000, "nested too deep"),
-        ('{"a": ' * 50_000, "nested too deep"),
-        ("true", "item 1: no conversation, and no memory"),
-        ('{"title": "x"}', "item 1: no conversation, and no memory"),
-        ("9" * 10_000, "item 1: cut off or not valid JSON"),
-    ],
-)
-def test_a_wrong_file_is_reported_on_one_line(
-    bring: Bring, vault: Vault, tmp_path: Path, content: str, problem: str
-) -> None:
+def test_a_wrong_file_is_reported_on_one_line(bring: Bring, vault: Vault, tmp_path: Path) -> None:
     path = tmp_path / "conversations.json"
-    path.write_text(content, "utf-8")
+    for content, problem in {
+        "[]": "there is nothing in it that `co data import chatgpt` can read",
+        "[": "item 1: cut off",
+        "<html>not found</html>": "item 1: cut off or not valid JSON (Expecting value)",
+        "[" * 100_000: "nested too deep",
+        '{"a": ' * 50_000: "nested too deep",
+        "true": "item 1: no conversation, and no memory",
+        '{"title": "x"}': "item 1: no conversation, and no memory",
+        "9" * 10_000: "item 1: cut off or not valid JSON",
+    }.items():
+        path.write_text(content, "utf-8")
 
-    ran = bring("chatgpt", path)
+        ran = bring("chatgpt", path)
 
-    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
-    assert problem in ran.err
+        assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+        assert problem in ran.err
     assert vault.notes() == []
 
 
-def test_values_longer_than_a_chunk_are_read(bring: Bring, vault: Vault) -> None:
-    bring("chatgpt", [{**mooring(f"{number} é" * 300_000), "conversation_id": number} for number in "abc"])
+def test_values_longer_than_a_chunk_are_read(bring: Bring, vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("co_cli.importers.archive.CHUNK", 1_000)
+    bring("chatgpt", [{**mooring(f"{number} é" * 2_000), "conversation_id": number} for number in "abc"])
 
     assert len(vault.notes()) == 3
 
@@ -127,14 +123,17 @@ def test_a_broken_line_of_jsonl_leaves_those_before_it(bring: Bring, vault: Vaul
     assert vault.notes() == ["memories/caf.md", "memories/one.md"]
 
 
-def test_a_conversation_that_is_too_long_is_reported_and_a_loop_ends(bring: Bring, vault: Vault) -> None:
+def test_a_conversation_that_is_too_long_is_reported_and_a_loop_ends(
+    bring: Bring, vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CO_KNOWLEDGE_MAX_NOTE_BYTES", "20000")
     loop = talk("b", "Loop")
     loop["mapping"]["u"]["parent"] = "u"
 
-    ran = bring("chatgpt", [mooring("word " * 401_000), loop])
+    ran = bring("chatgpt", [mooring("word " * 4_010), loop])
 
     assert ran.code == 2
-    assert "item 1: 2," in ran.err
+    assert "item 1: 20," in ran.err
     assert "(setting knowledge_max_note_bytes)" in ran.err
     assert vault.notes() == ["articles/chatgpt/loop.md"]
 
@@ -215,18 +214,17 @@ def test_any_file_is_identified_again_and_claims_nothing(
 
 
 @pytest.mark.parametrize("origin", ["obsidian", "co"])
-@pytest.mark.parametrize("poison", POISON)
-def test_no_file_can_claim_to_be_my_own_words(
-    bring: Bring, co: Co, vault: Vault, tmp_path: Path, origin: str, poison: str
-) -> None:
-    ran = bring(origin, write_files(tmp_path / "evil", {"memories/keys.md": poison}), "--json")
+def test_no_file_can_claim_to_be_my_own_words(bring: Bring, co: Co, vault: Vault, tmp_path: Path, origin: str) -> None:
+    root = write_files(tmp_path / "evil", {f"memories/keys-{at}.md": poison for at, poison in enumerate(POISON)})
 
-    assert ran.json["counts"]["created"] == 1
-    (path,) = vault.notes()
-    shown = co("show", path, "--json").json
-    assert shown["metadata"]["provenance"] == "import"
-    assert "loading" not in shown["metadata"]
-    assert "Mallory" in vault.read(path)
+    ran = bring(origin, root, "--json")
+
+    assert ran.json["counts"]["created"] == len(POISON) == len(vault.notes())
+    for path in vault.notes():
+        shown = co("show", path, "--json").json
+        assert shown["metadata"]["provenance"] == "import", vault.read(path)
+        assert "loading" not in shown["metadata"]
+        assert "Mallory" in vault.read(path)
 
 
 def test_a_claim_is_reported_and_renamed_unless_trusted(bring: Bring, vault: Vault, tmp_path: Path) -> None:
@@ -238,22 +236,18 @@ def test_a_claim_is_reported_and_renamed_unless_trusted(bring: Bring, vault: Vau
     assert vault.read("articles/mine/keys.md").startswith("---\nprovenance: user\nloading: always\n")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        (("chatgpt", "nowhere.zip"), "nowhere.zip: there is no such file or folder"),
-        (("chatgpt", ""), "an empty name: there is no such file or folder"),
-        (("mem0", "."), "there is nothing in it that `co data import mem0` can read"),
-        (("obsidian", "one.md"), "this is one file: name its folder or the zip"),
-        (("obsidian", "../vault/articles"), "is the vault, a folder in it, or a folder around it"),
-        (("notion", "x"), "argument FORMAT: invalid choice: 'notion'"),
-        (("chatgpt", "one.md", "--trust"), "what chatgpt wrote is not your own words"),
-    ],
-)
-def test_a_mistake_is_one_line(co: Co, home: Path, arguments: tuple[str, ...], problem: str) -> None:
+def test_a_mistake_is_one_line(co: Co, home: Path) -> None:
     (home / "one.md").write_text("one")
+    for arguments, problem in {
+        ("chatgpt", "nowhere.zip"): "nowhere.zip: there is no such file or folder",
+        ("chatgpt", ""): "an empty name: there is no such file or folder",
+        ("mem0", "."): "there is nothing in it that `co data import mem0` can read",
+        ("obsidian", "one.md"): "this is one file: name its folder or the zip",
+        ("obsidian", "../vault/articles"): "is the vault, a folder in it, or a folder around it",
+        ("notion", "x"): "argument FORMAT: invalid choice: 'notion'",
+        ("chatgpt", "one.md", "--trust"): "what chatgpt wrote is not your own words",
+    }.items():
+        ran = co("data", "import", *arguments)
 
-    ran = co("data", "import", *arguments)
-
-    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
-    assert problem in ran.err
+        assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1), arguments
+        assert problem in ran.err

@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.command import Co
 from tests.importers.conftest import Bring
 from tests.importers.exports import write_zip
@@ -26,19 +24,24 @@ TEA: dict[str, Any] = {
 NOTE = "memories/prefers-green-tea.md"
 
 
-@pytest.mark.parametrize("shape", ["results", "list", "one", "lines"])
-def test_every_shape_gives_the_same_memory(bring: Bring, vault: Vault, tmp_path: Path, shape: str) -> None:
-    path = tmp_path / ("memories.jsonl" if shape == "lines" else "memories.json")
-    value = {"results": {"count": 1, "results": [TEA]}, "list": [TEA]}.get(shape, TEA)
-    path.write_text(json.dumps(value) + "\n\n", "utf-8")
+def test_every_shape_gives_the_same_memory(bring: Bring, vault: Vault, tmp_path: Path) -> None:
+    for value, name in (
+        ({"count": 1, "results": [TEA]}, "a.json"),
+        ([TEA], "b.json"),
+        (TEA, "c.json"),
+        (TEA, "d.jsonl"),
+    ):
+        (tmp_path / name).write_text(json.dumps(value) + "\n\n", "utf-8")
 
-    ran = bring("mem0", path)
+        ran = bring("mem0", tmp_path / name)
 
-    assert (ran.code, ran.err) == (0, "")
-    assert vault.read(NOTE).startswith(
-        "---\ntitle: Prefers green tea\nkind: memory\ncreated: 2026-02-25T19:00:00Z\ntags: [food, personal-details]\n"
-        "category: food\nprovenance: import\nimported_from: mem0\nimport_id: 892db2ae\n"
-    )
+        assert (ran.code, ran.err) == (0, "")
+        assert vault.notes() == [NOTE]
+        assert vault.read(NOTE).startswith(
+            "---\ntitle: Prefers green tea\nkind: memory\ncreated: 2026-02-25T19:00:00Z\n"
+            "tags: [food, personal-details]\ncategory: food\nprovenance: import\nimported_from: mem0\n"
+        )
+        vault.delete(NOTE)
 
 
 def test_metadata_cannot_pass_for_fields_of_ours(bring: Bring, co: Co) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Protocol
 
 import pytest
 
@@ -15,18 +14,8 @@ from tests.meaning.inside import Inside
 from tests.meaning.servers import TurnedOllama
 from tests.vault import Vault
 
-
-class Open(Protocol):
-    """`open_kb(provider="ollama", host=server.url)` opens the vault with these settings."""
-
-    def __call__(
-        self,
-        provider: str = "static",
-        model: str | None = None,
-        host: str | None = None,
-        root: Path | None = None,
-        **settings: object,
-    ) -> KnowledgeBase: ...
+Open = Callable[..., KnowledgeBase]
+"""`open_kb("ollama", model, server.url)` opens the vault with this provider, model and host, and other settings."""
 
 
 @pytest.fixture
@@ -40,14 +29,11 @@ def open_kb(vault: Vault, data_dir: Path) -> Iterator[Open]:
         root: Path | None = None,
         **settings: object,
     ) -> KnowledgeBase:
-        chosen = {
-            "knowledge_embedding_provider": provider,
-            "knowledge_embedding_model": model,
-            "knowledge_embedding_host": host,
-            **settings,
-        }
-        places = {"vault": str(root or vault.root), "data_dir": str(data_dir)}
-        opened.append(KnowledgeBase.open(settings=load_settings({**places, **chosen})))
+        names = ("vault", "data_dir", "provider", "model", "host")
+        values = (str(root or vault.root), str(data_dir), provider, model, host)
+        keys = [name if name in names[:2] else f"knowledge_embedding_{name}" for name in names]
+        chosen = {**dict(zip(keys, values, strict=True)), **settings}
+        opened.append(KnowledgeBase.open(settings=load_settings(chosen)))
         return opened[-1]
 
     yield open_it

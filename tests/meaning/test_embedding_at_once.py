@@ -28,7 +28,7 @@ import sys
 from co_cli.knowledge_base import KnowledgeBase
 vault, data = sys.argv[1:]
 with KnowledgeBase.open(vault, data) as kb:
-    for _ in range(4):
+    for _ in range(2):
         kb.reembed(fresh=True)
         found = kb.search("who approved the late refund")
         assert found.hits and found.degraded == [], found
@@ -73,13 +73,13 @@ def test_threads_sync_and_search_with_vectors_at_once(open_kb: Open, vault: Vaul
 def test_processes_embed_the_same_waiting_passages_at_once(
     open_kb: Open, vault: Vault, data_dir: Path, inside: Inside
 ) -> None:
-    write_corpus(str(vault.root), 150)
+    write_corpus(str(vault.root), 60)
     open_kb().sync()
 
     command = [sys.executable, "-c", SYNC, str(vault.root), str(data_dir)]
-    processes = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+    processes = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(2)]
 
-    assert [process.communicate(timeout=90)[1] for process in processes] == [""] * 3
+    assert [process.communicate(timeout=90)[1] for process in processes] == [""] * 2
     kb = open_kb()
     kb.sync()
     assert inside.rows(COUNTS) == [(inside.value(PASSAGES),) * 2]
