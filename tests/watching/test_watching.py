@@ -223,13 +223,13 @@ def test_a_folder_that_another_process_adds_or_removes_is_noticed(
     handbook.mkdir()
     (handbook / "deploy.txt").write_text("Blue first.")
     with KnowledgeBase.open(vault.root, data_dir) as other:
-        other.origins.add(str(handbook))
+        other.sources.add(str(handbook))
         heard.until(lambda: heard.events == ["sources"])
         (handbook / "rollback.txt").write_text("Green goes back.")
         heard.until(lambda: "rollback.txt" in heard.touched("added"))
         assert kb.search("green", backend="fts5").hits[0].path == str(handbook / "rollback.txt")
 
-        other.origins.remove("handbook")
+        other.sources.remove("handbook")
         heard.until(lambda: heard.events == ["sources", "sources"])
     assert kb.search("green", backend="fts5").hits == []
 
