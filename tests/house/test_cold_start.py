@@ -1,4 +1,4 @@
-"""A search of a synced vault starts like grep: what is slow to import is not imported."""
+"""A search of an unchanged vault imports nothing slow."""
 
 from __future__ import annotations
 
@@ -40,9 +40,8 @@ def test_a_cold_search_imports_nothing_slow(co: Co, vault: Vault, backend: str) 
 
 
 def test_freshness_is_checked_without_a_parser(co: Co, vault: Vault) -> None:
-    os.utime(
-        vault.write("memories/oak.md", "Oaks live long."), ns=(10**18, 10**18)
-    )  # long ago: nothing racy to read again
+    note = vault.write("memories/oak.md", "Oaks live long.")
+    os.utime(note, ns=(10**18, 10**18))  # a file that was just written is read again
     co("index", "sync")
 
     ran = co.process("search", "oaks", python=("-X", "importtime"))

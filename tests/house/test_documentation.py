@@ -1,4 +1,4 @@
-"""Every command, setting and public name is documented, and the examples of README and docs run."""
+"""Help fits a terminal, the reference names everything that exists, links lead somewhere, and the examples run."""
 
 from __future__ import annotations
 
@@ -12,29 +12,35 @@ import pytest
 
 import co_cli
 from co_cli.cli.app import COMMANDS
-from co_cli.cli.parsing import make_parser
-from co_cli.settings import SETTINGS, Setting
+from co_cli.cli.parsing import main_parser, make_parser
+from co_cli.settings import SETTINGS
 from tests.command import Co
 from tests.house.package import REPOSITORY
 
 README = REPOSITORY / "README.md"
 REFERENCE = REPOSITORY / "docs" / "reference"
+PAGES = [page for page in (README, *sorted((REPOSITORY / "docs").rglob("*.md"))) if page.exists()]
 BLOCK = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
-ONE_AFTER_THE_OTHER = """
-import sys
-for block in sys.argv[1:]:
-    print(block, file=sys.stderr)
-    exec(compile(block, "<the example above>", "exec"), {"__name__": "__main__"})
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+RUN_PAGES = """
+import os, sys, traceback
+failed = 0
+for folder in sys.argv[1:]:
+    os.environ["HOME"] = folder
+    os.chdir(folder)
+    for name in sorted(os.listdir(".example")):
+        text = open(os.path.join(".example", name), encoding="utf-8").read()
+        try:
+            exec(compile(text, os.path.join(os.path.basename(folder), name), "exec"), {"__name__": "__main__"})
+        except BaseException:
+            failed += 1
+            print(text, file=sys.stderr)
+            traceback.print_exc()
+sys.exit(failed)
 """
 
-pytestmark = pytest.mark.skipif(not README.exists(), reason="an installed package has no docs beside it")
-
-
-def reference() -> str:
-    return "\n".join(file.read_text("utf-8") for file in sorted(REFERENCE.glob("*.md")))
-
-
-PAGES = [page for page in (README, *sorted((REPOSITORY / "docs").rglob("*.md"))) if page.exists()]
+pytestmark = pytest.mark.skipif(not README.exists(), reason="an installed package has no docs")
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -45,36 +51,45 @@ def page_name(page: Path) -> str:
     return page.relative_to(REPOSITORY).as_posix()
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_is_in_the_reference(command: str) -> None:
-    assert re.search(rf"\bco {command}\b", reference())
+def test_the_reference_has_every_command_and_exactly_the_options_there_are() -> None:
+    text = (REFERENCE / "commands.md").read_text("utf-8")
+    parsers = [main_parser(), *map(make_parser, COMMANDS)]
+    actions = [action for parser in parsers for action in parser._actions if action.help != "==SUPPRESS=="]
+    options = {option for action in actions for option in action.option_strings if option.startswith("--")}
+
+    assert [command for command in COMMANDS if not re.search(rf"\bco {command}\b", text)] == []
+    assert sorted(options ^ {*OPTION.findall(text)}) == []
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_option_of_a_command_is_in_the_reference(command: str) -> None:
-    text = reference()
-    actions = make_parser(command)._actions
-    options = [option for action in actions if action.help != "==SUPPRESS==" for option in action.option_strings]
+def test_help_fits_into_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    texts = [parser.format_help() for parser in (main_parser(), *map(make_parser, COMMANDS))]
 
-    assert [option for option in options if option.startswith("--") and option not in text] == []
+    assert [line for text in texts for line in text.splitlines() if len(line) > 80] == []
 
 
-@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
-def test_every_setting_is_in_the_reference(setting: Setting) -> None:
-    text = reference()
+def test_the_reference_has_every_setting_and_public_name() -> None:
+    settings, python = ((REFERENCE / name).read_text("utf-8") for name in ("settings.md", "python.md"))
 
-    assert f"`{setting.name}`" in text
-    assert setting.environment in text
-
-
-@pytest.mark.parametrize("name", [name for name in co_cli.__all__ if not name.startswith("_")])
-def test_every_public_name_is_in_the_reference(name: str) -> None:
-    assert re.search(rf"\b{name}\b", reference())
+    assert [one.name for one in SETTINGS if f"`{one.name}`" not in settings] == []
+    assert [name for name in co_cli.__all__ if not re.search(rf"\b{name}\b", python)] == []
 
 
-def test_the_readme_has_examples_of_both_kinds() -> None:
-    assert blocks(README, "console")
-    assert blocks(README, "python")
+def test_every_link_leads_to_a_file_and_a_heading() -> None:
+    broken: list[str] = []
+    for page in (*PAGES, REPOSITORY / "AGENTS.md", REPOSITORY / "SECURITY.md"):
+        for link in LINK.findall(page.read_text("utf-8")):
+            path, _, anchor = link.partition("#")
+            target = (page.parent / path).resolve() if path else page
+            if ":" not in path and not (target.exists() and (not anchor or anchor in anchors(target))):
+                broken.append(f"{page_name(page)}: {link}")
+    assert broken == []
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, made as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def commands_of(block: str) -> list[tuple[str, list[str]]]:
@@ -88,17 +103,15 @@ def commands_of(block: str) -> list[tuple[str, list[str]]]:
     return found
 
 
-@pytest.mark.parametrize("page", PAGES, ids=page_name)
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "console")], ids=page_name)
 def test_the_console_examples_of_a_page_run(page: Path, co: Co, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that begin with `co`, in order, in one folder with a handbook; a line that is no `...` must be printed."""
+    """All that begin with `co`, in order, in one folder with a handbook. Shown lines must be printed, except `...`."""
     monkeypatch.delenv("CO_VAULT")
     (co.folder / "handbook").mkdir()
     (co.folder / "handbook" / "deploy.md").write_text("Blue takes the traffic before green does.\n")
-    for block in blocks(page, "console"):
-        for command, shown in commands_of(block):
-            words = shlex.split(command, comments=True)
-            if words[:1] != ["co"]:
-                continue
+    for command, shown in (pair for block in blocks(page, "console") for pair in commands_of(block)):
+        words = shlex.split(command, comments=True)
+        if words[:1] == ["co"]:
             ran = co(*words[1:])
             assert ran.code == 0, f"{command}: {ran.err}"
             printed = [line.rstrip() for line in ran.out.splitlines()]
@@ -107,18 +120,23 @@ def test_the_console_examples_of_a_page_run(page: Path, co: Co, monkeypatch: pyt
                     assert line in printed, f"{command} does not print {line!r} but\n{ran.out}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=page_name)
-def test_the_python_examples_of_a_page_run(page: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One after the other, in a folder that has nothing: a vault is there only if the page says how to make it."""
-    monkeypatch.setenv("OLLAMA_BASE_URL", "http://127.0.0.1:9/v1")  # an agent is made, and never asked
-    if "`co init --vault notes`" in page.read_text("utf-8"):
-        (home / "notes").mkdir()
-    if examples := blocks(page, "python"):
-        ran = subprocess.run(
-            [sys.executable, "-c", ONE_AFTER_THE_OTHER, *examples],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=home,
-        )
-        assert ran.returncode == 0, ran.stderr
+def test_the_python_examples_of_all_pages_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one process; each page has an empty folder as its home, with a vault only if the page says how to make it."""
+    monkeypatch.setenv("OLLAMA_BASE_URL", "http://127.0.0.1:9/v1")  # agents are made, but never run
+    monkeypatch.delenv("XDG_DATA_HOME")
+    monkeypatch.delenv("XDG_CONFIG_HOME")
+    folders: list[Path] = []
+    for page in PAGES:
+        if examples := blocks(page, "python"):
+            folders.append(tmp_path / page_name(page).replace("/", "."))
+            (folders[-1] / ".example").mkdir(parents=True)
+            for number, text in enumerate(examples):
+                (folders[-1] / ".example" / f"{number:02}.py").write_text(text, "utf-8")
+            if "`co init --vault notes`" in page.read_text("utf-8"):
+                (folders[-1] / "notes").mkdir()
+    assert folders
+
+    command = [sys.executable, "-c", RUN_PAGES, *map(str, folders)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+
+    assert ran.returncode == 0, ran.stderr

@@ -1,4 +1,4 @@
-"""Every promise of docs/concepts/trust.md names its proof, and every proof that is named is there."""
+"""Every promise of docs/concepts/trust.md names a test, and every test and soak that it names exists."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PAGE = REPOSITORY / "docs" / "concepts" / "trust.md"
 TEST = re.compile(r"`(test_\w+)`")
 HEAD = re.compile(r"\| (?:promise|fault|---)")
 
-pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="an installed package has no docs beside it")
+pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="an installed package has no docs")
 
 
 def text() -> str:

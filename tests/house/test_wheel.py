@@ -1,4 +1,4 @@
-"""What an installation gets: the code, the sample vault and the embedded model."""
+"""The wheel has the code, the sample vault and the embedded model, and no development files."""
 
 from __future__ import annotations
 

@@ -1,0 +1,74 @@
+"""Imports point downwards only and never form a cycle, and only two packages know SQL."""
+
+from __future__ import annotations
+
+import re
+
+from tests.house.package import imports, modules
+
+LAYERS = (
+    ("errors", "values", "settings", "paths", "event_loop"),
+    ("notes", "logbook"),
+    ("sources",),
+    ("index", "embedding", "activity"),
+    ("retrieval",),
+    ("knowledge_index",),
+    ("service", "knowledge_base", "importers", "evaluation"),
+    ("tools",),
+    ("agent",),
+    ("chat", "mcp", "cli", "__main__"),
+)
+"""From the lowest to the highest. AGENTS.md explains them."""
+LAYER_OF = {f"co_cli.{name}": number for number, names in enumerate(LAYERS) for name in names}
+ONLY_FOR_ITS_TYPE = "co_cli.index.verify imports co_cli.knowledge_index"
+DATABASES = ("co_cli.index.sqlite", "co_cli.activity")
+SQL = re.compile(r"""["']\s*(?:select\s[^"']+\sfrom|insert into|update \w+ set|delete from|create table)\s""")
+IMPORT = re.compile(r"^\s*(?:import|from) (?:apsw|sqlite3)\b", re.MULTILINE)
+
+
+def layer_of(module: str) -> int:
+    return LAYER_OF[".".join(module.split(".")[:2])]
+
+
+def test_the_layers_are_the_modules_and_packages_that_exist() -> None:
+    assert {".".join(module.split(".")[:2]) for module in modules()} - {"co_cli"} == set(LAYER_OF)
+
+
+def test_imports_point_downwards_only() -> None:
+    upwards = {
+        f"{module} imports {imported}"
+        for module in modules()
+        for imported in imports(module)
+        if "co_cli" not in (module, imported) and layer_of(imported) > layer_of(module)
+    }
+    assert upwards == {ONLY_FOR_ITS_TYPE}
+
+
+def test_imports_form_no_cycle() -> None:
+    finished: set[str] = set()
+
+    def visit(module: str, path: tuple[str, ...]) -> None:
+        assert module not in path, " imports ".join((*path[path.index(module) :], module))
+        if module not in finished:
+            for imported, at_once in imports(module).items():
+                if at_once:
+                    visit(imported, (*path, module))
+            finished.add(module)
+
+    for module in modules():
+        visit(module, ())
+
+
+def test_only_the_engine_and_the_activity_log_know_a_database() -> None:
+    others = {name: file.read_text("utf-8") for name, file in modules().items() if not name.startswith(DATABASES)}
+
+    assert [name for name, text in others.items() if SQL.search(text)] == []
+    assert [name for name, text in others.items() if IMPORT.search(text)] == [
+        "co_cli.index.tokens"
+    ]  # SQLite's tokenizer
+
+
+def test_no_module_is_called_utils() -> None:
+    names = {part for module in modules() for part in module.split(".")}
+
+    assert not names & {"utils", "util", "helpers", "common", "base", "misc"}
