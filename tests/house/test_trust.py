@@ -11,7 +11,7 @@ from tests.soak.__main__ import SOAKS
 
 PAGE = REPOSITORY / "docs" / "concepts" / "trust.md"
 TEST = re.compile(r"`(test_\w+)`")
-HEAD = re.compile(r"\| (?:promise|fault|---)")
+HEAD = re.compile(r"\| (?:promise|fault|attack|---)")
 
 pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="an installed package has no docs")
 
