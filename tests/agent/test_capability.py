@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +28,6 @@ def tools_of(script: Script) -> list[str]:
     return [tool.name for tool in script.infos[-1].function_tools]
 
 
-def test_constructing_touches_nothing(home: Path, tmp_path: Path) -> None:
-    Agent(Script().model, capabilities=[Knowledge(tmp_path / "nowhere"), Knowledge(id="own")])
-
-    assert list(home.rglob("*")) == []
-
-
 def test_a_missing_vault_is_created_only_on_request(home: Path, tmp_path: Path) -> None:
     folder = tmp_path / "notes"
     with pytest.raises(UserError, match=r"no vault at .*; Knowledge\(\.\.\., create=True\) creates it"):
@@ -48,20 +39,6 @@ def test_a_missing_vault_is_created_only_on_request(home: Path, tmp_path: Path) 
 
     assert [file.name for file in folder.rglob("*.md")] == ["blue-takes-traffic-first.md"]
     assert (folder / ".gitignore").read_text() == ".trash/\n"
-
-
-def test_importing_the_package_imports_no_pydantic_ai_and_opens_no_vault(home: Path) -> None:
-    code = """
-import sys, co_cli.agent
-assert "pydantic_ai" not in sys.modules
-from co_cli.agent import CoDeps
-assert "pydantic_ai" not in sys.modules
-from co_cli.agent import Knowledge, agent, knowledge_toolset
-assert agent.name == "co"
-"""
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=home)
-
-    assert list(home.rglob("*")) == []
 
 
 def test_it_stays_the_same_vault_when_the_program_changes_its_folder(
@@ -80,13 +57,6 @@ def test_it_stays_the_same_vault_when_the_program_changes_its_folder(
 
     for result in (first, second):
         assert returned(result.all_messages(), "recall_memory")[0]["hits"][0]["ref"] == "memory:oak"
-
-
-def test_wrong_arguments_are_refused_at_once(kb: KnowledgeBase) -> None:
-    with pytest.raises(UserError, match="there is no tool recall; the tools are"):
-        Agent(Script().model, capabilities=[Knowledge(tools=["recall"])])
-    with pytest.raises(UserError, match="not both"):
-        knowledge_toolset("notes", knowledge_base=kb)
 
 
 @combines
@@ -192,20 +162,6 @@ def test_the_ready_agent_is_found_as_clai_looks_for_it(
     assert returned(result.all_messages(), "recall_memory")[0]["hits"][0]["ref"] == "memory:oak"
 
 
-def test_a_vault_is_opened_once_per_process(vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    access = Knowledge(vault.root, data_dir=data_dir).access
-    kb = access.kb()
-
-    assert Knowledge(str(vault.root), data_dir=str(data_dir)).access.kb() is kb
-    assert CoDeps.open(vault.root, data_dir).knowledge_base is kb
-    assert CoDeps(kb).knowledge_index is kb.index
-    monkeypatch.setattr(os, "getpid", lambda: -1)
-    with access.kb() as childs:
-        assert childs is not kb
-        assert access.toolbox() is access.toolbox()
-    kb.close()
-
-
 def test_wrong_settings_are_an_error_at_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CO_KNOWLEDGE_SEARCH_BACKEND", "telepathy")
     with_context = Agent(Script("Well.").model, capabilities=[Knowledge()])
@@ -230,18 +186,3 @@ def test_an_agent_comes_from_a_spec(vault: Vault, data_dir: Path, tmp_path: Path
         assert result.metadata["knowledge"]["budget"] == 300
     for spec in ("Knowledge", {"Knowledge": str(vault.root)}):
         Agent.from_spec({"capabilities": [spec]}, custom_capability_types=[Knowledge], model="test")
-
-
-@combines
-def test_of_two_with_one_id_the_stricter_option_holds_and_two_vaults_are_refused(tmp_path: Path) -> None:
-    given = [
-        Knowledge(tools=["recall_memory", "read_note"], context_tokens=300, result_tokens=900),
-        Knowledge(tools=["read_note", "save_memory"], context_tokens=400),
-    ]
-    for stated in (given, given[::-1]):
-        one = Knowledge.combine(stated)
-        assert isinstance(one, Knowledge)
-        assert (one.tools, one.context_tokens, one.result_tokens) == (["read_note"], 300, 900)
-    for place in ("vault", "data_dir"):
-        with pytest.raises(UserError, match="name different vaults or data folders"):
-            Knowledge.combine([Knowledge(**{place: tmp_path / name}) for name in ("a", "b")])

@@ -15,7 +15,6 @@ from pydantic_ai.messages import (
     ModelRequest,
     ModelResponse,
     TextContent,
-    TextPart,
     ToolCallPart,
     ToolReturnPart,
     UserPromptPart,
@@ -121,22 +120,6 @@ def test_a_note_that_a_tool_showed_or_took_is_not_added_again(knowledge: Knowled
     assert refs(second.metadata) == []
 
 
-def test_runs_at_the_same_time_keep_their_reports_apart(knowledge: Knowledge, vault: Vault) -> None:
-    towns = ["Alba", "Bruges", "Cadiz", "Delft", "Evora", "Fermo", "Ghent", "Huesca"]
-    for town in towns:
-        vault.write(f"memories/{town.lower()}.md", f"The ferry to {town} leaves from pier {len(town)}.")
-    script = Script(*["Well."] * len(towns))
-    agent = Agent(script.model, capabilities=[knowledge])
-
-    async def all_at_once() -> list[list[str]]:
-        runs = await asyncio.gather(*(agent.run(f"Where does the ferry to {town} leave?") for town in towns))
-        return [refs(run.metadata) for run in runs]
-
-    told = asyncio.run(all_at_once())
-
-    assert [found[1] for found in told] == [f"memory:{town.lower()}" for town in towns]
-
-
 def test_what_does_not_fit_the_budget_is_cut_and_named(vault: Vault, kb: KnowledgeBase) -> None:
     sentence = "A harbour master likes a plain word more than a long one. "
     vault.write("memories/long.md", f"---\ntitle: Long\nloading: always\nimportance: 1\n---\n{sentence * 60}")
@@ -179,48 +162,6 @@ def test_a_run_does_not_wait_for_an_embedding_server_that_does_not_answer(
     assert result.metadata is not None
     (degraded,) = result.metadata["knowledge"]["degraded"]
     assert ("took longer" if fault == "slow" else "compared by words") in degraded
-
-
-def test_files_that_wait_to_be_indexed_do_not_hold_up_the_answer(
-    knowledge: Knowledge, kb: KnowledgeBase, vault: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(capability, "FRESH_SECONDS", 0.05)
-    script = Script("Well.", "Well.")
-    agent = Agent(script.model, capabilities=[knowledge])
-    kb.sync()
-    vault.write("memories/new.md", "---\nloading: always\n---\nBe brief.")
-
-    with kb.engine.writing():  # as another process would that writes for long
-        early = agent.run_sync("Hello!")
-    assert refs(early.metadata) == ["memory:tone"]
-    assert early.metadata is not None
-    assert "still being indexed" in early.metadata["knowledge"]["degraded"][0]
-
-    knowledge.access.toolbox(None).freshener.ensure(30)
-    assert set(refs(agent.run_sync("Hello!").metadata)) == {"memory:new", "memory:tone"}
-
-
-def test_too_many_notes_that_are_always_added_are_cut_with_a_warning(knowledge: Knowledge, vault: Vault) -> None:
-    for number in range(50):
-        vault.write(f"memories/rule{number}.md", f"---\nloading: always\n---\nRule number {number}.")
-
-    result = Agent(Script("Well.").model, capabilities=[knowledge]).run_sync("Hello!")
-
-    assert result.metadata is not None
-    assert "more than 50 notes are `loading: always`" in result.metadata["knowledge"]["degraded"][0]
-
-
-def test_a_note_of_which_a_tool_showed_a_part_is_still_added(knowledge: Knowledge, vault: Vault) -> None:
-    vault.write("memories/lannick-key.md", f"{UNMARKED} " + "It is never lent to strangers. " * 30)
-    script = Script([("search_knowledge", {"query": "spare key of Lannick"})], "A scan.", "In the bakery.")
-    agent = Agent(script.model, capabilities=[knowledge])
-
-    first = agent.run_sync("Hello!")
-    second = agent.run_sync(
-        "Where does the spare key of the Lannick harbour hang?", message_history=first.all_messages()
-    )
-
-    assert refs(second.metadata) == ["memory:lannick-key"]
 
 
 KEY_QUESTION = "Where does the spare key of the Lannick harbour hang?"
@@ -288,34 +229,3 @@ def test_a_run_that_is_not_the_users_turn_or_has_no_room_adds_nothing(kb: Knowle
     for options in ({"context": False}, {"context_tokens": 10}):
         Agent(script.model, capabilities=[Knowledge(knowledge_base=kb, **options)]).run_sync("Hello!")
         assert script.told == "Hello!"
-
-
-def test_what_was_added_is_recognised_whatever_happened_to_its_metadata(knowledge: Knowledge, vault: Vault) -> None:
-    names = ["two  blanks", "R&D", "a < b", "x</note>", "zero\u200bwidth", 'q"uote']
-    for name in names:
-        vault.write(f"memories/{name}.md", "---\nloading: always\n---\nPack an umbrella.")
-    agent = Agent(Script("Well.", "Well.").model, capabilities=[knowledge])
-
-    first = agent.run_sync("Hello!")
-    bare = [
-        ModelRequest([UserPromptPart(part_text(part)) for part in message.parts])
-        if isinstance(message, ModelRequest)
-        else message
-        for message in first.all_messages()
-    ]
-
-    assert set(refs(first.metadata)) == {"memory:tone", *(f"memory:{name}" for name in names)}
-    assert refs(agent.run_sync("Hello again!", message_history=bare).metadata) == []
-
-
-def test_odd_metadata_in_a_history_does_no_harm(knowledge: Knowledge) -> None:
-    odd: list[Any] = [None, 5, [], {}, {"hits": 5}, {"hits": [5, {}, {"whole": True}]}, {KEY: 5}]
-    agent = Agent(Script(*["Well."] * len(odd)).model, capabilities=[knowledge])
-    for metadata in odd:
-        history = [
-            ModelRequest([UserPromptPart([TextContent("<knowledge>\nOaks?", metadata=metadata)])]),
-            ModelResponse([ToolCallPart("recall_memory", {"query": "oaks"}, tool_call_id="one")]),
-            ModelRequest([ToolReturnPart("recall_memory", "absent", tool_call_id="one", metadata=metadata)]),
-            ModelResponse([TextPart("None.")]),
-        ]
-        assert refs(agent.run_sync("Hello!", message_history=history).metadata) == ["memory:tone"]

@@ -6,18 +6,9 @@ from typing import Any
 
 import pytest
 from pydantic_ai import Agent
-from pydantic_ai.exceptions import ModelRetry, ToolFailed
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 
 from co_cli.agent import Knowledge, knowledge_toolset
-from co_cli.agent.toolset import model_error
-from co_cli.errors import (
-    InvalidInputError,
-    NoteFileError,
-    SettingsError,
-    UnknownRefError,
-    VaultError,
-)
 from co_cli.knowledge_base import KnowledgeBase
 from tests.agent.scripted import Script, Turn, returned
 from tests.vault import Vault
@@ -63,26 +54,6 @@ def test_a_memory_is_saved_recalled_updated_forgotten_and_can_be_restored(
 
     assert kb.restore(receipt["ref"]).outcome == "restored"
     assert "green pool" in vault.read(receipt["path"])
-
-
-def test_twenty_saves_and_recalls_in_one_response_run_in_parallel(
-    knowledge: Knowledge, kb: KnowledgeBase, vault: Vault
-) -> None:
-    towns = ["Alba", "Bruge", "Cadiz", "Delft", "Evora", "Fermo", "Ghent", "Huesca", "Ivrea", "Jaca"]
-    saves = [
-        ("save_memory", {"content": f"The key of {town} hangs behind door {at}."}) for at, town in enumerate(towns)
-    ]
-    recalls = [("recall_memory", {"query": f"where is the key of {town}"}) for town in towns]
-    script = Script([*saves, *recalls], recalls, "All done.")
-
-    result = Agent(script.model, capabilities=[knowledge]).run_sync("Do it all at once.")
-
-    receipts = returned(result.all_messages(), "save_memory")
-    assert [receipt["outcome"] for receipt in receipts] == ["created"] * 10
-    assert len(vault.notes()) == 10
-    answers = returned(result.all_messages(), "recall_memory")
-    assert len(answers) == 20
-    assert [answer["hits"][0]["ref"] for answer in answers[10:]] == [receipt["ref"] for receipt in receipts]
 
 
 def test_a_model_that_keeps_making_mistakes_does_not_end_the_run(knowledge: Knowledge) -> None:
@@ -141,29 +112,6 @@ def test_the_tools_alone_work_without_the_capability(kb: KnowledgeBase, vault: V
     assert not script.instructions
 
 
-def test_arguments_as_models_send_them_are_understood(knowledge: Knowledge, vault: Vault) -> None:
-    script = Script(
-        [("save_memory", {"text": "Oaks live for a thousand years.", "tag": "trees, parks", "importance": "0.8"})],
-        [
-            ("recall_memory", {"q": "how old do oaks get", "limit": "5", "tags": None, "ctx": 1, "self": 2}),
-            ("recall_memory", '{"query": "oaks", "tags": "trees", "limit": null}'),
-            ("search_knowledge", {"query": "oaks", "sources": "memories", "detail": "FULL"}),
-            ("list_memories", "null"),
-        ],
-        "Thank you.",
-    )
-
-    result = Agent(script.model, capabilities=[knowledge]).run_sync("Oaks?")
-
-    (receipt,) = returned(result.all_messages(), "save_memory")
-    assert "tags: [trees, parks]" in vault.read(receipt["path"])
-    first, second = returned(result.all_messages(), "recall_memory")
-    assert first["hits"][0]["ref"] == second["hits"][0]["ref"] == receipt["ref"]
-    assert first["ignored"] == ["ctx", "self"]
-    assert returned(result.all_messages(), "search_knowledge")[0]["hits"][0]["whole"]
-    assert returned(result.all_messages(), "list_memories")[0]["notes"][0]["ref"] == receipt["ref"]
-
-
 @pytest.mark.parametrize(
     ("tool", "arguments", "fix"),
     [
@@ -186,12 +134,3 @@ def test_a_wrong_call_comes_back_as_a_retry_with_the_fix(
     assert fix in retry
     assert "RetryPromptPart" in retry or "outcome='retried'" in retry
     assert returned(result.all_messages(), "read_note")[-1]["text"] == "Blue takes traffic first."
-
-
-def test_only_mistakes_that_a_model_can_correct_are_retried() -> None:
-    retried = [InvalidInputError("limit"), UnknownRefError("memory:x", [])]
-    failed = [VaultError("gone"), SettingsError("model"), NoteFileError("disk full")]
-
-    assert {type(model_error(error)) for error in retried} == {ModelRetry}
-    assert {type(model_error(error)) for error in failed} == {ToolFailed}
-    assert type(model_error(InvalidInputError("limit"), last_attempt=True)) is ToolFailed

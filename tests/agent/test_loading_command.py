@@ -166,10 +166,3 @@ def test_ctrl_c_ends_the_servers_too(co: Co, vault: Vault, model: ChatServer, ma
     with suppress(ProcessLookupError):
         os.kill(server, 0)
         pytest.fail("the MCP server still runs")
-
-
-def test_without_a_loading_agent_no_agent_library_is_imported(co: Co, web: WebServer) -> None:
-    ran = co.process("add", web.page("/oaks", OAKS), python=("-X", "importtime"))
-
-    assert ran.code == 0
-    assert not any(f" {name}\n" in ran.err for name in ("pydantic_ai", "mcp", "asyncio"))

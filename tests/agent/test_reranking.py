@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 
-import pytest
-from pydantic_ai import models
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from co_cli.agent.reranking import ModelReranker
 from co_cli.knowledge_base import KnowledgeBase
-from tests.chat_server import ChatServer, calls
 from tests.vault import Vault
 
 TEXTS = ["one", "two", "three"]
@@ -32,12 +29,6 @@ class Answering:
 
 def test_the_models_order_becomes_scores_and_what_it_leaves_out_stays_behind() -> None:
     assert ModelReranker(Answering([3, 1]).model)("x", TEXTS) == [2.0, 0.0, 3.0]
-
-
-@pytest.mark.parametrize("order", [[], [4], [0, 1], [1, 1], [-1]])
-def test_a_wrong_order_is_an_error(order: list[int]) -> None:
-    with pytest.raises(ValueError, match="1 to 3"):
-        ModelReranker(Answering(order).model)("x", TEXTS)
 
 
 def test_texts_travel_fenced_and_cannot_end_their_fence() -> None:
@@ -61,22 +52,3 @@ def test_a_search_takes_it_and_does_without_it_when_it_is_wrong(kb: KnowledgeBas
     assert [hit.ref for hit in turned.hits] == [hit.ref for hit in plain.hits][::-1]
     assert wrong.hits == plain.hits
     assert "the reranker failed" in wrong.degraded[0]
-
-
-def test_a_real_client_is_asked_again_and_again(
-    kb: KnowledgeBase, vault: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A connection belongs to one event loop: a second search must meet the same one."""
-    for number in range(1, 4):
-        vault.write(f"memories/oak{number}.md", f"---\ntitle: Tree {number}\n---\nOaks live long, says {number}.\n")
-    kb.sync()
-    order = calls(("final_result", {"response": [3, 2, 1]}))
-    with ChatServer([order, order, order], keeps_alive=True) as server:
-        monkeypatch.setenv("OLLAMA_BASE_URL", server.url)
-        monkeypatch.setattr(models, "ALLOW_MODEL_REQUESTS", True)  # of a server on this machine
-        reranker = ModelReranker("ollama:qwen3")
-        found = [kb.search("oaks live long", reranker=reranker) for _ in range(3)]
-
-    assert [result.degraded for result in found] == [[], [], []]
-    assert len({tuple(hit.ref for hit in result.hits) for result in found}) == 1
-    assert server.connections == 1

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import AsyncIterable, Iterator
+from collections.abc import Iterator
 
 import pytest
-from pydantic_ai import Agent, AgentStreamEvent, RunContext, models
+from pydantic_ai import Agent, models
 
 from co_cli.agent import Knowledge
 from co_cli.knowledge_base import KnowledgeBase
@@ -61,40 +60,6 @@ def test_streamed_tool_calls_save_and_recall_and_the_answer_streams(
     assert [message["role"] for message in second["messages"]].count("user") == [
         message["role"] for message in first["messages"]
     ].count("user")
-
-
-def test_words_before_a_tool_call_stream_too(server: ChatServer, kb: KnowledgeBase) -> None:
-    server.turns = [
-        calls(("recall_memory", {"query": "oaks"}), before=["One ", "moment. "]),
-        text("I know ", "of none."),
-    ]
-    agent = Agent("ollama:qwen3", capabilities=[Knowledge(knowledge_base=kb)])
-    events: list[str] = []
-
-    async def note(ctx: RunContext[object], stream: AsyncIterable[AgentStreamEvent]) -> None:
-        events.extend([event.event_kind async for event in stream])
-
-    result = agent.run_sync("How old do oaks get?", event_stream_handler=note)
-
-    assert result.output == "I know of none."
-    assert events.index("part_delta") < events.index("function_tool_call") < events.index("function_tool_result")
-    assert "absent" in server.said("tool")
-
-
-def test_a_call_with_broken_json_is_sent_back_and_mended(server: ChatServer, kb: KnowledgeBase, vault: Vault) -> None:
-    vault.write("memories/oak.md", "Oaks live long.")
-    server.turns = [
-        calls(("recall_memory", '{"query": "oaks"')),
-        calls(("read_note", {"ref": "memory:ok"})),
-        calls(("read_note", json.dumps({"ref": "memory:oak"}))),
-        text("Long."),
-    ]
-
-    result = Agent("ollama:qwen3", capabilities=[Knowledge(knowledge_base=kb)]).run_sync("How old do oaks get?")
-
-    assert result.output == "Long."
-    assert "did you mean memory:oak?" in server.said("tool", 2)
-    assert "Oaks live long." in server.said("tool", 3)
 
 
 def test_what_was_saved_before_the_model_failed_stays_saved(

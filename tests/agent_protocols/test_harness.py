@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-import sys
-import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import anyio
 import pytest
-from pydantic_ai import Agent, ModelMessage, ModelRetry, ToolReturnPart
-from pydantic_ai.exceptions import ToolFailed
+from pydantic_ai import Agent, ModelMessage, ToolReturnPart
 
 from co_cli.agent.harness import OperationReusedError, ScopedMemory, VaultMemoryStore
 from co_cli.errors import InvalidInputError, NoteConflictError
@@ -70,29 +67,6 @@ def test_a_change_needs_the_current_version(scoped: ScopedMemory, vault: Vault) 
     assert vault.read("memories/a.md") == "two, says an editor\n"
 
 
-def test_of_many_writers_with_one_version_one_wins(scoped: ScopedMemory, vault: Vault) -> None:
-    version = scoped.write("main/a.md", "start\n", None).version
-    won: list[int] = []
-    start = threading.Barrier(8)
-
-    def work(number: int) -> None:
-        start.wait()
-        try:
-            scoped.write("main/a.md", f"writer {number}\n", version)
-            won.append(number)
-        except NoteConflictError:
-            pass
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-
-    assert len(won) == 1
-    assert vault.read("memories/a.md").endswith(f"writer {won[0]}\n")
-
-
 def test_a_delete_goes_to_the_trash(scoped: ScopedMemory, kb: KnowledgeBase) -> None:
     version = scoped.write("main/a.md", "Blue.\n", None).version
 
@@ -102,15 +76,6 @@ def test_a_delete_goes_to_the_trash(scoped: ScopedMemory, kb: KnowledgeBase) -> 
     assert search(scoped, "blue") == []
     assert [home for _, home in kb.store.trashed()] == ["memories/a.md"]
     assert scoped.write("main/a.md", None, None).existed is False
-
-
-def test_a_file_that_is_not_utf_8_is_read_and_not_written(scoped: ScopedMemory, vault: Vault) -> None:
-    vault.write("memories/a.md", b"caf\xe9")
-
-    assert scoped.read("main/a.md", 4) == ("caf\ufffd", version_of(scoped, "main/a.md"), False)
-    with pytest.raises(InvalidInputError, match="not valid UTF-8"):
-        scoped.write("main/a.md", "new", version_of(scoped, "main/a.md"))
-    assert vault.path("memories/a.md").read_bytes() == b"caf\xe9"
 
 
 def test_paths_that_lead_elsewhere_are_refused(scoped: ScopedMemory, vault: Vault) -> None:
@@ -141,19 +106,6 @@ def test_a_name_that_the_harness_cannot_spell_is_escaped(scoped: ScopedMemory, v
     assert {vault.read(f"memories/{name}") for name in names} == {"Harbour.\n"}
 
 
-def test_a_search_keeps_its_limits_and_sees_files_saved_a_moment_ago(scoped: ScopedMemory, vault: Vault) -> None:
-    for number in range(8):
-        vault.write(f"memories/n{number}.md", f"Glacier number {number} and a long story about it. " * 20)
-
-    few, scanned, few_cut = scoped.search("main/", "glacier story", 3, 4_000)
-    short, _, short_cut = scoped.search("main/", "glacier story", 8, 100)
-    everything, _, cut = scoped.search("main/", "glacier story", 20, 40_000)
-
-    assert (len(few), scanned, few_cut) == (3, 8, True)
-    assert sum(len(path) - 5 + len(snippet) for path, snippet, _ in short) <= 100
-    assert (short_cut, len(everything), cut) == (True, 8, False)
-
-
 def test_a_repeated_operation_is_not_done_twice(scoped: ScopedMemory, kb: KnowledgeBase, vault: Vault) -> None:
     first = scoped.write("main/a.md", "tea\n", None, TEA)
     again = scoped.write("main/a.md", "tea\ntea\n", first.version, TEA)
@@ -180,17 +132,6 @@ def test_an_operation_that_was_killed_counts_if_its_change_is_there(
     assert scoped.replayed(TEA) == (changed._replace(replayed=True) if landed else None)
 
 
-@pytest.mark.parametrize("damage", ["", "[1]", "{", "null"])
-def test_damaged_receipts_are_ignored_and_replaced(scoped: ScopedMemory, data_dir: Path, damage: str) -> None:
-    first = scoped.write("main/a.md", "tea\n", None, TEA)
-    (receipts,) = (data_dir / "memory-operations").iterdir()
-    receipts.write_text(damage)
-
-    assert scoped.replayed(TEA) is None
-    scoped.write("main/a.md", "coffee\n", first.version, TEA)
-    assert scoped.replayed(TEA) is not None
-
-
 def test_the_version_of_a_masked_text_is_that_of_what_was_written(
     vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -209,15 +150,6 @@ def test_the_version_of_a_masked_text_is_that_of_what_was_written(
 
 
 # -- with the harness -------------------------------------------------------------------------------------------------
-
-
-def test_without_the_harness_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.startswith("pydantic_ai_harness")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "pydantic_ai_harness", None)
-
-    with pytest.raises(ModuleNotFoundError, match=r'pip install "co-cli\[harness\]"'):
-        VaultMemoryStore("notes")
 
 
 def memory_agent(store: VaultMemoryStore, *turns: Turn, **options: Any) -> tuple[Agent[Any, str], Script]:
@@ -264,21 +196,6 @@ def test_memory_writes_appends_corrects_searches_reads_and_deletes(kb: Knowledge
 
 
 @installed
-def test_two_users_do_not_see_each_other_and_parallel_writes_are_all_kept(kb: KnowledgeBase, vault: Vault) -> None:
-    def run(user: str, turn: Turn) -> list[ModelMessage]:
-        agent, _ = memory_agent(VaultMemoryStore(knowledge_base=kb), turn, namespace=lambda ctx: ctx.deps)
-        return agent.run_sync("Hello.", deps=user).all_messages()
-
-    run("alice", [("write_memory", {"content": f"- Alice likes tea {number}"}) for number in range(6)])
-    run("bob", [("write_memory", {"content": "- Bob likes tea too"})])
-    (found,) = returned(run("bob", [("search_memory", {"query": "likes tea"})]), "search_memory")
-
-    assert vault.notes() == ["memories/alice/main/MEMORY.md", "memories/bob/main/MEMORY.md"]
-    assert [match["snippet"] for match in found["matches"]] == ["- Bob likes tea too"]
-    assert len(kb.note("memory:alice/main/MEMORY").body.splitlines()) == 6
-
-
-@installed
 @pytest.mark.parametrize("kind", ["ours", "InMemoryStore"])
 def test_our_store_and_theirs_answer_alike(kind: str, kb: KnowledgeBase) -> None:
     from pydantic_ai_harness import memory as harness
@@ -316,14 +233,3 @@ def test_our_store_and_theirs_answer_alike(kind: str, kb: KnowledgeBase) -> None
         *(False, True, True, True, True, both, both, "main/b.md", "coffee and cake", 2),
         *(("coffee", True, True), True, ["main/a.md"], None),
     ]
-
-
-@installed
-def test_a_wrong_path_is_a_retry_and_a_missing_vault_a_failure(kb: KnowledgeBase, vault: Vault) -> None:
-    store = VaultMemoryStore(knowledge_base=kb)
-
-    with pytest.raises(ModelRetry):
-        anyio.run(lambda: store.read("main/../a.md", max_chars=10))
-    vault.root.rename(vault.root.with_name("elsewhere"))
-    with pytest.raises(ToolFailed):
-        anyio.run(lambda: store.write("main/a.md", "tea", expected_version=None))

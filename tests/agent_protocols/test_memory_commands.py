@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from co_cli.agent.anthropic_memory import MemoryToolProtocol, size_text
+from co_cli.agent.anthropic_memory import MemoryToolProtocol
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.settings import load_settings
 from tests.vault import Vault
@@ -138,12 +138,6 @@ def test_inserted_lines_follow_the_line_that_was_named(vault: Vault, memory: Mem
         assert vault.path("memories/a.md").read_bytes().decode() == after
 
 
-def test_sizes_are_rounded_to_a_unit() -> None:
-    sizes = {0: "0B", 512: "512B", 1023: "1023B", 1024: "1K", 5632: "5.5K", 1_258_291: "1.2M", 3 << 40: "3072G"}
-
-    assert {size: size_text(size) for size in sizes} == sizes
-
-
 def test_long_answers_are_cut_and_say_how_to_see_the_rest(memory: MemoryToolProtocol, vault: Vault) -> None:
     lines = [f"line {number} " + "x" * 90 for number in range(1, 1001)]
     vault.write("memories/long.md", "\n".join(lines) + "\n")
@@ -166,21 +160,6 @@ def test_long_answers_are_cut_and_say_how_to_see_the_rest(memory: MemoryToolProt
     assert often.refused
     assert "in lines: 1, 2, 3, " in often.text
     assert " and more. Please ensure it is unique" in often.text
-
-
-def test_a_folder_of_many_files_shows_the_newest(memory: MemoryToolProtocol, vault: Vault) -> None:
-    vault.write("memories/.secret.md", "x")
-    vault.write("memories/node_modules/pack.md", "x")
-    for number in range(520):
-        file = vault.write(f"memories/note-{number:03}.md", "x")
-        os.utime(file, (1_000_000_000 + number, 1_000_000_000 + number))
-
-    rows = memory.call({"command": "view", "path": "/memories"}).split("\n")
-
-    assert rows[-1] == "(20 older entries are not shown: view a folder of /memories)"
-    assert [row.partition("\t")[2] for row in rows[2:-1]] == [
-        f"/memories/note-{number:03}.md" for number in range(20, 520)
-    ]
 
 
 # -- paths ------------------------------------------------------------------------------------------------------------
@@ -265,23 +244,6 @@ def test_links_are_neither_followed_nor_shown_nor_removed(
     assert contents() == before
     assert "link" not in listing
     assert "folder" not in listing
-
-
-@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
-def test_a_memories_folder_that_is_a_link_is_not_followed(tmp_path: Path, data_dir: Path) -> None:
-    for elsewhere in ("elsewhere", "linked/articles"):
-        (tmp_path / elsewhere).mkdir(parents=True)
-        (tmp_path / elsewhere / "a.md").write_text("a secret")
-        (tmp_path / "linked").mkdir(exist_ok=True)
-        (tmp_path / "linked" / "memories").unlink(missing_ok=True)
-        (tmp_path / "linked" / "memories").symlink_to(tmp_path / elsewhere)
-        with KnowledgeBase.open(tmp_path / "linked", data_dir) as kb:
-            memory = MemoryToolProtocol(kb)
-            commands = [command for path in ("/memories", "/memories/a.md") for command in commands_for(path)]
-            answers = [memory.answer(command) for command in commands]
-
-        assert all(answer.refused and "secret" not in answer.text for answer in answers)
-        assert os.listdir(tmp_path / elsewhere) == ["a.md"]
 
 
 def test_a_name_is_found_in_any_case_and_unicode_form_and_made_only_once(

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -12,10 +9,8 @@ from pathlib import Path
 import pytest
 
 from co_cli.agent.anthropic_memory import MemoryToolProtocol
-from co_cli.errors import NoteConflictError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.settings import load_settings
-from tests.rights import can_obey, obey_permissions
 from tests.vault import Vault
 
 
@@ -77,21 +72,6 @@ def test_the_index_is_up_to_date_after_every_command(kb: KnowledgeBase, memory: 
     assert (report.added, report.changed, report.removed) == ([], [], [])
 
 
-def test_a_deleted_folder_can_be_restored_file_by_file(
-    kb: KnowledgeBase, vault: Vault, memory: MemoryToolProtocol
-) -> None:
-    create(memory, "ops/deploy.txt", "Blue first.\n")
-    create(memory, "ops/rollback.txt", "Green last.\n")
-    memory.call({"command": "delete", "path": "/memories/ops"})
-
-    assert vault.notes() == []
-    assert refs(kb, "blue") == []
-    kb.restore("memory:ops/deploy.txt")
-
-    assert refs(kb, "blue") == ["memory:ops/deploy.txt"]
-    assert view(memory, "ops/deploy.txt").endswith("     1\tBlue first.")
-
-
 def test_overwrite_moves_the_old_version_to_the_trash(kb: KnowledgeBase, vault: Vault) -> None:
     memory = MemoryToolProtocol(kb, overwrite=True)
     vault.write("memories/plan.md", "---\ntags: [ops]\n---\nThe old plan.\n")
@@ -140,17 +120,6 @@ def test_what_is_not_text_or_too_long_is_refused(vault: Vault, data_dir: Path) -
     assert name.startswith("Error: create failed: ")
     assert str(vault.root) not in name
     assert vault.notes() == ["memories/a.txt.md", "memories/odd.md"]
-
-
-def test_what_a_model_writes_says_so_and_the_model_does_not_see_it(
-    kb: KnowledgeBase, vault: Vault, memory: MemoryToolProtocol
-) -> None:
-    create(memory, "a.txt", "one\ntwo\n")
-    memory.call({"command": "insert", "path": "/memories/a.txt", "insert_line": 1, "insert_text": "and a half"})
-
-    assert vault.read("memories/a.txt.md") == "---\nprovenance: agent\n---\none\nand a half\ntwo\n"
-    assert kb.note("memory:a.txt").provenance == "agent"
-    assert view(memory, "a.txt").endswith("numbers:\n     1\tone\n     2\tand a half\n     3\ttwo")
 
 
 def test_a_model_can_write_frontmatter_but_not_another_author(kb: KnowledgeBase, memory: MemoryToolProtocol) -> None:
@@ -209,80 +178,3 @@ def test_of_many_creates_and_renames_to_one_name_one_wins_and_nothing_is_lost(
     assert sum(answer.startswith("Successfully renamed") for answer in renamed) == 1
     assert renamed.count("Error: The destination /memories/one.md already exists") == 7
     assert len(vault.notes()) == 1 + 8
-
-
-def test_two_processes_append_to_one_file_and_nothing_is_lost(
-    kb: KnowledgeBase, vault: Vault, data_dir: Path, memory: MemoryToolProtocol
-) -> None:
-    create(memory, "log.txt", "start\n")
-    code = """
-import sys
-from co_cli.agent.anthropic_memory import MemoryToolProtocol
-from co_cli.knowledge_base import KnowledgeBase
-vault, data_dir, who = sys.argv[1:]
-with KnowledgeBase.open(vault, data_dir) as kb:
-    memory = MemoryToolProtocol(kb)
-    for number in range(10):
-        command = {"command": "insert", "path": "/memories/log.txt", "insert_line": 1, "insert_text": f"{who}{number}"}
-        assert memory.call(command) == "The file /memories/log.txt has been edited."
-"""
-    arguments = [sys.executable, "-c", code, str(vault.root), str(data_dir)]
-    processes = [subprocess.Popen([*arguments, who]) for who in ("left", "right")]
-
-    assert [process.wait(60) for process in processes] == [0, 0]
-    assert len(kb.note("memory:log.txt").body.split()) == 21
-
-
-def test_a_file_that_an_editor_saved_in_between_is_not_overwritten(vault: Vault, memory: MemoryToolProtocol) -> None:
-    vault.write("memories/a.md", "Blue.\n")
-    file = memory.files.read("memories/a.md")
-    vault.write("memories/a.md", "Blue, says the editor.\n")
-
-    with pytest.raises(NoteConflictError):
-        memory.files.write(file.path, b"Green.\n", file)
-
-    assert vault.read("memories/a.md") == "Blue, says the editor.\n"
-
-
-def test_without_an_index_files_are_written_and_found_by_the_next_sync(vault: Vault, data_dir: Path) -> None:
-    data_dir.write_text("a file where the folder of search.db should be")
-    with KnowledgeBase.open(vault.root, data_dir) as kb:
-        memory = MemoryToolProtocol(kb)
-        assert create(memory, "a.txt", "Blue.").startswith("File created")
-        renamed = memory.call({"command": "rename", "old_path": "/memories/a.txt", "new_path": "/memories/b.txt"})
-        assert renamed.startswith("Successfully renamed")
-        assert memory.call({"command": "delete", "path": "/memories/b.txt"}).startswith("Successfully deleted")
-        create(memory, "c.txt", "Blue.")
-    data_dir.unlink()
-
-    with KnowledgeBase.open(vault.root, data_dir) as kb:
-        kb.sync()
-        assert refs(kb, "blue") == ["memory:c.txt"]
-
-
-@pytest.mark.skipif(not can_obey(), reason="permissions do not apply to this user")
-def test_a_folder_without_rights_is_reported_without_naming_folders_of_this_machine(
-    vault: Vault, data_dir: Path
-) -> None:
-    code = """
-import json, sys
-from co_cli.agent.anthropic_memory import MemoryToolProtocol
-from co_cli.knowledge_base import KnowledgeBase
-with KnowledgeBase.open(*sys.argv[1:]) as kb:
-    memory = MemoryToolProtocol(kb)
-    print(json.dumps([
-        memory.answer({"command": "view", "path": "/memories"}),
-        memory.answer({"command": "create", "path": "/memories/a.md", "file_text": "x"}),
-        memory.answer({"command": "delete", "path": "/memories/here.md"}),
-    ]))
-"""
-    vault.write("memories/here.md", "x")
-    (vault.root / "memories").chmod(0o000)
-    try:
-        arguments = [sys.executable, "-c", code, str(vault.root), str(data_dir)]
-        ran = subprocess.run(arguments, capture_output=True, text=True, check=True, preexec_fn=obey_permissions)
-    finally:
-        (vault.root / "memories").chmod(0o755)
-
-    commands = ("view", "create", "delete")
-    assert json.loads(ran.stdout) == [[f"Error: {name} failed: Permission denied", True] for name in commands]

@@ -79,19 +79,6 @@ def test_str_replace_does_what_replacing_in_a_string_does(
 
 
 @quick
-@given(text=TEXT)
-def test_what_is_created_is_viewed_line_by_line(text: str, shared: MemoryToolProtocol) -> None:
-    shared.call({"command": "create", "path": "/memories/c.txt", "file_text": text})
-
-    answer = shared.call({"command": "view", "path": "/memories/c.txt"})
-
-    if not has_own_frontmatter(text):
-        lines = text.split("\n")[:-1] if text.endswith("\n") or not text else text.split("\n")
-        header = "Here's the content of /memories/c.txt with line numbers:\n"
-        assert answer == header + "\n".join(f"{number:>6}\t{line}" for number, line in enumerate(lines, 1))
-
-
-@quick
 @given(
     command=st.fixed_dictionaries(
         {"command": st.sampled_from(["view", "create", "str_replace", "insert", "delete", "rename", "?"])},

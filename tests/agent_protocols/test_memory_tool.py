@@ -53,22 +53,6 @@ def test_a_model_looks_writes_corrects_and_tidies_up(kb: KnowledgeBase) -> None:
     assert kb.note("memory:done/progress.txt").provenance == "agent"
 
 
-def test_arguments_that_make_no_sense_are_answered_and_do_not_end_the_run(kb: KnowledgeBase) -> None:
-    nonsense: list[dict[str, Any]] = [
-        {},
-        {"command": None},
-        {"command": ["view"]},
-        {"command": "view", "path": 5},
-        {"command": "view", "path": "/memories", "view_range": "all", "unknown": True},
-        {"command": "create", "path": "/memories/a.md", "file_text": ["a", "b"]},
-    ]
-    agent = Agent(scripted(*nonsense).model, tools=[memory_tool(knowledge_base=kb)])
-
-    answers = returns(agent.run_sync("Go.").all_messages())
-
-    assert [answer.startswith("Error: ") for answer in answers] == [True] * len(nonsense)
-
-
 def test_any_model_sees_an_ordinary_function_tool(kb: KnowledgeBase) -> None:
     model = TestModel(call_tools=[])
     Agent(model, tools=[memory_tool(knowledge_base=kb)]).run_sync("Hello.")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from co_cli.notes.dates import Period, asks_only_for_period, describe, find_period, read_moment, read_when
-from co_cli.values import moment_text
+from co_cli.notes.dates import Period, describe, find_period, read_when
 
 SUNDAY = datetime(2026, 11, 15, 10, 30)
 NOW = SUNDAY.timestamp()
@@ -120,15 +119,6 @@ def time_zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]
     time.tzset()
 
 
-def test_python_dates_are_moments_and_a_moment_is_written_in_utc() -> None:
-    plus_one = datetime(2026, 3, 1, 9, 30, tzinfo=timezone(timedelta(hours=1)))
-
-    assert read_moment(date(2026, 3, 1)) == datetime(2026, 3, 1, tzinfo=UTC).timestamp()
-    assert read_moment(datetime(2026, 3, 1, 9, 30)) == datetime(2026, 3, 1, 9, 30, tzinfo=UTC).timestamp()
-    assert read_moment(plus_one) == datetime(2026, 3, 1, 8, 30, tzinfo=UTC).timestamp()
-    assert moment_text(read_moment("2026-11-14T09:12:00Z") or 0) == "2026-11-14T09:12:00Z"
-
-
 def test_a_date_phrase_narrows_a_query() -> None:
     assert {query: understood(query) for query in PHRASES} == PHRASES
 
@@ -147,13 +137,6 @@ def test_the_rest_is_the_query_without_the_phrase() -> None:
         period, left = find_period(query, NOW)
         assert period is not None
         assert (period.phrase, left) == (phrase, rest)
-
-
-def test_generic_words_ask_only_for_a_period() -> None:
-    for rest in ("", "what did I do", "What have we worked on?", "notes from", "show me everything"):
-        assert asks_only_for_period(rest)
-    for rest in ("what did we decide", "notes about work"):
-        assert not asks_only_for_period(rest)
 
 
 def test_a_since_value_names_whole_days() -> None:
@@ -197,12 +180,6 @@ def test_days_begin_at_local_midnight_also_when_the_clocks_change(time_zone: Cal
         assert last == pytest.approx(first + hours * 3600 - 0.001, abs=1e-4)
     assert days("7d", datetime(2026, 3, 10, 12)) == "2026-03-03"
     assert understood("what broke last week", datetime(2026, 3, 10, 12)) == "2026-03-02 to 2026-03-08"
-
-
-def test_a_period_is_described_in_words() -> None:
-    assert describe(Period("last week", NOW, NOW + 86_400)) == '"last week": 2026-11-15 to 2026-11-16'
-    assert describe(Period("", NOW, None)) == "since 2026-11-15"
-    assert describe(Period("", None, None)) == "any time"
 
 
 @given(text=st.text(max_size=60), now=st.floats(-1e13, 1e13))

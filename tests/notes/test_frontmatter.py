@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import frontmatter
-import pytest
-import yaml
 from hypothesis import given
 
 from co_cli.notes.frontmatter import NoteHandler, read_frontmatter, render_value, resolve_scalar
@@ -35,11 +33,6 @@ def test_a_bare_word_means_what_its_writer_meant() -> None:
         if not written.startswith(("!", "'")):
             assert resolve_scalar(written) == meant
         assert NoteHandler().load(f"a: {written}") == {"a": meant}
-
-
-def test_the_loader_is_a_safe_one() -> None:
-    with pytest.raises(yaml.YAMLError):
-        NoteHandler().load("a: !!python/object/apply:os.system [echo]")
 
 
 @given(block=blocks())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from co_cli.notes.markdown import blocks, headings, inline_tags
-from co_cli.notes.wikilinks import find_links, link_key, resolve_link
+from co_cli.notes.wikilinks import find_links, resolve_link
 
 PATHS = ["Plan.md", "Work/Plan.md", "Work/Alpha/Plan.md", "Home/Plan.md", "Home/Garden/Plan.md"]
 
@@ -50,11 +50,6 @@ def test_headings_know_their_level_text_and_line() -> None:
         (3, "Three", 5),
         (2, "Two", 11),
     ]
-
-
-def test_an_unclosed_fence_reaches_to_the_end() -> None:
-    assert list(headings(["```", "# no", "", "# no"])) == []
-    assert inline_tags("```\n#no\n") == ()
 
 
 def test_blocks_are_what_an_author_wrote_as_one_thing() -> None:
@@ -114,8 +109,3 @@ def test_without_one_at_the_root_the_own_folder_comes_first_and_then_the_shortes
     assert resolve_link("Plan", "Home/Index.md", paths) == "Home/Plan.md"
     assert resolve_link("Plan", "Home/Garden/Index.md", paths) == "Home/Garden/Plan.md"
     assert resolve_link("Plan", "Index.md", paths) == "Home/Plan.md"  # as long as Work/Plan.md, and first by name
-
-
-def test_a_key_is_the_name_without_folders_ending_and_case() -> None:
-    assert link_key("Work/Über Plan.md#Budget") == link_key("über plan") == "über plan"
-    assert link_key("picture.png") == "picture.png"

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from co_cli.notes.dates import read_moment
-from co_cli.notes.note import Note, NotTextError, read_note
+from co_cli.notes.note import Note, read_note
 
 
 def note_of(text: str | bytes, path: str = "memories/a-note.md") -> Note:
@@ -62,13 +62,6 @@ def test_broken_frontmatter_leaves_the_body_and_says_on_which_line() -> None:
         assert "\n" not in note.problem
 
 
-def test_what_can_be_read_of_broken_frontmatter_is_kept() -> None:
-    note = note_of("---\ntitle: Deploys: blue first\ntags: [ops, deploy]\nx: {\n---\nBody.")
-
-    assert note.title == "Deploys: blue first"
-    assert note.tags == ("ops", "deploy")
-
-
 def test_an_object_tag_builds_nothing() -> None:
     note = note_of("---\ntitle: T\nx: !!python/object/new:os.system [echo]\n---\nBody.")
 
@@ -87,13 +80,6 @@ def test_an_alias_bomb_is_refused_and_costs_nothing() -> None:
     assert note.problem is not None
     assert "more than 100,000 values" in note.problem
     assert len(str(note.metadata)) < 10_000
-
-
-def test_a_few_aliases_are_written_out() -> None:
-    note = note_of("---\nbase: &b [x, y]\ntags: *b\n---\n")
-
-    assert note.problem is None
-    assert note.tags == ("x", "y")
 
 
 @pytest.mark.parametrize("key", ["x: ", "", "x:\n  "])
@@ -161,11 +147,6 @@ def test_every_form_of_a_moment_is_the_same_moment() -> None:
             assert note_of(f"---\n{key}: {written}\n---\n").created == moment, written
 
 
-@pytest.mark.parametrize("written", ["2026-03-01", "2026-3-1", "2026/03/01", "2026.3.1", "20260301", "2026-03"])
-def test_every_form_of_a_date_is_its_first_second(written: str) -> None:
-    assert note_of(f"---\ncreated: {written}\n---\n").created == datetime(2026, 3, 1, tzinfo=UTC).timestamp()
-
-
 @pytest.mark.parametrize("written", ["2026-13-01", "2026-02-30", "soon", "[2026]", "true", "99999-01-01", "-5", "0.5"])
 def test_an_odd_date_is_no_date_and_the_note_stands(written: str) -> None:
     note = note_of(f"---\ntitle: T\ncreated: {written}\n---\nBody.")
@@ -186,16 +167,6 @@ def test_utf_16_is_read_and_reported() -> None:
 
     assert (note.title, note.body) == ("T", "Body.")
     assert note.problem == "line 1: UTF-16; save it as UTF-8"
-
-
-def test_a_file_that_is_not_text_is_no_note() -> None:
-    with pytest.raises(NotTextError):
-        note_of(b"\x89PNG\x00\x00\x00")
-
-
-def test_the_body_knows_on_which_line_it_starts() -> None:
-    assert note_of("---\na: 1\nb: 2\n---\nBody.").body_line == 5
-    assert note_of("Body.").body_line == 1
 
 
 def test_a_note_is_what_it_says_it_is_else_what_its_folder_says() -> None:
@@ -220,16 +191,6 @@ def test_what_can_be_read_but_not_as_it_was_meant_is_reported() -> None:
         assert note_of(text).problem == problem
 
 
-def test_a_doubled_key_counts_as_its_last_and_an_open_end_leaves_all_of_the_text() -> None:
-    assert note_of("---\ntitle: one\ntitle: T\n---\nB").title == "T"
-    assert note_of("---\ntitle: T\n\nnever closed\n").body == "---\ntitle: T\n\nnever closed\n"
-
-
-@pytest.mark.parametrize("text", ["---\n\nA rule, not frontmatter.\n", "---\nA rule: no.\n", "Body.\n---\nkey: x\n"])
-def test_a_rule_at_the_top_is_no_frontmatter(text: str) -> None:
-    assert note_of(text).problem is None
-
-
 def test_a_note_whose_frontmatter_cannot_be_read_does_not_pass_for_the_user_s() -> None:
     assert note_of("---\nx: [1\n---\nBody.").provenance == "unknown"
     assert note_of("---\nprovenance: web\nx: [1\n---\nBody.").provenance == "web"
@@ -248,9 +209,3 @@ def test_a_name_that_begins_with_a_day_dates_the_note() -> None:
         note = read_note(path, b"We met.")
         assert note.title == title
         assert note.created == (None if day is None else read_moment(day))
-
-
-def test_what_a_note_says_of_its_day_counts_more_than_its_name() -> None:
-    note = read_note("articles/2026-03-01.md", b"---\ncreated: 2026-05-05\n---\nMoved here later.")
-
-    assert note.created == read_moment("2026-05-05")

@@ -81,11 +81,6 @@ def test_any_title_yields_a_path_inside_the_vault(titles: list[str], tmp_path_fa
     )
 
 
-def test_composed_and_decomposed_twins_have_one_name() -> None:
-    for title in ("Café", "Ångström", "한글", "ガギグ", "Ở đây"):
-        assert slugify(unicodedata.normalize("NFC", title)) == slugify(unicodedata.normalize("NFD", title))
-
-
 def test_names_that_differ_in_case_only_never_share_a_file(tmp_path: Path) -> None:
     store = NoteStore(str(tmp_path))
     (tmp_path / "memories").mkdir()
@@ -103,13 +98,3 @@ def test_a_decomposed_file_name_is_taken_for_its_composed_twin(tmp_path: Path) -
     (tmp_path / "memories" / unicodedata.normalize("NFD", "한글.md")).write_text("theirs")
 
     assert store.create("memories", unicodedata.normalize("NFC", "한글"), b"ours") == "memories/한글-2.md"
-
-
-def test_a_taken_name_gets_a_number(tmp_path: Path) -> None:
-    store = NoteStore(str(tmp_path))
-
-    assert [store.create("memories", "Oak", b"%d" % number) for number in range(3)] == [
-        "memories/oak.md",
-        "memories/oak-2.md",
-        "memories/oak-3.md",
-    ]

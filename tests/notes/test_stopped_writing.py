@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sys
 from collections.abc import Callable
@@ -14,7 +13,6 @@ from typing import Any
 import pytest
 
 from co_cli.notes import files
-from co_cli.notes.files import locked
 
 OLD, NEW = b"Oaks live long.", b"Oaks live very long."
 
@@ -71,17 +69,3 @@ def test_wherever_ctrl_c_strikes_no_temporary_file_is_left(
         assert not path.exists() or path.read_bytes() in (OLD, NEW)
     assert line > 15
     assert path.read_bytes() == NEW
-
-
-def test_a_lock_that_ctrl_c_left_open_does_not_block_its_own_thread(tmp_path: Path) -> None:
-    target = str(tmp_path / "lock")
-    with locked(target):
-        held = dict(files._held)
-    leaked = os.open(target, os.O_RDWR)
-    fcntl.flock(leaked, fcntl.LOCK_EX)
-    files._held[next(iter(held))] = leaked  # as if the interrupt had come right before it was closed
-
-    with locked(target):
-        pass
-
-    assert not files._held

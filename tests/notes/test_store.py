@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 import pytest
 
-from co_cli.errors import NoteConflictError, NoteFileError, VaultError
-from co_cli.notes.files import STALE_AFTER, TEMPORARY
+from co_cli.errors import NoteConflictError, VaultError
 from co_cli.notes.store import NoteStore
 from tests.vault import Vault
 
@@ -41,14 +39,6 @@ def test_a_link_that_leads_out_of_the_vault_is_refused(store: NoteStore, vault: 
     with pytest.raises(VaultError):
         store.create("door", "x", b"x")
     assert sorted(os.listdir(outside)) == ["secret.md"]
-
-
-def test_a_vault_may_itself_be_reached_through_a_link(vault: Vault, tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to(vault.root)
-    store = NoteStore(str(tmp_path / "link"))
-
-    assert store.read(store.create("memories", "Oak", b"x")) == b"x"
-    assert vault.read("memories/oak.md") == "x"
 
 
 def test_nothing_is_made_where_a_vault_was(store: NoteStore, vault: Vault, tmp_path: Path) -> None:
@@ -90,23 +80,6 @@ def test_a_new_note_has_the_permissions_that_the_person_chose(store: NoteStore, 
     assert os.stat(vault.path(path)).st_mode & 0o777 == 0o640
 
 
-def test_writing_leaves_no_temporary_file(store: NoteStore, vault: Vault) -> None:
-    store.create("memories", "Oak", b"1")
-    store.create("memories", "Oak", b"2")
-    store.replace("memories/oak.md", b"3", based_on=b"1")
-
-    assert vault.files() == ["memories/oak-2.md", "memories/oak.md"]
-
-
-def test_only_old_temporary_files_are_swept(store: NoteStore, vault: Vault) -> None:
-    old = vault.write(f"memories/{TEMPORARY}old", "left by a killed writer")
-    os.utime(old, (0, time.time() - STALE_AFTER - 10))
-    vault.write(f"articles/deep/{TEMPORARY}young", "somebody is writing")
-
-    assert store.sweep() == [str(old)]
-    assert vault.files() == [f"articles/deep/{TEMPORARY}young"]
-
-
 def test_forgotten_and_restored_is_the_same_file(store: NoteStore, vault: Vault) -> None:
     vault.write("articles/trees/oak.md", "Oaks live long.\r\n")
     os.utime(vault.path("articles/trees/oak.md"), ns=(1, 1_700_000_000_000_000_000))
@@ -145,25 +118,3 @@ def test_restoring_never_overwrites_a_note_that_took_the_name(store: NoteStore, 
 
     assert vault.read("memories/oak.md") == "new"
     assert len(store.trashed()) == 1
-
-
-def test_what_is_not_in_the_trash_cannot_be_restored(store: NoteStore) -> None:
-    with pytest.raises(NoteConflictError, match="not in the trash"):
-        store.restore("memories/oak.md")
-
-
-def test_odd_things_in_the_trash_do_no_harm(store: NoteStore, vault: Vault) -> None:
-    vault.write(".trash/loose.md", "put there by hand")
-    vault.write(".trash/my-own/oak.md", "put there by hand")
-    vault.write(".trash/.DS_Store", "")
-
-    assert [home for _, home in store.trashed()] == ["oak.md"]
-    assert store.restore("oak.md") == "oak.md"
-
-
-def test_reading_what_is_not_there_is_one_line_that_names_it(store: NoteStore) -> None:
-    with pytest.raises(NoteFileError) as refused:
-        store.read("memories/oak.md")
-
-    assert "memories/oak.md" in str(refused.value)
-    assert "\n" not in str(refused.value)

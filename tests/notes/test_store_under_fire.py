@@ -75,18 +75,6 @@ def test_writers_that_save_the_same_title_at_once_never_overwrite_each_other(vau
 
 
 @pytest.mark.skipif(not can_obey(), reason="this root cannot give up its right to ignore permissions")
-def test_a_folder_without_write_permission_is_one_line_and_exit_code_3(co: Co, vault: Vault) -> None:
-    vault.path("memories").chmod(0o555)
-
-    ran = co.process("remember", "Oaks live long.", before=obey_permissions)
-
-    assert (ran.code, ran.out) == (3, "")
-    assert ran.err.count("\n") == 1
-    assert "no permission" in ran.err
-    assert "memories" in ran.err
-
-
-@pytest.mark.skipif(not can_obey(), reason="this root cannot give up its right to ignore permissions")
 def test_a_read_only_vault_can_be_searched(co: Co, vault: Vault) -> None:
     vault.write("memories/oak.md", "Oaks live long.")
     vault.path("memories").chmod(0o555)

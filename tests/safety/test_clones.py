@@ -154,17 +154,6 @@ def test_a_clones_notes_do_not_come_unasked_until_the_person_trusts_it(clone: Pa
     assert not [path for path in clone.rglob("*") if path.name == "trusted"]
 
 
-def test_a_person_s_own_notes_come_in_a_clone_as_everywhere(clone: Path, home: Path) -> None:
-    own = Vault(home / ".local" / "share" / "co-cli" / "knowledge")
-    own.write("memories/rule.md", "---\nloading: always\n---\nAnswer in metres.\n")
-    (clone / ".co-cli" / "knowledge" / "memories" / "menu.md").write_text(POISON.replace("LOADING", "always"))
-
-    said = told("Hello there.")
-
-    assert "Answer in metres." in said
-    assert "Mallory" not in said
-
-
 def test_a_team_s_notes_wait_for_the_person_s_word_too(
     home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -219,33 +208,6 @@ def test_a_clone_s_many_notes_do_not_crowd_out_the_person_s_own(clone: Path, hom
         assert [note.ref for note in always_notes(kb, ()).notes] == ["user:memory:english"]
 
 
-def test_a_moved_project_says_why_nothing_of_it_comes(clone: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    Co(clone)("config", "trust")
-    trusted = clone / ".co-cli" / "knowledge"
-    assert Co(clone)("note", "context", "canteen").err == ""  # there is no note yet
-    (home / "elsewhere").mkdir()
-    moved = clone.rename(home / "elsewhere" / clone.name)
-    monkeypatch.chdir(moved)
-    vault = moved / ".co-cli" / "knowledge"
-    (vault / "memories" / "menu.md").write_text(POISON.replace("LOADING", "sometimes"))
-
-    ran = Co(moved)("note", "context", "At which hour does the canteen open at noon?")
-
-    assert ran.err == (
-        f"co: notes in {vault} are not added to prompts, because you have not trusted it (you trust {trusted}, "
-        f"which is gone: was it moved here?): `co config trust {vault}` if its notes are yours\n"
-    )
-    strange = moved.rename(home / "stranger")  # whatever else is gone, a clone of another name is not taken for it
-    monkeypatch.chdir(strange)
-    assert "you have not trusted it: `co config trust" in Co(strange)("note", "context", "canteen").err
-    moved = strange.rename(moved)
-    monkeypatch.chdir(moved)
-    (home / ".local" / "share" / "co-cli" / "trusted").unlink()  # as when the data folder was lost
-    assert "you have not trusted it: `co config trust" in Co(moved)("note", "context", "--json", "canteen").err
-    Co(moved)("config", "trust", str(vault))
-    assert Co(moved)("note", "context", "canteen").err == ""
-
-
 def test_only_a_vault_or_a_project_can_be_trusted(clone: Path, home: Path, tmp_path: Path) -> None:
     (tmp_path / "just" / "notes").mkdir(parents=True)
     (tmp_path / "just" / "todo.md").write_text("Milk.")
@@ -261,38 +223,3 @@ def test_only_a_vault_or_a_project_can_be_trusted(clone: Path, home: Path, tmp_p
         folder.rename(tmp_path / "gone")  # what is gone can still be taken out of the list
         assert Co(home)("config", "trust", str(folder), "--off").out == f"{vault} is no longer trusted\n"
         (tmp_path / "gone").rename(folder)
-
-
-def test_trusting_a_project_trusts_the_vault_that_its_settings_name(
-    clone: Path, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (clone / ".co-cli" / "settings.toml").write_text('vault = "notes"\n')
-    assert (
-        f"no vault at {clone / 'notes'}" in Co(home)("config", "trust", str(clone)).err
-    )  # and not the one that nobody opens
-    (clone / "notes").mkdir()
-    monkeypatch.setenv("CO_VAULT", str(clone / ".co-cli" / "knowledge"))  # which is about where we stand
-
-    assert Co(home)("config", "trust", str(clone)).out == f"{clone / 'notes'} is trusted\n"
-
-    monkeypatch.delenv("CO_VAULT")
-    monkeypatch.chdir(clone)
-    assert {"vault": str(clone / "notes"), "trusted": True} in Co(clone)("config", "trust", "--list", "--json").json
-    (clone / ".co-cli" / "settings.toml").write_text('vault = "/etc"\n')
-    ran = Co(home)("--vault", str(home), "config", "trust", str(clone))
-    assert (ran.code, "may not point vault outside itself" in ran.err) == (2, True)
-
-
-def test_a_vault_that_is_named_says_that_it_needs_no_trust(co: Co, vault: Vault) -> None:
-    assert (
-        co("config", "trust").out
-        == f"{vault.root} is trusted; it needs no entry here: you named it yourself (CO_VAULT)\n"
-    )
-    for was in ("was removed from", "is not in"):
-        told = f"{vault.root} {was} your list, but is trusted here: you named it yourself (CO_VAULT)"
-        assert co("config", "trust", "--off").out == f"{told}\n"
-    assert co("config", "trust", "--off", "--json").json == {
-        "vault": str(vault.root),
-        "trusted": True,
-        "changed": False,
-    }

@@ -256,21 +256,6 @@ def test_a_receipt_counts_what_was_masked(co: Co, vault: Vault, monkeypatch: pyt
         assert (result.data["masked"], result.data["read_back"]) == (1, True)
 
 
-def test_what_is_refused_is_named_as_it_was_given(co: Co, vault: Vault) -> None:
-    vault.write("memories/bot.md", OLD)
-
-    for command, place in (
-        (("remember", TOKEN), "line 1"),
-        (("remember", f"The bot.\nIts key:\n{TOKEN}"), "line 3"),
-        (("remember", "The bot signs in.", "--title", f"With {TOKEN}"), "the title"),
-        (("remember", "The bot signs in.", "--tag", TOKEN), "a tag"),
-        (("remember", "The bot signs in.", "--category", TOKEN), "the category"),
-        (("remember", "The bot signs in.", "--set", f"key={TOKEN}"), "the field key"),
-        (("edit", "memory:bot", "--body", f"One.\n{TOKEN}"), "line 2"),
-    ):
-        assert f"a github pat ({place}: ghp_… (40 characters))" in co(*command).err
-
-
 @pytest.mark.parametrize("form", ["mem0", "obsidian", "co"])
 def test_an_import_shows_no_key_and_takes_its_masks_for_no_edit(
     co: Co, vault: Vault, outside: Path, monkeypatch: pytest.MonkeyPatch, form: str
@@ -301,12 +286,7 @@ def test_an_import_shows_no_key_of_a_title(
 ) -> None:
     monkeypatch.setenv("CO_SECRETS", policy)
     said = [{"uuid": "2", "sender": "human", "text": f"Use {TOKEN} for the bot."}]
-    chat = {
-        "uuid": "1",
-        "name": f"Use {TOKEN[:24]}",
-        "created_at": "2026-01-01T00:00:00Z",
-        "chat_messages": said,
-    }
+    chat = {"uuid": "1", "name": f"Use {TOKEN[:24]}", "created_at": "2026-01-01T00:00:00Z", "chat_messages": said}
     (tmp_path / "conversations.json").write_text(json.dumps([chat, {**chat, "uuid": "3", "name": f"With {TOKEN}"}]))
 
     for more in ([], ["--yes"], ["--json"]):
@@ -330,20 +310,6 @@ def test_a_name_that_is_a_key_is_not_taken_over(
     assert vault.notes() == []
     assert holding(TOKEN, vault.root, data_dir) == []
     assert all(ran.code != 0 for ran in said)
-
-
-def test_a_page_s_masks_are_no_edit_either(
-    co: Co, vault: Vault, server: WebServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CO_SECRETS", "redact")
-    url = server.page("/bot", article("The bot", TEXT))
-    assert "(1 secret masked)" in co("add", url).out
-    assert co("source", "refresh", url, "--json").json[0]["outcome"] == "unchanged"
-
-    server.page("/bot", article("The bot", TEXT.replace("Mondays", "Tuesdays")))
-
-    assert co("source", "refresh", url, "--json").json[0]["outcome"] == "updated"
-    assert "Tuesdays" in vault.read(vault.notes()[0])
 
 
 @pytest.mark.parametrize("door", ["cli", "python"])

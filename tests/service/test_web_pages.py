@@ -8,23 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.errors import InvalidInputError, NoteConflictError, SettingsError, UnknownRefError
+from co_cli.errors import NoteConflictError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.note import Note, read_note
-from co_cli.service.web_pages import (
-    Loaded,
-    LoaderAnswer,
-    LoadFailed,
-    PageReceipt,
-    UseHttp,
-    WebPages,
-    make_fetcher,
-)
-from co_cli.settings import load_settings
+from co_cli.service.web_pages import Loaded, LoaderAnswer, LoadFailed, PageReceipt, UseHttp, WebPages
 from co_cli.sources.web.addresses import Exceptions
 from co_cli.sources.web.extract import Page
 from co_cli.sources.web.fetch import Fetched, Fetcher, Limits, Validators
-from tests.sources.web_server import Asked, Names, WebServer, Wire, article, response
+from tests.sources.web_server import Names, WebServer, article
 from tests.vault import Vault
 
 OAKS = article(
@@ -89,7 +80,7 @@ def test_a_page_becomes_an_article_with_its_address(
     assert receipt == PageReceipt(url, "created", "article:oaks", path, "Oaks")
     note = read(vault, "articles/oaks.md")
     assert list(note.metadata) == [
-        *("title", "kind", "created", "tags", "provenance", "source_url", "fetched", "fetched_hash", "etag"),
+        *("title", "kind", "created", "tags", "provenance", "source_url", "fetched", "fetched_hash", "etag")
     ]
     assert (note.title, note.provenance, note.tags, note.problem) == ("Oaks", "web", ("trees",), None)
     assert (note.metadata["source_url"], note.metadata["etag"]) == (url, '"v1"')
@@ -172,21 +163,6 @@ def test_a_page_that_changed_is_updated_and_the_user_s_fields_and_line_ends_stay
     assert outcomes(pages) == ["unchanged"]
 
 
-@pytest.mark.parametrize("validators", [{"etag": '"v1"'}, {"last_modified": "Sun, 15 Nov 2026 06:13:56 GMT"}])
-def test_a_server_is_asked_only_for_what_is_new(server: WebServer, pages: WebPages, validators: dict[str, str]) -> None:
-    def answer(wire: Wire, asked: Asked) -> None:
-        known = {"if-none-match", "if-modified-since"} & set(asked.headers)
-        same = response(status="304 Not Modified", content_length="", content_type="")
-        wire.sendall(same if known else response(OAKS.encode(), **validators))
-
-    server.routes["/oaks"] = answer
-    pages.add(server.url + "/oaks")
-
-    assert outcomes(pages) == outcomes(pages, "overwrite") == ["unchanged"]
-    first, second, third = ({"if-none-match", "if-modified-since"} & set(asked.headers) for asked in server.asked)
-    assert (first, len(second), third) == (set(), 1, set())
-
-
 def test_a_text_that_was_changed_here_is_not_overwritten(
     kb: KnowledgeBase, vault: Vault, server: WebServer, pages: WebPages
 ) -> None:
@@ -235,35 +211,6 @@ def test_pages_that_are_gone_or_fail_stay_and_are_reported(vault: Vault, server:
     assert all("before" in vault.read(f"articles/page-{name}.md") for name in "bcd")
 
 
-def test_a_note_that_was_not_fetched_is_left_alone(
-    kb: KnowledgeBase, vault: Vault, server: WebServer, pages: WebPages
-) -> None:
-    url = server.page("/oaks", OAKS)
-    vault.write("articles/mine.md", f"---\nsource_url: {url}\n---\nMy summary of that page.\n")
-    kb.sync()
-
-    assert outcomes(pages) == ["skipped"]
-    assert server.asked == []
-    assert "My summary" in vault.read("articles/mine.md")
-    assert outcomes(pages, "overwrite") == ["updated"]
-
-
-def test_pages_are_named_by_ref_or_address(kb: KnowledgeBase, server: WebServer, pages: WebPages) -> None:
-    url = server.page("/oaks", OAKS)
-    pages.add(url)
-    kb.remember("Elms are gone.", title="Elms")
-
-    assert pages.paths([url, "article:oaks"]) == ["articles/oaks.md"]
-    with pytest.raises(InvalidInputError, match="is not kept here"):
-        pages.paths([url + "2"])
-    with pytest.raises(UnknownRefError):
-        pages.paths(["article:oaks", "article:nowhere"])
-    with pytest.raises(InvalidInputError, match="has no source_url"):
-        pages.paths(["memory:elms"])
-    with pytest.raises(InvalidInputError, match="on_conflict"):
-        pages.refresh("articles/oaks.md", "merge")
-
-
 def test_a_note_cannot_point_a_refresh_inside(kb: KnowledgeBase, vault: Vault, server: WebServer) -> None:
     for name, url in (
         ("trap", f"http://innocent.example:{server.port}/"),
@@ -289,20 +236,6 @@ def test_an_address_with_a_password_leaves_no_trace_of_it(vault: Vault, pages: W
         assert (receipt.outcome, receipt.exit_code) == ("failed", 2)
         assert "secret" not in repr(receipt)
     assert vault.notes() == []
-
-
-def test_settings_make_the_fetcher(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CO_WEB_ALLOW", "wiki.example.org, 10.1.0.0/16")
-    monkeypatch.setenv("CO_WEB_MAX_BYTES", "5000")
-    monkeypatch.setenv("CO_WEB_SECONDS", "2.5")
-
-    fetcher = make_fetcher(load_settings())
-
-    assert (fetcher.limits.bytes, fetcher.limits.seconds) == (5000, 2.5)
-    assert fetcher.exceptions == Exceptions.read(["wiki.example.org", "10.1.0.0/16"])
-    monkeypatch.setenv("CO_WEB_ALLOW", "*")
-    with pytest.raises(SettingsError, match="CO_WEB_ALLOW: '\\*' is neither"):
-        make_fetcher(load_settings())
 
 
 def test_the_time_limit_also_covers_extracting_the_text(

@@ -30,7 +30,6 @@ SOAKS = {
     "power": Soak("power cuts: a disk that forgets what was not synced", 10_000, power.cut_databases),
     "names": Soak("power cuts while notes are written, renamed and trashed", 10_000, power.cut_notes),
     "crowd": Soak("eight processes write and search in one vault, and in two", 10, scenarios.crowd),
-    "readers": Soak("a process searches while another writes without a pause", 20, scenarios.readers),
     "fuzz": Soak("mutations of notes, queries and refs: does it crash?", 1_300, fuzzing.fuzz),
 }
 

@@ -1,4 +1,4 @@
-"""Scenarios with real processes: killed writers, a crowd in two vaults, and a reader next to a writer."""
+"""Scenarios with real processes: killed writers, and a crowd in two vaults."""
 
 from __future__ import annotations
 
@@ -238,74 +238,3 @@ def work_in_crowd(pipe: Connection, place: str, vault: str, seed: int, who: str,
         pipe.send(Done(set(notes.values()), counts))
     except Exception as error:
         pipe.send(f"{type(error).__name__}: {error}")
-
-
-# -- readers -----------------------------------------------------------------------------------------------------------
-
-NOTES = 500
-SEARCHES = 60
-MIN_SPEED = 0.8
-MIN_ROUNDS = 5
-
-
-def readers(trial: Trial, notes: int = NOTES, searches: int = SEARCHES) -> None:
-    """Search next to a writer in the same vault, and next to one in another vault, which costs as much of the machine.
-
-    The median speed in the same vault must be at least 0.8 of the other.
-    """
-    places = {"shared": trial.folder(1) / "shared", "apart": trial.place / f"{trial.name}-1" / "apart"}
-    for place in places.values():
-        (place / "vault" / "memories").mkdir(parents=True)
-        for number in range(notes):
-            text = sealed_text(trial.chance, f"n{number}")
-            (place / "vault" / "memories" / f"{number}.md").write_text(text)
-        with open_vault(place) as kb:
-            kb.sync()
-    ratios: list[float] = []
-    with processes(search_when_told, [(str(places["shared"]), searches)]) as (reader,):
-        for number in trial.rounds():
-            took: dict[str, float] = {}
-            for where in ("shared", "apart") if number % 2 else ("apart", "shared"):
-                with processes(write_without_pause, [(str(places[where]),)]) as (writer,):
-                    writer.says()
-                    reader.pipe.send(trial.chance.getrandbits(32))
-                    answer = reader.says()
-                if not isinstance(answer, float):
-                    trial.fault(f"a search failed: {answer}")
-                    return
-                took[where] = answer
-                trial.count("searches", searches)
-            ratios.append(took["apart"] / took["shared"])
-    if len(ratios) >= MIN_ROUNDS:
-        median = sorted(ratios)[len(ratios) // 2]
-        trial.count("% of the speed", round(100 * median))
-        if median < MIN_SPEED:
-            trial.fault(f"a reader has {median:.2f} of its speed next to a writer")
-
-
-def search_when_told(pipe: Connection, place: str, searches: int) -> None:
-    with open_vault(Path(place)) as kb:
-        for _ in range(10):
-            kb.search("anchor")  # imports and caches
-        while True:
-            try:
-                chance = random.Random(pipe.recv())
-            except EOFError:
-                return
-            try:
-                begun = time.perf_counter()
-                for _ in range(searches):
-                    kb.search(" ".join(chance.sample(WORDS, 3)))
-                pipe.send(time.perf_counter() - begun)
-            except Exception as error:
-                pipe.send(f"{type(error).__name__}: {error}")
-
-
-def write_without_pause(pipe: Connection, place: str) -> None:
-    """Until it is killed."""
-    chance = random.Random(1)
-    with open_vault(Path(place)) as kb:
-        kb.update("memory:1", sealed_text(chance, "m1"))
-        pipe.send("writing")
-        for count in range(10**9):
-            kb.update(f"memory:{chance.randrange(10)}", sealed_text(chance, f"m{count}"))

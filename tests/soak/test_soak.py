@@ -20,10 +20,10 @@ from co_cli.index.sqlite.files import fresh_path, swap
 from co_cli.notes import files, store
 from co_cli.notes.files import locked
 from tests.soak import fuzzing, power, scenarios
-from tests.soak.__main__ import SOAKS, main
+from tests.soak.__main__ import main
 from tests.soak.checks import Ledger, differences, files_of, open_vault, sealed_text
 from tests.soak.disk import listening
-from tests.soak.runner import MAX_FAULTS, Trial, processes
+from tests.soak.runner import Trial, processes
 from tests.vault import Vault
 
 posix_only = pytest.mark.skipif(os.name == "nt", reason="Windows has other calls for files and folders")
@@ -281,14 +281,6 @@ def test_agents_that_save_the_same_fact_or_title_at_once_make_one_note_or_severa
     assert all(text in written for _, text in saves)
 
 
-def test_a_reader_is_measured_next_to_a_writer_in_its_vault_and_in_another(tmp_path: Path) -> None:
-    trial = Trial("readers", tmp_path, seed=1, rounds=1)
-    scenarios.readers(trial, notes=10, searches=5)
-
-    assert trial.faults == []
-    assert trial.counts["searches"] == 10
-
-
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="open files are counted in /proc")
 def test_a_process_that_stays_holds_no_more_files_and_threads_with_time(tmp_path: Path) -> None:
     with open_vault(tmp_path) as kb:
@@ -343,21 +335,3 @@ def test_the_command_prints_faults_and_how_to_repeat_them(
     again = out.rpartition("again: python -m tests.soak ")[2].split()
     assert again[:3] == ["names", "--seed", "4"]
     assert main(again) == 3
-
-
-def test_an_unknown_soak_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["flood"])
-
-    assert f"there is no soak 'flood': {', '.join(SOAKS)}" in capsys.readouterr().err
-
-
-def test_rounds_end_with_many_faults_and_draw_the_same_chances_wherever_they_start(tmp_path: Path) -> None:
-    trial = Trial("kill", tmp_path, seed=1, rounds=1_000)
-    for _ in trial.rounds():
-        trial.fault("again")
-    assert len(trial.faults) == trial.done == MAX_FAULTS
-
-    early, late = (Trial("kill", tmp_path, seed=1, rounds=3, first=first) for first in (1, 2))
-    drawn = {number: early.chance.random() for number in early.rounds()}
-    assert {number: late.chance.random() for number in late.rounds() if number in drawn} == {2: drawn[2], 3: drawn[3]}

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from co_cli.errors import PageRefusedError, SettingsError
-from co_cli.sources.web.addresses import Exceptions, follow, looks_like_url, read_url, why_refused
+from co_cli.sources.web.addresses import Exceptions, follow, read_url, why_refused
 
 SPELLINGS = {
     "https://example.org": "https://example.org/",
@@ -100,13 +100,6 @@ def test_a_redirect_may_be_relative_and_obeys_the_same_rules() -> None:
     for location in ("file:///etc/passwd", "ftp://example.org/", "http://a:b@example.org/", "http://[x"):
         with pytest.raises(PageRefusedError):
             follow(start, location)
-
-
-def test_a_path_is_not_taken_for_a_url() -> None:
-    assert [looks_like_url(text) for text in ("https://example.org", "ftp://a", "notes/a.md", r"C:\notes")] == [
-        *(True, True),
-        *(False, False),
-    ]
 
 
 def test_only_public_addresses_are_accepted() -> None:

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 
 import pytest
 
 from co_cli.notes.note import NotTextError
-from co_cli.sources.documents import (
-    MOST_TEXT,
-    Document,
-    is_binary_name,
-    largest_size,
-    read_document,
-)
+from co_cli.sources.documents import MOST_TEXT, Document, is_binary_name, largest_size, read_document
 from co_cli.sources.folder import FolderKind
 
 
@@ -78,15 +71,6 @@ def test_text_in_another_encoding_is_decoded() -> None:
     assert [name for name, mark in marked.items() if read("a.txt", mark + LETTER.encode(name)).text != LETTER] == []
 
 
-def test_a_broken_byte_in_utf_8_costs_one_letter_and_not_all_of_them() -> None:
-    data = LETTER.encode() + b"one broken \xe9 byte\n" + LETTER.encode()
-
-    document = read("a.txt", data)
-
-    assert document.text == data.decode("utf-8", "replace")
-    assert document.problem == "line 5: not valid UTF-8; save it as UTF-8"
-
-
 def test_what_holds_no_text_is_refused_under_any_name() -> None:
     expected = {
         bytes(range(256)) * 20: "not a text file",
@@ -115,12 +99,6 @@ def test_minified_code_is_refused_and_long_prose_is_not() -> None:
     assert read("messages.jsonl", json.dumps({"text": transcript})).text
 
 
-def test_json_on_one_line_is_spread_over_lines() -> None:
-    document = read("export.json", json.dumps([{"place": f"Ünquay {number}"} for number in range(200)]))
-
-    assert '    "place": "Ünquay 7"\n' in document.text
-
-
 def test_too_much_text_is_refused_or_cut_with_a_remark() -> None:
     assert "larger than 10 MB" in refusal("dump.sql", b"x" * (largest_size("dump.sql") + 1))
     assert largest_size("book.pdf") > largest_size("book.txt")
@@ -130,33 +108,6 @@ def test_too_much_text_is_refused_or_cut_with_a_remark() -> None:
     assert MOST_TEXT - 40 < len(document.text) <= MOST_TEXT
     assert document.text.endswith("harbour\n")
     assert "only its first 151,515 lines" in (document.problem or "")
-
-
-PYTHON = '''#!/usr/bin/env python
-# a comment is no heading
-import os
-
-
-# Ties the boat.
-@knot
-def moor(boat):
-    # nor is this one
-    return boat
-
-
-class Harbour(Place):
-    """Where boats are."""
-
-    async def open(self):
-        pass
-'''
-
-
-def test_a_function_is_a_section_with_the_comments_above_it() -> None:
-    document = read("harbour.py", PYTHON)
-
-    assert document.text == PYTHON
-    assert sections(document) == [(1, "def moor", 6), (1, "class Harbour", 13), (2, "def open", 16)]
 
 
 def test_each_format_marks_its_sections_in_its_own_way() -> None:
@@ -221,35 +172,6 @@ def test_the_main_text_of_an_html_file_becomes_markdown() -> None:
         assert part not in document.text
 
 
-def test_a_fragment_of_html_is_kept_in_full() -> None:
-    rows = "".join(f"<tr><td>Berth {number}</td><td>{number} euro</td></tr>" for number in range(30))
-
-    document = read(
-        "fees.htm", f"<p>Short.</p><table><tr><th>Berth</th><th>Fee</th></tr>{rows}</table>".encode("latin-1")
-    )
-
-    assert "| Berth 29 | 29 euro |" in document.text
-    assert "Short." in document.text
-
-
-def test_a_very_large_page_is_read_in_a_simpler_way() -> None:
-    rows = "".join(f"<tr><td>Berth {number}</td><td><b>{number}</b> euro</td></tr>" for number in range(6_000))
-
-    document = read(
-        "fees.html", f"<title>Fees</title><h2>All fees</h2><p># Of 2026</p><ul><li>one</ul><table>{rows}</table>"
-    )
-
-    assert document.title == "Fees"
-    assert document.text.startswith("## All fees\n\n\\# Of 2026\n\n- one\n\nBerth 0 | 0 euro\n\nBerth 1 | 1 euro\n")
-    assert document.text.endswith("Berth 5999 | 5999 euro\n")
-
-
-def test_a_page_of_scripts_has_no_text() -> None:
-    assert "only scripts" in refusal(
-        "app.html", "<html><body><script>render()</script><div id=app></div></body></html>"
-    )
-
-
 def test_a_notebook_keeps_its_texts_its_code_and_what_was_printed() -> None:
     cells = [
         {"cell_type": "markdown", "source": ["# Tides\n", "Measured at the quay."]},
@@ -300,12 +222,6 @@ def test_a_message_says_who_wrote_what_and_when() -> None:
     assert "not an email" in refusal("mail.eml", "hello\n")
 
 
-def test_a_message_in_html_only_is_read_as_its_text() -> None:
-    document = read("a.eml", "Subject: x\nContent-Type: text/html\n\n<style>a{}</style><p>Low <b>tide</b> at six.</p>")
-
-    assert document.text == "Low **tide** at six.\n"
-
-
 def test_a_file_whose_library_is_missing_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     needed = {"a/b.PDF": "pypdfium2", "a.docx": "docx", "a.docm": "docx", "a.pptx": "pptx", "a.xlsx": "openpyxl"}
     for library in needed.values():
@@ -315,14 +231,3 @@ def test_a_file_whose_library_is_missing_says_what_to_install(monkeypatch: pytes
 
     assert said == {'needs the extra "documents": pip install "co-cli[documents]"'}
     assert FolderKind().unread("a.txt") is None
-
-
-def test_knowing_about_documents_imports_no_reader() -> None:
-    code = "import sys; before = set(sys.modules); import co_cli.sources.documents; print(*set(sys.modules) - before)"
-    seen = set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
-
-    assert {name for name in seen if name.startswith("co_cli.sources")} == {
-        "co_cli.sources",
-        "co_cli.sources.documents",
-    }
-    assert not seen & {"lxml", "zipfile", "json", "email", "subprocess", "charset_normalizer", "pypdfium2", "docx"}

@@ -54,11 +54,7 @@ def test_the_title_and_the_dates_come_from_the_properties() -> None:
     found = read_document("rules.docx", word(("The quay", "Title"), title="Rules of the harbour"))
 
     assert found.title == "Rules of the harbour"
-    assert found.metadata == {
-        "author": "Ada",
-        "created": "2026-03-01T09:30:00Z",
-        "updated": "2026-03-01T09:30:00Z",
-    }
+    assert found.metadata == {"author": "Ada", "created": "2026-03-01T09:30:00Z", "updated": "2026-03-01T09:30:00Z"}
     assert read_document("a.docx", word(("The quay", "Title"), title="Microsoft Word - x.doc")).title == "The quay"
     assert read_document("a.docx", word(("The quay", ""))).title is None
 

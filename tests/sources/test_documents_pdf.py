@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 
@@ -45,15 +43,6 @@ def test_each_page_has_a_heading(compressed: bool) -> None:
         "## Page 2\n\nLanterns (green) are lit at dusk: 5 €.\n"
     )
     assert document.problem is None
-
-
-def test_two_columns_are_read_one_after_the_other() -> None:
-    left = [(60, 780 - 14 * line, f"left {line}") for line in range(3)]
-    right = [(320, 780 - 14 * line, f"right {line}") for line in range(3)]
-
-    words = read(pdf([*left, *right])).text.split()
-
-    assert " ".join(words) == "## Page 1 left 0 left 1 left 2 right 0 right 1 right 2"
 
 
 def test_scanned_pages_are_counted_and_blank_ones_are_not() -> None:
@@ -100,17 +89,6 @@ def test_a_page_that_never_ends_costs_only_itself(monkeypatch: pytest.MonkeyPatc
     assert "Words." in read(pdf(lines_of("Words."))).text  # another process reads the next file
 
 
-def test_one_process_reads_many_files() -> None:
-    read(pdf(lines_of("One.")))
-    first = worker._process
-    read(pdf(lines_of("Two.")))
-
-    assert first is not None
-    assert worker._process is first
-    worker.end_worker()
-    assert first.poll() is not None
-
-
 def test_a_reader_that_was_killed_is_started_again() -> None:
     read(pdf(lines_of("One.")))
     process = worker._process
@@ -119,22 +97,6 @@ def test_a_reader_that_was_killed_is_started_again() -> None:
     process.wait()
 
     assert "Two." in read(pdf(lines_of("Two."))).text
-
-
-def test_a_reader_without_files_ends_itself() -> None:
-    process = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            "from co_cli.sources import worker; import sys; worker.IDLE = 0.5; "
-            "worker.serve(sys.stdin.buffer, sys.stdout.buffer)",
-        ],
-        stdin=subprocess.PIPE,
-    )
-
-    assert process.wait(20) == 1
-    assert process.stdin
-    process.stdin.close()
 
 
 def endless() -> bytes:

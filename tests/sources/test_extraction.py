@@ -13,9 +13,8 @@ from co_cli.notes.markdown import inline_tags
 from co_cli.notes.wikilinks import find_links
 from co_cli.sources.documents.text import decode_page
 from co_cli.sources.web.addresses import read_url
-from co_cli.sources.web.extract import ALL_TEXT, LARGE, Page, extract, read_page
+from co_cli.sources.web.extract import LARGE, Page, extract, read_page
 from co_cli.sources.web.fetch import Fetched, Validators
-from tests.sources.web_server import article
 
 PAGES = Path(__file__).parent / "pages"
 URL = "https://site.example/docs/retries/"
@@ -139,18 +138,6 @@ def test_the_main_text_of_a_page_is_kept_and_what_surrounds_it_is_not() -> None:
         assert page.text.endswith("\n")
 
 
-def test_a_page_without_optional_tags_is_read() -> None:
-    for markup in (
-        "<title>T</title><main><p>A short post.</p></main>",
-        "<head><title>T</title><article><p>A short post.</p></article>",
-        "<title>T</title><section>A short</section> <p>post.</p>",
-        "<html><p>A short post.",
-        "A short post.",
-        "<body><p>A short post.</body><body class=x></body>",
-    ):
-        assert " ".join(read(markup).text.split()) == "A short post.", markup
-
-
 def test_a_page_without_text_of_its_own_is_refused_with_the_reason() -> None:
     expected = {
         (PAGES / "script_only.html").read_text(): "only scripts, which are not run",
@@ -195,12 +182,6 @@ def test_a_cell_stays_one_cell() -> None:
     )
 
     assert page.text == "| a \\| b | c |\n| --- | --- |\n| one | `x\\|y` two |\n"
-
-
-def test_a_link_with_brackets_and_blanks_stays_one_link() -> None:
-    page = read("<main><p>See <a href='/wiki/Lock_(water) gate'>the [gate]</a> there.</p></main>")
-
-    assert "(https://site.example/wiki/Lock_%28water%29%20gate)" in page.text
 
 
 def test_the_title_is_the_heading_that_the_head_agrees_with_else_what_the_head_says() -> None:
@@ -261,17 +242,6 @@ def test_markdown_stays_as_it_is_except_for_what_would_mean_something_here() -> 
     )
 
 
-def test_the_media_type_or_the_start_of_the_page_says_how_to_read_it() -> None:
-    expected = {
-        ("<p>raw</p>", "text/plain"): "<p>raw</p>\n",
-        ("Just words.", ""): "Just words.\n",
-        ("<!doctype html><p>Words on a page.</p>", ""): "Words on a page.\n",
-        ("<html xmlns='http://www.w3.org/1999/xhtml'><p>Words.</p></html>", "application/xhtml+xml"): "Words.\n",
-    }
-
-    assert {(body, media_type): read(body, media_type).text for body, media_type in expected} == expected
-
-
 # -- hostile pages --------------------------------------------------------------------------------------------------
 
 
@@ -298,16 +268,6 @@ def test_a_hostile_page_is_read_or_refused_and_soon(markup: str) -> None:
         assert len(read(markup).text) < 2 * len(markup)
 
     assert time.process_time() - started < 20
-
-
-def test_many_comments_and_blanks_take_little_time() -> None:
-    blanks = b"<html><body><article><p>" + b" " * 200_000 + b"word</p><p>Oaks live long.</p></article></body></html>"
-    started = time.process_time()
-
-    assert "x y z" in read("<!-- -->" * 50_000 + "x y z", media_type="").text
-    assert "Blue" in read("<!-- a -->\n<!-- b --> <!DOCTYPE html><p>Blue takes traffic first.", media_type="").text
-    assert "word" in read(blanks).text
-    assert time.process_time() - started < 10
 
 
 def test_a_page_of_very_many_elements_is_read_in_a_simpler_way_and_as_harmlessly(
@@ -367,14 +327,6 @@ def test_a_page_that_is_small_enough_to_be_read_at_once_takes_little_time(markup
     assert time.process_time() - started < 10
 
 
-def test_a_large_page_gives_the_same_text_as_a_small_one() -> None:
-    page = article("Größe", "Oaks live long, see <a href='/elms'>elms</a>, #tags and [[links]].", "They leaf late.")
-
-    assert extract(page + "<!--" + " " * LARGE + "-->", URL) == extract(page, URL)
-    with pytest.raises(PageRefusedError, match="no text in the page"):
-        extract("<p> </p>" + " " * LARGE)
-
-
 def test_what_is_nested_too_deep_for_the_parser_is_read_as_paragraphs() -> None:
     """The author of this old page closed no tag. libxml2 stops at 256 levels and says nothing about it."""
     lines = "".join(f"<font color=red><li>Ship {number} <b>came</b> in.\n" for number in range(1_000))
@@ -396,31 +348,3 @@ def test_lists_and_quotes_deep_inside_of_each_other_do_not_multiply_a_page(tag: 
     assert text.count("word") == 3_000
     assert len(text) < 2 * len(markup) + 1_000
     assert extract(f"{tag * 3}word").text in ("- - - word\n", "> > > word\n")
-
-
-def test_items_are_numbered_as_the_page_says() -> None:
-    page = "<ol start=7><li>a<li><ol><li>b<li>c</ol><li>d</ol><ul><li>f<p>g</p></ul>"
-
-    assert extract(page).text == "7. a\n8. 1. b\n   2. c\n9. d\n\n- f\n\n  g\n"
-    assert "e" in extract("<ol start=²><li>e</ol>").text
-
-
-def test_a_table_has_the_head_that_the_page_gives_it_or_an_empty_one() -> None:
-    row = "<tr><td>{}</td><td colspan={}>{}</td></tr>"
-    body = "<tbody>" + row.format("a", "²", "b") + row.format("c", 1, "d") + "</tbody>"
-    head = "<thead><tr><td>A</td><td>B</td></tr></thead>"
-
-    def text(inner: str) -> str:
-        return extract(f"<p>Fees.</p><table>{inner}</table>").text
-
-    assert text(head + body) == "Fees.\n\n| A | B |\n| --- | --- |\n| a | b |\n| c | d |\n"
-    assert text(body) == "Fees.\n\n|  |  |\n| --- | --- |\n| a | b |\n| c | d |\n"
-    assert text(head + body + body) == "Fees.\n\n| A | B |\n| --- | --- |\n" + "| a | b |\n| c | d |\n" * 2
-
-
-def test_all_text_is_taken_where_the_main_text_has_too_small_a_share() -> None:
-    page = f"<main><p>{'Oaks live long. ' * 12}</p></main><div>{'Fees are due. ' * 80}</div>"
-
-    assert "Fees" not in extract(page).text
-    assert "Fees" in extract(page, least_share=0.3).text
-    assert "Menu" in extract("<nav>Menu</nav><p>Text.</p>", least_share=ALL_TEXT).text

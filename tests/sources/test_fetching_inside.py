@@ -16,7 +16,7 @@ import pytest
 
 from co_cli.errors import PageError, PageRefusedError
 from co_cli.sources.web.addresses import Exceptions, read_url
-from co_cli.sources.web.fetch import Fetcher, Limits, system_resolver
+from co_cli.sources.web.fetch import Fetcher, Limits
 from tests.sources.web_server import Listener, Names, WebServer, Wire
 
 SERVER_ONLY = Exceptions.read(["127.0.0.1"])
@@ -99,26 +99,6 @@ def test_an_answer_of_dns_that_changes_after_the_check_changes_nothing(connectio
         assert inside.accepted == 0
 
 
-def test_an_answer_of_dns_that_changes_between_redirects_is_checked_again(
-    server: WebServer, connections: list[str]
-) -> None:
-    names = Names(changing_example=[["127.0.0.1"], ["127.0.0.2"]])
-    server.redirect("/", "/again")
-
-    with pytest.raises(PageRefusedError, match=r"leads to .*127\.0\.0\.2"):
-        Fetcher(exceptions=SERVER_ONLY, resolver=names).fetch(read_url(f"http://changing.example:{server.port}/"))
-
-    assert connections == ["127.0.0.1"]
-
-
-def test_the_next_address_is_tried_if_one_does_not_answer(server: WebServer) -> None:
-    server.page("/", "Oaks")
-    names = Names(two_example=[["127.0.0.3", "127.0.0.1"]])
-    fetcher = Fetcher(exceptions=Exceptions.read(["127.0.0.0/8"]), resolver=names)
-
-    assert fetcher.fetch(read_url(f"http://two.example:{server.port}/")) is not None
-
-
 def test_an_exception_allows_a_name_with_a_private_address(server: WebServer) -> None:
     server.page("/", "Oaks")
     url = read_url(f"http://wiki.example:{server.port}/")
@@ -127,10 +107,6 @@ def test_an_exception_allows_a_name_with_a_private_address(server: WebServer) ->
     assert Fetcher(exceptions=Exceptions.read(["wiki.example"]), resolver=names).fetch(url) is not None
     with pytest.raises(PageRefusedError):
         Fetcher(exceptions=Exceptions.read(["docs.example"]), resolver=names).fetch(url)
-
-
-def test_the_system_s_resolver_gives_addresses() -> None:
-    assert set(system_resolver("localhost", 80)) & {"127.0.0.1", "::1"}
 
 
 # -- TLS ------------------------------------------------------------------------------------------------------------
@@ -177,16 +153,6 @@ def test_the_certificate_is_that_of_the_name_though_the_address_is_pinned(
     assert found.body == b"Oaks"
     assert server.called == ["pages.example", "other.example"]
     assert len(server.asked) == 1
-
-
-def test_an_untrusted_certificate_is_not_accepted(secure: tuple[SecureServer, ssl.SSLContext]) -> None:
-    server, _ = secure
-    names = Names(pages_example=[["127.0.0.1"]])
-
-    with pytest.raises(PageError, match="certificate is not accepted"):
-        Fetcher(exceptions=SERVER_ONLY, resolver=names).fetch(read_url(f"https://pages.example:{server.port}/"))
-
-    assert server.asked == []
 
 
 def test_a_server_that_stops_in_the_handshake_is_left_when_the_time_is_up() -> None:

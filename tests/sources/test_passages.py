@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from co_cli.notes.markdown import blocks
 from co_cli.notes.note import Note, read_note
-from co_cli.sources.cutting import Body, CutRule, cut, sentences, split_long
+from co_cli.sources.cutting import CutRule, sentences
 from co_cli.sources.documents import read_document
 from co_cli.sources.documents.outline import outline
 from co_cli.sources.passages import LONGEST, LONGEST_PROPOSED, Lines, passages_of, what_is_wrong
@@ -119,14 +118,6 @@ def test_code_tables_and_lists_stay_whole_beyond_the_length_of_a_passage() -> No
     assert found == {name: [before.rstrip(), block.rstrip(), after.rstrip()] for name, block in blocks_there.items()}
 
 
-def test_what_announces_a_block_stays_with_it() -> None:
-    filler, code = "word " * 100, "```\n" + "code\n" * 50 + "```"
-
-    passages = texts_of(f"{filler}\n\nLike this:\n\n{code}\n\n{filler}\n")
-
-    assert any(passage.startswith("Like this:\n\n```") for passage in passages)
-
-
 def test_a_long_paragraph_is_cut_at_sentence_ends_and_says_a_sentence_again() -> None:
     said = [f"This is sentence number {number}, as Dr. Oak said, e.g. Yesterday." for number in range(25)]
     note = article(" ".join(said))
@@ -138,32 +129,6 @@ def test_a_long_paragraph_is_cut_at_sentence_ends_and_says_a_sentence_again() ->
     last = passages[0].text.rpartition("This is")[2]
     assert passages[1].text.startswith(f"This is{last}")
     assert [(passage.first_line, passage.last_line) for passage in passages] == [(1, 1), (1, 1)]
-
-
-def test_what_is_said_again_stands_on_the_lines_of_the_passage() -> None:
-    note = article("\n".join(f"This is sentence {number},\nand it goes on here." for number in range(100)))
-
-    passages = passages_of(note)
-
-    assert len(passages) > 1
-    assert all(one.last_line >= other.first_line for one, other in pairwise(passages))
-    assert all(passage.text in shown(note, passage) for passage in passages)
-
-
-def test_text_without_spaces_is_cut_at_its_own_sentence_ends() -> None:
-    passages = texts_of("彼は毎朝その森を歩いていたと言った。" * 300)
-
-    assert len(passages) > 2
-    assert all(passage.endswith("。") and passage.startswith("彼") for passage in passages)
-
-
-def test_a_long_list_is_cut_between_its_outermost_items() -> None:
-    item = "- an item of some length, which has\n  - an inner item\n\n  and a second paragraph\n"
-
-    passages = texts_of(item * 100)
-
-    assert len(passages) > 2
-    assert all(passage.startswith("- an item") and passage.endswith("paragraph") for passage in passages)
 
 
 def test_a_long_table_is_cut_between_its_rows_and_its_header_is_searched_with_each_passage() -> None:
@@ -187,24 +152,6 @@ def test_a_passage_is_searched_with_the_nearest_sentences_of_its_neighbours() ->
         "So they say here.\nFew birches are left.",
         "Elms.",
     ]
-
-
-def test_a_heading_that_stands_alone_is_nobodys_context() -> None:
-    note = article("# A\n\nOaks live long.\n\n## Empty ending\n")
-
-    assert [(passage.text, passage.context) for passage in passages_of(note)] == [
-        ("Oaks live long.", ""),
-        ("## Empty ending", "Oaks live long."),
-    ]
-
-
-def test_long_code_is_cut_at_blank_lines() -> None:
-    function = "def oak():\n    return 1\n    # more\n\n"
-
-    passages = texts_of("```python\n" + function * 200 + "```\n")
-
-    assert len(passages) > 2
-    assert all(passage.startswith("def oak") for passage in passages[1:-1])
 
 
 def test_huge_documents_are_cut_in_one_pass() -> None:
@@ -250,25 +197,6 @@ def test_nothing_is_lost_and_every_passage_stands_on_its_lines(body: str, head: 
         assert one.last_line <= other.last_line
 
 
-@given(text=TEXT, rule=RULES)
-def test_every_letter_of_a_section_is_in_one_of_its_stretches(text: str, rule: CutRule) -> None:
-    body = Body.read(text)
-    section = [block for block in blocks(body.lines) if block.kind != "heading"]
-
-    stretches = cut(body, section, rule)
-
-    covered: set[int] = set()
-    for stretch in stretches:
-        covered.update(range(stretch.start, stretch.end))
-    said = {place for block in section for place in range(*body.span(block.start, block.end)) if text[place].strip()}
-    assert said <= covered
-    for one, other in pairwise(stretches):
-        assert one.start < other.start
-        assert one.end < other.end
-    longest = max(rule.longest * 1.2, rule.whole) + 1
-    assert all(stretch.end - stretch.start <= longest for stretch in stretches)
-
-
 BODY = "# A\n\nfirst\n\n## B\n\nsecond\n\nthird\n"
 
 
@@ -306,25 +234,6 @@ def test_a_wrong_proposal_is_ignored_with_a_warning(caplog: pytest.LogCaptureFix
         assert wrong in caplog.text
 
 
-def test_a_proposed_passage_may_not_be_as_long_as_a_book() -> None:
-    assert "more than 4,000 characters" in what_is_wrong([(1, 300)], ["x" * 50] * 300)
-
-
-def test_a_line_that_is_too_long_for_any_proposal_is_cut_as_ever() -> None:
-    note = article("# A\n\n" + "Oaks live very long here. " * 400 + "\n\nlast")
-
-    passages = passages_of(note, boundaries=lambda note: [(1, 3), (5, 5)])
-
-    assert len(passages) > 5
-    assert [(one.first_line, one.last_line) for one in (*passages[:2], *passages[-2:])] == [
-        (1, 3),
-        (3, 3),
-        (3, 3),
-        (5, 5),
-    ]
-    assert all(one.text in shown(note, one) and len(one.text) <= LONGEST * 1.2 for one in passages)
-
-
 @given(body=TEXT, cuts=st.sets(st.integers(1, 60)))
 def test_a_good_proposal_loses_nothing(body: str, cuts: set[int]) -> None:
     note = article(body)
@@ -359,15 +268,6 @@ def test_code_is_cut_between_its_functions_and_a_function_stays_whole() -> None:
     assert passages[1].text.endswith("moor(99)")
     assert LONGEST < len(passages[1].text) <= LONGEST_PROPOSED
     assert all(passage.text in shown(note, passage) for passage in passages)
-
-
-def test_a_text_that_is_no_markdown_is_cut_at_its_own_headings_and_at_sentence_ends() -> None:
-    note = read("notes.rst", "Oaks\n~~~~\n\n" + "# of them there are many. " * 200 + "\n\nElms\n~~~~\n\nFew.\n")
-
-    passages = passages_of(note)
-
-    assert {passage.heading for passage in passages} == {"Oaks", "Elms"}
-    assert all(passage.text.endswith("many.") for passage in passages[:-1])
 
 
 @given(body=TEXT, name=st.sampled_from(["a.py", "a.txt", "a.rst", "a.json", "a.c", "a.org"]))
@@ -407,27 +307,3 @@ def test_sentences_end_where_a_reader_ends_them() -> None:
     found = [said(("" if "。" in expected[0] else " ").join(expected)) for expected in texts]
 
     assert [one for one in found if one not in texts] == []
-
-
-@given(text=st.text(alphabet="aB1.!?。… \n\t)\"'", max_size=200), longest=st.integers(1, 30))
-def test_sentences_and_their_pieces_lose_no_letter_and_do_not_overlap(text: str, longest: int) -> None:
-    place = 0
-    left = ""
-    for sentence in sentences(text, 0, len(text)):
-        for start, end in split_long(text, sentence, longest):
-            assert place <= start < end <= len(text)
-            assert end - start <= longest
-            left += text[place:start]
-            place = end
-    assert not (left + text[place:]).strip()
-
-
-def test_what_has_no_sentence_end_is_cut_at_a_line_or_a_space() -> None:
-    text = "word " * 10 + "\n" + "word " * 10
-
-    assert [text[start:end] for start, end in split_long(text, (0, len(text)), 60)] == [
-        "word " * 10,
-        "word " * 10,
-    ]
-    assert [*split_long("oaks beeches", (0, 12), 8)] == [(0, 4), (5, 12)]
-    assert [*split_long("x" * 25, (0, 25), 10)] == [(0, 10), (10, 20), (20, 25)]

@@ -72,30 +72,6 @@ def test_links_are_not_followed_and_those_that_look_like_notes_are_reported(vaul
     assert not would_list(Origin("vault", str(vault.root)), "memories/secret.md")
 
 
-def test_a_listing_changes_with_any_file_of_the_folder_and_with_nothing_else(vault: Vault) -> None:
-    file = vault.write("memories/a.md", "x")
-    before = scan_origin(str(vault.root)).listings
-    write(vault.root, {"memories/a.png": "x", "memories/.hidden": "x", "memories/empty/x.txt": "x"})
-    assert scan_origin(str(vault.root)).listings == before
-
-    file.write_text("y")
-    os.utime(file, ns=(1, 1))
-    touched = scan_origin(str(vault.root)).listings
-    os.utime(vault.write("memories/new.md", "y").rename(file), ns=(1, 1))
-
-    assert before != touched
-    assert touched != scan_origin(str(vault.root)).listings, "same size and time, another inode"
-
-
-def test_a_name_that_is_not_utf_8_survives_the_listing(vault: Vault) -> None:
-    try:
-        vault.path(os.fsdecode(b"memories/caf\xe9.md")).write_text("x")
-    except OSError:
-        pytest.skip("this file system takes UTF-8 names only")
-
-    assert paths(str(vault.root)) == {os.fsdecode(b"memories/caf\xe9.md")}
-
-
 def test_a_vault_must_be_an_existing_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
 

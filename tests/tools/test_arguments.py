@@ -55,11 +55,6 @@ def test_common_mistakes_of_models_are_corrected(sent: dict[str, Any], read_as: 
     assert read("recall_memory", sent) == read_as
 
 
-def test_sources_may_be_plural_and_all_means_no_filter() -> None:
-    assert read("search_knowledge", {"query": "x", "source": "Memories"})["sources"] == ["memory"]
-    assert "sources" not in read("search_knowledge", {"query": "x", "sources": ["all"]})
-
-
 def test_an_empty_list_of_tags_removes_the_tags_of_a_note() -> None:
     assert read("update_memory", {"ref": "memory:x", "tags": []}) == {"ref": "memory:x", "tags": []}
 
@@ -102,11 +97,6 @@ def test_arguments_that_a_tool_does_not_have_are_ignored_and_named(toolbox: Tool
 
     assert result.data["ignored"] == ["reason", "n" * 60]
     assert f"(Not arguments of recall_memory, ignored: reason, {'n' * 60}.)" in result.text
-
-
-def test_an_alias_does_not_replace_an_argument_given_by_its_own_name() -> None:
-    assert read("save_memory", {"content": "the text", "text": "another"}) == {"content": "the text"}
-    assert read("save_memory", {"text": "another", "content": "the text"}) == {"content": "the text"}
 
 
 def nested(depth: int) -> list[Any]:

@@ -4,22 +4,10 @@ from __future__ import annotations
 
 import time
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from co_cli.tools.budget import estimate_tokens, within
-
-
-@pytest.mark.parametrize(
-    ("text", "tokens"), [("", 0), ("four", 1), ("five!", 2), ("deploy the blue pool", 5), ("知識庫", 3), ("éé", 1)]
-)
-def test_an_estimate_counts_four_letters_or_one_wide_character_a_token(text: str, tokens: int) -> None:
-    assert estimate_tokens(text) == tokens
-
-
-def test_a_text_that_fits_is_not_touched() -> None:
-    assert within("short\n", 10) == ("short\n", 0)
 
 
 def test_a_cut_falls_between_lines_before_sentences_before_words() -> None:

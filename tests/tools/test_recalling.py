@@ -113,26 +113,6 @@ def test_only_the_tools_asked_for_are_in_the_box(kb: KnowledgeBase) -> None:
         Toolbox(kb, read_only=True).call("save_memory", {"content": "x"})
 
 
-def test_every_tool_says_what_it_is_for_and_when_to_use_another(kb: KnowledgeBase) -> None:
-    names = {tool.name for tool in TOOLS}
-    for tool in TOOLS:
-        assert len(tool.description) > 80, tool.name
-        assert any(other in tool.description for other in names - {tool.name}), tool.name
-        for argument in tool.parameters["properties"].values():
-            assert argument["description"]
-
-
-def test_a_line_longer_than_an_answer_is_shown_as_far_as_it_goes_and_said(vault: Vault, kb: KnowledgeBase) -> None:
-    vault.write("articles/long.md", "word " * 1_000 + "\nEnd.\n")
-    toolbox = Toolbox(kb, result_tokens=100)
-
-    part = toolbox.call("read_note", {"ref": "article:long"})
-
-    assert "the end of line 1 cannot be shown" in part.text
-    assert estimate_tokens(part.data["text"]) <= 100
-    assert toolbox.call("read_note", {"ref": part.data["rest"]}).data["text"] == "End."
-
-
 def test_a_note_with_an_endless_title_neither_fills_an_answer_nor_hides_the_others(
     vault: Vault, toolbox: Toolbox
 ) -> None:
@@ -164,19 +144,6 @@ def test_names_of_files_cannot_pose_as_structure_outside_of_a_fence(vault: Vault
 
 
 SEARCHING = ["recall_memory", "search_knowledge"]
-
-
-@pytest.mark.parametrize("tool", SEARCHING)
-def test_a_search_takes_a_profile_and_weights_and_says_how_it_ranked(vault: Vault, toolbox: Toolbox, tool: str) -> None:
-    vault.write("memories/old.md", "---\ncreated: 2020-01-01\n---\nZebras graze at the pool by the river.\n")
-    vault.write("memories/new.md", "---\ncreated: 2026-11-01\n---\nGoats graze at the pool.\n")
-
-    found = toolbox.call(tool, {"query": "zebras graze", "profile": "agent", "weights": {"recency": 1, "words": 0}})
-    plain = toolbox.call(tool, {"query": "zebras graze"})
-
-    assert (found.data["hits"][0]["ref"], plain.data["hits"][0]["ref"]) == ("memory:new", "memory:old")
-    assert found.data["meta"]["profile"] == "agent"
-    assert found.data["ignored"] == []
 
 
 @pytest.mark.parametrize("tool", SEARCHING)
@@ -273,18 +240,6 @@ def test_a_list_is_newest_first_keeps_to_its_budget_and_says_if_there_are_more(v
     assert short.data["more"] is True
 
 
-def test_a_small_budget_cuts_escaped_text_and_names_what_has_no_room(vault: Vault, kb: KnowledgeBase) -> None:
-    vault.write("articles/zoo.md", "# Zebras\n\n" + "<|zebra|> " * 300)
-
-    cut = Toolbox(kb, result_tokens=400).call("search_knowledge", {"query": "zebras", "detail": "full"})
-    named = Toolbox(kb, result_tokens=30).call("recall_article", {"query": "zebras"})
-
-    assert estimate_tokens(cut.text) <= 460
-    assert cut.data["hits"][0]["whole"] is False
-    assert (named.data["hits"], [ref.split("#")[0] for ref in named.data["cut"]]) == ([], ["article:zoo"])
-    assert "Found too, left out to keep this short: article:zoo" in named.text
-
-
 # -- a model guesses tags and categories ---------------------------------------------------------------
 
 
@@ -307,46 +262,3 @@ def test_a_filter_that_leaves_nothing_is_dropped_and_the_answer_says_so(
         assert told in result.text.splitlines()[0]
         assert [hit["ref"] for hit in result.data["hits"]] == ["memory:blue"]
         assert result.data["without"] == list(guess)
-
-
-def test_a_filter_that_leaves_something_stays(vault: Vault, toolbox: Toolbox) -> None:
-    vault.write("memories/blue.md", BLUE)
-    vault.write("memories/green.md", "Green takes traffic second.")
-
-    result = toolbox.call("recall_memory", {"query": "which pool takes traffic", "tags": ["deploy"]})
-
-    assert [hit["ref"] for hit in result.data["hits"]] == ["memory:blue"]
-    assert result.data["without"] == []
-
-
-def test_absent_with_a_filter_is_absent_without_it_too(vault: Vault, toolbox: Toolbox) -> None:
-    vault.write("memories/blue.md", BLUE)
-
-    result = toolbox.call("recall_memory", {"query": '"quarterly revenue"', "category": "fact"})
-
-    assert result.data["state"] == "absent"
-    assert result.text.startswith("absent: nothing here clearly says that, neither with category=fact nor without. All")
-
-
-def test_articles_are_not_offered_for_memories_when_a_filter_is_dropped(vault: Vault, toolbox: Toolbox) -> None:
-    vault.write("articles/blue.md", BLUE)
-
-    assert toolbox.call("recall_memory", {"query": "traffic", "tags": ["ops"]}).data["hits"] == []
-
-
-def test_a_list_by_a_tag_that_nobody_uses_names_those_there_are(vault: Vault, toolbox: Toolbox) -> None:
-    vault.write("memories/blue.md", BLUE)
-
-    assert toolbox.call("list_memories", {"tags": ["deployment"]}).text == (
-        "0 memories have the tag deployment; there is deploy."
-    )
-    assert toolbox.call("list_memories", {"tags": ["zebra"]}).text == "0 memories have the tag zebra; there is deploy."
-
-
-def test_a_short_note_in_a_scan_is_whole_and_needs_no_second_call(vault: Vault, toolbox: Toolbox) -> None:
-    vault.write("memories/blue.md", BLUE)
-
-    result = toolbox.call("search_knowledge", {"query": "which pool takes traffic"})
-
-    assert result.data["hits"][0]["whole"] is True
-    assert "read_note opens" not in result.text

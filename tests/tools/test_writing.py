@@ -63,13 +63,6 @@ def test_an_update_changes_what_it_names_and_nothing_else(vault: Vault, toolbox:
     assert text.endswith("---\nNew text.\n")
 
 
-def test_an_update_that_changes_nothing_asks_what_to_change(toolbox: Toolbox) -> None:
-    ref = toolbox.call("save_memory", {"content": "Blue first."}).data["ref"]
-
-    with pytest.raises(InvalidInputError, match=f"say what changes of {ref}"):
-        toolbox.call("update_memory", {"ref": ref})
-
-
 def test_parallel_calls_lose_nothing(vault: Vault, toolbox: Toolbox) -> None:
     facts = [f"Harbour {name} has a tide gauge from {year}." for year, name in enumerate(NAMES, 1960)]
 
@@ -160,16 +153,3 @@ def test_a_receipt_says_if_the_file_no_longer_has_what_was_written(vault: Vault,
     saved = Toolbox(reworded).call("save_memory", {"content": "We deploy."})  # type: ignore[arg-type]
 
     assert saved.data["read_back"] is False
-
-
-def test_a_receipt_says_if_no_search_finds_the_note(vault: Vault, kb: KnowledgeBase) -> None:
-    def unindex() -> None:
-        text = vault.read("memories/zebras-graze.md")
-        vault.delete("memories/zebras-graze.md")
-        kb.sync()
-        vault.write("memories/zebras-graze.md", text)
-
-    result = Toolbox(Meddled(kb, unindex)).call("save_memory", {"content": "Zebras graze."})  # type: ignore[arg-type]
-
-    assert (result.data["read_back"], result.data["found_again"]) == (True, False)
-    assert "not found by search yet" in result.text

@@ -13,7 +13,7 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.store import NoteStore
 from tests.command import Co
 from tests.rights import can_obey, obey_permissions
-from tests.trouble.file_systems import fill, mount, small_disk, unmount
+from tests.trouble.file_systems import fill, small_disk
 from tests.vault import Vault
 
 OAK = "Oaks live long."
@@ -97,26 +97,6 @@ def test_a_sync_that_finds_no_room_leaves_an_index_that_answers(co: Co, vault: V
         assert disk.exists()
 
 
-def test_a_full_data_folder_is_called_a_full_disk_and_named(co: Co, vault: Vault, tmp_path: Path) -> None:
-    folder = tmp_path / "handbook"
-    folder.mkdir()
-    (folder / "elm.md").write_text("Elms fall ill.")
-    with small_disk(tmp_path / "data", "1500k") as disk:
-        vault.write("memories/oak.md", OAK)
-        for command in (("search",), ("note", "history")):
-            assert co(*command, "oak").code == 0
-        fill(disk)
-        in_the_index = [("index", name) for name in ("sync", "rebuild", "verify", "status")]
-        others = [("feedback", "stats"), ("data", "backup"), ("config", "trust"), ("add", str(folder))]
-        for command in (*in_the_index, *others):
-            ran = co(*command)
-
-            assert (ran.code, ran.out) == (3, ""), (command, ran)
-            assert one_line(ran.err), command
-            assert f"the disk is full (0 bytes are left in {disk}); free some space" in ran.err, command
-        assert "cure: free some space" in co("doctor").out
-
-
 def test_whatever_the_system_refuses_is_named_with_a_cure(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     store = NoteStore(str(vault.root))
     vault.write("memories/oak.md", OAK)
@@ -134,26 +114,6 @@ def test_whatever_the_system_refuses_is_named_with_a_cure(vault: Vault, monkeypa
         assert ("free some space" in str(caught.value)) == (trouble in (errno.EDQUOT, errno.ENOSPC))
         assert vault.files() == ["memories/oak.md"]
         assert vault.read("memories/oak.md") == OAK
-
-
-def test_a_vault_on_a_read_only_file_system_is_searched_and_not_written(co: Co, vault: Vault, tmp_path: Path) -> None:
-    vault.write("memories/oak.md", OAK)
-    mount("--bind", str(vault.root), str(vault.root))
-    try:
-        mount("-o", "remount,ro,bind", str(vault.root))
-        for command in (
-            ("remember", "Elms fall ill."),
-            ("edit", "oak", "--set", "importance=1"),
-            ("forget", "oak"),
-        ):
-            ran = co(*command)
-            assert ran.code == 3, (command, ran)
-            assert one_line(ran.err)
-            assert "Read-only file system" in ran.err
-        assert "memory:oak" in co("search", "oaks").out
-    finally:
-        unmount(vault.root)
-    assert vault.files() == ["memories/oak.md"]
 
 
 @pytest.mark.skipif(not can_obey(), reason="this root cannot give up its right to ignore permissions")

@@ -123,19 +123,6 @@ def test_twins_of_an_import_are_told_and_the_first_stays(
     assert "rename one of the two" in ran.out + ran.err
 
 
-def test_both_of_two_notes_that_elsewhere_would_be_one_are_kept_apart_here(kb: KnowledgeBase, vault: Vault) -> None:
-    """A vault from a system with case, used as it is: each opens by its own name, and a new one takes neither's."""
-    vault.write("memories/Oak.md", "With a capital.")
-    vault.write("memories/oak.md", "Without one.")
-    if len(vault.notes()) == 1:
-        pytest.skip("this file system has one name for both")
-    kb.sync()
-
-    assert kb.note("memories/Oak.md").body == "With a capital."
-    assert kb.note("memories/oak.md").body == "Without one."
-    assert kb.remember("A third tree.", title="OAK").ref == "memory:oak-2"
-
-
 def test_paths_that_are_too_long_are_told_and_the_others_are_indexed(kb: KnowledgeBase, vault: Vault) -> None:
     vault.write("memories/oak.md", "Oaks live long.")
     handle = os.open(vault.root / "articles", os.O_RDONLY)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from co_cli.agent.anthropic_memory import MemoryToolProtocol
-from co_cli.knowledge_base import KnowledgeBase
 from co_cli.knowledge_index import KnowledgeIndex
 from tests.command import Co
 from tests.vault import Vault
@@ -131,26 +129,6 @@ def test_in_a_folder_that_is_read_in_place(co: Co, vault: Vault, tmp_path: Path,
         assert no_secret(ran.out)
 
 
-def test_in_a_folder_of_skills(co: Co, vault: Vault, home: Path, tmp_path: Path, outside: Path) -> None:
-    project = tmp_path / "project"
-    skills = project / ".agents" / "skills"
-    (project / ".git").mkdir(parents=True)
-    for name in ("good", "odd-pipe", "odd-link", "odd-endless"):
-        (skills / name).mkdir(parents=True)
-    (skills / "good" / "SKILL.md").write_text("---\nname: good\ndescription: Plants oaks.\n---\nDig.\n")
-    os.mkfifo(skills / "odd-pipe" / "SKILL.md")
-    (skills / "odd-link" / "SKILL.md").symlink_to(outside / "SKILL.md")
-    (skills / "odd-endless" / "SKILL.md").symlink_to("/dev/zero")
-    (skills / "odd-folder").symlink_to(outside)
-    (skills / "around").symlink_to(skills)
-
-    ran = Co(project).process("skill", "list")
-
-    assert ran.code == 0, ran
-    assert "good" in ran.out
-    assert no_secret(ran.out)
-
-
 def test_in_what_is_imported_and_added(co: Co, vault: Vault, tmp_path: Path, outside: Path) -> None:
     place = tmp_path / "export"
     odd = plant(place, outside)
@@ -216,22 +194,3 @@ def test_a_note_that_becomes_something_else_between_the_listing_and_the_reading(
 
     assert [path for path, _ in report.skipped] == ["memories/519.md"]
     assert len(report.added) == 519
-
-
-MEMORY_COMMANDS: list[Callable[[str], dict[str, object]]] = [
-    lambda path: {"command": "view", "path": path},
-    lambda path: {"command": "create", "path": path, "file_text": "x"},
-    lambda path: {"command": "str_replace", "path": path, "old_str": "a", "new_str": "b"},
-    lambda path: {"command": "insert", "path": path, "insert_line": 0, "insert_text": "x"},
-    lambda path: {"command": "delete", "path": path},
-]
-
-
-def test_by_the_memory_tool(vault: Vault, kb: KnowledgeBase, outside: Path) -> None:
-    protocol = MemoryToolProtocol(kb, overwrite=True)
-    for name in plant(vault.path("memories"), outside):
-        for command in MEMORY_COMMANDS:
-            answer = protocol.answer(command(f"/memories/{name}"))
-            assert answer.refused, (name, answer)
-            assert no_secret(answer.text)
-    assert (outside / "secret.md").read_text() == SECRET

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.errors import VaultError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.tools import Toolbox
 from tests.command import Co
 from tests.trouble.file_systems import mount, unmount
 from tests.vault import Vault
@@ -168,34 +166,6 @@ def test_a_note_without_its_file_is_said_to_be_missing_by_whatever_name(co: Co, 
     assert "memory:tree01" in co("note", "history", "tree01").out
 
 
-def test_a_listing_and_the_status_say_which_notes_are_missing(co: Co, vault: Vault) -> None:
-    plant(vault, TREES[:3])
-    co("index", "sync")
-    assert "missing" not in co("list").out + co("index", "status").out
-    for name in TREES[:3]:
-        vault.delete(f"memories/{name}.md")
-    co("index", "sync")
-    plant(vault, TREES[:1])
-    co("index", "sync")
-
-    rows = co("list").out.splitlines()
-    assert [("missing" in row) for row in sorted(rows)] == [False, True, True]
-    assert {one["ref"]: one["missing"] for one in co("list", "--json").json}["memory:tree01"] is True
-    assert "3 memories (3 passages), 2 of them missing: their files are gone" in co("index", "status").out
-    assert co("index", "status", "--json").json["missing"] == 2
-
-
-def test_an_agent_is_told_which_notes_are_missing(vault: Vault, kb: KnowledgeBase) -> None:
-    plant(vault, TREES[:3])
-    kb.sync()
-    for name in TREES[:3]:
-        vault.delete(f"memories/{name}.md")
-    toolbox = Toolbox(kb)
-
-    assert 'missing="its file is gone' in toolbox.call("recall_memory", {"query": "tree01"}).text
-    assert toolbox.call("list_memories", {}).text.count(" · missing") == 3
-
-
 def test_notes_that_only_moved_or_were_excluded_did_not_vanish(vault: Vault, kb: KnowledgeBase) -> None:
     plant(vault)
     kb.sync()
@@ -207,19 +177,6 @@ def test_notes_that_only_moved_or_were_excluded_did_not_vanish(vault: Vault, kb:
     vault.write(".coignore", "articles/\n")
     report = kb.sync()
     assert (len(report.removed), report.kept) == (23, ())
-
-
-def test_a_vault_that_was_emptied_is_written_to_again_when_that_was_said(vault: Vault, kb: KnowledgeBase) -> None:
-    plant(vault, ["oak"])
-    kb.sync()
-    shutil.rmtree(vault.path("memories"))
-    shutil.rmtree(vault.path("articles"))
-
-    assert kb.sync().kept == ("memories/oak.md",)
-    with pytest.raises(VaultError, match="1 note was read from it"):
-        kb.remember("Elms fall ill.")
-    assert kb.sync(drop_missing=True).removed == ["memories/oak.md"]
-    assert kb.remember("Elms fall ill.").outcome == "created"
 
 
 def test_another_tier_s_vault_that_is_not_mounted_keeps_its_notes(
