@@ -34,7 +34,7 @@ from co_cli.index.sqlite.files import (
     sweep_unfinished,
 )
 
-DERIVATION = 10
+DERIVATION = 11
 """Raise it when the same files would give other rows."""
 APPLICATION = 0x636F6B62
 """Marks our files (`cokb`)."""
