@@ -6,7 +6,9 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -23,6 +25,17 @@ PAGES = [page for page in (README, *sorted((REPOSITORY / "docs").rglob("*.md")))
 BLOCK = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+WITH_JSON = """
+init | remember Blue first. | remember 'Blue first, then green.' | add handbook | source list | source tree | list
+source refresh --all | search blue | note recall blue | note why blue memory:blue-first | show memory:blue-first
+edit memory:blue-first --set importance=1 | note history memory:blue-first | forget memory:blue-first | list --trash
+note restore memory:blue-first | note article add handbook/deploy.md | note context deploy blue first | note review
+feedback give memory:blue-first good -q blue | feedback tune | feedback stats | index sync | index status | index verify
+index reembed | config trust --list | doctor | skill | skill search deploy | data export --to out | data import co out
+data backup | data restore | source remove folder:handbook | feedback stats --clear --yes
+"""
+NAMED_BY_DATA = frozenset("signals weights metadata tools notes counts rows front_ends files linked".split())
+"""Keys of objects whose own keys are data."""
 RUN_PAGES = """
 import os, sys, traceback
 failed = 0
@@ -73,6 +86,28 @@ def test_the_reference_has_every_setting_and_public_name() -> None:
 
     assert [one.name for one in SETTINGS if f"`{one.name}`" not in settings] == []
     assert [name for name in co_cli.__all__ if not re.search(rf"\b{name}\b", python)] == []
+
+
+def test_the_reference_has_every_json_key(co: Co) -> None:
+    text = (REFERENCE / "json.md").read_text("utf-8")
+    (co.folder / "handbook").mkdir()
+    (co.folder / "handbook" / "deploy.md").write_text("See [[blue-first]].\n")
+    unknown: list[str] = []
+    for command in WITH_JSON.replace("\n", "|").split("|"):
+        if words := shlex.split(command):
+            ran = co(*words, "--json")
+            unknown += [f"{command}: {key}" for key in keys_of(ran.json) if not re.search(rf"\b{key}\b", text)]
+    assert unknown == []
+
+
+def keys_of(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in cast("dict[str, Any]", value).items():
+            yield key
+            yield from keys_of(inner) if key not in NAMED_BY_DATA or isinstance(inner, list) else ()
+    elif isinstance(value, list):
+        for inner in cast("list[Any]", value):
+            yield from keys_of(inner)
 
 
 def test_every_link_leads_to_a_file_and_a_heading() -> None:
