@@ -6,7 +6,6 @@ and replaces it in one transaction when it is complete. A call that is stopped i
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
@@ -15,7 +14,7 @@ from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.space import Embedder, OutOfTimeError, Vector
 from co_cli.embedding.static import SPACE as STATIC
 from co_cli.errors import EmbeddingError, SettingsError
-from co_cli.index.engine import Engine, SpaceState, StoredSpace, WaitingPassage
+from co_cli.index.engine import Engine, SpaceState, StoredSpace, WaitingPassage, text_hash
 from co_cli.logbook import logger
 from co_cli.sources.origin import Origin
 
@@ -96,10 +95,6 @@ def embed_text(engine: Engine, embedder: Embedder, text: str) -> Vector | None:
     with engine.writing() as writer:
         writer.cache(embedder.space, fresh, list(known))
         return (known or writer.cached(embedder.space, [key]))[key]
-
-
-def text_hash(text: str) -> bytes:
-    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
 
 
 def _embed(engine: Engine, origin: Origin, embedders: Embedders, space: StoredSpace, deadline: Deadline) -> Embedded:

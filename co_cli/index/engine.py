@@ -7,6 +7,7 @@ per vault. Engines index the tokens of `index/tokens.py` and the names of `index
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -239,6 +240,11 @@ class WaitingPassage(NamedTuple):
     source: str
     text: str
     state: tuple[str, str, int]
+
+
+def text_hash(text: str) -> bytes:
+    """The key of a text in the embedding cache."""
+    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
 
 
 class CacheState(NamedTuple):

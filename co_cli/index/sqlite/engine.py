@@ -95,7 +95,7 @@ class SqliteEngine:
         return problem
 
     def _miscounted(self) -> str | None:
-        """Whether the word index and the counts agree with the notes and passages that exist."""
+        """How the counts, the word index or the vectors differ from the notes and passages that exist."""
         try:
             with self.database.reading() as connection:
                 for vault, *counted in fetch(connection, COUNTED):
@@ -104,6 +104,9 @@ class SqliteEngine:
                     if counted != [notes, passages] or words != passages:
                         found = f"{notes:,} notes and {passages:,} passages exist"
                         return f"{found}, {counted[0]:,} and {counted[1]:,} are counted, {words:,} have words"
+                    lost = SqliteReader(connection, self._resident).lost_vectors(vault)
+                    if lost:
+                        return f"{lost:,} of {passages:,} passages have no vector"
         except IndexDamagedError as error:
             return str(error)
         except IndexUnavailableError:

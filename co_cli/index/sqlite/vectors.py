@@ -15,7 +15,7 @@ from typing import Any
 import apsw
 
 from co_cli.embedding.space import Vector, VectorSpace
-from co_cli.index.engine import CacheState, Neighbour, Scope, SpaceState, StoredSpace, WaitingPassage
+from co_cli.index.engine import CacheState, Neighbour, Scope, SpaceState, StoredSpace, WaitingPassage, text_hash
 from co_cli.index.sqlite.connection import fetch
 from co_cli.index.sqlite.filters import conditions, ids_text, is_narrow
 from co_cli.index.sqlite.resident import ResidentVectors
@@ -93,6 +93,11 @@ select passages.id, docs.source, docs.path, docs.hash, passages.first_line, docs
 WAITING = f"""
 {TO_EMBED} from waiting join passages on passages.id = waiting.passage_id join docs on docs.id = passages.doc_id
 where waiting.vault_id = :vault and waiting.space_id = :space order by passages.id limit :limit
+"""
+WITHOUT_VECTOR = f"""
+{TO_EMBED} from passages join docs on docs.id = passages.doc_id
+where docs.vault_id = :vault and passages.id not in (select rowid from {{table}})
+    and passages.id not in (select passage_id from waiting where space_id = :space)
 """
 STATES = """
 select waiting.passage_id, docs.path, docs.hash, passages.first_line
@@ -196,6 +201,17 @@ class VectorReader:
         wanted = "[" + ",".join(f'"{one.hex()}"' for one in hashes) + "]"
         rows = fetch(self.connection, LOOK_UP, {"hashes": wanted, "space": stored.id})
         return {bytes(one): None if blob is None else vector_of(numbers_of(blob, stored)) for one, blob in rows}
+
+    def lost_vectors(self, vault: int) -> int:
+        """How many passages have no vector and do not wait for one, although their text has a meaning."""
+        active = self.spaces(vault).active
+        if active is None or self._table_kind(active) is None:
+            return 0
+        bound = {"vault": vault, "space": active.id}
+        rows = fetch(self.connection, WITHOUT_VECTOR.format(table=vectors_table(active.id)), bound)
+        hashes = [text_hash(_to_embed(row).text) for row in rows]
+        cached = self.cached(active.space, hashes)
+        return sum(cached.get(one, b"") is not None for one in hashes)
 
     def cache_state(self) -> CacheState:
         return CacheState(*fetch(self.connection, CACHE_STATE)[0])
