@@ -63,7 +63,7 @@ def test_verbose_tells_it_on_standard_error_and_leaves_standard_output_alone(co:
     assert [hit["ref"] for hit in loud.json["hits"]] == [hit["ref"] for hit in quiet.json["hits"]]
 
 
-CRASH = "import co_cli.cli.index as index\ndef broken(options): raise {error}\nindex.status = broken\n"
+CRASH = "import co_cli.cli.index as index\ndef broken(options): raise {error}\nindex.run_status = broken\n"
 RUN = "from co_cli.cli.app import run\nrun()\n"
 
 

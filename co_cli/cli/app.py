@@ -1,6 +1,9 @@
 """`co`: find the command, build only its parser, run it, and turn errors into one line and an exit code.
 
-0 done, 1 nothing found, 2 wrong usage or bad input, 3 something is broken, 130 stopped by Ctrl-C.
+A command is a function `run_NAME(options)` that returns the exit code. Its docstring is the end of its help, and
+`add_NAME(parser)`, if there is one, adds its options. The module of a command is imported when the command runs.
+
+Exit codes: 0 success, 1 nothing found, 2 wrong usage or bad input, 3 something is broken, 130 stopped by Ctrl-C.
 """
 
 from __future__ import annotations
@@ -13,6 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from co_cli.cli.terminal import printable
 from co_cli.errors import KnowledgeError
+from co_cli.index.sqlite.files import no_room
+from co_cli.notes.files import discard_unfinished
 from co_cli.settings import this_process
 
 if TYPE_CHECKING:
@@ -25,8 +30,8 @@ class Command(NamedTuple):
 
     module: str
     summary: str
-    builder: str = ""
-    """The suffix of the module's `add_` function, if it is not the last word of the command."""
+    function: str = ""
+    """NAME of `run_NAME` and `add_NAME`, if it is not the last word of the command."""
 
 
 COMMANDS = {
@@ -38,36 +43,36 @@ COMMANDS = {
     "chat": Command("chat", "talk with a model that has your notes"),
     "edit": Command("notes", "change a note, in your editor or field by field"),
     "forget": Command("notes", "move a note to the trash"),
-    "note restore": Command("notes", "bring a forgotten note back"),
-    "note recall": Command("search", "search memories and show them whole"),
-    "note why": Command("why", "explain why a note was found, or was not"),
+    "note restore": Command("notes", "restore a note from the trash"),
+    "note recall": Command("search", "search memories and show their full text"),
+    "note why": Command("search", "explain why a note was found, or was not"),
     "note history": Command("history", "show a note's history"),
-    "note tags": Command("narrowing", "list the tags, and how many notes have each"),
-    "note article": Command("article", "add articles from files, folders or standard input"),
+    "note tags": Command("search", "list the tags, and how many notes have each"),
+    "note article": Command("sources", "copy files, folders or standard input into the vault"),
     "note context": Command("context", "show what an agent is given before its first turn"),
     "note review": Command("review", "review stale notes one by one"),
     "source add": Command("sources", "make folders, files and web pages searchable"),
     "source list": Command("sources", "list what is searched", "sources"),
-    "source refresh": Command("sources", "look at folders and web pages again"),
-    "source remove": Command("sources", "take a folder or a file out of the index"),
+    "source refresh": Command("sources", "update the index from folders and web pages"),
+    "source remove": Command("sources", "remove a folder or a file from the index"),
     "source tree": Command("sources", "show the files of each source"),
     "index sync": Command("index", "update the index from your files"),
-    "index watch": Command("watch", "keep the index updated while you work"),
+    "index watch": Command("index", "keep the index updated while you work"),
     "index status": Command("index", "show what is indexed, in numbers"),
-    "index rebuild": Command("index", "build the index again from your files"),
-    "index reembed": Command("index", "make all vectors again"),
-    "index verify": Command("verify", "compare the index with your files"),
+    "index rebuild": Command("index", "rebuild the index from your files"),
+    "index reembed": Command("index", "compute all vectors again"),
+    "index verify": Command("index", "compare the index with your files"),
     "index move": Command("index", "keep a vault's history after you moved it"),
     "skill": Command("skill", "list, find and show skills for agents"),
-    "feedback give": Command("feedback", "say whether a note was the answer", "feedback"),
-    "feedback tune": Command("feedback", "show what feedback teaches about ranking, and apply it"),
-    "feedback stats": Command("stats", "show what is asked, and what is found"),
-    "data import": Command("exchange", "bring in notes and chats from other services"),
-    "data export": Command("exchange", "write your notes as Markdown or JSONL"),
-    "data backup": Command("backup", "back up activity.db (history and feedback)"),
-    "data restore": Command("backup", "bring a copy of activity.db back", "restore_backup"),
+    "feedback give": Command("feedback", "rate a note as an answer to a question"),
+    "feedback tune": Command("feedback", "show what feedback changes in ranking, and apply it"),
+    "feedback stats": Command("stats", "show search statistics"),
+    "data import": Command("data", "import notes and chats from other services"),
+    "data export": Command("data", "export your notes as Markdown or JSONL"),
+    "data backup": Command("data", "back up activity.db (history and feedback)"),
+    "data restore": Command("data", "restore activity.db from a backup"),
     "config show": Command("setup", "show every setting and where it came from", "settings"),
-    "config trust": Command("trust", "allow a vault's notes to be added to prompts"),
+    "config trust": Command("setup", "allow a vault's notes to be added to prompts"),
     "config completion": Command("completion", "print shell completion for bash, zsh or fish"),
     "init": Command("setup", "create a vault here"),
     "demo": Command("setup", "search the sample vault"),
@@ -79,11 +84,11 @@ GROUPS = {
     "note": "history, tags, review and more of your notes",
     "source": "folders, files and web pages that are searched",
     "index": "update, watch and check the search index",
-    "feedback": "teach search which notes were the answer",
+    "feedback": "rate answers, and tune the ranking with your ratings",
     "data": "import, export and back up",
     "config": "settings, trust and shell completion",
 }
-"""Commands of two words, such as `co index sync`, by their first."""
+"""The first words of commands such as `co index sync`."""
 MEANT = {
     "find": "search", "query": "search", "ask": "search", "rm": "forget", "delete": "forget", "new": "remember",
     "save": "remember", "ls": "list", "cat": "show", "open": "show", "trash": "list --trash", "settings": "config show",
@@ -91,11 +96,11 @@ MEANT = {
 """What people type, and the command that does it."""
 
 PLAIN = ("search", "note recall")
-"""Commands whose arguments need no parser when none of them is an option: argparse costs half a Python start."""
+"""Commands that run without argparse when no option is given, because importing it takes half of Python's start."""
 
 
 def run() -> NoReturn:
-    """The `co` command: `main`, and out, without taking the interpreter apart, which costs half a Python start."""
+    """The `co` command. Exits without tearing down the interpreter, which saves half of Python's start time."""
     code = main(last=True)
     try:
         for stream in (sys.stdout, sys.stderr):
@@ -108,7 +113,7 @@ def run() -> NoReturn:
 
 
 def main(arguments: Sequence[str] | None = None, last: bool = False) -> int:
-    """One command. `last` says that the process ends with it."""
+    """Run one command. `last`: the process ends with it."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     try:
         return _run(arguments, last)
@@ -119,13 +124,12 @@ def main(arguments: Sequence[str] | None = None, last: bool = False) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        if error.filename is not None:
-            return _complain(_no_room(error) or _crashed(error), 3)
-        sys.stdout = None  # type: ignore[assignment]  # it cannot be flushed at the end either
-        return _complain(f"the output cannot be written: {error.strerror}", 3)
+        if error.filename is None:
+            sys.stdout = None  # type: ignore[assignment]  # it cannot be flushed at the end either
+            return _complain(f"the output cannot be written: {error.strerror}", 3)
+        full = no_room(os.fsdecode(error.filename), error)
+        return _complain(f"it cannot be written: {full}; free some space" if full else _crashed(error), 3)
     except KeyboardInterrupt:
-        from co_cli.notes.files import discard_unfinished
-
         discard_unfinished()
         return _complain("stopped; what was done so far is kept", 130)
     except Exception as error:
@@ -137,17 +141,7 @@ def main(arguments: Sequence[str] | None = None, last: bool = False) -> int:
 def _run(arguments: list[str], last: bool = False) -> int:
     place = command_place(arguments)
     if place is None:
-        from co_cli.cli.parsing import main_parser
-
-        parser = main_parser()
-        options = parser.parse_args(arguments)
-        if options.version:
-            from co_cli import __version__
-
-            print(f"co {__version__}")
-            return 0
-        parser.print_help()
-        return 0 if not arguments or options.help_wanted else 2
+        return _help(arguments, code=0 if not arguments or {"-h", "--help", "--version"} & {*arguments} else 2)
     name, rest = arguments[place], [*arguments[:place], *arguments[place + 1 :]]
     if name == "help":
         return _help(rest)
@@ -163,59 +157,39 @@ def _run(arguments: list[str], last: bool = False) -> int:
     this_process.vault = this_process.data_dir = None
     quick = name in PLAIN and rest and not any(argument.startswith("-") for argument in rest)
     if quick:
-        gc.disable()  # it ends before garbage matters
-    module = _import(f"co_cli.cli.{COMMANDS[name].module}")
-    if quick:
-        options = module.PlainQuery(getattr(module, name.rpartition(" ")[2]), rest)
-        options.last = last
+        gc.disable()  # the process ends before garbage matters
+        module = _import("co_cli.cli.search")
+        options = module.PlainQuery(getattr(module, f"run_{name.rpartition(' ')[2]}"), rest, last)
     else:
-        from co_cli.cli.parsing import make_parser
-
-        parser = make_parser(name, module)
+        parser = _import("co_cli.cli.parsing").make_parser(name)
         plain = name == "config completion" or "--" in rest  # argparse cannot mix options and words then
         options = parser.parse_args(rest) if plain else parser.parse_intermixed_args(rest)
     this_process.vault, this_process.data_dir, this_process.verbose = options.vault, options.data_dir, options.verbose
     this_process.chatty = this_process.verbose
     if sys.stdout is None:
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - somebody closed it, and wants no output
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - it was closed by whoever started us
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a note may hold what the terminal cannot show
     code: int = options.run(options)
     sys.stdout.flush()
     if this_process.chatty:
-        _ended(name, code, started)
+        fields = {"code": code, "ms": round((time.perf_counter() - started) * 1000, 1)}
+        log = _import("co_cli.logbook").logger("cli")
+        log.info("co %s ended with %d after %s ms", name, *fields.values(), extra={"fields": fields})
     return code
 
 
-def _no_room(error: OSError) -> str | None:
-    """A full disk is nobody's bug."""
-    from co_cli.index.sqlite.files import no_room
-
-    full = no_room(os.fsdecode(error.filename), error)
-    return full and f"it cannot be written: {full}; free some space"
-
-
 def _crashed(error: Exception) -> str:
-    from co_cli.logbook import crashed  # slow to import, and hardly ever needed
-
-    return crashed(error)
-
-
-def _ended(name: str, code: int, started: float) -> None:
-    from co_cli.logbook import logger
-
-    took = round((time.perf_counter() - started) * 1000, 1)
-    fields = {"code": code, "ms": took}
-    logger("cli").info("co %s ended with %d after %s ms", name, code, took, extra={"fields": fields})
+    return _import("co_cli.logbook").crashed(error)
 
 
 def _import(name: str) -> Any:
-    """As importlib would, which imports warnings."""
+    """Import a module when it is needed. (importlib.import_module would import warnings.)"""
     __import__(name)
     return sys.modules[name]
 
 
 def command_place(arguments: list[str]) -> int | None:
-    """Where the command stands behind the options that may precede it."""
+    """The position of the command, after any options before it."""
     place = 0
     while place < len(arguments):
         argument = arguments[place]
@@ -229,18 +203,17 @@ def command_place(arguments: list[str]) -> int | None:
 
 
 def _help(words: list[str], code: int = 0) -> int:
-    """`co help`, `co help --all`, `co help index` and `co help index sync`."""
-    from co_cli.cli.parsing import group_help, main_parser
-
-    asked = [word for word in words if not word.startswith("-")]
+    """`co`, `co --version`, `co help`, `co help --all`, `co help index` and `co help index sync`."""
+    parsing = _import("co_cli.cli.parsing")
+    names = [] if code else [word for word in words if not word.startswith("-")]
     if "--all" in words:
-        print(group_help(None))
-    elif not asked:
-        main_parser().print_help()
-    elif asked in ([group] for group in GROUPS):
-        print(group_help(asked[0]), file=sys.stderr if code else sys.stdout)
+        print(parsing.group_help(None))
+    elif words in ([group] for group in GROUPS):
+        print(parsing.group_help(words[0]), file=sys.stderr if code else sys.stdout)
+    elif not names:
+        parsing.print_main_help(words)
     else:
-        return _run([*asked[:2], "--help"] if asked[0] in GROUPS else [asked[0], "--help"])
+        return _run([*names[: 2 if names[0] in GROUPS else 1], "--help"])
     return code
 
 

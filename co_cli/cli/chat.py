@@ -31,16 +31,17 @@ def add_chat(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-y", "--yes", action="store_true", help="let the model forget notes without asking")
     parser.add_argument("--no-history", action="store_true", help="do not keep what is typed (setting chat_history)")
-    parser.epilog = (
-        "Standard input, if it is piped, goes with the question.\n\n"
-        "examples:\n  co chat --model ollama:qwen3\n"
-        '  co chat "what did we decide about deploys?"\n'
-        '  git diff | co chat "summarise this and remember the decision"\n'
-    )
-    parser.set_defaults(run=chat)
 
 
-def chat(options: argparse.Namespace) -> int:
+def run_chat(options: argparse.Namespace) -> int:
+    """
+    Standard input, if it is piped, goes with the question.
+
+    examples:
+      co chat --model ollama:qwen3
+      co chat "what did we decide about deploys?"
+      git diff | co chat "summarise this and remember the decision"
+    """
     settings = load_settings({"vault": options.vault, "data_dir": options.data_dir, "model": options.model})
     piped, terminal = _read_pipe(), sys.stdout.isatty() and not options.json
     question = " ".join(options.question).strip() or (piped or "").strip()

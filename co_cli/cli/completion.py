@@ -9,11 +9,12 @@ from itertools import pairwise
 from co_cli.cli.app import COMMANDS, GROUPS, command_place
 from co_cli.cli.parsing import make_parser
 from co_cli.errors import KnowledgeError
+from co_cli.knowledge_base import KnowledgeBase
 from co_cli.settings import SETTINGS
 from co_cli.values import OWN_SOURCES
 
 SOURCE = "SOURCE"
-"""How the parsers call a source: what there is of them depends on the vault."""
+"""The metavar of a source in the parsers: which there are depends on the vault."""
 SCRIPTS = {
     "bash": """\
 _co() {
@@ -52,10 +53,9 @@ def add_completion(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", nargs="?", choices=tuple(SCRIPTS), help="which shell")
     parser.add_argument("--words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     parser.epilog = SETUP
-    parser.set_defaults(run=completion)
 
 
-def completion(options: argparse.Namespace) -> int:
+def run_completion(options: argparse.Namespace) -> int:
     if options.words is not None:
         for word in filter(_is_plain, suggestions(options.words)):
             print(word)
@@ -67,12 +67,12 @@ def completion(options: argparse.Namespace) -> int:
 
 
 def _is_plain(word: str) -> bool:
-    """A shell would run `$(...)` in a ref when the line is sent: a file of a clone may have such a name."""
+    """Whether a shell takes it literally. A file of a clone may be called `$(...)`, which a shell would run."""
     return all(letter.isalnum() or letter in PLAIN for letter in word)
 
 
 def suggestions(words: list[str]) -> list[str]:
-    """What may stand in place of the last word, given those before it."""
+    """What the last word may become, given the words before it."""
     typed, before = (words[-1], words[:-1]) if words else ("", [])
     place = command_place(before)
     if place is None:
@@ -110,9 +110,7 @@ def _starting(typed: str, words: Iterable[str]) -> list[str]:
 
 
 def _sources(words: list[str]) -> list[str]:
-    """What the vault holds, and what was added to it."""
-    from co_cli.knowledge_base import KnowledgeBase
-
+    """The sources of the vault, and those that were added to it."""
     try:
         with KnowledgeBase.open(_value_of("--vault", words), _value_of("--data-dir", words)) as kb:
             return [*OWN_SOURCES, *(origin.label for origin in kb.index.linked)]
@@ -122,12 +120,9 @@ def _sources(words: list[str]) -> list[str]:
 
 def _refs(words: list[str], trashed: bool) -> list[str]:
     """The refs of the vault that the words before name."""
-    from co_cli.knowledge_base import KnowledgeBase
-
     try:
         with KnowledgeBase.open(_value_of("--vault", words), _value_of("--data-dir", words)) as kb:
             if trashed:
-
                 return sorted({one.ref for one in kb.lookup.trashed()})
             return sorted(kb.index.titles())
     except KnowledgeError:

@@ -1,4 +1,4 @@
-"""`co note context`: what an agent gets for a task before its first turn, and why."""
+"""`co note context`: what an agent is given for a task before its first turn, and why."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import argparse
 import sys
 from typing import Any
 
-from co_cli.cli.opening import open_knowledge_base, print_json, sync_first
+from co_cli.cli.opening import open_knowledge_base, print_json, require_at_least_1, sync_first
 from co_cli.cli.terminal import Screen, printable
-from co_cli.errors import InvalidInputError
 from co_cli.service.vaults import vaults_for_prompts, why_untrusted
 from co_cli.values import OWN_SOURCES, Filters
 
@@ -26,21 +25,22 @@ def add_context(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tokens", type=int, metavar="N", help="budget for notes (setting context_tokens, default 1,000)"
     )
-    parser.epilog = (
-        "Prints the instructions, the notes as the model reads them, the reason for each,\n"
-        "what it costs in tokens, and what was left out for lack of room: exactly what\n"
-        "`co chat` and any agent with the capability Knowledge get. No model is called,\n"
-        "and nothing is written.\n\n"
-        'examples:\n  co note context "plan the next deploy"\n  co note context --json\n'
-    )
-    parser.set_defaults(run=context)
 
 
-def context(options: argparse.Namespace) -> int:
+def run_context(options: argparse.Namespace) -> int:
+    """
+    Prints the instructions, the notes as the model reads them, the reason for each,
+    what it costs in tokens, and what was left out for lack of room: exactly what
+    `co chat` and any agent with the capability Knowledge get. No model is called,
+    and nothing is written.
+
+    examples:
+      co note context "plan the next deploy"
+      co note context --json
+    """
     from co_cli.agent.capability import working_set  # imports pydantic-ai
 
-    if options.tokens is not None and options.tokens < 1:
-        raise InvalidInputError(f"--tokens is at least 1, not {options.tokens}")
+    require_at_least_1("--tokens", options.tokens)
     with open_knowledge_base(options) as kb:
         sync_first(kb)
         given = working_set(kb, " ".join(options.task).strip(), options.tokens)
@@ -54,28 +54,27 @@ def context(options: argparse.Namespace) -> int:
         print_json({**given._asdict(), "report": report})
         return 0
     screen = Screen()
-    screen.line(screen.paint(f"instructions, about {given.instructions_tokens:,} tokens", "bold"))
+    screen.wrapped(f"instructions, about {given.instructions_tokens:,} tokens", style="bold")
     screen.wrapped(given.instructions)
     screen.line()
-    screen.line(screen.paint(f"{len(given.tools)} tools, about {sum(given.tools.values()):,} tokens", "bold"))
+    screen.wrapped(f"{len(given.tools)} tools, about {sum(given.tools.values()):,} tokens", style="bold")
     screen.wrapped(", ".join(given.tools))
     screen.line()
     room = f"about {given.knowledge_tokens:,} of {report['budget']:,} tokens"
-    screen.line(screen.paint(f"notes in the user's turn, {room}", "bold"))
-    for line in given.knowledge.splitlines() or ["none"]:
-        screen.wrapped(printable(line)) if line else screen.line()
+    screen.wrapped(f"notes in the user's turn, {room}", style="bold")
+    screen.text(given.knowledge or "none")
     _explain(screen, "why", report["injected"])
     _explain(screen, "left out for lack of room", report["cut"])
     for problem in (*report["warnings"], *report["degraded"]):
         screen.line()
-        screen.wrapped(f"warning: {printable(problem)}", style="yellow")
+        screen.wrapped(f"warning: {problem}", style="yellow")
     return 0
 
 
 def _explain(screen: Screen, heading: str, notes: list[dict[str, Any]]) -> None:
     if notes:
         screen.line()
-        screen.line(screen.paint(heading, "bold"))
+        screen.wrapped(heading, style="bold")
     for note in notes:
         evidence = f", evidence {note['evidence']:.2f}" if note["evidence"] is not None else ""
-        screen.wrapped(printable(f"{note['ref']}: {note['reason']}{evidence}; about {note['tokens']:,} tokens"), "  ")
+        screen.wrapped(f"{note['ref']}: {note['reason']}{evidence}; about {note['tokens']:,} tokens", "  ")

@@ -1,4 +1,4 @@
-"""Open a copy of a note in the user's editor, so that what others write to the note meanwhile is not lost."""
+"""Edit a copy of a note in the user's editor, so that what others write to the note meanwhile is not lost."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def open_editor(copy: str, path: str) -> None:
 
 
 def _ignore(number: int, frame: object) -> None:
-    """Ctrl-C is for the editor while it runs, as in git. The editor would inherit SIG_IGN, but not a handler."""
+    """While the editor runs, Ctrl-C is for it, as in git. It would inherit SIG_IGN, but not a handler."""
 
 
 def read_bytes(path: str) -> bytes:
@@ -94,7 +94,6 @@ def read_bytes(path: str) -> bytes:
 
 
 def _has_new_text(copy: str, before: bytes) -> bool:
-    """Whether the copy has new text."""
     with contextlib.suppress(OSError):
         return read_bytes(copy).strip() not in (before.strip(), b"")
     return False

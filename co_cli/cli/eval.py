@@ -8,31 +8,13 @@ import tempfile
 from contextlib import nullcontext
 from typing import Any
 
-from co_cli.cli.opening import open_knowledge_base, print_json
+from co_cli.cli.opening import open_knowledge_base, print_json, require_at_least_1, settings_of
 from co_cli.cli.terminal import ProgressBar, printable
-from co_cli.errors import InvalidInputError
 from co_cli.evaluation.baselines import BASELINES, WITH_VECTORS
 from co_cli.evaluation.running import Evaluation, Marks, mean_marks, method
 from co_cli.evaluation.sets import ABSENT, QUESTIONS, read_set, read_vault
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.paths import sample_vault
-from co_cli.settings import load_settings
-
-EPILOG = """\
-Without a SET, co asks the questions in questions.jsonl of your vault, or of the
-sample vault if yours has none. A line names the notes that answer a question;
-"kind" is any label, and "absent" means that nothing in the vault answers it:
-  {"question": "who decides?", "answers": ["memory:slug"], "kind": "people"}
-  {"question": "who is king?", "answers": [], "kind": "absent"}
-A SET is a folder in BEIR's layout: corpus.jsonl, queries.jsonl and qrels.tsv.
-Its documents become notes in a temporary vault. Your vault is only read.
-Methods: co, co:BACKEND, grep, fts5-all, fts5-any, vectors, spec, rrf, simple
-
-examples:
-  co eval
-  co eval sets/scifact sets/cosqa --method co --method simple --sample 200
-  co eval sets/locomo_obs --absent
-"""
 
 
 def add_eval(parser: argparse.ArgumentParser) -> None:
@@ -41,14 +23,26 @@ def add_eval(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--absent", action="store_true", help="measure how well missing answers are recognized")
     parser.add_argument("--sample", type=int, metavar="N", help="maximum number of questions for each set")
     parser.add_argument("--corpus", metavar="DIR", help="folder of corpus.jsonl, for a SET that has none")
-    parser.epilog = EPILOG
-    parser.set_defaults(run=evaluate_command)
 
 
-def evaluate_command(options: argparse.Namespace) -> int:
-    if options.sample is not None and options.sample < 1:
-        raise InvalidInputError(f"--sample must be at least 1, not {options.sample}")
-    settings = load_settings({"vault": options.vault, "data_dir": options.data_dir})
+def run_eval(options: argparse.Namespace) -> int:
+    """
+    Without a SET, co asks the questions in questions.jsonl of your vault, or of the
+    sample vault if yours has none. A line names the notes that answer a question;
+    "kind" is any label, and "absent" means that nothing in the vault answers it:
+      {"question": "who decides?", "answers": ["memory:slug"], "kind": "people"}
+      {"question": "who is king?", "answers": [], "kind": "absent"}
+    A SET is a folder in BEIR's layout: corpus.jsonl, queries.jsonl and qrels.tsv.
+    Its documents become notes in a temporary vault. Your vault is only read.
+    Methods: co, co:BACKEND, grep, fts5-all, fts5-any, vectors, spec, rrf, simple
+
+    examples:
+      co eval
+      co eval sets/scifact sets/cosqa --method co --method simple --sample 200
+      co eval sets/locomo_obs --absent
+    """
+    require_at_least_1("--sample", options.sample)
+    settings = settings_of(options)
     vectors = settings.knowledge_embedding_provider != "none"
     names = options.method or ["co", *(name for name in BASELINES if vectors or name not in WITH_VECTORS)]
     methods = {name: method(name) for name in names}

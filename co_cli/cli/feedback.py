@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
-from co_cli.cli.opening import find_note, open_knowledge_base, print_json, sync_first
-from co_cli.cli.terminal import Screen, count_of, printable
+from co_cli.cli.opening import confirm_clear, find_note, open_knowledge_base, print_json, print_result, sync_first
+from co_cli.cli.terminal import Screen, count_of
 from co_cli.errors import InvalidInputError
 from co_cli.service.feedback import (
     BOUND,
@@ -22,29 +21,29 @@ from co_cli.service.feedback import (
 )
 
 
-def add_feedback(parser: argparse.ArgumentParser) -> None:
+def add_give(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("ref", help="which note")
     parser.add_argument("verdict", choices=tuple(VERDICTS), help="was it what you were looking for?")
-    parser.add_argument("-q", "--query", metavar="TEXT", help="what you asked; else the last search that found it")
-    parser.epilog = (
-        "Say whether a note was the answer to a question. The note does not change. After\n"
-        "30 judgements the weights of words and meaning are learned from them, within\n"
-        "0.15 of the default, and only if the judged questions rank better with them.\n"
-        "`co feedback tune` shows and resets them; the setting learn turns it off.\n\n"
-        "examples:\n  co feedback give memory:blue-pool-first good\n"
-        '  co feedback give article:runbooks/deploy bad --query "how do we deploy"\n'
-    )
-    parser.set_defaults(run=give)
+    parser.add_argument("-q", "--query", metavar="TEXT", help="what you asked (default: the last search that found it)")
 
 
-def give(options: argparse.Namespace) -> int:
+def run_give(options: argparse.Namespace) -> int:
+    """
+    The note does not change. After 30 ratings co learns the weights of words and
+    meaning from them, within 0.15 of the default, and only if the rated questions
+    rank better with them. `co feedback tune` shows and resets the weights; the
+    setting learn turns it off.
+
+    examples:
+      co feedback give memory:blue-pool-first good
+      co feedback give article:runbooks/deploy bad --query "how do we deploy"
+    """
     with open_knowledge_base(options) as kb:
         sync_first(kb)
         receipt = judge(kb, find_note(kb, options.ref).ref, options.verdict, options.query)
         learn, query_log = kb.settings.learn, kb.settings.query_log
     if options.json:
-        lesson = receipt.lesson and receipt.lesson._asdict()
-        print_json({**receipt._asdict(), "applied": receipt.applied, "lesson": lesson})
+        print_json({**receipt._asdict(), "applied": receipt.applied})
     else:
         _show_receipt(receipt, learn, query_log)
     return 0
@@ -59,33 +58,36 @@ def _show_receipt(receipt: FeedbackReceipt, learn: str, query_log: str) -> None:
             why = 'no search that found it is logged; name the question to learn from it: --query "..."'
         screen.wrapped(f"{receipt.verdict}, about the note alone: {why}", "  ")
         return
-    where = f"rank {receipt.rank}" if receipt.rank else "not among the first hundred, so it teaches nothing"
-    screen.wrapped(f"{receipt.verdict} for {printable(receipt.query)!r}: {where}.", "  ")
+    where = f"rank {receipt.rank}" if receipt.rank else "not among the first hundred, so nothing is learned from it"
+    screen.wrapped(f"{receipt.verdict} for {receipt.query!r}: {where}.", "  ")
     if receipt.lesson is not None and receipt.applied:
         screen.wrapped(f"Searches now use {_text(weights_of(receipt.lesson.meaning))}: {receipt.lesson.why}.", "  ")
     elif receipt.judgements < ENOUGH:
-        screen.wrapped(f"{receipt.judgements:g} of {ENOUGH:g} judgements that it takes to learn.", "  ", style="dim")
+        screen.wrapped(f"{receipt.judgements:g} of the {ENOUGH:g} ratings needed to learn.", "  ", style="dim")
     elif learn == "ask":
-        screen.wrapped("`co feedback tune` shows what they teach.", "  ", style="dim")
+        screen.wrapped("`co feedback tune` shows what was learned.", "  ", style="dim")
 
 
 def add_tune(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--apply", action="store_true", help="use the learned weights, if they pass the check")
-    parser.add_argument("--reset", action="store_true", help="back to the default weights; judgements stay")
-    parser.add_argument("--dry-run", action="store_true", help="say what --apply or --reset would do, and do nothing")
-    parser.add_argument("--clear", action="store_true", help="delete all judgements of this vault; asks first")
+    parser.add_argument("--reset", action="store_true", help="back to the default weights; ratings stay")
+    parser.add_argument("--dry-run", action="store_true", help="show what --apply or --reset would do")
+    parser.add_argument("--clear", action="store_true", help="delete all ratings of this vault; asks first")
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
-    parser.epilog = (
-        "Shows what judgements of answers teach about the weights of words and meaning,\n"
-        "and how the judged notes rank before and after. Judgements come from\n"
-        "`co feedback give`, the tool rate_memory, and notes opened after a search.\n"
-        "Weights in your settings win.\n\n"
-        "examples:\n  co feedback tune\n  co feedback tune --apply\n  co feedback tune --reset\n"
-    )
-    parser.set_defaults(run=run_tune)
 
 
 def run_tune(options: argparse.Namespace) -> int:
+    """
+    Shows which weights of words and meaning your ratings suggest, and how the rated
+    notes rank before and after. Ratings come from `co feedback give`, the tool
+    rate_memory, and notes opened after a search. Weights in your settings take
+    precedence.
+
+    examples:
+      co feedback tune
+      co feedback tune --apply
+      co feedback tune --reset
+    """
     if sum((options.apply, options.reset, options.clear)) > 1:
         raise InvalidInputError("use one of --apply, --reset and --clear")
     if options.yes and not options.clear:
@@ -95,33 +97,19 @@ def run_tune(options: argparse.Namespace) -> int:
     doing = not options.dry_run
     with open_knowledge_base(options) as kb:
         if options.clear:
-            if not options.yes and not confirmed("Delete every judgement of answers in this vault? Notes stay."):
+            if not confirm_clear(options, "Delete every rating of answers in this vault? Notes stay."):
                 return 1
             cleared = clear(kb)
-            if options.json:
-                print_json({"cleared": cleared})
-            else:
-                print(f"deleted: {count_of(cleared, 'judgement')}; searches use the default weights")
-            return 0
+            line = f"deleted: {count_of(cleared, 'rating')}; searches use the default weights"
+            return print_result(options, {"cleared": cleared}, [line])
         sync_first(kb)
         undone = reset(kb) if options.reset and doing else False
         state = tune(kb, apply=options.apply and doing)
     if options.json:
-        print_json({**state._asdict(), "in_use": state.in_use, "lesson": state.lesson._asdict()})
+        print_json({**state._asdict(), "in_use": state.in_use})
     else:
         _show_state(Screen(), state, options, undone)
     return 1 if options.apply and doing and not state.lesson.kept else 0
-
-
-def confirmed(question: str) -> bool:
-    """Ask before something is deleted."""
-    if sys.stdin is None or not sys.stdin.isatty():
-        raise InvalidInputError("--clear asks before it deletes, and there is no terminal: add --yes")
-    print(f"{question} [y/N] ", end="", flush=True)
-    yes = sys.stdin.readline().strip().lower() in ("y", "yes")
-    if not yes:
-        print("nothing was deleted")
-    return yes
 
 
 def _show_state(screen: Screen, state: Tuning, options: argparse.Namespace, undone: bool) -> None:
@@ -135,12 +123,12 @@ def _show_state(screen: Screen, state: Tuning, options: argparse.Namespace, undo
         ("in use", f"{_text(state.in_use)} ({source}){off}"),
         ("default", f"{_text(state.default)}; learned weights stay within {BOUND:g} of it"),
     ]
-    rows.append(("judged", f"{state.said:,} said, {state.implied:,} inferred from use"))
+    rows.append(("ratings", f"{state.said:,} given, {state.implied:,} inferred from use"))
     if lesson.before is not None:
         rows += [
-            ("teaches", _text(weights_of(lesson.meaning))),
+            ("suggested", _text(weights_of(lesson.meaning))),
             ("replay", f"{lesson.before:.4f} now, {lesson.after:.4f} with these, {lesson.questions} questions"),
-            ("held out", f"{lesson.held_before:.4f} now, {lesson.held_after:.4f} by what the others teach"),
+            ("held out", f"{lesson.held_before:.4f} now, {lesson.held_after:.4f} with weights from the others"),
         ]
     rows.append(("verdict", f"{'better' if lesson.kept else 'no change'}: {lesson.why}"))
     if options.dry_run and options.reset:

@@ -6,9 +6,9 @@ import argparse
 import time
 
 from co_cli.activity.events import place_of
-from co_cli.cli.opening import find_note, open_knowledge_base, print_json, sync_first
+from co_cli.cli.opening import find_note, open_knowledge_base, print_json, require_at_least_1, sync_first
 from co_cli.cli.terminal import Screen, age, printable, size_of
-from co_cli.errors import InvalidInputError, NoteMissingError, UnknownRefError
+from co_cli.errors import NoteMissingError, UnknownRefError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.refs import path_of, source_ref, without_lines
@@ -19,21 +19,22 @@ SHORT_HASH = 10
 
 
 def add_history(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("ref", help="which note; one that was forgotten or deleted has a history too")
+    parser.add_argument("ref", help="which note; it may be forgotten or deleted")
     parser.add_argument(
         "-n", "--limit", type=int, default=50, metavar="N", help="maximum number of results (default 50)"
     )
-    parser.epilog = (
-        "When a note was created, changed, moved or removed, as the index saw it, newest\n"
-        "first; with git's commits, if the vault is in a repository.\n\n"
-        "examples:\n  co note history memory:blue-pool-first\n  co note history article:runbooks/deploy --json\n"
-    )
-    parser.set_defaults(run=history)
 
 
-def history(options: argparse.Namespace) -> int:
-    if options.limit < 1:
-        raise InvalidInputError(f"--limit is at least 1, not {options.limit}")
+def run_history(options: argparse.Namespace) -> int:
+    """
+    Lists when a note was created, changed, moved or removed, newest first, with
+    git's commits if the vault is in a repository.
+
+    examples:
+      co note history memory:blue-pool-first
+      co note history article:runbooks/deploy --json
+    """
+    require_at_least_1("--limit", options.limit)
     now = time.time()
     with open_knowledge_base(options) as kb:
         sync_first(kb)

@@ -1,61 +1,119 @@
-"""`co index sync`, `rebuild`, `move`, `status`, `doctor`."""
+"""`co index sync|watch|status|rebuild|reembed|verify|move` and `co doctor`."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Generator, Sequence
 
-from co_cli.cli.boundaries import boundaries_for
-from co_cli.cli.opening import kept_text, open_knowledge_base, print_json
+from co_cli.chat.models import load_model
+from co_cli.cli.opening import json_text, kept_text, open_knowledge_base, print_json, print_result, settings_of
 from co_cli.cli.terminal import ProgressBar, Screen, count_of, printable, size_of
+from co_cli.index.verify import Compared, verify
+from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.doctor import unread_text
+from co_cli.service.freshness import Batch, Notice, Watcher
 from co_cli.service.history import move_history
 from co_cli.service.searching import learned_weights
-from co_cli.settings import load_settings
-from co_cli.values import BINARY, Status, SyncReport
+from co_cli.sources.origin import Origin, kind_of
+from co_cli.values import BINARY, Status, SyncReport, moment_text
+
+MOST_REFS = 20
+"""Maximum number of refs on one line of `co index watch`; JSON has all of them."""
+MOST_DIFFERENCES = 20
+MARKS = {"ok": ("ok", "green"), "warning": ("!!", "yellow"), "error": ("XX", "red")}
 
 
 def add_sync(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--drop-missing", action="store_true", help="forget notes that were kept though they are gone")
-    parser.epilog = (
-        "Search does this by itself; run it to see what changed,\nand which files could not be read.\n\n"
-        "When most of a vault is gone at once, as when its drive is not mounted, its\n"
-        "notes stay in the index and are called missing. They come back with their\n"
-        "files; if you did delete them, --drop-missing forgets them.\n"
-    )
-    parser.set_defaults(run=sync)
+    parser.add_argument("--drop-missing", action="store_true", help="remove notes whose files are gone")
 
 
-def sync(options: argparse.Namespace) -> int:
+def run_sync(options: argparse.Namespace) -> int:
+    """
+    `co search` does this by itself. Run it to see what changed, and which files
+    could not be read.
+
+    When most files of a vault are gone at once, as when its drive is not mounted,
+    its notes stay in the index, marked as missing. If you did delete them,
+    --drop-missing removes them.
+
+    examples:
+      co index sync
+      co index sync --drop-missing
+    """
     bar = ProgressBar("indexing")
-    with open_knowledge_base(options) as kb, boundaries_for(kb):
+    with open_knowledge_base(options) as kb, _boundaries_model(kb):
         report = kb.sync(bar, drop_missing=options.drop_missing)
-        report = report.replaced(kept=tuple(kb.index.missing()))  # also those of earlier times
+        report = report.replaced(kept=tuple(kb.index.missing()))  # also those of earlier syncs
     bar.done()
-    return _report(options, report)
+    return _print_report(options, report)
 
 
-def add_rebuild(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = (
-        "search.db is derived: this reads every file of the vault into a new one\n"
-        "and swaps it in when it is complete. Other vaults in the same search.db\n"
-        "come back when they are next used.\n"
-    )
-    parser.set_defaults(run=rebuild)
-
-
-def rebuild(options: argparse.Namespace) -> int:
+def run_rebuild(options: argparse.Namespace) -> int:
+    """
+    Reads every file of the vault into a new search.db and swaps it in when it is
+    complete. Other vaults in the same search.db are indexed again when they are
+    next used. Notes are never changed.
+    """
     bar = ProgressBar("indexing")
-    with open_knowledge_base(options) as kb, boundaries_for(kb):
+    with open_knowledge_base(options) as kb, _boundaries_model(kb):
         report = kb.rebuild(bar)
     bar.done()
-    return _report(options, report)
+    return _print_report(options, report)
 
 
-def add_status(parser: argparse.ArgumentParser) -> None:
-    parser.set_defaults(run=status)
+@contextlib.contextmanager
+def _boundaries_model(kb: KnowledgeBase) -> Generator[None]:
+    """Let syncs ask the model of the setting boundaries_model where to cut long documents."""
+    name = kb.settings.boundaries_model
+    if name:
+        from co_cli.agent.boundaries import ModelBoundaries  # imports pydantic
+
+        stored = os.path.join(kb.settings.data_dir, "boundaries.jsonl")
+        kb.index.boundaries = ModelBoundaries(lambda: load_model(name), stored)
+    try:
+        yield
+    finally:
+        kb.index.boundaries = None
 
 
-def status(options: argparse.Namespace) -> int:
+def _print_report(options: argparse.Namespace, report: SyncReport) -> int:
+    if options.json:
+        print_json({**vars(report), "linked": {label: vars(one) for label, one in report.linked}})
+        return 0
+    screen = Screen()
+    if report.kept:
+        screen.wrapped(kept_text(len(report.kept)), style="yellow")
+    screen.line(_counts(report, [(len(report.removed), "removed")]) or "The vault is empty.")
+    _list_troubles(screen, report.skipped, report.problems)
+    for label, one in report.linked:
+        counts = _counts(one, [(len(one.gone), "missing"), (len(one.excluded), "left out")])
+        screen.entry(label, counts or "no texts there")
+        _list_troubles(screen, [(path, reason) for path, reason in one.skipped if reason != BINARY], one.problems)
+    return 0
+
+
+def _counts(report: SyncReport, gone: list[tuple[int, str]]) -> str:
+    added, changed, moved = len(report.added), len(report.changed), len(report.moved)
+    counts = ((added, "added"), (changed, "changed"), (moved, "moved"), *gone, (report.unchanged, "unchanged"))
+    return ", ".join(f"{count:,} {what}" for count, what in counts if count)
+
+
+def _list_troubles(screen: Screen, skipped: Sequence[tuple[str, str]], problems: Sequence[tuple[str, str]]) -> None:
+    for path, reason in skipped:
+        screen.line(f"{screen.paint('skipped', 'yellow')}  {printable(f'{path}: {reason}')}")
+    for path, problem in problems:
+        screen.line(f"{screen.paint('problem', 'yellow')}  {printable(f'{path}: {problem} (indexed all the same)')}")
+
+
+def run_status(options: argparse.Namespace) -> int:
+    """
+    example:
+      co index status --json
+    """
     with open_knowledge_base(options) as kb:
         state = kb.status()
         waiting = kb.index.waiting()
@@ -64,72 +122,31 @@ def status(options: argparse.Namespace) -> int:
         print_json({**state._asdict(), "waiting": waiting, "learned": learned})
         return 0
     notes = ", ".join(count_of(count, source) for source, count in state.notes.items()) or "none yet"
+    missing = f", {state.missing:,} of them missing: the files are gone" if state.missing else ""
     behind = f", {count_of(waiting, 'file')} changed since" if waiting else ""
+    found = "" if state.cache_hit_rate is None else f", {state.cache_hit_rate:.0%} of lookups found"
+    trashed = [f"{tier}: {count_of(count, 'note')}" for tier, count in state.trashed_in_tiers.items()]
     rows = [
         ("vault", f"{state.vault} ({state.tier})" if state.tier else state.vault),
-        ("notes", f"{notes} ({count_of(state.passages, 'passage')}){_gone(state.missing)}"),
+        ("notes", f"{notes} ({count_of(state.passages, 'passage')}){missing}"),
         *(("linked", f"{label} ({count_of(notes, 'note')})") for label, notes in state.linked.items()),
         ("index", f"{state.search_db} ({size_of(state.search_db_bytes)})"),
         ("synced", f"{state.synced_at or 'never'}{behind}"),
         ("search", state.backend),
         ("vectors", _vectors(state)),
-        *([("weights", _learned(learned))] if learned else []),
-        ("cache", _cache(state)),
-        ("trash", ", ".join((count_of(state.trashed, "note"), *_trash_in_tiers(state)))),
-        *([("odd", unread_text(state.odd))] if state.odd else []),
+        ("cache", f"{count_of(state.cache_entries, 'vector')} ({size_of(state.cache_bytes)}){found}"),
+        ("trash", ", ".join((count_of(state.trashed, "note"), *trashed))),
     ]
+    if learned:
+        weights = f"meaning {learned['meaning']:.2f}, words {learned['words']:.2f}"
+        rows.append(("weights", f"{weights}, learned from feedback (`co feedback tune`)"))
+    if state.odd:
+        rows.append(("odd", unread_text(state.odd)))
     screen = Screen()
     for name, value in rows:
         screen.line(f"{screen.paint(f'{name:<8}', 'dim')}{printable(value)}")
     _list_troubles(screen, state.skipped, state.problems)
     return 0
-
-
-def _trash_in_tiers(state: Status) -> list[str]:
-    return [f"{tier}: {count_of(count, 'note')}" for tier, count in state.trashed_in_tiers.items()]
-
-
-def _gone(missing: int) -> str:
-    if not missing:
-        return ""
-    return f", {missing:,} of them missing: {'its file is' if missing == 1 else 'their files are'} gone"
-
-
-def add_reembed(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--fresh", action="store_true", help="do not take vectors from the cache")
-    parser.epilog = (
-        "A new provider or model is noticed by itself, and its vectors are built\n"
-        "behind the old ones, which answer until the new ones are complete.\n"
-        "This does it now and to the end.\n\n"
-        "example:\n  CO_KNOWLEDGE_EMBEDDING_PROVIDER=minilm co index reembed\n"
-    )
-    parser.set_defaults(run=reembed)
-
-
-def reembed(options: argparse.Namespace) -> int:
-    bar = ProgressBar("embedding")
-    with open_knowledge_base(options) as kb:
-        kb.sync(bar, seconds=0)  # notes first: what is slow to embed is embedded once, by the next line
-        result = kb.reembed(bar, options.fresh)
-        bar.done()
-        state = kb.status()
-    if options.json:
-        print_json(
-            {
-                "embedded": result.done if result else 0,
-                "waiting": state.unembedded,
-                "space": state.space,
-                "problem": result.problem if result else None,
-            }
-        )
-    elif result is None:
-        reason = "the vault is empty" if kb.embedders.space else "the embedding provider is `none`"
-        print(f"Nothing to embed: {reason}.")
-    else:
-        print(f"{count_of(result.done, 'passage')} embedded; answering with {printable(_vectors(state))}")
-        if result.problem:
-            print(f"stopped: {printable(result.problem)}")
-    return 3 if result and result.problem else 0
 
 
 def _vectors(state: Status) -> str:
@@ -139,99 +156,224 @@ def _vectors(state: Status) -> str:
     return f"{state.space}{f', building {state.building}' if state.building else ''}{waiting}"
 
 
-def _learned(weights: dict[str, float]) -> str:
-    return f"meaning {weights['meaning']:.2f}, words {weights['words']:.2f}, learned from feedback (`co feedback tune`)"
+def add_reembed(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--fresh", action="store_true", help="do not take vectors from the cache")
 
 
-def _cache(state: Status) -> str:
-    rate = "" if state.cache_hit_rate is None else f", {state.cache_hit_rate:.0%} of look-ups found"
-    return f"{count_of(state.cache_entries, 'vector')} ({size_of(state.cache_bytes)}){rate}"
+def run_reembed(options: argparse.Namespace) -> int:
+    """
+    co notices a new provider or model by itself, and other commands build its
+    vectors bit by bit. Until they are complete, searches use the old ones. This
+    builds all of them now.
+
+    example:
+      CO_KNOWLEDGE_EMBEDDING_PROVIDER=minilm co index reembed
+    """
+    bar = ProgressBar("embedding")
+    with open_knowledge_base(options) as kb:
+        kb.sync(bar, seconds=0)  # notes first: the next line embeds them
+        result = kb.reembed(bar, options.fresh)
+        bar.done()
+        state = kb.status()
+    done, problem = (result.done, result.problem) if result else (0, None)
+    if result is None:
+        lines = [
+            f"Nothing to embed: {'the vault is empty' if kb.embedders.space else 'the embedding provider is `none`'}."
+        ]
+    else:
+        lines = [f"{count_of(done, 'passage')} embedded; searches use {_vectors(state)}"]
+        lines += [f"stopped: {problem}"] if problem else []
+    value = {"embedded": done, "waiting": state.unembedded, "space": state.space, "problem": problem}
+    return print_result(options, value, lines, 3 if problem else 0)
 
 
 def add_move(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("old", metavar="OLD", help="the folder where the vault, or its project, was")
     parser.add_argument("new", metavar="NEW", help="the folder where it is now")
-    parser.epilog = (
-        "Run it after you moved or renamed the folder of a vault. The history and use of\n"
-        "each note, feedback, review decisions and sources are known by folder; this\n"
-        "carries them to the new one. Trust is not carried along: run `co config trust`.\n\n"
-        "example:\n  co index move ~/old-project ~/new-project\n"
-    )
-    parser.set_defaults(run=move)
 
 
-def move(options: argparse.Namespace) -> int:
-    settings = load_settings({"vault": options.vault, "data_dir": options.data_dir})
-    moved = move_history(settings, options.old, options.new)
-    if options.json:
-        print_json(moved._asdict())
-        return 0
-    for folder in moved.folders:
-        print(f"history: {printable(folder)}")
-    for label in moved.sources:
-        print(f"source: {printable(label)}")
-    for label in moved.left:
-        print(f"left: {printable(label)}, because the vault has another source of that name or folder")
-    return 0
+def run_move(options: argparse.Namespace) -> int:
+    """
+    Run it after you moved or renamed the folder of a vault. The history and use of
+    each note, feedback, review decisions and sources are known by folder; this
+    moves them to the new one. Trust does not move: run `co config trust`.
+
+    example:
+      co index move ~/old-project ~/new-project
+    """
+    moved = move_history(settings_of(options), options.old, options.new)
+    lines = [f"history: {folder}" for folder in moved.folders]
+    lines += [f"source: {label}" for label in moved.sources]
+    lines += [f"left: {label}, because the vault has another source of that name or folder" for label in moved.left]
+    return print_result(options, moved, lines)
 
 
 def add_doctor(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--fix", action="store_true", help="apply the cures that cannot do harm (the index, never notes)"
-    )
-    parser.set_defaults(run=doctor)
+    parser.add_argument("--fix", action="store_true", help="apply the safe fixes (to the index, never to notes)")
 
 
-def doctor(options: argparse.Namespace) -> int:
+def run_doctor(options: argparse.Namespace) -> int:
+    """
+    examples:
+      co doctor
+      co doctor --fix
+    """
     with open_knowledge_base(options) as kb:
         findings = kb.doctor(options.fix)
-    broken = any(finding.level == "error" and not finding.fixed for finding in findings)
+    code = 3 if any(finding.level == "error" and not finding.fixed for finding in findings) else 0
     if options.json:
-        print_json([finding._asdict() for finding in findings])
-        return 3 if broken else 0
+        print_json(findings)
+        return code
     screen = Screen()
-    styles = {"ok": ("ok", "green"), "warning": ("!!", "yellow"), "error": ("XX", "red")}
     for finding in findings:
-        mark, style = ("ok", "green") if finding.fixed else styles[finding.level]
-        screen.line(f"{screen.paint(mark, style)}  {printable(finding.text)}")
+        _print_mark(screen, "ok" if finding.fixed else finding.level, finding.text)
         if finding.cure:
             screen.line(f"    {'fixed' if finding.fixed else 'cure'}: {printable(finding.cure)}")
-    return 3 if broken else 0
+    return code
 
 
-def _report(options: argparse.Namespace, report: SyncReport) -> int:
+def _print_mark(screen: Screen, level: str, text: str) -> None:
+    mark, style = MARKS[level]
+    screen.line(f"{screen.paint(mark, style)}  {printable(text)}")
+
+
+def add_verify(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--repair", action="store_true", help="rebuild the index if anything differs; notes stay")
+    parser.add_argument("--no-sync", action="store_true", help="report changed files instead of indexing them first")
+
+
+def run_verify(options: argparse.Namespace) -> int:
+    """
+    Reads every file again and compares its fields and passages with the index: for
+    the vault, your own and your team's, and the folders searched with it. The two
+    hashes are made of the path and content of every note, one from the files and
+    one from the index: equal hashes mean equal content.
+
+      co index verify                 exit code 3 if anything differs
+      co index verify --repair        build the index again if anything differs
+    """
+    bar, repaired = ProgressBar("comparing"), False
+    with open_knowledge_base(options) as kb:
+        by_model = kb.settings.boundaries_model is not None
+        if not options.no_sync:
+            kb.sync(bar)
+        found = verify(kb.index, bar, by_model)
+        if not found.agrees and not options.no_sync and not found.damage:
+            kb.sync(bar)  # files may have changed while they were compared
+            found = verify(kb.index, bar, by_model)
+        if not found.agrees and options.repair:
+            kb.rebuild(bar)
+            found, repaired = verify(kb.index, bar, by_model), True
+        unread = kb.index.unread_entries()
+    bar.done()
     if options.json:
-        linked = {label: vars(one) for label, one in report.linked}
-        print_json({**vars(report), "linked": linked})
-        return 0
+        origins = [{**one._asdict(), "there": not one.problem} for one in found.origins]
+        result = {"agrees": found.agrees, "repaired": repaired, "damage": found.damage, "odd": unread}
+        print_json({**result, "origins": origins})
+        return 0 if found.agrees else 3
     screen = Screen()
-    if report.kept:
-        screen.wrapped(kept_text(len(report.kept)), style="yellow")
-    screen.line(_counted(report) or "The vault is empty.")
-    _list_troubles(screen, report.skipped, report.problems)
-    for label, one in report.linked:
-        screen.line(f"{screen.paint(printable(label), 'cyan')}  {_counted(one, linked=True) or 'no texts there'}")
-        _list_troubles(screen, [(path, reason) for path, reason in one.skipped if reason != BINARY], one.problems)
-    return 0
+    if found.damage:
+        _print_mark(screen, "error", f"search.db is damaged: {found.damage}")
+    for one in found.origins:
+        _show_compared(screen, one)
+    if unread:
+        _print_mark(screen, "warning", unread_text(unread))
+    if not found.agrees:
+        screen.line("The index differs from the files: `co index verify --repair` rebuilds it.")
+    else:
+        screen.line("Repaired: index and files agree." if repaired else "Index and files agree.")
+    return 0 if found.agrees else 3
 
 
-def _counted(report: SyncReport, linked: bool = False) -> str:
-    """What is gone from a folder that is read in place is missing; from the vault it was removed."""
-    gone = [(len(report.gone), "missing"), (len(report.excluded), "left out")]
-    counts = (
-        (len(report.added), "added"),
-        (len(report.changed), "changed"),
-        (len(report.moved), "moved"),
-        *(gone if linked else [(len(report.removed), "removed")]),
-        (report.unchanged, "unchanged"),
-    )
-    return ", ".join(f"{count:,} {what}" for count, what in counts if count)
+def _show_compared(screen: Screen, one: Compared) -> None:
+    if one.problem:
+        _print_mark(screen, "warning", f"{one.label} is not there now, and was not compared: {one.problem}")
+        return
+    counts = f"{count_of(one.files, 'file')} ({size_of(one.bytes)}), {count_of(one.passages, 'passage')}"
+    more = ((one.skipped, "not indexed"), (one.missing, "kept though gone"))
+    counts += "".join(f", {count:,} {what}" for count, what in more if count)
+    _print_mark(screen, "error" if one.differing else "ok", f"{one.label}: {counts}")
+    sign = "=" if one.of_files == one.of_index else "is not"
+    screen.line(f"    files {one.of_files[:16]} {sign} index {one.of_index[:16]}")
+    for difference in one.differing[:MOST_DIFFERENCES]:
+        screen.line(f"    {printable(': '.join(difference))}")
+    if len(one.differing) > MOST_DIFFERENCES:
+        screen.line(f"    and {len(one.differing) - MOST_DIFFERENCES:,} more (--json lists them)")
 
 
-def _list_troubles(screen: Screen, skipped: list[tuple[str, str]], problems: list[tuple[str, str]]) -> None:
-    for path, reason in skipped:
-        screen.line(f"{screen.paint('skipped', 'yellow')}  {printable(path)}: {printable(reason)}")
-    for path, problem in problems:
-        screen.line(
-            f"{screen.paint('problem', 'yellow')}  {printable(path)}: {printable(problem)} (indexed all the same)"
-        )
+def add_watch(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--poll", action="store_true", help="check all files every two seconds")
+
+
+def run_watch(options: argparse.Namespace) -> int:
+    """
+    Files that you save, move or delete are searchable half a second later. A line
+    is printed for each batch of changes, and nothing while nothing happens:
+
+      12:03:11  2 changed, 1 new: memory:blue-first, article:park, memory:oak
+
+    `co mcp` and `co chat` watch by themselves, and `co search` checks the files
+    each time. So you need this only for programs that read search.db, and to see
+    what changes. Press Ctrl-C to stop.
+
+    examples:
+      co index watch
+      co index watch --json | jq --unbuffered -r '.added[]?'
+      co index watch --poll          on a network drive
+    """
+    bar = ProgressBar("indexing")
+    with open_knowledge_base(options) as kb:
+        if sys.stderr.isatty():
+            print(f"co index watch: {printable(kb.root)} is being watched; press Ctrl-C to stop", file=sys.stderr)
+
+        def show(news: Batch | Notice) -> None:
+            bar.done()
+            print(_as_json(kb, news) if options.json else f"{time.strftime('%H:%M:%S')}  {describe(kb, news)}")
+            sys.stdout.flush()
+
+        try:
+            Watcher(kb, show, poll=options.poll, progress=bar).run()
+        except KeyboardInterrupt:
+            return 0  # the normal way to stop
+    return 3
+
+
+def describe(kb: KnowledgeBase, news: Batch | Notice) -> str:
+    """One line of text: the numbers of changes, and the first refs."""
+    if isinstance(news, Notice):
+        return printable(news.text)
+    changes = _changes(kb, news)
+    counts = ", ".join(f"{len(refs):,} {what}" for what, refs in changes.items() if refs)
+    refs = [printable(ref) for names in changes.values() for ref in names]
+    more = [f"and {len(refs) - MOST_REFS:,} more"] if len(refs) > MOST_REFS else []
+    return f"{counts}: {', '.join([*refs[:MOST_REFS], *more])}"
+
+
+def _changes(kb: KnowledgeBase, batch: Batch) -> dict[str, list[str]]:
+    """Refs by kind of change. Notes that are gone have no ref any more, so their path is shown."""
+    found: dict[str, list[str]] = {"changed": [], "new": [], "moved": [], "removed": [], "missing": []}
+    for origin, report in batch.reports:
+        gone = "missing" if kind_of(origin).keeps_missing else "removed"
+        found["changed"] += _refs(kb, origin, report.changed)
+        found["new"] += _refs(kb, origin, report.added)
+        found["moved"] += _refs(kb, origin, [new for _, new in report.moved])
+        for name, paths in ((gone, report.gone), ("removed", report.excluded)):
+            found[name] += [os.path.join(origin.label, path) if origin.name else path for path in paths]
+        found["missing"] += report.kept
+    return found
+
+
+def _refs(kb: KnowledgeBase, origin: Origin, paths: list[str]) -> list[str]:
+    index = kb.index.of(origin)
+    return [index.ref_of(path) or path for path in paths]
+
+
+def _as_json(kb: KnowledgeBase, news: Batch | Notice) -> str:
+    found: dict[str, object] = {"at": moment_text(time.time())}
+    if isinstance(news, Notice):
+        found |= {"event": news.event, "text": news.text}
+    else:
+        changes = _changes(kb, news)
+        changes["added"] = changes.pop("new")
+        found |= {"event": "changed", **changes, "took_ms": round(news.seconds * 1000, 1)}
+    return json_text(found)

@@ -28,17 +28,6 @@ PORT = 8765
 HOST = "127.0.0.1"
 SHORTEST_TOKEN = 16
 
-EPILOG = """\
-A client starts `co mcp` itself and talks to it over standard input and output.
-
-examples:
-  co mcp --print-config claude-code       a command to run
-  co mcp --print-config claude-desktop    JSON, and the file it goes into
-  co mcp --vault ~/handbook --read-only   offer no tool that writes
-  co mcp --http --port 9000               several clients; a token is created
-                                          unless CO_MCP_TOKEN is set
-"""
-
 
 def add_mcp(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--read-only", action="store_true", help="offer no tool that writes")
@@ -50,11 +39,19 @@ def add_mcp(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--port", type=int, metavar="N", help=f"default {PORT}; 0 picks a free one")
     group.add_argument("--host", metavar="ADDRESS", help=f"default {HOST}; others need CO_MCP_TOKEN")
     group.add_argument("--allow-host", action="append", metavar="NAME", help="a host name that clients may use")
-    parser.epilog = EPILOG
-    parser.set_defaults(run=mcp)
 
 
-def mcp(options: argparse.Namespace) -> int:
+def run_mcp(options: argparse.Namespace) -> int:
+    """
+    A client starts `co mcp` itself and talks to it over standard input and output.
+
+    examples:
+      co mcp --print-config claude-code       a command to run
+      co mcp --print-config claude-desktop    JSON, and the file it goes into
+      co mcp --vault ~/handbook --read-only   offer no tool that writes
+      co mcp --http --port 9000               several clients; a token is created
+                                              unless CO_MCP_TOKEN is set
+    """
     _check(options)
     names = None if options.tools is None else [name.strip() for name in options.tools.split(",") if name.strip()]
     with open_knowledge_base(options, "mcp") as kb:

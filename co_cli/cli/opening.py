@@ -1,18 +1,22 @@
-"""What the commands share: opening the vault that the options name, syncing first, filters, JSON."""
+"""What the commands share: opening the vault that the options name, syncing first, filters, and printing results."""
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 from typing import TYPE_CHECKING
 
-from co_cli.cli.terminal import CONTROL, ProgressBar, printable
+from co_cli.cli.terminal import CONTROL, ProgressBar, Screen, printable
 from co_cli.errors import IndexUnavailableError, InvalidInputError, UnknownRefError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.settings import load_settings, this_process
+from co_cli.service.searching import close_tags, unused_tags
+from co_cli.settings import Settings, load_settings, this_process
 from co_cli.values import SyncReport
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterable
     from typing import Any
 
     from co_cli.notes.note import Note
@@ -20,62 +24,66 @@ if TYPE_CHECKING:
 SLOW_SECONDS = 2.0
 """How long a command may build vectors with a slow provider; `co index sync` finishes the work."""
 FILTERS = ("source", "tag", "category", "since", "until", "where")
+INDEXED = "fts5"
+"""A backend to sync for: the index must be fresh even if searches do not use it."""
+
+
+def settings_of(options: Any) -> Settings:
+    return load_settings({"vault": options.vault, "data_dir": options.data_dir})
 
 
 def open_knowledge_base(options: Any, front_end: str = "cli") -> KnowledgeBase:
     """Open the vault that the options name. Front ends other than commands are long-lived."""
-    kb = KnowledgeBase.open(settings=load_settings({"vault": options.vault, "data_dir": options.data_dir}))
+    kb = KnowledgeBase.open(settings=settings_of(options))
     kb.front_end, kb.short_lived = front_end, front_end == "cli"
-    kb.engine.database.on_set_aside = _say if front_end == "cli" else None  # servers log it
+    kb.engine.database.on_set_aside = _warn if front_end == "cli" else None  # servers log it
     this_process.chatty = this_process.verbose or kb.settings.log_level in ("info", "debug")
-    if this_process.chatty:
-        mention("vault %s, index %s", kb.root, kb.engine.path)
+    log_info("vault %s, index %s", kb.root, kb.engine.path)
     return kb
 
 
-def _say(text: str) -> None:
-    """What a person should know once, beside the answer. With --verbose the log says it there."""
-    if this_process.verbose:
-        return
-    print(f"co: {printable(text)}", file=sys.stderr)
+def _warn(text: str) -> None:
+    """Warn on stderr. With --verbose the log is printed there anyway."""
+    if not this_process.verbose:
+        print(f"co: {printable(text)}", file=sys.stderr)
 
 
-def mention(text: str, *values: object) -> None:
-    """For the log and for `--verbose`: nothing that was asked or written. Ask first whether anybody hears it."""
-    from co_cli.logbook import logger
+def log_info(text: str, *values: object) -> None:
+    """For co.log and `--verbose`. Never log what was asked or written."""
+    if this_process.chatty:
+        from co_cli.logbook import logger  # imports logging, which a search does without
 
-    logger("cli").info(text, *values)
+        logger("cli").info(text, *values)
 
 
 def sync_first(kb: KnowledgeBase, backend: str | None = None) -> SyncReport | None:
-    """So that a file saved in an editor a second ago is found. Without a usable index the files answer themselves."""
+    """Sync, so that a file saved a second ago is found. Without a usable index the files are searched themselves."""
     if (backend or kb.settings.knowledge_search_backend) == "grep":
         return None
     bar = ProgressBar("indexing")
     try:
         report = kb.sync(bar, seconds=SLOW_SECONDS)
-        if this_process.chatty:
-            mention("synced: %d files changed, %d as they were", report.touched, report.unchanged)
     except IndexUnavailableError:
-        return None  # the search that follows meets the same error, answers from the files and says so
+        return None  # the search that follows gets the same error, searches the files and says so
     finally:
         bar.done()
+    log_info("synced: %d files changed, %d as they were", report.touched, report.unchanged)
     if report.kept:
         print(f"co: {kept_text(len(report.kept))}", file=sys.stderr)
     return report
 
 
 def kept_text(count: int) -> str:
-    """What to say of notes that are kept though their files are gone."""
+    """The warning about notes that are kept though their files are gone."""
     what = "the file of 1 note is" if count == 1 else f"the files of {count:,} notes are"
     return (
-        f"{what} gone from the vault; is its drive mounted? They are kept, and called missing, until they are back: "
-        "`co index sync --drop-missing` forgets them"
+        f"{what} gone from the vault; is its drive mounted? They stay in the index, marked as missing: "
+        "`co index sync --drop-missing` removes them"
     )
 
 
 def find_note(kb: KnowledgeBase, ref: str, track: bool = False) -> Note:
-    """The note a ref names, if need be after a sync: it may be new, and else the closest ones are suggested."""
+    """The note a ref names. If it is unknown, sync and try again: it may be new, and else the closest are suggested."""
     try:
         return kb.note(ref, track)
     except UnknownRefError:
@@ -93,71 +101,89 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--where", action="append", metavar="KEY=VALUE", help="any other frontmatter key (repeatable)")
 
 
-def add_moment(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("time")
-    group.add_argument(
-        "--as-of", metavar="WHEN", help="search the notes that existed and were valid then: 2026-03-01, 3w"
-    )
-    group.add_argument("--outdated", action="store_true", help="also what was superseded or no longer holds")
-
-
-def moment_of(options: Any) -> dict[str, Any]:
-    """What `add_moment` added, as a search takes it."""
-    return {"as_of": options.as_of, "outdated": options.outdated}
-
-
 def filters_of(options: Any) -> dict[str, Any]:
     """What `add_filters` added, as a KnowledgeBase takes it."""
-    return {
-        "tags": options.tag,
-        "any_tag": options.any_tag,
-        "category": options.category,
-        "since": options.since,
-        "until": options.until,
-        "fields": fields_of(options),
-    }
+    given = {name: getattr(options, name) for name in ("any_tag", "category", "since", "until")}
+    return {"tags": options.tag, **given, "fields": dict(read_pair("--where", text) for text in options.where or ())}
 
 
-def fields_of(options: Any) -> dict[str, str]:
-    return dict(_pair("--where", text) for text in options.where or ())
-
-
-def _pair(option: str, text: str) -> tuple[str, str]:
+def read_pair(option: str, text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise InvalidInputError(f"{option} takes KEY=VALUE, not {text!r}")
     return key.strip(), value.strip()
 
 
-def assignments(option: str, texts: list[str] | None) -> dict[str, object]:
-    """`--set key=value` pairs, typed as frontmatter would read them; an empty value takes the key away."""
-    from co_cli.notes.editing import require_field_name
-    from co_cli.notes.frontmatter import read_frontmatter
+def filters_text(options: Any) -> str:
+    """The names of the filters that were given: `--tag and --since`. SOURCE of `co list SOURCE` is not one."""
+    given = {name: getattr(options, name, None) for name in FILTERS}
+    return " and ".join(
+        f"--{name}" for name, value in given.items() if value and not (name == "source" and isinstance(value, str))
+    )
 
-    found: dict[str, object] = {}
-    for text in texts or ():
-        key, value = _pair(option, text)
-        require_field_name(key)
-        found[key] = read_frontmatter(f"---\n{key}: {value}\n---\n").metadata.get(key) if value else None
-    return found
+
+def show_unused_tags(screen: Screen, kb: KnowledgeBase, tags: list[str] | None) -> None:
+    """A line for each tag of a filter that no note has."""
+    known = list(kb.tags()) if tags else []
+    for tag in unused_tags(tags, known):
+        close = ", ".join(close_tags(tag, known))
+        hint = f"did you mean {close}?" if close else "`co note tags` lists all tags"
+        screen.wrapped(f"No note has the tag {tag}: {hint}", style="yellow")
+
+
+def require_at_least_1(option: str, value: int | None) -> None:
+    if value is not None and value < 1:
+        raise InvalidInputError(f"{option} is at least 1, not {value}")
+
+
+def read_stdin(hint: str) -> str:
+    """Standard input as text, unless it is a terminal."""
+    if sys.stdin is None or sys.stdin.isatty():  # pyright: ignore[reportUnnecessaryComparison]
+        raise InvalidInputError(f"there is nothing to read: {hint}")
+    return sys.stdin.buffer.read().decode("utf-8", "replace")
+
+
+def confirm_clear(options: argparse.Namespace, question: str) -> bool:
+    """Ask before --clear deletes something, unless there is --yes."""
+    if options.yes:
+        return True
+    if sys.stdin is None or not sys.stdin.isatty():  # pyright: ignore[reportUnnecessaryComparison]
+        raise InvalidInputError("--clear asks before it deletes, and there is no terminal: add --yes")
+    print(f"{question} [y/N] ", end="", flush=True)
+    yes = sys.stdin.readline().strip().lower() in ("y", "yes")
+    if not yes:
+        print("nothing was deleted")
+    return yes
+
+
+def print_result(options: Any, value: Any, lines: Iterable[str] = (), code: int = 0) -> int:
+    """Print a result as JSON if the options say so, else these lines. Returns the exit code."""
+    if options.json:
+        print_json(value)
+    else:
+        for line in lines:
+            print(printable(line))
+    return code
 
 
 def print_json(value: Any) -> None:
-    import json  # slow to import, and people do not read JSON
+    print(json_text(value, indent=2))
 
+
+def json_text(value: Any, indent: int | None = None) -> str:
+    """JSON in which NamedTuples are objects and no character controls a terminal."""
     unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    text = json.dumps(value, ensure_ascii=not unicode, indent=2, default=list)
-    if not text.isascii():  # JSON itself escapes only some of what a terminal obeys
-        import re
-
+    text = json.dumps(_plain(value), ensure_ascii=not unicode, indent=indent, default=list)
+    if not text.isascii():  # JSON itself escapes only some control characters
         text = re.sub(CONTROL.replace("\x0a-\x1f", ""), lambda found: f"\\u{ord(found[0]):04x}", text)
-    sys.stdout.write(text + "\n")
+    return text
 
 
-def narrowed_by(options: Any) -> str:
-    """The filters that were given, as they are typed; nothing if there are none."""
-    said = {name: getattr(options, name, None) for name in FILTERS}
-    if isinstance(said["source"], str):  # `co list memory`: not a filter but what is listed
-        said["source"] = None
-    given = [f"--{name}" for name in FILTERS if said[name]]
-    return " and ".join(given)
+def _plain(value: Any) -> Any:
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]  # pyright: ignore[reportUnknownVariableType]
+    return value

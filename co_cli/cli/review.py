@@ -32,7 +32,6 @@ def add_review(parser: argparse.ArgumentParser) -> None:
         "unless you press a key.\n\n"
         "examples:\n  co note review\n  co note review --only secret --only near-duplicate\n  co note review --json\n"
     )
-    parser.set_defaults(run=run_review)
 
 
 def run_review(options: argparse.Namespace) -> int:
@@ -43,7 +42,9 @@ def run_review(options: argparse.Namespace) -> int:
         sync_first(kb)
         found = review(kb, time.time(), estimate_tokens, options.only or (), kb.settings.context_tokens)
         if options.json:
-            print_json(as_object(found))
+            findings = [{**one._asdict(), "actions": [WORDS[key] for key in one.actions]} for one in found.items]
+            about = {"notes": found.notes, "dismissed": found.dismissed, "degraded": found.degraded}
+            print_json({**about, "findings": findings})
             return 0
         screen = Screen()
         asking = screen.interactive and sys.stdin is not None and sys.stdin.isatty() and not options.list
@@ -53,15 +54,6 @@ def run_review(options: argparse.Namespace) -> int:
             return _decide(screen, kb, found)
         _show(screen, found)
     return 0
-
-
-def as_object(found: Review) -> dict[str, object]:
-    items = [{**item._asdict(), "refs": list(item.refs), "actions": _actions(item)} for item in found.items]
-    return {"notes": found.notes, "dismissed": found.dismissed, "degraded": found.degraded, "findings": items}
-
-
-def _actions(item: ReviewItem) -> list[str]:
-    return [WORDS[key] for key in item.actions]
 
 
 def _show(screen: Screen, found: Review) -> None:
@@ -88,7 +80,7 @@ def _sum_up(screen: Screen, found: Review) -> None:
 
 
 def _decide(screen: Screen, kb: KnowledgeBase, found: Review) -> int:
-    """One finding after the other, until q or the end."""
+    """Ask about one finding after the other, until q or the end."""
     gone: set[str] = set()
     edited: set[str] = set()
     seen = kb.index.hashes()
@@ -122,7 +114,7 @@ def _act(kb: KnowledgeBase, item: ReviewItem, key: str) -> str:
     match key:
         case "f":
             kb.forget(item.refs[0])
-            return f"forgotten {item.refs[0]}; `co note restore {item.refs[0]}` brings it back"
+            return f"forgotten {item.refs[0]}; `co note restore {item.refs[0]}` restores it"
         case "s":
             older, newer = item.refs
             note = kb.note(newer)

@@ -1,4 +1,4 @@
-"""`co search` and `co note recall`."""
+"""`co search`, `co note recall`, `co note why` and `co note tags`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from co_cli.cli.opening import (
     add_filters,
-    add_moment,
     filters_of,
-    mention,
-    moment_of,
-    narrowed_by,
+    filters_text,
+    find_note,
+    log_info,
     open_knowledge_base,
     print_json,
+    show_unused_tags,
     sync_first,
 )
 from co_cli.cli.terminal import Screen, age, count_of
@@ -22,7 +22,6 @@ from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.retrieval.profiles import PROFILES, check_weights
 from co_cli.service.searching import learned_in_use
-from co_cli.settings import this_process
 from co_cli.values import LOWEST_SHOWN, Hit, SearchResult, worth_showing
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    Options = Any  # argparse.Namespace, or PlainQuery in its place
+    Options = Any  # argparse.Namespace or PlainQuery
 
 STRONGEST = 2
 """Parts of a score that are shown without --explain."""
@@ -53,23 +52,68 @@ NO_NOTES_YET = (
     "`co demo` searches a sample."
 )
 NO_WORDS = "Nothing found: the query has no letters or digits. `--backend grep` searches for other characters."
-SYNTAX = """\
-query syntax:
-  any words               notes with any of them, and notes close in meaning
-  "a phrase"              must be there as it is
-  -word                   must not occur
-  tag:ops or #ops         only notes with this tag
-  path:guides file:2026   only notes whose path or file name has this
-  last week, since May    only notes of that time
-
-examples:
-  co search "how do we deploy"
-  co search '"blue pool" -green' --tag deploy --since 30d
-  co search latency --source article --where domain=billing --json
-"""
 
 
-def add_source(parser: argparse.ArgumentParser) -> None:
+class PlainQuery:
+    """The options of a query without options: the defaults of argparse, without importing it."""
+
+    vault = data_dir = source = tag = category = since = until = as_of = where = backend = profile = weights = None
+    min_score = None
+    any_tag = outdated = no_sync = json = explain = verbose = no_words = no_meaning = prefix = False
+    limit = 10
+
+    def __init__(self, run: Callable[[PlainQuery], int], query: list[str], last: bool) -> None:
+        self.run, self.query, self.last = run, query, last
+
+
+def add_search(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("query", nargs="+", help="what to look for")
+    _add_source(parser)
+    _add_common(parser)
+
+
+def run_search(options: Options) -> int:
+    """
+    query syntax:
+      any words               notes with any of them, and notes close in meaning
+      "a phrase"              exactly these words
+      -word                   without this word
+      tag:ops or #ops         only notes with this tag
+      path:guides file:2026   only notes whose path or file name contains this
+      last week, since May    only notes of that time
+
+    examples:
+      co search "how do we deploy"
+      co search '"blue pool" -green' --tag deploy --since 30d
+      co search latency --source article --where domain=billing --json
+    """
+    return _answer(options, options.source)
+
+
+def add_recall(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("query", nargs="+", help="what to look for")
+    _add_common(parser)
+
+
+def run_recall(options: Options) -> int:
+    """
+    examples:
+      co note recall "what does Mara prefer"
+      co note recall deploy --tag ops --limit 3
+    """
+    return _answer(options, ["memory"], full=True)
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-n", "--limit", type=int, default=PlainQuery.limit, metavar="N", help="maximum number of results (default 10)"
+    )
+    parser.add_argument("--explain", action="store_true", help="show every part of each score, and what it means")
+    parser.add_argument("--no-sync", action="store_true", help="do not look for changed files first")
+    _add_ranking(parser, ("grep", "fts5", "hybrid"))
+
+
+def _add_source(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--source",
         action="append",
@@ -78,44 +122,8 @@ def add_source(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_search(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("query", nargs="+", help="what to look for")
-    add_source(parser)
-    _add_common(parser)
-    parser.epilog = SYNTAX
-    parser.set_defaults(run=search)
-
-
-def add_recall(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("query", nargs="+", help="what to remember")
-    _add_common(parser)
-    parser.epilog = 'examples:\n  co note recall "what does Mara prefer"\n  co note recall deploy --tag ops --limit 3\n'
-    parser.set_defaults(run=recall)
-
-
-class PlainQuery:
-    """The options of a query that names none: what argparse would say, without importing it."""
-
-    vault = data_dir = source = tag = category = since = until = as_of = where = backend = profile = weights = None
-    min_score = None
-    any_tag = outdated = no_sync = json = explain = verbose = no_words = no_meaning = prefix = False
-    limit = 10
-    last = False
-    """Does the process end with this query?"""
-
-    def __init__(self, run: Callable[[PlainQuery], int], query: list[str]) -> None:
-        self.run, self.query = run, query
-
-
-def search(options: Options) -> int:
-    return _answer(options, options.source)
-
-
-def recall(options: Options) -> int:
-    return _answer(options, ["memory"])
-
-
-def add_ranking(parser: argparse.ArgumentParser) -> None:
+def _add_ranking(parser: argparse.ArgumentParser, backends: tuple[str, ...]) -> None:
+    parser.add_argument("--backend", choices=backends, help="how to search (setting knowledge_search_backend)")
     parser.add_argument(
         "--profile", choices=tuple(PROFILES), metavar="NAME", help=f"how to rank: {', '.join(PROFILES)}"
     )
@@ -125,11 +133,26 @@ def add_ranking(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--min-score", type=float, metavar="S", help="leave out hits with a lower score")
     parser.add_argument("--no-words", action="store_true", help="search by meaning alone")
     parser.add_argument("--no-meaning", action="store_true", help="search by words alone")
-    parser.add_argument("--prefix", action="store_true", help="the last word may be the beginning of one")
+    parser.add_argument("--prefix", action="store_true", help="the last word may be the beginning of a word")
+    add_filters(parser)
+    group = parser.add_argument_group("time")
+    group.add_argument(
+        "--as-of", metavar="WHEN", help="search the notes that existed and were valid then: 2026-03-01, 3w"
+    )
+    group.add_argument("--outdated", action="store_true", help="include notes that were superseded or have expired")
 
 
-def read_weights(text: str) -> dict[str, float]:
-    """`words=0.3,recency=0.2`, as it is typed on a command line."""
+def _ranking_of(options: Options) -> dict[str, Any]:
+    """What `_add_ranking` added, except the filters, as a search takes it."""
+    given = {
+        name: getattr(options, name) for name in ("backend", "profile", "min_score", "prefix", "as_of", "outdated")
+    }
+    weights = _read_weights(options.weights) if options.weights else None
+    return {**given, "weights": weights, "words": not options.no_words, "meaning": not options.no_meaning}
+
+
+def _read_weights(text: str) -> dict[str, float]:
+    """`words=0.3,recency=0.2`"""
     found: dict[str, float] = {}
     for part in text.split(","):
         name, _, value = part.partition("=")
@@ -140,61 +163,6 @@ def read_weights(text: str) -> dict[str, float]:
     return check_weights(found)
 
 
-def ranking_of(options: Options) -> dict[str, Any]:
-    """What `add_ranking` added, as a search takes it."""
-    return {
-        "profile": options.profile,
-        "weights": read_weights(options.weights) if options.weights else None,
-        "min_score": options.min_score,
-        "words": not options.no_words,
-        "meaning": not options.no_meaning,
-        "prefix": options.prefix,
-    }
-
-
-def _add_common(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-n", "--limit", type=int, default=PlainQuery.limit, metavar="N", help="maximum number of results (default 10)"
-    )
-    parser.add_argument(
-        "--backend", choices=("grep", "fts5", "hybrid"), help="how to search (setting knowledge_search_backend)"
-    )
-    add_ranking(parser)
-    parser.add_argument("--explain", action="store_true", help="show every part of each score, and what it means")
-    parser.add_argument("--no-sync", action="store_true", help="do not look for changed files first")
-    add_filters(parser)
-    add_moment(parser)
-
-
-def _answer(options: Options, sources: list[str] | None) -> int:
-    query, recalls = query_of(options.query), options.run is recall
-    ranking = {**ranking_of(options), **moment_of(options), "backend": options.backend}
-    with open_knowledge_base(options) as kb:
-        if not options.no_sync:
-            sync_first(kb, options.backend)
-        found = kb.search(query, limit=options.limit, sources=sources, **ranking, **filters_of(options))
-        if options.json:
-            print_json(as_object(found))
-        else:
-            show_result(found, kb if recalls else None, explain=options.explain, linked=bool(kb.index.linked))
-            if found.state == "absent" and narrowed_by(options) and (found.searched.notes or kb.index.linked):
-                from co_cli.cli.narrowing import say_unused, say_without_filters  # rarely needed
-
-                say_unused(Screen(), kb, options.tag)
-                wider = kb.search(query, limit=1, sources=["memory"] if recalls else None, **ranking)
-                say_without_filters(wider, narrowed_by(options))
-            if options.explain:
-                _say_if_learned(kb, ranking)
-        sys.stdout.flush()
-        if this_process.chatty:
-            numbers = (found.backend, found.state, len(found.hits), found.searched.notes, found.took_ms)
-            mention("searched by %s: %s, %d hits of %d notes, %s ms", *numbers)
-        kb.track(found)  # after the answer is shown, so that nobody waits for it
-        if isinstance(options, PlainQuery) and options.last:
-            kb.engine.database.leave()
-    return 0 if found.state == "found" else 1
-
-
 def query_of(words: list[str]) -> str:
     query = " ".join(words)
     if not query.strip():
@@ -202,22 +170,42 @@ def query_of(words: list[str]) -> str:
     return query
 
 
-def as_object(found: SearchResult) -> dict[str, object]:
-    hits: list[dict[str, object]] = [hit._asdict() for hit in found.hits]
-    return {**found._asdict(), "searched": found.searched._asdict(), "hits": hits}
+def _answer(options: Options, sources: list[str] | None, full: bool = False) -> int:
+    query, ranking = query_of(options.query), _ranking_of(options)
+    with open_knowledge_base(options) as kb:
+        if not options.no_sync:
+            sync_first(kb, options.backend)
+        found = kb.search(query, limit=options.limit, sources=sources, **ranking, **filters_of(options))
+        if options.json:
+            print_json(found)
+        else:
+            show_result(found, kb if full else None, options.explain, linked=bool(kb.index.linked))
+            filters = filters_text(options)
+            if found.state == "absent" and filters and (found.searched.notes or kb.index.linked):
+                show_unused_tags(Screen(), kb, options.tag)
+                wider = kb.search(query, limit=1, sources=["memory"] if full else None, **ranking)
+                if wider.state == "found":
+                    Screen().wrapped(f"Without {filters} there is {wider.hits[0].title} ({wider.hits[0].ref}).")
+            learned = learned_in_use(kb, ranking["profile"], ranking["weights"]) if options.explain else None
+            if learned is not None:
+                weights = f"meaning {learned['meaning']:.2f}, words {learned['words']:.2f}"
+                Screen().wrapped(f"weights   {weights}: learned from feedback (`co feedback tune`)", style="dim")
+        sys.stdout.flush()
+        numbers = (found.backend, found.state, len(found.hits), found.searched.notes, found.took_ms)
+        log_info("searched by %s: %s, %d hits of %d notes, %s ms", *numbers)
+        kb.track(found)  # after the answer is shown, so that nobody waits for it
+        if isinstance(options, PlainQuery) and options.last:
+            kb.engine.database.leave()
+    return 0 if found.state == "found" else 1
 
 
 def show_result(
-    found: SearchResult,
-    whole_from: KnowledgeBase | None = None,
-    now: float | None = None,
-    explain: bool = False,
-    linked: bool = False,
+    found: SearchResult, full_from: KnowledgeBase | None = None, explain: bool = False, linked: bool = False
 ) -> None:
-    """Print hits; with a knowledge base, whole notes. `linked`: whether there are sources besides the vault."""
-    screen, now, hits = Screen(), time.time() if now is None else now, worth_showing(found)
+    """Print hits; with a knowledge base, full notes. `linked`: whether there are sources besides the vault."""
+    screen, now, hits = Screen(), time.time(), worth_showing(found)
     if found.state != "found":
-        screen.wrapped(nothing_found(found, linked))
+        screen.wrapped(_nothing_found(found, linked))
         if hits:
             screen.line()
     for number, hit in enumerate(hits):
@@ -226,12 +214,11 @@ def show_result(
         screen.titled(hit.title, hit.ref)
         if hit.heading:
             screen.wrapped(hit.heading, "  ")
-        body = _whole(hit, whole_from) if whole_from else None
+        body = _body(hit, full_from) if full_from else None
         if body is None:
             screen.wrapped(hit.snippet, "  ", hit.marks)
         else:
-            for line in body.strip().splitlines():
-                screen.wrapped(line, "  ") if line else screen.line()
+            screen.text(body.strip(), "  ")
         screen.wrapped(_about(hit, now, explain), "  ", style="dim")
     if explain and hits:
         screen.line()
@@ -248,10 +235,10 @@ def show_result(
         screen.wrapped(f"note: {reason}", style="yellow")
 
 
-def nothing_found(found: SearchResult, linked: bool = False) -> str:
+def _nothing_found(found: SearchResult, linked: bool) -> str:
     searched = f"{count_of(found.searched.notes, 'note')} searched"
     if found.state == "inconclusive":
-        return f"Nothing found, but not everything could be asked ({searched})."
+        return f"Nothing found, but not everything could be searched ({searched})."
     fresh = f", index fresh as of {found.searched.fresh_as_of}" if found.searched.fresh_as_of else ""
     if not found.searched.notes and not linked:
         return NO_NOTES_YET
@@ -262,7 +249,7 @@ def nothing_found(found: SearchResult, linked: bool = False) -> str:
     return f"Nothing found: {searched}{fresh}."
 
 
-def _whole(hit: Hit, kb: KnowledgeBase) -> str | None:
+def _body(hit: Hit, kb: KnowledgeBase) -> str | None:
     try:
         return kb.note(hit.ref).body
     except KnowledgeError:
@@ -284,8 +271,76 @@ def _about(hit: Hit, now: float, explain: bool) -> str:
     return " · ".join(part for part in (tags, age(hit.created, now), gone, weak, score) if part)
 
 
-def _say_if_learned(kb: KnowledgeBase, ranking: dict[str, Any]) -> None:
-    learned = learned_in_use(kb, ranking["profile"], ranking["weights"])
-    if learned is not None:
-        weights = f"meaning {learned['meaning']:.2f}, words {learned['words']:.2f}"
-        Screen().wrapped(f"weights   {weights}: learned from feedback (`co feedback tune`)", style="dim")
+def add_why(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("query", nargs="+", help="the query of the search")
+    parser.add_argument("ref", help="the note to explain")
+    parser.add_argument("-n", "--limit", type=int, default=10, metavar="N", help="the limit of the search (default 10)")
+    _add_source(parser)
+    _add_ranking(parser, ("fts5", "hybrid"))
+
+
+def run_why(options: Options) -> int:
+    """
+    Follows one note through a search: its rank after each step, the step in which
+    it was lost if it is not in the answer, and what would rank it higher.
+
+    examples:
+      co note why "how do we deploy" memory:blue-pool-first
+      co note why deploy article:runbooks/deploy --tag ops --json
+    """
+    query = query_of(options.query)
+    with open_knowledge_base(options) as kb:
+        sync_first(kb)
+        ref = find_note(kb, options.ref).ref
+        limits = {"limit": options.limit, "sources": options.source}
+        found = kb.why(query, ref, **limits, **_ranking_of(options), **filters_of(options))
+    if options.json:
+        print_json(found)
+        return 0 if found.rank else 1
+    screen = Screen()
+    screen.titled(found.title, found.ref)
+    if found.rank:
+        screen.wrapped(f"Rank {found.rank} (limit {found.limit}).", "  ")
+    else:
+        screen.wrapped(f"Not in the answer: lost in the step `{found.lost_in}`.", "  ")
+    for step in found.steps:
+        missed = f"not among {step.of}" if step.of else "none found"
+        place = f"rank {step.rank} of {step.of}" if step.rank else missed
+        screen.wrapped(f"{step.name:<8} {place}: {step.text}", "  ")
+    for hint in found.hints:
+        screen.wrapped(f"hint     {hint}", "  ", style="dim")
+    return 0 if found.rank else 1
+
+
+def add_tags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "source", nargs="?", metavar="SOURCE", help="memory, article, or a source that `co source list` lists"
+    )
+    parser.add_argument("--no-sync", action="store_true", help="do not look for changed files first")
+
+
+def run_tags(options: Options) -> int:
+    """
+    Tags of all notes, from frontmatter and from #words in the text, with the number
+    of notes that have each, most used first.
+
+    examples:
+      co note tags
+      co note tags memory --json
+    """
+    with open_knowledge_base(options) as kb:
+        if not options.no_sync:
+            sync_first(kb)
+        counted = kb.tags(options.source)
+        synced = kb.index.counts().synced_at is not None
+    if options.json:
+        print_json(counted)
+        return 0 if counted else 1
+    screen = Screen()
+    for tag, count in counted.items():
+        screen.entry(f"#{tag}", screen.paint(count_of(count, "note"), "dim"))
+    if not counted and not synced:
+        screen.line("The vault was never indexed: run `co index sync`, or leave out --no-sync.")
+    elif not counted:
+        screen.line("No tags: `co remember TEXT --tag TAG` gives one, and so does #tag in a text.")
+    return 0 if counted else 1

@@ -1,17 +1,19 @@
-"""`co init`, `demo`, `settings`."""
+"""`co init`, `co demo`, `co config show` and `co config trust`."""
 
 from __future__ import annotations
 
 import argparse
 import os
 
-from co_cli.cli.opening import print_json
+from co_cli.cli.opening import open_knowledge_base, print_json, print_result, settings_of
+from co_cli.cli.search import query_of, show_result
 from co_cli.cli.terminal import ProgressBar, Screen, printable
+from co_cli.errors import SettingsError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.files import is_empty_folder
-from co_cli.paths import PROJECT_FOLDER, project_vault, sample_vault
-from co_cli.service.vaults import make_vault, trust
-from co_cli.settings import SETTINGS, load_settings
+from co_cli.paths import project_vault, sample_vault
+from co_cli.service.vaults import make_vault, trust, trusted_vaults, vault_at, vaults_for_prompts, why_trusted
+from co_cli.settings import SETTINGS, load_settings, unknown_setting
 from co_cli.values import SearchResult
 
 TOUR = (
@@ -23,103 +25,137 @@ TOUR = (
 
 def add_init(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", nargs="?", help="the project (default: this folder)")
-    parser.epilog = (
-        f"Makes {PROJECT_FOLDER}/knowledge/ with memories/ and articles/ in the project,\n"
-        "or the vault that --vault names. Running it again changes nothing.\n"
-        "Commit the folder if the notes belong to the team.\n"
-    )
-    parser.set_defaults(run=init)
 
 
-def init(options: argparse.Namespace) -> int:
-    vault = options.vault or (project_vault(options.folder) if options.folder else _vault_to_make())
+def run_init(options: argparse.Namespace) -> int:
+    """
+    Creates .co-cli/knowledge/ with memories/ and articles/ in the project, or the
+    vault that --vault names. Running it again changes nothing.
+    Commit the folder if the notes belong to the team.
+
+    examples:
+      co init
+      co init --vault ~/notes
+    """
+    if options.vault or options.folder:
+        vault = options.vault or project_vault(options.folder)
+    else:
+        loaded = load_settings()
+        vault = project_vault(".") if loaded.origins["vault"] in ("default", "project") else loaded.vault
     ours = is_empty_folder(vault)
     made = make_vault(vault)
     vault = os.path.abspath(vault)
     if ours:  # a vault that was there may be somebody else's
         trust(load_settings({"data_dir": options.data_dir}, start=vault).data_dir, vault)
-    if options.json:
-        print_json({"vault": vault, "made": made})
-    else:
-        print(f"{'made' if made else 'there is already'} {printable(vault)}")
-        if made:
-            print('next: co remember "What this project taught us today." --tag lesson')
-    return 0
-
-
-def _vault_to_make() -> str:
-    """The one that CO_VAULT or a settings file names, else this folder's own."""
-    loaded = load_settings()
-    return project_vault(".") if loaded.origins["vault"] in ("default", "project") else loaded.vault
+    lines = [f"{'created' if made else 'there is already'} {vault}"]
+    lines += ['next: co remember "What this project taught us today." --tag lesson'] if made else []
+    return print_result(options, {"vault": vault, "made": made}, lines)
 
 
 def add_demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", nargs="*", help="what to look for (default: a short tour)")
     parser.add_argument("-n", "--limit", type=int, default=3, metavar="N", help="maximum number of results (default 3)")
-    parser.epilog = (
-        "The sample vault is about a small team that makes tide clocks.\n\n"
-        'example:\n  co demo "who decides what ships"\n'
-    )
-    parser.set_defaults(run=demo)
 
 
-def demo(options: argparse.Namespace) -> int:
-    from co_cli.cli.search import as_object, query_of, show_result
+def run_demo(options: argparse.Namespace) -> int:
+    """
+    The sample vault is about a small team that makes tide clocks.
 
+    example:
+      co demo "who decides what ships"
+    """
     settings = load_settings({"data_dir": options.data_dir})
     queries = [query_of(options.query)] if options.query else TOUR
     answers: list[SearchResult] = []
-    bar = ProgressBar("indexing")
+    bar, screen = ProgressBar("indexing"), Screen()
     with KnowledgeBase.open(sample_vault(), os.path.join(settings.data_dir, "demo")) as kb:
         kb.sync(bar)
         bar.done()
         for number, query in enumerate(queries):
-            found = kb.search(query, limit=options.limit)
-            answers.append(found)
+            answers.append(kb.search(query, limit=options.limit))
             if options.json:
                 continue
             if len(queries) > 1:
-                screen = Screen()
                 screen.line(("\n" if number else "") + screen.paint(f'$ co demo "{query}"', "green"))
-            show_result(found)
+            show_result(answers[-1])
     if options.json:
-        shown = [as_object(found) for found in answers]
-        print_json(shown[0] if options.query else shown)
+        print_json(answers[0] if options.query else answers)
     return 0 if all(found.hits for found in answers) else 1
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", help="only this setting's value")
-    parser.epilog = (
-        "Order: flag > environment > the project's .co-cli/settings.toml\n> your own settings.toml > default.\n"
-    )
-    parser.set_defaults(run=settings)
 
 
-def settings(options: argparse.Namespace) -> int:
-    from co_cli.errors import SettingsError
-    from co_cli.settings import unknown_setting
+def run_settings(options: argparse.Namespace) -> int:
+    """
+    Order: flag > environment > the project's .co-cli/settings.toml
+    > your own settings.toml > default.
 
-    loaded = load_settings({"vault": options.vault, "data_dir": options.data_dir})
+    examples:
+      co config show
+      co config show model
+    """
+    loaded = settings_of(options)
     values = {setting.name: getattr(loaded, setting.name) for setting in SETTINGS}
     if options.name is not None and options.name not in values:
         raise SettingsError(unknown_setting(options.name))
-    if options.json:
-        rows = {name: {"value": value, "origin": loaded.origins[name]} for name, value in values.items()}
-        print_json(rows[options.name] if options.name else rows)
-        return 0
+    rows = {name: {"value": value, "origin": loaded.origins[name]} for name, value in values.items()}
     if options.name:
-        print(_shown(values[options.name]))
+        return print_result(options, rows[options.name], [_text(values[options.name])])
+    if options.json:
+        print_json(rows)
         return 0
     screen = Screen()
     for setting in SETTINGS:
-        value = screen.paint(printable(_shown(values[setting.name])), "bold")
+        value = screen.paint(printable(_text(values[setting.name])), "bold")
         screen.line(f"{setting.name} = {value}  {screen.paint(f'({printable(loaded.origins[setting.name])})', 'cyan')}")
         screen.wrapped(f"{setting.help} [{setting.environment}]", "    ", style="dim")
     return 0
 
 
-def _shown(value: object) -> str:
+def _text(value: object) -> str:
     if value is None:
         return "(unset)"
     return ", ".join(value) or "(none)" if isinstance(value, tuple) else str(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+
+def add_trust(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", nargs="?", help="a vault, or a project that has one (default: this one)")
+    parser.add_argument("--list", action="store_true", help="list trusted and untrusted vaults")
+    parser.add_argument("--off", action="store_true", help="stop trusting it")
+
+
+def run_trust(options: argparse.Namespace) -> int:
+    """
+    Notes of a vault that came with a clone, or that a team shares, are found by
+    searches. They are added to an agent's prompts (`loading: always`, or a memory
+    that fits) only if you trust the vault. Your own vault, vaults that you made
+    with `co init`, and those that you name with --vault or CO_VAULT are trusted.
+    The list is kept in your data folder.
+
+    examples:
+      co config trust
+      co config trust ~/team-notes
+      co config trust --list
+      co config trust --off
+    """
+    with open_knowledge_base(options) as kb:
+        data_dir, origins = kb.settings.data_dir, kb.index.linked
+        if options.list:
+            allowed, untrusted = vaults_for_prompts(kb.settings, kb.root, origins)
+            rows = dict.fromkeys((*sorted(allowed), *trusted_vaults(data_dir)), True) | dict.fromkeys(untrusted, False)
+            lines = [f"{'trusted ' if trusted else 'not yet '} {root}" for root, trusted in rows.items()]
+            return print_result(options, [{"vault": root, "trusted": yes} for root, yes in rows.items()], lines)
+        known = [kb.root, *(origin.root for origin in origins if origin.tier), *trusted_vaults(data_dir)]
+        root = vault_at(options.folder, known) if options.folder else kb.root
+        changed = trust(data_dir, root, not options.off)
+        anyway = why_trusted(kb.settings) if root == kb.root else ""
+    if options.off and anyway:
+        message = f"{root} {'was removed from' if changed else 'is not in'} your list, but is trusted here: {anyway}"
+    else:
+        already = "" if changed else " already"
+        message = f"{root} is{already} {'no longer trusted' if options.off else 'trusted'}"
+        message += f"; it needs no entry here: {anyway}" if anyway and changed else ""
+    result = {"vault": root, "trusted": not options.off or bool(anyway), "changed": changed}
+    return print_result(options, result, [message])

@@ -1,4 +1,4 @@
-"""`co skill list`, `search`, `show`."""
+"""`co skill list`, `search` and `show`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from co_cli.service.skills import Skill
 
 LONGEST_LISTED = 150
 """Characters of a description in a list; `co skill show` has all of it."""
+DEFAULT_LIMIT = 3
 
 
 def add_skill(parser: argparse.ArgumentParser) -> None:
@@ -24,18 +25,22 @@ def add_skill(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("words", nargs="*", metavar="WORD", help="a task to find a skill for, or the name of one")
     parser.add_argument("-n", "--limit", type=int, metavar="N", help="search: maximum number of results (default 3)")
     parser.add_argument("--all", action="store_true", help="list: also those that agents are not offered, and why")
-    parser.epilog = (
-        "A skill is a folder with a SKILL.md, in .agents/skills or .claude/skills of the\n"
-        "project or of your home, or in a folder that the setting skill_folders names.\n"
-        "Of two of one name the project's counts. Agents find them with find_skills and\n"
-        "load_skill; `co search` leaves them out, unless you ask with --source skill.\n\n"
-        "examples:\n  co skill\n  co skill list --all\n"
-        '  co skill search "turn this contract into a fillable form"\n  co skill show pdf-forms\n'
-    )
-    parser.set_defaults(run=skill)
 
 
-def skill(options: argparse.Namespace) -> int:
+def run_skill(options: argparse.Namespace) -> int:
+    """
+    A skill is a folder with a SKILL.md, in .agents/skills or .claude/skills of the
+    project or of your home, or in a folder that the setting skill_folders names.
+    If two have the same name, the project's is used. Agents find them with
+    find_skills and load_skill; `co search` leaves them out, unless you ask with
+    --source skill.
+
+    examples:
+      co skill
+      co skill list --all
+      co skill search "turn this contract into a fillable form"
+      co skill show pdf-forms
+    """
     action, words = options.action, " ".join(options.words).strip()
     if options.limit is not None and action != "search":
         raise InvalidInputError(f"--limit: only for `co skill search`, not for `co skill {action}`")
@@ -48,7 +53,7 @@ def skill(options: argparse.Namespace) -> int:
     with open_knowledge_base(options) as kb:
         match action:
             case "search":
-                return _search(kb, words, 3 if options.limit is None else options.limit, options.json)
+                return _search(kb, words, DEFAULT_LIMIT if options.limit is None else options.limit, options.json)
             case "show":
                 return _show(kb, words, options.json)
             case _:
@@ -64,14 +69,15 @@ def _list(kb: KnowledgeBase, everything: bool, as_json: bool) -> int:
         return 0 if shown else 1
     screen = Screen()
     for one in sorted(shown, key=lambda one: one.name):
-        _headline(screen, one, one.level if one.state == "offered" else f"{one.level}, {one.state}")
+        screen.entry(
+            one.name, screen.paint(one.level if one.state == "offered" else f"{one.level}, {one.state}", "dim")
+        )
         screen.wrapped(textwrap.shorten(one.description, LONGEST_LISTED, placeholder=" …"), "  ")
         screen.wrapped(one.detail, "  ", style="yellow")
     for path, reason in left_out:
         screen.wrapped(f"{path}: {reason}", style="yellow")
     if len(found) > len(shown):
-        hidden = count_of(len(found) - len(shown), "skill")
-        screen.line(f"{hidden} not offered: `co skill list --all` says why")
+        screen.line(f"{count_of(len(found) - len(shown), 'skill')} not offered: `co skill list --all` says why")
     elif not found:
         screen.wrapped("No skills here: put folders with a SKILL.md into .agents/skills, here or in your home.")
     return 0 if shown else 1
@@ -91,7 +97,7 @@ def _search(kb: KnowledgeBase, query: str, limit: int, as_json: bool) -> int:
     elif result.state != "found":
         screen.line("No skill clearly fits. The nearest:")
     for one, score in found:
-        _headline(screen, one, f"{one.level}, {score:.2f}")
+        screen.entry(one.name, screen.paint(f"{one.level}, {score:.2f}", "dim"))
         screen.wrapped(one.description, "  ")
     for reason in result.degraded:
         screen.wrapped(f"note: {reason}", style="yellow")
@@ -105,7 +111,7 @@ def _show(kb: KnowledgeBase, name: str, as_json: bool) -> int:
         print_json({**_row(one), "fields": fields, "body": note.body, "files": files, "more_files": more})
         return 0
     screen = Screen()
-    _headline(screen, one, one.level)
+    screen.entry(one.name, screen.paint(one.level, "dim"))
     screen.line(screen.paint(printable(one.path), "dim"))
     if one.state != "offered":
         screen.wrapped(f"{one.state}: {one.detail}", style="yellow")
@@ -117,10 +123,6 @@ def _show(kb: KnowledgeBase, name: str, as_json: bool) -> int:
     for line in ["", *note.body.strip().splitlines(), *(listed if files else [])]:
         screen.line(printable(line))
     return 0
-
-
-def _headline(screen: Screen, one: Skill, about: str) -> None:
-    screen.line(f"{screen.paint(printable(one.name), 'cyan')}  {screen.paint(about, 'dim')}")
 
 
 def _row(one: Skill) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`co add` and `co source list|refresh|remove|tree`."""
+"""`co add`, `co source list|refresh|remove|tree` and `co note article add`."""
 
 from __future__ import annotations
 
@@ -8,24 +8,34 @@ import re
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from co_cli.cli.opening import open_knowledge_base, print_json, sync_first
+from co_cli.chat.models import load_model
+from co_cli.cli.opening import (
+    INDEXED,
+    open_knowledge_base,
+    print_json,
+    print_result,
+    read_stdin,
+    require_at_least_1,
+    sync_first,
+)
 from co_cli.cli.terminal import ProgressBar, Screen, count_of, printable
 from co_cli.errors import InvalidInputError, SettingsError
+from co_cli.importers.articles import import_articles
+from co_cli.service.overview import trees
+from co_cli.settings import Settings
+from co_cli.sources.web.addresses import looks_like_url
 from co_cli.values import BINARY, ON_CONFLICT, masked_text
 
 if TYPE_CHECKING:
     from co_cli.service.origins import SourceReceipt
-    from co_cli.service.web_pages import Loader, PageReceipt
-    from co_cli.settings import Settings
+    from co_cli.service.web_pages import Loader, PageReceipt  # imports lxml
 
 Row = dict[str, Any]
 """One result, as JSON prints it."""
-INDEXED = "fts5"
-"""The index knows which pages are kept, also if searches do not use it."""
 SOURCE = re.compile(r"(?:folder|obsidian|skill):[^/]+")
 TEXTS = (".md", ".markdown", ".txt")
 TROUBLE = ("missing", "failed")
@@ -41,62 +51,20 @@ def add_add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", help="its name in refs: folder:NAME/file.md")
     parser.add_argument("--prompt-addition", default="", metavar="TEXT", help="more instructions for the loading agent")
     _add_on_conflict(parser, "something that was added before")
-    parser.epilog = (
-        "The main text of a web page is saved as an article, with its address. Only\n"
-        "public addresses are fetched (the setting web_allow lists exceptions).\n"
-        "Files and folders are indexed in place: co never copies or changes them.\n"
-        "`co note article add` copies files into the vault instead.\n\n"
-        "examples:\n  co add https://example.org/guide\n  co add ~/handbook --name handbook\n"
-        "  co add ~/Obsidian/brain report.pdf\n"
-    )
-    parser.set_defaults(run=add)
 
 
-def add_refresh(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("ref", nargs="*", metavar="REF", help="sources, articles from web pages, or addresses")
-    parser.add_argument("--all", action="store_true", help="all sources and all saved pages")
-    parser.add_argument("--drop-missing", action="store_true", help="remove notes whose file is gone")
-    _add_on_conflict(parser, "a text that you changed")
-    parser.epilog = (
-        "Only changes are written. Notes whose file or page is gone stay searchable and\n"
-        "are reported. A text that you changed is not overwritten unless you say so.\n\n"
-        "examples:\n  co source refresh --all\n  co source refresh folder:handbook --drop-missing\n"
-        "  co source refresh article:guide --on-conflict overwrite\n"
-    )
-    parser.set_defaults(run=refresh)
+def run_add(options: argparse.Namespace) -> int:
+    """
+    The main text of a web page is saved as an article, with its address. Only
+    public addresses are fetched (the setting web_allow lists exceptions).
+    Files and folders are indexed in place: co never copies or changes them.
+    `co note article add` copies files into the vault instead.
 
-
-def add_sources(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--no-sync", action="store_true", help="use the last sync; do not check the files")
-    parser.epilog = "`co add` adds a source, `co source remove` removes it, and `co source tree`\nshows its files.\n"
-    parser.set_defaults(run=sources)
-
-
-def add_remove(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", nargs="+", metavar="SOURCE", help="a source such as folder:handbook, or its path")
-    parser.epilog = (
-        "Removes sources from the index. Their files are left alone, and `co add` adds\n"
-        "them again. `co forget` removes a note of the vault.\n\n"
-        "example:\n  co source remove folder:handbook\n"
-    )
-    parser.set_defaults(run=remove)
-
-
-def add_tree(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", nargs="?", metavar="SOURCE", help="only this source, such as folder:handbook")
-    parser.add_argument("--depth", type=int, metavar="N", help="maximum depth of folders")
-    parser.add_argument("--no-sync", action="store_true", help="use the last sync; do not check the files")
-    parser.epilog = "Files that are not indexed are shown with the reason.\n"
-    parser.set_defaults(run=tree)
-
-
-def _add_on_conflict(parser: argparse.ArgumentParser, what: str) -> None:
-    parser.add_argument("--on-conflict", choices=ON_CONFLICT, help=f"{what}: leave it (default), replace it, or stop")
-
-
-def add(options: argparse.Namespace) -> int:
-    from co_cli.sources.web.addresses import looks_like_url
-
+    examples:
+      co add https://example.org/guide
+      co add ~/handbook --name handbook
+      co add ~/Obsidian/brain report.pdf
+    """
     urls = [origin for origin in options.origin if looks_like_url(origin)]
     paths = [origin for origin in options.origin if origin not in urls]
     _check_options(options, urls, paths)
@@ -106,20 +74,33 @@ def add(options: argparse.Namespace) -> int:
         results = Results(options.json, "adding")
         on_conflict = options.on_conflict or "skip"
         for path in paths:
-            receipt = kb.sources.add(path, options.kind, options.name, on_conflict, results.bar)
-            results(_row_of_source(receipt))
-            _print_files(results, receipt)
+            results.add_source(kb.sources.add(path, options.kind, options.name, on_conflict, results.bar))
         if urls:
             with _loader(kb.settings, options.prompt_addition) as loader:
                 pages = kb.web_pages(loader=loader)
                 for number, url in enumerate(urls):
                     results.bar(number, len(urls))
-                    page = pages.add(url, on_conflict, options.tag)
-                    results(_row_of_page(page), page.exit_code)
+                    results.add_page(pages.add(url, on_conflict, options.tag))
     return results.end("Nothing was added.")
 
 
-def refresh(options: argparse.Namespace) -> int:
+def add_refresh(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("ref", nargs="*", metavar="REF", help="sources, articles from web pages, or addresses")
+    parser.add_argument("--all", action="store_true", help="all sources and all saved pages")
+    parser.add_argument("--drop-missing", action="store_true", help="remove notes whose file is gone")
+    _add_on_conflict(parser, "a text that you changed")
+
+
+def run_refresh(options: argparse.Namespace) -> int:
+    """
+    Only changes are written. Notes whose file or page is gone stay searchable and
+    are reported. A text that you changed is not overwritten unless you say so.
+
+    examples:
+      co source refresh --all
+      co source refresh folder:handbook --drop-missing
+      co source refresh article:guide --on-conflict overwrite
+    """
     if bool(options.ref) == options.all:
         raise InvalidInputError("name what to refresh, or give --all" + (" alone" if options.all else ""))
     with open_knowledge_base(options) as kb:
@@ -130,9 +111,7 @@ def refresh(options: argparse.Namespace) -> int:
         labels = [origin.label for origin in (origins if options.all else map(kb.sources.find, given))]
         refs = [ref for ref in options.ref if ref not in given]
         for label in labels:
-            receipt = kb.sources.refresh(label, options.drop_missing, results.bar)
-            results(_row_of_source(receipt), 3 if receipt.outcome == "missing" else 0)
-            _print_files(results, receipt)
+            results.add_source(kb.sources.refresh(label, options.drop_missing, results.bar))
         if refs or options.all:
             sync_first(kb, INDEXED)
             with _loader(kb.settings) as loader:
@@ -140,28 +119,46 @@ def refresh(options: argparse.Namespace) -> int:
                 paths = pages.paths(refs or None)
                 for number, path in enumerate(paths):
                     results.bar(number, len(paths))
-                    page = pages.refresh(path, options.on_conflict or "skip")
-                    results(_row_of_page(page), page.exit_code)
+                    results.add_page(pages.refresh(path, options.on_conflict or "skip"))
     return results.end("Nothing was added here yet: `co add` adds web pages, files and folders.")
 
 
-def remove(options: argparse.Namespace) -> int:
+def add_remove(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", nargs="+", metavar="SOURCE", help="a source such as folder:handbook, or its path")
+
+
+def run_remove(options: argparse.Namespace) -> int:
+    """
+    Removes sources from the index. Their files are left alone, and `co add` adds
+    them again. `co forget` removes a note of the vault.
+
+    example:
+      co source remove folder:handbook
+    """
     with open_knowledge_base(options) as kb:
         labels = list(dict.fromkeys(kb.sources.find(name).label for name in options.source))
         results = Results(options.json, "removing")
         for label in labels:
-            results(_row_of_source(kb.sources.remove(label)))
+            results.add_source(kb.sources.remove(label))
     return results.end("Nothing was removed.")
 
 
-def sources(options: argparse.Namespace) -> int:
+def add_sources(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--no-sync", action="store_true", help="use the last sync; do not check the files")
+
+
+def run_sources(options: argparse.Namespace) -> int:
+    """
+    `co add` adds a source, `co source remove` removes it, and `co source tree`
+    shows its files.
+    """
     with open_knowledge_base(options) as kb:
         if not options.no_sync:
             sync_first(kb, INDEXED)
         states = [*kb.sources.states(), *kb.skills.states()]
         orphaned = kb.sources.orphaned()
     if options.json:
-        print_json([state._asdict() for state in states])
+        print_json(states)
         return 0 if states else 1
     screen = Screen()
     for state in states:
@@ -169,7 +166,7 @@ def sources(options: argparse.Namespace) -> int:
         counted = ((state.binary, "binary"), (state.skipped, "skipped"), (state.missing, "missing"))
         about += [f"{count:,} {word}" for count, word in counted if count]
         about += [] if state.there else ["not there now"]
-        screen.line(f"{screen.paint(printable(state.source), 'cyan')}  {', '.join(about)}")
+        screen.entry(state.source, ", ".join(about))
         screen.line(f"  {screen.paint(printable(state.path), 'dim')}")
     if not states:
         screen.line("No notes and no sources yet: `co remember` saves a note, `co add` adds a source.")
@@ -179,26 +176,82 @@ def sources(options: argparse.Namespace) -> int:
     return 0 if states else 1
 
 
-def tree(options: argparse.Namespace) -> int:
-    from co_cli.service.overview import trees
+def add_tree(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", nargs="?", metavar="SOURCE", help="only this source, such as folder:handbook")
+    parser.add_argument("--depth", type=int, metavar="N", help="maximum depth of folders")
+    parser.add_argument("--no-sync", action="store_true", help="use the last sync; do not check the files")
 
-    if options.depth is not None and options.depth < 1:
-        raise InvalidInputError(f"--depth is at least 1, not {options.depth}")
+
+def run_tree(options: argparse.Namespace) -> int:
+    """
+    Files that are not indexed are shown with the reason.
+
+    example:
+      co source tree folder:handbook --depth 2
+    """
+    require_at_least_1("--depth", options.depth)
     with open_knowledge_base(options) as kb:
         if not options.no_sync:
             sync_first(kb, INDEXED)
         shown = trees(kb, options.source)
+    code = 0 if any(one.files for one in shown) else 1
     if options.json:
         print_json([one._asdict() for one in shown])
-        return 0 if any(one.files for one in shown) else 1
+        return code
     screen = Screen()
     for number, one in enumerate(shown):
         if number:
             screen.line()
-        screen.line(f"{screen.paint(printable(one.source), 'cyan')}  {screen.paint(printable(one.path), 'dim')}")
+        screen.entry(one.source, screen.paint(printable(one.path), "dim"))
         for line in one.lines(options.depth):
             screen.line(printable(line))
-    return 0 if any(one.files for one in shown) else 1
+    return code
+
+
+def add_article(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", choices=("add",), help="add: copy texts into the vault's articles/")
+    parser.add_argument("path", nargs="+", help="files, folders, or - for standard input")
+    parser.add_argument("--title", help="the title, for standard input")
+    parser.add_argument("-t", "--tag", action="append", metavar="TAG", help="a tag, for standard input (repeatable)")
+    parser.add_argument("--category", help="a category, for standard input")
+
+
+def run_article(options: argparse.Namespace) -> int:
+    """
+    Files are copied byte for byte; a folder keeps its subfolders.
+    What is there already is not added twice.
+
+    examples:
+      co note article add design.md notes/
+      curl -s example.org/a.md | co note article add - --title 'A page'
+    """
+    files = [path for path in options.path if path != "-"]
+    given = [f"--{name}" for name in ("title", "tag", "category") if getattr(options, name)]
+    if files and given:
+        raise InvalidInputError(f"{', '.join(given)}: only for standard input (-); {files[0]} is copied as it is")
+    with open_knowledge_base(options) as kb:
+        sync_first(kb)
+        bar = ProgressBar("adding")
+        imported = [(one.origin, one.saved, one.skipped) for one in import_articles(kb, files, bar)]
+        bar.done()
+        if "-" in options.path:
+            text = read_stdin("pipe the text in")
+            saved = kb.remember(text, options.title, options.tag, options.category, "import", source="article")
+            imported.append(("-", saved, ""))
+    lines = [
+        f"{origin}  {saved._replace(detail='').summary if saved else f'skipped: {reason}'}"
+        for origin, saved, reason in imported
+    ]
+    if len(imported) > MOST_SHOWN:
+        created = sum(saved is not None and saved.outcome == "created" for _, saved, _ in imported)
+        lines.append(f"{count_of(created, 'article')} added, {len(imported) - created:,} not")
+    rows = [{"origin": origin, "saved": saved, "skipped": reason or None} for origin, saved, reason in imported]
+    code = 0 if any(saved for _, saved, _ in imported) else 1
+    return print_result(options, rows, lines or ["No texts there (.md, .markdown, .txt)."], code)
+
+
+def _add_on_conflict(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument("--on-conflict", choices=ON_CONFLICT, help=f"{what}: leave it (default), replace it, or stop")
 
 
 @contextmanager
@@ -212,7 +265,6 @@ def _loader(settings: Settings, prompt_addition: str = "") -> Generator[Loader |
         yield None
         return
     from co_cli.agent.loading import LoadingAgent, read_servers  # imports pydantic-ai and mcp
-    from co_cli.chat.models import load_model
 
     seconds, max_bytes = settings.loading_seconds, settings.web_max_bytes
     with LoadingAgent(load_model(model), read_servers(servers), seconds, max_bytes, prompt_addition) as loader:
@@ -233,40 +285,15 @@ def _check_options(options: argparse.Namespace, urls: list[str], paths: list[str
         raise InvalidInputError("--name: one name is for one file or folder")
     for path in paths:
         if not os.path.exists(os.path.expanduser(path)):  # before anything is fetched
-            raise InvalidInputError(_not_there(path))
+            raise InvalidInputError(_not_found(path))
 
 
-def _not_there(path: str) -> str:
+def _not_found(path: str) -> str:
     if not path.strip():
         return "an address, a file or a folder is missing: the name is empty"
-    host = path.partition("/")[0]
-    ending = os.path.splitext(host)[1]
+    ending = os.path.splitext(path.partition("/")[0])[1]
     page = ending and ending.lower() not in TEXTS and not path.startswith((".", "~"))
     return f"{path}: there is no such file or folder" + (f"; a web page is https://{path}" if page else "")
-
-
-def _print_files(results: Results, receipt: SourceReceipt) -> None:
-    """The first changed files, and the first that could not be read as text."""
-    if results.as_json or receipt.report is None:
-        return
-    report = receipt.report
-    seen = [("new", path) for path in report.added] if receipt.outcome != "created" else []
-    seen += [("changed", path) for path in report.changed]
-    seen += [("moved", f"{old} to {new}") for old, new in report.moved]
-    seen += [("missing", path) for path in report.gone]
-    seen += [("left out", path) for path in report.excluded]
-    for word, item in seen[:MOST_SHOWN]:
-        print(f"  {word} {printable(item)}")
-    if len(seen) > MOST_SHOWN:
-        print(f"  and {count_of(len(seen) - MOST_SHOWN, 'more file')}; --json lists them all")
-    for path, problem in report.problems[:MOST_SHOWN]:
-        print(f"  {printable(path)}: {printable(problem)} (indexed all the same)", file=sys.stderr)
-    skipped = [(path, reason) for path, reason in receipt.report.skipped if reason != BINARY]
-    for path, reason in skipped[:MOST_SHOWN]:
-        print(f"  skipped {printable(path)}: {printable(reason)}", file=sys.stderr)
-    if len(skipped) > MOST_SHOWN:
-        more = count_of(len(skipped) - MOST_SHOWN, "more file")
-        print(f"  and {more}; `co source tree {printable(receipt.label)}` shows them", file=sys.stderr)
 
 
 class Results:
@@ -277,7 +304,23 @@ class Results:
         self.code = 0
         self.bar = ProgressBar(verb)
 
-    def __call__(self, row: Row, code: int = 0) -> None:
+    def add_page(self, receipt: PageReceipt) -> None:
+        values = receipt._asdict()
+        shown = {key: values[key] for key in ("outcome", "ref", "path", "title", "detail", "masked")}
+        self._add({"origin": receipt.url or receipt.ref or "", **shown}, receipt.exit_code)
+
+    def add_source(self, receipt: SourceReceipt) -> None:
+        label, path, outcome, detail, report = receipt
+        row: Row = {"origin": path, "outcome": outcome, "ref": label, "path": path, "title": "", "detail": detail}
+        if report is not None:
+            row |= {"added": report.added, "changed": report.changed, "moved": report.moved, "missing": report.gone}
+            skipped = [{"path": path, "reason": reason} for path, reason in report.skipped]
+            row |= {"excluded": report.excluded, "unchanged": report.unchanged, "skipped": skipped}
+        self._add(row, 3 if outcome == "missing" else 0)
+        if not self.as_json:
+            _print_files(receipt)
+
+    def _add(self, row: Row, code: int) -> None:
         self.rows.append(row)
         self.code = max(self.code, code)
         self.bar.done()
@@ -287,10 +330,10 @@ class Results:
         if outcome in TROUBLE:
             print(printable(f"{outcome}: {detail}"), file=sys.stderr, flush=True)
             return
-        name = f"{outcome} {row['ref']}" if row["ref"] else outcome
-        told = f": {detail}" if detail else ""
-        told += f" ({masked_text(row['masked'])})" if row.get("masked") else ""
-        print(printable(f"{row['origin']}  {name}{told}"), flush=True)
+        text = f"{row['origin']}  {outcome}" + (f" {row['ref']}" if row["ref"] else "")
+        text += f": {detail}" if detail else ""
+        text += f" ({masked_text(row['masked'])})" if row.get("masked") else ""
+        print(printable(text), flush=True)
 
     def end(self, nothing: str) -> int:
         self.bar.done()
@@ -298,23 +341,30 @@ class Results:
             print_json(self.rows)
         elif not self.rows:
             print(nothing)
-        elif len(self.rows) > 10:
+        elif len(self.rows) > MOST_SHOWN:
             counts = Counter(row["outcome"] for row in self.rows)
             print(f"{count_of(len(self.rows), 'result')}: " + ", ".join(f"{n:,} {name}" for name, n in counts.items()))
         return self.code if self.rows else 1
 
 
-def _row_of_page(receipt: PageReceipt) -> Row:
-    values = receipt._asdict()
-    shown = {key: values[key] for key in ("outcome", "ref", "path", "title", "detail", "masked")}
-    return {"origin": receipt.url or receipt.ref or "", **shown}
-
-
-def _row_of_source(receipt: SourceReceipt) -> Row:
-    label, path, outcome, detail, report = receipt
-    row: Row = {"origin": path, "outcome": outcome, "ref": label, "path": path, "title": "", "detail": detail}
+def _print_files(receipt: SourceReceipt) -> None:
+    """The first changed files, and the first that could not be read as text."""
+    report = receipt.report
     if report is None:
-        return row
-    skipped = [{"path": path, "reason": reason} for path, reason in report.skipped]
-    seen = {"added": report.added, "changed": report.changed, "moved": report.moved, "missing": report.gone}
-    return {**row, **seen, "excluded": report.excluded, "unchanged": report.unchanged, "skipped": skipped}
+        return
+    changes = [("new", path) for path in report.added] if receipt.outcome != "created" else []
+    changes += [("changed", path) for path in report.changed]
+    changes += [("moved", f"{old} to {new}") for old, new in report.moved]
+    changes += [("missing", path) for path in report.gone]
+    changes += [("left out", path) for path in report.excluded]
+    _print_first([f"{word} {path}" for word, path in changes], "--json lists them all", sys.stdout)
+    _print_first([f"{path}: {problem} (indexed all the same)" for path, problem in report.problems], "", sys.stderr)
+    skipped = [f"skipped {path}: {reason}" for path, reason in report.skipped if reason != BINARY]
+    _print_first(skipped, f"`co source tree {receipt.label}` shows them", sys.stderr)
+
+
+def _print_first(lines: Sequence[str], more: str, stream: Any) -> None:
+    for line in lines[:MOST_SHOWN]:
+        print(f"  {printable(line)}", file=stream)
+    if len(lines) > MOST_SHOWN and more:
+        print(f"  and {count_of(len(lines) - MOST_SHOWN, 'more file')}; {printable(more)}", file=stream)

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from co_cli.activity.query_log import DAY, MOST_DAYS, clear_log
 from co_cli.activity.statistics import Day, NotesUse, NoteUse, Searches, count_notes, count_searches
-from co_cli.cli.feedback import confirmed
-from co_cli.cli.opening import open_knowledge_base, print_json
+from co_cli.cli.opening import confirm_clear, open_knowledge_base, print_json, print_result, require_at_least_1
 from co_cli.cli.terminal import Screen, age, columns, count_of, printable
 from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
@@ -21,7 +20,7 @@ BARS = " ▁▂▃▄▅▆▇█"
 
 
 class Usage(NamedTuple):
-    """Everything that is shown."""
+    """What is shown."""
 
     searches: Searches
     notes: NotesUse
@@ -34,21 +33,23 @@ def add_stats(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-n", "--limit", type=int, default=10, metavar="N", help="rows in each list (default 10)")
     parser.add_argument("--clear", action="store_true", help="delete the query log of this vault; asks first")
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
-    parser.epilog = (
-        "What was searched, what found nothing, what took long, and which notes are found\n"
-        "often or never. Searches in `co`, by agents, over MCP and in chats count; those\n"
-        "of `co eval` do not. Nothing of this leaves your machine: the setting query_log\n"
-        "turns it off, or leaves the words out (no-text).\n\n"
-        "examples:\n  co feedback stats --days 7\n  co feedback stats --json\n  co feedback stats --clear\n"
-    )
-    parser.set_defaults(run=stats)
 
 
-def stats(options: argparse.Namespace) -> int:
+def run_stats(options: argparse.Namespace) -> int:
+    """
+    Shows what was searched, what found nothing, what took long, and which notes
+    are found often or never. Searches with `co`, by agents, over MCP and in chats
+    count; those of `co eval` do not. Nothing of this leaves your machine. The
+    setting query_log turns it off, or leaves out the words (no-text).
+
+    examples:
+      co feedback stats --days 7
+      co feedback stats --json
+      co feedback stats --clear
+    """
     if not 1 <= options.days <= MOST_DAYS:
         raise InvalidInputError(f"--days is between 1 and {MOST_DAYS}, not {options.days}")
-    if options.limit < 1:
-        raise InvalidInputError(f"--limit is at least 1, not {options.limit}")
+    require_at_least_1("--limit", options.limit)
     if options.yes and not options.clear:
         raise InvalidInputError("--yes is for --clear")
     with open_knowledge_base(options) as kb:
@@ -70,17 +71,13 @@ def stats(options: argparse.Namespace) -> int:
 
 
 def _clear(options: argparse.Namespace, kb: KnowledgeBase) -> int:
-    if not options.yes and not confirmed("Delete what was searched for in this vault? Notes and their history stay."):
+    if not confirm_clear(options, "Delete what was searched for in this vault? Notes and their history stay."):
         return 1
     database = kb.activity.written()
     with database.writing() as connection:
         cleared = clear_log(connection, kb.root)
     database.shrink()
-    if options.json:
-        print_json({"cleared": cleared})
-    else:
-        print(f"deleted from the query log: {cleared:,} {'search' if cleared == 1 else 'searches'}")
-    return 0
+    return print_result(options, {"cleared": cleared}, [f"deleted from the query log: {count_of(cleared, 'search')}"])
 
 
 def as_object(usage: Usage) -> dict[str, object]:
@@ -95,8 +92,8 @@ def as_object(usage: Usage) -> dict[str, object]:
         "p95_ms": searches.p95_ms,
         "front_ends": searches.front_ends,
         "logged": searches.logged,
-        "common": [asked._asdict() for asked in searches.common],
-        "found_nothing": [asked._asdict() for asked in searches.unanswered],
+        "common": searches.common,
+        "found_nothing": searches.unanswered,
         "slow": [{**slow._asdict(), "at": moment_text(slow.at)} for slow in searches.slow],
         "most_recalled": [_use(note) for note in notes.recalled[:limit]],
         "never_recalled": never,
@@ -123,7 +120,7 @@ def _show(screen: Screen, usage: Usage, query_log: str) -> None:
     days, total = searches.days, _total(searches, "searches")
     span = f"in the last {count_of(len(days), 'day')}" if len(days) > 1 else "today"
     by = ", ".join(f"{name} {number:,}" for name, number in searches.front_ends.items())
-    screen.wrapped(f"{total:,} {'search' if total == 1 else 'searches'} {span}{f' ({by})' if ', ' in by else ''}.")
+    screen.wrapped(f"{count_of(total, 'search')} {span}{f' ({by})' if ', ' in by else ''}.")
     if query_log != "on":
         meaning = "nothing more is recorded" if query_log == "off" else "the words are left out"
         screen.wrapped(f"The query log is {query_log}: {meaning}.", style="dim")
@@ -154,7 +151,7 @@ def _show(screen: Screen, usage: Usage, query_log: str) -> None:
 
 
 def bars(values: list[float] | list[int]) -> str:
-    """One character for each value; if they do not fit, neighbours share one, and the largest counts."""
+    """One character for each value; if they do not fit, neighbours share one, for the largest of them."""
     share = math.ceil(len(values) / (WIDEST - 4))
     shared = [max(values[place : place + share]) for place in range(0, len(values), share)]
     top = max(shared) or 1
@@ -172,7 +169,7 @@ def _table(screen: Screen, title: str, rows: list[tuple[str, str]]) -> None:
 
 
 def _short(text: str, room: int) -> str:
-    """On one line that fits."""
+    """Shorten a text to one line that fits."""
     text = printable(text.replace("\n", " "))
     if columns(text) <= room:
         return text

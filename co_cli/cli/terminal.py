@@ -1,10 +1,12 @@
-"""What a person sees: colour only on a terminal, lines that fit, ages in words, and no control character obeyed."""
+"""Output for people: colour only on a terminal, lines that fit, ages in words, and no raw control characters."""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
+import unicodedata
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,26 +18,22 @@ NARROWEST, WIDEST = 40, 100
 
 
 def printable(text: str) -> str:
-    """Escape sequences and direction marks are shown, not obeyed."""
+    """Escape control characters and direction marks, so that the terminal shows them instead of obeying them."""
     if text.isprintable():
         return text
-    import re  # rarely needed, and a cold search does without
-
     return re.sub(
         CONTROL, lambda found: f"\\x{ord(found[0]):02x}" if ord(found[0]) < 256 else f"\\u{ord(found[0]):04x}", text
     )
 
 
 def columns(text: str) -> int:
-    """How wide a text stands in a terminal: Chinese letters and emoji take two places, combining marks none."""
+    """The width of a text in a terminal: Chinese letters and emoji take two columns, combining marks none."""
     if text.isascii() and text.isprintable():
         return len(text)
     return sum(map(_columns_of, printable(text)))
 
 
 def _columns_of(letter: str) -> int:
-    import unicodedata
-
     if unicodedata.combining(letter) or unicodedata.category(letter) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
@@ -50,7 +48,7 @@ def use_colour(stream: TextIO) -> bool:
 
 
 class Screen:
-    """Standard output, for people."""
+    """Standard output for people."""
 
     def __init__(self) -> None:
         self.colour = use_colour(sys.stdout)
@@ -66,8 +64,17 @@ class Screen:
         print(text)
 
     def fits(self, *texts: str) -> bool:
-        """Do these stand beside each other on one line? When not on a terminal, always."""
+        """Whether these fit on one line. When not on a terminal, always."""
         return not self.interactive or sum(map(columns, texts)) + 2 * (len(texts) - 1) <= self.width
+
+    def entry(self, name: str, about: str) -> None:
+        """The name of something, highlighted, and text about it that is printable already."""
+        self.line(f"{self.paint(printable(name), 'cyan')}  {about}")
+
+    def text(self, text: str, indent: str = "") -> None:
+        """A text of several lines, each wrapped."""
+        for line in text.splitlines():
+            self.wrapped(line, indent) if line else self.line()
 
     def titled(self, title: str, ref: str) -> None:
         """A title and its ref, on one line if they fit."""
@@ -78,7 +85,7 @@ class Screen:
             self.line("  " + self.paint(printable(ref), "cyan"))
 
     def wrapped(self, text: str, indent: str = "", marks: tuple[tuple[int, int], ...] = (), style: str = "") -> None:
-        """Print a text in lines that fit, the marked stretches highlighted; whole when not on a terminal."""
+        """Print a text in lines that fit, or on one line when not on a terminal. `marks` are highlighted."""
         start = 0
         while start < len(text):
             end = self._line_end(text, start, self.width - len(indent))
@@ -129,7 +136,7 @@ def age(moment: str, now: float) -> str:
 
 def count_of(number: int, noun: str) -> str:
     """`1 note`, `2,000 notes`."""
-    plural = noun[:-1] + "ies" if noun.endswith("ry") else noun + "s"
+    plural = noun[:-1] + "ies" if noun.endswith("ry") else noun + ("es" if noun.endswith("ch") else "s")
     return f"{number:,} {noun if number == 1 else plural}"
 
 
@@ -143,7 +150,7 @@ def size_of(count: int) -> str:
 
 
 class ProgressBar:
-    """A bar on standard error for work that takes longer than a blink; a line now and then when that is a file."""
+    """A bar on stderr for work that takes more than 0.4 s; a line every five seconds if stderr is not a terminal."""
 
     def __init__(self, verb: str, stream: TextIO | None = None) -> None:
         self.verb, self.stream = verb, stream or sys.stderr
@@ -153,7 +160,7 @@ class ProgressBar:
 
     def __call__(self, done: int, total: int) -> None:
         now = time.monotonic()
-        if total != self.total:  # another stage of the work, with a pace of its own
+        if total != self.total:  # another stage, with another speed
             self.started, self.total = self.shown if not self.total else now, total
         wait = 0.1 if self.stream.isatty() else 5.0
         if now - self.started < 0.4 or now - self.shown < wait:
@@ -177,7 +184,7 @@ class ProgressBar:
 
 
 def _seconds(moment: str) -> float:
-    """By hand: calendar and strptime take longer to import than a search takes."""
+    """The time since 1970, without calendar and strptime, which take longer to import than a search takes."""
     year, month, day = int(moment[:4]), int(moment[5:7]), int(moment[8:10])
     year, month = (year, month - 3) if month > 2 else (year - 1, month + 9)  # a year that begins in March
     days = 365 * year + year // 4 - year // 100 + year // 400 + (153 * month + 2) // 5 + day - 719_469
@@ -189,11 +196,11 @@ def terminal_width() -> int:
         columns = int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size().columns
     except (ValueError, OSError):
         columns = 0
-    return max(NARROWEST, min(columns or 80, WIDEST))  # a terminal may not know its width and say 0
+    return max(NARROWEST, min(columns or 80, WIDEST))  # a terminal may report 0
 
 
 def read_key(prompt: str, allowed: str) -> str:
-    """Wait for one of these keys, without Enter where the terminal can do that. The end of the input is q."""
+    """Wait for one of these keys, without Enter where the terminal supports that. The end of input counts as q."""
     try:
         import termios
         import tty

@@ -108,7 +108,7 @@ def test_absent_asks_each_group_of_a_set_what_only_another_can_answer(co: Co, tm
     [
         (["nowhere"], "corpus.jsonl: No such file"),
         (["--method", "magic"], "there is no method 'magic'; there are co, co:grep"),
-        (["--sample", "0"], "--sample must be at least 1"),
+        (["--sample", "0"], "--sample is at least 1"),
         (["trees", "--absent"], "has no unanswerable questions"),
     ],
 )

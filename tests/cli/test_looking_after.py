@@ -23,7 +23,7 @@ def test_sync_says_what_changed(co: Co, vault: Vault) -> None:
         ["memories/oak.md"],
         ["memories/elm.md"],
     )
-    names = "added changed moved removed unchanged skipped problems beside kept excluded"
+    names = "added changed moved removed unchanged skipped problems linked kept excluded"
     assert set(report) == set(names.split())
     assert co("index", "sync").out == "2 unchanged\n"
 

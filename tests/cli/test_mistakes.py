@@ -41,7 +41,7 @@ def complaint(ran: Ran, code: int = 2) -> str:
         (["list", "--trash", "--tag", "x"], "--trash lists everything that was forgotten; leave out --tag"),
         (
             ["note", "article", "add", "a.md", "--title", "T"],
-            "--title go with standard input (-); a.md is copied as it is",
+            "--title: only for standard input (-); a.md is copied as it is",
         ),
         (["remember", ""], "nothing to remember"),
         (["remember"], "nothing to remember"),

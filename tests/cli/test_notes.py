@@ -291,7 +291,7 @@ def test_forget_and_restore(co: Co, vault: Vault) -> None:
 
     gone = co("forget", "oak")
     assert gone.code == 0
-    assert gone.out.startswith("forgotten memory:oak (it is in .trash/")
+    assert gone.out.startswith("forgotten memory:oak; `co note restore memory:oak`")
     assert co("search", "oaks", "--no-sync", "--backend", "fts5").code == 1
     assert co("list", "--trash").out.startswith("memories/oak.md  (.trash/")
     assert co("list", "--trash", "--json").json[0]["path"] == "memories/oak.md"
@@ -411,8 +411,8 @@ def test_a_tag_that_is_there_in_other_letters_changes_nothing(co: Co, vault: Vau
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--drop-tag", "pools"), "pools stands in its text: edit that"),
-        (("--drop-tag", "nope"), "nope is none of its tags"),
+        (("--drop-tag", "pools"), "pools is in its text: edit that"),
+        (("--drop-tag", "nope"), "nope is not one of its tags"),
         (("--add-tag", "a", "--tag", "b"), "--tag gives all the tags"),
     ],
 )

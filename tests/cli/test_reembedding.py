@@ -36,7 +36,7 @@ def test_reembed_embeds_every_passage_again(co: Co, notes: Vault) -> None:
 
     ran = co("index", "reembed")
 
-    assert (ran.code, ran.out) == (0, f"2 passages embedded; answering with {STATIC.key}\n")
+    assert (ran.code, ran.out) == (0, f"2 passages embedded; searches use {STATIC.key}\n")
 
 
 def test_reembed_uses_the_cache_of_a_server_model(
@@ -46,7 +46,7 @@ def test_reembed_uses_the_cache_of_a_server_model(
 
     ran = co("index", "reembed")
 
-    assert (ran.code, ran.out) == (0, f"2 passages embedded; answering with ollama:{request.node.name}:256:1\n")
+    assert (ran.code, ran.out) == (0, f"2 passages embedded; searches use ollama:{request.node.name}:256:1\n")
     assert len(ollama.documents) == 2
 
 
@@ -85,7 +85,7 @@ def test_a_refusing_server_exits_with_3_and_old_vectors_keep_answering(
     ran = co("index", "reembed")
 
     assert ran.code == 3
-    assert f"answering with {STATIC.key}, building ollama:" in ran.out
+    assert f"searches use {STATIC.key}, building ollama:" in ran.out
     assert "2 passages waiting" in ran.out
     assert "stopped: " in ran.out
     assert "ollama pull" in ran.out

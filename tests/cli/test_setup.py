@@ -22,7 +22,7 @@ def test_init_makes_a_vault_that_every_folder_below_uses(
 ) -> None:
     made = no_vault("init")
     assert made.code == 0
-    assert made.out.startswith(f"made {home}/.co-cli/knowledge\n")
+    assert made.out.startswith(f"created {home}/.co-cli/knowledge\n")
 
     (home / "src").mkdir()
     monkeypatch.chdir(home / "src")

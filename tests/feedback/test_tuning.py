@@ -70,7 +70,7 @@ def test_weights_are_learned_automatically_only_if_the_setting_is_on(
 ) -> None:
     monkeypatch.setenv("CO_LEARN", learn)
     judge_answers(28)
-    assert "29 of 30 judgements" in co("feedback", "give", "bank", "good", "-q", "money").out
+    assert "29 of the 30 ratings" in co("feedback", "give", "bank", "good", "-q", "money").out
     assert not (data_dir / LEARNED).exists()
 
     ran = co("feedback", "give", "weather", "good", "-q", "rain")

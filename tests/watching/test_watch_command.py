@@ -13,7 +13,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from co_cli.cli.watch import describe
+from co_cli.cli.index import describe
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.freshness import Batch
 from tests.command import Co

@@ -1,0 +1,237 @@
+"""`co data import`, `export`, `backup` and `restore`."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+import time
+from collections import Counter
+
+from co_cli.activity.backup import FOLDER, Copy, back_up, backups, default_path, restore
+from co_cli.cli.opening import (
+    INDEXED,
+    add_filters,
+    filters_of,
+    open_knowledge_base,
+    print_json,
+    print_result,
+    settings_of,
+    sync_first,
+)
+from co_cli.cli.terminal import ProgressBar, Screen, columns, count_of, printable, size_of
+from co_cli.errors import InvalidInputError
+from co_cli.importers import ImportReport, ImportRequest, Receipt, export_notes, import_export
+from co_cli.values import ON_CONFLICT
+
+FORMATS = ("obsidian", "basic-memory", "mem0", "claude", "chatgpt", "co")
+OUTCOMES = ("created", "updated", "unchanged", "skipped", "forgotten", "failed")
+PLANNED = {"created": "new", "updated": "changed"}
+"""The names of outcomes before anything is written."""
+SHOWN = 5
+LONGEST_SHOWN = 80
+
+
+def add_import(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("format", choices=FORMATS, metavar="FORMAT", help=", ".join(FORMATS))
+    parser.add_argument("path", nargs="+", metavar="FILE|DIR", help="the zip as downloaded, the folder, or one file")
+    parser.add_argument("-y", "--yes", action="store_true", help="write; without it you only see what would be done")
+    parser.add_argument(
+        "--on-conflict", choices=ON_CONFLICT, help="changed on both sides: keep yours (default), replace it, or stop"
+    )
+    parser.add_argument(
+        "--trust", action="store_true", help="the files are your own words (obsidian, basic-memory, co)"
+    )
+
+
+def run_import(options: argparse.Namespace) -> int:
+    """
+    chatgpt, claude  conversations become articles, memories become memories
+    mem0             memories: JSON, JSON Lines, or the zip of OpenMemory
+    obsidian, basic-memory
+                     the notes are copied into articles/, names and text as they are
+    co               a folder or zip that `co data export` wrote
+
+    Import an Obsidian vault when you leave Obsidian. If you keep writing there,
+    `co add DIR` reads it in place instead.
+    You can repeat an import: notes are not duplicated, your changes are not
+    overwritten, and forgotten notes do not come back.
+
+    examples:
+      co data import chatgpt export.zip
+      co data import chatgpt export.zip --yes
+      co data import claude ~/.claude/projects/app/memory --yes
+    """
+    request = ImportRequest(options.format, options.path, options.yes, options.on_conflict or "skip", options.trust)
+    with open_knowledge_base(options) as kb, contextlib.ExitStack() as bars:
+
+        def stage(verb: str) -> ProgressBar:
+            bars.close()  # the bar of the previous stage
+            bar = ProgressBar(verb)
+            bars.callback(bar.done)
+            return bar
+
+        report = import_export(kb, request, stage)
+    failed = [receipt for receipt in report.receipts if receipt.outcome == "failed"]
+    if options.json:
+        counts = Counter(receipt.outcome for receipt in report.receipts)
+        about = {
+            "format": options.format,
+            "written": report.written,
+            "counts": {name: counts[name] for name in OUTCOMES},
+        }
+        print_json({**about, "items": report.receipts, "remarks": report.remarks})
+        return 2 if failed else 0
+    for receipt in failed:
+        print(printable(f"co: {receipt.origin}: {receipt.detail}"), file=sys.stderr)
+    if len(failed) < len(report.receipts):
+        _show(Screen(), report)
+    return 2 if failed else 0
+
+
+def _show(screen: Screen, report: ImportReport) -> None:
+    """A table of items by kind and outcome, then the first few of each outcome."""
+    names = {outcome: outcome if report.written else PLANNED.get(outcome, outcome) for outcome in OUTCOMES}
+    counts = Counter((receipt.noun, receipt.outcome) for receipt in report.receipts)
+    nouns = {receipt.noun: count_of(2, receipt.noun).partition(" ")[2] for receipt in report.receipts}
+    outcomes = [outcome for outcome in OUTCOMES if any(counts[noun, outcome] for noun in nouns)]
+    first = max(map(columns, nouns.values()))
+    screen.line(screen.paint(" " * first + "".join(f"  {names[outcome]:>9}" for outcome in outcomes), "dim"))
+    for noun, title in nouns.items():
+        screen.line(f"{title:<{first}}" + "".join(f"  {counts[noun, outcome]:>9,}" for outcome in outcomes))
+    for outcome in outcomes:
+        if outcome in ("unchanged", "failed"):
+            continue
+        found = [receipt for receipt in report.receipts if receipt.outcome == outcome]
+        screen.line()
+        screen.line(screen.paint(f"{names[outcome]}:", "bold"))
+        for receipt in found[:SHOWN]:
+            _show_receipt(screen, receipt)
+        if len(found) > SHOWN:
+            screen.line(screen.paint(f"  … and {len(found) - SHOWN:,} more", "dim"))
+    screen.line()
+    for remark in report.remarks:
+        screen.wrapped(remark + ".")
+    if not report.written:
+        planned = {"created", "updated"} & {*outcomes}
+        screen.wrapped("Nothing is written yet: run the same command with --yes." if planned else "Nothing to write.")
+
+
+def _show_receipt(screen: Screen, receipt: Receipt) -> None:
+    name = receipt.title or receipt.origin
+    name = name if len(name) <= LONGEST_SHOWN else name[:LONGEST_SHOWN] + "…"
+    if not receipt.detail and receipt.ref and screen.fits("  ", name, receipt.ref):
+        screen.line(f"  {printable(name)}  {screen.paint(printable(receipt.ref), 'cyan')}")
+    else:
+        screen.wrapped(f"{name}: {receipt.detail}" if receipt.detail else name, "  ")
+
+
+def add_export(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", nargs="?", choices=("memory", "article"), help="only memories or only articles")
+    parser.add_argument(
+        "--to", metavar="DIR|FILE", help="a new or empty folder, a new .zip or .jsonl; - is standard output"
+    )
+    parser.add_argument("--format", choices=("markdown", "jsonl"), help="default: from the name of --to")
+    add_filters(parser)
+
+
+def run_export(options: argparse.Namespace) -> int:
+    """
+    Markdown is a byte-for-byte copy in the same folders, which `co data import co`
+    reads. JSONL has one object per note, for scripts. Nothing is overwritten.
+
+    examples:
+      co data export --to notes-2026
+      co data export --to backup.zip
+      co data export memory --tag deploy --to - | jq .title
+    """
+    if not options.to:
+        raise InvalidInputError("say where to: --to DIR, --to FILE.zip, --to FILE.jsonl, or --to - for standard output")
+    if options.to == "-" and options.json:
+        raise InvalidInputError("--json reports about an export, and --to - prints JSON already: leave one of them out")
+    with open_knowledge_base(options) as kb:
+        sync_first(kb, INDEXED)
+        notes = kb.notes(options.source, **filters_of(options))
+        if not notes:
+            print("No notes to export.", file=sys.stderr)
+            return 1
+        bar = ProgressBar("exporting")
+        sys.stdout.flush()
+        try:
+            report = export_notes(kb, notes, options.to, options.format, bar)
+        finally:
+            bar.done()
+    for failure in report.failures:
+        print(printable(f"co: {failure}"), file=sys.stderr)
+    code = 3 if report.failures else 0
+    if options.to == "-":
+        return code
+    line = f"{count_of(report.notes, 'note')} exported to {report.to} ({size_of(report.bytes)})"
+    return print_result(options, report, [line], code)
+
+
+def add_backup(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", nargs="?", metavar="FILE", help="where to (default: backups/ in the data folder)")
+    parser.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
+
+
+def run_backup(options: argparse.Namespace) -> int:
+    """
+    activity.db is the one file that co cannot rebuild: it has the history of notes,
+    and what was found, opened and rated. The copy is one file, checked after
+    writing, and safe to make while co is in use. Back up your notes as files, or
+    keep them in git. search.db needs no backup.
+
+    examples:
+      co data backup
+      co data backup /media/disk/activity.db --overwrite
+    """
+    settings = settings_of(options)
+    path = os.path.abspath(options.file) if options.file else default_path(settings.data_dir, time.time())
+    if os.path.isdir(path):
+        raise InvalidInputError(f"{path} is a folder: name the file, such as {os.path.join(path, 'activity.db')}")
+    made = back_up(settings, path, options.overwrite)
+    return print_result(options, made, [f"{made.path} ({size_of(made.bytes)}): {_contents(made)}, checked and sound"])
+
+
+def add_restore(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", nargs="?", metavar="FILE", help="the backup (default: list the backups)")
+
+
+def run_restore(options: argparse.Namespace) -> int:
+    """
+    The backup is checked first. The present activity.db is kept as
+    activity.db.<time>; notes and index are not touched.
+
+    examples:
+      co data restore
+      co data restore ~/.local/share/co-cli/backups/activity-20261115T120000Z.db
+    """
+    data_dir = settings_of(options).data_dir
+    if not options.file:
+        return _list_backups(options, data_dir)
+    restored = restore(data_dir, os.path.abspath(options.file))
+    lines = [f"activity.db is {restored.copy.path} now: {_contents(restored.copy)}"]
+    lines += [f"The previous one is kept as {restored.kept}"] if restored.kept else []
+    return print_result(options, {**restored.copy._asdict(), "kept": restored.kept}, lines)
+
+
+def _list_backups(options: argparse.Namespace, data_dir: str) -> int:
+    found = {path: os.path.getsize(path) for path in backups(data_dir)}
+    lines = [f"{path}  ({size_of(size)})" for path, size in found.items()]
+    lines.append(
+        "`co data restore FILE` restores one of them."
+        if found
+        else f"No backup in {os.path.join(data_dir, FOLDER)}: `co data backup` makes one."
+    )
+    return print_result(
+        options, [{"path": path, "bytes": size} for path, size in found.items()], lines, 0 if found else 1
+    )
+
+
+def _contents(copy: Copy) -> str:
+    searches, documents = copy.rows.get("searches", 0), copy.rows.get("documents", 0)
+    return (
+        f"{count_of(documents, 'document')}, {count_of(searches, 'search')}, {count_of(sum(copy.rows.values()), 'row')}"
+    )
