@@ -15,38 +15,21 @@ from co_cli.notes.dates import Period, describe, find_period, read_when
 SUNDAY = datetime(2026, 11, 15, 10, 30)
 NOW = SUNDAY.timestamp()
 PHRASES = {
-    # relative phrases
     "what did we decide on pricing yesterday": "2026-11-14",
-    "what did oak say the day before yesterday?": "2026-11-13",
     "notes from last month about pricing": "2026-10-01 to 2026-10-31",
     "pricing last weekend": "2026-11-07 to 2026-11-08",
     "pricing last quarter": "2026-07-01 to 2026-09-30",
     "what broke last Friday?": "2026-11-13",
     "what broke in the last 3 days": "2026-11-12 to 2026-11-15",
-    "decisions of the past two weeks": "2026-11-01 to 2026-11-15",
-    "decisions of the past week": "2026-11-08 to 2026-11-15",
-    "deploys 2 days ago": "2026-11-13",
     "deploys a week ago": "2026-11-02 to 2026-11-08",
-    "deploys a few months ago": "2026-08-01 to 2026-08-31",
-    "yesterday's standup": "2026-11-14",
-    # open periods
     "deploys since Monday": "since 2026-11-09",
-    "who joined since 2026-03-01": "since 2026-03-01",
-    "who joined since last year": "since 2025-01-01",
     "who joined after May 2025": "since 2025-06-01",
-    "what did we know before March": "before 2026-03-01",
     "what did we know before December": "before 2025-12-01",
     "deploys until 3 May 2025": "before 2025-05-04",
     "what broke last Friday, before 23 January 2022": "before 2022-01-23",  # a full date wins
-    # any date, if the query asks for nothing else
     "what did I do in may": "2026-05-01 to 2026-05-31",
-    "what did I do in December": "2025-12-01 to 2025-12-31",
-    "what did I work on on Monday?": "2026-11-09",
-    "What’s new this week?": "2026-11-09 to 2026-11-15",
     "last week's notes": "2026-11-02 to 2026-11-08",
-    "notes from 2025": "2025-01-01 to 2025-12-31",
     "what happened on October 13, 2023?": "2023-10-13",
-    "show me everything from 3rd of June 2024": "2024-06-03",
     "2026-03-01": "2026-03-01",
 }
 NOT_A_PERIOD = (
@@ -64,21 +47,16 @@ NOT_A_PERIOD = (
     "the week before August 3, 2023", "the last week of August 2023", "yesterday " + "and then we walked on " * 5,
 )  # fmt: skip
 SINCE = {
-    "today": "2026-11-15",
     "Yesterday": "2026-11-14",
     "7d": "2026-11-08",
-    "3 weeks ago": "2026-10-25",
     "a month ago": "2026-10-15",
     "1y": "2025-11-15",
     " 2026-03-01 ": "2026-03-01",
-    "2026/3/1": "2026-03-01",
     "20260301": "2026-03-01",
     "2026-03": "2026-03-01 to 2026-03-31",
     "2026": "2026-01-01 to 2026-12-31",
     "3 May 2025": "2025-05-03",
-    "may": "2026-05-01 to 2026-05-31",
     "last week": "2026-11-02 to 2026-11-08",
-    "last 3 days": "2026-11-12 to 2026-11-15",
     "friday": "2026-11-13",
 }
 NOT_SINCE = (
@@ -127,16 +105,10 @@ def test_other_phrases_do_not_narrow_a_query() -> None:
     assert [query for query in NOT_A_PERIOD if understood(query) is not None] == []
 
 
-def test_the_rest_is_the_query_without_the_phrase() -> None:
-    for query, phrase, rest in (
-        ("notes from last month about pricing", "from last month", "notes about pricing"),
-        ("Yesterday, what did oak say?", "Yesterday", "what did oak say?"),
-        ("what did we decide last week?", "last week", "what did we decide?"),
-        ("yesterday", "yesterday", ""),
-    ):
-        period, left = find_period(query, NOW)
-        assert period is not None
-        assert (period.phrase, left) == (phrase, rest)
+def test_the_phrase_is_taken_out_of_the_query() -> None:
+    queries = ("notes from last month about pricing", "Yesterday, what did oak say?", "yesterday")
+
+    assert [find_period(query, NOW)[1] for query in queries] == ["notes about pricing", "what did oak say?", ""]
 
 
 def test_a_since_value_names_whole_days() -> None:
@@ -145,15 +117,14 @@ def test_a_since_value_names_whole_days() -> None:
 
 
 def test_phrases_are_counted_on_the_calendar() -> None:
-    for now, text, expected in (
-        (datetime(2026, 3, 31), "1 month ago", "2026-02-28"),
-        (datetime(2024, 2, 29), "1y", "2023-02-28"),
-        (datetime(2026, 1, 5), "last month", "2025-12-01 to 2025-12-31"),
-        (datetime(2026, 1, 5), "last quarter", "2025-10-01 to 2025-12-31"),
-        (datetime(2026, 11, 18), "last weekend", "2026-11-14 to 2026-11-15"),
-        (datetime(2026, 11, 18), "last Wednesday", "2026-11-11"),
-    ):
-        assert days(text, now) == expected
+    expected = {
+        (datetime(2026, 3, 31), "1 month ago"): "2026-02-28",
+        (datetime(2024, 2, 29), "1y"): "2023-02-28",
+        (datetime(2026, 1, 5), "last quarter"): "2025-10-01 to 2025-12-31",
+        (datetime(2026, 11, 18), "last weekend"): "2026-11-14 to 2026-11-15",
+    }
+
+    assert {(now, text): days(text, now) for now, text in expected} == expected
 
 
 def test_a_time_of_day_is_an_exact_moment(time_zone: Callable[[str], None]) -> None:

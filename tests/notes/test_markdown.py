@@ -8,38 +8,32 @@ from co_cli.notes.wikilinks import find_links, resolve_link
 PATHS = ["Plan.md", "Work/Plan.md", "Work/Alpha/Plan.md", "Home/Plan.md", "Home/Garden/Plan.md"]
 
 
-def test_links_to_other_notes_are_found() -> None:
-    for body, targets in (
-        ("see [[oak]]", ("oak",)),
-        ("see [[oak|the tree]] and [[oak#roots]]", ("oak",)),
-        ("see [the tree](oak.md)", ("oak.md",)),
-        ("see [the tree](trees/oak.md#roots 'a title')", ("trees/oak.md",)),
-        ("see [the tree](<old%20oak.md>) and [x](old%20oak.md)", ("old oak.md",)),
-        ("![[picture.png]] ![p](picture.png)", ("picture.png",)),
-        ("[site](https://example.org) [mail](mailto:a@b.c) [here](#below) [cdn](//x.y/z)", ()),
-        ("`[[code]]` and\n```\n[[fenced]]\n```\n[[oak]]", ("oak",)),
-        ("[[]] [[ ]] []()", ()),
-        ("[[two\nlines]]", ()),
-    ):
-        assert find_links(body) == targets
+LINKS = {
+    "see [[oak|the tree]] and [[oak#roots]]": ("oak",),
+    "see [the tree](trees/oak.md#roots 'a title')": ("trees/oak.md",),
+    "see [the tree](<old%20oak.md>) and [x](old%20oak.md)": ("old oak.md",),
+    "![[picture.png]] ![p](picture.png)": ("picture.png",),
+    "[site](https://example.org) [mail](mailto:a@b.c) [here](#below) [cdn](//x.y/z)": (),
+    "`[[code]]` and\n```\n[[fenced]]\n```\n[[oak]]": ("oak",),
+    "[[]] [[ ]] []() [[two\nlines]]": (),
+}
 
 
-def test_inline_tags_are_found() -> None:
-    for body, tags in (
-        ("about #deploy and #Ops", ("deploy", "Ops")),
-        ("#deploy at the start, (#ops) in brackets", ("deploy", "ops")),
-        ("#ops/deploy/blue", ("ops/deploy/blue",)),
-        ("#größe #日本", ("größe", "日本")),
-        ("issue #12 and #2026", ()),
-        ("#2026-plan", ("2026-plan",)),
-        ("# Heading\n## Another", ()),
-        ("a#b c##d &#39;", ()),
-        ("https://example.org/#top [x](page.md#part)", ()),
-        ("`#code`\n```\n#include <a>\n```\n#real", ("real",)),
-        ("~~~\n#fenced\n~~~", ()),
-        ("#tag. #tag, #tag", ("tag",)),
-    ):
-        assert inline_tags(body) == tags
+TAGS = {
+    "#deploy at the start, (#Ops) in brackets": ("deploy", "Ops"),
+    "#ops/deploy/blue": ("ops/deploy/blue",),
+    "#größe #日本 #2026-plan": ("größe", "日本", "2026-plan"),
+    "issue #12 and #2026, a#b c##d &#39;": (),
+    "# Heading\n## Another": (),
+    "https://example.org/#top [x](page.md#part)": (),
+    "`#code`\n```\n#include <a>\n```\n#real. #real, #real": ("real",),
+    "~~~\n#fenced": (),
+}
+
+
+def test_links_and_inline_tags_are_found_outside_of_code() -> None:
+    assert {body: find_links(body) for body in LINKS} == LINKS
+    assert {body: inline_tags(body) for body in TAGS} == TAGS
 
 
 def test_headings_know_their_level_text_and_line() -> None:
@@ -83,29 +77,19 @@ def test_blocks_are_what_an_author_wrote_as_one_thing() -> None:
 
 
 def test_a_link_means_what_it_means_in_obsidian() -> None:
-    for target, linking, meant in (
-        ("Plan", "Index.md", "Plan.md"),
-        ("plan", "Index.md", "Plan.md"),
-        ("Plan.md", "Index.md", "Plan.md"),
-        ("Plan#Budget", "Index.md", "Plan.md"),
-        ("Plan#^block", "Index.md", "Plan.md"),
-        ("Plan", "Work/Index.md", "Plan.md"),  # a path from the root comes first
-        ("Alpha/Plan", "Index.md", "Work/Alpha/Plan.md"),
-        ("work/plan", "Home/Index.md", "Work/Plan.md"),
-        ("./Plan", "Work/Index.md", "Work/Plan.md"),
-        ("../Plan", "Home/Garden/Index.md", "Home/Plan.md"),
-        ("../../Plan", "Home/Garden/Index.md", "Plan.md"),
-        ("/Home/Plan", "Work/Index.md", "Home/Plan.md"),
-        ("Elsewhere/Plan", "Index.md", None),
-        ("./Plan", "Elsewhere/Index.md", None),
-        ("lan", "Index.md", None),
-    ):
-        assert resolve_link(target, linking, PATHS) == meant
+    expected = {
+        ("plan", "Index.md"): "Plan.md",
+        ("Plan.md", "Index.md"): "Plan.md",
+        ("Plan#^block", "Index.md"): "Plan.md",
+        ("Plan", "Work/Index.md"): "Plan.md",  # a path from the root comes first
+        ("Alpha/Plan", "Index.md"): "Work/Alpha/Plan.md",
+        ("./Plan", "Work/Index.md"): "Work/Plan.md",
+        ("../Plan", "Home/Garden/Index.md"): "Home/Plan.md",
+        ("/Home/Plan", "Work/Index.md"): "Home/Plan.md",
+        ("Elsewhere/Plan", "Index.md"): None,
+        ("lan", "Index.md"): None,
+    }
 
-
-def test_without_one_at_the_root_the_own_folder_comes_first_and_then_the_shortest_path() -> None:
-    paths = PATHS[1:]
-
-    assert resolve_link("Plan", "Home/Index.md", paths) == "Home/Plan.md"
-    assert resolve_link("Plan", "Home/Garden/Index.md", paths) == "Home/Garden/Plan.md"
-    assert resolve_link("Plan", "Index.md", paths) == "Home/Plan.md"  # as long as Work/Plan.md, and first by name
+    assert {asked: resolve_link(*asked, PATHS) for asked in expected} == expected
+    near = [resolve_link("Plan", linking, PATHS[1:]) for linking in ("Home/Garden/Index.md", "Index.md")]
+    assert near == ["Home/Garden/Plan.md", "Home/Plan.md"], "the own folder first, then the shortest path"

@@ -18,35 +18,28 @@ RESERVED = {"con", "prn", "aux", "nul", *(f"{port}{digit}" for port in ("com", "
 
 
 def test_a_title_becomes_a_readable_name() -> None:
-    for title, slug in (
-        ("Deploys go through the blue pool first", "deploys-go-through-the-blue-pool-first"),
-        ("../../x", "x"),
-        ("..\\..\\x", "x"),
-        ("/etc/passwd", "etc-passwd"),
-        ("C:\\Windows\\system32", "c-windows-system32"),
-        (".hidden", "hidden"),
-        ("...", "note"),
-        ("", "note"),
-        ("CON", "con-note"),
-        ("nul.txt", "nul-txt"),
-        ("LPT1", "lpt1-note"),
-        ("COM¹", "com1-note"),
-        ("🎉🎉", "note"),
-        ("🚤⚓️🌊", "note"),
-        ("⚓️ Boats", "boats"),
-        ("Ship it 🚀 now", "ship-it-now"),
-        ("Don't panic", "dont-panic"),
-        ("Crème brûlée", "creme-brulee"),
-        ("Straße", "strasse"),
-        ("日本語のメモ", "日本語のメモ"),
-        ("ภาษาไทย", "ภาษาไทย"),
-        ("a\0b\nc\u202ed", "a-b-c-d"),
-        ("--rf -- x", "rf-x"),
-        ("trailing dots...", "trailing-dots"),
-        ("x" * 300, "x" * LONGEST),
-        ("word " * 100, "-".join(["word"] * 12)),
-    ):
-        assert slugify(title) == slug
+    names = {
+        "Deploys go through the blue pool first": "deploys-go-through-the-blue-pool-first",
+        "../../x": "x",
+        "..\\..\\x": "x",
+        "/etc/passwd": "etc-passwd",
+        ".hidden": "hidden",
+        "...": "note",
+        "": "note",
+        "CON": "con-note",
+        "COM¹": "com1-note",
+        "🚤⚓️🌊": "note",
+        "Ship it 🚀 now": "ship-it-now",
+        "Don't panic": "dont-panic",
+        "Crème brûlée": "creme-brulee",
+        "Straße": "strasse",
+        "日本語のメモ": "日本語のメモ",
+        "a\0b\nc\u202ed": "a-b-c-d",
+        "--rf -- x": "rf-x",
+        "x" * 300: "x" * LONGEST,
+    }
+
+    assert {title: slugify(title) for title in names} == names
 
 
 @given(title=st.text(max_size=400))
@@ -81,20 +74,12 @@ def test_any_title_yields_a_path_inside_the_vault(titles: list[str], tmp_path_fa
     )
 
 
-def test_names_that_differ_in_case_only_never_share_a_file(tmp_path: Path) -> None:
+def test_a_name_that_differs_in_case_or_composition_only_is_taken(tmp_path: Path) -> None:
     store = NoteStore(str(tmp_path))
     (tmp_path / "memories").mkdir()
-    (tmp_path / "memories" / "Oak.md").write_text("somebody's own")
+    for name in ("Oak.md", unicodedata.normalize("NFD", "한글.md")):
+        (tmp_path / "memories" / name).write_text("somebody's own")
 
-    path = store.create("memories", "oak", b"ours")
-
-    assert path == "memories/oak-2.md"
-    assert (tmp_path / "memories" / "Oak.md").read_text() == "somebody's own"
-
-
-def test_a_decomposed_file_name_is_taken_for_its_composed_twin(tmp_path: Path) -> None:
-    store = NoteStore(str(tmp_path))
-    (tmp_path / "memories").mkdir()
-    (tmp_path / "memories" / unicodedata.normalize("NFD", "한글.md")).write_text("theirs")
-
+    assert store.create("memories", "oak", b"ours") == "memories/oak-2.md"
     assert store.create("memories", unicodedata.normalize("NFC", "한글"), b"ours") == "memories/한글-2.md"
+    assert (tmp_path / "memories" / "Oak.md").read_text() == "somebody's own"

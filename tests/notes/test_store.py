@@ -17,13 +17,13 @@ def store(vault: Vault) -> NoteStore:
     return NoteStore(str(vault.root))
 
 
-@pytest.mark.parametrize(
-    "path", ["../x.md", "/etc/passwd", "a/../../x.md", "a//b.md", "./a.md", "", "a\0b.md", "memories/.."]
-)
-def test_a_path_that_leaves_the_vault_is_refused(store: NoteStore, path: str) -> None:
-    for attempt in (store.absolute, store.read, store.exists, store.trash, lambda path: store.replace(path, b"", b"")):
+def test_a_path_that_leaves_the_vault_is_refused(store: NoteStore) -> None:
+    for path in ("../x.md", "/etc/passwd", "a/../../x.md", "a//b.md", "./a.md", "", "a\0b.md", "memories/.."):
+        for attempt in (store.absolute, store.read, store.exists, store.trash):
+            with pytest.raises(VaultError):
+                attempt(path)
         with pytest.raises(VaultError):
-            attempt(path)
+            store.replace(path, b"", b"")
 
 
 def test_a_link_that_leads_out_of_the_vault_is_refused(store: NoteStore, vault: Vault, tmp_path: Path) -> None:
@@ -60,24 +60,19 @@ def test_a_change_based_on_old_content_is_refused(store: NoteStore, vault: Vault
     assert vault.read(path) == "changed in an editor"
 
 
-def test_a_change_keeps_the_permissions_of_the_file(store: NoteStore, vault: Vault) -> None:
-    path = store.create("memories", "Oak", b"first")
+def test_a_note_has_the_permissions_that_the_person_chose(store: NoteStore, vault: Vault) -> None:
+    before = os.umask(0o027)
+    try:
+        path = store.create("memories", "Oak", b"first")
+    finally:
+        os.umask(before)
+    assert os.stat(vault.path(path)).st_mode & 0o777 == 0o640
     os.chmod(vault.path(path), 0o600)
 
     store.replace(path, b"second", based_on=b"first")
 
     assert vault.read(path) == "second"
     assert os.stat(vault.path(path)).st_mode & 0o777 == 0o600
-
-
-def test_a_new_note_has_the_permissions_that_the_person_chose(store: NoteStore, vault: Vault) -> None:
-    before = os.umask(0o027)
-    try:
-        path = store.create("memories", "Oak", b"x")
-    finally:
-        os.umask(before)
-
-    assert os.stat(vault.path(path)).st_mode & 0o777 == 0o640
 
 
 def test_forgotten_and_restored_is_the_same_file(store: NoteStore, vault: Vault) -> None:

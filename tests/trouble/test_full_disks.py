@@ -117,17 +117,24 @@ def test_whatever_the_system_refuses_is_named_with_a_cure(vault: Vault, monkeypa
 
 
 @pytest.mark.skipif(not can_obey(), reason="this root cannot give up its right to ignore permissions")
-def test_a_vault_without_permission_is_one_line_and_keeps_its_rows(co: Co, vault: Vault, kb: KnowledgeBase) -> None:
+def test_what_may_not_be_read_or_written_is_one_line_and_the_rest_is_found(
+    co: Co, vault: Vault, kb: KnowledgeBase
+) -> None:
     vault.write("memories/oak.md", OAK)
-    kb.sync()
-    vault.path("memories").chmod(0)
-    part = co.process("search", "oaks", before=obey_permissions)
+    vault.write("memories/secret.md", "Oaks are secret.").chmod(0)
+    refused: dict[str, str] = {}
+
+    synced = co.process("index", "sync", before=obey_permissions)
+    refused["no permission"] = co.process("show", "memory:secret", before=obey_permissions).err
+    vault.path("memories").chmod(0o555)
+    found = co.process("search", "oaks", before=obey_permissions)
+    refused["memories"] = co.process("remember", "Elms fall ill.", before=obey_permissions).err
     vault.path("memories").chmod(0o755)
     vault.root.chmod(0)
-    whole = co.process("search", "oaks", before=obey_permissions)
+    refused[str(vault.root)] = co.process("search", "oaks", before=obey_permissions).err
     vault.root.chmod(0o755)
 
-    assert "memory:oak" in part.out
-    assert whole.code != 0
-    assert one_line(whole.err)
+    assert "skipped  memories/secret.md" in synced.out
+    assert "memory:oak" in found.out
+    assert {words: err for words, err in refused.items() if words not in err or not one_line(err)} == {}
     assert kb.search("oaks").hits
