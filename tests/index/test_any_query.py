@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from co_cli.index.tokens import is_stop_word, tokens
 from co_cli.knowledge_index import KnowledgeIndex
-from co_cli.retrieval.query import MOST_TERMS, parse
+from co_cli.retrieval.query import parse
 from co_cli.values import Filters
 from tests.vault import Vault
 
@@ -37,7 +37,6 @@ HOSTILE = [
 ]
 # fmt: on
 PIECES = st.sampled_from([*"\"-()*^ :{}+,'_#é木🌳\0\ud800", *"AND OR NOT NEAR( oak long the 東京 tag:".split(), " "])
-ANY_TEXT = st.one_of(st.text(st.characters(), max_size=60), st.lists(PIECES, max_size=25).map("".join))
 
 
 @pytest.fixture(scope="module")
@@ -59,15 +58,6 @@ def test_hostile_queries_run_and_end_soon(trees: KnowledgeIndex) -> None:
         assert time.process_time() - started < 5, ascii(text[:20])
 
 
-@settings(max_examples=200, deadline=None)
-@given(text=ANY_TEXT)
-@example("\0-a")
-@example('-"a" -"b"')
-def test_any_text_is_a_query(trees: KnowledgeIndex, text: str) -> None:
-    trees.search(text)
-    parse(text, prefix=True)
-
-
 @settings(max_examples=80, deadline=None)
 @given(text=st.text(st.characters(), max_size=20), key=st.text(st.characters(), max_size=10))
 def test_any_text_is_a_filter(trees: KnowledgeIndex, text: str, key: str) -> None:
@@ -82,9 +72,3 @@ def test_a_word_is_found_whatever_stands_around_it(word: str, noise: list[str]) 
     query = parse(" ".join([*(piece for piece in noise if piece not in '"-#' and ":" not in piece), word]))
 
     assert set(tokens(word)) <= set(query.words.terms) or is_stop_word(word)
-
-
-def test_a_query_has_at_most_so_many_terms() -> None:
-    query = parse(" ".join(f'word{number} "a phrase {number}" -not{number}' for number in range(1_000))).words
-
-    assert max(map(len, (query.terms, query.phrases, query.excluded))) <= MOST_TERMS

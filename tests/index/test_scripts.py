@@ -88,7 +88,3 @@ def test_every_token_says_where_it_stands(text: str) -> None:
     assert [span.token for span in spans(text)] == tokens(text)
     for span in spans(text):
         assert 0 <= span.start < span.end <= len(text)
-
-
-def test_half_width_and_full_width_forms_agree() -> None:
-    assert parse("\uff76\uff85").words == parse("カナ").words

@@ -76,8 +76,8 @@ def apply(vault: Vault, index: KnowledgeIndex, verb: str, path: str | None, argu
         index.index_file(None, path)
 
 
-@settings(max_examples=40, deadline=None)
-@given(operations=st.lists(OPERATIONS, max_size=25))
+@settings(max_examples=25, deadline=None)
+@given(operations=st.lists(OPERATIONS, max_size=15))
 def test_a_sync_after_any_sequence_of_changes_equals_an_index_made_from_scratch(
     operations: list[tuple[str, str | None, str | bytes | None]],
 ) -> None:
@@ -110,14 +110,14 @@ def test_a_sync_that_was_killed_at_any_point_is_finished_by_the_next(vault: Vaul
     chance = random.Random(3)
     path = tmp_path / "data" / "search.db"
     killed_midway = 0
-    for number in range(1_500):
+    for number in range(600):
         vault.write(
-            f"memories/{number // 300}/{number}.md", f"Note {number} about the {chance.choice(['oak', 'elm', 'ash'])}."
+            f"memories/{number // 150}/{number}.md", f"Note {number} about the {chance.choice(['oak', 'elm', 'ash'])}."
         )
-    for round_ in range(7):
+    for round_ in range(4):
         if round_:
-            for number in chance.sample(range(1_500), 600):
-                file = vault.path(f"memories/{number // 300}/{number}.md")
+            for number in chance.sample(range(600), 300):
+                file = vault.path(f"memories/{number // 150}/{number}.md")
                 if number % 7 == 0 and file.exists():
                     file.unlink()
                 else:
@@ -125,12 +125,12 @@ def test_a_sync_that_was_killed_at_any_point_is_finished_by_the_next(vault: Vaul
         process = subprocess.Popen([sys.executable, "-c", SYNC, str(path), str(vault.root)], stdout=subprocess.PIPE)
         assert process.stdout is not None
         process.stdout.readline()
-        time.sleep(chance.uniform(0.0, 0.4 if round_ else 0.6))
+        time.sleep(chance.uniform(0.0, 0.15))
         killed_midway += process.poll() is None
         process.send_signal(signal.SIGKILL)
         process.wait()
         process.stdout.close()
-    assert killed_midway >= 3, "the kills came too late to prove anything"
+    assert killed_midway >= 2, "the kills came too late to prove anything"
 
     engine = SqliteEngine(str(path))
     KnowledgeIndex(engine, vault.root, embedders=Embedders("none")).sync()
