@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from co_cli.activity import Activity
 from co_cli.embedding.embedders import Embedders
 from co_cli.errors import IndexUnavailableError, InvalidInputError, SettingsError, VaultError
 from co_cli.index.sqlite.engine import SqliteEngine
 from co_cli.knowledge_index import KnowledgeIndex
+from co_cli.notes.store import NoteStore
 from co_cli.service.searching import Options, find, read_filters, read_request
 from co_cli.settings import Settings, load_settings
 from co_cli.sources.origin import VAULT, Origin, added_origins
@@ -37,11 +39,9 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Self
 
-    from co_cli.activity import Activity
     from co_cli.index.embed import Embedded
     from co_cli.index.links import Backlink, Link
     from co_cli.notes.note import Note
-    from co_cli.notes.store import NoteStore
     from co_cli.retrieval.explain import Explanation
     from co_cli.service.doctor import Finding
     from co_cli.service.lookup import Lookup
@@ -200,9 +200,7 @@ class KnowledgeBase:
                 linked.append((origin.label, SyncReport(unchanged=notes, skipped=[(origin.path, str(error))])))
         return report.replaced(linked=tuple(linked)) if linked else report
 
-    def sync_origin(
-        self, origin: Origin, progress: Progress | None = None, seconds: float | None = None
-    ) -> SyncReport:
+    def sync_origin(self, origin: Origin, progress: Progress | None = None, seconds: float | None = None) -> SyncReport:
         """Sync the vault alone, or one linked source. Raises VaultError if its folder does not exist."""
         index = self.index if origin == self.index.origin else self.index.of(origin)
         return index.sync(progress=progress, seconds=seconds)
@@ -233,7 +231,7 @@ class KnowledgeBase:
         fields: Mapping[str, object] | None = None,
         tier: str | None = None,
         supersedes: str | Sequence[str] = (),
-        on_related: OnRelated = "tell",
+        on_related: OnRelated = "report",
     ) -> Saved:
         """Save a note. It can be found when this returns.
 
@@ -242,7 +240,7 @@ class KnowledgeBase:
 
         If a note has the same text already, ignoring case, white space and punctuation, the outcome is `duplicate` and
         nothing is written. Otherwise a new note is written, and `related` names up to three similar memories;
-        `on_related` says whether to name them (`tell`), to supersede them (`supersede`) or not to look (`keep`).
+        `on_related` says whether to name them (`report`), to supersede them (`supersede`) or not to look (`keep`).
         """
         draft = Draft(content, title, tags, category, provenance, source, fields, tier, supersedes, on_related)
         return self.writer.save(draft)
@@ -327,8 +325,6 @@ class KnowledgeBase:
     @property
     def store(self) -> NoteStore:
         """The files of the vault."""
-        from co_cli.notes.store import NoteStore
-
         return NoteStore(self.root, self._count_indexed, self.settings.knowledge_max_note_bytes, self.settings.secrets)
 
     @property
@@ -375,8 +371,6 @@ class KnowledgeBase:
     def activity(self) -> Activity:
         """The log of searches, opened notes and versions (activity.db), created when there is something to write."""
         if self._activity is None:
-            from co_cli.activity import Activity
-
             self._activity = Activity(self.settings, self.root, self.front_end, self.short_lived)
             self._activity.on_set_aside = self.engine.database.on_set_aside
         return self._activity

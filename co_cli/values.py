@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     State = Literal["found", "absent", "inconclusive"]
     Outcome = Literal["created", "updated", "unchanged", "duplicate", "restored"]
     OnConflict = Literal["skip", "overwrite", "error"]
-    OnRelated = Literal["tell", "keep", "supersede"]
+    OnRelated = Literal["report", "keep", "supersede"]
 else:
     Source = OwnSource = Backend = State = Outcome = OnConflict = OnRelated = str
 
@@ -27,7 +27,7 @@ BINARY = "binary"
 """The reason for a skipped file that is not a problem."""
 ON_CONFLICT: tuple[OnConflict, ...] = ("skip", "overwrite", "error")
 """What to do with something that is added and exists already."""
-ON_RELATED: tuple[OnRelated, ...] = ("tell", "keep", "supersede")
+ON_RELATED: tuple[OnRelated, ...] = ("report", "keep", "supersede")
 """What a save does with related memories: name them, ignore them, or supersede them."""
 
 
@@ -207,7 +207,7 @@ class Draft(NamedTuple):
     """The vault to save to: `user`, `project` or `team`; None for the open one."""
     supersedes: str | Sequence[str] = ()
     """Refs of notes that it replaces."""
-    on_related: OnRelated = "tell"
+    on_related: OnRelated = "report"
 
 
 class Change(NamedTuple):

@@ -77,7 +77,7 @@ def run_remember(options: argparse.Namespace) -> int:
             fields=fields,
             tier=options.tier,
             supersedes=options.supersedes or (),
-            on_related=options.on_related or _ask(options, kb, content) or "tell",
+            on_related=options.on_related or _ask(options, kb, content) or "report",
         )
     lines = [saved.summary]
     for one in saved.related:

@@ -31,6 +31,9 @@ CLOSE = 0.75
 LONGEST_TITLE = 80
 OWN_FIELDS = ("title", "kind", "tags", "category", "provenance")
 """Fields that a Draft has parameters for."""
+SENTENCE_END = re.compile(r"(?<=[^\W\d_]{2})[.!?\u3002](?=\s|$|[^\x00-\x7f])")
+ABBREVIATIONS = frozenset("mr mrs ms dr prof st sr jr vs inc ltd".split())
+"""Words whose full stop does not end a sentence."""
 MARKERS = re.compile(r"(?:[#>*.)\s]+|[-+]\s+|\d{1,3}[.)]\s+)*")
 """What Markdown puts before the first word of a line. A number that belongs to the sentence stays."""
 OPERATORS = re.compile(r'["#:]|(?<!\S)-+')
@@ -99,7 +102,7 @@ class NewNote:
 
 
 def save(
-    store: NoteStore, index: KnowledgeIndex | None, draft: NewNote, threshold: float, on_related: OnRelated = "tell"
+    store: NoteStore, index: KnowledgeIndex | None, draft: NewNote, threshold: float, on_related: OnRelated = "report"
 ) -> Saved:
     """Write a draft and index it. Without an index the note is still written; the next sync finds it.
 
@@ -243,8 +246,9 @@ def title_from(content: str) -> str:
     first = next((line for line in content.splitlines() if re.search(r"\w", line)), content.splitlines()[0])
     # an underscore within a word is part of it: get_width is no emphasis
     first = _one_line(re.sub(r"[*`]|(?<![^\W_])_+|_+(?![^\W_])", "", MARKERS.sub("", first, count=1)) or first)
-    sentence = re.match(r"(.+?[^\W\d_]{2})[.!?\u3002](?=\s|$|[^\x00-\x7f])", first[:1_000])
-    title = sentence[1] if sentence else first.rstrip(".")
+    ends = (end.start() for end in SENTENCE_END.finditer(first[:1_000]))
+    end = next((end for end in ends if first[:end].split()[-1].lower() not in ABBREVIATIONS), None)
+    title = first.rstrip(".") if end is None else first[:end]
     if len(title) <= LONGEST_TITLE:
         return title
     return title[:LONGEST_TITLE].rsplit(" ", 1)[0].rstrip(",;: ")

@@ -79,9 +79,9 @@ def save_memory(
         list[str] | None, Field(description="Refs of notes that this one replaces; they are no longer recalled.")
     ] = None,
     on_related: Annotated[
-        Literal["tell", "keep", "supersede"],
+        Literal["report", "keep", "supersede"],
         Field(description="Similar memories: name them, do not look for them, or supersede them."),
-    ] = "tell",
+    ] = "report",
 ) -> ToolResult[Receipt]:
     """Remember one thing for later conversations: a preference, a decision, a correction, a fact about the user or
     their work. Call it when the user asks you to remember, corrects you, or says something that will matter again.
