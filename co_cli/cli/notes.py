@@ -49,7 +49,7 @@ def add_remember(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--on-related",
         choices=ON_RELATED,
-        help="similar memories: name them, do not look for them, or supersede them (default tell)",
+        help="similar memories: name them, do not look for them, or supersede them (default report)",
     )
     parser.add_argument("--ask", action="store_true", help="ask whether to supersede similar memories")
 
