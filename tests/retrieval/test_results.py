@@ -14,7 +14,6 @@ from co_cli.retrieval.results import (
     SNIPPET,
     Fit,
     Snippet,
-    best_of_each_note,
     confidence,
     is_weak,
     make_hit,
@@ -43,13 +42,11 @@ def passage(body: str, source: str = "memory") -> StoredPassage:
     return StoredPassage(*place, "Part", 3, 9, body, "")
 
 
-def test_a_short_text_is_shown_whole() -> None:
-    assert snippet("Oaks live\n long.", "long") == Snippet("Oaks live long.", ((10, 14),))
-
-
 def test_a_long_text_is_cut_between_words_where_most_of_the_query_stands() -> None:
     body = "needle " + "filler " * 200 + "the blue needle is here " + "filler " * 200
 
+    assert snippet("Oaks live\n long.", "long") == Snippet("Oaks live long.", ((10, 14),)), "not cut"
+    assert snippet("Oaks live long. " * 50, "zebra").text.startswith("Oaks live long."), "its words are not there"
     found = snippet(body, "blue needle")
 
     assert marked(found) == ["blue", "needle"]
@@ -58,27 +55,15 @@ def test_a_long_text_is_cut_between_words_where_most_of_the_query_stands() -> No
     assert len(found.text) <= SNIPPET + 2
 
 
-def test_a_text_without_the_words_shows_its_beginning() -> None:
-    found = snippet("Oaks live long. " * 50, "zebra")
-
-    assert found.text.startswith("Oaks live long.")
-    assert found.marks == ()
-
-
-@pytest.mark.parametrize(
-    ("query", "words"),
-    [
-        ("running", ["runs", "Run"]),
-        ("cafe", ["Café"]),
-        ("東京都", ["東京都"]),
-        ('"the Café"', ["The", "Café"]),
-    ],
-)
-def test_marks_cover_every_form_of_the_matched_words(query: str, words: list[str]) -> None:
-    assert marked(snippet("She runs. Run! The Café in 東京都.", query)) == words
-
-
-def test_a_prefix_marks_the_words_that_it_begins() -> None:
+def test_marks_cover_every_form_of_the_matched_words() -> None:
+    cases = {
+        "running": ["runs", "Run"],
+        "cafe": ["Café"],
+        "東京都": ["東京都"],
+        '"the Café"': ["The", "Café"],
+        "zebra": [],
+    }
+    assert {query: marked(snippet("She runs. Run! The Café in 東京都.", query)) for query in cases} == cases
     assert marked(snippet("Zanzibar, and zanily so", "zan", prefix=True)) == ["Zanzibar", "zanily"]
 
 
@@ -91,12 +76,6 @@ def test_every_mark_is_a_word_of_the_query_and_marks_are_in_order(body: str, que
     assert list(found.marks) == sorted(found.marks)
     assert all(start < end <= len(found.text) for start, end in found.marks)
     assert "\n" not in found.text
-
-
-def test_a_note_has_one_hit_its_best_passage() -> None:
-    ranked = [Scored(11, 1, {"words": 0.9}), Scored(21, 2, {"words": 0.8}), Scored(12, 1, {"words": 0.7})]
-
-    assert [one.passage for one in best_of_each_note(ranked)] == [11, 21]
 
 
 def test_a_hit_says_where_it_is_and_its_signals_add_up_to_its_score() -> None:
@@ -117,20 +96,15 @@ def test_confidence_grows_with_the_cosine_and_with_the_words_that_are_there() ->
     assert confidence(None, 0.8, 1.0) is None
 
 
-@pytest.mark.parametrize(
-    ("signals", "cosine", "weak"),
-    [
-        ({"meaning": 0.1, "words": 0.0}, 0.1, True),
-        ({"meaning": 0.7, "words": 0.0}, 0.9, False),
-        ({"meaning": 0.1, "words": 0.3}, 0.15, False),
-        ({"meaning": 0.1, "words": 0.0, "name": 1.0}, 0.1, False),
-        ({"words": 0.1}, None, False),
-    ],
-)
-def test_a_hit_is_weak_if_neither_meaning_nor_words_speak_for_it(
-    signals: dict[str, float], cosine: float | None, weak: bool
-) -> None:
+def test_a_hit_is_weak_if_neither_meaning_nor_words_support_it() -> None:
     [stem] = tokens("oaks")
-    found = Candidates(idf={stem: 2.0}, cosines={} if cosine is None else {1: cosine})
-
-    assert is_weak(Scored(1, 1, signals), passage("Oaks live long."), found, FIT) is weak
+    cases: list[tuple[dict[str, float], dict[int, float], bool]] = [
+        ({"meaning": 0.1, "words": 0.0}, {1: 0.1}, True),
+        ({"meaning": 0.7, "words": 0.0}, {1: 0.9}, False),
+        ({"meaning": 0.1, "words": 0.3}, {1: 0.15}, False),
+        ({"meaning": 0.1, "words": 0.0, "name": 1.0}, {1: 0.1}, False),
+        ({"words": 0.1}, {}, False),
+    ]
+    for signals, cosines, weak in cases:
+        found = Candidates(idf={stem: 2.0}, cosines=cosines)
+        assert is_weak(Scored(1, 1, signals), passage("Oaks live long."), found, FIT) is weak, signals

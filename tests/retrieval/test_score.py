@@ -1,12 +1,20 @@
-"""The formula: 0.7 · cosine + 0.3 · trust · bm25 / best bm25, and reciprocal rank fusion."""
+"""The formula: 0.7 · cosine + 0.3 · trust · bm25 / best bm25; rank fusion; profiles; and a reranker on top."""
 
 from __future__ import annotations
 
+import re
+import threading
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
+from co_cli.errors import InvalidInputError
 from co_cli.index.engine import Neighbour, WordMatch
+from co_cli.retrieval import rerank as reranking
 from co_cli.retrieval.candidates import Candidates
-from co_cli.retrieval.profiles import DEFAULT, PROFILES
+from co_cli.retrieval.profiles import DEFAULT, PROFILES, check_weights, profile_named
+from co_cli.retrieval.rerank import rerank
 from co_cli.retrieval.score import Scored, best_first, hybrid, rank_fusion, trust
 
 
@@ -36,28 +44,22 @@ def test_meaning_is_the_raw_cosine_and_words_are_relative_to_the_best_match() ->
     assert found[3] == {"meaning": 0.0, "words": 0.0}, "a negative cosine counts as 0"
 
 
-@pytest.mark.parametrize(
-    ("having", "expected"),
-    [
+def test_words_are_trusted_by_how_much_of_the_question_they_cover_and_how_many_stand_together() -> None:
+    cases: list[tuple[dict[int, set[str]], float]] = [
         ({1: {"rare", "common"}}, 1.0),
         ({1: {"rare"}, 2: {"common"}}, (3 / 4) ** 2),
         ({1: {"common"}}, (1 / 4) ** 2),
-        ({1: set[str]()}, 0.0),
+        ({1: set()}, 0.0),
         ({}, 0.0),
-    ],
-)
-def test_trust_is_the_square_of_the_best_coverage(having: dict[int, set[str]], expected: float) -> None:
-    assert trust(candidates({1: 1.0}, {1: 0.5}, having)) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(("together", "expected"), [(1, 0.01), (2, 1 / 3), (3, 2 / 3), (4, 1.0), (9, 1.0)])
-def test_several_words_together_are_trusted_however_little_of_the_question_they_are(
-    together: int, expected: float
-) -> None:
+    ]
+    assert [trust(candidates({1: 1.0}, {1: 0.5}, having)) for having, _ in cases] == pytest.approx(
+        [expected for _, expected in cases]
+    )
     idf = {f"word{number}": 1.0 for number in range(1, 10)} | {"unheard": 9_000.0}
-    found = Candidates(idf=idf | {"half": 1.0}, having={1: set(list(idf)[:together])})
-
-    assert trust(found) == pytest.approx(expected, abs=0.01)
+    together = {1: 0.01, 2: 1 / 3, 3: 2 / 3, 4: 1.0, 9: 1.0}
+    assert {
+        count: trust(Candidates(idf=idf | {"half": 1.0}, having={1: set(list(idf)[:count])})) for count in together
+    } == pytest.approx(together, abs=0.01)
 
 
 def test_one_chance_word_does_not_outweigh_meaning() -> None:
@@ -66,7 +68,7 @@ def test_one_chance_word_does_not_outweigh_meaning() -> None:
     assert best_first(found)[0].passage == 2
 
 
-def test_without_vectors_words_decide_alone_and_are_not_mistrusted() -> None:
+def test_without_vectors_words_decide_alone() -> None:
     found = by_passage(hybrid(candidates({1: 8.0, 2: 2.0}, {}, {1: {"common"}}), {"words": 1.0}))
 
     assert found == {1: {"words": 1.0}, 2: {"words": 0.25}}
@@ -80,11 +82,72 @@ def test_rank_fusion_counts_places_and_not_scores() -> None:
     assert found[3] == pytest.approx({"meaning": 0.5 * 61 / 62, "words": 0.0})
 
 
-def test_equal_scores_keep_one_order() -> None:
-    same = [Scored(passage, passage, {"words": 0.5}) for passage in (3, 1, 2)]
+def test_weights_and_profiles_that_do_not_exist_are_refused_with_those_that_do() -> None:
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"vector": 0.5}, "weights are of meaning, words"),
+        ({"name": 0.5}, "weights are of meaning, words"),
+        ({"words": 1.5}, "from 0 to 1, not 1.5"),
+        ({"words": -0.1}, "from 0 to 1"),
+        ({"words": float("nan")}, "from 0 to 1"),
+        ({"words": True}, "from 0 to 1"),
+        ({"words": "much"}, "from 0 to 1, not 'much'"),
+        ({"words": 0, "meaning": 0, "recency": 1}, "give one of them more"),
+    ]
+    for weights, problem in cases:
+        with pytest.raises(InvalidInputError, match=problem):
+            check_weights(weights)
+    with pytest.raises(InvalidInputError, match="default, agent, seven, rrf, fresh"):
+        profile_named("spec")
 
-    assert [one.passage for one in best_first(same)] == [1, 2, 3]
+
+RANKED = [Scored(number, number, {"words": 0.9 - number / 10}) for number in range(4)]
+TEXTS = ["nought", "one", "two"]
 
 
-def test_a_score_is_the_sum_of_its_signals() -> None:
-    assert Scored(1, 1, {"words": 0.25}).plus("name", 1.0).score == 1.25
+def reranked(answer: Any, weight: float = 1.0) -> tuple[list[Scored], str | None]:
+    def reranker(query: str, texts: Sequence[str]) -> Any:
+        assert (query, list(texts)) == ("question", TEXTS)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    return rerank(reranker, "question", RANKED, TEXTS, weight)
+
+
+def test_scores_of_a_reranker_on_any_scale_are_spread_from_0_to_1_and_weighed() -> None:
+    found, problem = reranked([-40.0, 10.0, -15.0], weight=0.5)
+
+    assert problem is None
+    assert [one.passage for one in found] == [1, 2, 0, 3]
+    assert {one.passage: one.signals.get("reader") for one in found} == {1: 0.5, 2: 0.25, 0: None, 3: None}
+    assert found[0].score == pytest.approx(0.8 + 0.5)
+    assert reranked([2.0, 2.0, 2.0])[0] == RANKED, "it sees no difference"
+
+
+def test_a_reranker_that_fails_is_reported_and_the_order_stays() -> None:
+    cases: list[tuple[Any, str]] = [
+        (RuntimeError("the model\n is gone"), r"failed \(the model is gone\)"),
+        ([1.0, 2.0], "2 scores for 3 texts"),
+        ([1.0, 2.0, float("nan")], "no number"),
+        (None, "failed"),
+        (["a", "b", "c"], "failed"),
+    ]
+    for answer, said in cases:
+        found, problem = reranked(answer)
+        assert found == RANKED, said
+        assert re.search(f"{said}.*results are in the order without it$", problem or ""), problem
+
+
+def test_a_reranker_that_never_answers_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reranking, "SECONDS", 0.05)
+    forever = threading.Event()
+
+    def wait(query: str, texts: Sequence[str]) -> Sequence[float]:
+        forever.wait()
+        return []
+
+    found, problem = rerank(wait, "question", RANKED, TEXTS, 1.0)
+    forever.set()
+
+    assert found == RANKED
+    assert problem == "the reranker did not answer within 0.05 s: results are in the order without it"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -31,13 +29,15 @@ SENTENCES = (
 )
 QUERIES = st.lists(st.sampled_from(VOCABULARY), min_size=1, max_size=5).map(" ".join)
 ANYTHING = st.one_of(
-    st.text(max_size=60),
+    st.text(st.characters(), max_size=60),
     st.lists(
-        st.sampled_from([*VOCABULARY[:8], '"', "-", "#ops", "tag:ops", "path:art", "file:9", "last week", "-oak", "*"]),
+        st.sampled_from(
+            [*VOCABULARY[:8], '"', "-", "#ops", "tag:ops", "path:art", "file:9", "last week", "-oak", "\0-a"]
+        ),
         max_size=6,
     ).map(" ".join),
 )
-SEARCHES = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SEARCHES = settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def write_notes(vault: Vault, count: int = 130) -> None:
@@ -64,15 +64,14 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
 @SEARCHES
 @given(query=QUERIES, profile=st.sampled_from([name for name in PROFILES if name != "seven"]))
 def test_a_limit_only_truncates(notes: KnowledgeBase, query: str, profile: str) -> None:
-    few, many, most = (notes.search(query, limit=limit, profile=profile).hits for limit in (10, 100, 500))
+    few, many = (notes.search(query, limit=limit, profile=profile).hits for limit in (10, 100))
 
     assert many[:10] == few
-    assert most[: len(many)] == many
 
 
 @SEARCHES
 @given(query=ANYTHING, backend=st.sampled_from(["hybrid", "fts5", "grep"]), prefix=st.booleans())
-def test_any_text_is_searched_without_an_error(notes: KnowledgeBase, query: str, backend: str, prefix: bool) -> None:
+def test_any_text_is_a_query(notes: KnowledgeBase, query: str, backend: str, prefix: bool) -> None:
     found = notes.search(query, backend=backend, prefix=prefix)
 
     assert found.state in ("found", "absent")
@@ -122,20 +121,3 @@ def paths_of(reader: Reader, passages: list[int]) -> list[str]:
     """The note of each passage, each once, in order."""
     stored = reader.passages(passages)
     return list(dict.fromkeys(f"{stored[one].root}/{stored[one].path}" for one in passages))
-
-
-@settings(max_examples=8)
-@given(queries=st.lists(QUERIES, min_size=3, max_size=3), others=st.integers(1, 30))
-def test_the_words_of_another_vault_in_the_same_file_change_nothing(queries: list[str], others: int) -> None:
-    with TemporaryDirectory() as folder:
-        vault, other = Vault(Path(folder) / "vault"), Vault(Path(folder) / "other")
-        write_notes(vault, 12)
-        for number in range(others):
-            other.write(f"memories/{number}.md", f"{VOCABULARY[number % len(VOCABULARY)]} " * number + "and more.")
-        with KnowledgeBase.open(vault.root, Path(folder) / "data") as kb:
-            kb.sync()
-            before = [kb.search(query, limit=20).hits for query in queries]
-            with KnowledgeBase.open(other.root, Path(folder) / "data") as second:
-                second.sync()
-
-            assert [kb.search(query, limit=20).hits for query in queries] == before

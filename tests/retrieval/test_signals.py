@@ -123,10 +123,6 @@ def test_use_counts_recalls_and_more_so_openings_up_to_a_point() -> None:
     assert 0 < found[2] < found[3] < found[4] == 1.0
 
 
-def test_tier_is_the_rank_of_the_vault() -> None:
-    assert added("tier", Material("", NOW, 365, tiers={1: 1.0, 2: 0.4}), {1: 0.1, 2: 0.2}) == {1: 1.0, 2: 0.4}
-
-
 def test_link_proximity_reaches_two_hops_from_the_best_notes_either_way() -> None:
     scores = {1: 0.9, 2: 0.01, 3: 0.01, 4: 0.01, 5: 0.01, 6: 0.01, 7: 0.01, 8: 0.01}
     chain = [(1, 6), (7, 6), (7, 8), (6, 6)]  # the five best are 1 to 5

@@ -45,20 +45,6 @@ def test_words_are_found_wherever_a_note_has_them(kb: KnowledgeBase, vault: Vaul
         assert refs(kb, query, backend="fts5") == [f"article:{name}"]
 
 
-def test_tagged_notes_come_before_notes_that_merely_link_to_one(kb: KnowledgeBase, vault: Vault, co: Co) -> None:
-    for number in range(3):
-        text = f"---\ntitle: Outage {number}\ntags: [incident]\n---\nThe pager rang and the site was down.\n"
-        vault.write(f"memories/outage-{number}.md", text)
-    for number in range(10):
-        text = f"---\ntitle: Log {number}\n---\nBusy day. See [[incident-{number}]] for more, and call Mara.\n"
-        vault.write(f"memories/log-{number}.md", text)
-    kb.sync()
-
-    tagged = {f"memory:outage-{number}" for number in range(3)}
-    assert set(refs(kb, "incident")[:3]) == tagged
-    assert {hit["ref"] for hit in co("search", "incident", "--json").json["hits"][:3]} == tagged
-
-
 def test_a_note_with_the_name_that_was_asked_for_comes_first(kb: KnowledgeBase, vault: Vault) -> None:
     front = "title: Winter plan\naliases: [The frost list]\ncreated: 2019-01-01\n"
     vault.write("memories/cold-season.md", f"---\n{front}---\nCover the taps.\n")
@@ -88,17 +74,6 @@ def test_a_query_that_found_nothing_suggests_words_that_are_spelled_alike(
     assert kb.search('"ladders varnish"').suggestions == (), "its words are here, though not so"
     ran = co("search", "wilhelmna", "--backend", "fts5")
     assert (ran.code, "Words that occur here: wilhelmina?" in ran.out) == (1, True)
-
-
-def test_an_absent_answer_suggests_words_too(kb: KnowledgeBase, vault: Vault, co: Co) -> None:
-    for number in range(60):
-        vault.write(f"memories/elm{number}.md", f"Elm number {number} stands in row {number} and falls ill easily.")
-    kb.sync()
-
-    found = kb.search("what is the numbr of a quarterly tax accountant")
-
-    assert (found.state, found.suggestions) == ("absent", ("number",))
-    assert "Words that occur here: number?" in co("search", found.query).out
 
 
 def test_a_prefix_finds_what_it_begins(kb: KnowledgeBase, vault: Vault, co: Co) -> None:
@@ -145,15 +120,6 @@ def test_a_date_next_to_other_words_narrows_the_search(diary: KnowledgeBase) -> 
 
     assert {hit.ref for hit in found.hits} == set(last_week())
     assert all(hit.signals for hit in found.hits), "ranked, not listed"
-
-
-def test_since_and_until_take_the_phrases_that_queries_take(diary: KnowledgeBase) -> None:
-    everything = {f"memory:day{days:02}" for days in range(35)}
-    for phrase in ("last week", "yesterday", "3 days ago", "7d", "2 weeks ago"):
-        since, until = (set(refs(diary, "boats", limit=50, **{name: phrase})) for name in ("since", "until"))
-        assert since | until == everything
-        assert len(since & until) == (7 if phrase == "last week" else 1), "the day or week itself is in both"
-        assert "memory:day00" in since - until
 
 
 def test_a_date_of_which_there_is_nothing_does_not_hide_the_rest(diary: KnowledgeBase) -> None:
