@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import threading
 
-from co_cli.embedding import minilm, static
-from co_cli.embedding.space import Embedder, VectorSpace
+from co_cli.embedding import static
+from co_cli.embedding.space import MINILM, Embedder, VectorSpace
 from co_cli.errors import SettingsError
 
-LOCAL_SPACES = {space.provider: space for space in (static.SPACE, minilm.SPACE)}
+LOCAL_SPACES = {space.provider: space for space in (static.SPACE, MINILM)}
 """Providers with one model, which need no server."""
 
 
@@ -58,8 +58,10 @@ class Embedders:
             return None
         if known is static.SPACE:
             return static.shared_embedder()
-        if known is minilm.SPACE:
-            return minilm.MiniLMEmbedder()
+        if known is MINILM:
+            from co_cli.embedding.minilm import MiniLMEmbedder  # its patterns take 4 ms to compile
+
+            return MiniLMEmbedder()
         from co_cli.embedding.remote import RemoteEmbedder
 
         # with a local provider, a host in the settings belongs to the server that was used before

