@@ -12,10 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from co_cli.activity.judgements import read_learned
 from co_cli.errors import IndexUnavailableError, InvalidInputError
 from co_cli.index.engine import WordQuery
 from co_cli.index.tokens import fold
 from co_cli.knowledge_index import KnowledgeIndex
+from co_cli.notes.dates import read_moment, read_when
 from co_cli.retrieval.pipeline import SearchRequest, Trace
 from co_cli.retrieval.profiles import DEFAULT, Profile, check_weights, profile_named
 from co_cli.retrieval.query import parse
@@ -110,8 +112,6 @@ def learned_weights(kb: KnowledgeBase, even_if_off: bool = False) -> dict[str, f
     unused = kb.settings.learn == "off" and not even_if_off
     if unused or not os.path.exists(os.path.join(kb.settings.data_dir, LEARNED)):
         return None
-    from co_cli.activity.judgements import read_learned  # few have any
-
     row: Any = read_learned(kb.settings.data_dir).get(kb.root)
     try:
         ranking, meaning = row["ranking"], float(row["meaning"])
@@ -265,8 +265,6 @@ def _moment(name: str, value: object, end: bool = False) -> float | None:
     """`until 2026-03-01` includes that day."""
     if value is None or (isinstance(value, int | float) and abs(value) < FAR_AWAY):
         return None if value is None else float(value)
-    from co_cli.notes.dates import read_moment, read_when
-
     moment = read_when(value, time.time(), end=end) if isinstance(value, str) else read_moment(value)
     if moment is None:
         raise InvalidInputError(f"{name} is a date like 2026-03-01, yesterday, last week or 7d, not {value!r}")

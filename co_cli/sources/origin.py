@@ -11,6 +11,8 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from co_cli.errors import SettingsError
+from co_cli.notes.files import create_exclusively, locked, make_folders, replace
+from co_cli.notes.refs import path_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -94,8 +96,6 @@ class VaultKind(Kind):
     sources = ("memory", "article")
 
     def path(self, origin: Origin, rest: str) -> str:
-        from co_cli.notes.refs import path_of  # not needed by a search of an unchanged vault
-
         return path_of(rest) or rest
 
     def read(self, origin: Origin, path: str, data: bytes) -> Note:
@@ -113,14 +113,10 @@ def kind_of(origin: Origin) -> Kind:
     match origin.kind:
         case "vault":
             return THE_VAULT
-        case "folder":
-            from co_cli.sources.folder import FolderKind
+        case "folder" | "obsidian":
+            from co_cli.sources.folder import FolderKind, ObsidianKind  # parsers
 
-            return FolderKind()
-        case "obsidian":
-            from co_cli.sources.folder import ObsidianKind
-
-            return ObsidianKind()
+            return FolderKind() if origin.kind == "folder" else ObsidianKind()
         case "skill":
             from co_cli.sources.skill_format import SkillKind
 
@@ -173,8 +169,6 @@ def read_registry(data_dir: str) -> list[Added]:
 
 def change_registry(data_dir: str, change: Callable[[list[Added]], Sequence[Added]]) -> None:
     """Read, change and write the file under a lock."""
-    from co_cli.notes.files import create_exclusively, locked, make_folders, replace  # a search writes nothing
-
     make_folders(data_dir)
     file = registry_file(data_dir)
     with locked(data_dir):

@@ -257,6 +257,8 @@ def test_processes_that_save_the_same_words_at_once_make_one_note(vault: Vault, 
         ("2) Copy the files", "Copy the files"),
         ("## Blue before green", "Blue before green"),
         ("> - **Blue** before green", "Blue before green"),
+        ("My landlord is Mr. Hale. He is kind.", "My landlord is Mr. Hale"),
+        ("Dr. Lee sees patients on Mondays.", "Dr. Lee sees patients on Mondays"),
     ],
 )
 def test_a_title_made_from_the_text_loses_list_markers_and_keeps_numbers(text: str, title: str) -> None:

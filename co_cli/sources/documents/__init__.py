@@ -137,14 +137,10 @@ def _read(name: str, ending: str, data: bytes) -> Document:
     """The readers are imported here: lxml, email and subprocess would double the time of a search."""
     if ending in LIBRARIES:
         return _read_in_worker(LIBRARIES[ending][1], data)
-    if ending in ("html", "htm", "xhtml"):
-        from co_cli.sources.documents.mail import read_html
+    if ending in ("html", "htm", "xhtml", "eml"):
+        from co_cli.sources.documents.mail import read_html, read_mail
 
-        return read_html(data)
-    if ending == "eml":
-        from co_cli.sources.documents.mail import read_mail
-
-        return read_mail(data)
+        return read_mail(data) if ending == "eml" else read_html(data)
     from co_cli.sources.documents.text import read_notebook, read_text
 
     return read_notebook(data) if ending == "ipynb" else read_text(name, data)
