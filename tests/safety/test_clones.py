@@ -97,37 +97,56 @@ def test_a_settings_file_that_is_too_long_is_refused_and_not_cut(clone: Path) ->
         load_settings()
 
 
-@pytest.mark.parametrize("name", [".co-cli/settings.toml", ".co-cli/knowledge/.coignore"])
-@pytest.mark.parametrize("target", ["/dev/zero", "/etc/hostname", "fifo"])
-def test_a_link_in_place_of_a_file_is_not_followed_to_no_end(co: Co, clone: Path, name: str, target: str) -> None:
-    if target == "fifo":
-        os.mkfifo(clone / name)
-    else:
-        (clone / name).symlink_to(target)
+def test_a_link_or_a_pipe_in_place_of_a_file_is_not_followed_to_no_end(co: Co, clone: Path) -> None:
     (clone / ".co-cli" / "knowledge" / "memories" / "oak.md").write_text("Oaks live long.")
+    settings, ignore = clone / ".co-cli" / "settings.toml", clone / ".co-cli" / "knowledge" / ".coignore"
+    for file, target, told in (
+        (settings, "/dev/zero", "is a link out of the project"),
+        (settings, "", "not a regular file"),
+        (ignore, "/dev/zero", "not a regular file"),
+        (ignore, "/etc/hostname", "memory:oak"),
+    ):
+        file.symlink_to(target) if target else os.mkfifo(file)
+        ran = Co(clone).process("search", "oaks", env={"CO_VAULT": ""})
+        file.unlink()
 
-    ran = Co(clone).process("search", "oaks", env={"CO_VAULT": ""})
-
-    leads_out = name == ".co-cli/settings.toml" and target != "fifo"
-    told = "is a link out of the project" if leads_out else "memory:oak" if "/etc" in target else "not a regular file"
-    assert told in ran.out + ran.err
-    assert "Traceback" not in ran.err
+        assert told in ran.out + ran.err
+        assert "Traceback" not in ran.err
 
 
-@pytest.mark.parametrize("place", [".co-cli", ".co-cli/knowledge"])
-def test_a_link_in_place_of_the_vault_leads_nowhere(co: Co, home: Path, place: str) -> None:
+def test_the_notes_of_a_team_or_a_moved_project_wait_for_trust_too(
+    clone: Path, home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    Co(clone)("config", "trust")
+    clone.rename(home / "elsewhere")
+    monkeypatch.chdir(home / "elsewhere")
+    vault, team = Vault(home / "elsewhere" / ".co-cli" / "knowledge"), Vault(tmp_path / "team")
+    vault.write("memories/menu.md", POISON.replace("LOADING", "always"))
+    said = Co(home / "elsewhere")("note", "context", "At which hour does the canteen open at noon?")
+    assert "you have not trusted it: `co config trust" in said.err
+    assert "Mallory" not in told("Hello there.")
+    vault.delete("memories/menu.md")
+
+    team.write("memories/menu.md", POISON.replace("LOADING", "always"))
+    monkeypatch.setenv("CO_TEAM_VAULT", str(team.root))
+    assert "Mallory" not in told("Hello there.")
+    assert "not yet  " in Co(home)("config", "trust", "--list").out
+    Co(home)("config", "trust", str(team.root))
+    assert "Mallory" in told("Hello there.")
+
+
+def test_a_link_in_place_of_the_vault_leads_nowhere(co: Co, home: Path) -> None:
     outside = home / "private" / "knowledge"
     (outside / "memories").mkdir(parents=True)
     (outside / "memories" / "diary.md").write_text("Oaks are my secret.")
-    project = home / "clone"
-    (project / place).parent.mkdir(parents=True)
-    (project / place).symlink_to(outside.parent if place == ".co-cli" else outside)
+    for name, place, target in (("one", ".co-cli", outside.parent), ("two", ".co-cli/knowledge", outside)):
+        (home / name / place).parent.mkdir(parents=True)
+        (home / name / place).symlink_to(target)
 
-    ran = Co(project).process("search", "oaks", env={"CO_VAULT": ""})
+        ran = Co(home / name).process("search", "oaks", env={"CO_VAULT": ""})
 
-    assert ran.code == 2
-    assert "is a link out of the project" in ran.err
-    assert "diary" not in ran.out
+        assert (ran.code, "diary" in ran.out) == (2, False)
+        assert "is a link out of the project" in ran.err
 
 
 def told(prompt: str) -> str:
@@ -152,19 +171,6 @@ def test_a_clones_notes_do_not_come_unasked_until_the_person_trusts_it(clone: Pa
     assert Co(clone)("config", "trust", "--off").out.endswith("is no longer trusted\n")
     assert "Mallory" not in told(prompt)
     assert not [path for path in clone.rglob("*") if path.name == "trusted"]
-
-
-def test_a_team_s_notes_wait_for_the_person_s_word_too(
-    home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    team = Vault(tmp_path / "team")
-    team.write("memories/menu.md", POISON.replace("LOADING", "always"))
-    monkeypatch.setenv("CO_TEAM_VAULT", str(team.root))
-
-    assert "Mallory" not in told("Hello there.")
-    assert "not yet  " in Co(home)("config", "trust", "--list").out
-    Co(home)("config", "trust", str(team.root))
-    assert "Mallory" in told("Hello there.")
 
 
 def test_a_vault_that_the_person_made_here_is_trusted_and_one_that_was_there_is_not(home: Path) -> None:
@@ -210,14 +216,12 @@ def test_a_clone_s_many_notes_do_not_crowd_out_the_person_s_own(clone: Path, hom
 
 def test_only_a_vault_or_a_project_can_be_trusted(clone: Path, home: Path, tmp_path: Path) -> None:
     (tmp_path / "just" / "notes").mkdir(parents=True)
-    (tmp_path / "just" / "todo.md").write_text("Milk.")
     (tmp_path / "vault" / "articles").mkdir(parents=True)
 
     ran = Co(home)("config", "trust", str(tmp_path / "just"))
 
     assert (ran.code, ran.out) == (2, "")
     assert "is not a vault (it has no memories/ and no articles/) and not a project" in ran.err
-    assert "there is no folder" in Co(home)("config", "trust", str(tmp_path / "nowhere")).err
     for folder, vault in ((clone, clone / ".co-cli" / "knowledge"), (tmp_path / "vault", tmp_path / "vault")):
         assert Co(home)("config", "trust", str(folder)).out == f"{vault} is trusted\n"
         folder.rename(tmp_path / "gone")  # what is gone can still be taken out of the list

@@ -24,49 +24,40 @@ def one_line(ran_err: str) -> bool:
     return ran_err.count("\n") == 1 and "Traceback" not in ran_err
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("remember", LONG),
-        ("edit", "oaks-live-long", "--body", LONG),
-        ("note", "article", "add", "-"),
-        ("forget", "oaks-live-long"),
-    ],
-    ids=lambda command: command[0],
-)
 def test_a_full_vault_is_one_line_and_everything_is_as_before(
-    co: Co, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+    co: Co, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with small_disk(tmp_path / "disk", "96k", "nr_inodes=12") as disk:
         monkeypatch.setenv("CO_VAULT", str(disk))
         vault = Vault(disk)
         assert co("remember", OAK).code == 0
         before = vault.read("memories/oaks-live-long.md")
-        inodes = [vault.write(f"filler/{number}.txt", "") for number in range(2)] if command[0] == "forget" else []
-        while inodes:
-            try:
-                inodes.append(vault.write(f"filler/{len(inodes)}.txt", ""))
-            except OSError:
-                break
+        commands = (
+            ("remember", LONG),
+            ("edit", "oaks-live-long", "--body", LONG),
+            ("note", "article", "add", "-"),
+            ("forget", "oaks-live-long"),
+        )
+        for command in commands:
+            while command[0] == "forget":  # a file takes no room, but there is no inode for the trash
+                try:
+                    vault.write(f"filler/{len(vault.files())}.txt", "")
+                except OSError:
+                    break
+            ran = co(*command, stdin=LONG)
 
-        ran = co(*command, stdin=LONG)
-
-        assert (ran.code, ran.out) == (3, ""), ran
-        assert one_line(ran.err)
-        assert "No space left on device; free some space" in ran.err
-        assert vault.notes()[-1:] == ["memories/oaks-live-long.md"]
-        assert vault.read("memories/oaks-live-long.md") == before
-        assert not [path for path in vault.files() if ".co-tmp-" in path]
+            assert (ran.code, ran.out, one_line(ran.err)) == (3, "", True), (command, ran)
+            assert "No space left on device; free some space" in ran.err
+            assert vault.notes()[-1:] == ["memories/oaks-live-long.md"]
+            assert vault.read("memories/oaks-live-long.md") == before
+            assert not [path for path in vault.files() if ".co-tmp-" in path]
         assert "memory:oaks-live-long" in co("search", "oaks").out
 
 
-@pytest.mark.parametrize("leave", [120_000])
-def test_a_full_place_for_search_db_costs_no_note_and_search_answers(
-    co: Co, vault: Vault, tmp_path: Path, leave: int
-) -> None:
+def test_a_full_place_for_search_db_costs_no_note_and_search_answers(co: Co, vault: Vault, tmp_path: Path) -> None:
     with small_disk(tmp_path / "data", "1500k") as disk:
         assert co("remember", OAK).code == 0
-        filler = fill(disk, leave)
+        filler = fill(disk, leave=120_000)
 
         saved = co("remember", "Elms fall ill. " + "They do. " * 20_000, "--title", "Elms")
         found, searched = co("search", "elms"), co("search", "oaks")
@@ -75,7 +66,6 @@ def test_a_full_place_for_search_db_costs_no_note_and_search_answers(
         assert "memory:elms" in found.out
         assert "memory:oaks-live-long" in searched.out
         assert "note:" in found.out, "it says that the files answered"
-        assert len(vault.notes()) == 2
         filler.unlink()
         assert "memory:elms" in co("search", "elms").out
         assert co("doctor").code == 0

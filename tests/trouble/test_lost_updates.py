@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -30,11 +30,6 @@ def oak(vault: Vault, kb: KnowledgeBase) -> str:
     vault.write("memories/oak.md", OLD + "\n")
     kb.sync()
     return "memory:oak"
-
-
-def every_text(vault: Vault) -> str:
-    """All that stands in the vault and in its trash."""
-    return "\n".join(vault.read(path) for path in vault.files() if path.endswith(".md"))
 
 
 def test_an_agent_s_update_of_an_older_version_is_a_conflict(vault: Vault, kb: KnowledgeBase, oak: str) -> None:
@@ -76,47 +71,36 @@ def test_co_edit_goes_by_the_version_that_co_show_told(co: Co, vault: Vault, oak
     assert co("edit", oak, "--body", MINE, "--based-on", co("show", oak, "--json").json["version"]).code == 0
 
 
-@pytest.mark.parametrize("gone", [False, True], ids=["changed", "deleted"])
 def test_what_happens_to_a_note_while_an_editor_has_it_open_loses_no_text(
-    co: Co, vault: Vault, oak: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone: bool
+    co: Co, vault: Vault, oak: str, editor: Callable[[str], None]
 ) -> None:
-    """The editor saves over what it opened, as one does that never looks at the file again."""
     note = vault.path("memories/oak.md")
-    script = tmp_path / "editor.sh"
-    other = f"rm '{note}'" if gone else f"echo '{THEIRS}' > '{note}'"
-    script.write_text(f"#!/bin/sh\n{other}\necho '{MINE}' > \"$1\"\n")
-    script.chmod(0o755)
-    monkeypatch.setenv("EDITOR", str(script))
+    for other in (f"echo '{THEIRS}' > '{note}'", f"rm '{note}'"):
+        editor(f"{other}\necho '{MINE}' > \"$1\"")
 
-    ran = co("edit", oak)
+        ran = co("edit", oak)
 
-    assert (ran.code, ran.err.count("\n")) == (2, 1)
-    assert MINE in every_text(vault), "the person's own text is kept"
-    assert note.exists() != gone
-    if not gone:
-        assert vault.read("memories/oak.md") == THEIRS + "\n"
-    (kept,) = [path for path in vault.files() if path.startswith(".trash/")]
-    assert kept in ran.err
+        assert (ran.code, ran.err.count("\n")) == (2, 1)
+        assert note.exists() != other.startswith("rm")
+        assert not note.exists() or note.read_text() == THEIRS + "\n"
+        kept = [path for path in vault.files() if path.startswith(".trash/") and path in ran.err]
+        assert [vault.read(path) for path in kept] == [MINE + "\n"], "the person's own text is kept"
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
+def test_the_memory_tool_writes_nothing_over_a_file_that_changes_while_it_works(
+    vault: Vault, kb: KnowledgeBase, oak: str
+) -> None:
+    for command in (
         {"command": "str_replace", "path": "/memories/oak.md", "old_str": "live long", "new_str": "fall"},
         {"command": "insert", "path": "/memories/oak.md", "insert_line": 1, "insert_text": MINE},
-    ],
-    ids=lambda command: str(command["command"]),
-)
-def test_the_memory_tool_writes_nothing_over_a_file_that_changes_while_it_works(
-    vault: Vault, kb: KnowledgeBase, oak: str, command: dict[str, object]
-) -> None:
-    protocol = MemoryToolProtocol(kb)
-    with saved_at_the_last_moment(vault.path("memories/oak.md")):
-        answer = protocol.answer(command)
+    ):
+        vault.write("memories/oak.md", OLD + "\n")
+        with saved_at_the_last_moment(vault.path("memories/oak.md")):
+            answer = MemoryToolProtocol(kb).answer(command)
 
-    assert answer.refused
-    assert "changed meanwhile" in answer.text
-    assert vault.read("memories/oak.md") == THEIRS + "\n"
+        assert answer.refused
+        assert "changed meanwhile" in answer.text
+        assert vault.read("memories/oak.md") == THEIRS + "\n"
 
 
 def test_a_review_does_not_forget_a_note_that_changed_since_it_was_shown(co: Co, vault: Vault) -> None:
@@ -174,13 +158,29 @@ def saved_at_the_last_moment(path: Path, text: str = THEIRS) -> Generator[None]:
     assert not waiting, "nothing was written"
 
 
-def test_ctrl_c_belongs_to_the_editor(
-    co: Co, vault: Vault, oak: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    script = tmp_path / "editor.sh"
-    script.write_text(f"#!/bin/sh\nkill -INT $PPID\necho '{MINE}' > \"$1\"\n")
-    script.chmod(0o755)
-    monkeypatch.setenv("EDITOR", str(script))
+@pytest.fixture
+def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """$EDITOR becomes a script of these lines, whose `$1` is the file to edit."""
 
+    def write(script: str) -> None:
+        (tmp_path / "editor.sh").write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / "editor.sh").chmod(0o755)
+
+    monkeypatch.setenv("EDITOR", str(tmp_path / "editor.sh"))
+    return write
+
+
+def test_an_editor_that_fails_or_leaves_nothing_changes_nothing_and_ctrl_c_belongs_to_it(
+    co: Co, vault: Vault, oak: str, editor: Callable[[str], None]
+) -> None:
+    editor(f"echo '{MINE}' > \"$1\"\nexit 1")
+    failed = co("edit", oak)
+    assert failed.code == 2
+    assert Path(failed.err.strip().rpartition(" ")[2]).read_text() == MINE + "\n", "it says where the work is"
+    editor(': > "$1"')
+    assert "left no text" in co("edit", oak).err
+    assert vault.read("memories/oak.md") == OLD + "\n"
+
+    editor(f"kill -INT $PPID\necho '{MINE}' > \"$1\"")
     assert co("edit", oak).code == 0
     assert vault.read("memories/oak.md") == MINE + "\n"

@@ -71,40 +71,35 @@ def merged(merging: Vault, data_dir: Path) -> Iterator[KnowledgeBase]:
         yield opened
 
 
-@pytest.mark.parametrize(("one", "other"), TWINS)
-def test_a_note_that_is_saved_takes_no_other_note_s_place(
-    merging: Vault, merged: KnowledgeBase, one: str, other: str
-) -> None:
+def test_a_note_that_is_saved_takes_no_other_note_s_place(merging: Vault, merged: KnowledgeBase) -> None:
     """Also when the other one came a moment ago, and no index knows of it."""
-    merging.write(f"memories/{other}.md", "It was here before.")
+    for one, other in TWINS:
+        merging.write(f"memories/{other}.md", f"{other} was here before.")
 
-    merged.remember("Something else altogether.", title=one)
+        merged.remember(f"{one} is something else altogether.", title=one)
 
-    texts = "\n".join(path.read_text("utf-8") for path in merging.root.glob("memories/*.md"))
-    assert "It was here before." in texts
-    assert "Something else altogether." in texts
+        texts = "\n".join(path.read_text("utf-8") for path in merging.root.glob("memories/*.md"))
+        assert f"{other} was here before." in texts
+        assert f"{one} is something else altogether." in texts
 
 
-@pytest.mark.parametrize(("one", "other"), TWINS[:1])
-def test_what_is_restored_or_moved_takes_no_other_note_s_place(
-    merging: Vault, merged: KnowledgeBase, one: str, other: str
-) -> None:
-    merging.write(f"memories/{one}.md", "It was forgotten.")
+def test_what_is_restored_or_moved_takes_no_other_note_s_place(merging: Vault, merged: KnowledgeBase) -> None:
+    merging.write("memories/oak.md", "It was forgotten.")
     merged.sync()
-    merged.forget(f"memories/{one}.md")
-    merging.write(f"memories/{other}.md", "It came instead.")
+    merged.forget("memories/oak.md")
+    merging.write("memories/OAK.md", "It came instead.")
     with pytest.raises(KnowledgeError):
-        merged.restore(f"memories/{one}.md")
+        merged.restore("memories/oak.md")
 
     merging.write("memories/elm.md", "Elms fall ill.")
     answer = MemoryToolProtocol(merged).answer(
-        {"command": "rename", "old_path": "/memories/elm.md", "new_path": f"/memories/{one}.md"}
+        {"command": "rename", "old_path": "/memories/elm.md", "new_path": "/memories/oak.md"}
     )
 
     assert answer.refused
     assert "It came instead." in "".join(path.read_text() for path in merging.root.glob("memories/*.md"))
     assert (merging.root / "memories/elm.md").read_text() == "Elms fall ill."
-    assert [home for _, home in merged.store.trashed()] == [f"memories/{one}.md"]
+    assert [home for _, home in merged.store.trashed()] == ["memories/oak.md"]
 
 
 def test_twins_of_an_import_are_told_and_the_first_stays(
