@@ -1,8 +1,8 @@
-"""Activity: records what happens in a vault. Recording never raises, never waits and opens no database by itself.
+"""Activity: records what happens in a vault. Recording never raises, and a search opens no database for it.
 
-A long-lived process hands events to a thread. One that ends at once (`brief`) keeps them until it closes and appends
-them to the spool; only if it indexed something does it open activity.db, after it has printed its answer. What cannot
-be written is counted, not raised: no search and no save fails because of it.
+Searches, opened notes and citations are appended to the spool, a small file. Changes of the index are written to
+activity.db at once, together with the spool; a process that ends soon (`brief`) does that when it closes, after it has
+printed its answer. What cannot be written is counted, not raised: no search and no save fails because of it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from co_cli.activity.events import FULL, Cited, Head, Indexed, Opened, SearchEvent, append, place_of, search_event
+from co_cli.activity.events import FULL, SPOOL, Cited, Head, Indexed, Opened, append, find_refs, place_of, search_event
 from co_cli.errors import KnowledgeError
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from co_cli.activity.database import ActivityDatabase
     from co_cli.activity.event_writer import EventWriter
-    from co_cli.activity.events import Event
-    from co_cli.index.engine import StoredNote
+    from co_cli.activity.events import Event, Spooled
+    from co_cli.index.engine import NoteKey, StoredNote
     from co_cli.settings import Settings
     from co_cli.values import SearchResult, SyncReport
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         @property
         def root(self) -> str: ...
         def notes_here(self) -> Iterable[StoredNote]: ...
-        def own_notes(self, key: str, *values: str) -> Iterable[StoredNote]: ...
+        def own_notes(self, key: NoteKey, *values: str) -> Iterable[StoredNote]: ...
 
 
 class Activity:
@@ -56,7 +56,7 @@ class Activity:
         if self._writer is None:
             from co_cli.activity.event_writer import EventWriter  # the database: a cold search does without
 
-            self._writer = EventWriter(self)
+            self._writer = EventWriter(self.data_dir, self.on_set_aside)
         return self._writer
 
     @property
@@ -66,7 +66,7 @@ class Activity:
 
     def written(self) -> ActivityDatabase:
         """activity.db with everything that was recorded so far. Raises ActivityUnavailableError."""
-        self.flush()
+        self.write([])
         self.writer.read_spool()
         return self.database
 
@@ -85,18 +85,18 @@ class Activity:
         """
         event = search_event(found, (self.root, *sources), self.query_log, self.count_use)
         if event is not None:
-            self._record(event._replace(at=self.clock(), front_end=self.front_end))
+            self._append(event._replace(at=self.clock(), front_end=self.front_end))
 
     def opened(self, file: str, sources: Sequence[str] = ()) -> None:
         """Somebody opened a document to read it."""
         if self.count_use:
             root, path = place_of(file, (self.root, *sources))
-            self._record(Opened(root, self.clock(), path))
+            self._append(Opened(root, self.clock(), path))
 
     def cited(self, text: str) -> None:
         """An agent answered. Notes that it names were useful, if a search found them shortly before."""
-        if self.count_use and not self.brief:
-            self._record(Cited(self.root, self.clock(), text))
+        if self.count_use:
+            self._append(Cited(self.root, self.clock(), find_refs(text)))
 
     def indexed(self, index: Index, report: SyncReport, saved: bool = False) -> None:
         """A sync or, with `saved`, a save changed the index. A sync that changed nothing records nothing."""
@@ -109,18 +109,29 @@ class Activity:
             self.drop(1, error)
             return
         everything = None if saved else lambda: heads_of(index)
-        self._record(Indexed(index.root, self.clock(), heads, report.moved, report.removed, saved, everything))
+        self._kept.append(Indexed(index.root, self.clock(), heads, report.moved, report.removed, saved, everything))
+        if not self.brief:
+            self.write([])
 
-    def flush(self, seconds: float = 10.0) -> bool:
-        """Wait until everything is written. False if that took too long or failed."""
-        self._write_kept()
-        return self._writer.flush(seconds) if self._writer else not self.dropped
+    def write(self, events: Sequence[Event]) -> None:
+        """Write the spool, what was kept, and these events to activity.db. What fails is dropped and counted."""
+        kept, self._kept = self._kept, []
+        error = self.writer.write([*kept, *events])
+        if error is not None:
+            self.drop(len(kept) + len(events), error)
+
+    def flush(self) -> bool:
+        """Write everything to activity.db. False if that fails; searches then stay in the spool."""
+        self.problem = None
+        self.write([])
+        return self.problem is None
 
     def close(self) -> None:
         """Write what is left and close activity.db."""
-        self._write_kept()
+        if self._kept or (not self.brief and os.path.exists(os.path.join(self.data_dir, SPOOL))):
+            self.write([])
         if self._writer is not None:
-            self._writer.close()
+            self._writer.database.close()
             self._writer = None
 
     def drop(self, count: int, error: BaseException) -> None:
@@ -128,24 +139,12 @@ class Activity:
         self.dropped += count
         self.problem = str(error)
 
-    def _record(self, event: Event) -> None:
-        if self.brief:
-            self._kept.append(event)
-        else:
-            self.writer.put(event)
-
-    def _write_kept(self) -> None:
-        """Append what a brief process kept to the spool; write it to activity.db if the index changed."""
-        kept, self._kept = self._kept, []
-        searches = [event for event in kept if isinstance(event, (SearchEvent, Opened))]
-        if len(searches) < len(kept):
-            self.writer.write(kept)
-        elif searches:
-            try:
-                if append(self.data_dir, searches) >= FULL:
-                    self.writer.write([])
-            except OSError as error:
-                self.drop(len(kept), error)
+    def _append(self, event: Spooled) -> None:
+        try:
+            if append(self.data_dir, event) >= FULL:
+                self.write([])
+        except OSError as error:
+            self.drop(1, error)
 
 
 def heads_of(index: Index, paths: Sequence[str] | None = None) -> list[Head]:

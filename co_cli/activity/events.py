@@ -1,12 +1,13 @@
-"""What happened, as values, and the spool: a small file to which a process that ends at once appends its searches.
+"""What happened, as values, and the spool: a small file to which searches and opened notes are appended.
 
-A cold search must not pay for a second database; appending a line costs a thousandth of one. The next process that
-opens activity.db reads the lines into it. This module is imported by every search, so it imports nearly nothing.
+A search must not pay for a second database; appending a line costs a thousandth of one. Whoever writes to activity.db
+next reads the lines into it. This module is imported by every search, so it imports nearly nothing.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from co_cli.values import to_utf8, worth_showing
@@ -27,6 +28,8 @@ LONG_WORD, MANY_DIGITS = 14, 12
 """A query with one of these may hold a key or a card number."""
 RESULTS = 5
 """Refs and scores that the log keeps of each answer."""
+REFS = re.compile(r"(?<![\w:])(?:memory|article):[^\s\]\[()<>{},;\"'`|*]+")
+MOST_CITED = 20
 
 
 class SearchEvent(NamedTuple):
@@ -55,11 +58,11 @@ class Opened(NamedTuple):
 
 
 class Cited(NamedTuple):
-    """An agent's answer, which may name notes."""
+    """Notes that an agent's answer names."""
 
     root: str
     at: float
-    text: str
+    refs: tuple[str, ...]
 
 
 class Head(NamedTuple):
@@ -85,7 +88,10 @@ class Indexed(NamedTuple):
     """Every head of the vault, for the first time that we hear of it."""
 
 
-Event = SearchEvent | Opened | Cited | Indexed
+Spooled = SearchEvent | Opened | Cited
+Event = Spooled | Indexed
+SPOOLED: dict[str, type[Spooled]] = {"s": SearchEvent, "o": Opened, "c": Cited}
+"""How a line of the spool begins."""
 
 
 def search_event(found: SearchResult, roots: Sequence[str], query_log: str, count_use: bool) -> SearchEvent | None:
@@ -134,16 +140,21 @@ def place_of(file: str, roots: Sequence[str]) -> tuple[str, str]:
     return "", to_utf8(file.replace(os.sep, "/"))
 
 
-def append(data_dir: str, events: Sequence[SearchEvent | Opened]) -> int:
-    """Add events to the spool and return its size. Raises OSError."""
-    lines = "".join(f"{('s' if isinstance(event, SearchEvent) else 'o', *event)!r}\n" for event in events)
+def find_refs(text: str) -> tuple[str, ...]:
+    """The notes that a text names."""
+    return tuple(dict.fromkeys(found.rstrip(".:!?") for found in REFS.findall(text)))[:MOST_CITED]
+
+
+def append(data_dir: str, event: Spooled) -> int:
+    """Add an event to the spool and return its size. Raises OSError."""
+    kind = next(kind for kind, made in SPOOLED.items() if isinstance(event, made))
     os.makedirs(data_dir, exist_ok=True)
     handle = os.open(os.path.join(data_dir, SPOOL), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
         size = os.fstat(handle).st_size
         if size > MOST:
             raise OSError("the spool is full")
-        data = lines.encode("utf-8", "backslashreplace")
+        data = f"{(kind, *event)!r}\n".encode("utf-8", "backslashreplace")
         os.write(handle, data)  # one write, so that lines of two processes do not mix
         return size + len(data)
     finally:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -27,8 +26,6 @@ MOST = 5_000
 """Judgements that a vault keeps; the oldest go first."""
 SHORTLY = 1_800.0
 """Seconds after a search in which an opened or cited note counts as its answer."""
-MOST_CITED = 20
-REFS = re.compile(r"(?<![\w:])(?:memory|article):[^\s\]\[()<>{},;\"'`|*]+")
 
 PUT = """
 insert into judgements (vault_id, document_id, folded, query, good, how, at, ref)
@@ -86,19 +83,15 @@ def clear_judgements(connection: apsw.Connection, root: str) -> int:
 def infer_judgements(connection: apsw.Connection, events: Sequence[Opened | Cited]) -> None:
     """A note that was opened or cited shortly after a search found it counts as its answer."""
     for event in events:
-        how, paths = ("opened", [event.path]) if isinstance(event, Opened) else ("cited", _cited_paths(event.text))
+        how, paths = "opened", [event.path] if isinstance(event, Opened) else []
+        if isinstance(event, Cited):
+            how, paths = "cited", list(dict.fromkeys(filter(None, map(path_of, map(without_lines, event.refs)))))
         for path in paths:
             refs = [ref_of(path, source) for source in ("memory", "article")]
             query = last_question(connection, event.root, refs, event.at, SHORTLY)
             if query is not None:
                 judgement = Judgement(source_ref(path), query, True, how)
                 put_judgement(connection, event.root, (event.root, path), judgement, event.at)
-
-
-def _cited_paths(text: str) -> list[str]:
-    """The vault's own notes that a text names."""
-    refs = (without_lines(found.rstrip(".:!?")) for found in REFS.findall(text))
-    return list(dict.fromkeys(path for ref in refs if (path := path_of(ref))))[:MOST_CITED]
 
 
 def read_learned(data_dir: str) -> dict[str, Any]:

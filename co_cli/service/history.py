@@ -61,10 +61,9 @@ def history_of(activity: Activity, index: KnowledgeIndex, path: str, limit: int 
     problems: list[str] = []
     head, seen = None, []
     try:
-        activity.flush()
         heads = heads_of(index, [path])
         gone = [] if heads or os.path.lexists(os.path.join(index.root, path)) else [path]
-        activity.writer.write([Indexed(index.root, activity.clock(), heads, removed=gone)])
+        activity.write([Indexed(index.root, activity.clock(), heads, removed=gone)])
         with activity.database.reading() as connection:
             if known(connection, index.root, path) is None:
                 path = moved_to(connection, index.root, path) or path

@@ -51,7 +51,7 @@ def rows(activity: Activity, statement: str) -> list[Any]:
 
 def index(activity: Activity, *heads: Head, **changes: Any) -> None:
     """Record a change of the index."""
-    activity.writer.write([Indexed(activity.root, activity.clock(), heads, **changes)])
+    activity.write([Indexed(activity.root, activity.clock(), heads, **changes)])
     assert not activity.dropped, activity.problem
 
 

@@ -133,7 +133,7 @@ def test_eight_processes_that_open_it_first_at_once_all_write(open_activity: Ope
         "from co_cli.settings import load_settings\n"
         "sys.stdin.readline()\n"
         "with Activity(load_settings({'data_dir': sys.argv[1]}), '/vault') as activity:\n"
-        "    activity.writer.write([Indexed('/vault', 1.0, [Head(f'{sys.argv[2]}.md', sys.argv[2], 'Oak')])])\n"
+        "    activity.write([Indexed('/vault', 1.0, [Head(f'{sys.argv[2]}.md', sys.argv[2], 'Oak')])])\n"
         "    assert not activity.dropped, activity.problem\n"
     )
     processes = [

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from co_cli.activity import Activity, query_log
-from co_cli.activity.event_writer import EventWriter
 from co_cli.activity.events import FULL, MOST, SPOOL, SearchEvent, append
 from co_cli.activity.query_log import DAY, log_searches
 from co_cli.activity.statistics import count_searches, quantile
@@ -148,19 +147,6 @@ def test_statistics_cover_the_days_that_were_asked_for(activity: Activity) -> No
     assert quantile([4.0, 1.0, 3.0, 2.0], 0.5) == 2.0
 
 
-def test_a_full_queue_drops_and_counts_and_never_waits(activity: Activity) -> None:
-    writer = EventWriter(activity, pause=60.0, most=5)
-    for number in range(8):
-        writer.put(logged("/vault", number))
-    dropped, activity.dropped = activity.dropped, 0
-    assert writer.flush(10.0)
-    writer.close()
-
-    [(count,)] = rows(activity, "select count(*) from searches")
-    assert dropped >= 2  # the thread may have taken the first
-    assert count == 8 - dropped
-
-
 def test_everything_that_threads_record_is_written_when_it_closes(open_activity: Opener, vault: Vault) -> None:
     with open_activity() as activity:
 
@@ -198,13 +184,13 @@ def test_a_full_spool_is_written_by_the_process_that_fills_it(
     open_activity: Opener, data_dir: Path, vault: Vault
 ) -> None:
     event = logged(str(vault.root), 1, text="x" * 1000)
-    while append(str(data_dir), [event]) < FULL - 2000:
+    while append(str(data_dir), event) < FULL - 2000:
         pass
     with open_activity(brief=True) as brief:
         for _ in range(3):
             brief.searched(answer(vault.root, "y" * 1000, "oak"))
 
-    assert not (data_dir / SPOOL).exists()
+    assert not (data_dir / SPOOL).exists() or (data_dir / SPOOL).stat().st_size < 5_000
     assert rows(open_activity(), "select count(*) > 200 from searches") == [(1,)]
 
 
@@ -222,7 +208,7 @@ def test_a_spool_that_nobody_could_read_stops_growing(open_activity: Opener, dat
 def test_lines_of_many_writers_do_not_mix(activity: Activity, data_dir: Path, vault: Vault) -> None:
     def work(number: int) -> None:
         for turn in range(40):
-            append(str(data_dir), [logged(str(vault.root), number, text=f"{number}-{turn} " * 50)])
+            append(str(data_dir), logged(str(vault.root), number, text=f"{number}-{turn} " * 50))
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
     for thread in threads:

@@ -92,7 +92,7 @@ def test_a_file_that_moved_while_nobody_looked_is_a_move_and_a_copy_is_not(activ
 
 def test_a_change_that_is_reported_late_does_not_replace_a_later_one(activity: Activity) -> None:
     index(activity, OAK, saved=True)
-    activity.writer.write([Indexed(activity.root, NOON - 5, [OAK._replace(hash="b2")], removed=["oak.md"])])
+    activity.write([Indexed(activity.root, NOON - 5, [OAK._replace(hash="b2")], removed=["oak.md"])])
 
     assert rows(activity, "select hash, gone from documents") == [("a1", None)]
 

@@ -154,7 +154,7 @@ class Load:
     def _log(self) -> None:
         text, before = f"question {self.chance.randbytes(6).hex()}", self.kb.activity.dropped
         event = SearchEvent(self.kb.root, time.time(), "soak", text, "fts5", "found", 1, 1.0, None, (), ())
-        self.kb.activity.writer.write([event])
+        self.kb.activity.write([event])
         if self.kb.activity.dropped == before:
             self.acknowledged.append(text)
 
