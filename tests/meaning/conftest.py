@@ -9,7 +9,6 @@ import pytest
 
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.settings import load_settings
-from tests.embedding.loopback import Loopback
 from tests.meaning.inside import Inside
 from tests.meaning.servers import TurnedOllama
 from tests.vault import Vault
@@ -47,14 +46,6 @@ def ollama() -> Iterator[TurnedOllama]:
     server = TurnedOllama()
     yield server
     server.close()
-
-
-@pytest.fixture
-def dead_url() -> str:
-    """An address on loopback where nobody listens any more."""
-    server = Loopback()
-    server.close()
-    return server.url
 
 
 @pytest.fixture

@@ -1,16 +1,48 @@
-"""A text is embedded once: renamed, restored, rebuilt or copied to another vault, its vector is there."""
+"""A text is embedded once: renamed, restored, rebuilt or copied, its vector is there."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from co_cli.embedding.embedders import Embedders
+from co_cli.embedding.space import Embedder, EmbedKind, Vector, VectorSpace
+from co_cli.embedding.static import StaticEmbedder
 from co_cli.knowledge_index import KnowledgeIndex
-from tests.meaning.counting import CountingEmbedders
 from tests.meaning.inside import Inside
 from tests.vault import Vault
+
+
+class CountingEmbedder:
+    """Stands before the static model, with a space of its own; `texts` are the documents it was asked for."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self._model = StaticEmbedder()
+
+    @property
+    def space(self) -> VectorSpace:
+        return self._model.space._replace(provider="counting")
+
+    def embed(self, texts: Sequence[str], kind: EmbedKind, seconds: float | None = None) -> list[Vector | None]:
+        if kind == "document":
+            self.texts += texts
+        return self._model.embed(texts, kind)
+
+
+class CountingEmbedders(Embedders):
+    """Chooses that embedder; its vectors are in `docs_vec_2`."""
+
+    def __init__(self) -> None:
+        super().__init__("static")
+        self.counting = CountingEmbedder()
+        self.space = self.counting.space
+
+    def of(self, space: VectorSpace) -> Embedder | None:
+        return self.counting if space.key == self.counting.space.key else super().of(space)
+
 
 COUNTED = "docs_vec_2"
 """The table of the space that is cached; the first is the embedded model's."""
@@ -77,24 +109,6 @@ def test_what_is_embedded_is_embedded_again_when_it_changes(
         assert len(embedders.counting.texts) == number, change
         seen |= {*inside.vectors(COUNTED).values()}
     assert len(seen) == 5
-
-
-def test_the_same_text_in_a_second_vault_is_not_embedded_again(
-    vault: Vault,
-    index: KnowledgeIndex,
-    embedders: CountingEmbedders,
-    inside: Inside,
-    tmp_path: Path,
-) -> None:
-    vault.write("memories/oak.md", OAK)
-    index.sync()
-    other = Vault(tmp_path / "other")
-    other.write("memories/elsewhere.md", OAK)
-
-    KnowledgeIndex(index.engine, other.root, embedders=embedders).sync()
-
-    assert len(embedders.counting.texts) == 1
-    assert len(inside.vectors(COUNTED)) == 2
 
 
 def test_a_text_without_meaning_is_asked_for_once(

@@ -1,11 +1,11 @@
-"""Another model is a non-event: the old vectors answer until the new ones are complete, and never meet them."""
+"""Another model: the old vectors answer until the new ones are complete, and the two are never mixed."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
+from co_cli.embedding.static import SPACE as STATIC
+from co_cli.index.embed import SLOW_BATCH
 from tests.meaning.conftest import Open
 from tests.meaning.inside import Inside
 from tests.meaning.servers import TurnedOllama
@@ -122,16 +122,64 @@ def test_a_search_db_made_with_sqlite_vec_is_made_anew_without_it(open_kb: Open,
     assert open_kb().search(QUESTION).hits[0].ref == "memory:apology"
 
 
-def test_vaults_of_one_note_keep_search_db_small(open_kb: Open, tmp_path: Path, inside: Inside) -> None:
-    for number in range(20):
-        vault = Vault(tmp_path / f"vault-{number}")
-        vault.write("memories/one.md", f"Customer {number} gets a refund within {number} days.")
-        kb = open_kb(root=vault.root)
-        kb.sync()
-        kb.close()
+NOTES = 100
+REQUESTS = 2
+"""That a batch of passages takes."""
 
-    assert inside.spaces() == {"static:co-static-256": 20}
-    pages, size = inside.value("pragma page_count"), inside.value("pragma page_size")
-    assert pages * size < 6_000_000, f"{pages * size:,} bytes"
-    found = open_kb(root=tmp_path / "vault-7").search("money back")
-    assert [hit.title for hit in found.hits] == ["One"]
+
+@pytest.fixture
+def orders(vault: Vault) -> Vault:
+    for number in range(NOTES):
+        vault.write(f"memories/{number}.md", f"Order {number} is shipped from shelf {number * 7} of the warehouse.")
+    return vault
+
+
+def test_a_server_that_dies_midway_leaves_what_it_did(
+    open_kb: Open, orders: Vault, ollama: TurnedOllama, inside: Inside, model: str
+) -> None:
+    open_kb().sync()
+    ollama.faults = [None] * REQUESTS + ["dies"]
+    kb = open_kb("ollama", model, ollama.url)
+    seen: list[tuple[int, int]] = []
+    kb.sync(lambda done, total: seen.append((done, total)))
+
+    assert inside.spaces() == {"static:co-static-256": NOTES, f"ollama:{model}": SLOW_BATCH}
+    assert (SLOW_BATCH, NOTES) in seen
+    state = kb.status()
+    assert (state.space, state.building, state.unembedded) == (
+        STATIC.key,
+        f"ollama:{model}:256:1",
+        NOTES - SLOW_BATCH,
+    )
+    found = kb.search("where are parcels kept before they leave")
+    assert (found.state, found.degraded) == ("found", [])
+    assert set(found.hits[0].signals) >= {"meaning"}
+
+    server = TurnedOllama()
+    try:
+        open_kb("ollama", model, server.url).sync()
+        assert len(server.documents) == NOTES - SLOW_BATCH
+    finally:
+        server.close()
+    assert inside.spaces() == {"static:co-static-256": 0, f"ollama:{model}": NOTES}
+    assert inside.waiting == 0
+
+
+def test_a_sync_with_little_time_goes_on_where_the_last_one_stopped(
+    open_kb: Open, orders: Vault, ollama: TurnedOllama, inside: Inside, model: str
+) -> None:
+    ollama.pause = 0.1
+    kb = open_kb("ollama", model, ollama.url)
+    kb.sync(seconds=0)
+    assert inside.spaces() == {"static:co-static-256": NOTES, f"ollama:{model}": 0}
+
+    done = [0]
+    for _ in range(100):
+        kb.sync(seconds=0.8)
+        done.append(inside.spaces()[f"ollama:{model}"])
+        if done[-1] == NOTES:
+            break
+
+    assert done == sorted(done)
+    assert kb.status().space == f"ollama:{model}:256:1"
+    assert len(done) > 2, "there was time for everything at once"

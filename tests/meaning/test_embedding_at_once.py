@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,6 @@ from co_cli.index.sqlite.vectors import packed
 from co_cli.knowledge_index import KnowledgeIndex
 from tests.meaning.conftest import Open
 from tests.meaning.inside import Inside
-from tests.service.test_parallel import run_all
 from tests.vault import Vault
 
 COUNTS = "select count(*), count(distinct rowid) from docs_vec"
@@ -33,41 +32,6 @@ with KnowledgeBase.open(vault, data) as kb:
         found = kb.search("who approved the late refund")
         assert found.hits and found.degraded == [], found
 """
-
-
-def test_threads_sync_and_search_with_vectors_at_once(open_kb: Open, vault: Vault, inside: Inside) -> None:
-    write_corpus(str(vault.root), 80)
-    kb = open_kb()
-    kb.sync()
-    done = threading.Event()
-
-    def change() -> None:
-        try:
-            for number in range(12):
-                vault.write(f"memories/new-{number}.md", f"Refund {number} was approved by the manager.")
-                if number:
-                    vault.delete(f"memories/new-{number - 1}.md")
-                kb.sync()
-        finally:
-            done.set()
-
-    def look() -> None:
-        while not done.is_set():
-            found = kb.search("who approved the late refund")
-            assert found.hits
-            assert found.degraded == []
-            assert "meaning" in found.hits[0].signals
-
-    def save() -> None:
-        for number in range(12):
-            saved = kb.remember(f"The lantern number {number} hangs at gate {number * 3}.")
-            assert saved.outcome == "created"
-
-    assert run_all(change, look, look, save) == []
-    kb.sync()
-    assert inside.rows(COUNTS) == [(inside.value(PASSAGES),) * 2]
-    assert inside.waiting == 0
-    assert [finding for finding in kb.doctor() if finding.level != "ok"] == []
 
 
 def test_processes_embed_the_same_waiting_passages_at_once(
@@ -115,25 +79,25 @@ def index(open_kb: Open, vault: Vault, embedders: Interrupting) -> KnowledgeInde
     return KnowledgeIndex(open_kb().engine, vault.root, embedders=embedders)
 
 
-@pytest.mark.parametrize("how", ["sync", "rebuild"])
 def test_a_note_that_changes_while_it_is_embedded_never_gets_the_old_texts_vector(
-    open_kb: Open, vault: Vault, index: KnowledgeIndex, embedders: Interrupting, inside: Inside, how: str
+    open_kb: Open, vault: Vault, index: KnowledgeIndex, embedders: Interrupting, inside: Inside
 ) -> None:
     other = open_kb("none")
-    vault.write("memories/oak.md", "Oaks live for centuries.")
+    for change in (other.sync, other.rebuild):
 
-    def rewrite() -> None:
-        vault.write("memories/oak.md", "Invoices are due in thirty days.")
-        getattr(other, how)()
+        def rewrite(change: Callable[[], object] = change) -> None:
+            vault.write("memories/oak.md", "Invoices are due in thirty days.")
+            change()
 
-    embedders.meanwhile = rewrite
-    index.sync()
-    index.sync()
+        vault.write("memories/oak.md", f"Oaks live for centuries, {change.__name__}.")
+        embedders.meanwhile = rewrite
+        index.sync()
+        index.sync()
 
-    [right] = embedders.model.embed(["Oak\nInvoices are due in thirty days."], "document")
-    assert right is not None
-    assert inside.vectors() == {"memories/oak.md": packed(right)}
-    assert inside.waiting == 0
+        [right] = embedders.model.embed(["Oak\nInvoices are due in thirty days."], "document")
+        assert right is not None
+        assert inside.vectors() == {"memories/oak.md": packed(right)}
+        assert inside.waiting == 0
 
 
 def test_a_search_db_deleted_while_notes_are_embedded_comes_back_whole(

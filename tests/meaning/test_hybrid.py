@@ -1,13 +1,17 @@
-"""Words and meaning together: each hit says how much of both it has, and neither can make the other's find vanish."""
+"""Words and meaning together; with the embedded model, without a network."""
 
 from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from co_cli.knowledge_base import KnowledgeBase
+from tests.command import Co
 from tests.meaning.conftest import Open
 from tests.meaning.inside import Inside
-from tests.meaning.servers import TurnedOllama
 from tests.vault import Vault
 
 QUESTION = "how do we calm an angry customer"
@@ -94,48 +98,50 @@ def test_without_a_provider_search_goes_by_words_even_where_vectors_are(
     assert len(inside.vectors()) == 5
 
 
-def test_numbers_that_are_no_vector_never_reach_the_index(
-    open_kb: Open, notes: Vault, ollama: TurnedOllama, model: str, inside: Inside, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("co_cli.embedding.remote.PAUSES", (0.0,))
-    kb = open_kb("ollama", model, ollama.url)
-    for fault in ("nan", "zeros", "wrong dimensions", "one vector too few", "truncated"):
-        ollama.faults = [fault] * 20
-        kb.sync()
-
-        assert inside.spaces() == {"static:co-static-256": 4, f"ollama:{model}": 0}
-        assert inside.value("select count(*) from embedding_cache where space_id = 2") == 0
-        assert kb.status().unembedded == 4
-        assert kb.search(QUESTION).degraded == []
-
-    ollama.faults = []
-    kb.sync()
-
-    assert inside.spaces() == {"static:co-static-256": 0, f"ollama:{model}": 4}
-    assert kb.status().unembedded == 0
-
-
-def test_every_hit_carries_both_signals(open_kb: Open, notes: Vault) -> None:
-    kb = open_kb()
-    kb.sync()
-
-    hits = kb.search(QUESTION).hits
-
-    assert {"memory:apology", "memory:pier"} <= {hit.ref for hit in hits}
-    for hit in hits:
-        assert set(hit.signals) >= {"words", "meaning"}
-        assert all(0 <= value <= 1 for value in hit.signals.values())
-    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
-    by_ref = {hit.ref: hit.signals for hit in hits}
-    assert by_ref["memory:pier"]["words"] > 0
-    assert by_ref["memory:apology"]["words"] == 0
-    assert by_ref["memory:apology"]["meaning"] > by_ref["memory:pier"]["meaning"]
-    for hit in hits:
-        assert sum(hit.signals.values()) == pytest.approx(hit.score, abs=1e-3)  # rounded to four places
-
-
 def test_an_exact_word_is_never_dropped_whatever_the_weights(open_kb: Open, notes: Vault) -> None:
     open_kb().sync()
 
     for meaning in (0.0, 0.2, 0.8, 1.0):
         assert "memory:pier" in refs(open_kb(knowledge_hybrid_vector_weight=meaning), "calm angry customers")
+
+
+GUARDED = """
+import sys
+
+def refuse(event, arguments):
+    if event in ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto"):
+        sys.stderr.write(f"touched the network: {event} {arguments}\\n")
+        sys.stderr.flush()
+        import os
+        os._exit(77)
+
+sys.addaudithook(refuse)
+from co_cli.cli.app import main
+code = main(sys.argv[1:])
+sys.stdout.flush()
+raise SystemExit(code)
+"""
+
+
+CONNECT = "import socket; socket.create_connection(('127.0.0.1', 9))\n"
+COMMANDS = (
+    ("search", "how do we calm an angry customer"),
+    ("index", "sync"),
+    ("index", "reembed", "--fresh"),
+    ("doctor",),
+)
+
+
+def guarded(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=60)
+
+
+def test_no_command_touches_the_network(co: Co, vault: Vault, data_dir: Path) -> None:
+    vault.write("memories/apology.md", "De-escalation starts with an apology to the client.")
+
+    for arguments in COMMANDS:
+        ran = guarded(GUARDED, *arguments)
+        assert (ran.returncode, ran.stderr) == (0, ""), arguments
+        assert arguments[0] != "search" or "memory:apology" in ran.stdout
+    ran = guarded(GUARDED.replace("from co_cli", f"{CONNECT}from co_cli"))
+    assert (ran.returncode, ran.stderr.startswith("touched the network: socket.")) == (77, True), "the guard works"

@@ -13,9 +13,6 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from co_cli.cli.index import describe
-from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.freshness import Batch
 from tests.command import Co
 from tests.vault import Vault
 from tests.watching.test_watching import PATIENCE
@@ -81,35 +78,3 @@ def test_json_is_one_object_a_line(co: Co, vault: Vault) -> None:
         assert (told["event"], told["added"], told["changed"]) == ("changed", ["memory:oak"], [])
         assert told["at"].endswith("Z")
         assert watch.end()[0] == 0
-
-
-def test_many_changes_are_counted_and_a_few_of_them_named(co: Co, vault: Vault) -> None:
-    for number in range(30):
-        note = vault.write(f"memories/oak-{number:02}.md", f"Oak {number}.")
-        os.utime(note, (0, 0))  # else some may count as being written just now, and come in a second batch
-    with running(co.folder) as watch:
-        assert watch.line().endswith(", memory:oak-19, and 10 more")
-
-
-def test_a_vault_that_is_not_there_is_one_line_and_exit_code_2(co: Co, tmp_path: Path) -> None:
-    ran = co("--vault", str(tmp_path / "nowhere"), "index", "watch")
-
-    assert ran.code == 2
-    assert ran.err.count("\n") == 1
-
-
-def test_excluded_notes_of_a_source_are_removed_and_deleted_ones_missing(kb: KnowledgeBase, tmp_path: Path) -> None:
-    handbook = tmp_path / "handbook"
-    handbook.mkdir()
-    for name in ("oak", "elm", "yew"):
-        (handbook / f"{name}.md").write_text(f"{name.title()}s live long.")
-    kb.sources.add(str(handbook))
-    (handbook / ".coignore").write_text("elm.md\n")
-    (handbook / "yew.md").unlink()
-    [origin] = kb.index.linked
-
-    report = kb.index.of(origin).sync()
-
-    assert describe(kb, Batch(((origin, report),), 0.1)) == (
-        "1 removed, 1 missing: folder:handbook/elm.md, folder:handbook/yew.md"
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import threading
 import time
@@ -13,12 +12,7 @@ import pytest
 
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service import freshness
-from co_cli.service.freshness import Batch, Freshener, Notice, Watcher
-from co_cli.sources.origin import Origin
-from co_cli.sources.walk import folders_of
-from tests.chat.terminal import Terminal
-from tests.command import Co
-from tests.mcp_server.talking import Place
+from co_cli.service.freshness import Batch, Notice, Watcher
 from tests.vault import Vault
 
 PATIENCE = 120.0
@@ -131,10 +125,10 @@ def test_whatever_way_an_editor_saves_one_note_changes_and_no_other_appears(
 def test_a_burst_of_files_is_a_few_syncs(vault: Vault, watch: Watch, heard: Heard) -> None:
     watcher = watch()
     before = watcher.syncs
-    for number in range(500):
+    for number in range(200):
         vault.path(f"memories/burst-{number}.md").write_text(f"Burst {number}.")
 
-    heard.until(lambda: len(heard.touched("added")) == 500)
+    heard.until(lambda: len(heard.touched("added")) == 200)
 
     assert watcher.syncs - before <= 3
 
@@ -144,14 +138,14 @@ def test_a_file_that_is_written_slowly_is_indexed_when_it_is_complete(
 ) -> None:
     watch()
     with vault.path("memories/book.md").open("w") as stream:
-        for number in range(20):
+        for number in range(8):
             stream.write(f"Chapter zqx{number}.\n")
             stream.flush()
             time.sleep(freshness.QUIET_MS / 5_000)
     heard.until(lambda: heard.touched())
 
     assert heard.touched() == ["memories/book.md"]
-    assert kb.search("zqx19", backend="fts5").hits
+    assert kb.search("zqx7", backend="fts5").hits
 
 
 def test_folders_that_come_and_move_are_followed(vault: Vault, watch: Watch, heard: Heard) -> None:
@@ -177,24 +171,11 @@ def test_changes_of_hidden_and_excluded_files_cause_no_sync(vault: Vault, watch:
     vault.write(".git/objects/b", "y")
     vault.write("memories/picture.png", "z")
     vault.write("memories/.oak.md.swp", "z")
-    time.sleep(0.5)  # that nothing happens can only be waited for
+    time.sleep(0.3)  # that nothing happens can only be waited for
 
     assert watcher.syncs == before
     vault.write(".coignore", "")
     heard.until(lambda: sorted(heard.touched("added")) == ["drafts/elm.md", "drafts/oak.md"])
-
-
-def test_only_folders_that_are_searched_are_watched(vault: Vault, tmp_path: Path) -> None:
-    for path in (".git/objects/a", "articles/deep/park.md", "drafts/elm.md", "empty/.keep"):
-        vault.write(path, "x")
-    vault.write(".coignore", "drafts/\n")
-    (tmp_path / "elsewhere").mkdir()
-    vault.path("link").symlink_to(tmp_path / "elsewhere")
-
-    folders, _ = folders_of(Origin("vault", str(vault.root)))
-
-    inside = ("", "/articles", "/articles/deep", "/empty", "/memories")
-    assert sorted(folders) == [str(vault.root) + folder for folder in inside]
 
 
 def test_a_vault_that_went_away_is_reported_once_and_synced_when_it_is_back(
@@ -251,20 +232,8 @@ def test_changes_are_found_by_polling_or_by_the_regular_sync_if_they_are_not_rep
     heard.until(lambda: "memories/yew.md" in heard.touched("added"))
 
 
-def test_a_name_that_is_not_utf_8_does_not_end_it(vault: Vault, watch: Watch, heard: Heard) -> None:
-    watch()
-    try:
-        Path(os.fsdecode(os.fsencode(vault.root) + b"/memories/\xff.md")).write_text("x")
-    except OSError:
-        pytest.skip("this file system takes UTF-8 names only")
-
-    vault.write("memories/oak.md", "Oaks.")
-
-    heard.until(lambda: heard.touched("added") == ["memories/oak.md"])
-
-
 def test_nothing_is_left_behind_when_it_is_closed_even_during_a_sync(vault: Vault, kb: KnowledgeBase) -> None:
-    for number in range(1_200):
+    for number in range(600):
         vault.path(f"memories/oak-{number}.md").write_text(f"Oak {number}.")
     begun, threads = threading.Event(), threading.active_count()
     watcher = Watcher(kb, progress=lambda done, total: begun.set()).start()
@@ -274,32 +243,4 @@ def test_nothing_is_left_behind_when_it_is_closed_even_during_a_sync(vault: Vaul
 
     assert threading.active_count() == threads
     kb.sync()
-    assert kb.index.counts().notes == 1_200
-
-
-def test_a_watcher_that_is_closed_before_it_started_never_syncs(kb: KnowledgeBase) -> None:
-    freshener = Freshener(kb)
-    freshener.watch(after=60)
-    freshener.close()
-
-    assert freshener.watcher
-    assert freshener.watcher.syncs == 0
-
-
-def test_a_chat_indexes_what_is_saved_while_nobody_types(vault: Vault, data_dir: Path, co: Co) -> None:
-    vault.write("memories/oak.md", "There are oaks.")
-    with Terminal(co.folder) as chat, KnowledgeBase.open(vault.root, data_dir) as kb:  # which never syncs
-        chat.prompt()
-        vault.write("memories/elms.md", "There are elms.")
-        until(lambda: kb.search("elms", backend="fts5").hits)
-
-
-def test_an_mcp_server_indexes_what_is_saved_without_being_asked(tmp_path: Path) -> None:
-    place = Place(tmp_path)
-    server = place.start()
-    server.initialise()
-    with KnowledgeBase.open(place.vault.root, tmp_path / "data") as kb:  # which never syncs
-        for word in ("oaks", "elms"):  # the first sync finds the one, and only a watcher the other
-            place.vault.write(f"memories/{word}.md", f"There are {word}.")
-            until(lambda word=word: kb.search(word, backend="fts5").hits)
-    assert server.end() == (0, "", "")
+    assert kb.index.counts().notes == 600
