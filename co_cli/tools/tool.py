@@ -1,7 +1,7 @@
 """Turn a typed Python function into a tool: schemas for a model, and validation of what a model sends.
 
-Pydantic builds the schemas and validates. Before that, common mistakes of models are corrected: other argument names,
-`"null"`, text for a list. Unknown arguments are ignored and reported.
+Pydantic builds the schemas and validates. Before that, what models often send is corrected: `"null"` for nothing, text
+for a list, a limit that is too high. Unknown arguments are ignored and reported.
 """
 
 from __future__ import annotations
@@ -24,21 +24,8 @@ from co_cli.values import to_utf8
 
 Data = TypeVar("Data")
 
-ALIASES = {
-    "query": ("q", "question", "search", "search_query", "topic", "text", "keywords", "prompt", "task"),
-    "content": ("text", "memory", "body", "note", "fact", "value", "markdown"),
-    "ref": ("id", "reference", "slug", "note", "path", "name", "memory", "uri", "note_id", "memory_id"),
-    "tags": ("tag", "labels", "label"),
-    "sources": ("source", "kind", "kinds", "type"),
-    "limit": ("n", "k", "top_k", "count", "max", "max_results", "num_results", "size"),
-    "name": ("skill", "skill_name", "ref", "id", "slug"),
-    "title": ("name", "heading", "subject"),
-    "category": ("kind", "type"),
-    "source_url": ("url", "link"),
-}
 EMPTY = ("", "null", "none", "undefined")
 """What models write for an argument that they leave out."""
-SINGULAR = {"memories": "memory", "articles": "article"}
 MAX_ITEMS, MAX_NAME = 100, 60
 """Items of a list that are accepted, and characters of an unknown argument's name that are reported."""
 
@@ -100,19 +87,15 @@ class Tool:
     def read_arguments(self, sent: Mapping[str, Any] | None) -> tuple[dict[str, Any], list[str]]:
         """The arguments as the function takes them, and the names that it does not have."""
         properties: dict[str, dict[str, Any]] = self.parameters["properties"]
-        sent = {name.strip().lower().replace("-", "_").replace(" ", "_"): value for name, value in (sent or {}).items()}
+        required = self.parameters.get("required", ())
         given: dict[str, Any] = {}
         ignored: list[str] = []
-        for name, value in sent.items():
-            aliased = (key for key, names in ALIASES.items() if name in names and key in properties)
-            target = name if name in properties else next((key for key in aliased if sent.get(key) is None), None)
-            if target is None or target in given:
+        for name, value in (sent or {}).items():
+            if name not in properties:
                 ignored.append(to_utf8(name[:MAX_NAME]))
-                continue
-            required = target in self.parameters.get("required", ())
-            value = None if _is_empty(value) and not (required and value) else _correct(value, properties[target])
-            if value is not None:
-                given[target] = value
+            elif not _is_empty(value) or (name in required and str(value or "").strip()):
+                value = _correct(value, properties[name])
+                given |= {} if value is None else {name: value}
         try:
             model = self._model.model_validate(given)
         except ValidationError as error:
@@ -149,33 +132,22 @@ def _is_empty(value: object) -> bool:
 
 def _correct(value: Any, schema: dict[str, Any]) -> Any:
     """What the model most likely meant, for pydantic to validate; None for nothing."""
-    if isinstance(value, str):
-        value = to_utf8(value) if value.strip() else None
-    kind = schema["type"]
+    kind, value = schema["type"], to_utf8(value) if isinstance(value, str) else value
     if kind in ("array", "object") and isinstance(value, str):
         try:
             value = json.loads(value)
         except (ValueError, RecursionError):
-            value = [part.strip("\"' ") for part in value.strip("[] \n").split(",")] if kind == "array" else value
+            value = value.strip("[] \n").split(",") if kind == "array" else value
     if kind == "array" and isinstance(value, str | int | float):
         value = [value]
-    parts = cast("list[Any]", value) if isinstance(value, list) else []
     if kind == "array" and isinstance(value, list):
+        parts = cast("list[Any]", value)
         if len(parts) > MAX_ITEMS:
             raise InvalidInputError(f"a list of {len(parts):,} is too long; the limit is {MAX_ITEMS}")
-        items = [_choice(item, schema["items"]) for item in parts if not _is_empty(item)]
-        items = [to_utf8(item).strip() if isinstance(item, str) else item for item in items]
-        # an empty list removes tags, a list of nothing does not
-        return None if (parts and not items) or ("all" in items and "enum" in schema["items"]) else items
-    if kind == "string" and parts and all(isinstance(part, str | int) for part in parts):
-        return to_utf8(" ".join(map(str, parts)))
+        items = [
+            to_utf8(part).strip("\"' ") if isinstance(part, str) else part for part in parts if not _is_empty(part)
+        ]
+        return None if parts and not items else items  # an empty list removes tags, a list of nothing does not
     if kind == "integer" and isinstance(value, int | float) and value == value:
         return min(max(value, schema["minimum"]), schema["maximum"])  # 10,000 means as many as possible
-    return _choice(value, schema)
-
-
-def _choice(value: Any, schema: dict[str, Any]) -> Any:
-    """One of the allowed values, also in upper case or in the plural."""
-    if not isinstance(value, str) or "enum" not in schema:
-        return value
-    return SINGULAR.get(value.strip().lower(), value.strip().lower())
+    return value

@@ -18,78 +18,59 @@ def read(tool: str, arguments: dict[str, Any] | None) -> dict[str, Any]:
     return TOOL[tool].read_arguments(arguments)[0]
 
 
-@pytest.mark.parametrize(
-    ("sent", "read_as"),
-    [
-        ({"query": "x", "limit": "5"}, {"query": "x", "limit": 5}),
-        ({"query": "x", "limit": 5.0}, {"query": "x", "limit": 5}),
-        ({"query": "x", "limit": None}, {"query": "x"}),
-        ({"query": "x", "limit": "null"}, {"query": "x"}),
-        ({"query": "x", "limit": 100_000}, {"query": "x", "limit": 50}),
-        ({"query": "x", "limit": 10**400}, {"query": "x", "limit": 50}),
-        ({"query": "x", "limit": 0}, {"query": "x", "limit": 1}),
-        ({"q": "x"}, {"query": "x"}),
-        ({"Query": "x"}, {"query": "x"}),
-        ({"question": "x", "top_k": 3}, {"query": "x", "limit": 3}),
-        ({"query": None, "q": "x"}, {"query": "x"}),
-        ({"query": ["blue", "pool"]}, {"query": "blue pool"}),
-        ({"query": 42}, {"query": "42"}),
-        ({"query": "x", "tags": "deploy"}, {"query": "x", "tags": ["deploy"]}),
-        ({"query": "x", "tags": "deploy, ops"}, {"query": "x", "tags": ["deploy", "ops"]}),
-        ({"query": "x", "tags": '["deploy", "ops"]'}, {"query": "x", "tags": ["deploy", "ops"]}),
-        ({"query": "x", "tags": "[deploy, 'ops']"}, {"query": "x", "tags": ["deploy", "ops"]}),
-        ({"query": "x", "tag": "deploy"}, {"query": "x", "tags": ["deploy"]}),
-        ({"query": "x", "tags": ["a", None, 7, " "]}, {"query": "x", "tags": ["a", "7"]}),
-        ({"query": "x", "tags": 2026}, {"query": "x", "tags": ["2026"]}),
-        ({"query": "x", "tags": None, "category": ""}, {"query": "x"}),
-        ({"query": "x", "category": "null", "tags": "None"}, {"query": "x"}),
-        ({"query": "x", "tags": ["null"]}, {"query": "x"}),
-        ({"query": "null"}, {"query": "null"}),
-        ({"query": "x", "profile": "Fresh "}, {"query": "x", "profile": "fresh"}),
-        ({"query": "x", "min_score": "0.4"}, {"query": "x", "min_score": 0.4}),
-        ({"query": "x", "weights": {"recency": "0.2"}}, {"query": "x", "weights": {"recency": 0.2}}),
-        ({"query": "x", "weights": '{"recency": 0.2}'}, {"query": "x", "weights": {"recency": 0.2}}),
-    ],
-)
-def test_common_mistakes_of_models_are_corrected(sent: dict[str, Any], read_as: dict[str, Any]) -> None:
-    assert read("recall_memory", sent) == read_as
+def test_common_mistakes_of_models_are_corrected() -> None:
+    wrong = [
+        sent for sent, meant in CORRECTED if read("recall_memory", {"query": "x", **sent}) != {"query": "x", **meant}
+    ]
+
+    assert wrong == []
 
 
-def test_an_empty_list_of_tags_removes_the_tags_of_a_note() -> None:
+CORRECTED: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"limit": "5"}, {"limit": 5}),
+    ({"limit": "null"}, {}),
+    ({"limit": 10**400}, {"limit": 50}),
+    ({"limit": 0}, {"limit": 1}),
+    ({"query": None, "Question": "x", "top_k": 3}, {"limit": 3}),
+    ({"query": ["blue", "pool"]}, {"query": "blue pool"}),
+    ({"query": 42}, {"query": "42"}),
+    ({"query": "null"}, {"query": "null"}),
+    ({"tags": "deploy, ops"}, {"tags": ["deploy", "ops"]}),
+    ({"tags": "[deploy, 'ops']"}, {"tags": ["deploy", "ops"]}),
+    ({"tag": "deploy"}, {"tags": ["deploy"]}),
+    ({"tags": ["a", None, 7, " "]}, {"tags": ["a", "7"]}),
+    ({"tags": ["null"], "category": ""}, {}),
+    ({"profile": "Fresh "}, {"profile": "fresh"}),
+    ({"min_score": "0.4"}, {"min_score": 0.4}),
+    ({"weights": '{"recency": "0.2"}'}, {"weights": {"recency": 0.2}}),
+]
+
+
+def test_only_an_empty_list_of_tags_removes_the_tags_of_a_note() -> None:
     assert read("update_memory", {"ref": "memory:x", "tags": []}) == {"ref": "memory:x", "tags": []}
+    for nothing in ("", " ", "null", [None], [""]):
+        assert read("update_memory", {"ref": "memory:x", "tags": nothing, "content": "null"}) == {"ref": "memory:x"}
 
 
-@pytest.mark.parametrize("nothing", ["", " ", "null", [None], [""]])
-def test_tags_that_say_nothing_remove_no_tags(nothing: Any) -> None:
-    assert read("update_memory", {"ref": "memory:x", "tags": nothing, "content": "null"}) == {"ref": "memory:x"}
+REFUSED: list[tuple[str, dict[str, Any] | None, str]] = [
+    ("recall_memory", None, "recall_memory needs query"),
+    ("recall_memory", {"query": "  "}, "recall_memory needs query"),
+    ("recall_memory", {"query": {"a": 1}}, "recall_memory: query: Input should be a valid string, not {'a': 1}"),
+    ("recall_memory", {"query": "x", "limit": "many"}, "limit: Input should be a valid integer.*, not 'many'"),
+    ("recall_memory", {"query": "x", "tags": [["a"]]}, "tags: Input should be a valid string"),
+    ("recall_memory", {"query": "x", "profile": "best"}, "profile: Input should be 'default', .* or 'fresh'"),
+    ("recall_memory", {"query": "x", "weights": {"words": "high"}}, "weights: Input should be a valid number"),
+    ("recall_memory", {"query": "x", "min_score": "nan"}, "min_score: Input should be a finite number"),
+    ("search_knowledge", {"query": "x", "sources": "web"}, "sources: Input should be 'memory', 'article'"),
+    ("save_memory", {"content": "x", "importance": 8}, "importance: Input should be less than or equal to 1"),
+    ("save_article", {"content": "x"}, "save_article needs title"),
+]
 
 
-@pytest.mark.parametrize(
-    ("tool", "sent", "problem"),
-    [
-        ("recall_memory", {}, "recall_memory needs query"),
-        ("recall_memory", None, "recall_memory needs query"),
-        ("recall_memory", {"query": "  "}, "recall_memory needs query"),
-        ("recall_memory", {"query": {"a": 1}}, "recall_memory: query: Input should be a valid string, not {'a': 1}"),
-        ("recall_memory", {"query": "x", "limit": "many"}, "limit: Input should be a valid integer.*, not 'many'"),
-        ("recall_memory", {"query": "x", "limit": "nan"}, "limit: Input should be a valid integer"),
-        ("recall_memory", {"query": "x", "tags": {"a": 1}}, "tags: Input should be a valid list"),
-        ("recall_memory", {"query": "x", "tags": [["a"]]}, "tags: Input should be a valid string"),
-        ("recall_memory", {"query": "x", "profile": "best"}, "profile: Input should be 'default', .* or 'fresh'"),
-        ("recall_memory", {"query": "x", "weights": "high"}, "weights: Input should be a valid dictionary"),
-        ("recall_memory", {"query": "x", "weights": {"words": "high"}}, "weights: Input should be a valid number"),
-        ("recall_memory", {"query": "x", "min_score": "nan"}, "min_score: Input should be a finite number"),
-        ("search_knowledge", {"query": "x", "sources": "web"}, "sources: Input should be 'memory', 'article'"),
-        ("search_knowledge", {"query": "x", "detail": "long"}, "detail: Input should be 'scan' or 'full'"),
-        ("save_memory", {"content": "x", "importance": 8}, "importance: Input should be less than or equal to 1"),
-        ("save_article", {"content": "x"}, "save_article needs title"),
-    ],
-)
-def test_an_argument_that_cannot_be_read_is_refused_with_what_would_be_right(
-    tool: str, sent: dict[str, Any] | None, problem: str
-) -> None:
-    with pytest.raises(InvalidInputError, match=problem):
-        read(tool, sent)
+def test_an_argument_that_cannot_be_read_is_refused_with_what_would_be_right() -> None:
+    for tool, sent, problem in REFUSED:
+        with pytest.raises(InvalidInputError, match=problem):
+            read(tool, sent)
 
 
 def test_arguments_that_a_tool_does_not_have_are_ignored_and_named(toolbox: Toolbox) -> None:

@@ -54,16 +54,6 @@ def test_nothing_found_while_files_are_still_being_indexed_is_inconclusive(vault
     assert BEHIND in result.text
 
 
-def test_memories_and_articles_are_asked_for_apart(vault: Vault, toolbox: Toolbox) -> None:
-    vault.write("memories/blue.md", BLUE)
-    vault.write("articles/guide.md", "# Traffic guide\n\nHow traffic moves between pools.\n")
-
-    assert [hit["source"] for hit in toolbox.call("recall_memory", {"query": "traffic"}).data["hits"]] == ["memory"]
-    assert [hit["source"] for hit in toolbox.call("recall_article", {"query": "traffic"}).data["hits"]] == ["article"]
-    both = toolbox.call("search_knowledge", {"query": "traffic"}).data["hits"]
-    assert {hit["source"] for hit in both} == {"memory", "article"}
-
-
 def test_a_scan_gives_snippets_and_says_what_the_whole_would_cost(vault: Vault, toolbox: Toolbox) -> None:
     body = "Traffic moves slowly. " * 100
     vault.write("articles/guide.md", f"# Traffic guide\n\n{body}\n")
@@ -79,29 +69,18 @@ def test_a_scan_gives_snippets_and_says_what_the_whole_would_cost(vault: Vault, 
     assert estimate_tokens(full.text) > hit["tokens"]
 
 
-@pytest.mark.parametrize("detail", ["scan", "full"])
-def test_an_answer_keeps_to_its_budget_and_names_what_it_cut(vault: Vault, kb: KnowledgeBase, detail: str) -> None:
+def test_an_answer_keeps_to_its_budget_and_names_what_it_cut(vault: Vault, kb: KnowledgeBase) -> None:
     for number in range(30):
         vault.write(f"memories/m{number}.md", f"Traffic rule {number}. " + f"Pool {number} is drained slowly. " * 20)
+    toolbox = Toolbox(kb, result_tokens=500)
+    for detail in ("scan", "full"):
+        result = toolbox.call("search_knowledge", {"query": "traffic pool", "limit": 30, "detail": detail})
 
-    result = Toolbox(kb, result_tokens=500).call(
-        "search_knowledge", {"query": "traffic pool", "limit": 30, "detail": detail}
-    )
-
-    refs = [hit["ref"] for hit in result.data["hits"]] + result.data["cut"]
-    assert len(set(refs)) == 30
-    assert result.data["cut"]
-    assert all(ref in result.text for ref in refs)
-    shown = result.text[: result.text.index("Found too")]
-    assert estimate_tokens(shown) < 700
-
-
-def test_frontmatter_of_any_kind_is_plain_json_in_the_data(vault: Vault, toolbox: Toolbox) -> None:
-    vault.write("memories/odd.md", "---\nwhen: 2026-01-02\nnested: {a: [1, .inf, 2026-01-03]}\n1: x\n---\nOdd.\n")
-
-    data = toolbox.call("read_note", {"ref": "memory:odd"}).data
-
-    assert json.loads(json.dumps(data, allow_nan=False))["fields"]["nested"] == {"a": [1, ".inf", "2026-01-03"]}
+        refs = [hit["ref"] for hit in result.data["hits"]] + result.data["cut"]
+        assert len(set(refs)) == 30
+        assert result.data["cut"]
+        assert all(ref in result.text for ref in refs)
+        assert estimate_tokens(result.text[: result.text.index("Found too")]) < 700
 
 
 def test_only_the_tools_asked_for_are_in_the_box(kb: KnowledgeBase) -> None:
@@ -146,34 +125,16 @@ def test_names_of_files_cannot_pose_as_structure_outside_of_a_fence(vault: Vault
 SEARCHING = ["recall_memory", "search_knowledge"]
 
 
-@pytest.mark.parametrize("tool", SEARCHING)
-def test_a_search_can_be_limited_to_days_and_to_a_least_score(vault: Vault, toolbox: Toolbox, tool: str) -> None:
+def test_a_search_can_be_limited_to_days_and_to_a_least_score(vault: Vault, toolbox: Toolbox) -> None:
     for year in (2020, 2022, 2024):
         vault.write(f"memories/y{year}.md", f"---\ncreated: {year}-06-01\n---\nZebras graze, seen in {year}.\n")
+    for tool in ("recall_memory", "search_knowledge"):
+        days = toolbox.call(tool, {"query": "zebras graze", "since": "2021-01-01", "until": "2023-01-01"})
 
-    days = toolbox.call(tool, {"query": "zebras graze", "since": "2021-01-01", "until": "2023-01-01"})
-    best = toolbox.call(tool, {"query": "zebras graze", "min_score": 1.5})
-
-    assert [hit["ref"] for hit in days.data["hits"]] == ["memory:y2022"]
-    assert best.data["hits"] == []
-    with pytest.raises(InvalidInputError, match="since is a date"):
-        toolbox.call(tool, {"query": "zebras", "since": "some day"})
-    with pytest.raises(InvalidInputError, match="charm"):
-        toolbox.call(tool, {"query": "zebras", "weights": {"charm": 1}})
-
-
-def test_recall_drops_hits_far_below_the_best_and_a_search_of_everything_keeps_them(
-    vault: Vault, toolbox: Toolbox
-) -> None:
-    vault.write("memories/blue.md", BLUE)
-    vault.write("memories/cake.md", "The canteen sells cake, and there is traffic at noon.")
-
-    recalled = toolbox.call("recall_memory", {"query": "which pool takes traffic first"})
-    searched = toolbox.call("search_knowledge", {"query": "which pool takes traffic first"})
-
-    assert [hit["ref"] for hit in recalled.data["hits"]] == ["memory:blue"]
-    assert [hit["ref"] for hit in searched.data["hits"]] == ["memory:blue", "memory:cake"]
-    assert recalled.text.startswith("found: 1 of 2 notes")
+        assert [hit["ref"] for hit in days.data["hits"]] == ["memory:y2022"]
+        assert toolbox.call(tool, {"query": "zebras graze", "min_score": 1.5}).data["hits"] == []
+        with pytest.raises(InvalidInputError, match="since is a date"):
+            toolbox.call(tool, {"query": "zebras", "since": "some day"})
 
 
 def test_tools_cost_no_more_than_2450_tokens() -> None:
@@ -191,7 +152,7 @@ def test_refs_are_read_as_fences_resources_and_models_spell_them(vault: Vault, t
             assert toolbox.call("read_note", {"ref": sent}).data["ref"] == f"memory:{name}"
     vault.write("articles/guides/über uns.md", "About us.")
 
-    assert toolbox.call("read_note", {"uri": "co://article/guides/%C3%BCber%20uns"}).data["text"] == "About us."
+    assert toolbox.call("read_note", {"ref": "co://article/guides/%C3%BCber%20uns"}).data["text"] == "About us."
     with pytest.raises(UnknownRefError, match="did you mean memory:blue-pool"):
         toolbox.call("read_note", {"ref": "memory:blue-pol"})
     with pytest.raises(InvalidInputError, match="search_knowledge and list_memories give refs"):
@@ -243,22 +204,18 @@ def test_a_list_is_newest_first_keeps_to_its_budget_and_says_if_there_are_more(v
 # -- a model guesses tags and categories ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("guess", "told"),
-    [
-        ({"tags": ["deployment"]}, "None with tags=deployment (no note has the tag deployment; there is deploy): "),
-        ({"category": "fact"}, "None with category=fact: "),
-        ({"tags": ["deploy"], "category": "fact"}, "None with tags=deploy and category=fact: "),
-    ],
-)
-def test_a_filter_that_leaves_nothing_is_dropped_and_the_answer_says_so(
-    vault: Vault, toolbox: Toolbox, guess: dict[str, object], told: str
-) -> None:
+def test_a_filter_that_leaves_nothing_is_dropped_and_the_answer_says_so(vault: Vault, toolbox: Toolbox) -> None:
     vault.write("memories/blue.md", BLUE)
-
-    for name in ("recall_memory", "search_knowledge"):
-        result = toolbox.call(name, {"query": "which pool takes traffic", **guess})
-        assert result.text.startswith("found: 1 of 1 note searched")
-        assert told in result.text.splitlines()[0]
-        assert [hit["ref"] for hit in result.data["hits"]] == ["memory:blue"]
-        assert result.data["without"] == list(guess)
+    vault.write("memories/green.md", "Green takes traffic second.")
+    dropped: list[tuple[dict[str, object], str]] = [
+        ({"tags": ["deployment"]}, "None with tags=deployment (no note has the tag deployment; there is deploy): "),
+        ({"tags": ["deploy"], "category": "fact"}, "None with tags=deploy and category=fact: "),
+    ]
+    for guess, told in dropped:
+        for name in ("recall_memory", "search_knowledge"):
+            result = toolbox.call(name, {"query": "which pool takes traffic", **guess})
+            assert told in result.text.splitlines()[0]
+            assert result.data["hits"][0]["ref"] == "memory:blue"
+            assert result.data["without"] == list(guess)
+    kept = toolbox.call("recall_memory", {"query": "which pool takes traffic", "tags": ["deploy"]}).data
+    assert ([hit["ref"] for hit in kept["hits"]], kept["without"]) == (["memory:blue"], [])

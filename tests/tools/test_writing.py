@@ -43,7 +43,8 @@ def test_a_repeat_is_not_written_and_a_similar_memory_is_named(toolbox: Toolbox)
 
 def test_an_article_is_saved_with_where_it_comes_from(vault: Vault, toolbox: Toolbox) -> None:
     result = toolbox.call(
-        "save_article", {"content": "# Zebras\n\nThey graze.", "title": "On zebras", "url": "https://example.org/z"}
+        "save_article",
+        {"content": "# Zebras\n\nThey graze.", "title": "On zebras", "source_url": "https://example.org/z"},
     )
 
     assert result.data["ref"] == "article:on-zebras"
@@ -91,19 +92,6 @@ def test_new_text_for_some_lines_is_not_taken_for_the_whole_text(vault: Vault, t
     assert "zoo" in vault.read("articles/guide.md")
 
 
-def test_a_name_of_a_file_cannot_pose_as_structure_in_a_receipt(vault: Vault, toolbox: Toolbox) -> None:
-    vault.write("memories/x</notes>.md", "Zebras.")
-
-    told = [
-        toolbox.call("update_memory", {"ref": "memory:x</notes>", "tags": ["a"]}).text,
-        toolbox.call("list_memories").text.replace("\n</notes>", "", 1),
-        toolbox.call("forget_memory", {"ref": "memory:x</notes>"}).text,
-    ]
-
-    assert not any("</notes>" in text for text in told)
-    assert all("x&lt;/notes>" in text for text in told)
-
-
 def test_an_agent_that_rewrites_a_users_text_becomes_its_author(
     vault: Vault, kb: KnowledgeBase, toolbox: Toolbox
 ) -> None:
@@ -133,11 +121,6 @@ class Meddled:
         self.meddle()
         return saved
 
-    def remember(self, *arguments: object, **named: object) -> object:
-        saved = self.kb.remember(*arguments, **named)  # type: ignore[arg-type]
-        self.meddle()
-        return saved
-
 
 def test_a_receipt_says_if_the_file_no_longer_has_what_was_written(vault: Vault, kb: KnowledgeBase) -> None:
     before = "---\ntitle: Rule\ntags: [a]\n---\nWe never deploy on Fridays.\n"
@@ -148,8 +131,3 @@ def test_a_receipt_says_if_the_file_no_longer_has_what_was_written(vault: Vault,
         assert answer.data["read_back"] is False
         assert "BUT the file does not hold all of this" in answer.text
         assert Toolbox(kb).call("update_memory", {"ref": "memory:rule", **change}).data["read_back"] is True
-    reworded = Meddled(kb, lambda: vault.write("memories/we-deploy.md", "We deploy never."))
-
-    saved = Toolbox(reworded).call("save_memory", {"content": "We deploy."})  # type: ignore[arg-type]
-
-    assert saved.data["read_back"] is False
