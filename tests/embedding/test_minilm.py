@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.embedding.minilm import VOCABULARY, WEIGHTS_PACKAGE, MiniLMEmbedder, WordPieces, words
+from co_cli.embedding.minilm import VOCABULARY, WEIGHTS_PACKAGE, MiniLMEmbedder, WordPieces
 from co_cli.errors import ModelMissingError
 
 needs_the_extra = pytest.mark.skipif(
@@ -30,19 +30,6 @@ def pieces() -> WordPieces:
     return WordPieces(vocabulary)
 
 
-def test_words_are_split_as_bert_splits_them() -> None:
-    expected = {
-        "Hello, World!": "hello , world !",
-        "Café déjà-vu": "cafe deja - vu",
-        "東京tower": "東 京 tower",
-        "a\u00a0b\tc\nd": "a b c d",
-        "zero\u200bwidth \x00nul \ufffd": "zerowidth nul",
-        "x_y $5 ~z¿q": "x _ y $ 5 ~ z ¿ q",
-        "": "",
-    }
-    assert {text: " ".join(words(text)) for text in expected} == expected
-
-
 def test_words_become_berts_numbers(pieces: WordPieces) -> None:
     expected = {
         "hello world": [101, 7592, 2088, 102],
@@ -56,17 +43,6 @@ def test_words_become_berts_numbers(pieces: WordPieces) -> None:
     assert {text: pieces.numbers(text, 256) for text in expected} == expected
     long = pieces.numbers("embeddings " * 200, 256)
     assert (len(long), long[0], long[-1]) == (256, 101, 102)
-
-
-@needs_the_extra
-def test_a_paraphrase_is_nearer_than_another_subject(minilm: MiniLMEmbedder, cosine: Callable[..., float]) -> None:
-    [question] = minilm.embed(["how do we calm an angry customer"], "query")
-    apology, backup = minilm.embed(
-        ["De-escalation starts with an apology to the client.", "The database backup runs at night."], "document"
-    )
-
-    assert cosine(question, question) == pytest.approx(1.0, abs=1e-4)
-    assert cosine(question, apology) > cosine(question, backup) + 0.2
 
 
 @needs_the_extra

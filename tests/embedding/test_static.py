@@ -8,7 +8,6 @@ import random
 import struct
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -59,9 +58,9 @@ def test_vectors_are_those_that_came_with_the_model(embed: Embed) -> None:
 def test_the_index_finds_the_same_pieces_as_a_dict_of_all() -> None:
     tokens, choose = MODEL.tokens(), random.Random(7)
     made_up = [
-        "".join(choose.choices("abcdefghijklmnopqrstuvwxyzé0123456789", k=choose.randrange(1, 18))) for _ in "x" * 500
+        "".join(choose.choices("abcdefghijklmnopqrstuvwxyzé0123456789", k=choose.randrange(1, 18))) for _ in range(100)
     ]
-    words = [*choose.sample(tokens, 2_500), *made_up, tokens[0], tokens[-1], min(tokens), max(tokens), "\ud800"]
+    words = [*choose.sample(tokens, 500), *made_up, tokens[0], tokens[-1], min(tokens), max(tokens), "\ud800"]
     by_dict = StaticModel()
     by_dict.embed_few([" ".join(tokens[1_000:2_000])])
 
@@ -84,24 +83,7 @@ def test_vectors_stay_with_their_texts_in_a_batch(embed: Embed) -> None:
     assert embed([]) == []
 
 
-def test_case_and_accents_make_no_difference(embed: Embed) -> None:
-    plain, written = embed(["cafe resume naive", "CAFÉ Résumé naïve"])
-
-    assert plain is not None
-    assert_same(written, struct.unpack("<256f", plain))
-
-
-WORDS_OF_ALL_KINDS = [
-    "deploy",
-    "customer",
-    "##ing",
-    "kubernetes",
-    "blorptastic",
-    "zyxwvut",
-    "foo_bar",
-    "v2.0.1",
-    "Ünïcödé",
-]
+WORDS_OF_ALL_KINDS = "deploy customer ##ing kubernetes blorptastic zyxwvut foo_bar v2.0.1 Ünïcödé".split()
 texts_of_any_kind = st.one_of(
     st.text(max_size=120),
     st.text(alphabet="abcdefghijklmnopqrstuvwxyz0123456789 _-.,'", max_size=80),
@@ -109,7 +91,7 @@ texts_of_any_kind = st.one_of(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(texts=st.lists(texts_of_any_kind, max_size=3))
 def test_both_implementations_agree_with_a_plain_one_on_any_text(texts: list[str]) -> None:
     for text, few, many in zip(texts, MODEL.embed_few(texts), MODEL.embed_many(texts), strict=True):
@@ -125,42 +107,21 @@ def test_the_fast_path_for_ascii_finds_the_same_words(text: str) -> None:
     assert split(text) == WORDS.findall(text.lower())
 
 
-def test_a_paraphrase_is_nearer_than_another_subject(embed: Embed, cosine: Callable[..., float]) -> None:
-    question, answer, other = embed(
-        [
-            "how do we calm an angry customer",
-            "De-escalation starts with an apology to the client.",
-            "The database backup runs at night.",
-        ]
-    )
-
-    assert cosine(question, answer) > cosine(question, other) + 0.1
-
-
-def test_much_text_is_embedded_several_times_faster_than_by_a_plain_implementation() -> None:
-    texts = [f"Note {number}: deploys go through the blue pool, green follows later." for number in range(200)]
-    MODEL.embed_many(texts[:10])
-
-    started = time.process_time()
-    for text in texts[:20]:
-        PLAIN.embed(text)
-    plain = (time.process_time() - started) * 10
-    started = time.process_time()
-    MODEL.embed_many(texts)
-
-    assert (time.process_time() - started) * 2 < plain
-
-
-@pytest.mark.parametrize("damage", ["missing", "empty", "other magic", "torn", "other index"])
-def test_a_damaged_file_is_refused_with_the_fix(damage: str, tmp_path: Path) -> None:
+def test_a_damaged_file_is_refused_with_the_fix(tmp_path: Path) -> None:
     data, path = Path(FILE).read_bytes(), tmp_path / "model.bin"
-    damaged = {"empty": b"", "other magic": b"NOPE" + data[4:], "torn": data[:-1000], "other index": data}
-    if damage in damaged:
-        path.write_bytes(damaged[damage])
-    path.with_suffix(".idx").write_bytes(b"" if damage == "other index" else index_of(data))
-
-    with pytest.raises(EmbeddingError, match=r"model\.bin.*reinstall"):
-        StaticEmbedder(str(path)).embed(["oaks"], "query")
+    index = index_of(data)
+    for content, its_index in (
+        (None, index),
+        (b"", index),
+        (b"NOPE" + data[4:], index),
+        (data[:-1000], index),
+        (data, b""),
+    ):
+        if content is not None:
+            path.write_bytes(content)
+        path.with_suffix(".idx").write_bytes(its_index)
+        with pytest.raises(EmbeddingError, match=r"model\.bin.*reinstall"):
+            StaticEmbedder(str(path)).embed(["oaks"], "query")
 
 
 FRESH = f"""
