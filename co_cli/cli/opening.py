@@ -115,11 +115,12 @@ def read_pair(option: str, text: str) -> tuple[str, str]:
 
 
 def filters_text(options: Any) -> str:
-    """The names of the filters that were given: `--tag and --since`. SOURCE of `co list SOURCE` is not one."""
+    """The filters that were given: `--tag deploy and --since 7d`. SOURCE of `co list SOURCE` is not one."""
     given = {name: getattr(options, name, None) for name in FILTERS}
-    return " and ".join(
-        f"--{name}" for name, value in given.items() if value and not (name == "source" and isinstance(value, str))
-    )
+    if isinstance(given["source"], str):
+        given["source"] = None
+    texts = {name: value if isinstance(value, list) else [value] for name, value in given.items() if value}
+    return " and ".join(f"--{name} {value}" for name, values in texts.items() for value in values)
 
 
 def show_unused_tags(screen: Screen, kb: KnowledgeBase, tags: list[str] | None) -> None:

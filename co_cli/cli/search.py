@@ -179,9 +179,9 @@ def _answer(options: Options, sources: list[str] | None, full: bool = False) -> 
         if options.json:
             print_json(found)
         else:
-            show_result(found, kb if full else None, options.explain, linked=bool(kb.index.linked))
             filters = filters_text(options)
-            if found.state == "absent" and filters and (found.searched.notes or kb.index.linked):
+            show_result(found, kb if full else None, options.explain, more=bool(kb.index.linked or filters))
+            if found.state == "absent" and filters:
                 show_unused_tags(Screen(), kb, options.tag)
                 wider = kb.search(query, limit=1, sources=["memory"] if full else None, **ranking)
                 if wider.state == "found":
@@ -200,12 +200,12 @@ def _answer(options: Options, sources: list[str] | None, full: bool = False) -> 
 
 
 def show_result(
-    found: SearchResult, full_from: KnowledgeBase | None = None, explain: bool = False, linked: bool = False
+    found: SearchResult, full_from: KnowledgeBase | None = None, explain: bool = False, more: bool = False
 ) -> None:
-    """Print hits; with a knowledge base, full notes. `linked`: whether there are sources besides the vault."""
+    """Print hits; with a knowledge base, full notes. `more`: whether there may be notes that were not searched."""
     screen, now, hits = Screen(), time.time(), worth_showing(found)
     if found.state != "found":
-        screen.wrapped(_nothing_found(found, linked))
+        screen.wrapped(_nothing_found(found, more))
         if hits:
             screen.line()
     for number, hit in enumerate(hits):
@@ -235,12 +235,12 @@ def show_result(
         screen.wrapped(f"note: {reason}", style="yellow")
 
 
-def _nothing_found(found: SearchResult, linked: bool) -> str:
+def _nothing_found(found: SearchResult, more: bool) -> str:
     searched = f"{count_of(found.searched.notes, 'note')} searched"
     if found.state == "inconclusive":
         return f"Nothing found, but not everything could be searched ({searched})."
     fresh = f", index fresh as of {found.searched.fresh_as_of}" if found.searched.fresh_as_of else ""
-    if not found.searched.notes and not linked:
+    if not found.searched.notes and not more:
         return NO_NOTES_YET
     if not any(map(str.isalnum, found.query)):
         return NO_WORDS
