@@ -18,15 +18,15 @@ from benchmarks.measuring import BenchRow
 from benchmarks.vaults import Bar
 from co_cli.evaluation.baselines import Desk, blend
 from co_cli.evaluation.running import Marks, mark_ranking
-from co_cli.evaluation.sets import Document, Question, read_set
+from co_cli.evaluation.sets import EvalDocument, Question, read_set
 from co_cli.index.engine import IndexedFile
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.editing import render_note
 from co_cli.notes.note import Note, read_note
 from co_cli.notes.store import content_hash
 from co_cli.settings import Settings, load_settings
-from co_cli.sources.passages import passages_of
 from co_cli.sources.cutting import split_long
+from co_cli.sources.passages import passages_of
 from co_cli.values import Passage
 
 Cutter = Callable[["LongText", Note], list[Passage]]
@@ -62,9 +62,9 @@ class Place(NamedTuple):
     end: int
 
 
-def join(documents: Sequence[Document], headings: bool = True) -> list[LongText]:
+def join(documents: Sequence[EvalDocument], headings: bool = True) -> list[LongText]:
     """The long texts of a set, each with its parts in the order of the file."""
-    together: dict[tuple[str, str], list[Document]] = {}
+    together: dict[tuple[str, str], list[EvalDocument]] = {}
     for document in documents:
         together.setdefault((document.group, _belongs_to(document)), []).append(document)
     return [_joined(group, name, parts, headings) for (group, name), parts in together.items()]
@@ -205,12 +205,12 @@ def _read(right: dict[str, list[Part]], places: Sequence[Place]) -> float:
     return min(1.0, sum(shares) / len(shares)) if shares else 0.0
 
 
-def _belongs_to(document: Document) -> str:
+def _belongs_to(document: EvalDocument) -> str:
     page, mark, _ = document.id.partition("#")
     return document.session or (page if mark else document.title or document.id)
 
 
-def _joined(group: str, name: str, documents: Sequence[Document], headings: bool) -> LongText:
+def _joined(group: str, name: str, documents: Sequence[EvalDocument], headings: bool) -> LongText:
     title = documents[0].date or name.rstrip("/").rpartition("/")[2].replace("-", " ")
     parts: list[Part] = []
     text = ""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from co_cli.activity import Activity
 from co_cli.embedding.embedders import Embedders
 from co_cli.errors import IndexUnavailableError, InvalidInputError, SettingsError, VaultError
-from co_cli.index.sqlite.engine import SqliteEngine
+from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.store import NoteStore
 from co_cli.service.searching import Options, find, read_filters, read_request
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from co_cli.service.lookup import Lookup
     from co_cli.service.origins import Origins
     from co_cli.service.skills import Skills
+    from co_cli.service.vault_writer import VaultWriter
     from co_cli.service.web_pages import Loader, WebPages
-    from co_cli.service.writer import Writer
     from co_cli.sources.web.fetch import Fetcher
 
     Progress = Callable[[int, int], None]
@@ -335,11 +335,11 @@ class KnowledgeBase:
         return Lookup(self)
 
     @property
-    def writer(self) -> Writer:
+    def writer(self) -> VaultWriter:
         """Saves, changes, forgets and restores notes."""
-        from co_cli.service.writer import Writer
+        from co_cli.service.vault_writer import VaultWriter
 
-        return Writer(self)
+        return VaultWriter(self)
 
     @property
     def sources(self) -> Origins:

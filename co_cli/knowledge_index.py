@@ -39,7 +39,7 @@ from co_cli.index.engine import (
     View,
 )
 from co_cli.index.links import Backlink, Link, links_from, links_to
-from co_cli.index.sqlite.engine import SqliteEngine
+from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.index.tokens import fold
 from co_cli.notes.files import is_empty_folder, sweep_temporary
 from co_cli.retrieval.pipeline import SearchRequest, Trace, search
@@ -324,10 +324,13 @@ class KnowledgeIndex:
             waits = self._read(lambda reader, vault: reader.waiting(vault)[0], 0)
         if state.active and state.active.space.key == target.key and not state.building and not waits:
             return None
-        from co_cli.index.embed import Deadline, embed_vault  # logging and threads, which a search does not need
+        from co_cli.index.embed import (  # logging and threads, which a search does not need
+            EmbeddingDeadline,
+            embed_vault,
+        )
 
         at = None if seconds is None else time.monotonic() + seconds
-        return embed_vault(self.engine, self.origin, self.embedders, Deadline(at, progress))
+        return embed_vault(self.engine, self.origin, self.embedders, EmbeddingDeadline(at, progress))
 
     def embed_saved(self) -> None:
         """Give what was just saved its vectors, if that does not take long."""

@@ -17,7 +17,7 @@ import apsw
 from co_cli.activity import Activity
 from co_cli.activity.database import APPLICATION, FILE_NAME, migrations
 from co_cli.errors import ActivityUnavailableError, InvalidInputError
-from co_cli.index.sqlite.files import (
+from co_cli.index.sqlite.database_files import (
     BUSY_MS,
     NO_PLACE,
     WRONG_FILE,

@@ -14,7 +14,7 @@ import apsw
 
 from co_cli.errors import ActivityUnavailableError, IndexDamagedError, IndexUnavailableError
 from co_cli.index.sqlite.connection import Database, FileConnection
-from co_cli.index.sqlite.files import BUSY_MS, NO_PLACE, WRONG_FILE, inode_of, is_ours, no_room, put_aside
+from co_cli.index.sqlite.database_files import BUSY_MS, NO_PLACE, WRONG_FILE, inode_of, is_ours, no_room, put_aside
 from co_cli.notes.files import locked, make_folders
 
 FILE_NAME = "activity.db"

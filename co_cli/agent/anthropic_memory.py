@@ -41,7 +41,7 @@ LineRange = Annotated[list[int], BeforeValidator(lambda given: from_json(given) 
 """Some models send a list as text."""
 
 
-class Command(BaseModel):
+class MemoryCommand(BaseModel):
     """The arguments of all commands."""
 
     command: CommandName
@@ -87,7 +87,7 @@ def memory_tool(
     def memory(ctx: RunContext[Any], /, **command: Any) -> str:  # a model may send a `ctx` of its own
         return MemoryToolProtocol(access.kb(ctx.deps), overwrite=overwrite).call(command)
 
-    return Tool.from_schema(memory, "memory", DESCRIPTION, Command.model_json_schema(), takes_ctx=True)
+    return Tool.from_schema(memory, "memory", DESCRIPTION, MemoryCommand.model_json_schema(), takes_ctx=True)
 
 
 class MemoryToolProtocol:
@@ -112,7 +112,7 @@ class MemoryToolProtocol:
             missing = [key for key in REQUIRED.get(name, ()) if key not in given]
             if missing:
                 raise Refusal(f"Error: {name} needs {missing[0]}")
-            asked = Command.model_validate(given)
+            asked = MemoryCommand.model_validate(given)
             path, names = read_path(asked.old_path if name == "rename" else asked.path)
             with count_masked() as masked:
                 text = to_utf8(self._view(path, names, asked) if name == "view" else self._change(path, names, asked))
@@ -128,7 +128,7 @@ class MemoryToolProtocol:
             text = f"Error: {error}"
         return Answer(to_utf8(text), refused=True)
 
-    def _view(self, path: str, names: Sequence[str], asked: Command) -> str:
+    def _view(self, path: str, names: Sequence[str], asked: MemoryCommand) -> str:
         entry = self.files.locate(names)
         if entry.kind == "folder":
             return self._view_folder(path, entry.path)
@@ -166,7 +166,7 @@ class MemoryToolProtocol:
         header = f"Here're the files and directories up to 2 levels deep in {path}, excluding hidden items and "
         return "\n".join([f"{header}node_modules:", f"{size_text(sizes[folder])}\t{path}", *rows])
 
-    def _change(self, path: str, names: Sequence[str], asked: Command) -> str:
+    def _change(self, path: str, names: Sequence[str], asked: MemoryCommand) -> str:
         with self.files.writing():
             entry = self.files.locate(names)
             if asked.command == "create":

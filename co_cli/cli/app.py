@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from co_cli.cli.terminal import printable
 from co_cli.errors import KnowledgeError
-from co_cli.index.sqlite.files import no_room
+from co_cli.index.sqlite.database_files import no_room
 from co_cli.notes.files import discard_unfinished
 from co_cli.settings import this_process
 

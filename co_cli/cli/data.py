@@ -22,7 +22,7 @@ from co_cli.cli.opening import (
 )
 from co_cli.cli.terminal import ProgressBar, Screen, columns, count_of, printable, size_of
 from co_cli.errors import InvalidInputError
-from co_cli.importers import ImportReport, ImportRequest, Receipt, export_notes, import_export
+from co_cli.importers import ImportReceipt, ImportReport, ImportRequest, export_notes, import_export
 from co_cli.values import ON_CONFLICT
 
 FORMATS = ("obsidian", "basic-memory", "mem0", "claude", "chatgpt", "co")
@@ -118,7 +118,7 @@ def _show(screen: Screen, report: ImportReport) -> None:
         screen.wrapped("Nothing is written yet: run the same command with --yes." if planned else "Nothing to write.")
 
 
-def _show_receipt(screen: Screen, receipt: Receipt) -> None:
+def _show_receipt(screen: Screen, receipt: ImportReceipt) -> None:
     name = receipt.title or receipt.origin
     name = name if len(name) <= LONGEST_SHOWN else name[:LONGEST_SHOWN] + "…"
     if not receipt.detail and receipt.ref and screen.fits("  ", name, receipt.ref):

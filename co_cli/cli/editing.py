@@ -16,7 +16,7 @@ from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.secrets import count_masked
 from co_cli.paths import open_regular
-from co_cli.service.writer import TextKeptError, require_version
+from co_cli.service.vault_writer import TextKeptError, require_version
 from co_cli.values import Saved
 
 MIN_SECONDS = 1.0

@@ -37,7 +37,7 @@ class Question(NamedTuple):
     before: float = math.inf
 
 
-class Document(NamedTuple):
+class EvalDocument(NamedTuple):
     """A document of a public set, and what was said around it in its session."""
 
     id: str
@@ -57,7 +57,7 @@ class QuestionSet(NamedTuple):
 
     name: str
     questions: list[Question]
-    documents: Sequence[Document] = ()
+    documents: Sequence[EvalDocument] = ()
 
     @property
     def groups(self) -> list[str]:
@@ -89,7 +89,7 @@ def read_set(folder: str, corpus: str | None = None) -> QuestionSet:
     return found
 
 
-def note_text(document: Document, with_following: bool = True) -> str:
+def note_text(document: EvalDocument, with_following: bool = True) -> str:
     """The document as a note. `with_following` is off where questions must not see what was said later."""
     body = re.sub(r"^---", "\\---", document.text)
     title = ", ".join(part for part in (document.title, document.speaker, document.date) if part)
@@ -106,14 +106,14 @@ def created(date: str) -> str | None:
         return datetime.strptime(date, "%I:%M %p on %d %B, %Y").strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _read_documents(path: str) -> list[Document]:
+def _read_documents(path: str) -> list[EvalDocument]:
     """In file order, each with the two texts before it and the one after it in its session."""
-    found: dict[str, Document] = {}
+    found: dict[str, EvalDocument] = {}
     last: dict[tuple[str, str], tuple[str, str, str]] = {}
     for place, row in _rows(path):
         with _at(place):
             texts = {name: str(row.get(name, "")) for name in ("title", "speaker", "date", "group", "session")}
-            document = Document(row["id"], str(row["text"]), float(row.get("seq", 0)), **texts)
+            document = EvalDocument(row["id"], str(row["text"]), float(row.get("seq", 0)), **texts)
         if document.session:
             said = f"{document.speaker}: {document.text}".removeprefix(": ")
             key = (document.group, document.session)

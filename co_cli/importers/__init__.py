@@ -16,14 +16,14 @@ from co_cli.importers.chatgpt import read_chatgpt
 from co_cli.importers.claude import read_claude
 from co_cli.importers.export import ExportReport, Progress, export_notes
 from co_cli.importers.folders import read_basic_memory, read_obsidian, read_own
-from co_cli.importers.items import Item, Receipt
+from co_cli.importers.items import ImportReceipt, Item
 from co_cli.importers.memories import read_mem0
-from co_cli.importers.writer import WRITTEN, ImportRequest, NoteImporter
+from co_cli.importers.note_importer import WRITTEN, ImportRequest, NoteImporter
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.files import locked
 from co_cli.values import ON_CONFLICT, masked_text
 
-__all__ = ["ExportReport", "ImportReport", "ImportRequest", "Receipt", "export_notes", "import_export"]
+__all__ = ["ExportReport", "ImportReceipt", "ImportReport", "ImportRequest", "export_notes", "import_export"]
 
 Stages = Callable[[str], Progress]
 """Returns the progress bar of a stage of the work, given its verb."""
@@ -46,7 +46,7 @@ class ImportReport(NamedTuple):
 
     origin: str
     written: bool
-    receipts: list[Receipt]
+    receipts: list[ImportReceipt]
     remarks: list[str]
 
 

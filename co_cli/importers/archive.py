@@ -18,7 +18,7 @@ from collections.abc import Generator, Iterable, Iterator
 from typing import IO, NamedTuple
 
 from co_cli.errors import InvalidInputError
-from co_cli.importers.items import Receipt, as_list, as_object
+from co_cli.importers.items import ImportReceipt, as_list, as_object
 from co_cli.notes.refs import FOLDERS
 from co_cli.paths import open_regular
 from co_cli.values import to_utf8
@@ -69,7 +69,7 @@ class Export:
         name = os.path.basename(os.path.realpath(path))
         self.name = to_utf8(name if os.path.isdir(path) else os.path.splitext(name)[0])
         self.single = archive is None and not os.path.isdir(path)
-        self.failures: list[Receipt] = []
+        self.failures: list[ImportReceipt] = []
         self.remarks: list[str] = []
         self.done = 0
         """How much was read so far, about in bytes."""
@@ -82,7 +82,7 @@ class Export:
         self.size = sum(member.size for member in self.members)
 
     def fail(self, place: str, problem: str) -> None:
-        self.failures.append(Receipt(to_utf8(place), "file", "failed", detail=problem))
+        self.failures.append(ImportReceipt(to_utf8(place), "file", "failed", detail=problem))
 
     def place(self, member: Member) -> str:
         return self.path if self.single else member.name

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from co_cli.errors import KnowledgeError
 from co_cli.importers.archive import Member, open_export
-from co_cli.importers.writer import claims_renamed
+from co_cli.importers.note_importer import claims_renamed
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.editing import set_fields
 from co_cli.notes.note import NotTextError, read_note

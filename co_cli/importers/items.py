@@ -53,7 +53,7 @@ class File(NamedTuple):
     noun: str = "note"
 
 
-class Receipt(NamedTuple):
+class ImportReceipt(NamedTuple):
     """What happened, or would happen, to one thing."""
 
     origin: str
@@ -67,12 +67,12 @@ class Receipt(NamedTuple):
     """How many secrets are masked in the note."""
 
 
-Item = Text | File | Receipt
+Item = Text | File | ImportReceipt
 """A reader yields a receipt for what it leaves out on purpose."""
 
 
-def skipped(place: str, noun: str, title: str, why: str) -> Receipt:
-    return Receipt(place, noun, "skipped", title, detail=why)
+def skipped(place: str, noun: str, title: str, why: str) -> ImportReceipt:
+    return ImportReceipt(place, noun, "skipped", title, detail=why)
 
 
 def as_object(value: object) -> dict[str, object]:

@@ -41,7 +41,7 @@ class Embedded(NamedTuple):
     problem: str | None = None
 
 
-class Deadline(NamedTuple):
+class EmbeddingDeadline(NamedTuple):
     """How long a call may take, and what to call with its progress."""
 
     at: float | None = None
@@ -49,7 +49,7 @@ class Deadline(NamedTuple):
     progress: Progress | None = None
 
 
-def embed_vault(engine: Engine, origin: Origin, embedders: Embedders, deadline: Deadline) -> Embedded:
+def embed_vault(engine: Engine, origin: Origin, embedders: Embedders, deadline: EmbeddingDeadline) -> Embedded:
     """Embed waiting passages, and build the space that the settings choose."""
     target = embedders.space
     if target is None:
@@ -68,7 +68,7 @@ def embed_vault(engine: Engine, origin: Origin, embedders: Embedders, deadline: 
 
 
 def _embed_spaces(
-    engine: Engine, origin: Origin, embedders: Embedders, state: SpaceState, deadline: Deadline
+    engine: Engine, origin: Origin, embedders: Embedders, state: SpaceState, deadline: EmbeddingDeadline
 ) -> Embedded:
     active, building = state
     if active is None:
@@ -97,10 +97,12 @@ def embed_text(engine: Engine, embedder: Embedder, text: str) -> Vector | None:
         return (known or writer.cached(embedder.space, [key]))[key]
 
 
-def _embed(engine: Engine, origin: Origin, embedders: Embedders, space: StoredSpace, deadline: Deadline) -> Embedded:
+def _embed(
+    engine: Engine, origin: Origin, embedders: Embedders, space: StoredSpace, deadline: EmbeddingDeadline
+) -> Embedded:
     """Embed what waits in one space. A failing embedder stops only its own space."""
     if _is_fast(space):
-        deadline = Deadline(None, deadline.progress)
+        deadline = EmbeddingDeadline(None, deadline.progress)
     key = space.space.key
     failed_at, problem = _failed.get(key, (0.0, ""))
     if deadline.at is not None and failed_at and time.monotonic() - failed_at < REST_SECONDS:
@@ -123,7 +125,7 @@ def _embed(engine: Engine, origin: Origin, embedders: Embedders, space: StoredSp
 
 
 def _embed_batches(
-    engine: Engine, origin: Origin, embedder: Embedder, space: StoredSpace, deadline: Deadline
+    engine: Engine, origin: Origin, embedder: Embedder, space: StoredSpace, deadline: EmbeddingDeadline
 ) -> Embedded:
     size = BATCH if _is_fast(space) else SLOW_BATCH if deadline.at is None else HASTY_BATCH
     done, problem = 0, None
@@ -161,7 +163,7 @@ def _embed_batches(
 
 
 def _embed_missing(
-    embedder: Embedder, batch: Sequence[WaitingPassage], cached: Collection[bytes], deadline: Deadline
+    embedder: Embedder, batch: Sequence[WaitingPassage], cached: Collection[bytes], deadline: EmbeddingDeadline
 ) -> dict[bytes, Vector | None]:
     texts = {text_hash(one.text): one.text for one in batch}
     missing = {key: text for key, text in texts.items() if key not in cached}

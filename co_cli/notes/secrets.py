@@ -62,7 +62,7 @@ class Secret(NamedTuple):
     line: int
 
 
-class Span(NamedTuple):
+class SecretSpan(NamedTuple):
     """Where a secret is, and what it is."""
 
     start: int
@@ -280,13 +280,13 @@ def _mask_repeated(secret: str, text: str) -> str:
     return text
 
 
-def _spans(text: str) -> list[Span]:
+def _spans(text: str) -> list[SecretSpan]:
     """In the order of the text; of two that overlap the longer one. Markdown's escapes (`ghp\\_…`) are ignored."""
     escapes = [found.start() for found in MARKDOWN_ESCAPE.finditer(text)] if "\\" in text else []
     removed = [place - count for count, place in enumerate(escapes)]  # their places in the plain text
-    spans: list[Span] = []
+    spans: list[SecretSpan] = []
     found = (
-        Span(start + bisect_right(removed, start), end + bisect_right(removed, end - 1), what)
+        SecretSpan(start + bisect_right(removed, start), end + bisect_right(removed, end - 1), what)
         for start, end, what in _find(MARKDOWN_ESCAPE.sub("", text) if escapes else text)
     )
     for span in sorted(found, key=lambda span: (span.start, -span.end)):
@@ -297,7 +297,7 @@ def _spans(text: str) -> list[Span]:
     return spans
 
 
-def _find(text: str) -> Iterator[Span]:
+def _find(text: str) -> Iterator[SecretSpan]:
     for rule, windows in _windows(text):
         pattern = _compiled(rule.pattern)
         for match in (match for start, end in windows for match in pattern.finditer(text, start, end)):
@@ -305,7 +305,7 @@ def _find(text: str) -> Iterator[Span]:
             group = "secret" if "secret" in pattern.groupindex else next(groups, 0)
             if entropy(match[group]) > rule.min_entropy and (not rule.accept or rule.accept(match, match[group])):
                 name = rule.name or match["name"].lower()
-                yield Span(*match.span(group), f"{'an' if name[0] in 'aeiouA' else 'a'} {name}")
+                yield SecretSpan(*match.span(group), f"{'an' if name[0] in 'aeiouA' else 'a'} {name}")
 
 
 def _windows(text: str) -> Iterator[tuple[Rule, list[tuple[int, int]]]]:

@@ -13,8 +13,8 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from co_cli.errors import IndexDamagedError, IndexUnavailableError, KnowledgeError, VaultError
-from co_cli.index.sqlite.engine import library_problems
-from co_cli.index.sqlite.files import no_room, set_aside_before
+from co_cli.index.sqlite.database_files import no_room, set_aside_before
+from co_cli.index.sqlite.sqlite_engine import library_problems
 from co_cli.index.verify import compare
 from co_cli.notes.secrets import find_secrets
 from co_cli.settings import SETTINGS

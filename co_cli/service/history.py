@@ -10,7 +10,7 @@ from co_cli.activity.events import Indexed
 from co_cli.activity.judgements import change_learned
 from co_cli.activity.versions import Known, known, known_roots, move_vault, moved_to, versions
 from co_cli.errors import InvalidInputError, KnowledgeError
-from co_cli.index.sqlite.engine import SqliteEngine
+from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.service.git import commits_of
 from co_cli.service.review import Dismissals

@@ -16,7 +16,7 @@ import pytest
 from co_cli.activity.backup import back_up, look_at, restore
 from co_cli.activity.database import ActivityDatabase, migrate, migrations
 from co_cli.activity.events import Head
-from co_cli.index.sqlite.files import set_aside_before
+from co_cli.index.sqlite.database_files import set_aside_before
 from co_cli.settings import load_settings
 from tests.activity.conftest import Opener, index
 from tests.command import Co
@@ -217,11 +217,3 @@ def test_a_copy_made_beside_a_writer_is_whole_and_the_writer_goes_on(
         restore(str(data_dir), str(tmp_path / "0.db"))
         index(activity, Head("later.md", "later", "Later"))  # into what was restored, not into what was moved aside
         assert look_at(str(data_dir / "activity.db")).rows["documents"] == counts[0]["documents"] + 1
-
-
-def test_without_anything_to_copy_it_says_so(co: Co) -> None:
-    ran = co("data", "backup")
-
-    assert (ran.code, len(ran.err.splitlines())) == (2, 1)
-    assert "nothing to copy" in ran.err
-    assert co("data", "restore").code == 1

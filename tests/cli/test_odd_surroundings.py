@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from co_cli.errors import SettingsError
-from co_cli.index.sqlite.engine import SqliteEngine
+from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.settings import load_settings
 from tests.command import Co
@@ -56,33 +56,6 @@ def test_without_a_home_nothing_is_made_in_the_current_folder(tmp_path: Path, mo
 
     with pytest.raises(SettingsError, match="set HOME"):
         load_settings(environ={}, start=str(tmp_path))
-
-
-def test_forget_and_restore_touch_all_or_none(co: Co, vault: Vault) -> None:
-    vault.write("memories/a.md", "First.")
-    vault.write("memories/b.md", "Second.")
-    assert co("forget", "a", "a").code == 0
-    assert co("note", "restore", "a", "nope").code == 2
-    assert not vault.path("memories/a.md").exists()
-    assert co("forget", "b", "nope").code == 2
-    assert vault.path("memories/b.md").exists()
-
-
-@pytest.mark.parametrize("ref", ["article:plan#L3-4", "plan#L3-4", "articles/plan.md#L3-4"])
-def test_line_ranges_work_with_every_kind_of_ref(co: Co, vault: Vault, ref: str) -> None:
-    vault.write("articles/plan.md", "one\ntwo\nthree\nfour\nfive\n")
-
-    assert co("show", ref).out.splitlines()[-2:] == ["three", "four"]
-    assert co("show", ref, "--json").json["body"] == "three\nfour"
-
-
-@pytest.mark.parametrize("lines", ["#L99", "#L4-3", "#L0"])
-def test_impossible_lines_are_refused(co: Co, vault: Vault, lines: str) -> None:
-    vault.write("articles/plan.md", "one\ntwo\nthree\nfour\nfive\n")
-    ran = co("show", f"article:plan{lines}")
-
-    assert ran.code == 2
-    assert "lines 1 to 5" in ran.err
 
 
 def test_a_set_in_beirs_own_form_is_read_and_a_broken_line_is_named(co: Co, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from co_cli.embedding.embedders import Embedders
-from co_cli.index.sqlite.engine import SqliteEngine
+from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.knowledge_index import KnowledgeIndex
 from tests.vault import Vault
 

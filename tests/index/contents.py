@@ -7,7 +7,7 @@ from typing import Any
 
 from co_cli.embedding.embedders import Embedders
 from co_cli.index.engine import Engine, Scope
-from co_cli.index.sqlite.engine import SqliteEngine
+from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.sources.origin import Origin
 from tests.vault import Vault

@@ -29,8 +29,8 @@ from co_cli.index.engine import (
     Writer,
 )
 from co_cli.index.sqlite.connection import vector_extension
-from co_cli.index.sqlite.engine import SqliteEngine
 from co_cli.index.sqlite.resident import ResidentVectors
+from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.index.tokens import tokens
 from co_cli.notes.note import read_note
 from co_cli.notes.store import content_hash

@@ -13,8 +13,8 @@ import pytest
 
 from co_cli.errors import IndexUnavailableError
 from co_cli.index.sqlite.connection import APPLICATION, SCHEMA_VERSION
-from co_cli.index.sqlite.engine import SqliteEngine
-from co_cli.index.sqlite.files import is_ours, set_aside_before
+from co_cli.index.sqlite.database_files import is_ours, set_aside_before
+from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.index.verify import verify
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.knowledge_index import KnowledgeIndex

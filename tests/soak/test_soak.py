@@ -16,7 +16,7 @@ import apsw
 import pytest
 
 from co_cli import KnowledgeBase
-from co_cli.index.sqlite.files import fresh_path, swap
+from co_cli.index.sqlite.database_files import fresh_path, swap
 from co_cli.notes import files, store
 from co_cli.notes.files import locked
 from tests.soak import fuzzing, power, scenarios

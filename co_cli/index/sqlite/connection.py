@@ -17,7 +17,7 @@ from typing import Any
 import apsw
 
 from co_cli.errors import IndexDamagedError, IndexUnavailableError
-from co_cli.index.sqlite.files import (
+from co_cli.index.sqlite.database_files import (
     BUSY_MS,
     NO_PLACE,
     WRONG_FILE,

@@ -11,8 +11,8 @@ import apsw
 from co_cli.errors import IndexDamagedError, IndexUnavailableError
 from co_cli.index.engine import Engine, Reader, Writer
 from co_cli.index.sqlite.connection import OLDEST_SQLITE, Database, fetch, vector_extension
-from co_cli.index.sqlite.files import inode_of
-from co_cli.index.sqlite.notes import NoteReader, NoteWriter
+from co_cli.index.sqlite.database_files import inode_of
+from co_cli.index.sqlite.note_rows import NoteReader, NoteWriter
 from co_cli.index.sqlite.resident import ResidentVectors
 from co_cli.index.sqlite.words import MERGE, WordReader, words_table
 

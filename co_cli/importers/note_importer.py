@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from co_cli.errors import FrontmatterError, InvalidInputError, KnowledgeError, NoteConflictError, VaultError
-from co_cli.importers.items import File, ImportOutcome, Item, Receipt, Text, bytes_hash, text_hash
+from co_cli.importers.items import File, ImportOutcome, ImportReceipt, Item, Text, bytes_hash, text_hash
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.editing import set_fields
 from co_cli.notes.files import create_exclusively, make_folders
@@ -66,9 +66,9 @@ class NoteImporter:
         self._places: dict[str, str] = {}
         self._names: set[str] = set()
 
-    def put(self, item: Item) -> Receipt:
+    def put(self, item: Item) -> ImportReceipt:
         """Decide about one item, and write it if this is not a dry run."""
-        if isinstance(item, Receipt):
+        if isinstance(item, ImportReceipt):
             return item
         masked = set[str]()
         try:
@@ -90,7 +90,7 @@ class NoteImporter:
         place = item.place
         if self.store.secrets != "allow":
             place, title = redact_line(place, text), redact_line(title, text)
-        return Receipt(place, item.noun, outcome, title, ref, full, detail, count)
+        return ImportReceipt(place, item.noun, outcome, title, ref, full, detail, count)
 
     def _put(self, item: Text | File) -> Result:
         self._refuse_repeat(item.id, item.place, "it appears twice in the export, first as {}")

@@ -28,7 +28,7 @@ class TextKeptError(NoteConflictError):
     """A text that could not be written to its note and was kept elsewhere."""
 
 
-class Writer:
+class VaultWriter:
     """Writes notes of one knowledge base. A note is searchable when a method returns, if the index can be used."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
