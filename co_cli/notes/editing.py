@@ -17,20 +17,14 @@ from co_cli.values import to_utf8
 FIELD_NAME = re.compile(r"[^\W_](?:[\w .-]*\w)?\Z|_\w+\Z")
 TOP_KEY = re.compile(r"(\"[^\"]*\"|'[^']*'|[^\s#'\"\[\]{},&*!|>%@`-][^:\n]*?|-[^\s:][^:\n]*?)[ \t]*:(?=[ \t\r\n]|$)")
 ONE_LINE = re.compile(
-    r"""([ \t]+)("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|\[[^\[\]{}"']*\]|[^\s"'\[{&*!|>#](?:(?![ \t]#).)*?)([ \t]+#.*)?$"""
+    r"""([ \t]+)("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|\[(?:[^\[\]{}"']|"[^"]*"|'[^']*')*\]"""
+    r"""|[^\s"'\[{&*!|>#](?:(?![ \t]#).)*?)([ \t]+#.*)?$"""
 )
 """The gap, the value and the comment of a field on one line."""
 
-FLOW_LIST = re.compile(r"([^\[\n]*\[)([^\[\]{}\n]*)(\][ \t]*(?:#[^\n]*)?\r?\n?)\Z")
-FLOW_ITEM = re.compile(r"""[ \t]*("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^,\[\]{}"'#]+?)[ \t]*(?:,|\Z)""")
-BLOCK_ITEM = re.compile(
-    r"""([ \t]*-[ \t]+)("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s\[{&*!|>#"'][^\n]*?)(?:[ \t]+#[^\n]*)?\r?\n?\Z"""
-)
-BLANK_OR_COMMENT = re.compile(r"[ \t]*(?:#[^\n]*)?\r?\n?\Z")
-
 
 class Tags(tuple[str, ...]):
-    """All the tags that a note should have, clean. As the value of `tags`, it keeps how the file spells the others."""
+    """All the tags that a note should have. As the value of `tags`, those that stay keep their spelling."""
 
 
 def clean_tag(tag: object) -> str:
@@ -49,8 +43,7 @@ def render_note(metadata: dict[str, object], body: str) -> str:
 def set_fields(text: str, fields: dict[str, object], path: str = "note") -> str:
     """`text` with these frontmatter fields; None removes a field."""
     front = read_frontmatter(text)
-    fields, tags = _with_tag_values(front, fields)
-    fields = {key: value for key, value in fields.items() if not _has_already(front, key, value)}
+    fields = {key: value for key, value in _with_tags(front, fields).items() if not _has_already(front, key, value)}
     if not fields:
         return text
     for key in fields:
@@ -62,13 +55,12 @@ def set_fields(text: str, fields: dict[str, object], path: str = "note") -> str:
         newline = "\r\n" if "\r\n" in text else "\n"
         return text[: front.start] + _new_block(kept, newline) + text[front.start :] if kept else text
     newline = "\r\n" if "\r\n" in text[: front.body] else "\n"
-    for spelled in dict.fromkeys((tags, None)):  # if the tags cannot be edited in place, write the list again
-        lines = text[front.start : front.end].splitlines(keepends=True)
-        for key, value in fields.items():
-            lines = _set_one(lines, key, value, newline, spelled if key in ("tags", "tag") else None)
-        edited = text[: front.start] + "".join(lines) + text[front.end :]
-        if _reads_back(edited, front.metadata, fields):
-            return edited
+    lines = text[front.start : front.end].splitlines(keepends=True)
+    for key, value in fields.items():
+        lines = _set_one(lines, key, value, newline)
+    edited = text[: front.start] + "".join(lines) + text[front.end :]
+    if _reads_back(edited, front.metadata, fields):
+        return edited
     raise FrontmatterError(path, 2, f"{', '.join(fields)} cannot be changed safely here; edit the file by hand")
 
 
@@ -118,16 +110,13 @@ def _new_block(fields: dict[str, object], newline: str) -> str:
     return newline.join(["---", *lines, "---", ""])
 
 
-def _set_one(lines: list[str], key: str, value: object, newline: str, tags: Tags | None) -> list[str]:
+def _set_one(lines: list[str], key: str, value: object, newline: str) -> list[str]:
     span = _span_of(lines, key)
     if span is None:
         return lines if value is None else [*lines, HANDLER.export({key: value}) + newline]
     first, last = span
-    if value is None:
-        return [*lines[:first], *lines[last:]]
-    field = lines[first:last]
-    in_place = _edit_tags(field, tags) if tags is not None and not isinstance(value, str) else None
-    return [*lines[:first], *(in_place or [_replaced(field, key, value)]), *lines[last:]]
+    changed = [] if value is None else [_replaced(lines[first:last], key, value)]
+    return [*lines[:first], *changed, *lines[last:]]
 
 
 def _replaced(lines: list[str], key: str, value: object) -> str:
@@ -158,89 +147,18 @@ def _key_at(line: str) -> str | None:
     return found[1].strip("\"'") if found else None
 
 
-def _with_tag_values(front: Frontmatter, fields: dict[str, object]) -> tuple[dict[str, object], Tags | None]:
-    """The fields, with `Tags` replaced by the value of the key that the file uses, and those `Tags`."""
+def _with_tags(front: Frontmatter, fields: dict[str, object]) -> dict[str, object]:
+    """The fields, with `Tags` replaced by a list for the key that the file uses."""
     tags = fields.get("tags")
     if not isinstance(tags, Tags):
-        return fields, None
+        return fields
     key = "tag" if "tag" in front.metadata and "tags" not in front.metadata else "tags"
-    fields = {name: value for name, value in fields.items() if name != "tags"}
-    return {**fields, key: _tag_value(front.metadata.get(key), tags)}, tags
-
-
-def _tag_value(written: object, tags: Tags) -> object:
-    """The field's value with these tags: a list, or text if it was text. Tags that stay keep their spelling."""
+    written = front.metadata.get(key)
+    listed = cast("list[object]", written) if isinstance(written, list) else [] if written is None else [written]
     if isinstance(written, str):
-        listed: list[object] = [part for part in re.split(r"," if "," in written else r"\s+", written) if part.strip()]
-    else:
-        listed = cast("list[object]", written) if isinstance(written, list) else [] if written is None else [written]
-    kept = [one for one in listed if _stays(clean_tag(one), tags)]
-    there = {clean_tag(one) for one in kept}
-    new = [tag for tag in tags if tag not in there]
-    if len(kept) == len(listed) and not new:
-        return cast("object", written)
-    if isinstance(written, str) and kept:
-        return (", " if "," in written else " ").join(str(one).strip() for one in (*kept, *new))
-    return [*kept, *new] or None
-
-
-def _edit_tags(lines: list[str], tags: Tags) -> list[str] | None:
-    """A list's lines without the tags that are gone and with new ones at its end; None if it has another form."""
-    return _edit_flow_list(lines[0], tags) if len(lines) == 1 else _edit_block_list(lines, tags)
-
-
-def _edit_flow_list(line: str, tags: Tags) -> list[str] | None:
-    found = FLOW_LIST.match(line)
-    items = None if found is None else _flow_items(found[2])
-    if found is None or items is None:
-        return None
-    kept = [item for item in items if _stays(_tag_of(item), tags)]
-    if kept and kept[0] is not items[0]:
-        kept[0] = kept[0].lstrip()
-    inside = ",".join([*kept, *(f" {tag}" for tag in _missing(items, tags))])
-    return [found[1] + (inside if kept else inside.lstrip()) + found[3]]
-
-
-def _flow_items(inside: str) -> list[str] | None:
-    found: list[str] = []
-    place = 0
-    while place < len(inside.rstrip()):
-        item = FLOW_ITEM.match(inside, place)
-        if item is None:
-            return None
-        found.append(inside[place : item.end()].removesuffix(","))
-        place = item.end()
-    return found
-
-
-def _edit_block_list(lines: list[str], tags: Tags) -> list[str] | None:
-    rows = [BLOCK_ITEM.match(line) for line in lines]
-    items = [row for row in rows if row]
-    others = [line for line, row in zip(lines[1:], rows[1:], strict=True) if row is None]
-    if not items or rows[0] or not all(map(BLANK_OR_COMMENT.match, (lines[0].partition(":")[2], *others))):
-        return None
-    there = [str(row[2]) for row in items]
-    kept: list[str] = []
-    for line, row in zip(lines, rows, strict=True):
-        if row is None or _stays(_tag_of(str(row[2])), tags):
-            kept.append(line)
-        if row is items[-1]:
-            ending = "\r\n" if line.endswith("\r\n") else "\n"
-            kept += [f"{items[-1][1]}{tag}{ending}" for tag in _missing(there, tags)]
-    return kept
-
-
-def _stays(tag: str, tags: Tags) -> bool:
-    """Items that are not tags, such as a lone `#`, stay."""
-    return not tag or tag in tags
-
-
-def _missing(items: list[str], tags: Tags) -> list[str]:
-    """The tags that the list lacks, as YAML."""
-    there = {_tag_of(item) for item in items}
-    return [render_value([tag])[1:-1] for tag in tags if tag not in there]
-
-
-def _tag_of(item: str) -> str:
-    text = item.strip()
-    return clean_tag(text[1:-1] if text[:1] in ("'", '"') else text)
+        listed = [part.strip() for part in re.split(r"," if "," in written else r"\s+", written) if part.strip()]
+    kept = [one for one in listed if clean_tag(one) in ("", *tags)]  # a lone `#` is not a tag, and stays
+    new = [tag for tag in tags if tag not in map(clean_tag, kept)]
+    unchanged = len(kept) == len(listed) and not new
+    fields = {name: value for name, value in fields.items() if name != "tags"}
+    return {**fields, key: written if unchanged else [*kept, *new] or None}

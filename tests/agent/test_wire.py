@@ -31,7 +31,7 @@ def test_streamed_tool_calls_save_and_recall_and_the_answer_streams(
     server.turns = [
         calls(
             ("save_memory", {"content": "Blue takes traffic first.", "tags": "deploy"}),
-            ("recall_memory", {"q": "how do I speak", "limit": "3"}),
+            ("recall_memory", {"query": "how do I speak", "limit": "3"}),
         ),
         text("Saved: ", "blue ", "first.", thoughts=["It said created."]),
     ]

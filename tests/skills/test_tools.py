@@ -121,5 +121,5 @@ def test_arguments_are_read_as_models_send_them(kb: KnowledgeBase, mine: SkillRo
     mine.write("pdf-forms", "Fills forms.")
     toolbox = Toolbox(kb)
 
-    assert toolbox.call("find_skills", {"task": "fill a form", "limit": "1"}).data["skills"][0]["name"] == "pdf-forms"
-    assert toolbox.call("load_skill", {"skill": "skill:pdf-forms"}).data["name"] == "pdf-forms"
+    assert toolbox.call("find_skills", {"query": "fill a form", "limit": "1"}).data["skills"][0]["name"] == "pdf-forms"
+    assert toolbox.call("load_skill", {"name": "skill:pdf-forms"}).data["name"] == "pdf-forms"
