@@ -1,4 +1,4 @@
-"""Run `co` on a terminal of 80 columns, and look at what it drew."""
+"""Run `co` on a terminal, look at what it drew, and press keys."""
 
 from __future__ import annotations
 
@@ -9,9 +9,14 @@ import struct
 import subprocess
 import sys
 import unicodedata
+from collections.abc import Generator
+from contextlib import contextmanager
 from fcntl import ioctl
 from pathlib import Path
 from termios import TIOCSWINSZ
+from typing import Any, cast
+
+import pexpect
 
 ESCAPES = re.compile(r"\x1b\[[0-9;]*[mK]")
 ERASED = re.compile(r"[^\n]*\r\x1b\[K")
@@ -54,3 +59,22 @@ def _columns(letter: str) -> int:
     if unicodedata.category(letter) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(letter) in ("W", "F") else 1
+
+
+@contextmanager
+def terminal(folder: Path, *arguments: str, **environ: str) -> Generator[Any]:
+    """`co` on a terminal of 80 columns, for keys that are pressed."""
+    child: Any = cast("Any", pexpect).spawn(
+        sys.executable,
+        ["-m", "co_cli", *arguments],
+        cwd=str(folder),
+        env={**os.environ, "TERM": "dumb", **environ},  # type: ignore[arg-type]
+        dimensions=(24, 80),
+        encoding="utf-8",
+        timeout=120,
+    )
+    child.delaybeforesend = None
+    try:
+        yield child
+    finally:
+        child.close(force=True)

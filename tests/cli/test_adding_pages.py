@@ -150,12 +150,6 @@ def test_pages_are_known_although_searches_do_not_use_the_index(
     assert co("source", "refresh", "--all", "--json").json[0]["outcome"] == "unchanged"
 
 
-def test_nothing_to_refresh_is_exit_code_1(co: Co) -> None:
-    ran = co("source", "refresh", "--all")
-
-    assert (ran.code, ran.out) == (1, "Nothing was added here yet: `co add` adds web pages, files and folders.\n")
-
-
 def test_escape_sequences_of_a_page_are_not_kept(co: Co, vault: Vault, server: WebServer) -> None:
     url = server.page("/", article("Red \x1b[31m oaks", "Oaks \x1b]0;title\x07 live &#27;[2J long and die slowly."))
 

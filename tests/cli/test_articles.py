@@ -64,16 +64,6 @@ def test_files_that_cannot_be_articles_are_skipped_with_the_reason(co: Co, vault
     assert (ran.code, vault.notes()) == (1, [])
 
 
-def test_two_files_of_one_name_are_two_articles(co: Co, vault: Vault, tmp_path: Path) -> None:
-    for folder in ("a", "b"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "notes.md").write_text(f"About {folder}.")
-
-    co("note", "article", "add", str(tmp_path / "a" / "notes.md"), str(tmp_path / "b" / "notes.md"))
-
-    assert vault.notes() == ["articles/notes-2.md", "articles/notes.md"]
-
-
 def test_a_path_that_does_not_exist_is_one_line_and_adds_nothing(co: Co, vault: Vault, texts: Path) -> None:
     ran = co("note", "article", "add", str(texts), str(texts / "nowhere.md"))
 
@@ -81,3 +71,12 @@ def test_a_path_that_does_not_exist_is_one_line_and_adds_nothing(co: Co, vault: 
     assert vault.notes() == []
     (texts / "empty").mkdir()
     assert co("note", "article", "add", str(texts / "empty")).code == 1
+
+
+def test_an_article_that_was_edited_is_not_a_duplicate_of_its_file(co: Co, vault: Vault, texts: Path) -> None:
+    file = str(texts / "Deep Folder" / "plain.txt")
+    co("note", "article", "add", file)
+    vault.write("articles/plain.md", "Now about elms.")
+
+    assert co("note", "article", "add", file).out.endswith("created article:plain-2\n")
+    assert vault.read("articles/plain-2.md") == "Willows bend."

@@ -63,16 +63,6 @@ def test_a_set_of_questions_alone_is_asked_of_another_ones_corpus(co: Co, tmp_pa
     assert (row["set"], row["questions"]) == ("trees_tune", 2)
 
 
-def test_with_keywords_alone_baselines_that_need_vectors_are_left_out(
-    co: Co, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "none")
-
-    rows = co("eval", str(trees(tmp_path / "trees")), "--json").json
-
-    assert list(dict.fromkeys(row["method"] for row in rows)) == ["co", "grep", "fts5-all", "fts5-any"]
-
-
 def test_absent_compares_answerable_with_unanswerable_questions(co: Co, vault: Vault) -> None:
     vault.write("memories/oak.md", "The tide gauge at Skarvik reads forty centimetres high.")
     vault.write(

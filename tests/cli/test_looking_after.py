@@ -28,10 +28,6 @@ def test_sync_says_what_changed(co: Co, vault: Vault) -> None:
     assert co("index", "sync").out == "2 unchanged\n"
 
 
-def test_sync_says_that_a_vault_is_empty(co: Co) -> None:
-    assert co("index", "sync").out == "The vault is empty.\n"
-
-
 def test_sync_reports_what_it_could_not_read_with_file_and_line(co: Co, vault: Vault, tmp_path: Path) -> None:
     vault.write("memories/broken.md", "---\ntitle: T\nx: [1\n---\nStill about zebras.\n")
     vault.write("memories/latin.md", b"caf\xe9 giraffes")
@@ -46,15 +42,6 @@ def test_sync_reports_what_it_could_not_read_with_file_and_line(co: Co, vault: V
     assert "skipped  memories/link.md: symbolic link, not followed\n" in out
     for word in ("zebras", "giraffes"):
         assert co("search", word, "--no-sync", "--backend", "fts5").code == 0
-
-
-def test_rebuild_reads_everything_again(co: Co, vault: Vault, data_dir: Path) -> None:
-    vault.write("memories/oak.md", "Oaks.")
-    co("index", "sync")
-
-    assert co("index", "rebuild").out == "1 added\n"
-    assert co("index", "rebuild", "--json").json["added"] == ["memories/oak.md"]
-    assert co("search", "oaks", "--no-sync").code == 0
 
 
 def test_a_deleted_search_db_comes_back_with_the_next_search(co: Co, vault: Vault, data_dir: Path) -> None:
@@ -101,17 +88,6 @@ def test_notes_saved_through_co_do_not_count_as_changed(co: Co, vault: Vault) ->
     assert co("index", "status", "--json").json["waiting"] == 2
 
 
-def test_doctor_finds_nothing_wrong_in_a_healthy_vault(co: Co, vault: Vault) -> None:
-    vault.write("memories/oak.md", "Oaks.")
-    co("index", "sync")
-
-    ran = co("doctor")
-
-    assert ran.code == 0
-    assert all(line.startswith("ok  ") for line in ran.out.splitlines())
-    assert {finding["level"] for finding in co("doctor", "--json").json} == {"ok"}
-
-
 def test_doctor_names_a_cure_for_each_finding(co: Co, vault: Vault) -> None:
     vault.write("memories/oak.md", "Oaks.")
     co("index", "sync")
@@ -130,12 +106,3 @@ def test_doctor_names_a_cure_for_each_finding(co: Co, vault: Vault) -> None:
         "fix or exclude memories/binary.md",
     ]
     assert co("doctor").out.count("cure: ") == 2
-
-
-def test_doctor_with_an_impossible_data_folder_exits_with_3(co: Co, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-
-    ran = co("doctor", "--data-dir", str(tmp_path / "file"))
-
-    assert ran.code == 3
-    assert "Traceback" not in ran.err

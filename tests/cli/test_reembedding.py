@@ -31,14 +31,6 @@ def ollama(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> I
     server.close()
 
 
-def test_reembed_embeds_every_passage_again(co: Co, notes: Vault) -> None:
-    co("index", "sync")
-
-    ran = co("index", "reembed")
-
-    assert (ran.code, ran.out) == (0, f"2 passages embedded; searches use {STATIC.key}\n")
-
-
 def test_reembed_uses_the_cache_of_a_server_model(
     co: Co, notes: Vault, ollama: TurnedOllama, request: pytest.FixtureRequest
 ) -> None:
@@ -62,19 +54,6 @@ def test_fresh_ignores_the_cache(co: Co, notes: Vault, ollama: TurnedOllama, req
         "problem": None,
     }
     assert len(ollama.documents) == 4
-
-
-def test_reembed_indexes_new_notes_too(co: Co, notes: Vault) -> None:
-    assert co("index", "reembed", "--json").json["embedded"] == 2
-    assert co("index", "status", "--json").json["notes"] == {"memory": 2}
-
-
-def test_reembed_switches_the_provider_and_sends_each_text_once(co: Co, notes: Vault, ollama: TurnedOllama) -> None:
-    ran = co("index", "reembed", "--fresh", "--json")
-
-    assert (ran.code, ran.json["waiting"], ran.json["problem"]) == (0, 0, None)
-    assert ran.json["space"].startswith("ollama:")
-    assert len(ollama.documents) == 2
 
 
 def test_a_refusing_server_exits_with_3_and_old_vectors_keep_answering(

@@ -13,10 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.knowledge_base import KnowledgeBase
 from co_cli.sources.origin import registry_file
 from tests.command import Co
-from tests.meaning.servers import TurnedOllama
 from tests.sources.document_files import lines_of, pdf
 from tests.vault import Vault
 
@@ -191,18 +189,6 @@ def test_a_folder_that_is_not_mounted_keeps_its_notes(co: Co, vault: Vault, hand
     assert co("search", "zebras", "--json").json["hits"][0]["missing"] is False
 
 
-def test_remove_takes_it_out_and_leaves_the_files(co: Co, vault: Vault, handbook: Path, data_dir: Path) -> None:
-    before = state(handbook)
-    co("add", str(handbook))
-
-    ran = co("source", "remove", "folder:handbook")
-
-    assert ran.out == f"{handbook}  removed folder:handbook: 3 notes are out of the index; the files are untouched\n"
-    assert state(handbook) == before
-    assert refs(co, "zebras") == []
-    assert "[[source]]" not in Path(registry_file(str(data_dir))).read_text()
-
-
 def test_a_single_file_is_a_source_too(co: Co, vault: Vault, handbook: Path) -> None:
     ran = co("add", str(handbook / "zebras.txt"), "--name", "stripes")
 
@@ -300,16 +286,6 @@ def test_links_in_an_obsidian_vault_resolve_as_obsidian_resolves_them(co: Co, va
     assert tagged == {f"{name}/Projects/Plan", f"{name}/Projects/Notes"}
 
 
-def test_deleting_search_db_loses_nothing(co: Co, vault: Vault, handbook: Path, data_dir: Path) -> None:
-    co("add", str(handbook))
-    for file in data_dir.glob("search.db*"):
-        file.unlink()
-
-    assert refs(co, "zebras")[0] == "folder:handbook/zebras.txt#L1-1"
-    assert co("index", "rebuild").code == 0
-    assert refs(co, "zebras", "--no-sync")[0] == "folder:handbook/zebras.txt#L1-1"
-
-
 def test_mistakes_are_one_line(co: Co, vault: Vault, handbook: Path, data_dir: Path) -> None:
     none = co("source", "remove", "nothing")
     co("add", str(handbook))
@@ -397,35 +373,6 @@ def test_what_becomes_ignored_is_removed_and_not_missing(co: Co, vault: Vault, h
     ran = co("source", "refresh", "handbook").out
     assert "1 missing, 1 left out" in ran
     assert "  missing guides/deploy.md\n  left out keys.py\n" in ran
-
-
-def test_a_refresh_asks_a_server_only_for_what_changed(
-    co: Co, vault: Vault, handbook: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> None:
-    pytest.importorskip("ollama", reason="the genuine ollama client is not installed: pip install ollama")
-    server = TurnedOllama()
-    request.addfinalizer(server.close)
-    for name, value in (("PROVIDER", "ollama"), ("MODEL", "refreshing"), ("HOST", server.url)):
-        monkeypatch.setenv(f"CO_KNOWLEDGE_EMBEDDING_{name}", value)
-
-    co("add", str(handbook))
-    before = len(server.documents)
-    (handbook / "zebras.txt").write_text("Zebras bray at night.\n")
-    os.rename(handbook / "keys.py", handbook / "guides" / "keys.py")
-    co("source", "refresh", "handbook")
-
-    assert (before, len(server.documents)) == (3, 4)
-
-
-def test_the_path_and_the_links_of_a_document_are_known_without_reading_it(
-    vault: Vault, data_dir: Path, handbook: Path
-) -> None:
-    with KnowledgeBase.open(vault.root, data_dir) as kb:
-        kb.sources.add(str(handbook))
-        (handbook / "zebras.txt").write_bytes(b"\0 nothing that could be read")
-
-        assert kb.file_of("folder:handbook/zebras.txt") == str(handbook / "zebras.txt")
-        assert kb.links("folder:handbook/zebras.txt") == ([], [])
 
 
 def test_the_list_counts_notes_and_passages_of_the_vault(co: Co, vault: Vault) -> None:

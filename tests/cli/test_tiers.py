@@ -128,16 +128,6 @@ def test_a_search_can_be_narrowed_to_a_tier_or_to_this_vault(
     assert refs(co, "tea") == ["memory:tea-project"]
 
 
-def test_who_names_a_vault_means_that_one_alone(co: Co, three: dict[str, Vault]) -> None:
-    assert [hit["ref"] for hit in co("--vault", str(three["team"].root), "search", "tea", "--json").json["hits"]] == [
-        "memory:tea-team"
-    ]
-
-
-def test_sources_lists_the_tiers(co: Co, three: dict[str, Vault]) -> None:
-    assert [row["source"] for row in co("source", "list", "--json").json] == ["memory", "user", "team"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -221,12 +211,6 @@ def test_what_was_forgotten_in_a_tier_is_brought_back_there(co: Co, three: dict[
     assert co("index", "status", "--json").json["trashed_in_tiers"] == {}
 
 
-def test_a_hidden_file_of_a_tier_is_not_opened(co: Co, three: dict[str, Vault]) -> None:
-    three["user"].write(".env", "TOKEN=abc")
-
-    assert co("show", "user:.env").code == 2
-
-
 def test_a_clone_cannot_lead_out_of_itself_with_a_link(co: Co, project: Path, tmp_path: Path) -> None:
     outside = Vault(tmp_path / "outside")
     outside.write("memories/zebra.md", "A zebra.")
@@ -237,13 +221,6 @@ def test_a_clone_cannot_lead_out_of_itself_with_a_link(co: Co, project: Path, tm
         assert (ran.code, ran.out) == (2, "")
         assert "is a link out of the project" in ran.err
     assert outside.notes() == ["memories/zebra.md"]
-
-
-def test_an_expired_note_does_not_hide_the_same_note_of_another_tier(co: Co, three: dict[str, Vault]) -> None:
-    three["user"].write("memories/deploy.md", "---\nvalid_until: 2020-01-01\n---\nDeploys are on Monday.")
-    three["project"].write("memories/deploy.md", "Deploys are on Tuesday.")
-
-    assert refs(co, "when are deploys")[0] == "memory:deploy"
 
 
 def test_a_project_does_not_choose_what_of_your_own_vault_is_indexed(

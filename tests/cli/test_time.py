@@ -32,7 +32,7 @@ def moved(vault: Vault) -> Vault:
     return vault
 
 
-@pytest.mark.parametrize("backend", ["hybrid", "fts5"])
+@pytest.mark.parametrize("backend", ["hybrid", "grep"])
 def test_what_was_superseded_drops_out_and_can_be_asked_for(co: Co, moved: Vault, backend: str) -> None:
     asked = ("where is the office", "--backend", backend)
 
@@ -73,21 +73,6 @@ def test_a_window_of_validity_is_kept(co: Co, vault: Vault) -> None:
     assert "memory:winter" not in refs(co, "pool", "--as-of", "2025-10-15")
     assert "memory:winter" in refs(co, "pool", "--as-of", "2026-02-28")  # that day included
     assert refs(co, "pool closed", "--backend", "grep") == ["memory:always"]
-
-
-def test_why_says_that_a_note_no_longer_holds(co: Co, moved: Vault) -> None:
-    ran = co("note", "why", "where is the office", "memory:second")
-
-    assert ran.code == 1
-    assert "lost in the step `validity`" in ran.out
-    assert "superseded by memory:third" in ran.out
-    assert "--outdated shows what is no longer valid" in ran.out
-
-
-def test_deleting_the_newer_note_brings_the_older_back(co: Co, moved: Vault) -> None:
-    moved.delete("memories/third.md")
-
-    assert refs(co, "where is the office") == ["memory:second"]
 
 
 def test_a_date_that_is_none_is_reported(co: Co, vault: Vault) -> None:
@@ -153,18 +138,6 @@ def test_of_moments_that_are_asked_for_only_the_last_are_kept_in_files_and_in_th
     connection.close()
     assert not (data_dir / "as-of" / "activity.db").exists()  # a look back is no history of its own
     assert "memory:parking" in refs(co, "where is the office", "--as-of", "2024-06-01")
-
-
-@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-def test_before_the_first_commit_the_dates_of_the_notes_count(co: Co, kept_in_git: Vault) -> None:
-    note(kept_in_git, "old", "The office was a barn.", created="2020-01-01")
-
-    assert refs(co, "where is the office", "--as-of", "2022-01-01") == ["memory:old"]
-
-
-def test_what_was_superseded_is_left_out_without_an_index_too(co: Co, moved: Vault) -> None:
-    assert refs(co, "office", "--backend", "grep") == ["memory:third"]
-    assert len(refs(co, "office", "--backend", "grep", "--outdated")) == 3
 
 
 def test_who_opens_an_outdated_note_is_told(co: Co, moved: Vault) -> None:

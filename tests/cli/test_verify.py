@@ -104,13 +104,6 @@ def test_an_edit_that_left_no_trace_in_file_times_is_found(co: Co, kb: Knowledge
     assert "memory:elm" in co("search", '"one elm"').out
 
 
-def test_verify_syncs_first_unless_told_not_to(co: Co, trees: Vault) -> None:
-    trees.write("memories/fir.md", "Firs are green.")
-
-    assert co("index", "verify", "--no-sync").code == 3
-    assert co("index", "verify").code == 0
-
-
 def test_verify_compares_folders_and_other_vaults(
     co: Co, change: Change, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from shutil import copytree
@@ -111,13 +110,6 @@ def test_without_meaning_words_are_enough_evidence(vault: Vault, data_dir: Path,
         assert reasons(kb, "Is the soup a thousand degrees hot?") == {}
 
 
-def test_one_shared_word_is_no_evidence(kb: KnowledgeBase, vault: Vault) -> None:
-    vault.write("memories/next.md", "Continue.")
-    kb.sync()
-
-    assert reasons(kb, "continue") == {}
-
-
 def test_a_vault_that_cannot_be_searched_gives_nothing_and_says_so(
     kb: KnowledgeBase, vault: Vault, data_dir: Path
 ) -> None:
@@ -128,14 +120,3 @@ def test_a_vault_that_cannot_be_searched_gives_nothing_and_says_so(
 
     assert always_notes(kb, ()).notes == matching_notes(kb, "Do oaks live long?", ()).notes == []
     assert "search.db" in always_notes(kb, ()).degraded[0]
-
-
-def test_looking_for_context_is_quick(sample: KnowledgeBase) -> None:
-    """As many sentences as are ever looked at, far below what a person notices before the first word."""
-    prompt = " ".join(TUNED_ON[:8])
-    matching_notes(sample, prompt, ())
-
-    started = time.process_time()
-    matching_notes(sample, prompt, ())
-
-    assert time.process_time() - started < 1.0

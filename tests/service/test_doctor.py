@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import os
-import time
 from pathlib import Path
 
 import apsw
 import pytest
 
-from co_cli.index.engine import SyncState
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.doctor import Finding
-from co_cli.sources.walk import scan_origin
 from tests.vault import Vault
 
 
@@ -28,10 +26,9 @@ def healthy(kb: KnowledgeBase, vault: Vault) -> KnowledgeBase:
 
 def by_hand(kb: KnowledgeBase, statement: str) -> None:
     """What another program might do to the file."""
+    with kb.engine.database.writing() as connection:
+        connection.execute(statement)
     kb.close()
-    connection = apsw.Connection(os.path.join(kb.settings.data_dir, "search.db"))
-    connection.execute(statement)
-    connection.close()
 
 
 def troubles(findings: list[Finding]) -> list[Finding]:
@@ -58,6 +55,7 @@ def test_a_healthy_vault_has_no_findings(healthy: KnowledgeBase) -> None:
 
 DRIFT = {
     "a row missing from the word index": "delete from docs_fts where rowid = (select min(id) from passages)",
+    "a missing vector": "delete from docs_vec where rowid = (select min(id) from passages)",
     "an edited passage": "update passages set body = 'A zebra.' where id = (select min(id) from passages)",
     "a deleted passage": "delete from passages where id = (select min(id) from passages)",
     "a note with another hash": "update docs set hash = 'x' where path = 'memories/oak.md'",
@@ -85,22 +83,17 @@ def test_drift_in_the_index_is_found_and_fixed(healthy: KnowledgeBase, statement
     assert counts_are_right(healthy)
 
 
-def test_an_edit_that_left_no_trace_in_file_times_is_found(healthy: KnowledgeBase, vault: Vault) -> None:
-    file = vault.path("memories/oak.md")
-    with file.open("r+b") as stream:
-        stream.write(b"One")
-    with healthy.engine.writing() as writer:  # as on a file system without modification times
-        listings = scan_origin(healthy.index.origin).listings
-        writer.finish_sync(writer.add_vault(healthy.index.origin), SyncState(time.time(), listings, {}, {}, ()))
-    assert healthy.sync().touched == 0  # no listing can see it
+def test_a_note_without_any_known_word_has_no_vector_and_is_no_problem(
+    kb: KnowledgeBase, vault: Vault, caplog: pytest.LogCaptureFixture
+) -> None:
+    vault.write("memories/party.md", "---\ntitle: 🎉\n---\n🎉🎉🎉 zzzqqq\n")
+    vault.write("memories/oak.md", "Oaks live for centuries.")
+    kb.sync()
 
-    findings = errors(healthy.doctor())
-
-    assert len(findings) == 1
-    assert "memories/oak.md" in findings[0].text
-    healthy.doctor(fix=True)
-    assert troubles(healthy.doctor()) == []
-    assert [hit.ref for hit in healthy.search('"one oak"', backend="fts5").hits] == ["memory:oak"]
+    with caplog.at_level(logging.WARNING, "co_cli"):
+        assert kb.search("zzzqqq").degraded == []
+    assert caplog.records == []
+    assert troubles(kb.doctor()) == []
 
 
 def test_files_changed_since_the_last_sync_are_counted_and_synced(healthy: KnowledgeBase, vault: Vault) -> None:
@@ -127,17 +120,6 @@ def test_notes_that_cannot_be_read_are_named_with_a_cure(healthy: KnowledgeBase,
     assert any("memories/blob.md" in text and "not a text file" in text for text in texts)
     assert any("memories/broken.md" in text and "line " in text for text in texts)
     assert errors(healthy.doctor()) == []  # the index is as it should be
-
-
-def test_a_search_db_that_was_set_aside_is_mentioned(vault: Vault, data_dir: Path) -> None:
-    data_dir.mkdir()
-    (data_dir / "search.db").write_bytes(os.urandom(5_000))
-
-    with KnowledgeBase.open(vault.root, data_dir) as kb:
-        kb.sync()
-        texts = [finding.text for finding in kb.doctor()]
-
-    assert any("search.db.2" in text for text in texts)
 
 
 @pytest.mark.parametrize("first_page", [1, 2, 3, 10, 30])

@@ -52,17 +52,6 @@ def test_another_vault_in_the_same_file_does_not_hide_it(
     assert kb.search("zanzibarian", limit=1).hits[0].ref == "memory:one"
 
 
-def test_words_count_in_a_vault_of_two_notes(kb: KnowledgeBase, vault: Vault) -> None:
-    vault.write("memories/a.md", "The pager rota hangs in the loft.")
-    vault.write("memories/b.md", "Soup is on Thursdays.")
-    kb.sync()
-
-    hit = kb.search("pager rota loft").hits[0]
-    assert hit.ref == "memory:a"
-    assert hit.signals["words"] > 0
-    assert kb.search("pager rota loft", weights={"words": 1.0}).hits[0].signals["words"] > 0.9
-
-
 def test_a_rebuild_between_does_not_mix_notes_up(kb: KnowledgeBase, vault: Vault, data_dir: Path) -> None:
     """Everything that one search reads is of one moment."""
     vault.write("memories/a.md", "The safe code is 1234.")

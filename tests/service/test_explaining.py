@@ -46,14 +46,6 @@ def test_the_parts_add_up_to_the_score_of_the_hit(animals: KnowledgeBase, query:
         assert sum(found.signals.values()) == pytest.approx(hit.score, abs=1e-3)
 
 
-def test_a_note_that_nothing_proposed_says_which_words_it_lacks(animals: KnowledgeBase) -> None:
-    found = animals.why("otters", "memory:tax", backend="fts5")
-
-    assert (found.rank, found.score, found.lost_in) == (None, None, "candidates")
-    assert texts(found) == {"words": 'lacks "otters"', "score": "neither words nor meaning nor its name proposed it"}
-    assert found.hints == ['give the note an alias or a tag that says "otters"']
-
-
 def test_a_note_beyond_the_nearest_still_has_its_cosine(vault: Vault, kb: KnowledgeBase) -> None:
     vault.write("memories/tax.md", "The tax return is due in March.")
     for number in range(120):
@@ -65,29 +57,6 @@ def test_a_note_beyond_the_nearest_still_has_its_cosine(vault: Vault, kb: Knowle
     assert found.lost_in == "candidates"
     assert "cosine" in texts(found)["meaning"]
     assert "the last one proposed has 0." in texts(found)["meaning"]
-
-
-def test_a_note_beyond_the_limit_says_which_limit_shows_it(animals: KnowledgeBase) -> None:
-    found = animals.why("sleep", "memory:heron", limit=2)
-    assert (found.rank, found.lost_in) == (None, "limit")
-
-    needed = int(found.hints[0].split()[1])
-    assert found.hints[0] == f"--limit {needed} shows it"
-    assert animals.why("sleep", "memory:heron", limit=needed).rank == needed
-
-
-def test_a_filter_that_leaves_it_out_is_named(animals: KnowledgeBase) -> None:
-    found = animals.why("sleep", "memory:heron", tags=["river"])
-
-    assert (found.rank, found.lost_in) == (None, "filters")
-    assert texts(found)["filters"] == "the filters leave it out"
-
-
-def test_a_name_is_a_step_of_its_own(animals: KnowledgeBase) -> None:
-    found = animals.why("Otters", "memory:otter")
-
-    assert texts(found)["name"] == "the query is its title, and that comes first"
-    assert found.signals["name"] == 1.0
 
 
 def test_signals_are_a_step_where_they_change_the_order(animals: KnowledgeBase, vault: Vault) -> None:
@@ -128,13 +97,6 @@ def test_a_listing_says_that_nothing_was_ranked(animals: KnowledgeBase) -> None:
         None,
         "limit",
     }
-
-
-def test_a_note_that_is_not_indexed_says_so(vault: Vault, kb: KnowledgeBase) -> None:
-    kb.sync()
-    vault.write("memories/new.md", "Brand new.")
-
-    assert kb.why("brand", "memory:new").lost_in == "index"
 
 
 def test_what_cannot_be_explained_is_refused(animals: KnowledgeBase) -> None:

@@ -105,15 +105,13 @@ def world(kb: KnowledgeBase, vault: Vault) -> KnowledgeBase:
 
 
 @pytest.mark.parametrize("backend", ["fts5", "grep"])
-@pytest.mark.parametrize(("filters", "names"), CASES, ids=lambda value: ascii(value)[:50])
-def test_a_filter_lets_the_same_notes_through(
-    world: KnowledgeBase, backend: str, filters: dict[str, Any], names: str
-) -> None:
-    found = world.search("note", backend=backend, **filters)
+def test_a_filter_lets_the_same_notes_through(world: KnowledgeBase, backend: str) -> None:
+    for filters, names in CASES:
+        found = world.search("note", backend=backend, **filters)
 
-    assert sorted(os.path.basename(hit.path).removesuffix(".md") for hit in found.hits) == names.split()
-    assert found.backend == backend
-    assert found.state == ("found" if names else "absent")
+        shown = sorted(os.path.basename(hit.path).removesuffix(".md") for hit in found.hits)
+        state = "found" if names else "absent"
+        assert (shown, found.backend, found.state) == (names.split(), backend, state), filters
 
 
 def test_listing_notes_takes_the_same_filters_newest_first(world: KnowledgeBase) -> None:
@@ -128,18 +126,8 @@ def test_listing_notes_takes_the_same_filters_newest_first(world: KnowledgeBase)
     assert [note.ref for note in world.notes(category="fact", fields={"rank": "70"})] == ["memory:elm"]
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"sources": ["memories"]},
-        {"since": "someday"},
-        {"until": "2026-13-45"},
-        {"limit": 0},
-        {"limit": 1_001},
-        {"backend": "magic"},
-    ],
-    ids=str,
-)
-def test_a_filter_that_makes_no_sense_is_refused_with_what_would(world: KnowledgeBase, wrong: dict[str, Any]) -> None:
-    with pytest.raises(InvalidInputError, match=r"not "):
-        world.search("note", **wrong)
+def test_a_filter_that_makes_no_sense_is_refused(world: KnowledgeBase) -> None:
+    wrong = {"sources": ["memories"], "since": "someday", "until": "2026-13-45", "limit": 1_001, "backend": "magic"}
+    for name, value in wrong.items():
+        with pytest.raises(InvalidInputError, match=r"not "):
+            world.search("note", **{name: value})  # type: ignore[arg-type]

@@ -23,13 +23,6 @@ class SlowlySynced:
         return self.kb.sync(seconds=seconds)
 
 
-def test_who_waits_gets_a_fresh_index(vault: Vault, kb: KnowledgeBase) -> None:
-    vault.write("memories/oak.md", "Oaks live long.")
-
-    assert Freshener(kb).ensure(10) == []
-    assert kb.search("oaks").hits
-
-
 def test_who_cannot_wait_is_told_what_may_be_missing_and_the_sync_goes_on(vault: Vault, kb: KnowledgeBase) -> None:
     vault.write("memories/oak.md", "Oaks live long.")
     slow = SlowlySynced(kb)
@@ -62,15 +55,6 @@ def test_a_vault_that_went_away_is_said_to_whoever_asks(vault: Vault, kb: Knowle
 
     assert problems
     assert "vault" in problems[0]
-
-
-def test_an_unexpected_error_reaches_whoever_waits(kb: KnowledgeBase) -> None:
-    class Broken:
-        def sync(self, seconds: float | None = None) -> None:
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        Freshener(Broken()).ensure(10)  # type: ignore[arg-type]
 
 
 def test_a_thread_that_could_not_start_is_not_waited_for(

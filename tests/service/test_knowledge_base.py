@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -49,14 +48,6 @@ def test_a_memory_from_saving_to_restoring(vault: Vault, data_dir: Path) -> None
         assert kb.status().notes == {"memory": 1}
 
 
-def test_what_remember_wrote_is_found_before_any_sync(kb: KnowledgeBase) -> None:
-    kb.sync()
-
-    kb.remember("The kettle is in the loft.")
-
-    assert len(kb.search("kettle", backend="fts5").hits) == 1
-
-
 def test_a_save_leaves_nothing_waiting_and_the_next_sync_changes_nothing(kb: KnowledgeBase) -> None:
     kb.sync()
 
@@ -79,16 +70,6 @@ def test_a_saved_note_that_is_deleted_before_any_sync_is_forgotten(kb: Knowledge
     assert kb.status().notes == {}
 
 
-def test_search_sees_edits_of_files_after_the_next_sync(kb: KnowledgeBase, vault: Vault) -> None:
-    vault.write("memories/oak.md", "Oaks live long.")
-    kb.sync()
-    vault.write("memories/oak.md", "Zebras do not.")
-
-    assert kb.search("zebras", backend="fts5").hits == []
-    kb.sync()
-    assert len(kb.search("zebras", backend="fts5").hits) == 1
-
-
 def test_update_changes_what_is_found(kb: KnowledgeBase) -> None:
     saved = kb.remember("It is in the loft.", title="Kettle", tags=["house"])
 
@@ -97,43 +78,6 @@ def test_update_changes_what_is_found(kb: KnowledgeBase) -> None:
     assert kb.search("cellar", backend="fts5").hits[0].ref == saved.ref
     assert kb.search("loft", backend="fts5").hits == []
     assert kb.notes(tags=["cellar"], fields={"importance": "0.9"})[0].ref == saved.ref
-
-
-def test_status_counts_notes_passages_and_troubles(kb: KnowledgeBase, vault: Vault) -> None:
-    vault.write("memories/a.md", "A.")
-    vault.write("articles/b.md", "# B\n\nOne.\n\n## C\n\nTwo.")
-    vault.write("memories/blob.md", b"\0")
-    vault.write("memories/broken.md", "---\ntitle: [\n---\nText.")
-    before = time.time()
-    kb.sync()
-    kb.forget("memory:a")
-
-    status = kb.status()
-
-    assert (status.notes, status.passages, status.trashed) == ({"article": 1, "memory": 1}, 3, 1)
-    assert [path for path, _ in status.skipped] == ["memories/blob.md"]
-    assert [path for path, _ in status.problems] == ["memories/broken.md"]
-    assert status.vault == str(vault.root)
-    assert status.search_db_bytes > 0
-    assert status.synced_at is not None
-    assert status.synced_at[:10] == time.strftime("%Y-%m-%d", time.gmtime(before))
-
-
-def test_progress_is_told_of_every_file(kb: KnowledgeBase, vault: Vault) -> None:
-    for number in range(30):
-        vault.write(f"memories/{number}.md", f"Note {number}.")
-    told: list[tuple[int, int]] = []
-
-    kb.sync(lambda done, total: told.append((done, total)))
-
-    assert (30, 30) in told
-
-
-def test_unknown_refs_name_the_closest_ones(kb: KnowledgeBase) -> None:
-    kb.remember("The kettle is in the loft.", title="Kettle in the loft")
-
-    with pytest.raises(UnknownRefError, match="memory:kettle-in-the-loft"):
-        kb.note("memory:kettel-in-the-loft")
 
 
 def test_every_error_is_a_knowledge_error(kb: KnowledgeBase, tmp_path: Path) -> None:
@@ -146,14 +90,6 @@ def test_every_error_is_a_knowledge_error(kb: KnowledgeBase, tmp_path: Path) -> 
     (tmp_path / "file.md").write_text("x")
     with pytest.raises(VaultError, match="is a file"):
         KnowledgeBase.open(tmp_path / "file.md")
-
-
-def test_a_closed_knowledge_base_opens_again_when_it_is_used(kb: KnowledgeBase, vault: Vault) -> None:
-    vault.write("memories/oak.md", "Oaks live long.")
-    kb.sync()
-    kb.close()
-
-    assert len(kb.search("oaks", backend="fts5").hits) == 1
 
 
 def test_indexing_and_searching_never_write_to_a_note(kb: KnowledgeBase, vault: Vault) -> None:

@@ -65,14 +65,6 @@ def test_a_name_comes_first_whatever_the_reranker_says(stripes: KnowledgeBase) -
     assert stripes.search("zebra stripes", reranker=Lengths()).hits[0].ref == "memory:zebra-stripes"
 
 
-def test_the_weight_of_the_reranker_can_be_given(stripes: KnowledgeBase) -> None:
-    plain = stripes.search("seen zebra stripes")
-
-    unheard = stripes.search("seen zebra stripes", reranker=Lengths(), weights={"reader": 0})
-
-    assert [hit.ref for hit in unheard.hits] == [hit.ref for hit in plain.hits]
-
-
 def test_a_limit_only_truncates_with_a_reranker_too(stripes: KnowledgeBase, vault: Vault) -> None:
     for number in range(120):
         vault.write(f"memories/z{number}.md", f"One zebra, number {number}.")
@@ -118,12 +110,3 @@ def test_context_finds_a_note_and_is_never_shown(kb: KnowledgeBase, vault: Vault
     assert hit.ref == "memory:turn"
     assert "pottery" not in hit.snippet
     assert [found.ref for found in kb.search("pottery", backend="fts5").hits] == ["memory:turn"]
-
-
-def test_without_an_embedder_words_still_answer(co: Co, notes: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "none")
-
-    ran = co("search", "physician", "--json")
-
-    assert {hit["ref"] for hit in ran.json["hits"]} == {"memory:doctor", "memory:other-year"}
-    assert co("search", "physician", "--no-words").code == 2, "nothing is left to search by"

@@ -13,19 +13,6 @@ from co_cli.values import worth_showing
 from tests.vault import Vault
 
 
-def test_found_says_how_much_was_searched_and_how_fresh_that_is(kb: KnowledgeBase, vault: Vault) -> None:
-    vault.write("memories/oak.md", "Oaks live long.")
-    vault.write("articles/elm.md", "# Elms\n\nFall ill.\n\n## Cure\n\nNone.")
-    kb.sync()
-
-    found = kb.search("oaks", backend="fts5")
-
-    assert (found.state, found.degraded, found.backend, found.query) == ("found", [], "fts5", "oaks")
-    assert (found.searched.notes, found.searched.passages) == (2, 3)
-    assert found.searched.fresh_as_of is not None
-    assert found.took_ms >= 0
-
-
 @pytest.mark.parametrize("query", ["zebra", "", "   ", "🦓", '"live oaks"', "oaks -long"])
 @pytest.mark.parametrize("backend", ["fts5", "grep"])
 def test_absent_means_that_everything_was_searched(kb: KnowledgeBase, vault: Vault, query: str, backend: str) -> None:
@@ -44,14 +31,6 @@ def test_a_vault_that_was_never_synced_is_inconclusive(kb: KnowledgeBase, vault:
 
     assert found.state == "inconclusive"
     assert "co index sync" in found.degraded[0]
-
-
-def test_an_empty_vault_is_absent_once_it_was_synced(kb: KnowledgeBase) -> None:
-    kb.sync()
-
-    found = kb.search("oaks", backend="fts5")
-
-    assert (found.state, found.searched.notes) == ("absent", 0)
 
 
 @pytest.mark.parametrize("backend", ["fts5", "hybrid"])
@@ -119,19 +98,6 @@ def test_a_damaged_search_db_is_answered_from_the_files(kb: KnowledgeBase, vault
     assert kb.search("oak number 7", backend="fts5").degraded == []
 
 
-def test_absent_when_nothing_is_nearer_than_unrelated_notes_are(kb: KnowledgeBase, vault: Vault) -> None:
-    vault.write("memories/oak.md", "Oaks live for centuries.")
-    for number in range(60):
-        vault.write(f"memories/elm{number}.md", f"Elm number {number} stands in row {number} and falls ill easily.")
-    kb.sync()
-
-    found = kb.search("what does a quarterly tax accountant cost")
-
-    assert found.state == "absent"
-    assert found.confidence is not None
-    assert found.confidence < 0.01
-
-
 def test_an_absent_answer_has_the_nearest_hits_all_labelled_as_weak(kb: KnowledgeBase, vault: Vault) -> None:
     for number in range(50):
         vault.write(f"memories/elm{number}.md", f"Elm number {number} stands in row {number} and falls ill easily.")
@@ -168,17 +134,6 @@ def test_a_note_that_has_the_word_is_never_hidden_however_unsure(kb: KnowledgeBa
     found = kb.search("quarterly invoice reconciliation spreadsheet accounting deadline")
 
     assert "memory:oak" in [hit.ref for hit in worth_showing(found)]
-
-
-def test_found_with_a_confidence_that_says_so(kb: KnowledgeBase, vault: Vault) -> None:
-    vault.write("memories/oak.md", "Oaks live for centuries.")
-    kb.sync()
-
-    found = kb.search("how long do oaks live")
-
-    assert found.state == "found"
-    assert found.confidence is not None
-    assert found.confidence > 0.5
 
 
 @pytest.mark.parametrize("options", [{"backend": "fts5"}, {"meaning": False}, {"weights": {"words": 1, "meaning": 0}}])

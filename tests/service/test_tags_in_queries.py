@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from co_cli.knowledge_base import KnowledgeBase
-from tests.command import Co
 from tests.vault import Vault
 
 
@@ -75,11 +74,6 @@ def test_a_query_that_is_nothing_but_a_filter_lists_its_notes(tagged: KnowledgeB
     assert refs(tagged, "", tags=["pools"]) == {"memory:blue"}
 
 
-def test_signs_alone_are_not_a_request_for_everything(tagged: KnowledgeBase, co: Co) -> None:
-    assert tagged.search("🎉", sources=["memory"]).state == "absent"
-    assert co("note", "recall", "???").code == 1
-
-
 def test_a_tag_that_nobody_uses_hides_nothing_and_the_right_one_is_suggested(tagged: KnowledgeBase) -> None:
     found = tagged.search("tag:pool traffic on the bridge")
 
@@ -90,17 +84,6 @@ def test_a_tag_that_nobody_uses_hides_nothing_and_the_right_one_is_suggested(tag
     )
 
 
-def test_a_filter_that_leaves_nothing_says_so_and_searches_everything(tagged: KnowledgeBase) -> None:
-    found = tagged.search("tag:pools docker", backend="fts5")
-
-    assert found.understood == ("nothing was found with tag:pools: all notes were searched",)
-    assert {hit.ref for hit in found.hits} >= {"memory:road"}
-
-
-def test_quotes_are_the_way_to_search_for_the_words(tagged: KnowledgeBase) -> None:
-    assert tagged.search('"tag:ops"').understood == ()
-
-
 def test_why_asks_as_the_search_does(tagged: KnowledgeBase) -> None:
     assert tagged.why("tag:pools traffic", "memory:road").lost_in == "filters"
     assert tagged.why("tag:pools traffic", "memory:blue").rank == 1
@@ -108,11 +91,6 @@ def test_why_asks_as_the_search_does(tagged: KnowledgeBase) -> None:
     assert tagged.why("tag:pools docker", "memory:road", backend="fts5").rank, "nothing was found with it"
     assert not tagged.why("traffic tag:pools", "memory:blue", tags=["elsewhere"], any_tag=True).rank
     assert tagged.why("tag:pools traffic", "memory:blue").query == "tag:pools traffic"
-
-
-def test_the_command_says_what_it_understood(co: Co, notes: Vault) -> None:
-    assert "only notes with tag:pools were searched" in co("search", "traffic tag:pools").out
-    assert co("search", '"tag:pools"').code == 1
 
 
 def test_a_tag_of_any_length_is_only_a_tag_that_nobody_has(tagged: KnowledgeBase) -> None:

@@ -17,7 +17,7 @@ from co_cli.errors import NoteConflictError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.tools.toolbox import Toolbox
 from tests.command import Co
-from tests.upkeep.terminal import terminal
+from tests.cli.screen import terminal
 from tests.vault import Vault
 
 OLD = "Oaks live long."

@@ -6,14 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pexpect
-import pytest
 
 from co_cli.activity import Activity
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.review import KINDS
-from tests.cli.screen import on_terminal, widest
+from tests.cli.screen import terminal
 from tests.command import Co
-from tests.upkeep.terminal import terminal
 from tests.vault import Vault
 
 TOKEN = "ghp_aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
@@ -35,13 +32,6 @@ def found(co: Co, kind: str) -> list[list[str]]:
     return [one["refs"] for one in findings(co, "--only", kind)]
 
 
-def test_a_tidy_vault_has_nothing_to_review(co: Co, vault: Vault) -> None:
-    memory(vault, "oak", "Oaks live long.")
-
-    assert findings(co) == []
-    assert "0 findings" in co("note", "review").out
-
-
 def test_near_duplicates_are_found_with_the_older_one_first(co: Co, vault: Vault) -> None:
     memory(vault, "new", BACKUP.format("attic"), "created: 2025-01-01")
     vault.write("memories/old.md", f"---\ncreated: 2023-01-01\n---\n{BACKUP.format('loft')}\n")
@@ -53,18 +43,6 @@ def test_near_duplicates_are_found_with_the_older_one_first(co: Co, vault: Vault
 
     assert ["memory:old", "memory:new"] in refs
     assert sorted(map(sorted, refs)) == [["article:one", "article:two"], ["memory:new", "memory:old"]]
-
-
-def test_near_duplicates_are_found_until_one_supersedes_the_other(co: Co, vault: Vault) -> None:
-    memory(vault, "old", "The door code is 1111.")
-    vault.write("memories/new.md", "---\ncreated: 2025-01-01\n---\nThe door code is 2222.\n")
-    assert [(one["refs"], one["reason"]) for one in findings(co, "--only", "near-duplicate")] == [
-        (["memory:old", "memory:new"], "80% the same words as memory:new")
-    ]
-
-    co("edit", "memory:new", "--set", "supersedes=memory:old")
-
-    assert found(co, "near-duplicate") == []
 
 
 def test_expired_notes_and_chains_that_lead_nowhere_are_found(co: Co, vault: Vault) -> None:
@@ -98,13 +76,6 @@ def test_a_link_to_a_picture_that_is_there_is_not_broken(co: Co, vault: Vault) -
     assert "links: map.png, gone.png (not there), img/tide.svg" in " ".join(co("show", "article:plan").out.split())
 
 
-def test_broken_links_are_found_as_obsidian_would_resolve_them(co: Co, vault: Vault) -> None:
-    vault.write("articles/guide.md", "See [[oak]], [[articles/guide|this]] and [[Nothing here]].\n")
-    memory(vault, "oak", "Oaks live long.")
-
-    assert [one["reason"] for one in findings(co, "--only", "broken-link")] == ["[[Nothing here]] is not there"]
-
-
 def test_a_secret_is_found_in_text_and_fields_and_never_printed(co: Co, vault: Vault) -> None:
     memory(vault, "bot", f"The bot uses {TOKEN} at night.")
     memory(vault, "field", "Something.", f"api: {TOKEN[:-1]}6", f"title: Token {TOKEN}")
@@ -126,14 +97,6 @@ def test_oversized_memories_and_pinned_notes_are_found(co: Co, vault: Vault) -> 
     assert found(co, "oversized") == [["memory:long"], ["memory:profile"]]
 
 
-def test_without_a_count_of_recalls_nothing_is_an_orphan(co: Co, vault: Vault) -> None:
-    memory(vault, "oak", "Oaks live long.")
-
-    ran = co("note", "review", "--json", "--only", "orphan")
-
-    assert ran.json["findings"] == []
-
-
 def test_what_no_search_ever_showed_is_an_orphan_unless_it_is_linked(
     co: Co, vault: Vault, kb: KnowledgeBase, data_dir: Path
 ) -> None:
@@ -146,13 +109,6 @@ def test_what_no_search_ever_showed_is_an_orphan_unless_it_is_linked(
 
     assert found(co, "orphan") == [["memory:fir"]]
     assert sorted(found(co, "never-recalled")) == [["memory:ash"], ["memory:elm"]]
-
-
-def test_an_unknown_kind_is_one_line_with_the_known_ones(co: Co) -> None:
-    ran = co("note", "review", "--only", "rubbish")
-
-    assert ran.code == 2
-    assert all(kind in ran.err for kind in KINDS)
 
 
 def test_in_a_pipe_nothing_is_asked_and_nothing_changes(co: Co, vault: Vault) -> None:
@@ -218,17 +174,9 @@ def test_the_editor_opens_for_a_finding(co: Co, vault: Vault) -> None:
     assert found(co, "broken-link") == []
 
 
-def test_it_fits_a_terminal_of_80_columns(co: Co, vault: Vault) -> None:
-    memory(vault, "long", "The door code of the house at the harbour is 1111.", "title: " + "harbour " * 20)
-    memory(vault, "longer", "The door code of the house at the harbour is 2222.")
-
-    assert widest(on_terminal(co.folder, "note", "review", "--list")) <= 80
-
-
-@pytest.mark.parametrize("damage", ["", "{", "[]", '{"x": 1}'])
-def test_a_damaged_list_of_kept_findings_only_asks_again(co: Co, vault: Vault, data_dir: Path, damage: str) -> None:
+def test_a_damaged_list_of_kept_findings_only_asks_again(co: Co, vault: Vault, data_dir: Path) -> None:
     memory(vault, "visa", "The visa holds.", "valid_until: 2025-06-30")
     data_dir.mkdir()
-    (data_dir / "review.json").write_text(damage)
-
-    assert found(co, "expired") == [["memory:visa"]]
+    for damage in ("", "{", "[]", '{"x": 1}'):
+        (data_dir / "review.json").write_text(damage)
+        assert found(co, "expired") == [["memory:visa"]], damage

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from pydantic_ai import Agent
 
 from co_cli.agent import Knowledge
 from co_cli.knowledge_base import KnowledgeBase
 from tests.agent.scripted import Script
-from tests.cli.screen import on_terminal, widest
 from tests.command import Co
 from tests.vault import Vault
 
@@ -39,15 +39,6 @@ def test_it_is_exactly_what_an_agent_gets(co: Co, vault: Vault, kb: KnowledgeBas
     assert given["report"]["warnings"] == []
 
 
-def test_without_a_task_it_shows_what_is_always_there(co: Co, vault: Vault) -> None:
-    profile(vault)
-
-    said = co("note", "context").out
-
-    assert "Mara is the user." in said
-    assert "memory:profile: it is marked `loading: always`; about " in said
-
-
 def test_a_profile_that_grows_warns_before_it_is_cut(co: Co, vault: Vault) -> None:
     profile(vault, "Mara is the user. " * 195)
 
@@ -67,20 +58,13 @@ def test_what_has_no_room_is_named_with_its_cost(co: Co, vault: Vault) -> None:
     assert "warning: notes that are `loading: always` take about" in said
 
 
-def test_the_setting_says_how_much_room_there_is(co: Co, vault: Vault, kb: KnowledgeBase, monkeypatch: object) -> None:
+def test_the_setting_says_how_much_room_there_is(co: Co, vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     profile(vault, "Mara is the user. " * 100)
 
-    small = co.process("note", "context", "--json", env={"CO_CONTEXT_TOKENS": "200"}).json["report"]
+    monkeypatch.setenv("CO_CONTEXT_TOKENS", "200")
+    small = co("note", "context", "--json").json["report"]
 
     assert small["budget"] == 200
     assert small["cut"][0]["ref"] == "memory:profile"
     assert co("note", "context", "--json", "--tokens", "300").json["report"]["budget"] == 300
     assert co("note", "context", "--tokens", "0").code == 2
-
-
-def test_it_fits_a_terminal_and_writes_nothing(co: Co, vault: Vault) -> None:
-    profile(vault)
-    before = vault.files()
-
-    assert widest(on_terminal(co.folder, "context", TASK)) <= 80
-    assert vault.files() == before

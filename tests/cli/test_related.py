@@ -10,8 +10,8 @@ import pytest
 from co_cli.errors import InvalidInputError, UnknownRefError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.tools import Toolbox
+from tests.cli.screen import terminal
 from tests.command import Co
-from tests.upkeep.terminal import terminal
 from tests.vault import Vault
 
 OLD, NEW = "The door code is 1111.", "The door code is 2222."
@@ -45,40 +45,11 @@ def test_superseding_is_written_into_the_new_note_only(kb: KnowledgeBase) -> Non
     assert OLD_REF in [hit.ref for hit in kb.search("door code", outdated=True).hits]
 
 
-def test_all_related_memories_are_superseded(kb: KnowledgeBase) -> None:
-    refs = {kb.remember(text, on_related="keep").ref for text in (OLD, NEW)}
-
-    saved = kb.remember("The door code is 3333.", on_related="supersede")
-
-    assert set(kb.note(saved.ref).supersedes) == refs
-
-
 def test_what_was_superseded_is_not_named_again(kb: KnowledgeBase) -> None:
     kb.remember(OLD)
     second = kb.remember(NEW, on_related="supersede")
 
     assert [one.ref for one in kb.remember("The door code is 3333.").related] == [second.ref]
-
-
-def test_what_has_expired_is_not_named(kb: KnowledgeBase) -> None:
-    kb.remember(OLD, fields={"valid_until": "2020-01-01"})
-
-    assert kb.remember(NEW).related == ()
-
-
-def test_keeping_both_names_nothing(kb: KnowledgeBase) -> None:
-    kb.remember(OLD)
-
-    assert kb.remember(NEW, on_related="keep").related == ()
-
-
-def test_a_note_that_is_superseded_by_name_is_not_named_again(kb: KnowledgeBase) -> None:
-    kb.remember(OLD)
-
-    saved = kb.remember(NEW, supersedes=OLD_REF)
-
-    assert (saved.outcome, saved.related) == ("created", ())
-    assert kb.note(saved.ref).supersedes == (OLD_REF,)
 
 
 def test_a_repeat_that_names_what_it_supersedes_says_so_in_the_note(kb: KnowledgeBase, vault: Vault) -> None:
@@ -96,17 +67,10 @@ def test_a_repeat_that_names_what_it_supersedes_says_so_in_the_note(kb: Knowledg
 def test_a_mistaken_choice_is_refused_before_anything_is_written(kb: KnowledgeBase, vault: Vault) -> None:
     with pytest.raises(UnknownRefError):
         kb.remember(NEW, supersedes="memory:nothing")
-    with pytest.raises(InvalidInputError, match="tell, keep, supersede, not 'merge'"):
+    with pytest.raises(InvalidInputError, match="keep, supersede, not 'merge'"):
         kb.remember(NEW, on_related="merge")  # type: ignore[arg-type]
 
     assert vault.notes() == []
-
-
-def test_asking_what_is_related_saves_nothing(kb: KnowledgeBase, vault: Vault) -> None:
-    kb.remember(OLD)
-
-    assert [one.ref for one in kb.writer.related(NEW)] == [OLD_REF]
-    assert len(vault.notes()) == 1
 
 
 def test_an_agent_reads_which_call_supersedes_and_makes_it(kb: KnowledgeBase) -> None:
@@ -123,16 +87,6 @@ def test_an_agent_reads_which_call_supersedes_and_makes_it(kb: KnowledgeBase) ->
     assert [hit["ref"] for hit in toolbox.call("recall_memory", {"query": "door code"}).data["hits"]] == [NEW_REF]
 
 
-def test_an_agent_can_choose_at_once(kb: KnowledgeBase) -> None:
-    toolbox = Toolbox(kb)
-    toolbox.call("save_memory", {"content": OLD})
-
-    done = toolbox.call("save_memory", {"content": NEW, "on_related": "supersede"})
-
-    assert kb.note(done.data["ref"]).supersedes == (OLD_REF,)
-    assert "Related" not in done.text
-
-
 def test_the_command_prints_what_to_run_and_it_works(co: Co) -> None:
     co("remember", OLD)
 
@@ -142,23 +96,6 @@ def test_the_command_prints_what_to_run_and_it_works(co: Co) -> None:
     assert related.startswith(f"related: {OLD_REF} (80% the same words); to supersede it: co edit ")
     assert co(*related.partition(": co ")[2].split()).code == 0
     assert [hit["ref"] for hit in co("search", "door code", "--json").json["hits"]] == [NEW_REF]
-
-
-def test_the_command_takes_the_choice_as_an_option(co: Co) -> None:
-    co("remember", OLD)
-
-    assert co("remember", NEW, "--supersedes", OLD_REF, "--json").json["related"] == []
-    assert f"it supersedes {NEW_REF}" in co("remember", "The door code is 3333.", "--on-related", "supersede").out
-    assert [one["ref"] for one in co("remember", "The door code is 4444.", "--json").json["related"]] == [
-        "memory:the-door-code-is-3333"
-    ]
-
-
-def test_asking_needs_a_terminal(co: Co) -> None:
-    ran = co("remember", NEW, "--ask")
-
-    assert ran.code == 2
-    assert "--on-related" in ran.err
 
 
 @pytest.mark.parametrize(("key", "kept"), [("s", [NEW_REF]), ("k", [OLD_REF, NEW_REF])])
