@@ -54,19 +54,6 @@ def test_every_change_of_a_note_is_shown_newest_first(co: Co, vault: Vault) -> N
     assert max(map(len, lines)) <= 80
 
 
-def test_json_has_the_head_and_the_use(co: Co, vault: Vault) -> None:
-    vault.write("memories/oak.md", "Oaks live long.")
-    co("note", "recall", "oaks")
-
-    found = co("note", "history", "oak", "--json").json
-
-    assert found["path"] == "memories/oak.md"
-    assert (found["recalls"], found["opens"], found["gone"]) == (1, 0, None)
-    [change] = found["changes"]
-    assert (change["hash"], change["size"], change["title"]) == (found["hash"], 15, "Oak")
-    assert set(change) >= {"at", "source", "what", "grew", "before", "author", "lines_added", "lines_deleted"}
-
-
 def test_a_forgotten_note_and_the_name_it_had_before_a_move_have_a_history_too(co: Co, vault: Vault) -> None:
     vault.write("memories/oak.md", "Oaks live long.")
     vault.write("memories/elm.md", "Elms fall ill.")
@@ -81,14 +68,6 @@ def test_a_forgotten_note_and_the_name_it_had_before_a_move_have_a_history_too(c
     assert "gone since" in gone.out
     assert "removed" in gone.out
     assert (moved.json["ref"], moved.json["title"]) == ("memory:wych-elm", "Wych elm")
-
-
-def test_a_note_that_nobody_ever_knew_is_one_line_and_exit_code_2(co: Co, vault: Vault) -> None:
-    vault.write("memories/oak.md", "Oaks live long.")
-
-    for ran in (co("note", "history", "memory:oaks"), co("note", "history", "oak", "--limit", "0")):
-        assert ran.code == 2
-        assert len(ran.err.splitlines()) == 1
 
 
 def test_git_s_commits_stand_among_ours_by_time(co: Co, vault: Vault) -> None:
@@ -143,22 +122,6 @@ def test_any_name_is_a_path_and_never_an_option(vault: Vault) -> None:
     for name in names:
         commits, problem = commits_of(str(vault.root / "memories"), name, 10)
         assert ([one.subject for one in commits], problem) == (["Odd names"], None), name
-
-
-def test_without_git_or_a_repository_or_a_commit_ours_is_all_there_is(
-    co: Co, vault: Vault, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    vault.write("memories/oak.md", "Oaks live long.")
-    assert commits_of(str(vault.root), "memories/oak.md", 10) == ([], None)
-    git(vault.root, "init", "-q")
-    assert commits_of(str(vault.root), "memories/oak.md", 10) == ([], None)
-
-    monkeypatch.setenv("PATH", str(tmp_path))
-    ran = co("note", "history", "oak")
-
-    assert ran.code == 0
-    assert "seen" in ran.out
-    assert "note: git is not installed: commits are left out" in ran.out
 
 
 def test_a_git_that_hangs_is_left_and_said(vault: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,18 +99,6 @@ def test_learned_weights_and_review_decisions_follow_and_trust_does_not(
     assert {"vault": here, "trusted": False} in co("config", "trust", "--list", "--json").json
 
 
-def test_text_deleted_after_a_move_is_gone_from_search_db(
-    co: Co, moved: Callable[[], tuple[str, str]], data_dir: Path
-) -> None:
-    co("index", "move", *moved())
-    Path(f"{VAULT}/memories/elm.md").unlink()
-    co("index", "sync")
-
-    connection = apsw.Connection(str(data_dir / "search.db"))
-    assert connection.execute("select count(*) from docs where title = 'Elm'").get == 0
-    connection.close()
-
-
 def test_a_source_that_did_not_move_stays_where_it_is(
     co: Co, moved: Callable[[], tuple[str, str]], tmp_path: Path
 ) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from co_cli.activity import Activity, query_log
-from co_cli.activity.events import FULL, MOST, SPOOL, SearchEvent, append
+from co_cli.activity.events import MOST, SPOOL, SearchEvent
 from co_cli.activity.query_log import DAY, log_searches
 from co_cli.activity.statistics import count_searches, quantile
 from tests.activity.conftest import NOON, Opener, answer, rows
@@ -31,55 +31,6 @@ def test_a_search_is_logged_with_its_results(activity: Activity, vault: Vault) -
          "How old do oaks get?"),
         (NOON, "mcp", "hybrid", "absent", 0, 5.0, "answered by words", "[]", "zebras"),
     ]  # fmt: skip
-
-
-def test_each_hit_counts_as_a_recall_and_each_opening_as_one(activity: Activity, vault: Vault) -> None:
-    activity.searched(answer(vault.root, "oaks", "oak", "elm"))
-    activity.clock = lambda: NOON + 60
-    activity.searched(answer(vault.root, "old oaks", "oak"))
-    activity.opened(str(vault.root / "memories" / "elm.md"))
-
-    assert rows(activity, "select path, recalls, recalled, opens, opened from uses "
-                "join documents on documents.id = document_id order by path") == [
-        ("memories/elm.md", 1, NOON, 1, NOON + 60),
-        ("memories/oak.md", 2, NOON + 60, 0, None),
-    ]  # fmt: skip
-
-
-def test_of_an_absent_answer_only_the_hits_that_are_shown_count(activity: Activity, vault: Vault) -> None:
-    found = answer(vault.root, "zebras", *(f"note-{number}" for number in range(10)), state="absent")
-    far = [hit._replace(signals={"meaning": 0.1}) for hit in found.hits]
-
-    activity.searched(found._replace(hits=far))
-
-    assert rows(activity, "select count(*) from uses") == [(3,)]
-
-
-def test_a_document_of_a_source_counts_for_the_folder_it_is_in(
-    activity: Activity, vault: Vault, tmp_path: Path
-) -> None:
-    found = answer(vault.root, "deploy", "oak")
-    folder = str(tmp_path / "handbook")
-    inside = found.hits[0]._replace(ref="folder:handbook/deploy.md#L1-4", path=f"{folder}/deploy.md", source="folder")
-
-    activity.searched(found._replace(hits=[inside]), [folder])
-
-    assert rows(activity, "select root, path from uses join documents on documents.id = document_id "
-                "join vaults on vaults.id = vault_id") == [(folder, "deploy.md")]  # fmt: skip
-
-
-def test_no_text_keeps_the_words_out_of_every_file(open_activity: Opener, data_dir: Path, vault: Vault) -> None:
-    for brief in (False, True):
-        with open_activity(brief, query_log="no-text") as activity:
-            activity.searched(answer(vault.root, "my secret illness", "illness", degraded=["the file illness.md"]))
-            activity.flush()
-            assert not any(b"secret" in path.read_bytes() for path in data_dir.iterdir())
-    activity = open_activity()
-    activity.written()
-
-    assert rows(activity, "select text, results, degraded, state from searches") == [
-        (None, None, "something", "found")
-    ] * 2  # fmt: skip
 
 
 def test_off_logs_no_search_but_counts_recalls_unless_that_is_off_too(
@@ -180,20 +131,6 @@ def test_a_brief_process_appends_to_the_spool_and_the_next_reads_it_once(
     assert not [path for path in data_dir.glob(f"{SPOOL}*") if path.suffix != ".lock"]
 
 
-def test_a_full_spool_is_written_by_the_process_that_fills_it(
-    open_activity: Opener, data_dir: Path, vault: Vault
-) -> None:
-    event = logged(str(vault.root), 1, text="x" * 1000)
-    while append(str(data_dir), event) < FULL - 2000:
-        pass
-    with open_activity(brief=True) as brief:
-        for _ in range(3):
-            brief.searched(answer(vault.root, "y" * 1000, "oak"))
-
-    assert not (data_dir / SPOOL).exists() or (data_dir / SPOOL).stat().st_size < 5_000
-    assert rows(open_activity(), "select count(*) > 200 from searches") == [(1,)]
-
-
 def test_a_spool_that_nobody_could_read_stops_growing(open_activity: Opener, data_dir: Path, vault: Vault) -> None:
     data_dir.mkdir()
     (data_dir / SPOOL).write_bytes(b"x" * (MOST + 1))
@@ -203,21 +140,6 @@ def test_a_spool_that_nobody_could_read_stops_growing(open_activity: Opener, dat
 
     assert brief.dropped == 1
     assert (data_dir / SPOOL).stat().st_size == MOST + 1
-
-
-def test_lines_of_many_writers_do_not_mix(activity: Activity, data_dir: Path, vault: Vault) -> None:
-    def work(number: int) -> None:
-        for turn in range(40):
-            append(str(data_dir), logged(str(vault.root), number, text=f"{number}-{turn} " * 50))
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    activity.written()
-
-    assert rows(activity, "select count(*) from searches") == [(240,)]
 
 
 def test_a_line_that_cannot_be_read_is_skipped(activity: Activity, data_dir: Path) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.cli.stats import bars
 from tests.command import Co
 from tests.vault import Vault
 
@@ -34,16 +33,6 @@ def test_searches_of_the_command_line_are_counted(co: Co) -> None:
     assert found["days"][-1]["searches"] == 3
 
 
-def test_stats_lists_notes_that_were_never_recalled(co: Co) -> None:
-    co("search", '"live for centuries"')
-
-    found = co("feedback", "stats", "--json").json
-
-    assert found["notes"] == 3
-    assert found["never_recalled"]["count"] == 2
-    assert {note["ref"] for note in found["never_recalled"]["notes"]} == {"memory:kettle", "article:deploy"}
-
-
 def test_evaluation_does_not_count_as_searching(co: Co, vault: Vault) -> None:
     vault.write("questions.jsonl", '{"question": "how old do oaks get", "answers": ["memory:oak"]}\n')
     co("index", "sync")
@@ -69,24 +58,15 @@ def test_people_get_tables_and_plots_that_fit_into_80_columns(co: Co, monkeypatc
     assert wide == []
 
 
-def test_stats_of_a_vault_without_searches_say_so(co: Co) -> None:
-    ran = co("feedback", "stats")
+def test_the_setting_keeps_words_out_of_every_file(co: Co, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for setting, counted in (("off", 0), ("no-text", 1)):
+        monkeypatch.setenv("CO_QUERY_LOG", setting)
+        co("search", "oaks of my secret garden")
 
-    assert (ran.code, ran.out) == (1, "0 searches in the last 30 days.\n")
+        found = co("feedback", "stats", "--json").json
 
-
-@pytest.mark.parametrize("setting", ["off", "no-text"])
-def test_the_setting_keeps_words_out_of_every_file(
-    co: Co, data_dir: Path, monkeypatch: pytest.MonkeyPatch, setting: str
-) -> None:
-    monkeypatch.setenv("CO_QUERY_LOG", setting)
-    co("search", "oaks of my secret garden")
-
-    ran = co("feedback", "stats", "--json")
-
-    assert ran.json["common"] == []
-    assert ran.json["searches"] == (0 if setting == "off" else 1)
-    assert not any(b"secret garden" in path.read_bytes() for path in data_dir.iterdir())
+        assert (found["common"], found["searches"]) == ([], counted), setting
+        assert not any(b"secret garden" in path.read_bytes() for path in data_dir.iterdir()), setting
 
 
 def test_clearing_asks_and_needs_a_yes_where_nobody_can_answer(co: Co) -> None:
@@ -126,15 +106,3 @@ def test_two_vaults_have_statistics_of_their_own(co: Co, tmp_path: Path) -> None
     assert [one["text"] for one in co("feedback", "stats", "--json", "--vault", str(other.root)).json["common"]] == [
         "ashes"
     ]
-
-
-def test_wrong_usage_is_one_line_and_exit_code_2(co: Co) -> None:
-    for arguments in (("--days", "0"), ("--days", "400"), ("--limit", "0"), ("--days", "x"), ("--yes",)):
-        ran = co("feedback", "stats", *arguments)
-        assert (ran.code, len(ran.err.splitlines())) == (2, 1), arguments
-
-
-def test_a_chart_has_a_bar_for_each_value_and_fits_however_many_there_are() -> None:
-    assert bars([0, 1, 4, 8]) == " ▁▄█"
-    assert bars([0.0, 0.0]) == "  "
-    assert max(len(bars(list(range(count)))) for count in (1, 30, 74, 75, 365)) <= 74

@@ -8,7 +8,7 @@ from co_cli.activity import Activity
 from co_cli.activity.events import Head, Indexed
 from co_cli.activity.versions import known, moved_to, versions
 from co_cli.knowledge_base import KnowledgeBase
-from tests.activity.conftest import NOON, Opener, index, rows
+from tests.activity.conftest import NOON, index, rows
 from tests.vault import Vault
 
 OAK, ELM = Head("oak.md", "a1", "Oak", 10), Head("elm.md", "e1", "Elm")
@@ -20,20 +20,6 @@ def history(activity: Activity, path: str) -> list[str]:
         head = known(connection, activity.root, path)
         assert head is not None
         return [version.what for version in versions(connection, head.id, 100)]
-
-
-def test_a_head_is_recorded_when_its_hash_changes(activity: Activity) -> None:
-    index(activity, OAK, saved=True)
-    index(activity, OAK)
-    activity.clock = lambda: NOON + 1
-    index(activity, OAK._replace(hash="b2", title="Old oak", size=14))
-
-    with activity.database.reading() as connection:
-        head = known(connection, activity.root, "oak.md")
-        assert head is not None
-        assert (head.hash, head.title, head.size, head.updated) == ("b2", "Old oak", 14, NOON + 1)
-        found = [(one.at, one.what, one.hash) for one in versions(connection, head.id, 10)]
-    assert found == [(NOON + 1, "updated", "b2"), (NOON, "created", "a1")]
 
 
 def test_files_older_than_the_history_are_marked_seen_not_created(activity: Activity) -> None:
@@ -67,16 +53,6 @@ def test_a_move_onto_a_path_that_had_a_document_joins_their_histories(activity: 
     assert history(activity, "oak.md") == ["moved", "removed", "created", "created"]
 
 
-def test_a_removal_and_a_return_are_recorded_once_each(activity: Activity) -> None:
-    index(activity, OAK, saved=True)
-    for _ in range(2):
-        index(activity, removed=["oak.md", "never-there.md"])
-    index(activity, OAK)
-
-    assert history(activity, "oak.md") == ["restored", "removed", "created"]
-    assert rows(activity, "select count(*) from documents") == [(1,)]
-
-
 def test_a_file_that_moved_while_nobody_looked_is_a_move_and_a_copy_is_not(activity: Activity, vault: Vault) -> None:
     vault.write("oak.md", "Oaks live long.")
     index(activity, OAK, saved=True)
@@ -95,13 +71,6 @@ def test_a_change_that_is_reported_late_does_not_replace_a_later_one(activity: A
     activity.write([Indexed(activity.root, NOON - 5, [OAK._replace(hash="b2")], removed=["oak.md"])])
 
     assert rows(activity, "select hash, gone from documents") == [("a1", None)]
-
-
-def test_two_vaults_do_not_mix(activity: Activity, open_activity: Opener) -> None:
-    index(activity, OAK, saved=True)
-    index(open_activity(root="/other"), OAK._replace(hash="b2"), saved=True)
-
-    assert rows(activity, "select hash from documents order by hash") == [("a1",), ("b2",)]
 
 
 def test_syncs_saves_changes_and_removals_are_versions(kb: KnowledgeBase, vault: Vault) -> None:
@@ -128,18 +97,6 @@ def test_syncs_saves_changes_and_removals_are_versions(kb: KnowledgeBase, vault:
     kb.rebuild()
 
     assert rows(kb.activity, VERSIONS) == expected
-
-
-def test_a_sync_without_changes_does_not_touch_activity_db(kb: KnowledgeBase, vault: Vault, data_dir: Path) -> None:
-    vault.write("memories/oak.md", "Oaks live long.")
-    kb.sync()
-    kb.activity.close()
-    before = (data_dir / "activity.db").stat().st_mtime_ns
-
-    kb.sync()
-    kb.close()
-
-    assert (data_dir / "activity.db").stat().st_mtime_ns == before
 
 
 def test_deleting_search_db_loses_no_history(kb: KnowledgeBase, vault: Vault, data_dir: Path) -> None:

@@ -35,13 +35,12 @@ def words(vault: Vault) -> Vault:
 
 @pytest.fixture
 def judge_answers(words: Vault, data_dir: Path) -> Judge:
-    """Judge the notes with the meaning good, which the default weights rank second; or `torn`, every other list."""
+    """Judge the notes with the meaning good, which the default weights rank second."""
 
-    def judge(count: int = len(QUESTIONS), torn: bool = False) -> None:
+    def judge(count: int = len(QUESTIONS)) -> None:
         with KnowledgeBase.open(words.root, data_dir) as kb, kb.activity.database.writing() as connection:
-            for number, (word, note) in enumerate(QUESTIONS[:count]):
-                name = "list" if torn and number % 2 else note
-                judgement = Judgement(f"memory:{name}", word, True)
-                put_judgement(connection, kb.root, (kb.root, f"memories/{name}.md"), judgement, time.time())
+            for word, note in QUESTIONS[:count]:
+                judgement = Judgement(f"memory:{note}", word, True)
+                put_judgement(connection, kb.root, (kb.root, f"memories/{note}.md"), judgement, time.time())
 
     return judge

@@ -6,14 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.feedback import experiment
 from co_cli.activity.judgements import LEARNED, change_learned
-from co_cli.evaluation.sets import Question
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.searching import ranking_of
 from tests.command import Co
 from tests.feedback.conftest import Judge
-from tests.house.test_cold_start import imported
 from tests.vault import Vault
 
 WEIGHTS = {"meaning": 0.8, "words": 0.2}
@@ -64,44 +61,23 @@ def test_learned_weights_are_shown_first_and_applying_them_can_be_undone(
     assert co("feedback", "tune", "--json").json["learned"] is None
 
 
-@pytest.mark.parametrize("learn", ["on", "ask", "off"])
 def test_weights_are_learned_automatically_only_if_the_setting_is_on(
-    co: Co, judge_answers: Judge, data_dir: Path, monkeypatch: pytest.MonkeyPatch, learn: str
+    co: Co, judge_answers: Judge, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CO_LEARN", learn)
     judge_answers(28)
     assert "29 of the 30 ratings" in co("feedback", "give", "bank", "good", "-q", "money").out
     assert not (data_dir / LEARNED).exists()
 
-    ran = co("feedback", "give", "weather", "good", "-q", "rain")
+    for learn in ("off", "ask", "on"):
+        monkeypatch.setenv("CO_LEARN", learn)
+        ran = co("feedback", "give", "weather", "good", "-q", "rain")
 
-    assert ("Searches now use meaning 0." in ran.out) is (learn == "on")
-    assert (data_dir / LEARNED).exists() is (learn == "on")
-    assert ("`co feedback tune` shows what they teach" in ran.out) is (learn == "ask")
+        assert ("Searches now use meaning 0." in ran.out) is (learn == "on")
+        assert (data_dir / LEARNED).exists() is (learn == "on")
+        assert ("`co feedback tune` shows" in ran.out) is (learn == "ask")
     co("feedback", "tune", "--reset")
     judge_answers(40)
     assert not co("feedback", "give", "boots", "good", "-q", "shoe", "--json").json["applied"]
-
-
-def test_contradictory_judgements_change_nothing(co: Co, judge_answers: Judge, data_dir: Path) -> None:
-    judge_answers(torn=True)
-
-    ran = co("feedback", "tune", "--apply")
-
-    assert ran.code == 1
-    assert "nothing was changed" in ran.out
-    assert not (data_dir / LEARNED).exists()
-
-
-def test_the_experiment_runs_on_a_few_questions(kb: KnowledgeBase, words: Vault) -> None:
-    kb.sync()
-    questions = [Question(str(number), word, {f"memory:{note}": 1}, "a") for number, (word, note) in
-                 enumerate([("tree", "forest"), ("dog", "puppy"), ("sea", "ocean")])]  # fmt: skip
-
-    found = experiment(kb, questions)
-
-    assert [user.user for user in found] == ["all", "a"]
-    assert all(0 < user.before <= 1 and user.after == user.before for user in found)
 
 
 def share(kb: KnowledgeBase, **options: object) -> float:
@@ -138,22 +114,6 @@ def test_explain_and_status_say_that_weights_were_learned_unless_the_setting_is_
     assert "learn is off" in co("feedback", "tune").out
 
 
-def test_a_search_with_learned_weights_does_not_open_activity_db(
-    co: Co, learned: dict[str, float], data_dir: Path
-) -> None:
-    for file in data_dir.glob("activity*"):
-        file.unlink()
-
-    ran = co.process("search", "oaks", "--no-sync", python=("-X", "importtime"))
-
-    assert ran.code == 0
-    assert "co_cli.activity.judgements" in imported(ran)
-    assert not imported(ran) & {"co_cli.activity.database", "co_cli.service.feedback"}
-    (data_dir / LEARNED).unlink()
-    ran = co.process("search", "oaks", "--no-sync", python=("-X", "importtime"))
-    assert "co_cli.activity.judgements" not in imported(ran)
-
-
 def test_weights_of_other_vectors_or_another_formula_and_damaged_ones_are_ignored(
     co: Co, learned: dict[str, float], data_dir: Path
 ) -> None:
@@ -176,9 +136,3 @@ def test_weights_of_other_vectors_or_another_formula_and_damaged_ones_are_ignore
         assert co("search", "oaks").code == 0
         assert co("index", "status", "--json").json["learned"] is None, damaged
     assert co("feedback", "tune", "--reset").code == 0
-
-
-def test_a_mistake_is_one_line(co: Co, learned: dict[str, float]) -> None:
-    for arguments in (("--apply", "--reset"), ("--yes",), ("--clear", "--dry-run"), ("--clear",)):
-        ran = co("feedback", "tune", *arguments)
-        assert (ran.code, len(ran.err.splitlines())) == (2, 1), arguments

@@ -74,18 +74,6 @@ def test_hidden_messages_tools_and_thoughts_are_left_out(bring: Bring, vault: Va
     assert text.endswith("**ChatGPT:**\n\nA bowline.\n")
 
 
-def test_headings_and_open_code_stay_inside_their_message(bring: Bring, vault: Vault) -> None:
-    nodes = [
-        gpt_node("u", "root", "user", "Show me"),
-        gpt_node("a", "u", "assistant", "# Step\n\n```sh\n# not a heading"),
-        gpt_node("u2", "a", "user", "And then?"),
-    ]
-
-    bring("chatgpt", [gpt_conversation("c", "Code", *nodes)])
-
-    assert "### Step\n\n```sh\n# not a heading\n```\n\n## And then?\n" in vault.read("articles/chatgpt/code.md")
-
-
 def test_saved_memories_come_as_json_or_as_lines(bring: Bring, vault: Vault, tmp_path: Path) -> None:
     listed = {"memories": [{"id": "m1", "content": "Prefers green tea.", "updated_at": "2026-02-01T08:00:00Z"}]}
     copied = "# Saved memories\n\n- [2025-04-01] - Has a boat called Marie.\n2. Lives in Kiel\n[unknown] - Sings bass\n"
@@ -97,15 +85,6 @@ def test_saved_memories_come_as_json_or_as_lines(bring: Bring, vault: Vault, tmp
     assert vault.notes() == [f"memories/{name}.md" for name in names]
     assert "created: 2025-04-01T00:00:00Z" in vault.read("memories/has-a-boat-called-marie.md")
     assert "updated: 2026-02-01T08:00:00Z" in vault.read("memories/prefers-green-tea.md")
-
-
-def test_conversations_without_messages_or_not_to_be_remembered_are_skipped(bring: Bring, vault: Vault) -> None:
-    ran = bring("chatgpt", [{**mooring(), "is_do_not_remember": True}, gpt_conversation("e", "Empty")])
-
-    assert (ran.code, ran.err) == (0, "")
-    assert "do not remember" in ran.out
-    assert "Empty: it has no messages" in ran.out
-    assert vault.notes() == []
 
 
 def test_dates_are_seconds_milliseconds_or_text_and_wrong_ones_are_ignored(bring: Bring, vault: Vault) -> None:

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from tests.importers.conftest import Bring
 from tests.importers.exports import NO_PARENT, claude_conversation, claude_message, write_files, write_zip
 from tests.vault import Vault
 
 
-@pytest.mark.parametrize(("parent", "kept"), [("m1", False), ("lost", True)])
-def test_a_regenerated_answer_is_left_out_unless_the_chain_is_broken(
-    bring: Bring, vault: Vault, parent: str, kept: bool
-) -> None:
-    messages = [
-        claude_message("m1", "human", "Name one", NO_PARENT),
-        claude_message("m2", "assistant", "The old one", "m1"),
-        claude_message("m3", "assistant", "The new one", parent),
-    ]
+def test_a_regenerated_answer_is_left_out_unless_the_chain_is_broken(bring: Bring, vault: Vault) -> None:
+    for parent, kept in (("m1", False), ("lost", True)):
+        messages = [
+            claude_message("m1", "human", "Name one", NO_PARENT),
+            claude_message("m2", "assistant", "The old one", "m1"),
+            claude_message("m3", "assistant", "The new one", parent),
+        ]
 
-    bring("claude", [claude_conversation("Again", *messages)])
+        bring("claude", [claude_conversation("Again", *messages)])
 
-    text = vault.read("articles/claude/again.md")
-    assert "The new one" in text
-    assert ("The old one" in text) == kept
+        text = vault.read("articles/claude/again.md")
+        assert ("The new one" in text, "The old one" in text) == (True, kept)
 
 
 def test_a_conversation_becomes_an_article_without_thoughts_and_tools(bring: Bring, vault: Vault) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.command import Co
 from tests.importers.conftest import Bring
-from tests.importers.exports import write_files, write_zip
+from tests.importers.exports import write_files
 from tests.vault import Vault
 
 FRONT = "aliases: [Home]  # mine\ntags: [Boats/Sail]\n"
@@ -47,16 +47,6 @@ def test_a_note_keeps_its_name_its_place_and_every_line(bring: Bring, co: Co, va
     shown = co("show", "article:My Brain/Start", "--json").json
     assert (shown["aliases"], shown["tags"]) == (["Home"], ["boats/sail"])
     assert {"target": "Daily/2026-01-01", "ref": "article:My Brain/Daily/2026-01-01", "there": True} in shown["links"]
-
-
-def test_a_zip_of_the_vault_counts_as_the_vault(bring: Bring, tmp_path: Path, brain: Path) -> None:
-    bring("obsidian", brain)
-
-    ran = bring(
-        "obsidian", write_zip(tmp_path / "b.zip", {f"My Brain/{name}": FILES[name] for name in FILES}), "--json"
-    )
-
-    assert (ran.json["counts"]["unchanged"], ran.json["counts"]["created"]) == (2, 0)
 
 
 def test_a_note_of_basic_memory_is_identified_by_its_permalink(bring: Bring, vault: Vault, tmp_path: Path) -> None:

@@ -55,9 +55,13 @@ JSON = st.recursive(
 )
 
 
-@pytest.mark.parametrize("origin", SIGNATURES)
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-@given(value=JSON, inner=JSON, more=st.dictionaries(st.sampled_from(KEYS), JSON, max_size=4))
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(
+    origin=st.sampled_from(list(SIGNATURES)),
+    value=JSON,
+    inner=JSON,
+    more=st.dictionaries(st.sampled_from(KEYS), JSON, max_size=4),
+)
 def test_any_json_value_is_imported_or_reported(
     origin: str, value: Any, inner: Any, more: dict[str, Any], kb: KnowledgeBase, tmp_path: Path
 ) -> None:
@@ -103,24 +107,6 @@ def test_a_wrong_file_is_reported_on_one_line(bring: Bring, vault: Vault, tmp_pa
         assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
         assert problem in ran.err
     assert vault.notes() == []
-
-
-def test_values_longer_than_a_chunk_are_read(bring: Bring, vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("co_cli.importers.archive.CHUNK", 1_000)
-    bring("chatgpt", [{**mooring(f"{number} é" * 2_000), "conversation_id": number} for number in "abc"])
-
-    assert len(vault.notes()) == 3
-
-
-def test_a_broken_line_of_jsonl_leaves_those_before_it(bring: Bring, vault: Vault, tmp_path: Path) -> None:
-    path = tmp_path / "m.jsonl"
-    path.write_bytes(b'{"memory": "Caf\xe9"}\n\n[1]\n{"memory": ""}\n{"memory": "One"}\n{"memory": \n')
-
-    ran = bring("mem0", path)
-
-    assert (ran.code, ran.err.count("\n")) == (2, 2)
-    assert "item 5: cut off or not valid JSON" in ran.err
-    assert vault.notes() == ["memories/caf.md", "memories/one.md"]
 
 
 def test_a_conversation_that_is_too_long_is_reported_and_a_loop_ends(
@@ -194,7 +180,7 @@ def test_a_link_inside_the_vault_does_not_lead_an_import_out(bring: Bring, vault
     assert list((tmp_path / "outside").iterdir()) == []
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(FRONTMATTER), max_size=6), st.sampled_from(["\n", "\r\n"]), st.binary(max_size=20))
 def test_any_file_is_identified_again_and_claims_nothing(
     kb: KnowledgeBase, vault: Vault, tmp_path: Path, lines: list[str], end: str, body: bytes
@@ -213,13 +199,13 @@ def test_any_file_is_identified_again_and_claims_nothing(
     assert vault.path(note.path).read_bytes().endswith(b"Words." + body.replace(b"\0", b""))
 
 
-@pytest.mark.parametrize("origin", ["obsidian", "co"])
-def test_no_file_can_claim_to_be_my_own_words(bring: Bring, co: Co, vault: Vault, tmp_path: Path, origin: str) -> None:
+def test_no_file_can_claim_to_be_my_own_words(bring: Bring, co: Co, vault: Vault, tmp_path: Path) -> None:
     root = write_files(tmp_path / "evil", {f"memories/keys-{at}.md": poison for at, poison in enumerate(POISON)})
 
-    ran = bring(origin, root, "--json")
+    for origin in ("obsidian", "co"):
+        assert bring(origin, root, "--json").json["counts"]["created"] == len(POISON), origin
 
-    assert ran.json["counts"]["created"] == len(POISON) == len(vault.notes())
+    assert len(vault.notes()) == 2 * len(POISON)
     for path in vault.notes():
         shown = co("show", path, "--json").json
         assert shown["metadata"]["provenance"] == "import", vault.read(path)

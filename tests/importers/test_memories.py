@@ -8,7 +8,6 @@ from typing import Any
 
 from tests.command import Co
 from tests.importers.conftest import Bring
-from tests.importers.exports import write_zip
 from tests.vault import Vault
 
 TEA: dict[str, Any] = {
@@ -51,18 +50,6 @@ def test_metadata_cannot_pass_for_fields_of_ours(bring: Bring, co: Co) -> None:
     assert (shown["provenance"], shown["valid_until"]) == ("import", "2026-08-01T00:00:00Z")
     assert "loading" not in shown
     assert shown["import_metadata"] == {"user_id": "anna", "type": "taste", "provenance": "user", "loading": "always"}
-
-
-def test_the_zip_of_openmemory_is_read_without_what_was_deleted(bring: Bring, vault: Vault, tmp_path: Path) -> None:
-    had = {"id": "2", "content": "Had a car", "state": "deleted"}
-    listed = {"user": {}, "memories": [{"id": "1", "content": "Has a boat", "categories": ["boats"]}, had]}
-
-    ran = bring("mem0", write_zip(tmp_path / "m.zip", {"memories.json": listed}))
-
-    assert ran.code == 0
-    assert "Had a car: it is deleted there" in ran.out
-    assert vault.notes() == ["memories/has-a-boat.md"]
-    assert "category: boats" in vault.read("memories/has-a-boat.md")
 
 
 def test_a_memory_with_the_same_text_is_not_saved_twice(bring: Bring, co: Co, vault: Vault) -> None:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 from tests.command import Co
 from tests.importers.conftest import Bring
-from tests.importers.exports import mooring, talk, write_files, write_json
+from tests.importers.exports import mooring, talk
 from tests.vault import Vault
 
 NOTE = "articles/chatgpt/mooring-alone.md"
@@ -69,22 +65,6 @@ def test_on_conflict_error_writes_nothing_at_all(bring: Bring, co: Co, vault: Va
     assert vault.notes() == [NOTE]
 
 
-def test_a_copied_file_is_updated_until_i_change_it(bring: Bring, vault: Vault, tmp_path: Path) -> None:
-    brain = write_files(tmp_path / "brain", {"a.md": "---\ntags: [x]\n---\nOne.\n"})
-    bring("obsidian", brain)
-    write_files(brain, {"a.md": "---\ntags: [y]\n---\nTwo.\n"})
-    bring("obsidian", brain)
-    text = vault.read("articles/brain/a.md")
-    assert "tags: [y]" in text
-    assert text.endswith("Two.\n")
-
-    vault.write("articles/brain/a.md", text.replace("[y]", "[mine]"))
-    write_files(brain, {"a.md": "Three.\n"})
-
-    assert "was changed here" in bring("obsidian", brain).out
-    assert "tags: [mine]" in vault.read("articles/brain/a.md")
-
-
 def test_a_forgotten_note_does_not_come_back(bring: Bring, co: Co, vault: Vault) -> None:
     outcome(bring)
     co("forget", REF)
@@ -93,21 +73,3 @@ def test_a_forgotten_note_does_not_come_back(bring: Bring, co: Co, vault: Vault)
     assert vault.notes() == []
     co("note", "restore", REF)
     assert outcome(bring) == ("unchanged", "")
-
-
-def test_same_titles_get_numbers_and_same_ids_are_written_once(bring: Bring, vault: Vault) -> None:
-    ran = bring("chatgpt", [talk("a", "New chat"), talk("b", "New chat"), talk("a", "New chat")])
-
-    assert "it appears twice in the export, first as" in ran.out
-    assert vault.notes() == ["articles/chatgpt/new-chat-2.md", "articles/chatgpt/new-chat.md"]
-
-
-def test_two_imports_at_once_write_each_note_once(co: Co, vault: Vault, tmp_path: Path) -> None:
-    path = write_json(tmp_path / "conversations.json", [talk(f"c{n}", f"Talk {n}") for n in range(20)])
-    command = [sys.executable, "-m", "co_cli", "data", "import", "chatgpt", path, "--yes"]
-
-    running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
-    ended = [process.communicate(timeout=60)[1] for process in running]
-
-    assert ended == [b"", b""]
-    assert len(vault.notes()) == 20
