@@ -12,7 +12,7 @@ import pytest
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from co_cli.agent.boundaries import ENOUGH, ModelBoundaries
+from co_cli.agent.boundaries import ModelBoundaries
 from co_cli.notes.note import Note, read_note
 from co_cli.sources.passages import passages_of
 
@@ -59,25 +59,6 @@ def test_a_model_that_does_not_answer_in_time_is_not_waited_for(caplog: pytest.L
 
     assert cut == passages_of(article())
     assert "took longer than 0.05 s" in caplog.text
-
-
-def test_a_model_that_fails_is_asked_three_times_and_no_more(caplog: pytest.LogCaptureFixture) -> None:
-    def down() -> None:
-        raise ConnectionError("no server at 127.0.0.1:11434")
-
-    answering = Answering(GOOD, down)
-    asked = ModelBoundaries(answering.model)
-
-    with caplog.at_level(logging.WARNING, "co_cli"):
-        for number in range(ENOUGH + 2):
-            note = article(name=str(number))
-            assert passages_of(note, boundaries=asked) == passages_of(note)
-
-    assert len(answering.told) == ENOUGH
-    assert [record.message for record in caplog.records] == [
-        "articles/0.md is cut without a model: no server at 127.0.0.1:11434",
-        "the model is not asked again: it failed 3 times in a row",
-    ]
 
 
 def test_orders_in_a_document_are_data_and_nothing_a_model_says_gets_into_a_passage() -> None:

@@ -16,7 +16,7 @@ from pydantic_ai.models.test import TestModel
 from co_cli.agent import CoDeps, Knowledge, agent, knowledge_toolset
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.tools import TOOLS
-from tests.agent.scripted import Script, Turn, returned
+from tests.agent.scripted import Script, returned
 from tests.vault import Vault
 
 combines = pytest.mark.skipif(
@@ -41,24 +41,6 @@ def test_a_missing_vault_is_created_only_on_request(home: Path, tmp_path: Path) 
     assert (folder / ".gitignore").read_text() == ".trash/\n"
 
 
-def test_it_stays_the_same_vault_when_the_program_changes_its_folder(
-    home: Path, tmp_path: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    Vault(home / "notes").write("memories/oak.md", "Oaks live long.")
-    elsewhere = tmp_path / "elsewhere"
-    Vault(elsewhere / "notes").write("memories/elm.md", "Elms live long.")
-    recall: Turn = [("recall_memory", {"query": "which live long"})]
-    script = Script(recall, "Oaks.", recall, "Oaks.")
-    agent = Agent(script.model, capabilities=[Knowledge("notes", data_dir=data_dir)])
-
-    first = agent.run_sync("Which trees live long?")
-    monkeypatch.chdir(elsewhere)
-    second = agent.run_sync("Which trees live long?")
-
-    for result in (first, second):
-        assert returned(result.all_messages(), "recall_memory")[0]["hits"][0]["ref"] == "memory:oak"
-
-
 @combines
 def test_two_of_one_id_become_one_and_what_either_forbids_stays_forbidden(kb: KnowledgeBase, vault: Vault) -> None:
     vault.write("memories/oak.md", "---\nloading: always\n---\nOaks live long.")
@@ -74,22 +56,6 @@ def test_two_of_one_id_become_one_and_what_either_forbids_stays_forbidden(kb: Kn
     assert script.told.count("Oaks live long") == 1
     assert result.metadata is not None
     assert result.metadata["knowledge"]["budget"] == 500
-
-
-def test_two_vaults_under_two_ids_stand_side_by_side(tmp_path: Path, data_dir: Path) -> None:
-    mine, team = Vault(tmp_path / "mine"), Vault(tmp_path / "team")
-    mine.write("memories/oak.md", "Oaks live long.")
-    team.write("memories/elm.md", "Elms live shorter.")
-    script = Script([("recall_memory", {"query": "oaks"}), ("team_recall_memory", {"query": "elms"})], "Both.")
-    given = [
-        Knowledge(mine.root, data_dir=data_dir),
-        Knowledge(team.root, data_dir=data_dir, id="team", context=False).prefix_tools("team"),
-    ]
-
-    result = Agent(script.model, capabilities=given).run_sync("Oaks? Elms?")
-
-    assert returned(result.all_messages(), "recall_memory")[0]["hits"][0]["ref"] == "memory:oak"
-    assert returned(result.all_messages(), "team_recall_memory")[0]["hits"][0]["ref"] == "memory:elm"
 
 
 def test_the_agent_gets_the_chosen_tools_and_instructions_for_them(kb: KnowledgeBase) -> None:

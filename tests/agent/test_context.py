@@ -103,23 +103,6 @@ def test_a_note_is_added_once_a_conversation(knowledge: Knowledge) -> None:
     assert refs(other.metadata) == ["memory:tone", "memory:lannick-key"]
 
 
-def test_a_note_that_a_tool_showed_or_took_is_not_added_again(knowledge: Knowledge) -> None:
-    script = Script(
-        [("read_note", {"ref": "memory:lannick-key"}), ("save_memory", {"content": "The bell of Tresk is bronze."})],
-        "In the bakery.",
-        "In the bakery; bronze.",
-    )
-    agent = Agent(script.model, capabilities=[knowledge])
-
-    first = agent.run_sync("Hello!")
-    stored = ModelMessagesTypeAdapter.validate_json(first.all_messages_json())
-    assert stored == first.all_messages()
-    prompt = "Where does the spare key of Lannick hang? The bell of Tresk is bronze?"
-    second = agent.run_sync(prompt, message_history=stored)
-
-    assert refs(second.metadata) == []
-
-
 def test_what_does_not_fit_the_budget_is_cut_and_named(vault: Vault, kb: KnowledgeBase) -> None:
     sentence = "A harbour master likes a plain word more than a long one. "
     vault.write("memories/long.md", f"---\ntitle: Long\nloading: always\nimportance: 1\n---\n{sentence * 60}")
@@ -138,30 +121,27 @@ def test_what_does_not_fit_the_budget_is_cut_and_named(vault: Vault, kb: Knowled
     assert context.metadata[KEY]["cut"] == report["cut"]
 
 
-@pytest.mark.parametrize("fault", ["slow", "503"])
 def test_a_run_does_not_wait_for_an_embedding_server_that_does_not_answer(
-    vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+    vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = OllamaServer()
-    flags = {
-        "vault": vault.root,
-        "data_dir": data_dir,
-        "knowledge_embedding_provider": "ollama",
-        "knowledge_embedding_host": server.url,
-    }
+    provider = {"knowledge_embedding_provider": "ollama", "knowledge_embedding_host": server.url}
+    flags = {"vault": vault.root, "data_dir": data_dir, **provider}
     with KnowledgeBase.open(settings=load_settings(flags)) as kb:
         kb.sync()
-        server.faults = [fault] * 5
-        monkeypatch.setattr(capability, "CONTEXT_SECONDS", 1.0 if fault == "slow" else 30.0)
-        agent = Agent(Script("Well.").model, capabilities=[Knowledge(knowledge_base=kb)])
-        result = agent.run_sync("Where does the spare key of the Lannick harbour hang?")
+        agent = Agent(Script("Well.", "Well.").model, capabilities=[Knowledge(knowledge_base=kb)])
+        server.faults = ["503"] * 5
+        refused = agent.run_sync(KEY_QUESTION).metadata
+        server.faults = ["slow"] * 5
+        monkeypatch.setattr(capability, "CONTEXT_SECONDS", 0.5)
+        slow = agent.run_sync(KEY_QUESTION + " Now?").metadata
         server.close()  # lets a held answer go
 
-    by_words = ["memory:lannick-key"] if fault == "503" else []
-    assert refs(result.metadata) == ["memory:tone", *by_words]
-    assert result.metadata is not None
-    (degraded,) = result.metadata["knowledge"]["degraded"]
-    assert ("took longer" if fault == "slow" else "compared by words") in degraded
+    assert refs(refused) == ["memory:tone", "memory:lannick-key"]
+    assert refs(slow) == ["memory:tone"]
+    degraded = [one["knowledge"]["degraded"][0] for one in (refused, slow) if one]
+    assert "compared by words" in degraded[0]
+    assert "took longer" in degraded[1]
 
 
 KEY_QUESTION = "Where does the spare key of the Lannick harbour hang?"

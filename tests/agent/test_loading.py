@@ -89,18 +89,6 @@ def test_the_model_gets_the_url_and_only_tools_that_read(shelf: Library) -> None
     assert info.function_tools[0].parameters_json_schema["required"] == ["name"]
 
 
-def test_a_failure_names_the_problem_and_the_fix_on_one_line(shelf: Library) -> None:
-    missing: list[Call] = [("library__read_page", {"name": "Nowhere"})]
-    unhelpful: list[Call] = [("fail", {"reason": "no", "fix": " "})]
-    wordy: list[Call] = [("fail", {"reason": "The library says\n404.", "fix": "Give its token\taccess.\x1b[2J"})]
-
-    answer = shelf.load(missing, unhelpful, wordy)
-
-    assert answer == LoadFailed(f"{MOORING}: The library says 404; Give its token access.[2J")
-    told = part_text(shelf.script.requests[1][-1].parts[0])
-    assert "404: there is no page 'Nowhere', or the token of `library` may not read it" in told
-
-
 def test_only_a_content_that_was_shown_can_be_accepted(shelf: Library) -> None:
     made_up: list[Call] = [("accept", {"content": 7})]
     titled: list[Call] = [("accept", {"content": 1, "title": "Own"})]
@@ -153,19 +141,6 @@ def test_a_server_that_crashes_is_reported_and_runs_again_for_the_next_url(tmp_p
     assert isinstance(again, Loaded)
 
 
-def test_no_model_is_asked_when_no_server_starts() -> None:
-    script = Script()
-    broken = McpServer(command=sys.executable, args=["-c", "raise SystemExit('no token: set LIBRARY_TOKEN')"])
-    with LoadingAgent(script.model, {"wiki": McpServer(command="/nowhere/wiki-mcp"), "broken": broken}) as agent:
-        answer = agent.load(MOORING)
-
-    assert isinstance(answer, UseHttp)
-    assert script.requests == []
-    assert "the MCP server wiki cannot be started: [Errno 2] No such file or directory: '/nowhere" in answer.trouble
-    assert "the MCP server broken cannot be started: Connection closed" in answer.trouble
-    assert "(stderr: no token: set LIBRARY_TOKEN)" in answer.trouble
-
-
 def test_listed_tools_replace_the_read_only_ones(tmp_path: Path) -> None:
     turns: list[list[Call]] = [[("library__unmarked", {"name": "Mooring"})], ACCEPT]
     script = Script(*turns)
@@ -181,14 +156,6 @@ def test_listed_tools_replace_the_read_only_ones(tmp_path: Path) -> None:
     assert [tool.name for tool in script.infos[0].function_tools] == ["library__unmarked"]
     assert "Not available: the MCP server gone cannot be started" in script.everything
     assert (tmp_path / "token").read_text() == "secret"
-
-
-def test_a_server_that_never_answers_is_given_up() -> None:
-    silent = McpServer(command=sys.executable, args=["-c", "import sys; sys.stdin.read()"])
-    with LoadingAgent(Script().model, {"silent": silent}, 1.0) as agent:
-        answer = agent.load(MOORING)
-
-    assert answer == UseHttp("no tools are available", "the MCP server silent did not start in time")
 
 
 @contextmanager
@@ -269,22 +236,17 @@ def test_servers_are_read_in_the_layout_that_clients_share(tmp_path: Path, monke
 
 
 def test_mistakes_are_one_line_with_file_and_server(tmp_path: Path) -> None:
-    expected: list[tuple[Any, str]] = [
-        ("{", ": not a JSON list of MCP servers such as"),
-        ("[]", ": not a JSON list of MCP servers such as"),
-        ({"servers": {"x": {"command": "x"}}}, ": not a JSON list of MCP servers such as"),
-        ({"mcpServers": {"x": "command"}}, ": not a JSON list of MCP servers such as"),
-        ({"mcpServers": {"x y": {"command": "x"}}}, ": x y.[key]: String should match pattern"),
-        ({"mcpServers": {"x": {}}}, ": x: it needs either a command or a url"),
-        ({"mcpServers": {"x": {"command": "x", "url": "https://x"}}}, ": x: it needs either"),
-        ({"mcpServers": {"x": {"command": "x", "args": "y"}}}, ": x.args: Input should be a valid list"),
-        ({"mcpServers": {"x": {"command": "x", "env": {"A": 4711}}}}, ": x.env.A: Input should be a valid string"),
-        ({"mcpServers": {"x": {"url": "file:///etc"}}}, ": x.url: String should match pattern '^(https?://"),
-        ({"mcpServers": {"x": {"command": "${NOT_SET}"}}}, ": x.command: the variable NOT_SET is not set: export NOT_"),
-    ]
-    for content, words in expected:
+    expected: dict[str, str] = {
+        "{": ": not a JSON list of MCP servers such as",
+        '{"servers": {"x": {"command": "x"}}}': ": not a JSON list of MCP servers such as",
+        '{"mcpServers": {"x y": {"command": "x"}}}': ": x y.[key]: String should match pattern",
+        '{"mcpServers": {"x": {}}}': ": x: it needs either a command or a url",
+        '{"mcpServers": {"x": {"command": "x", "env": {"A": 4711}}}}': ": x.env.A: Input should be a valid string",
+        '{"mcpServers": {"x": {"url": "file:///etc"}}}': ": x.url: String should match pattern '^(https?://",
+        '{"mcpServers": {"x": {"command": "${NOT_SET}"}}}': ": x.command: the variable NOT_SET is not set: export NOT_",
+    }
+    for content, words in expected.items():
         file = written(tmp_path, content)
-
         with pytest.raises(SettingsError) as refused:
             read_servers(file)
 
@@ -311,25 +273,18 @@ HTML = f"<h2>Bowline</h2><p>{WORDS}</p>"
 
 
 def test_a_result_becomes_a_page_as_if_it_came_over_http() -> None:
+    marked = ("knots", f"## Bowline\n\n{WORDS}\n")
+    issue = {"id": "x" * 99, "title": "A leak", "url": "https://x/" + "x" * 99, "body": "It leaks."}
     expected = [
         (said(BOWLINE), ("Knots", BOWLINE)),
         (said("One.", "Two."), ("knots", "One.\n\nTwo.\n")),
-        (said("[1] is a footnote"), ("knots", "[1] is a footnote\n")),
-        (handed(BOWLINE, "text/markdown"), ("Knots", BOWLINE)),
         (handed("<p>As it is.</p>", "text/plain"), ("knots", "<p>As it is.</p>\n")),
-        (handed(HTML, "text/html; charset=utf-8"), ("knots", f"## Bowline\n\n{WORDS}\n")),
-        (said(HTML), ("knots", f"## Bowline\n\n{WORDS}\n")),
+        (handed(HTML, "text/html; charset=utf-8"), marked),
+        (said(HTML), marked),
+        (said(json.dumps({"html": HTML})), marked),
+        (said(json.dumps(issue)), ("A leak", "It leaks.\n")),
         (
-            said(f"<!doctype html><title>Knots</title><nav>Home</nav><main>{HTML}</main>"),
-            ("Knots", f"## Bowline\n\n{WORDS}\n"),
-        ),
-        (said(json.dumps({"html": HTML})), ("knots", f"## Bowline\n\n{WORDS}\n")),
-        (
-            said(json.dumps({"id": "x" * 99, "title": "A leak", "url": "https://x/" + "x" * 99, "body": "It leaks."})),
-            ("A leak", "It leaks.\n"),
-        ),
-        (
-            said(structured={"page": {"blocks": [{"type": "p", "text": "One day."}, {"type": "p", "text": "Two."}]}}),
+            said(structured={"page": {"blocks": [{"text": "One day."}, {"text": "Two."}]}}),
             ("knots", "One day.\n\nTwo.\n"),
         ),
         (
@@ -337,8 +292,10 @@ def test_a_result_becomes_a_page_as_if_it_came_over_http() -> None:
             ("Own", "See [\\[secrets]] and \\#tag and [x](https://wiki.example.org/y).[2J\n"),
         ),
     ]
-    for result, page in expected:
-        assert page_of(result, "https://wiki.example.org/pages/knots", 100_000) == page
+
+    pages = [page_of(result, "https://wiki.example.org/pages/knots", 100_000) for result, _ in expected]
+
+    assert pages == [page for _, page in expected]
 
 
 LEAVES = st.none() | st.booleans() | st.floats() | st.text(max_size=20)

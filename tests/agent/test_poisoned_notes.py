@@ -56,17 +56,14 @@ def test_it_comes_beside_a_prompt_escaped_and_labelled(knowledge: Knowledge) -> 
     assert script.instructions.startswith("Be brief.")
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments"),
-    [
+def test_it_comes_from_a_tool_escaped_and_labelled(knowledge: Knowledge) -> None:
+    for call in (
         ("recall_memory", {"query": "canteen menu"}),
         ("read_note", {"ref": "memory:menu"}),
         ("search_knowledge", {"query": "canteen", "detail": "full", "limit": 1}),
-    ],
-)
-def test_it_comes_from_a_tool_escaped_and_labelled(knowledge: Knowledge, tool: str, arguments: dict[str, str]) -> None:
-    script = Script([(tool, arguments)], "At noon.")
+    ):
+        script = Script([call], "At noon.")
 
-    Agent(script.model, capabilities=[knowledge]).run_sync("When does the canteen open?")
+        Agent(script.model, capabilities=[knowledge]).run_sync("When does the canteen open?")
 
-    assert_inside_one_fence(script.told)
+        assert_inside_one_fence(script.told)

@@ -21,6 +21,10 @@ TEXT = st.text(
 )
 """What models write: few distinct letters, so that texts repeat; line ends; now and then anything at all."""
 NAMES = st.sampled_from(["a.txt", "b.md", "c", "d/e.xml", "d/f.md", "g/h/i"])
+KEYS = "path old_path new_path file_text old_str new_str insert_line insert_text view_range".split()
+ANYTHING = st.one_of(
+    st.none(), st.integers(), st.text(), st.lists(st.integers(), max_size=3), st.just("/memories/x/y.txt")
+)
 
 
 def has_own_frontmatter(text: str) -> bool:
@@ -82,22 +86,7 @@ def test_str_replace_does_what_replacing_in_a_string_does(
 @given(
     command=st.fixed_dictionaries(
         {"command": st.sampled_from(["view", "create", "str_replace", "insert", "delete", "rename", "?"])},
-        optional={
-            key: st.one_of(
-                st.none(), st.integers(), st.text(), st.lists(st.integers(), max_size=3), st.just("/memories/x/y.txt")
-            )
-            for key in (
-                "path",
-                "old_path",
-                "new_path",
-                "file_text",
-                "old_str",
-                "new_str",
-                "insert_line",
-                "insert_text",
-                "view_range",
-            )
-        },
+        optional=dict.fromkeys(KEYS, ANYTHING),
     )
 )
 def test_whatever_is_sent_is_answered_with_text(command: dict[str, Any], shared: MemoryToolProtocol) -> None:

@@ -122,9 +122,6 @@ def test_names_of_files_cannot_pose_as_structure_outside_of_a_fence(vault: Vault
     assert "</note>" not in str(refused.value).replace("'memory:zebra1</note'", "")
 
 
-SEARCHING = ["recall_memory", "search_knowledge"]
-
-
 def test_a_search_can_be_limited_to_days_and_to_a_least_score(vault: Vault, toolbox: Toolbox) -> None:
     for year in (2020, 2022, 2024):
         vault.write(f"memories/y{year}.md", f"---\ncreated: {year}-06-01\n---\nZebras graze, seen in {year}.\n")
@@ -215,7 +212,7 @@ def test_a_filter_that_leaves_nothing_is_dropped_and_the_answer_says_so(vault: V
         for name in ("recall_memory", "search_knowledge"):
             result = toolbox.call(name, {"query": "which pool takes traffic", **guess})
             assert told in result.text.splitlines()[0]
-            assert result.data["hits"][0]["ref"] == "memory:blue"
+            assert "memory:blue" in [hit["ref"] for hit in result.data["hits"]]
             assert result.data["without"] == list(guess)
     kept = toolbox.call("recall_memory", {"query": "which pool takes traffic", "tags": ["deploy"]}).data
     assert ([hit["ref"] for hit in kept["hits"]], kept["without"]) == (["memory:blue"], [])
