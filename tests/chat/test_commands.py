@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import os
 import stat
@@ -17,7 +16,7 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from co_cli.chat.commands import COMMANDS, HISTORY, CommandCompleter, LineHistory, confirm, handle, new_prompt
+from co_cli.chat.commands import HISTORY, CommandCompleter, LineHistory, handle, new_prompt
 from co_cli.chat.screen import Output
 from co_cli.chat.session import ChatSession, ToolCall, Turn
 from co_cli.knowledge_base import KnowledgeBase
@@ -109,20 +108,6 @@ def test_a_mistake_is_one_line_with_the_fix_and_the_chat_goes_on(chat: Chat, ses
     assert [line for line in ("/quit", "/QUIT", "/q") if handle(ready(session), line, Namespace())] == []
 
 
-def test_help_names_every_command_in_80_columns(chat: Chat) -> None:
-    said = chat("/help")
-
-    assert [name for name in COMMANDS if name not in said] == []
-    assert max(map(len, said.splitlines())) <= 80
-
-
-def test_control_characters_of_a_note_are_escaped(chat: Chat, vault: Vault) -> None:
-    vault.write("memories/evil.md", '---\ntitle: "Evil \\e[31m"\ntags: ["\\e[1mt"]\n---\nzebra \x1b]0;owned\x07\n')
-
-    for line in ("/recall zebra", "/notes", "/show evil"):
-        assert not {"\x1b", "\x07"} & set(chat(line)), line
-
-
 def typed(keys: str, data_dir: Path, keep: bool = True) -> str:
     """What the prompt returns for these keys."""
     with create_pipe_input() as keyboard:
@@ -147,11 +132,6 @@ def test_the_next_chat_remembers_the_lines_of_the_last(tmp_path: Path) -> None:
     assert stat.S_IMODE(os.stat(tmp_path / HISTORY).st_mode) == 0o600
 
 
-def test_a_line_that_begins_with_a_space_is_not_kept(tmp_path: Path) -> None:
-    assert typed(" secret" + ENTER, tmp_path) == " secret"
-    assert "secret" not in (tmp_path / HISTORY).read_text()
-
-
 def test_without_a_history_file_one_can_still_talk(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("a file where the folder should be")
 
@@ -171,10 +151,3 @@ def test_commands_and_refs_are_completed(kb: KnowledgeBase) -> None:
     ):
         found = CommandCompleter(kb).get_completions(Document(before), CompleteEvent(completion_requested=True))
         assert [completion.text for completion in found] == words, before
-
-
-def test_only_a_yes_is_a_yes() -> None:
-    for keys, answer in (("y" + ENTER, True), ("Yes" + ENTER, True), (ENTER, False), (CTRL_C, False), (CTRL_D, False)):
-        with create_pipe_input() as keyboard:
-            keyboard.send_text(keys)
-            assert asyncio.run(confirm("Forget it?", input=keyboard, output=DummyOutput())) is answer, keys

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
-import shlex
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-from pydantic_ai import Agent
 
-from co_cli.chat.commands import COMMANDS
-from co_cli.chat.models import full_name, load_model, ollama_address
 from tests.chat_server import CUT, HOLD, ChatServer, calls, fails, text
 from tests.command import Co
-from tests.house.package import REPOSITORY
 from tests.vault import Vault
 
 
@@ -73,32 +65,14 @@ def test_what_is_piped_in_goes_with_the_question_as_data(co: Co, server: ChatSer
 
 
 @pytest.mark.usefixtures("notes")
-@pytest.mark.parametrize(("options", "stays"), [([], True), (["--yes"], False)])
-def test_nobody_is_there_to_allow_forgetting_unless_yes_was_said(
-    co: Co, server: ChatServer, vault: Vault, options: list[str], stays: bool
-) -> None:
-    server.turns = [calls(("forget_memory", {"ref": "memory:tea"})), text("Done.")]
+def test_nobody_is_there_to_allow_forgetting_unless_yes_was_said(co: Co, server: ChatServer, vault: Vault) -> None:
+    for options, stays in (([], True), (["--yes"], False)):
+        server.play(calls(("forget_memory", {"ref": "memory:tea"})), text("Done."))
 
-    ran = co("chat", "forget the tea", *options)
+        ran = co("chat", "forget the tea", *options)
 
-    assert ran.code == 0
-    assert ("memories/tea.md" in vault.notes()) is stays
-    assert ("did not allow" in ran.err) is stays
-
-
-def test_names_of_notes_cannot_control_the_terminal(co: Co, server: ChatServer, vault: Vault) -> None:
-    vault.write("memories/turned\n› y.md", '---\ntitle: "Otter \\u202E\\u2066 gnp.exe"\n---\nOtters swim.')
-    server.turns = [
-        calls(("recall_memory", {"query": "otters swim"}), ("read_note", {"ref": "memory:turned\n› y"})),
-        calls(("save_memory", "{broken")),
-        text("Done."),
-    ]
-
-    ran = co("chat", "which otters swim?")
-
-    assert (ran.code, ran.out) == (0, "Done.\n")
-    assert [line for line in ran.err.splitlines() if not line.startswith("· ")] == []
-    assert "\u202e" not in ran.err
+        assert ran.code == 0
+        assert ("memories/tea.md" in vault.notes(), "did not allow" in ran.err) == (stays, stays)
 
 
 def test_the_model_comes_from_flag_then_environment_then_settings(
@@ -128,15 +102,6 @@ def test_without_a_model_one_line_names_the_fix_and_no_agent_library_is_imported
     assert [name for name in ("pydantic_ai", "openai", "rich", "prompt_toolkit") if f"| {name}\n" in ran.err] == []
 
 
-@pytest.mark.usefixtures("server")
-def test_bad_input_is_refused_before_the_model_is_asked(co: Co) -> None:
-    for stdin, problem in (("", "there is no question"), ("x" * 1_000_001, "longer than 1,000,000 bytes")):
-        ran = co("chat", stdin=stdin)
-
-        assert ran.code == 2
-        assert problem in ran.err
-
-
 def test_ctrl_c_keeps_the_words_that_a_pipe_got(co: Co, server: ChatServer) -> None:
     server.turns = [text("One word, ", HOLD, "and another.")]
     process = subprocess.Popen(
@@ -164,7 +129,6 @@ def test_a_model_that_does_not_answer_is_one_line_with_the_fix(
         ([fails(404)], "", "Ollama does not have qwen3: `ollama pull qwen3`"),
         ([fails(401)], "", "ollama did not accept the key (401): check OLLAMA_API_KEY"),
         ([fails(400)], "", "ollama:qwen3 answered with status 400: "),
-        ([fails(429)] * 3, "", "ollama:qwen3 answered with status 429: ask again later"),
         ([text("Blue ", CUT)], "Blue \n", "the connection to ollama:qwen3 broke off in the middle of the answer"),
     ):
         server.play(*turns)
@@ -181,58 +145,3 @@ def test_a_model_that_does_not_answer_is_one_line_with_the_fix(
     assert (ran.code, ran.err.count("\n")) == (2, 1)
     assert ran.err.startswith("co: openai:gpt-5 cannot be used: ")
     assert "`OPENAI_API_KEY`" in ran.err
-
-
-def test_a_bug_of_ours_is_one_line_with_the_path_of_the_log(
-    co: Co, notes: Vault, server: ChatServer, data_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(*_: object, **__: object) -> None:
-        raise LookupError("out of reach")
-
-    monkeypatch.setattr(Agent, "iter", broken)
-
-    ran = co("chat", "how do we deploy?")
-
-    assert (ran.code, len(ran.err.splitlines())) == (3, 1)
-    assert f"LookupError: out of reach; the traceback is in {data_dir / 'co.log'}" in ran.err
-    entry = json.loads((data_dir / "co.log").read_text().splitlines()[-1])
-    assert (entry["from"], entry["error"]) == ("co_cli.chat", "LookupError: out of reach")
-
-
-def test_a_model_without_a_provider_is_one_of_ollama_at_its_usual_address(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("qwen3", "qwen3:8b", "hf.co/someone/model:Q4"):
-        assert full_name(name) == f"ollama:{name}"
-    for name in ("ollama:qwen3:8b", "openai:gpt-5", "anthropic:claude-sonnet-4-5"):
-        assert full_name(name) == name
-    for base, host, address in (
-        ("", "", "http://127.0.0.1:11434/v1"),
-        ("http://box:1/v1", "other:2", "http://box:1/v1"),
-        ("", "box:99", "http://box:99/v1"),
-        ("", "https://box", "https://box:443/v1"),
-        ("", "0.0.0.0:99", "http://127.0.0.1:99/v1"),
-    ):
-        monkeypatch.setenv("OLLAMA_BASE_URL", base)
-        monkeypatch.setenv("OLLAMA_HOST", host)
-        assert ollama_address() == address
-        assert load_model("qwen3").base_url.rstrip("/") == address.replace(":443", "")
-
-
-def test_the_commands_of_the_guide_run_and_it_names_every_slash_command(co: Co, server: ChatServer) -> None:
-    guide = (REPOSITORY / "docs" / "guides" / "chat.md").read_text("utf-8")
-    assert set(re.findall(r"^\| `(/[a-z]+)", guide, re.MULTILINE)) == set(COMMANDS)
-
-    blocks = re.findall(r"^```sh\n(.*?)^```", guide, re.MULTILINE | re.DOTALL)
-    lines = [line for block in blocks for line in block.splitlines() if "co chat" in line]
-    assert len(lines) >= 6
-    for line in lines:
-        before, _, after = line.partition("co chat")
-        words = shlex.split(re.split(r" [|<>] ", after)[0])
-        piped = "blue first\n" if before or "<" in after else ""
-        if not piped and not any(not word.startswith("-") and ":" not in word for word in words):
-            words.append("hello")  # a conversation: the same command, with a question
-        server.turns = [text("Blue first.")]
-
-        ran = co("chat", *words, stdin=piped)
-
-        assert ran.code == 0, f"{line}: {ran.err}"
-        assert "Blue first." in ran.out
