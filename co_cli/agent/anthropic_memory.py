@@ -32,7 +32,6 @@ DESCRIPTION = (
     "str_replace (path, old_str, new_str), insert (path, insert_line, insert_text), delete (path), rename (old_path, "
     "new_path)."
 )
-MAX_LINES = 999_999
 MAX_LISTED, MAX_CHARACTERS, MAX_OCCURRENCES = 500, 40_000, 50
 """Of one answer; it says what was left out."""
 CommandName = Literal["view", "create", "str_replace", "insert", "delete", "rename"]
@@ -134,7 +133,7 @@ class MemoryToolProtocol:
             return self._view_folder(path, entry.path)
         if entry.kind == "missing":
             raise Refusal(f"The path {path} does not exist. Please provide a valid path.")
-        lines = _lines(path, self.files.read(entry.path).text)
+        lines = _lines(self.files.read(entry.path).text)
         first, last = asked.view_range if len(asked.view_range) == 2 else (0, 0)
         last = len(lines) if last == -1 else min(last, len(lines))
         if not 1 <= first <= max(last, 1):
@@ -193,7 +192,7 @@ class MemoryToolProtocol:
             self.files.encode(old.path, text, old)  # may refuse: then no copy is made
             self.files.store.keep_copy(old.path)
         exists = old is None and entry.kind != "missing"
-        if exists or not self._write(path, entry.path, text, old):
+        if exists or not self._write(entry.path, text, old):
             raise Refusal(f"Error: File {path} already exists")
         return f"File created successfully at: {path}"
 
@@ -208,16 +207,16 @@ class MemoryToolProtocol:
                 f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: "
                 f"{', '.join(map(str, numbers))}{more}. Please ensure it is unique"
             )
-        self._write(path, file.path, file.text.replace(old, new), file)
+        self._write(file.path, file.text.replace(old, new), file)
         text = self.files.read(file.path).text  # as it was written: secrets may be masked
         first = text.count("\n", 0, places[0]) - 1
-        snippet = _numbered(_lines(path, text), max(1, first), first + 4 + min(new.count("\n"), 36))
+        snippet = _numbered(_lines(text), max(1, first), first + 4 + min(new.count("\n"), 36))
         return (
             f"The memory file has been edited. Here is the snippet showing the change (with line numbers):\n{snippet}"
         )
 
     def _insert(self, path: str, file: MemoryFile, after: int, text: str) -> str:
-        lines = _lines(path, file.text)
+        lines = _lines(file.text)
         if not 0 <= after <= len(lines):
             raise Refusal(
                 f"Error: Invalid `insert_line` parameter: {after}. "
@@ -225,7 +224,7 @@ class MemoryToolProtocol:
             )
         ended = after == len(lines) or file.text.endswith("\n")
         lines.insert(after, text.removesuffix("\n"))
-        self._write(path, file.path, "\n".join(lines) + "\n" * ended, file)
+        self._write(file.path, "\n".join(lines) + "\n" * ended, file)
         return f"The file {path} has been edited."
 
     def _rename(self, old_path: str, entry: Entry, given: str) -> str:
@@ -240,8 +239,7 @@ class MemoryToolProtocol:
             raise Refusal(f"Error: The destination {new_path} already exists")
         return f"Successfully renamed {old_path} to {new_path}"
 
-    def _write(self, path: str, stored: str, text: str, file: MemoryFile | None) -> bool:
-        _lines(path, text)  # refuses too many
+    def _write(self, stored: str, text: str, file: MemoryFile | None) -> bool:
         return self.files.write(stored, self.files.encode(stored, text, file), file)
 
 
@@ -265,12 +263,9 @@ def size_text(size: float) -> str:
     return f"{size / 1024**power:.1f}".removesuffix(".0") + "BKMG"[power]
 
 
-def _lines(path: str, text: str) -> list[str]:
+def _lines(text: str) -> list[str]:
     """Split at `\\n` only, as a model counts lines; the end of the last line starts no other."""
-    lines = text.removesuffix("\n").split("\n") if text else []
-    if len(lines) > MAX_LINES:
-        raise Refusal(f"File {path} exceeds maximum line limit of {MAX_LINES:,} lines.")
-    return lines
+    return text.removesuffix("\n").split("\n") if text else []
 
 
 def _numbered(lines: list[str], first: int, last: int) -> str:

@@ -7,11 +7,10 @@ Constructing it touches nothing: the first run or the first call opens the vault
 from __future__ import annotations
 
 import copy
-import os
 from collections.abc import Collection, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, cast, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import anyio
 import anyio.to_thread
@@ -92,32 +91,10 @@ class Knowledge(AbstractCapability[Any]):
 
     @classmethod
     def combine(cls, capabilities: Sequence[AbstractCapability[Any]]) -> AbstractCapability[Any]:
-        """Merge two that name one vault; the stricter option wins. Two vaults need two ids."""
-        stated = cast("Sequence[Knowledge]", capabilities)
-        vaults = {os.path.abspath(one.vault) for one in stated if one.vault is not None}
-        data_dirs = {os.path.abspath(one.data_dir) for one in stated if one.data_dir is not None}
-        bases = {id(one.knowledge_base) for one in stated if one.knowledge_base is not None}
-        if len(vaults) + len(bases) > 1 or len(data_dirs) > 1:
-            raise UserError(
-                f"two Knowledge capabilities with the id {stated[-1].id!r} name different vaults or data folders: give "
-                "each its own id, and one of them other tool names with .prefix_tools(...)"
-            )
-        named = [[one.tools] if isinstance(one.tools, str) else one.tools for one in stated if one.tools is not None]
-
-        def lowest(name: str) -> Any:
-            return min((value for one in stated if (value := getattr(one, name)) is not None), default=None)
-
-        return replace(
-            cast("Knowledge", super().combine(capabilities)),
-            read_only=any(one.read_only for one in stated),
-            approve_forget=any(one.approve_forget for one in stated),
-            context=all(one.context for one in stated),
-            tools=[name for name in named[-1] if all(name in others for others in named)] if named else None,
-            context_tokens=lowest("context_tokens"),
-            context_seconds=lowest("context_seconds"),
-            result_tokens=lowest("result_tokens"),
-            skills=min((one.skills for one in stated), key=SKILL_USES.index),
-            create=any(one.create for one in stated),
+        """Not merged, because one may forbid what the other allows."""
+        raise UserError(
+            f"two Knowledge capabilities have the id {capabilities[-1].id!r}: give each its own id, and one of them "
+            "other tool names with .prefix_tools(...)"
         )
 
     @cached_property

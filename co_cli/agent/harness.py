@@ -22,7 +22,7 @@ from co_cli.agent.toolset import VaultAccess, model_error
 from co_cli.errors import InvalidInputError, KnowledgeError, NoteConflictError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.logbook import logger
-from co_cli.notes.files import create_exclusively, make_folders, replace
+from co_cli.notes.files import make_folders, replace
 from co_cli.notes.secrets import count_masked
 from co_cli.notes.store import content_hash
 from co_cli.service.freshness import Freshener
@@ -76,8 +76,7 @@ class ScopedMemory:
     def write(self, path: str, text: str | None, version: str | None, operation: Any = None) -> Changed:
         """Replace the file that has this version (None: create it). Without a text, move it to the trash.
 
-        An `operation` with `id` and `fingerprint` can be repeated after a crash without being done twice: its receipt
-        is written before the change, and marked as done after it.
+        An `operation` with `id` and `fingerprint` that is repeated is not done twice.
         """
         with count_masked() as masked, self._files.writing():
             before = self.replayed(operation)
@@ -90,13 +89,12 @@ class ScopedMemory:
             if file is not None and to_utf8(file.text) != file.text:
                 raise InvalidInputError(f"{path} is not valid UTF-8; save it as UTF-8, then change it")
             data = None if text is None else self._files.encode(entry.path, clean_text(text), file)
-            changed = Changed(None if data is None else content_hash(data), False, file is not None)
-            self._record(operation, path, changed, done=False)
             if data is None and file is not None:
                 self._files.trash(entry)
             elif data is not None and not self._files.write(entry.path, data, file):
                 raise NoteConflictError(f"{path} was created meanwhile; read it, then repeat the change")
-            self._record(operation, path, changed, done=True)
+            changed = Changed(None if data is None else content_hash(data), False, file is not None)
+            self._record(operation, changed)
         if masked:
             logger("harness").warning("%s: %s before it was written", path, masked_text(len(masked)))
         return changed
@@ -106,14 +104,9 @@ class ScopedMemory:
         receipt = self._receipts().get(operation.id) if operation else None
         if receipt is None:
             return None
-        fingerprint, path, version, existed, done = receipt
+        fingerprint, version, existed = receipt
         if fingerprint != operation.fingerprint:
             raise OperationReusedError(f"operation {operation.id} was used before, with other arguments")
-        if not done:  # the process was killed: is the change there?
-            entry = self._locate(path)
-            now = content_hash(self._files.store.read(entry.path)) if entry.kind == "file" else None
-            if now != version:
-                return None
         return Changed(version, True, existed)
 
     def paths(self, prefix: str, limit: int | None = None) -> list[str]:
@@ -161,22 +154,18 @@ class ScopedMemory:
         safe = UNSAFE.sub(lambda letter: f"_{ord(letter[0]):x}_", name)
         return "/".join((*(scope or [HOME]), safe))
 
-    def _receipts(self) -> dict[str, tuple[str, str, str | None, bool, bool]]:
+    def _receipts(self) -> dict[str, tuple[str, str | None, bool]]:
         try:
             with open(self._receipts_file, encoding="utf-8") as stream:
                 return dict(json.load(stream))
         except (FileNotFoundError, ValueError, TypeError):  # damaged: versions still protect the files
             return {}
 
-    def _record(self, operation: Any, path: str, changed: Changed, done: bool) -> None:
-        if operation is None:
-            return
-        receipts = self._receipts()
-        receipts[operation.id] = (operation.fingerprint, path, changed.version, changed.existed, done)
-        data = json.dumps(dict(list(receipts.items())[-MAX_RECEIPTS:])).encode()
-        make_folders(os.path.dirname(self._receipts_file))
-        if not create_exclusively(self._receipts_file, data):
-            replace(self._receipts_file, data)
+    def _record(self, operation: Any, changed: Changed) -> None:
+        if operation is not None:
+            receipts = self._receipts() | {operation.id: (operation.fingerprint, changed.version, changed.existed)}
+            make_folders(os.path.dirname(self._receipts_file))
+            replace(self._receipts_file, json.dumps(dict(list(receipts.items())[-MAX_RECEIPTS:])).encode())
 
 
 class VaultMemoryStore:

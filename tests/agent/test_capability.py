@@ -42,20 +42,11 @@ def test_a_missing_vault_is_created_only_on_request(home: Path, tmp_path: Path) 
 
 
 @combines
-def test_two_of_one_id_become_one_and_what_either_forbids_stays_forbidden(kb: KnowledgeBase, vault: Vault) -> None:
-    vault.write("memories/oak.md", "---\nloading: always\n---\nOaks live long.")
-    script = Script("Well.")
-    given = [
-        Knowledge(knowledge_base=kb, read_only=True, tools=["recall_memory", "save_memory"]),
-        Knowledge(approve_forget=True, context_tokens=500),
-    ]
+def test_two_of_one_id_are_refused(kb: KnowledgeBase) -> None:
+    given = [Knowledge(knowledge_base=kb, read_only=True), Knowledge(knowledge_base=kb)]
 
-    result = Agent(script.model, capabilities=given).run_sync("Hello!")
-
-    assert tools_of(script) == ["recall_memory"]
-    assert script.told.count("Oaks live long") == 1
-    assert result.metadata is not None
-    assert result.metadata["knowledge"]["budget"] == 500
+    with pytest.raises(UserError, match="give each its own id"):
+        Agent(Script("Well.").model, capabilities=given).run_sync("Hello!")
 
 
 def test_the_agent_gets_the_chosen_tools_and_instructions_for_them(kb: KnowledgeBase) -> None:

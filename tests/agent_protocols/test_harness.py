@@ -119,19 +119,6 @@ def test_a_repeated_operation_is_not_done_twice(scoped: ScopedMemory, kb: Knowle
         scoped.write("main/a.md", None, version_of(scoped, "main/a.md"), SimpleNamespace(id=TEA.id, fingerprint="x"))
 
 
-@pytest.mark.parametrize("landed", [True, False])
-def test_an_operation_that_was_killed_counts_if_its_change_is_there(
-    landed: bool, scoped: ScopedMemory, vault: Vault, data_dir: Path
-) -> None:
-    changed = scoped.write("main/a.md", "tea\n", None, TEA)
-    (receipts,) = (data_dir / "memory-operations").iterdir()
-    receipts.write_text(receipts.read_text().replace("false, true]", "false, false]"))
-    if not landed:
-        vault.delete("memories/a.md")
-
-    assert scoped.replayed(TEA) == (changed._replace(replayed=True) if landed else None)
-
-
 def test_the_version_of_a_masked_text_is_that_of_what_was_written(
     vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
