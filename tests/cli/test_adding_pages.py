@@ -76,26 +76,6 @@ def test_each_result_is_printed_and_the_worst_one_decides_the_exit_code(co: Co, 
     assert "the server is busy (503)" in ran.err
 
 
-def test_json_is_one_list_for_pages_and_files(co: Co, vault: Vault, server: WebServer, tmp_path: Path) -> None:
-    url = server.page("/oaks", OAKS)
-    elms = tmp_path / "elms.md"
-    elms.write_text("Elms are gone.")
-
-    ran = co("add", url, str(elms), "--json")
-
-    assert ran.code == 0
-    file, page = ran.json
-    assert tuple(page.values()) == (url, "created", "article:oaks", str(vault.path("articles/oaks.md")), "Oaks", "", 0)
-    assert (file["origin"], file["outcome"], file["ref"], file["added"]) == (
-        str(elms),
-        "created",
-        "folder:elms",
-        ["elms.md"],
-    )
-    assert list(file)[:6] == list(page)[:6] == ["origin", "outcome", "ref", "path", "title", "detail"]
-    assert co("add", str(elms), "--json").json[0]["outcome"] == "skipped"
-
-
 def test_mistakes_are_one_line_and_nothing_is_fetched(co: Co, vault: Vault, home: Path) -> None:
     (home / "file.md").write_text("Text.")
     expected = {
@@ -106,7 +86,7 @@ def test_mistakes_are_one_line_and_nothing_is_fetched(co: Co, vault: Vault, home
         ("add", ""): "the name is empty",
         ("add", "file.md", "--tag", "x"): "--tag: only for web pages",
         ("add", "file.md", "https://example.org", "--name", "x"): "--name: only for files and folders",
-        ("add", "http://127.0.0.1:9/", "--on-conflict", "merge"): "invalid choice",
+        ("add", "http://127.0.0.1:9/", "--on-conflict", "merge"): "not 'merge'",
         ("source", "refresh"): "or give --all",
         ("source", "refresh", "article:x", "--all"): "--all alone",
         ("source", "refresh", "article:nowhere"): "no note",

@@ -86,23 +86,3 @@ def test_notes_saved_through_co_do_not_count_as_changed(co: Co, vault: Vault) ->
     vault.write("memories/oak.md", "By hand.")
     vault.delete("memories/ash.md")
     assert co("index", "status", "--json").json["waiting"] == 2
-
-
-def test_doctor_names_a_cure_for_each_finding(co: Co, vault: Vault) -> None:
-    vault.write("memories/oak.md", "Oaks.")
-    co("index", "sync")
-    vault.write("memories/broken.md", "---\nx: [1\n---\nBody.")
-    vault.write("memories/binary.md", b"\0")
-
-    findings = [finding for finding in co("doctor", "--json").json if finding["level"] != "ok"]
-    assert any("files changed since the last sync: 2" in finding["text"] for finding in findings)
-    assert all(finding["cure"] for finding in findings)
-
-    fixed = co("doctor", "--fix", "--json").json
-    assert any(finding["fixed"] for finding in fixed)
-    after = [finding for finding in co("doctor", "--json").json if finding["level"] != "ok"]
-    assert sorted(finding["cure"] for finding in after) == [
-        "fix it: co edit memories/broken.md",
-        "fix or exclude memories/binary.md",
-    ]
-    assert co("doctor").out.count("cure: ") == 2

@@ -14,7 +14,6 @@ from co_cli.errors import SettingsError
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.settings import load_settings
-from tests.command import Co
 from tests.vault import Vault
 
 
@@ -56,21 +55,6 @@ def test_without_a_home_nothing_is_made_in_the_current_folder(tmp_path: Path, mo
 
     with pytest.raises(SettingsError, match="set HOME"):
         load_settings(environ={}, start=str(tmp_path))
-
-
-def test_a_set_in_beirs_own_form_is_read_and_a_broken_line_is_named(co: Co, tmp_path: Path) -> None:
-    folder = tmp_path / "set"
-    (folder / "qrels").mkdir(parents=True)
-    (folder / "corpus.jsonl").write_text('{"_id": "d1", "title": "Oaks", "text": "Oaks live long."}\n')
-    (folder / "queries.jsonl").write_text('{"_id": "q1", "text": "how old do oaks get"}\n')
-    grades = folder / "qrels" / "test.tsv"
-    grades.write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")
-    assert co("eval", str(folder), "--json").json[0]["recall5"] == 1
-
-    grades.write_text("q1\td1\n")
-    ran = co("eval", str(folder))
-    assert ran.code == 2
-    assert "test.tsv:1" in ran.err
 
 
 def test_search_works_without_a_vector_library_that_can_be_loaded(vault: Vault, data_dir: Path, tmp_path: Path) -> None:

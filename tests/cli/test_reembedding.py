@@ -31,17 +31,6 @@ def ollama(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> I
     server.close()
 
 
-def test_reembed_uses_the_cache_of_a_server_model(
-    co: Co, notes: Vault, ollama: TurnedOllama, request: pytest.FixtureRequest
-) -> None:
-    co("index", "sync")
-
-    ran = co("index", "reembed")
-
-    assert (ran.code, ran.out) == (0, f"2 passages embedded; searches use ollama:{request.node.name}:256:1\n")
-    assert len(ollama.documents) == 2
-
-
 def test_fresh_ignores_the_cache(co: Co, notes: Vault, ollama: TurnedOllama, request: pytest.FixtureRequest) -> None:
     co("index", "sync")
 
