@@ -84,23 +84,18 @@ def test_a_page_that_did_not_change_is_not_sent_again(server: WebServer) -> None
 def test_an_answer_that_is_not_a_page_is_explained(server: WebServer) -> None:
     expected = {
         "401 Unauthorized": "wants a login",
-        "403 Forbidden": "wants a login",
         "429 Too Many Requests": "try again later",
-        "503 Service Unavailable": "try again later",
         "500 Internal Server Error": "answers 500",
-        "204 No Content": "answers 204",
         "304 Not Modified": "answers 304",
         "302 Found": "without saying where to",
-        "404 Not Found": "there is no such page (404)",
         "410 Gone": "there is no such page (410)",
     }
     said: dict[str, str] = {}
     for status in expected:
-        server.routes["/"] = response(b"", status=status, **({"content_length": ""} if status[:3] in "204 304" else {}))
+        server.routes["/"] = response(b"", status=status, **({"content_length": ""} if status[:3] == "304" else {}))
         said[status] = refused(server.url + "/")
 
     assert {status: words for status, words in said.items() if expected[status] not in words} == {}
-    server.routes["/"] = response(b"", status="410 Gone")
     with pytest.raises(PageGoneError):
         fetch(server.url + "/")
 
@@ -147,24 +142,18 @@ def silence(wire: Wire, _: Asked) -> None:
     wire.recv(1)  # until the other side hangs up
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
+def test_a_server_that_drips_is_left_when_the_time_is_up(server: WebServer) -> None:
+    for answer in (
         silence,
         endless(response(content_length="90000"), b"x", 0.05),
         endless(b"HTTP/1.1 200 OK\r\n", b"X-Drip: x\r\n", 0.05),
         endless(b"", b"H", 0.05),
-    ],
-    ids=["silence", "a dripping body", "dripping headers", "a dripping first line"],
-)
-def test_a_server_that_drips_is_left_when_the_time_is_up(server: WebServer, answer: Answer) -> None:
-    server.routes["/"] = answer
-    limits = Limits(bytes=2_000_000_000, seconds=0.4)
+    ):
+        server.routes["/"] = answer
+        words, took = timed(server.url + "/", Limits(bytes=2_000_000_000, seconds=0.2))
 
-    words, took = timed(server.url + "/", limits)
-
-    assert "0.4 seconds" in words or "does not speak HTTP" in words
-    assert took < 20
+        assert "0.2 seconds" in words or "does not speak HTTP" in words
+        assert took < 20
 
 
 def test_a_resolver_that_hangs_is_left_when_the_time_is_up() -> None:
@@ -200,50 +189,43 @@ def test_an_endless_body_is_read_up_to_the_limit_and_no_further(server: WebServe
     assert sum(sent) < 20_000_000  # what the system's buffers hold
 
 
-@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
-def test_a_bomb_costs_no_more_than_the_limit(server: WebServer, encoding: str) -> None:
-    squeeze = zlib.compressobj(9, zlib.DEFLATED, 31 if encoding == "gzip" else 15)
-    bomb = b"".join([*(squeeze.compress(bytes(1_000_000)) for _ in range(50)), squeeze.flush()])
-    url = server.page("/", bomb, content_encoding=encoding)
+def test_a_bomb_costs_no_more_than_the_limit(server: WebServer) -> None:
+    for encoding, bits in (("gzip", 31), ("deflate", 15)):
+        squeeze = zlib.compressobj(9, zlib.DEFLATED, bits)
+        bomb = b"".join([*(squeeze.compress(bytes(1_000_000)) for _ in range(50)), squeeze.flush()])
+        url = server.page("/", bomb, content_encoding=encoding)
+        tracemalloc.start()
+        try:
+            words = refused(url, Limits(bytes=200_000, seconds=20))
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
 
-    tracemalloc.start()
-    try:
-        words = refused(url, Limits(bytes=200_000, seconds=20))
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-
-    assert len(bomb) < 60_000
-    assert "larger than 200,000 bytes" in words
-    assert peak < 3_000_000
-
-
-@pytest.mark.parametrize("filler", [bytes(50_000), gzip.compress(b"") * 2_500], ids=["padding", "empty parts"])
-def test_what_stands_for_nothing_is_not_read_without_end(server: WebServer, filler: bytes) -> None:
+        assert len(bomb) < 60_000
+        assert "larger than 200,000 bytes" in words
+        assert peak < 3_000_000
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\n\r\n"
-    server.routes["/"] = endless(head + gzip.compress(b"<p>Hello.</p>"), filler)
+    for filler in (bytes(50_000), gzip.compress(b"") * 2_500):  # which stands for nothing
+        server.routes["/"] = endless(head + gzip.compress(b"<p>Hello.</p>"), filler)
+        assert "larger than 200,000 bytes" in refused(server.url + "/", Limits(bytes=200_000, seconds=20))
 
-    assert "larger than 200,000 bytes" in refused(server.url + "/", Limits(bytes=200_000, seconds=20))
 
+def test_a_server_that_breaks_http_is_reported(server: WebServer) -> None:
+    answers: dict[str, Answer] = {
+        "many headers": endless(b"HTTP/1.1 200 OK\r\n", b"X-Long: " + b"x" * 10_000 + b"\r\n"),
+        "one long header": endless(b"HTTP/1.1 200 OK\r\nX-Long: ", b"x" * 10_000),
+        "endless hints": endless(b"", b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" * 100),
+        "ssh": b"SSH-2.0-OpenSSH_9.2\r\n",
+        "nothing": b"",
+        "two lengths": b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
+        "bad chunk": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        "cut off": b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 500\r\n\r\nhello",
+    }
+    said: dict[str, str] = {}
+    for name, server.routes["/"] in answers.items():
+        said[name] = refused(server.url + "/", Limits(seconds=20))
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        endless(b"HTTP/1.1 200 OK\r\n", b"X-Long: " + b"x" * 10_000 + b"\r\n"),
-        endless(b"HTTP/1.1 200 OK\r\nX-Long: ", b"x" * 10_000),
-        endless(b"", b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" * 100),
-        b"SSH-2.0-OpenSSH_9.2\r\n",
-        b"",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-        b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 500\r\n\r\nhello",
-    ],
-    ids=["many headers", "one long header", "endless hints", "ssh", "nothing", "two lengths", "bad chunk", "cut off"],
-)
-def test_a_server_that_breaks_http_is_reported(server: WebServer, answer: Answer) -> None:
-    server.routes["/"] = answer
-
-    assert "does not speak HTTP as it should" in refused(server.url + "/", Limits(seconds=20))
+    assert {name: words for name, words in said.items() if "does not speak HTTP as it should" not in words} == {}
 
 
 def test_a_server_or_a_name_that_does_not_exist_is_reported() -> None:
