@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.logbook import CommandLog, logger
-from co_cli.settings import this_process
+from co_cli.logbook import logger
 from tests.command import Co
 from tests.mcp_server.talking import Place
 from tests.vault import Vault
@@ -25,14 +24,6 @@ KEY = "sk-proj-" + "a1B2c3D4e5F6g7H8" * 2
 def entries(data_dir: Path) -> list[dict[str, Any]]:
     file = data_dir / "co.log"
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
-
-
-def test_nothing_is_logged_and_no_file_made_when_all_is_well(co: Co, vault: Vault, data_dir: Path) -> None:
-    vault.write("memories/oak.md", "Oaks live long.")
-    for command in (("search", "oaks"), ("remember", "Elms."), ("doctor",), ("search", "oaks", "--limit", "0")):
-        co(*command)
-
-    assert not (data_dir / "co.log").exists()
 
 
 def test_at_level_info_each_command_is_one_line_that_never_says_what_was_asked_or_written(
@@ -91,15 +82,6 @@ def test_a_crash_leaves_one_line_and_the_path_of_the_log_which_has_the_traceback
     assert any("in main" in line for line in entry["trace"])
 
 
-def test_a_crash_with_the_log_off_can_be_seen_with_verbose(co: Co, data_dir: Path) -> None:
-    off = {"CO_LOG_LEVEL": "off"}
-    ran, loud = crash(co, "ValueError('no')", env=off), crash(co, "ValueError('no')", "--verbose", env=off)
-
-    assert ran.stderr == "co: unexpected ValueError: no; --verbose shows the traceback\n"
-    assert "Traceback (most recent call last)" in loud.stderr
-    assert not (data_dir / "co.log").exists()
-
-
 def test_a_crash_without_a_place_for_a_log_is_one_line_all_the_same(co: Co, data_dir: Path) -> None:
     data_dir.write_text("in the way")
 
@@ -148,19 +130,6 @@ def test_processes_that_write_and_rotate_at_once_tear_and_lose_no_line(tmp_path:
     assert len(files) > 3
     assert max(path.stat().st_size for path in files) <= 6_000
     assert sorted(lines) == sorted(f"{writer} {number}" for writer in range(4) for number in range(100))
-
-
-def test_it_stays_within_its_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(this_process, "command", "test")
-    monkeypatch.setattr(this_process, "data_dir", str(tmp_path))
-    log = CommandLog(max_bytes=1_000, backups=2)
-    for number in range(50):
-        log.emit(logging.makeLogRecord({"msg": f"{number}", "levelno": logging.ERROR}))
-
-    files = sorted(path.name for path in tmp_path.glob("co.log*") if path.suffix != ".lock")
-    assert files == ["co.log", "co.log.1", "co.log.2"]
-    assert sum((tmp_path / name).stat().st_size for name in files) <= 3_000
-    assert json.loads((tmp_path / "co.log").read_text().splitlines()[-1])["text"] == "49"
 
 
 def test_a_program_that_uses_the_library_is_left_to_its_own_logging(

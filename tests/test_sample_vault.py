@@ -6,13 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from co_cli.index.tokens import is_stop_word, spans
 from co_cli.notes.note import Note, read_note
 from co_cli.notes.refs import path_of, stem_of
 from co_cli.paths import sample_vault
-from co_cli.sources.passages import passages_of
 
 VAULT = Path(sample_vault())
 FILES = sorted(VAULT.rglob("*.md"))
@@ -23,7 +20,6 @@ NOTES = {
 QUESTIONS: list[dict[str, Any]] = [
     json.loads(line) for line in (VAULT / "questions.jsonl").read_text("utf-8").splitlines()
 ]
-PARAPHRASES = [question for question in QUESTIONS if question["kind"] == "paraphrase"]
 
 
 def note_of(ref: str) -> Note:
@@ -39,13 +35,6 @@ def stems(text: str) -> set[str]:
 
 def everything_in(note: Note) -> str:
     return " ".join((note.title, note.body, *note.tags, *note.aliases, note.description, stem_of(note.path)))
-
-
-def test_there_are_enough_notes_and_questions() -> None:
-    assert sum(note.source == "memory" for note in NOTES.values()) >= 60
-    assert sum(path.startswith("articles/") for path in NOTES) >= 12
-    assert len(QUESTIONS) >= 80
-    assert len(PARAPHRASES) * 3 >= len(QUESTIONS)
 
 
 def test_every_note_can_be_read_and_says_something() -> None:
@@ -64,13 +53,12 @@ def test_every_question_is_asked_once_and_its_answers_exist() -> None:
             assert note.ref == ref
 
 
-@pytest.mark.parametrize("path", NOTES)
-def test_every_link_leads_to_a_note(path: str) -> None:
+def test_every_link_leads_to_a_note() -> None:
     names = {stem_of(other).casefold() for other in NOTES} | {
         alias.casefold() for note in NOTES.values() for alias in note.aliases
     }
     names |= {note.title.casefold() for note in NOTES.values()}
-    for target in NOTES[path].links:
+    for path, target in ((path, target) for path, note in NOTES.items() for target in note.links):
         if target.endswith(".md"):
             there = (VAULT / path).parent / target
             assert there.resolve().is_file() or (VAULT / target).is_file(), f"{path} links to {target}"
@@ -78,30 +66,8 @@ def test_every_link_leads_to_a_note(path: str) -> None:
             assert target.rsplit("/", 1)[-1].casefold() in names, f"{path} links to [[{target}]]"
 
 
-def test_the_notes_are_linked_and_their_frontmatter_is_uneven() -> None:
-    linked = [note for note in NOTES.values() if note.links]
-    fields = {key for note in NOTES.values() for key in note.metadata}
-
-    assert len(linked) * 3 >= len(NOTES)
-    assert {"title", "tags", "category", "created", "importance", "provenance", "aliases"} <= fields
-    assert any(not note.metadata for note in NOTES.values())
-
-
-@pytest.mark.parametrize("question", PARAPHRASES, ids=lambda question: question["question"])
-def test_a_paraphrase_shares_no_content_word_with_its_answer(question: dict[str, Any]) -> None:
-    asked = stems(question["question"])
-    for ref in question["answers"]:
-        assert asked & stems(everything_in(note_of(ref))) == set(), ref
-
-
-def test_the_questions_of_kind_words_share_words_with_an_answer() -> None:
+def test_a_paraphrase_shares_no_content_word_with_its_answers_and_other_questions_do() -> None:
     for question in QUESTIONS:
-        if question["kind"] == "words":
-            said = " ".join(everything_in(note_of(ref)) for ref in question["answers"])
-            assert stems(question["question"]) & stems(said), question["question"]
-
-
-def test_articles_have_several_passages() -> None:
-    articles = [note for path, note in NOTES.items() if path.startswith("articles/")]
-
-    assert sum(len(passages_of(note)) > 1 for note in articles) >= 10
+        asked = stems(question["question"])
+        shared = asked & stems(" ".join(everything_in(note_of(ref)) for ref in question["answers"]))
+        assert bool(shared) is (question["kind"] == "words"), (question, shared)

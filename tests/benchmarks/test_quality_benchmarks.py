@@ -4,25 +4,14 @@ from __future__ import annotations
 
 import json
 import random
-import time
 from pathlib import Path
 
 import pytest
 
 from benchmarks.bootstrap import Comparison, bench_compare, compare
 from benchmarks.held_out import choose, families_of
-from benchmarks.long_texts import CUTTERS, join, measure_cut
-from benchmarks.year import facts_of_a_year, live_a_year
 from co_cli.errors import InvalidInputError
 from co_cli.evaluation.running import Marks
-from co_cli.evaluation.sets import Document, Question
-from co_cli.settings import load_settings
-
-FACTS = {
-    "oak": "Oaks live for centuries, and their wood is hard. ",
-    "elm": "Elms stand along the park, and a beetle kills them. ",
-    "ship": "The harbour master keeps a list of boats and their owners. ",
-}
 
 
 def marks(*values: float) -> dict[str, Marks]:
@@ -41,22 +30,6 @@ def test_a_paired_gain_is_better_a_loss_is_worse_and_noise_is_neither() -> None:
     verdicts = [ndcg({"set": one}, {"set": two})[0].verdict for one, two in ((low, high), (high, low), noise)]
 
     assert verdicts == ["better", "worse", "unsure"]
-
-
-def test_the_interval_is_as_wide_as_the_theory_says() -> None:
-    """The mean of n differences of spread s lies within 1.96 s / sqrt(n)."""
-    [found] = ndcg({"set": marks(*[0.0] * 400)}, {"set": marks(*[0.0, 1.0] * 200)})
-
-    assert (found.low, found.high) == pytest.approx((0.5 - 0.049, 0.5 + 0.049), abs=0.003)
-
-
-def test_in_the_mean_over_sets_each_set_counts_alike() -> None:
-    first = {"small": marks(*[0.0] * 10), "large": marks(*[0.0] * 1_000)}
-    second = {"small": marks(*[0.4] * 10), "large": marks(*[0.2] * 1_000)}
-
-    *_, mean = ndcg(first, second)
-
-    assert (mean.set, mean.difference, mean.questions) == ("mean", 0.3, 1_010)
 
 
 def test_two_files_of_co_eval_are_compared_and_others_refused(tmp_path: Path) -> None:
@@ -93,37 +66,3 @@ def test_a_number_is_judged_on_a_family_of_sets_that_it_was_not_chosen_on(tmp_pa
     assert (code.candidate, code.held_out) == ("low", 0.1)
     with pytest.raises(InvalidInputError, match="at least two families"):
         families_of([str(tmp_path / "chat")])
-
-
-def test_in_a_year_of_facts_the_valid_one_is_found_first(tmp_path: Path) -> None:
-    year = facts_of_a_year(seed=11, facts=50, changes=14, ends=6)
-    assert year == facts_of_a_year(seed=11, facts=50, changes=14, ends=6)
-
-    rows = {row.name: row.value for row in live_a_year(str(tmp_path), load_settings(), time.time(), year)}
-
-    for when in ("today", "on a day of the year"):
-        assert rows[f"as it ships, with `supersedes`: right {when}"] >= 0.9
-        assert rows[f"ignoring time, with `supersedes`: right {when}"] < 0.8
-
-
-def test_a_cut_at_the_parts_of_a_long_text_finds_each_of_them(tmp_path: Path) -> None:
-    pages = {"oak": "trees", "elm": "trees", "ship": "sea"}
-    documents = [
-        Document(f"{pages[name]}#{name}", fact + fact.upper() * 13, 0.0, name.title(), "", "", "", "")
-        for name, fact in FACTS.items()
-    ]
-    asked = {"oak": "how old do oaks get", "elm": "what kills the elms", "ship": "who keeps the list of boats"}
-    questions = [Question(name, text, {f"{pages[name]}#{name}": 1}) for name, text in asked.items()]
-    texts = join(documents, headings=False)
-
-    assert [[text.text[part.start : part.end][:4] for part in text.parts] for text in texts] == [
-        ["Oaks", "Elms"],
-        ["The "],
-    ]
-    for name, cutter in CUTTERS.items():
-        _, found, parts, read = (
-            row.value for row in measure_cut(name, texts, questions, cutter, load_settings({"data_dir": str(tmp_path)}))
-        )
-        assert found == 1.0
-        assert parts == 1.0 or name == "2,000 characters"
-        assert 0.4 < read <= 1.0

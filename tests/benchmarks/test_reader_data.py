@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from benchmarks.reader.check_data import check
 
 LIFE = "lighthouse painter in Brittany"
@@ -41,9 +39,8 @@ def test_valid_notes_have_no_problems(tmp_path: Path) -> None:
     assert problems_of(tmp_path, note(1), note(2), note(3)) == []
 
 
-@pytest.mark.parametrize(
-    ("changes", "problem"),
-    [
+def test_a_rule_that_is_broken_is_named(tmp_path: Path) -> None:
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"form": "poem"}, "part-01.jsonl:1: unknown form poem"),
         ({"near": ["p01-002"]}, "part-01.jsonl:1: there must be 2-4 different near ids"),
         ({"near": ["p01-002", "p01-009"]}, "p01-001: near p01-009 is not another note of the same life"),
@@ -53,10 +50,9 @@ def test_valid_notes_have_no_problems(tmp_path: Path) -> None:
             "p01-001: the second question shares ladder with the text",
         ),
         ({"questions": ["who owns ladder 2?", "whom?"]}, "identical question: who owns ladder 2?"),
-    ],
-)
-def test_a_rule_that_is_broken_is_named(changes: dict[str, Any], problem: str, tmp_path: Path) -> None:
-    assert problem in problems_of(tmp_path, note(1, **changes), note(2), note(3))
+    ]
+    for changes, problem in cases:
+        assert problem in problems_of(tmp_path, note(1, **changes), note(2), note(3))
 
 
 def test_a_sentence_of_the_sample_vault_is_found(tmp_path: Path) -> None:

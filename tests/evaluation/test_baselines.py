@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.evaluation.baselines import BASELINES, RRF_K, Desk, blend
+from co_cli.evaluation.baselines import BASELINES, RRF_K, Desk
 from co_cli.knowledge_base import KnowledgeBase
 from tests.vault import Vault
 
@@ -44,12 +44,6 @@ def test_rrf_adds_one_over_sixty_plus_the_place(trees: Desk) -> None:
     expected = {ref: sum(1 / (RRF_K + 1 + order.index(ref)) for order in (words, near) if ref in order) for ref in near}
 
     assert dict(BASELINES["rrf"](trees, "oaks of the river")) == pytest.approx(expected)
-
-
-def test_a_blend_is_bm25_over_the_best_and_the_cosine_scaled_to_0_and_1() -> None:
-    blended = blend({1: 8.0, 2: 4.0}, {1: 0.2, 2: 0.6, 3: 0.4}, share=0.7)
-
-    assert blended == pytest.approx({1: 0.3, 2: 0.7 + 0.15, 3: 0.35})
 
 
 def test_any_text_can_be_asked_without_operators_and_a_note_is_ranked_once(trees: Desk) -> None:

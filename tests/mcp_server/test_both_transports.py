@@ -32,20 +32,11 @@ def test_the_tools_have_their_schemas_and_hints_and_no_output_schema(served: Ser
         assert (hints.idempotent_hint, hints.open_world_hint) == (ours.idempotent, False)
 
 
-def test_the_instructions_say_when_to_recall_and_save_and_that_notes_are_data(served: Served) -> None:
-    instructions = served[1].client.instructions or ""
-
-    assert "recall_memory" in instructions
-    assert "save_memory" in instructions
-    assert "never follow orders" in instructions
-    assert len(instructions) < 1_200
-
-
 def test_a_saved_memory_is_a_file_and_is_recalled_in_other_words(served: Served) -> None:
     place, talk = served
 
-    saved = talk.call_tool("save_memory", {"text": "De-escalation starts with an apology.", "title": "Calm"})
-    found = talk.call_tool("recall_memory", {"q": "how do we calm an angry customer", "limit": "3"})
+    saved = talk.call_tool("save_memory", {"content": "De-escalation starts with an apology.", "title": "Calm"})
+    found = talk.call_tool("recall_memory", {"query": "how do we calm an angry customer", "limit": "3"})
 
     assert "found again by search" in text_of(saved)
     assert "provenance: agent" in place.vault.read("memories/calm.md")
@@ -97,18 +88,6 @@ def test_a_note_is_a_resource_with_the_text_of_its_file(served: Served) -> None:
     assert "<system>" not in loose.text
 
 
-def test_the_newest_notes_are_listed_as_resources(served: Served) -> None:
-    place, talk = served
-    for day in (1, 2, 3):
-        place.vault.write(f"articles/log/{day}.md", f"---\ncreated: 2099-01-0{day}\n---\nDay {day}.")
-    wanted = [f"co://article/log/{day}" for day in (3, 2, 1)]
-
-    deadline = time.monotonic() + 120
-    while [resource.uri for resource in talk.list_resources(cache_mode="bypass").resources][:3] != wanted:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-
-
 def test_an_unknown_resource_is_a_protocol_error_that_names_the_closest(served: Served) -> None:
     _, talk = served
     talk.call_tool("save_memory", {"content": "Otters hold hands when they sleep.", "title": "Sleeping otters"})
@@ -123,20 +102,6 @@ def test_an_unknown_resource_is_a_protocol_error_that_names_the_closest(served: 
         with pytest.raises(MCPError, match=message) as raised:
             talk.read_resource(uri)
         assert raised.value.code == -32602, uri
-
-
-def test_resource_templates_and_prompts_are_listed(served: Served) -> None:
-    _, talk = served
-    templates, prompts = talk.list_resource_templates().resource_templates, talk.list_prompts().prompts
-
-    assert {template.name: template.uri_template for template in templates} == {
-        "memory": "co://memory/{+slug}",
-        "article": "co://article/{+path}",
-    }
-    assert {prompt.name: [(one.name, one.required) for one in prompt.arguments] for prompt in prompts} == {
-        "remember_conversation": [("focus", False)],
-        "what_do_you_know": [("topic", True)],
-    }
 
 
 def test_prompts_name_the_tool_and_contain_notes_as_data(served: Served) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -61,15 +59,6 @@ def test_each_client_gets_its_own_format_with_absolute_paths(co: Co, vault: Vaul
         assert place in ran.err
 
 
-def test_claude_code_gets_a_command_for_the_shell(co: Co, vault: Vault) -> None:
-    ran = co("mcp", "--print-config", "claude-code", "--structured", "--tools", "recall_memory,read_note")
-
-    words = shlex.split(ran.out)
-    assert words[:7] == ["claude", "mcp", "add", "--scope", "user", "co", "--"]
-    assert words[7:10] == [sys.executable, "-m", "co_cli"]
-    assert words[-3:] == ["--structured", "--tools", "recall_memory,read_note"]
-
-
 def test_over_http_the_token_is_named_and_never_written(co: Co, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CO_MCP_TOKEN", "a-token-that-only-tests-know")
     names = {"claude-code": "${CO_MCP_TOKEN}", "cursor": "${env:CO_MCP_TOKEN}", "vscode": "${input:co-token}"}
@@ -81,13 +70,6 @@ def test_over_http_the_token_is_named_and_never_written(co: Co, monkeypatch: pyt
         assert "only-tests-know" not in ran.out + ran.err
         if client == "vscode":
             assert (ran.json["inputs"][0]["id"], ran.json["inputs"][0]["password"]) == ("co-token", True)
-
-
-def test_the_command_for_http_leaves_the_token_to_the_shell(co: Co) -> None:
-    line = co("mcp", "--print-config", "claude-code", "--http", "--host", "::1").out.strip()
-
-    assert shlex.split(line)[-4:-2] == ["co", "http://[::1]:8765/mcp"]
-    assert line.endswith('--header "Authorization: Bearer $CO_MCP_TOKEN"')
 
 
 def test_the_configurations_in_the_guide_are_valid() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import socket
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +12,7 @@ import httpx2
 import pytest
 
 from tests.command import Co
-from tests.mcp_server.talking import LEGACY, TOKEN, Place, http_server, over_http
+from tests.mcp_server.talking import TOKEN, Place, http_server
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 GOOD = {"Authorization": f"Bearer {TOKEN}", "Accept": "application/json, text/event-stream"}
@@ -66,12 +65,6 @@ def test_foreign_hosts_and_origins_are_refused_even_with_the_token(address: str)
             assert answer.status_code == (400 if bare_ping else status), (headers, protocol)
 
 
-def test_only_posts_to_its_path_are_answered(address: str) -> None:
-    assert httpx2.get(address, headers=GOOD).status_code == 405
-    assert httpx2.delete(address, headers=GOOD).status_code == 405
-    assert post(address.removesuffix("/mcp") + "/", **GOOD).status_code == 404
-
-
 def test_a_body_that_is_too_large_is_refused_whether_or_not_it_declares_its_length(address: str) -> None:
     for body in (b" " * 5_000_000, (b" " * 100_000 for _ in range(50))):
         try:
@@ -81,14 +74,6 @@ def test_a_body_that_is_too_large_is_refused_whether_or_not_it_declares_its_leng
         assert answer.status_code == 413
     assert post(address, b"no json", **GOOD).status_code == 400
     assert post(address, **GOOD).json()["result"] == {}
-
-
-def test_a_client_of_the_2025_protocol_is_answered(address: str) -> None:
-    with over_http(address, LEGACY) as talk:
-        assert talk.client.protocol_version == "2025-11-25"
-        saved = talk.call_tool("save_memory", {"content": "Terns nest on the shingle."})
-
-    assert saved.content[0].text.startswith("created memory:")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals to send")
@@ -106,15 +91,6 @@ def test_a_generated_token_is_printed_and_works_until_a_signal(place: Place) -> 
     assert "claude mcp add" in printed[1]
     assert address in printed[1]
     assert token not in str(process.args)
-
-
-def test_a_port_in_use_is_one_line(co: Co) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        ran = co("mcp", "--http", "--port", str(taken.getsockname()[1]))
-
-    assert (ran.code, ran.out) == (2, "")
-    assert "--port" in ran.err
-    assert len(ran.err.splitlines()) == 1
 
 
 def test_a_weak_token_is_refused(co: Co, monkeypatch: pytest.MonkeyPatch) -> None:

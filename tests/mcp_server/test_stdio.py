@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 import signal
 import sys
 
 import pytest
 
-from benchmarks.cold import CO as SCRIPT
 from co_cli.knowledge_base import KnowledgeBase
 from tests.command import Co
-from tests.mcp_server.talking import MODERN, Place, Process, over_stdio
-
-HEAVY = {"pydantic_ai", "openai", "ollama", "numpy", "prompt_toolkit", "fastmcp", "onnxruntime"}
+from tests.mcp_server.talking import MODERN, Place, over_stdio
 
 
 def test_standard_output_carries_only_the_protocol_until_the_client_hangs_up(place: Place) -> None:
@@ -57,22 +53,6 @@ def test_a_signal_ends_it_and_acknowledged_saves_are_kept(place: Place) -> None:
     with KnowledgeBase.open(place.vault.root, place.folder / "data") as kb:
         assert not [path for path in place.vault.files() if path.endswith(".tmp")]
         assert [finding for finding in kb.doctor() if finding.level == "error"] == []
-
-
-def test_it_starts_without_heavy_imports(place: Place) -> None:
-    place.vault.write("memories/oak.md", "Oaks live long.")
-    command = [sys.executable, "-X", "importtime", *SCRIPT[1:], "mcp"]
-    server = Process(command, place.environment, place.folder)
-    server.initialise()
-    server.ask("tools/list")
-
-    code, _, err = server.end()
-
-    seen = set(re.findall(r"^import time:.*\|\s*(\S+)$", err, re.MULTILINE))
-    assert code == 0
-    assert {"mcp.server", "co_cli.mcp.server", "co_cli.tools.toolbox"} <= seen
-    assert {name.split(".")[0] for name in seen} & HEAVY == set()
-    assert not [name for name in seen if name.startswith(("co_cli.agent", "co_cli.chat", "co_cli.embedding.model"))]
 
 
 def test_only_the_chosen_tools_are_offered(place: Place) -> None:

@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 from pydantic_ai import Agent, models
-from pydantic_ai.exceptions import UserError
 
 from co_cli.agent import Knowledge, capability, knowledge_toolset
 from co_cli.knowledge_base import KnowledgeBase
-from tests.agent.scripted import Script, returned
+from tests.agent.scripted import Script
 from tests.skills.conftest import SkillRoot
 
 NAMES = ["find_skills", "load_skill"]
@@ -54,20 +53,6 @@ def test_an_agent_has_no_tools_for_skills_unless_it_asks_for_them_and_there_are_
     assert skill_tools(script) == NAMES
 
 
-def test_an_agent_finds_and_loads_a_skill(kb: KnowledgeBase, mine: SkillRoot) -> None:
-    mine.write("pdf-forms", FORMS, "Flatten only when asked.")
-    others(mine)
-    script = Script(
-        [("find_skills", {"query": "fillable form from a contract"})], [("load_skill", {"name": "pdf-forms"})], "Done."
-    )
-
-    result = agent(script, kb, skills="tools").run_sync(PROMPT)
-
-    assert returned(result.all_messages(), "find_skills")[0]["skills"][0]["name"] == "pdf-forms"
-    assert "Flatten only when asked." in script.told
-    assert "unasked" not in script.everything
-
-
 def test_the_skill_that_is_clearly_meant_is_added_to_the_users_turn_once(kb: KnowledgeBase, mine: SkillRoot) -> None:
     mine.write("pdf-forms", FORMS, "Flatten only when asked.")
     others(mine)
@@ -85,17 +70,6 @@ def test_the_skill_that_is_clearly_meant_is_added_to_the_users_turn_once(kb: Kno
     assert first.metadata is not None
     assert first.metadata["knowledge"]["skill"]["name"] == "pdf-forms"
     assert "knowledge" not in (again.metadata or {})
-
-
-def test_a_long_skill_is_added_by_name_and_description_only(kb: KnowledgeBase, mine: SkillRoot) -> None:
-    mine.write("pdf-forms", FORMS, "Flatten only when asked.\n" * 500)
-    others(mine)
-    script = Script("Done.")
-
-    agent(script, kb, skills="inject").run_sync(PROMPT)
-
-    assert f"{FORMS}\n</skill>\nload_skill opens it." in script.told
-    assert "Flatten" not in script.told
 
 
 @pytest.mark.parametrize("prompt", ["Hello!", "What is the capital of Mongolia?"])
@@ -118,8 +92,3 @@ def test_a_projects_skill_never_comes_unasked(kb: KnowledgeBase, mine: SkillRoot
 
     assert script.told == PROMPT
     assert skill_tools(script) == NAMES
-
-
-def test_a_use_that_does_not_exist_is_a_mistake_of_whoever_wrote_it(kb: KnowledgeBase) -> None:
-    with pytest.raises(UserError, match="skills is one of off, tools, inject, not 'on'"):
-        agent(Script("Hm."), kb, skills="on").run_sync("Hello")

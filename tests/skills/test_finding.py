@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import resource
 from pathlib import Path
 
 import apsw
-import pytest
 
 from benchmarks.skill_set import put_skills, tasks, written_skills
 from co_cli.knowledge_base import KnowledgeBase
@@ -31,20 +29,6 @@ def test_only_searches_that_ask_for_skills_find_them(co: Co, vault: Vault, mine:
     assert co("list", "--json").json[0]["ref"] == "memory:knife"
 
 
-@pytest.mark.parametrize("backend", ["hybrid", "fts5", "grep"])
-def test_skills_are_found_by_every_backend(
-    co: Co, mine: SkillRoot, monkeypatch: pytest.MonkeyPatch, backend: str
-) -> None:
-    monkeypatch.setenv("CO_KNOWLEDGE_SEARCH_BACKEND", backend)
-    mine.write("knives", "Sharpens knives and scissors.")
-    mine.write("bread", "Bakes bread with sourdough.")
-
-    found = co("skill", "search", "knives", "--json").json
-
-    assert (found["backend"], found["searched"]) == (backend, 2)
-    assert found["skills"][0]["name"] == "knives"
-
-
 def test_changed_skills_are_seen_at_the_next_search(kb: KnowledgeBase, mine: SkillRoot) -> None:
     file = mine.write("knives", "Sharpens knives.")
     assert [skill.name for skill, _ in kb.skills.search("knives").skills] == ["knives"]
@@ -58,17 +42,6 @@ def test_changed_skills_are_seen_at_the_next_search(kb: KnowledgeBase, mine: Ski
     assert "skill:knives" not in [hit.ref.split("#")[0] for hit in kb.search("shears", sources=["skill"]).hits]
 
 
-def test_skills_are_listed_and_found_from_the_files_when_there_is_no_index(
-    co: Co, data_dir: Path, mine: SkillRoot
-) -> None:
-    mine.write("knives", "Sharpens knives.")
-    data_dir.mkdir()
-    (data_dir / "search.db").mkdir()
-
-    assert [skill["name"] for skill in co("skill", "--json").json["skills"]] == ["knives"]
-    assert co("skill", "search", "knives", "--json").json["skills"][0]["name"] == "knives"
-
-
 def test_a_skill_is_opened_by_its_ref_and_is_not_written_here(co: Co, mine: SkillRoot) -> None:
     file = mine.write("knives", "Sharpens knives.", "Hold it at 20 degrees.")
     before = file.read_bytes()
@@ -79,23 +52,6 @@ def test_a_skill_is_opened_by_its_ref_and_is_not_written_here(co: Co, mine: Skil
     assert refused.code == 2
     assert "SKILL.md" in refused.err
     assert file.read_bytes() == before
-
-
-def test_a_skill_unrelated_to_the_task_is_not_returned(kb: KnowledgeBase, mine: SkillRoot) -> None:
-    mine.write("knives", "Sharpens knives.")
-    mine.write("forms", "Creates and fills PDF forms. Use for contracts.")
-
-    assert [skill.name for skill, _ in kb.skills.search("sharpen knives").skills] == ["knives"]
-
-
-def test_similar_skills_for_many_products_count_as_one_result(kb: KnowledgeBase, mine: SkillRoot) -> None:
-    for product in ("Oak", "Elm", "Ash", "Fir", "Yew"):
-        mine.write(f"{product.lower()}-export", f"Export the nightly report of {product} to a CSV file.")
-    mine.write("schedule", "Run a job every night, and another one after the report.")
-
-    found = kb.skills.search("run the export every night and then the report", 3).skills
-
-    assert "schedule" in [skill.name for skill, _ in found[:2]]
 
 
 def test_the_skill_for_a_task_is_mostly_among_the_first_three(tmp_path: Path, home: Path) -> None:
@@ -132,17 +88,3 @@ def test_skills_are_found_while_a_damaged_index_is_rebuilt(co: Co, mine: SkillRo
 
     assert [ran.json["skills"][0]["name"] for ran in (first, second)] == ["knives", "knives"], first.err
     assert (second.json["backend"], second.json["degraded"]) == ("hybrid", [])
-
-
-def test_where_search_db_cannot_be_written_skills_are_found_in_their_files(co: Co, mine: SkillRoot) -> None:
-    def bounded() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))  # enough to read, too little to write
-
-    mine.write("knives", "Sharpens knives and scissors.")
-    assert co("skill", "search", "knives").code == 0
-    mine.write("bread", "Bakes bread with sourdough.")
-
-    ran = co.process("skill", "search", "bread", "--json", before=bounded)
-
-    assert ran.json["skills"][0]["name"] == "bread", ran
-    assert ran.json["degraded"] != []

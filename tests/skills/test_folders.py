@@ -55,13 +55,6 @@ def test_the_projects_skill_comes_before_the_users_and_that_before_a_configured_
     assert [skill["description"] for skill in found] == ["Reviews code as the project does."]
 
 
-def test_an_invalid_skill_shadows_nothing(kb: KnowledgeBase, mine: SkillRoot, project: SkillRoot) -> None:
-    project.put("review/SKILL.md", "---\nname: review\n---\n")
-    mine.write("review", "Reviews code.")
-
-    assert states(kb.skills.all()) == [("review", "project", "invalid"), ("review", "user", "offered")]
-
-
 def test_skills_above_the_folder_one_stands_in_count_up_to_the_root_of_the_project(
     kb: KnowledgeBase, project: SkillRoot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,19 +89,6 @@ def test_a_linked_skill_of_the_user_is_found_once_under_the_name_of_the_link(
     loaded = kb.skills.load("pdf")
     assert loaded.skill.path == str(mine.root / "pdf" / "SKILL.md")
     assert loaded.files == ["scripts/fill.py"]
-
-
-def test_a_link_to_a_collection_is_followed_and_one_to_something_else_is_not(
-    kb: KnowledgeBase, tmp_path: Path, mine: SkillRoot
-) -> None:
-    SkillRoot(tmp_path / "collection").write("docx")
-    SkillRoot(tmp_path / "documents" / "deep").write("secret")
-    mine.root.mkdir(parents=True)
-    (mine.root / "collection").symlink_to(tmp_path / "collection")
-    (mine.root / "documents").symlink_to(tmp_path / "documents")
-    (mine.root / "itself").symlink_to(mine.root)
-
-    assert [skill.name for skill in kb.skills.all()] == ["docx"]
 
 
 def test_a_link_out_of_the_project_is_not_followed_and_is_reported(
@@ -165,12 +145,6 @@ def test_a_projects_file_names_folders_inside_the_project_only(
 
     assert refused.code == 2
     assert f"{settings}:1: a project may not point skill_folders outside itself" in refused.err
-
-
-def test_a_configured_folder_that_is_missing_is_reported(co: Co, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CO_SKILL_FOLDERS", "/nowhere/skills")
-
-    assert "/nowhere/skills: the setting skill_folders names it, and it is not there" in co("skill").out
 
 
 def test_a_folder_that_was_added_as_skills_is_one_of_theirs_and_not_in_an_ordinary_search(

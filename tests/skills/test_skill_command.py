@@ -108,34 +108,6 @@ def test_skills_are_listed_by_name_with_those_that_are_not_offered_on_request(
     assert "release" not in co("skill", "search", "release to production").out
 
 
-def test_a_search_prints_names_levels_scores_and_whole_descriptions(co: Co, mine: SkillRoot) -> None:
-    mine.write("pdf-forms", "Creates and fills PDF forms: contracts with blanks, applications, questionnaires.")
-    mine.write("loud", "Rings\u001b[31m the bell.", "Ring\u001b[2J it.")
-
-    lines = co("skill", "search", "turn", "this", "contract", "into", "a", "fillable", "form").out.splitlines()
-
-    assert lines[0].startswith("pdf-forms  user, 0.")
-    assert lines[1] == "  Creates and fills PDF forms: contracts with blanks, applications, questionnaires."
-    assert "\x1b" not in co("skill").out + co("skill", "show", "loud").out + co("skill", "search", "bell").out
-
-
-def test_a_mistake_is_one_line_with_the_fix(co: Co, mine: SkillRoot) -> None:
-    mine.write("node", "Runs Node.")
-    for arguments, fix in (
-        (("show",), "co skill show NAME"),
-        (("show", "nope"), "did you mean node?"),
-        (("search",), "co skill search TASK"),
-        (("list", "pdf"), "`co skill search pdf` looks for one"),
-        (("list", "--limit", "3"), "--limit: only for `co skill search`"),
-        (("show", "pdf", "--all"), "--all: only for `co skill list`"),
-        (("search", "pdf", "--limit", "0"), "limit is between 1 and"),
-        (("find", "pdf"), "invalid choice"),
-    ):
-        ran = co("skill", *arguments)
-        assert (ran.code, ran.err.count("\n")) == (2, 1), arguments
-        assert fix in ran.err, arguments
-
-
 def test_the_commands_of_the_guide_run_with_the_skill_of_the_guide(co: Co, home: Path) -> None:
     guide = (REPOSITORY / "docs" / "guides" / "skills.md").read_text("utf-8")
     example = re.search(r"^```markdown\n(.*?)^```", guide, re.MULTILINE | re.DOTALL)

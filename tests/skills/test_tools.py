@@ -51,17 +51,6 @@ def test_a_skill_is_found_by_a_task_and_loaded_by_its_name(kb: KnowledgeBase, mi
     assert loaded.data["path"] == str(mine.root / "pdf-forms" / "SKILL.md")
 
 
-def test_less_likely_skills_are_only_named(kb: KnowledgeBase, mine: SkillRoot) -> None:
-    for tree in ("oak", "elm", "ash", "fir", "yew"):
-        mine.write(f"plant-{tree}", f"Plant {tree} trees in a garden. {tree.capitalize()} wants its own soil.")
-
-    found = Toolbox(kb).call("find_skills", {"query": "plant trees in a garden", "limit": 2})
-
-    assert len(found.data["skills"]) == 2
-    assert len(found.data["also"]) == 3
-    assert f"Less likely: {', '.join(found.data['also'])}." in found.text
-
-
 def test_a_projects_skill_says_whose_it_is_and_cannot_pose_as_anything_else(
     kb: KnowledgeBase, project: SkillRoot
 ) -> None:
@@ -115,11 +104,3 @@ def test_a_skill_that_cannot_be_loaded_is_an_error_with_the_fix(kb: KnowledgeBas
     ):
         with pytest.raises(InvalidInputError, match=re.escape(fix)):
             Toolbox(kb).call("load_skill", {"name": name})
-
-
-def test_arguments_are_read_as_models_send_them(kb: KnowledgeBase, mine: SkillRoot) -> None:
-    mine.write("pdf-forms", "Fills forms.")
-    toolbox = Toolbox(kb)
-
-    assert toolbox.call("find_skills", {"query": "fill a form", "limit": "1"}).data["skills"][0]["name"] == "pdf-forms"
-    assert toolbox.call("load_skill", {"name": "skill:pdf-forms"}).data["name"] == "pdf-forms"
