@@ -144,7 +144,7 @@ class Fetcher:
         """One request: the page, None if it did not change, or the URL that it redirects to."""
         known = Validators(*map(validator, known or Validators()))
         sent = {"Host": urlsplit(url).netloc, "User-Agent": self.agent, "Accept": ACCEPT}
-        sent |= {"Accept-Encoding": "gzip, deflate", "Connection": "close"}
+        sent |= {"Accept-Encoding": "gzip", "Connection": "close"}
         if known.etag:
             sent["If-None-Match"] = known.etag
         elif known.last_modified:
@@ -231,28 +231,19 @@ def _decompressed(chunks: Iterable[bytes], headers: dict[str, str], most: int) -
     """The whole body. Stops at the first byte too many: 300 KB of gzip can become 300 MB."""
     too_large = PageRefusedError(f"it is larger than {most:,} bytes (the setting web_max_bytes)")
     length, encoding = headers.get("content-length", ""), headers.get("content-encoding", "").strip().lower()
-    if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
+    if encoding not in ("", "identity", "gzip", "x-gzip"):
         raise PageRefusedError(f"it is compressed as {encoding!r}, though gzip was asked for")
     if length.isdecimal() and int(length) > most:
         raise too_large
-    body, received, inflate = bytearray(), 0, None
+    body, received = bytearray(), 0
+    inflate = zlib.decompressobj(31) if "gzip" in encoding else None
     for data in chunks:
         received += len(data)
-        if encoding in ("", "identity"):
-            body += data
-        elif inflate is None:  # some servers send deflate without the header that zlib expects
-            inflate = zlib.decompressobj(-15 if encoding == "deflate" and data[0] & 15 != 8 else 47)
-        while inflate and data:
-            try:
-                body += inflate.decompress(data, most - len(body) + 1)
-            except zlib.error:
-                raise PageError("its compression is broken") from None
-            data = inflate.unconsumed_tail
-            if inflate.eof and inflate.unused_data.startswith(b"\x1f\x8b"):  # one more gzip member
-                data, inflate = inflate.unused_data, zlib.decompressobj(47)
-            if len(body) > most:
-                break
-        if len(body) > most or received > most + 65_536:  # padding and empty members do not go on forever
+        try:
+            body += inflate.decompress(data, most - len(body) + 1) if inflate else data
+        except zlib.error:
+            raise PageError("its compression is broken") from None
+        if len(body) > most or received > most + 65_536:  # padding does not go on forever
             raise too_large
     if inflate and body and not inflate.eof:
         raise PageError("it broke off in the middle; try again")
