@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -118,24 +117,6 @@ def test_a_page_is_saved_once_and_another_page_with_its_title_beside_it(
     assert vault.notes() == ["articles/oaks-2.md", "articles/oaks.md"]
     vault.write("articles/oaks.md", "My own note now.\n")  # since the last sync
     assert pages.add(url).outcome == "created"
-
-
-def test_pages_added_at_once_are_kept_once(vault: Vault, data_dir: Path, server: WebServer, fetcher: Fetcher) -> None:
-    url = server.page("/oaks", OAKS)
-    receipts: list[PageReceipt] = []
-
-    def add() -> None:
-        with KnowledgeBase.open(vault.root, data_dir) as own:
-            receipts.append(own.web_pages(fetcher).add(url))
-
-    threads = [threading.Thread(target=add) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    assert sorted(receipt.outcome for receipt in receipts) == ["created", "skipped", "skipped", "skipped"]
-    assert vault.notes() == ["articles/oaks.md"]
 
 
 def test_a_page_that_changed_is_updated_and_the_user_s_fields_and_line_ends_stay(
@@ -303,24 +284,21 @@ def test_the_loader_can_leave_a_page_to_plain_http_or_fail(
     assert "fetched_with: docs/read_document" in vault.read("articles/oaks.md")
 
 
-@pytest.mark.parametrize(
-    ("answers", "why"),
-    [
-        ((), "no loading agent is configured (the settings loading_model and loading_servers)"),
-        ((UseHttp("it looks public"),), "it looks public"),
-        ((UseHttp("", "the MCP server docs did not answer"),), "the MCP server docs did not answer"),
-        ((LoadFailed("x: Google says 403; share it"),), "Google says 403"),
-    ],
-)
 def test_plain_http_replaces_a_tool_only_on_request(
-    kb: KnowledgeBase, vault: Vault, server: WebServer, fetcher: Fetcher, answers: tuple[LoaderAnswer, ...], why: str
+    kb: KnowledgeBase, vault: Vault, server: WebServer, fetcher: Fetcher
 ) -> None:
     kb.web_pages(fetcher, Ready(PLAN)).add(server.page("/plan", LOGIN))
+    answers: dict[str, LoaderAnswer | None] = {
+        "no loading agent is configured (the settings loading_model and loading_servers)": None,
+        "it looks public": UseHttp("it looks public"),
+        "the MCP server docs did not answer": UseHttp("", "the MCP server docs did not answer"),
+        "Google says 403": LoadFailed("x: Google says 403; share it"),
+    }
+    for why, answer in answers.items():
+        (receipt,) = refreshed(kb.web_pages(fetcher, Ready(answer) if answer else None))
 
-    (receipt,) = refreshed(kb.web_pages(fetcher, Ready(*answers) if answers else None))
-
-    assert (receipt.outcome, receipt.ref, receipt.exit_code) == ("failed", "article:the-plan", 3)
-    assert why in receipt.detail
+        assert (receipt.outcome, receipt.ref, receipt.exit_code) == ("failed", "article:the-plan", 3)
+        assert why in receipt.detail
     assert server.asked == []
     assert read(vault, "articles/the-plan.md").body == "# The plan\n\nWe moor at noon.\n"
     assert outcomes(kb.web_pages(fetcher), "overwrite") == ["updated"]
