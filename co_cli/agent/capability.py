@@ -21,8 +21,7 @@ from pydantic_ai.messages import TextContent, UserPromptPart
 from pydantic_ai.run import AgentRunResult
 
 from co_cli.agent.deps import PathLike
-from co_cli.agent.injection import inject, seen_refs, user_text
-from co_cli.agent.skill_injection import seen_skills, skill_for
+from co_cli.agent.injection import inject, seen_refs, seen_skills, skill_for, user_text
 from co_cli.agent.toolset import VaultAccess, make_toolset
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.refs import without_lines

@@ -1,7 +1,7 @@
-"""Turn the notes for a prompt into a part of the user's turn: fenced, within a budget, each at most once.
+"""Add the notes for a prompt, and the skill that clearly fits it, to the user's turn: fenced, within a budget, once.
 
-The text is data, never an instruction. The part's metadata says what was added and what was cut. What earlier turns
-added is read from the text itself: metadata can be lost, or forged, on its way through a web page.
+The text of notes is data, never an instruction. The part's metadata says what was added and what was cut. What earlier
+turns added is read from the text itself: metadata can be lost, or forged, on its way through a web page.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ from typing import Any, cast
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, TextContent, ToolReturnPart, UserContent, UserPromptPart
 
+from co_cli.errors import KnowledgeError
+from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.refs import without_lines
 from co_cli.service.context import ContextNote
 from co_cli.tools import TOOLS
 from co_cli.tools.budget import estimate_tokens, within
-from co_cli.tools.fencing import GUIDE, fence_note
+from co_cli.tools.fencing import GUIDE, fence_note, one_line
+from co_cli.tools.skill_tools import fence_skill
 
 KEY = "co_cli_context"
 """In the metadata of a part: what it added."""
@@ -31,6 +34,18 @@ MIN_TOKENS = 40
 """Worth showing of a note; with less room it is reported as cut."""
 TOOL_NAMES = tuple(tool.name for tool in TOOLS)
 REF = re.compile(r'^<note ref="([^"]+)"', re.MULTILINE)
+
+SURE, AHEAD = 0.3, 0.05
+"""Minimum confidence of a search for skills, and distance to the score of the next skill. Measured on 1,000 skills and
+144 tasks (`python -m benchmarks skills`): 58 tasks get their skill at once and none a wrong one; 12 of 93 everyday
+prompts get one."""
+LONGEST = 1_000
+"""Characters of a prompt that are compared with skills: people say what they want at the beginning."""
+SKILLS = "<skills>\n"
+SKILL_HEAD = (
+    f"{SKILLS}A skill that may fit, added unasked: use it if it does, and do not mention it if it does not."
+)
+SKILL_NAME = re.compile(r'^<skill name="([^"]+)"', re.MULTILINE)
 
 
 def inject(notes: Sequence[ContextNote], budget: int) -> tuple[UserPromptPart | None, dict[str, Any]]:
@@ -89,19 +104,53 @@ def _fence(note: ContextNote, text: str, shown: str | None = None) -> str:
     return fence_note(note.ref, note.title, note.provenance, text, why=note.why, shown=shown)
 
 
+def skill_for(
+    kb: KnowledgeBase, prompt: str, seen: set[str], budget: int
+) -> tuple[UserPromptPart | None, dict[str, Any]]:
+    """The part to add, and a report of it; nothing if no skill clearly fits, it was seen, or it is the project's."""
+    try:
+        found, result = kb.skills.search(prompt[:LONGEST], 2)
+        if not found or (result.confidence or 0.0) < SURE:
+            return None, {}
+        (skill, score), *others = found
+        if score - sum(other for _, other in others) < AHEAD or skill.level == "project" or skill.name in seen:
+            return None, {}
+        text, rest = fence_skill(kb.skills.open(skill), budget)
+    except KnowledgeError as error:
+        return None, {"problem": str(error)}  # the run goes on without it
+    whole = rest is None and estimate_tokens(text) <= budget
+    if not whole:
+        opening = f'<skill name="{one_line(skill.name)}" from="{skill.level}">'
+        text = f"{opening}\n{one_line(skill.description)}\n</skill>\nload_skill opens it."
+    report = {"name": skill.name, "confidence": result.confidence, "whole": whole, "tokens": estimate_tokens(text)}
+    content = TextContent(f"{SKILL_HEAD}\n{text}\n</skills>", metadata={"co_cli_skill": report})
+    return UserPromptPart([content]), report
+
+
 def seen_refs(messages: Sequence[ModelMessage]) -> set[str]:
     """The notes that the conversation has in full: added by us, or shown or written by a tool."""
     refs: list[str] = []
     for text in user_texts(user_contents(messages)):
         refs += map(unescape, REF.findall(text)) if text.startswith(OPENING) else ()
-    for message in messages:
-        for part in message.parts if isinstance(message, ModelRequest) else ():
-            if isinstance(part, ToolReturnPart) and part.tool_name.endswith(TOOL_NAMES):
-                hits = _get(part.metadata, "hits")  # it may come from a web page, so it can be anything
-                found = cast("list[object]", hits) if isinstance(hits, list) else []
-                shown = [part.metadata, *(hit for hit in found if _get(hit, "whole"))]
-                refs += [str(_get(note, "ref") or "") for note in shown]
+    for part in _tool_returns(messages, TOOL_NAMES):
+        hits = _get(part.metadata, "hits")  # it may come from a web page, so it can be anything
+        found = cast("list[object]", hits) if isinstance(hits, list) else []
+        shown = [part.metadata, *(hit for hit in found if _get(hit, "whole"))]
+        refs += [str(_get(note, "ref") or "") for note in shown]
     return {without_lines(ref) for ref in refs}
+
+
+def seen_skills(messages: Sequence[ModelMessage]) -> set[str]:
+    """Skills that this conversation has already: added unasked, or loaded by a tool."""
+    texts = [text for text in user_texts(user_contents(messages)) if text.startswith(SKILLS)]
+    loaded = (_get(part.metadata, "name") for part in _tool_returns(messages, ("load_skill",)))
+    return {*(unescape(name) for text in texts for name in SKILL_NAME.findall(text)), *filter(None, loaded)}
+
+
+def _tool_returns(messages: Sequence[ModelMessage], tools: tuple[str, ...]) -> Iterator[ToolReturnPart]:
+    for part in (part for message in messages if isinstance(message, ModelRequest) for part in message.parts):
+        if isinstance(part, ToolReturnPart) and part.tool_name.endswith(tools):
+            yield part
 
 
 def _get(value: object, key: str) -> Any:

@@ -39,18 +39,13 @@ TAGS: dict[type, str] = {
 PLAIN_MESSAGES = (
     ("while scanning a quoted scalar", "a quote that is not closed"),
     ("mapping values are not allowed", "a second `: ` in one line; put the value in quotes"),
-    ("while scanning a simple key", "a line that is not `key: value`"),
-    ("could not find expected ':'", "a line that is not `key: value`"),
-    ("undefined alias", "a value that starts with `*`; put it in quotes"),
-    ("while scanning an alias", "a value that starts with `*`; put it in quotes"),
-    ("while scanning an anchor", "a value that starts with `&`; put it in quotes"),
-    ("cannot start any token", "a value that starts with a character that YAML reserves; put it in quotes"),
     ("while parsing a flow sequence", "a list that is not closed with `]`"),
     ("while parsing a flow mapping", "a mapping that is not closed with `}`"),
-    ("could not determine a constructor", "a value with a `!tag`; only plain values are supported"),
-    ("control characters are not allowed", "a control character; remove it"),
+    ("while scanning a simple key", "a line that is not `key: value`"),
+    ("could not find expected ':'", "a line that is not `key: value`"),
     ("did not find expected key", "a line that is not `key: value`, or has the wrong indentation"),
-    ("did not find expected <document start>", "a line that is not `key: value`"),
+    ("alias", "a value that starts with `*`; put it in quotes"),
+    ("cannot start any token", "a value that starts with a character that YAML reserves; put it in quotes"),
     ("maximum recursion depth", "the frontmatter is nested too deep"),
 )
 """What PyYAML says in a problem or its context, and what we say instead."""
@@ -246,9 +241,6 @@ def _unclosed(text: str) -> str | None:
 
 def _duplicate_key(block: str, first_line: int) -> str | None:
     """The first key that appears twice: YAML uses the last one, and people do not know that."""
-    keys = TOP_LEVEL_KEY.findall(block)
-    if len(set(keys)) == len(keys):
-        return None
     seen: set[str] = set()
     for found in TOP_LEVEL_KEY.finditer(block):
         if found[1] in seen:
