@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from co_cli.cli.opening import confirm_clear, find_note, open_knowledge_base, print_json, print_result, sync_first
+from co_cli.cli.opening import confirm_clear, find_note, open_knowledge_base, print_result, sync_first
 from co_cli.cli.terminal import Screen, count_of
 from co_cli.errors import InvalidInputError
 from co_cli.service.feedback import (
@@ -42,15 +42,11 @@ def run_give(options: argparse.Namespace) -> int:
         sync_first(kb)
         receipt = judge(kb, find_note(kb, options.ref).ref, options.verdict, options.query)
         learn, query_log = kb.settings.learn, kb.settings.query_log
-    if options.json:
-        print_json({**receipt._asdict(), "applied": receipt.applied})
-    else:
-        _show_receipt(receipt, learn, query_log)
-    return 0
+    value = {**receipt._asdict(), "applied": receipt.applied}
+    return print_result(options, value, lambda screen: _show_receipt(screen, receipt, learn, query_log))
 
 
-def _show_receipt(receipt: FeedbackReceipt, learn: str, query_log: str) -> None:
-    screen = Screen()
+def _show_receipt(screen: Screen, receipt: FeedbackReceipt, learn: str, query_log: str) -> None:
     screen.titled(receipt.title, receipt.ref)
     if receipt.query is None:
         why = f"query_log is {query_log} and keeps no question"
@@ -105,11 +101,9 @@ def run_tune(options: argparse.Namespace) -> int:
         sync_first(kb)
         undone = reset(kb) if options.reset and doing else False
         state = tune(kb, apply=options.apply and doing)
-    if options.json:
-        print_json({**state._asdict(), "in_use": state.in_use})
-    else:
-        _show_state(Screen(), state, options, undone)
-    return 1 if options.apply and doing and not state.lesson.kept else 0
+    code = 1 if options.apply and doing and not state.lesson.kept else 0
+    value = {**state._asdict(), "in_use": state.in_use}
+    return print_result(options, value, lambda screen: _show_state(screen, state, options, undone), code)
 
 
 def _show_state(screen: Screen, state: Tuning, options: argparse.Namespace, undone: bool) -> None:

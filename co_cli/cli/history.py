@@ -6,7 +6,7 @@ import argparse
 import time
 
 from co_cli.activity.events import place_of
-from co_cli.cli.opening import find_note, open_knowledge_base, print_json, require_at_least_1, sync_first
+from co_cli.cli.opening import find_note, open_knowledge_base, print_result, require_at_least_1, sync_first
 from co_cli.cli.terminal import Screen, age, printable, size_of
 from co_cli.errors import NoteMissingError, UnknownRefError
 from co_cli.knowledge_base import KnowledgeBase
@@ -35,7 +35,6 @@ def run_history(options: argparse.Namespace) -> int:
       co note history article:runbooks/deploy --json
     """
     require_at_least_1("--limit", options.limit)
-    now = time.time()
     with open_knowledge_base(options) as kb:
         sync_first(kb)
         index, ref, title, path, lost = _place(kb, options.ref)
@@ -44,11 +43,8 @@ def run_history(options: argparse.Namespace) -> int:
             raise lost
         if lost is not None and found.head:
             ref, title = index.ref_of(found.path) or source_ref(found.path), found.head.title
-    if options.json:
-        print_json(as_object(found, ref, title))
-    else:
-        _show(Screen(), found, ref, title, now)
-    return 0 if found.changes else 1
+    shown = as_object(found, ref, title)
+    return print_result(options, shown, lambda screen: _show(screen, found, ref, title), 0 if found.changes else 1)
 
 
 def _place(kb: KnowledgeBase, ref: str) -> tuple[KnowledgeIndex, str, str, str, UnknownRefError | None]:
@@ -86,12 +82,12 @@ def _moment(seconds: float | None) -> str | None:
     return None if seconds is None else moment_text(seconds)
 
 
-def _show(screen: Screen, found: History, ref: str, title: str, now: float) -> None:
+def _show(screen: Screen, found: History, ref: str, title: str) -> None:
     screen.titled(title or found.path, ref)
     head = found.head
     if head and (head.recalls or head.opens):
         last = max(head.recalled or 0.0, head.opened or 0.0)
-        used = f"recalled {head.recalls:,} x, opened {head.opens:,} x, last {age(moment_text(last), now)}"
+        used = f"recalled {head.recalls:,} x, opened {head.opens:,} x, last {age(moment_text(last), time.time())}"
         screen.wrapped(used, "  ", style="dim")
     if head and head.gone is not None:
         screen.wrapped(f"gone since {moment_text(head.gone)}", "  ", style="dim")

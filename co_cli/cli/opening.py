@@ -16,7 +16,7 @@ from co_cli.values import SyncReport
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from co_cli.notes.note import Note
@@ -116,11 +116,14 @@ def read_pair(option: str, text: str) -> tuple[str, str]:
 
 def filters_text(options: Any) -> str:
     """The filters that were given: `--tag deploy and --since 7d`. SOURCE of `co list SOURCE` is not one."""
-    given = {name: getattr(options, name, None) for name in FILTERS}
-    if isinstance(given["source"], str):
-        given["source"] = None
-    texts = {name: value if isinstance(value, list) else [value] for name, value in given.items() if value}
-    return " and ".join(f"--{name} {value}" for name, values in texts.items() for value in values)
+    found: list[str] = []
+    for name in FILTERS:
+        value: list[str] | str | None = getattr(options, name, None)
+        if isinstance(value, list):
+            found += [f"--{name} {one}" for one in value]
+        elif value and name != "source":
+            found.append(f"--{name} {value}")
+    return " and ".join(found)
 
 
 def show_unused_tags(screen: Screen, kb: KnowledgeBase, tags: list[str] | None) -> None:
@@ -157,12 +160,14 @@ def confirm_clear(options: argparse.Namespace, question: str) -> bool:
     return yes
 
 
-def print_result(options: Any, value: Any, lines: Iterable[str] = (), code: int = 0) -> int:
-    """Print a result as JSON if the options say so, else these lines. Returns the exit code."""
+def print_result(options: Any, value: Any, shown: Iterable[str] | Callable[[Screen], None] = (), code: int = 0) -> int:
+    """Print a result as JSON if the options say so, else these lines, or what the function shows. Returns `code`."""
     if options.json:
         print_json(value)
+    elif callable(shown):
+        shown(Screen())
     else:
-        for line in lines:
+        for line in shown:
             print(printable(line))
     return code
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from co_cli.activity.query_log import DAY, MOST_DAYS, clear_log
 from co_cli.activity.statistics import Day, NotesUse, NoteUse, Searches, count_notes, count_searches
-from co_cli.cli.opening import confirm_clear, open_knowledge_base, print_json, print_result, require_at_least_1
+from co_cli.cli.opening import confirm_clear, open_knowledge_base, print_result, require_at_least_1
 from co_cli.cli.terminal import Screen, age, columns, count_of, printable
 from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
@@ -63,11 +63,8 @@ def run_stats(options: argparse.Namespace) -> int:
             notes = count_notes(connection, {index.root: index.notes_here() for index in indexes})
         query_log = kb.settings.query_log
     usage = Usage(searches, notes, options.limit, now)
-    if options.json:
-        print_json(as_object(usage))
-    else:
-        _show(Screen(), usage, query_log)
-    return 0 if searches.logged or notes.recalled else 1
+    code = 0 if searches.logged or notes.recalled else 1
+    return print_result(options, as_object(usage), lambda screen: _show(screen, usage, query_log), code)
 
 
 def _clear(options: argparse.Namespace, kb: KnowledgeBase) -> int:

@@ -7,6 +7,7 @@ import re
 import sys
 import time
 import unicodedata
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class Screen:
 def age(moment: str, now: float) -> str:
     """`2026-11-14T09:12:00Z` as `today`, `3 days ago`, `in 2 months`."""
     try:
-        seconds = now - _seconds(moment)
+        seconds = now - datetime.fromisoformat(moment).timestamp()
     except ValueError:
         return moment
     days = int(abs(seconds) // 86_400)
@@ -181,14 +182,6 @@ class ProgressBar:
         if self.drawn:
             self.stream.write("\r\x1b[K")
             self.stream.flush()
-
-
-def _seconds(moment: str) -> float:
-    """The time since 1970, without calendar and strptime, which take longer to import than a search takes."""
-    year, month, day = int(moment[:4]), int(moment[5:7]), int(moment[8:10])
-    year, month = (year, month - 3) if month > 2 else (year - 1, month + 9)  # a year that begins in March
-    days = 365 * year + year // 4 - year // 100 + year // 400 + (153 * month + 2) // 5 + day - 719_469
-    return days * 86_400 + int(moment[11:13]) * 3600 + int(moment[14:16]) * 60 + int(moment[17:19])
 
 
 def terminal_width() -> int:
