@@ -1,0 +1,192 @@
+"""Train readers: a list of runs in a JSON file into weights (WORK/NAME.pt) and one line of figures for each run.
+
+Run `python -m benchmarks.reader.train CONFIG WORK --results FILE`. Each question is scored with one answer and
+`negatives` passages that are none; the loss is the softmax over them, plus the distance to MiniLM's cosine, or to the
+scores of a larger reader that teaches. A run ends after `steps` or `seconds`, whichever comes first; the learning rate
+follows that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import random
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from benchmarks.reader.measure import Window, measure, read_lists
+from benchmarks.reader.mining import BY_COSINE, BY_WORDS, Questions
+from benchmarks.reader.model import DEVICE, Reader, half_precision, join, pick_layers, read_state
+
+SORTED_BATCHES = 40
+"""Batches whose questions are sorted by length together, so that little of a batch is padding."""
+WIDTH_STEP = 32
+WARM_UP = 0.06
+COSINE_TEMPERATURE = 0.05
+KIND_WEIGHTS = (0.0, -0.4, 0.7)
+"""How much likelier negatives by cosine, by words and given ones are drawn, as logarithms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The settings of one training run."""
+
+    name: str
+    layers: tuple[int, ...] = (0, 1, 2, 3, 4, 5)
+    start: str = ""  # an earlier run whose layers to take; empty: MiniLM
+    teacher: str = ""  # an earlier run to learn from
+    distill: float = 0.8  # share of the teacher in the loss
+    cosine: float = 0.8  # weight of the distance to MiniLM's cosine; not with a teacher
+    cosine_of_speech: bool = True  # also for short turns and notes
+    written: bool = True
+    notes: int = 4  # how often each question about our own notes is asked in an epoch; 0: never
+    negatives: int = 11
+    tokens: int = 128
+    batch: int = 96
+    rate: float = 1.5e-4
+    dropout: float = 0.05
+    steps: int = 3_000
+    seconds: float = math.inf
+    seed: int = 1
+    windows: tuple[tuple[int, int], ...] = ((128, 2),)  # how to measure
+    compiled: bool = DEVICE == "cuda"
+
+
+def draw_batches(data: Questions, run: Run) -> Iterator[Tensor]:
+    """Batches of question numbers without end: every question that is kept once an epoch, ours more often."""
+    keep = data.keep & ~data.own & (~data.written if not run.written else True)
+    numbers = torch.cat([torch.nonzero(keep)[:, 0], torch.nonzero(data.own)[:, 0].repeat(run.notes)])
+    lengths = data.questions.lengths + data.passages.lengths[data.positives[:, 0]]
+    chance = random.Random(run.seed)
+    while True:
+        numbers = numbers[torch.randperm(len(numbers), device=DEVICE)]
+        batches: list[Tensor] = []
+        for group in numbers.split(run.batch * SORTED_BATCHES):
+            group = group[torch.argsort(lengths[group])]
+            batches += [batch for batch in group.split(run.batch) if len(batch) == min(run.batch, len(numbers))]
+        chance.shuffle(batches)
+        yield from batches
+
+
+def draw_candidates(data: Questions, batch: Tensor, negatives: int) -> Tensor:
+    """One answer first, then negatives of all kinds, the last one random. Too few are filled up with random ones."""
+    positives = data.positives[batch]
+    place = (torch.rand(len(batch), device=DEVICE) * (positives >= 0).sum(1)).long()
+    found = data.negatives[batch]
+    counts = (BY_COSINE, BY_WORDS, found.shape[1] - BY_COSINE - BY_WORDS)
+    kinds = torch.tensor(KIND_WEIGHTS).repeat_interleave(torch.tensor(counts)).to(DEVICE)
+    noise = -torch.log(-torch.log(torch.rand(found.shape, device=DEVICE).clamp(1e-6, 1 - 1e-6)))
+    likely = (kinds + noise).masked_fill(found < 0, -1e9)
+    drawn = found.gather(1, likely.topk(negatives - 1, dim=1).indices)
+    drawn = functional.pad(drawn, (0, 1), value=-1)
+    drawn = torch.where(drawn < 0, torch.randint(len(data.passages), drawn.shape, device=DEVICE), drawn)
+    return torch.cat([positives.gather(1, place[:, None]), drawn], dim=1)
+
+
+def distance(scores: Tensor, wanted: Tensor) -> Tensor:
+    """KL divergence from the wanted distribution over the candidates, for each question."""
+    logs = functional.log_softmax(scores, 1), functional.log_softmax(wanted, 1)
+    return functional.kl_div(*logs, log_target=True, reduction="none").sum(1)
+
+
+def train(
+    run: Run, data: Questions, start: dict[str, Tensor], teacher: Reader | None
+) -> tuple[Reader, dict[str, float]]:
+    torch.manual_seed(run.seed)
+    model = Reader(pick_layers(start, run.layers), run.dropout).to(DEVICE).train()
+    if run.compiled:
+        torch._dynamo.config.recompile_limit = 64  # one for each width, with and without gradients
+        torch._dynamo.config.suppress_errors = True
+        for one in (model, teacher) if teacher else (model,):
+            for layer in one.L:
+                layer.compile(dynamic=False)
+    matrices = [value for name, value in model.named_parameters() if value.ndim > 1 and name[0] not in "wpt"]
+    others = [value for name, value in model.named_parameters() if value.ndim == 1 or name[0] in "wpt"]
+    groups = [{"params": matrices, "weight_decay": 0.01}, {"params": others, "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, lr=run.rate, betas=(0.9, 0.98), fused=DEVICE == "cuda")
+    step, right, started = 0, torch.zeros((), device=DEVICE), time.time()
+    for step, batch in enumerate(draw_batches(data, run)):
+        done = max(step / run.steps, (time.time() - started) / run.seconds)
+        if done >= 1:
+            break
+        rate = run.rate * min(1.0, (step + 1) / (WARM_UP * run.steps)) * max(0.02, (1 + math.cos(math.pi * done)) / 2)
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        candidates = draw_candidates(data, batch, run.negatives)
+        longest = int((data.questions.lengths[batch][:, None] + data.passages.lengths[candidates]).max()) + 3
+        width = min(run.tokens, -(-longest // WIDTH_STEP) * WIDTH_STEP)
+        asked = batch[:, None].expand_as(candidates).reshape(-1)
+        pairs = join((data.questions, asked), (data.passages, candidates.reshape(-1)), width)
+        with half_precision():
+            scores = model(*pairs).view(candidates.shape)
+        loss = functional.cross_entropy(scores, torch.zeros(len(batch), dtype=torch.long, device=DEVICE))
+        if teacher:
+            with torch.no_grad(), half_precision():
+                wanted = teacher(*pairs).view(candidates.shape)
+            loss = (1 - run.distill) * loss + run.distill * distance(scores, wanted).mean()
+        elif run.cosine:
+            vectors = data.question_vectors[batch].float(), data.vectors[candidates].float()
+            cosines = torch.einsum("qd,qcd->qc", *vectors) / COSINE_TEMPERATURE
+            taught = ~data.spoken[batch] | run.cosine_of_speech
+            loss = loss + run.cosine * (distance(scores, cosines) * taught).mean()
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        right = 0.99 * right + 0.01 * (scores.argmax(1) == 0).float().mean()
+        if step % 200 == 0:
+            print(
+                f"{run.name} {step} {time.time() - started:.0f} s, first {float(right):.3f}, width {width}", flush=True
+            )
+    figures = {"steps": step, "train_seconds": round(time.time() - started, 1), "first": round(float(right), 3)}
+    return Reader(model.state_dict()).to(DEVICE).eval(), figures
+
+
+def train_all(runs: Sequence[Run], work: Path, results: Path) -> None:
+    torch.set_float32_matmul_precision("high")
+    started = time.time()
+    data, sets = Questions(work), read_lists(work)
+    kept = {name: int((data.keep & mask).sum()) for name, mask in (("written", data.written), ("own", data.own))}
+    print(
+        f"{len(data.keep):,} questions, {int(data.keep.sum()):,} kept, {kept}, {time.time() - started:.0f} s",
+        flush=True,
+    )
+    for run in runs:
+        start = _state(work, run.start) if run.start else read_state(work / "start.bin")
+        teacher = Reader(_state(work, run.teacher)).to(DEVICE).eval() if run.teacher else None
+        model, figures = train(run, data, start, teacher)
+        torch.save(model.state_dict(), work / f"{run.name}.pt")
+        for window in run.windows:
+            measured = measure(model, sets, Window(*window))
+            line = json.dumps(
+                {"run": run.name, **figures, **measured, "settings": asdict(run) | {"seconds": str(run.seconds)}}
+            )
+            with results.open("a", encoding="utf-8") as file:
+                file.write(line + "\n")
+            print(line[: line.index('"settings"')], flush=True)
+
+
+def _state(work: Path, name: str) -> dict[str, Tensor]:
+    return torch.load(work / f"{name}.pt", map_location="cpu", weights_only=True)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="benchmarks.reader.train", description=__doc__.partition("\n")[0])
+    parser.add_argument("config", help="a JSON file with a list of runs, or the list itself")
+    parser.add_argument("work", type=Path, help="the folder that `prepare` wrote")
+    parser.add_argument("--results", type=Path, help="lines of figures are added here (default WORK/results.jsonl)")
+    options = parser.parse_args(arguments)
+    text = options.config if options.config.startswith("[") else Path(options.config).read_text("utf-8")
+    runs = [Run(**{"windows": ((128, 2),), **settings}) for settings in json.loads(text)]
+    train_all(runs, options.work, options.results or options.work / "results.jsonl")
+
+
+if __name__ == "__main__":
+    main()
