@@ -45,7 +45,7 @@ def on_terminal(folder: Path, *arguments: str, columns: int = 80, **environ: str
 
 
 def plain(drawn: str) -> str:
-    """What stands on the screen in the end: without a bar of progress, which a busy machine shows and takes away."""
+    """The final text on the screen, without escape sequences and without a progress bar that was erased again."""
     return ESCAPES.sub("", ERASED.sub("", drawn))
 
 

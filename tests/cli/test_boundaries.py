@@ -43,7 +43,7 @@ def test_a_document_is_cut_where_the_model_says_and_is_not_asked_about_again(co:
     assert len(server.requests) == 1
 
 
-def test_a_model_that_is_down_costs_nothing_but_its_proposal(co: Co, server: ChatServer) -> None:
+def test_indexing_works_while_the_model_is_down(co: Co, server: ChatServer) -> None:
     server.play(fails(400))
 
     assert co("index", "sync").code == 0
@@ -56,7 +56,7 @@ def test_a_search_asks_no_model(co: Co, server: ChatServer) -> None:
     assert server.requests == []
 
 
-def test_a_model_that_is_not_known_is_told_and_done_without(
+def test_an_unknown_model_is_logged_and_not_used(
     co: Co, server: ChatServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("CO_BOUNDARIES_MODEL", "openai:gpt-5")

@@ -49,7 +49,7 @@ def test_a_profile_that_grows_warns_before_it_is_cut(co: Co, vault: Vault) -> No
     assert "memory:profile" in ran["warnings"][0]
 
 
-def test_what_has_no_room_is_named_with_its_cost(co: Co, vault: Vault) -> None:
+def test_notes_without_room_are_listed_with_their_cost(co: Co, vault: Vault) -> None:
     profile(vault, "Mara is the user. " * 500)
 
     said = co("note", "context").out

@@ -53,7 +53,7 @@ def test_several_sets_end_with_their_mean(co: Co, tmp_path: Path) -> None:
     assert shown[-1].startswith("mean of 2 sets")
 
 
-def test_a_set_of_questions_alone_is_asked_of_another_ones_corpus(co: Co, tmp_path: Path) -> None:
+def test_a_set_without_a_corpus_can_use_another_one(co: Co, tmp_path: Path) -> None:
     corpus, more = trees(tmp_path / "trees"), trees(tmp_path / "trees_tune")
     (more / "corpus.jsonl").unlink()
 
@@ -77,7 +77,7 @@ def test_absent_compares_answerable_with_unanswerable_questions(co: Co, vault: V
     assert {"absent_wrongly", "absent_rightly"} < set(row)
 
 
-def test_absent_asks_each_group_of_a_set_what_only_another_can_answer(co: Co, tmp_path: Path) -> None:
+def test_absent_asks_each_group_the_questions_of_the_others(co: Co, tmp_path: Path) -> None:
     facts = {"sea": "The tide gauge reads forty centimetres.", "home": "Grandma bakes bread with rye flour."}
     asked = {"sea": "what does the tide gauge read", "home": "which flour does grandma bake bread with"}
     folder = write_set(

@@ -18,7 +18,7 @@ OLD, NEW = "The door code is 1111.", "The door code is 2222."
 OLD_REF, NEW_REF = "memory:the-door-code-is-1111", "memory:the-door-code-is-2222"
 
 
-def test_naming_changes_nothing(kb: KnowledgeBase, vault: Vault) -> None:
+def test_naming_a_related_memory_changes_nothing(kb: KnowledgeBase, vault: Vault) -> None:
     old = kb.remember(OLD)
     before = Path(old.path).read_bytes()
 

@@ -206,7 +206,7 @@ def test_a_search_can_be_narrowed_to_one_source(co: Co, vault: Vault, handbook: 
     assert co("--vault", str(tmp_path / "other"), "search", "zebras", "--json").json["hits"] == []
 
 
-def test_no_text_is_searched_twice(co: Co, vault: Vault, handbook: Path) -> None:
+def test_a_file_in_two_sources_is_indexed_once(co: Co, vault: Vault, handbook: Path) -> None:
     vault.write("memories/zebra.md", "A zebra was seen.")
     co("add", str(handbook))
 

@@ -13,7 +13,7 @@ from tests.vault import Vault
 
 @pytest.fixture
 def project(co: Co, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project with a vault, where the person stands; nobody names a vault."""
+    """A project with a vault as the current folder, and no vault in the environment."""
     monkeypatch.delenv("CO_VAULT")
     root = tmp_path / "project"
     (root / ".co-cli").mkdir(parents=True)
@@ -164,7 +164,7 @@ def test_two_people_of_a_team_lose_nothing_when_git_merges_them(
     assert refs(co, "who keeps the van")[0] == "team:memory:van"
 
 
-def test_what_was_forgotten_in_a_tier_is_brought_back_there(co: Co, three: dict[str, Vault]) -> None:
+def test_a_forgotten_note_of_a_tier_is_restored_there(co: Co, three: dict[str, Vault]) -> None:
     co("forget", "user:memory:tea-user", "memory:tea-project")
 
     listed = co("list", "--trash", "--json").json
@@ -187,7 +187,7 @@ def test_what_was_forgotten_in_a_tier_is_brought_back_there(co: Co, three: dict[
     assert co("index", "status", "--json").json["trashed_in_tiers"] == {}
 
 
-def test_a_clone_cannot_lead_out_of_itself_with_a_link(co: Co, project: Path, tmp_path: Path) -> None:
+def test_a_project_cannot_link_its_vault_to_another_folder(co: Co, project: Path, tmp_path: Path) -> None:
     outside = Vault(tmp_path / "outside")
     outside.write("memories/zebra.md", "A zebra.")
     (project / ".co-cli" / "knowledge").symlink_to(outside.root)

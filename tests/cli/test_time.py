@@ -1,4 +1,4 @@
-"""Notes that stop to hold: validity, supersession, and what was known then."""
+"""Validity, superseded notes, and searches as of a date."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def moved(vault: Vault) -> Vault:
 
 
 @pytest.mark.parametrize("backend", ["hybrid", "grep"])
-def test_what_was_superseded_drops_out_and_can_be_asked_for(co: Co, moved: Vault, backend: str) -> None:
+def test_superseded_notes_are_left_out_unless_asked_for(co: Co, moved: Vault, backend: str) -> None:
     asked = ("where is the office", "--backend", backend)
 
     assert refs(co, *asked) == ["memory:third"]
@@ -46,7 +46,7 @@ def test_as_of_answers_from_what_existed_and_was_valid_then(co: Co) -> None:
         assert refs(co, "where is the office", "--as-of", when) == ([f"memory:{there}"] if there else [])
 
 
-def test_a_note_may_say_itself_what_took_its_place(co: Co, vault: Vault) -> None:
+def test_a_note_can_name_the_one_that_supersedes_it(co: Co, vault: Vault) -> None:
     note(vault, "old", "The door code is 1111.", created="2024-01-01", superseded_by="memory:new")
     note(vault, "new", "The door code is 2222.", created="2025-01-01")
     note(vault, "lost", "The door code is 3333.", created="2024-01-01", superseded_by="memory:not-here")
@@ -55,7 +55,7 @@ def test_a_note_may_say_itself_what_took_its_place(co: Co, vault: Vault) -> None
     assert set(refs(co, "door code", "--as-of", "2024-06")) == {"memory:old"}
 
 
-def test_a_window_of_validity_is_kept(co: Co, vault: Vault) -> None:
+def test_a_note_is_found_only_while_it_is_valid(co: Co, vault: Vault) -> None:
     note(
         vault, "winter", "The pool is closed.", created="2025-10-01", valid_from="2025-11-01", valid_until="2026-02-28"
     )
@@ -68,7 +68,7 @@ def test_a_window_of_validity_is_kept(co: Co, vault: Vault) -> None:
     assert refs(co, "pool closed", "--backend", "grep") == ["memory:always"]
 
 
-def test_a_date_that_is_none_is_reported(co: Co, vault: Vault) -> None:
+def test_an_invalid_date_is_reported(co: Co, vault: Vault) -> None:
     note(vault, "odd", "Soon.", valid_until="whenever")
 
     assert "valid_until is a date such as 2026-03-01, not 'whenever'" in co("index", "sync").out
@@ -101,9 +101,7 @@ def kept_in_git(vault: Vault) -> Vault:
 @pytest.mark.parametrize(
     ("when", "text"), [("2024-06-01", "Lisbon"), ("2025-12-01", "Porto"), (None, "Braga")], ids=["then", "later", "now"]
 )
-def test_where_git_keeps_the_vault_as_of_answers_from_the_files_as_they_were(
-    co: Co, kept_in_git: Vault, when: str | None, text: str
-) -> None:
+def test_as_of_searches_the_files_of_that_commit(co: Co, kept_in_git: Vault, when: str | None, text: str) -> None:
     before = {path: kept_in_git.read(path) for path in kept_in_git.notes()}
 
     asked = ("--as-of", when) if when else ()
@@ -115,7 +113,7 @@ def test_where_git_keeps_the_vault_as_of_answers_from_the_files_as_they_were(
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-def test_of_moments_that_are_asked_for_only_the_last_are_kept_in_files_and_in_the_index(
+def test_old_checkouts_of_as_of_searches_are_removed(
     co: Co, kept_in_git: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("co_cli.service.git.KEPT", 1)
@@ -133,7 +131,7 @@ def test_of_moments_that_are_asked_for_only_the_last_are_kept_in_files_and_in_th
     assert "memory:parking" in refs(co, "where is the office", "--as-of", "2024-06-01")
 
 
-def test_who_opens_an_outdated_note_is_told(co: Co, moved: Vault) -> None:
+def test_show_warns_about_an_outdated_note(co: Co, moved: Vault) -> None:
     co("index", "sync")
 
     assert "note: superseded by memory:third" in co("show", "memory:second").out
@@ -163,7 +161,7 @@ def test_as_of_keeps_what_is_excluded_out(co: Co, kept_in_git: Vault) -> None:
     assert not any("diary" in ref for ref in refs(co, "office diary", "--as-of", "2026-06-01"))
 
 
-def test_of_two_notes_that_supersede_each_other_the_newer_one_holds(co: Co, vault: Vault) -> None:
+def test_of_two_notes_that_supersede_each_other_the_newer_one_is_valid(co: Co, vault: Vault) -> None:
     note(vault, "a", "The door code is 1111.", created="2024-01-01", supersedes="memory:b")
     note(vault, "b", "The door code is 2222.", created="2025-01-01", supersedes="memory:a")
     note(vault, "c", "The gate code is 3333.", created="2025-01-01", superseded_by="memory:c")

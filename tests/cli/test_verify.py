@@ -1,4 +1,4 @@
-"""`co index verify` compares the whole index with the files, and repairs what differs."""
+"""`co index verify` compares the index with the files, and repairs what differs."""
 
 from __future__ import annotations
 

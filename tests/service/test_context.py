@@ -35,7 +35,7 @@ def reasons(kb: KnowledgeBase, prompt: str) -> dict[str, str]:
     [TUNED_ON, HELD_OUT, with_chatter(TUNED_ON), with_chatter(HELD_OUT)],
     ids=["tuned on", "held out", "tuned on, with chatter", "held out, with chatter"],
 )
-def test_an_everyday_prompt_hardly_ever_brings_a_memory_along(sample: KnowledgeBase, prompts: list[str]) -> None:
+def test_an_everyday_prompt_rarely_adds_a_memory(sample: KnowledgeBase, prompts: list[str]) -> None:
     brought = {prompt: reasons(sample, prompt) for prompt in prompts}
 
     assert len(prompts) == 40
@@ -43,7 +43,7 @@ def test_an_everyday_prompt_hardly_ever_brings_a_memory_along(sample: KnowledgeB
     assert len([prompt for prompt, why in brought.items() if "contextual" in why.values()]) <= 4
 
 
-def test_most_questions_in_a_memorys_own_words_bring_it_along(sample: KnowledgeBase) -> None:
+def test_most_questions_in_a_memorys_own_words_add_it(sample: KnowledgeBase) -> None:
     lines = (Path(sample_vault()) / "questions.jsonl").read_text("utf-8").splitlines()
     asked = [question for question in map(json.loads, lines) if question["kind"] == "words"]
     asked = [question for question in asked if any(ref.startswith("memory:") for ref in question["answers"])]
@@ -66,7 +66,7 @@ def test_a_question_among_other_sentences_is_still_that_question(sample: Knowled
     assert reasons(sample, f"{'Some log line that says nothing. ' * 400}\n{question}") == alone
 
 
-def test_what_is_always_notes_comes_by_importance(kb: KnowledgeBase, vault: Vault) -> None:
+def test_always_notes_are_ordered_by_importance(kb: KnowledgeBase, vault: Vault) -> None:
     for name, importance in (("small", 0.1), ("great", 0.9), ("plain", None)):
         said = f"importance: {importance}\n" if importance else ""
         vault.write(f"memories/{name}.md", f"---\nloading: always\n{said}---\nA {name} matter.")
@@ -76,7 +76,7 @@ def test_what_is_always_notes_comes_by_importance(kb: KnowledgeBase, vault: Vaul
     assert [note.title for note in always_notes(kb, {"memory:great"}).notes] == ["Plain", "Small"]
 
 
-def test_of_a_marked_article_the_part_that_fits_comes_with_its_lines(kb: KnowledgeBase, vault: Vault) -> None:
+def test_the_matching_section_of_a_contextual_article_is_added(kb: KnowledgeBase, vault: Vault) -> None:
     sections = "\n\n".join(
         f"## {name}\n\n{f'All about {name} and nothing else. ' * 40}" for name in ("oaks", "elms", "yews")
     )
@@ -91,7 +91,7 @@ def test_of_a_marked_article_the_part_that_fits_comes_with_its_lines(kb: Knowled
     assert "yews" not in note.text
 
 
-def test_an_article_that_nobody_marked_does_not_come_unasked(kb: KnowledgeBase, vault: Vault) -> None:
+def test_an_unmarked_article_is_not_added(kb: KnowledgeBase, vault: Vault) -> None:
     vault.write("articles/oaks.md", "Oaks live for a thousand years.")
     kb.sync()
 

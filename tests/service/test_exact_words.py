@@ -52,7 +52,7 @@ def test_another_vault_in_the_same_file_does_not_hide_it(
     assert kb.search("zanzibarian", limit=1).hits[0].ref == "memory:one"
 
 
-def test_a_rebuild_between_does_not_mix_notes_up(kb: KnowledgeBase, vault: Vault, data_dir: Path) -> None:
+def test_a_search_reads_one_snapshot_during_a_rebuild(kb: KnowledgeBase, vault: Vault, data_dir: Path) -> None:
     """Everything that one search reads is of one moment."""
     vault.write("memories/a.md", "The safe code is 1234.")
     vault.write("memories/b.md", "Oaks stand by the harbour.")
@@ -84,7 +84,7 @@ def test_a_question_that_quotes_what_no_note_has_is_answered_without_the_quotes(
     assert kb.search('what did "Mara plays" on the violin').understood == ()  # a note has it, and must
 
 
-def test_a_phrase_with_hardly_a_word_beside_it_must_stand(kb: KnowledgeBase, vault: Vault) -> None:
+def test_a_phrase_with_few_other_words_is_required(kb: KnowledgeBase, vault: Vault) -> None:
     vault.write("memories/song.md", "Mara plays Vivaldi on the violin.")
     kb.sync()
 

@@ -1,4 +1,4 @@
-"""Filters mean the same whoever answers: the index by words, or the files by substring."""
+"""Filters select the same notes in the index and in a search of the files."""
 
 from __future__ import annotations
 

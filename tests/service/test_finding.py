@@ -1,4 +1,4 @@
-"""What a search does when the index cannot answer: the files do, and a fault of ours is not mistaken for that."""
+"""A search without a usable index searches the files; a programming error is raised."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Faulty(Embedders):
         raise ZeroDivisionError("a mistake")
 
 
-def test_a_fault_that_is_not_of_the_file_is_raised_and_not_answered_around(vault: Vault, kb: KnowledgeBase) -> None:
+def test_a_programming_error_is_raised_and_not_hidden_by_a_fallback(vault: Vault, kb: KnowledgeBase) -> None:
     vault.write("memories/oak.md", "Oaks live long.")
     kb.sync()
     kb.index.embedders = Faulty("static")

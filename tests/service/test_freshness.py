@@ -23,7 +23,7 @@ class SlowlySynced:
         return self.kb.sync(seconds=seconds)
 
 
-def test_who_cannot_wait_is_told_what_may_be_missing_and_the_sync_goes_on(vault: Vault, kb: KnowledgeBase) -> None:
+def test_a_slow_sync_is_reported_and_goes_on(vault: Vault, kb: KnowledgeBase) -> None:
     vault.write("memories/oak.md", "Oaks live long.")
     slow = SlowlySynced(kb)
     freshener = Freshener(slow)  # type: ignore[arg-type]
@@ -48,7 +48,7 @@ def test_a_sync_is_not_repeated_within_a_moment(kb: KnowledgeBase) -> None:
     assert slow.syncs == 2
 
 
-def test_a_vault_that_went_away_is_said_to_whoever_asks(vault: Vault, kb: KnowledgeBase) -> None:
+def test_a_vault_that_is_gone_is_reported(vault: Vault, kb: KnowledgeBase) -> None:
     vault.root.rename(vault.root.with_name("elsewhere"))
 
     problems = Freshener(kb).ensure(10)

@@ -1,4 +1,4 @@
-"""A hit says where it stands: its lines hold its text, its marks point at the words, its ref opens the note."""
+"""The lines of a hit contain its text, its marks are the matched words, and its ref opens the note."""
 
 from __future__ import annotations
 

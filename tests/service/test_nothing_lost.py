@@ -1,4 +1,4 @@
-"""Saving and changing never lose what somebody wrote."""
+"""Saving and changing notes never lose text."""
 
 from __future__ import annotations
 

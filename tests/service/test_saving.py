@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.saving import title_from
 from co_cli.settings import load_settings
@@ -170,13 +169,6 @@ def test_a_note_whose_file_is_gone_is_neither_a_duplicate_nor_related(kb: Knowle
 
     assert kb.remember(BACKUP.replace("dawn", "dusk")).related == ()
     assert kb.remember(BACKUP).outcome == "created"
-
-
-def test_an_empty_text_is_refused(kb: KnowledgeBase, vault: Vault) -> None:
-    for text in ("", "  \n", "\0"):
-        with pytest.raises(InvalidInputError):
-            kb.remember(text)
-    assert vault.notes() == []
 
 
 def test_processes_that_save_the_same_words_at_once_make_one_note(vault: Vault, data_dir: Path) -> None:

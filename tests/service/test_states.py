@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -134,16 +133,6 @@ def test_a_note_that_has_the_word_is_never_hidden_however_unsure(kb: KnowledgeBa
     found = kb.search("quarterly invoice reconciliation spreadsheet accounting deadline")
 
     assert "memory:oak" in [hit.ref for hit in worth_showing(found)]
-
-
-@pytest.mark.parametrize("options", [{"backend": "fts5"}, {"meaning": False}, {"weights": {"words": 1, "meaning": 0}}])
-def test_words_alone_make_no_judgement(kb: KnowledgeBase, vault: Vault, options: dict[str, Any]) -> None:
-    vault.write("memories/oak.md", "Oaks live for centuries.")
-    kb.sync()
-
-    found = kb.search("oaks", **options)
-
-    assert (found.state, found.confidence) == ("found", None)
 
 
 def test_where_no_word_of_a_question_is_found_words_do_not_make_the_answer_surer(

@@ -59,7 +59,7 @@ def test_path_and_file_narrow_to_where_notes_are(
     assert refs(tagged, query, backend=backend) == expected
 
 
-def test_several_tags_are_all_wanted_beside_those_of_the_option(tagged: KnowledgeBase) -> None:
+def test_all_tags_of_the_query_and_the_option_are_required(tagged: KnowledgeBase) -> None:
     assert refs(tagged, "traffic tag:ops tag:pools") == {"memory:blue"}
     assert refs(tagged, "traffic tag:pools", tags=["ops"]) == {"memory:blue"}
 
@@ -93,7 +93,7 @@ def test_why_asks_as_the_search_does(tagged: KnowledgeBase) -> None:
     assert tagged.why("tag:pools traffic", "memory:blue").query == "tag:pools traffic"
 
 
-def test_a_tag_of_any_length_is_only_a_tag_that_nobody_has(tagged: KnowledgeBase) -> None:
+def test_a_very_long_tag_matches_nothing(tagged: KnowledgeBase) -> None:
     """SQLite refuses long patterns."""
     assert tagged.search("traffic", tags=["x" * 100_000]).hits == []
     assert tagged.notes(tags=["ops*", "x" * 100_000]) == []

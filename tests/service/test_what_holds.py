@@ -1,4 +1,4 @@
-"""Which notes hold, decided twice: by search.db, and by reading the files. One answer, whatever the notes say."""
+"""Which notes are valid: search.db and a search of the files give the same answer."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def held(kb: KnowledgeBase, backend: str, as_of: str | None = None) -> set[str]:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_the_index_and_the_files_agree_on_what_holds(vault: Vault, kb: KnowledgeBase, seed: int) -> None:
+def test_the_index_and_the_files_agree_on_what_is_valid(vault: Vault, kb: KnowledgeBase, seed: int) -> None:
     write_family(vault, random.Random(seed))
     kb.sync()
 
