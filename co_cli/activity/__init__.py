@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
         @property
         def root(self) -> str: ...
-        def notes_here(self) -> Iterable[StoredNote]: ...
         def own_notes(self, key: NoteKey, *values: str) -> Iterable[StoredNote]: ...
 
 
@@ -108,8 +107,7 @@ class Activity:
         except KnowledgeError as error:
             self.drop(1, error)
             return
-        everything = None if saved else lambda: heads_of(index)
-        self._kept.append(Indexed(index.root, self.clock(), heads, report.moved, report.removed, saved, everything))
+        self._kept.append(Indexed(index.root, self.clock(), heads, report.moved, report.removed, saved))
         if not self.brief:
             self.write([])
 
@@ -147,9 +145,9 @@ class Activity:
             self.drop(1, error)
 
 
-def heads_of(index: Index, paths: Sequence[str] | None = None) -> list[Head]:
-    """These documents, or all, as the index has them, with the size of the file now."""
-    notes = index.notes_here() if paths is None else index.own_notes("path", *paths)
+def heads_of(index: Index, paths: Sequence[str]) -> list[Head]:
+    """These documents as the index has them, with the size of the file now."""
+    notes = index.own_notes("path", *paths)
     return [Head(note.path, note.hash, note.title, _size(os.path.join(index.root, note.path))) for note in notes]
 
 

@@ -14,7 +14,7 @@ from co_cli.activity.database import ActivityDatabase
 from co_cli.activity.events import SPOOL, SPOOLED, Cited, Event, Indexed, Opened, SearchEvent, Spooled
 from co_cli.activity.judgements import infer_judgements
 from co_cli.activity.query_log import count_uses, log_searches
-from co_cli.activity.versions import put_everything, put_heads
+from co_cli.activity.versions import put_heads
 from co_cli.errors import IndexDamagedError, KnowledgeError
 from co_cli.notes.files import locked
 
@@ -67,11 +67,9 @@ def _write(connection: apsw.Connection, events: Sequence[Event]) -> None:
     log_searches(connection, searches)
     count_uses(connection, searches, opened)
     infer_judgements(connection, [event for event in events if isinstance(event, (Opened, Cited))])
-    changes = [event for event in events if isinstance(event, Indexed)]
-    for event in changes:
-        put_heads(connection, event)
-    for event in changes:  # last: the events themselves know more about what they changed
-        put_everything(connection, event)
+    for event in events:
+        if isinstance(event, Indexed):
+            put_heads(connection, event)
 
 
 def _read_line(line: bytes) -> Spooled | None:

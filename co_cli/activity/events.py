@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from co_cli.values import to_utf8, worth_showing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from co_cli.values import SearchResult
 
@@ -84,8 +84,6 @@ class Indexed(NamedTuple):
     removed: Sequence[str] = ()
     saved: bool = False
     """We wrote these notes ourselves."""
-    everything: Callable[[], Sequence[Head]] | None = None
-    """Every head of the vault, for the first time that we hear of it."""
 
 
 Spooled = SearchEvent | Opened | Cited

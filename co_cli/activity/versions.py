@@ -118,7 +118,7 @@ def vault_id(connection: apsw.Connection, root: str) -> int:
 
 
 def _vault(connection: apsw.Connection, root: str) -> tuple[int, bool]:
-    """The vault's id, and whether all of its documents have been recorded once."""
+    """The vault's id, and whether a sync of it was recorded."""
     connection.execute(ADD_VAULT, {"root": root})
     [(number, seen)] = fetch(connection, FIND_VAULT, {"root": root})
     return number, seen is not None
@@ -142,14 +142,7 @@ def put_heads(connection: apsw.Connection, event: Indexed) -> None:
             if gone is None and (updated or 0.0) <= event.at:
                 connection.execute(SET_GONE, {"id": number, "at": event.at})
                 _add_version(connection, number, event.at, "removed")
-
-
-def put_everything(connection: apsw.Connection, event: Indexed) -> None:
-    """Record the rest of a vault, the first time that we hear of it."""
-    vault, seen = _vault(connection, event.root)
-    if event.everything is not None and not seen:
-        for head in event.everything():
-            _put_head(connection, event, vault, head, "seen")
+    if not seen and not event.saved:
         connection.execute(SET_SEEN, {"vault": vault, "at": event.at})
 
 
