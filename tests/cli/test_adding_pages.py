@@ -100,36 +100,6 @@ def test_mistakes_are_one_line_and_nothing_is_fetched(co: Co, vault: Vault, home
     assert vault.notes() == []
 
 
-def test_a_refresh_prints_the_outcome_of_each_page(co: Co, vault: Vault, server: WebServer) -> None:
-    for name in ("ash", "birch", "cedar"):
-        co("add", server.page(f"/{name}", article(name, f"The {name} is a tree of some size, as trees are.")))
-    server.page("/birch", article("birch", "The birch is a tree with white bark, as everybody knows."))
-    del server.routes["/cedar"]
-
-    ran = co("source", "refresh", "--all")
-
-    assert ran.code == 1
-    assert ran.out == f"{server.url}/ash  unchanged article:ash\n{server.url}/birch  updated article:birch\n"
-    assert ran.err == f"missing: {server.url}/cedar: there is no such page (404)\n"
-    assert [row["outcome"] for row in co("source", "refresh", "ash", "birch", "--json").json] == [
-        "unchanged",
-        "unchanged",
-    ]
-    assert "white bark" in vault.read("articles/birch.md")
-
-
-def test_pages_are_known_although_searches_do_not_use_the_index(
-    co: Co, vault: Vault, server: WebServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CO_KNOWLEDGE_SEARCH_BACKEND", "grep")
-    url = server.page("/oaks", OAKS)
-    co("add", url)
-    vault.path("articles/oaks.md").rename(vault.path("articles/renamed.md"))
-
-    assert co("add", url, "--json").json[0]["ref"] == "article:renamed"
-    assert co("source", "refresh", "--all", "--json").json[0]["outcome"] == "unchanged"
-
-
 def test_escape_sequences_of_a_page_are_not_kept(co: Co, vault: Vault, server: WebServer) -> None:
     url = server.page("/", article("Red \x1b[31m oaks", "Oaks \x1b]0;title\x07 live &#27;[2J long and die slowly."))
 

@@ -54,15 +54,3 @@ def test_indexing_works_while_the_model_is_down(co: Co, server: ChatServer) -> N
 def test_a_search_asks_no_model(co: Co, server: ChatServer) -> None:
     assert co("search", "line 59").code == 0
     assert server.requests == []
-
-
-def test_an_unknown_model_is_logged_and_not_used(
-    co: Co, server: ChatServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setenv("CO_BOUNDARIES_MODEL", "openai:gpt-5")
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-
-    assert co("index", "sync").code == 0
-
-    assert "articles/oaks.md is cut without a model: openai:gpt-5 cannot be used" in caplog.text
-    assert server.requests == []

@@ -8,7 +8,7 @@ import pytest
 
 from co_cli.evaluation.baselines import BASELINES
 from tests.command import Co
-from tests.evaluation.tiny_set import trees, write_set
+from tests.evaluation.tiny_set import trees
 from tests.vault import Vault
 
 
@@ -75,22 +75,6 @@ def test_absent_compares_answerable_with_unanswerable_questions(co: Co, vault: V
 
     assert (row["answerable"], row["unanswerable"], row["auroc"]) == (1, 1, 1.0)
     assert {"absent_wrongly", "absent_rightly"} < set(row)
-
-
-def test_absent_asks_each_group_the_questions_of_the_others(co: Co, tmp_path: Path) -> None:
-    facts = {"sea": "The tide gauge reads forty centimetres.", "home": "Grandma bakes bread with rye flour."}
-    asked = {"sea": "what does the tide gauge read", "home": "which flour does grandma bake bread with"}
-    folder = write_set(
-        tmp_path / "two",
-        [{"id": f"d{group}", "text": text, "group": group} for group, text in facts.items()],
-        [{"id": f"q{group}", "text": text, "group": group} for group, text in asked.items()],
-        [(f"q{group}", f"d{group}", 1) for group in facts],
-    )
-
-    shown = co("eval", str(folder), "--absent").out.splitlines()
-
-    assert shown[0].split()[:4] == ["set", "answerable", "unanswerable", "auroc"]
-    assert shown[1].split()[:4] == ["two", "2", "2", "1.0"]
 
 
 @pytest.mark.parametrize(

@@ -68,21 +68,3 @@ def test_status_counts_notes_and_passages(co: Co, vault: Vault, data_dir: Path) 
     assert "1 file changed since" in shown
     assert "1 article, 1 memory (3 passages)" in shown
     assert str(vault.root) in shown
-
-
-def test_notes_saved_through_co_do_not_count_as_changed(co: Co, vault: Vault) -> None:
-    for name in ("oak", "elm", "ash"):
-        vault.write(f"memories/{name}.md", name)
-    co("index", "sync")
-
-    co("edit", "oak", "--tag", "tree")
-    co("forget", "elm")
-    co("forget", "ash")
-    co("note", "restore", "ash")
-    co("remember", "Firs are green all year.")
-
-    assert co("index", "status", "--json").json["waiting"] == 0
-    assert "files changed since" not in co("doctor").out
-    vault.write("memories/oak.md", "By hand.")
-    vault.delete("memories/ash.md")
-    assert co("index", "status", "--json").json["waiting"] == 2

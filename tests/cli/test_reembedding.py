@@ -31,20 +31,6 @@ def ollama(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> I
     server.close()
 
 
-def test_fresh_ignores_the_cache(co: Co, notes: Vault, ollama: TurnedOllama, request: pytest.FixtureRequest) -> None:
-    co("index", "sync")
-
-    ran = co("index", "reembed", "--fresh", "--json")
-
-    assert ran.json == {
-        "embedded": 2,
-        "waiting": 0,
-        "space": f"ollama:{request.node.name}:256:1",
-        "problem": None,
-    }
-    assert len(ollama.documents) == 4
-
-
 def test_a_refusing_server_exits_with_3_and_old_vectors_keep_answering(
     co: Co, notes: Vault, ollama: TurnedOllama
 ) -> None:

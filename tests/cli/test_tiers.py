@@ -103,18 +103,6 @@ def test_writing_goes_to_the_tier_that_is_named_and_else_to_the_project(co: Co, 
     assert set(refs(co, "biscuits tin")) >= {"user:memory:tin-user", "team:memory:tin-team", "memory:tin-project"}
 
 
-def test_a_search_can_be_narrowed_to_a_tier_or_to_this_vault(
-    co: Co, three: dict[str, Vault], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    three["user"].write("articles/tea.md", "All about tea.")
-
-    assert refs(co, "tea", "--source", "team") == ["team:memory:tea-team"]
-    assert set(refs(co, "tea", "--source", "user")) == {"user:article:tea#L1-1", "user:memory:tea-user"}
-    assert "user:article:tea#L1-1" not in refs(co, "tea", "--source", "memory")
-    monkeypatch.setenv("CO_TIERS", "off")
-    assert refs(co, "tea") == ["memory:tea-project"]
-
-
 @pytest.mark.usefixtures("project")
 def test_a_tier_that_is_not_configured_names_the_setting(co: Co) -> None:
     ran = co("remember", "x", "--tier", "team")

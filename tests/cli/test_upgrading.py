@@ -57,33 +57,24 @@ def test_an_upgrade_rebuilds_search_db_and_touches_no_note(upgraded: Co, tmp_pat
     connection.close()
 
 
-def test_an_upgrade_keeps_history_and_versions(upgraded: Co) -> None:
+def test_an_upgrade_keeps_history_feedback_trash_sources_and_trust(upgraded: Co, tmp_path: Path) -> None:
     kettle = upgraded("note", "history", "kettle", "--json").json
 
     assert [change["what"] for change in kettle["changes"]] == ["updated", "updated", "created"]
     assert (kettle["recalls"], kettle["opens"]) == (1, 1)
     elm = upgraded("note", "history", "memory:elm", "--json").json
     assert [change["what"] for change in elm["changes"]] == ["removed", "created"]
-
-
-def test_an_upgrade_keeps_feedback_and_the_query_log(upgraded: Co) -> None:
     stats = upgraded("feedback", "stats", "--json").json
 
     assert stats["logged"] == 2
     assert upgraded("feedback", "tune", "--json").json["said"] == 2
     again = upgraded("feedback", "give", "kettle", "good", "--query", "which room has the kettle", "--json").json
     assert (again["good"], again["bad"]) == (2, 0)
-
-
-def test_an_upgrade_keeps_the_trash(upgraded: Co) -> None:
     trash = upgraded("list", "--trash", "--json").json
 
     assert [note["path"] for note in trash] == ["memories/elm.md", "memories/kettle.md"]
     assert upgraded("note", "restore", "elm").code == 0
     assert upgraded("search", "beetles", "--json").json["hits"][0]["ref"] == "memory:elm"
-
-
-def test_an_upgrade_keeps_added_sources_and_trust(upgraded: Co, tmp_path: Path) -> None:
     assert {row["source"]: row["notes"] for row in upgraded("source", "list", "--json").json}["folder:handbook"] == 1
     found = upgraded("search", "laptop on the first day", "--json").json["hits"][0]["ref"]
     assert found.startswith("folder:handbook/onboarding.md")

@@ -12,7 +12,6 @@ import pytest
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.paths import sample_vault
 from co_cli.service.context import always_notes, matching_notes
-from co_cli.settings import load_settings
 from tests.service.everyday_prompts import HELD_OUT, TUNED_ON, with_chatter
 from tests.vault import Vault
 
@@ -96,18 +95,6 @@ def test_an_unmarked_article_is_not_added(kb: KnowledgeBase, vault: Vault) -> No
     kb.sync()
 
     assert matching_notes(kb, "Do oaks live for a thousand years?", ()).notes == []
-
-
-@pytest.mark.parametrize("choice", [{"knowledge_search_backend": "fts5"}, {"knowledge_embedding_provider": "none"}])
-def test_without_meaning_words_are_enough_evidence(vault: Vault, data_dir: Path, choice: dict[str, str]) -> None:
-    vault.write("memories/oaks.md", "Oaks live for a thousand years.")
-    vault.write("memories/soup.md", "On Thursdays there is soup.")
-    settings = load_settings({"vault": vault.root, "data_dir": data_dir, **choice})
-    with KnowledgeBase.open(settings=settings) as kb:
-        kb.sync()
-
-        assert reasons(kb, "Do oaks live for a thousand years?") == {"memory:oaks": "recalled"}
-        assert reasons(kb, "Is the soup a thousand degrees hot?") == {}
 
 
 def test_a_vault_that_cannot_be_searched_gives_nothing_and_says_so(

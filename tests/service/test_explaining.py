@@ -46,19 +46,6 @@ def test_the_parts_add_up_to_the_score_of_the_hit(animals: KnowledgeBase, query:
         assert sum(found.signals.values()) == pytest.approx(hit.score, abs=1e-3)
 
 
-def test_a_note_beyond_the_nearest_still_has_its_cosine(vault: Vault, kb: KnowledgeBase) -> None:
-    vault.write("memories/tax.md", "The tax return is due in March.")
-    for number in range(120):
-        vault.write(f"memories/bird{number}.md", f"Bird number {number} sleeps in the reeds, sleep after sleep.\n")
-    kb.sync()
-
-    found = kb.why("where do birds sleep in reeds", "memory:tax")
-
-    assert found.lost_in == "candidates"
-    assert "cosine" in texts(found)["meaning"]
-    assert "the last one proposed has 0." in texts(found)["meaning"]
-
-
 def test_signals_are_a_step_where_they_change_the_order(animals: KnowledgeBase, vault: Vault) -> None:
     vault.write("memories/old.md", "---\ncreated: 2010-01-01\n---\nOld birds sleep, sleep and sleep.\n")
     vault.write("memories/fresh.md", "---\nimportance: 1\n---\nBirds rarely sleep in the loud city at night.\n")
@@ -106,13 +93,3 @@ def test_what_cannot_be_explained_is_refused(animals: KnowledgeBase) -> None:
         animals.why("x", "memory:tax", backend="grep")
     with pytest.raises(InvalidInputError, match="limit"):
         animals.why("x", "memory:tax", limit=0)
-
-
-def test_a_candidate_with_a_negative_cosine_was_proposed_and_scores_too_low(vault: Vault, kb: KnowledgeBase) -> None:
-    vault.write("memories/oak.md", "Oaks live long.")
-    kb.sync()
-
-    found = kb.why("quantum zebra", "memory:oak")
-
-    assert "cosine -" in texts(found)["meaning"]
-    assert texts(found)["score"] == "its score is not above zero"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import threading
 
-import pytest
-
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.freshness import BEHIND, Freshener
 from tests.vault import Vault
@@ -55,20 +53,3 @@ def test_a_vault_that_is_gone_is_reported(vault: Vault, kb: KnowledgeBase) -> No
 
     assert problems
     assert "vault" in problems[0]
-
-
-def test_a_thread_that_could_not_start_is_not_waited_for(
-    vault: Vault, kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    vault.write("memories/oak.md", "Oaks live long.")
-    freshener = Freshener(kb)
-
-    def refuse(thread: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    with monkeypatch.context() as short_of_threads, pytest.raises(RuntimeError):
-        short_of_threads.setattr(threading.Thread, "start", refuse)
-        freshener.ensure(10)
-
-    assert freshener.ensure(10) == []
-    assert kb.search("oaks").hits

@@ -83,17 +83,6 @@ def test_a_link_in_the_trash_is_not_restored(kb: KnowledgeBase, vault: Vault, tm
     assert kb.store.trashed() == []
 
 
-def test_refs_of_odd_names_lead_back_to_their_own_note(kb: KnowledgeBase, vault: Vault) -> None:
-    names = ["a.markdown", "a.markdown.md", "x.md", "x.md.md", "a#L1.md", "a.md"]
-    for name in names:
-        vault.write(f"memories/{name}", f"This is {name} itself.")
-    kb.sync()
-
-    for row in kb.notes():
-        assert kb.note(row.ref).path == Path(row.path).relative_to(vault.root.resolve()).as_posix()
-    assert len(kb.notes()) == len(names)
-
-
 def test_text_that_tempts_a_pattern_takes_no_time(kb: KnowledgeBase, vault: Vault) -> None:
     """Each of these took minutes while a pattern tried every way to read it."""
     vault.write("memories/links.md", "](" * 10_000)

@@ -11,8 +11,6 @@ import pytest
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.saving import title_from
 from co_cli.settings import load_settings
-from tests.command import Co
-from tests.embedding.loopback import OllamaServer
 from tests.vault import Vault
 
 BACKUP = "The nightly backup of the harbour database runs at dawn on the old server in the loft."
@@ -110,22 +108,6 @@ def test_phrases_exclusions_tags_and_dates_in_a_memory_are_plain_text(
     assert first.ref in [one.ref for one in kb.remember(new).related]
 
 
-def test_only_the_embedded_model_says_what_is_close_in_meaning(vault: Vault, data_dir: Path) -> None:
-    pytest.importorskip("ollama", reason="the genuine ollama client is not installed: pip install ollama")
-    server = OllamaServer()
-    environ = {"CO_KNOWLEDGE_EMBEDDING_PROVIDER": "ollama", "CO_KNOWLEDGE_EMBEDDING_HOST": server.url}
-    settings = load_settings({"vault": str(vault.root), "data_dir": str(data_dir)}, environ)
-    try:
-        with KnowledgeBase.open(settings=settings) as kb:
-            kb.remember("Pull requests need two approvals.")
-            asked = len(server.requests)
-
-            assert kb.remember("A pull request needs 2 approvals.").related == ()
-            assert len(server.requests) == asked + 1, "the new note was embedded, and nothing else"
-    finally:
-        server.close()
-
-
 @pytest.mark.parametrize(("threshold", "related"), [("0.75", True), ("0.95", False)])
 def test_the_threshold_is_a_setting(vault: Vault, data_dir: Path, threshold: str, related: bool) -> None:
     environ = {"CO_KNOWLEDGE_DUPLICATE_THRESHOLD": threshold, "CO_KNOWLEDGE_EMBEDDING_PROVIDER": "none"}
@@ -135,21 +117,6 @@ def test_the_threshold_is_a_setting(vault: Vault, data_dir: Path, threshold: str
         kb.remember(BACKUP)
 
         assert bool(kb.remember(BACKUP.replace("dawn", "dusk")).related) is related
-
-
-def test_a_memory_of_another_tier_is_neither_a_duplicate_nor_related(
-    co: Co, vault: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("CO_VAULT")
-    (tmp_path / "project" / ".co-cli").mkdir(parents=True)
-    monkeypatch.chdir(tmp_path / "project")
-    co("remember", BACKUP, "--title", "Backup", "--tier", "user")
-    co("remember", "Ask Bex for the tapes.", "--title", "Backup")
-
-    similar = co("remember", BACKUP.replace("dawn", "dusk"), "--json").json
-    same = co("remember", BACKUP, "--json", "--on-related", "keep").json
-
-    assert (similar["outcome"], similar["related"], same["outcome"]) == ("created", [], "created")
 
 
 def test_a_note_that_was_edited_since_is_compared_as_it_is_now(kb: KnowledgeBase, vault: Vault) -> None:

@@ -13,7 +13,7 @@ from co_cli.notes.note import Note, read_note
 from co_cli.service.web_pages import Loaded, LoaderAnswer, LoadFailed, PageReceipt, UseHttp, WebPages
 from co_cli.sources.web.addresses import Exceptions
 from co_cli.sources.web.extract import Page
-from co_cli.sources.web.fetch import Fetched, Fetcher, Limits, Validators
+from co_cli.sources.web.fetch import Fetcher, Limits
 from tests.sources.web_server import Names, WebServer, article
 from tests.vault import Vault
 
@@ -219,25 +219,6 @@ def test_an_address_with_a_password_leaves_no_trace_of_it(vault: Vault, pages: W
     assert vault.notes() == []
 
 
-def test_the_time_limit_also_covers_extracting_the_text(
-    kb: KnowledgeBase, vault: Vault, server: WebServer, fetcher: Fetcher
-) -> None:
-    class Late(Fetcher):
-        """Returns the page when hardly any time is left."""
-
-        def fetch(self, url: str, known: Validators | None = None) -> Fetched | None:
-            page = fetcher.fetch(url, known)
-            self.limits = Limits(seconds=0.001)
-            return page
-
-    url = server.page("/oaks", OAKS + " " * 100_000)  # only a large page is read in the worker process
-
-    receipt = kb.web_pages(Late()).add(url)
-
-    assert (receipt.outcome, receipt.exit_code, vault.notes()) == ("failed", 2, [])
-    assert receipt.detail.startswith(f"{url}: its text was not found in 0.001 seconds (the setting web_seconds)")
-
-
 def test_a_loaded_document_is_saved_with_its_tool_and_refreshed_with_it(
     kb: KnowledgeBase, vault: Vault, server: WebServer, fetcher: Fetcher
 ) -> None:
@@ -258,30 +239,6 @@ def test_a_loaded_document_is_saved_with_its_tool_and_refreshed_with_it(
     loader.answers = [PLAN]
     assert outcomes(pages) == ["skipped"]
     assert server.asked == []
-
-
-def test_the_loader_can_leave_a_page_to_plain_http_or_fail(
-    kb: KnowledgeBase, vault: Vault, server: WebServer, fetcher: Fetcher
-) -> None:
-    trouble = "the MCP server docs cannot be started: there is no command docs-mcp"
-    long = Loaded(Page("Long", "x" * 3_000_000), "docs/read")
-    loader = Ready(UseHttp("an ordinary page"), UseHttp("no tool", trouble), LoadFailed("x: 403; share it"), long)
-    pages = kb.web_pages(fetcher, loader)
-    oaks, elms = server.page("/oaks", OAKS), server.page("/elms", ELMS.replace("Oaks", "Elms"))
-
-    receipts = [pages.add(url) for url in (oaks, elms, server.url + "/plan", server.url + "/long")]
-
-    assert [(receipt.outcome, receipt.detail, receipt.exit_code) for receipt in receipts[:3]] == [
-        ("created", "", 0),
-        ("created", f"by plain HTTP, because {trouble}", 0),
-        ("failed", "x: 403; share it", 3),
-    ]
-    assert "3,000,000 bytes of text; the limit is 2,000,000" in receipts[3].detail
-    assert "fetched_with" not in vault.read("articles/oaks.md")
-    assert outcomes(pages) == ["unchanged", "unchanged"], "without asking the loader"
-    loader.answers = [PLAN]
-    assert pages.add(oaks, "overwrite").outcome == "updated"
-    assert "fetched_with: docs/read_document" in vault.read("articles/oaks.md")
 
 
 def test_plain_http_replaces_a_tool_only_on_request(
