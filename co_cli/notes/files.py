@@ -9,6 +9,7 @@ import contextlib
 import errno
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Generator
 
@@ -118,11 +119,31 @@ def locked(target: str, wait: bool = True) -> Generator[None]:
         handle = os.open(target, flags, 0o644)
     except PermissionError:
         handle = os.open(_lock_file(target), os.O_RDWR | os.O_CREAT, 0o644)
+    owner = (target, threading.get_ident())
+    if wait:
+        _release_leaked(owner, handle)
+        _held[owner] = handle
     try:
         _lock(handle, wait)
         yield
     finally:
         os.close(handle)  # closing releases the lock
+        if wait:
+            _held.pop(owner, None)
+
+
+_held: dict[tuple[str, int], int] = {}
+"""The open locks of each thread."""
+
+
+def _release_leaked(owner: tuple[str, int], handle: int) -> None:
+    """Ctrl-C can come right before a lock is closed. The same thread would then wait for itself forever."""
+    leaked = _held.pop(owner, None)
+    if leaked is None or leaked == handle:
+        return
+    with contextlib.suppress(OSError):  # closed already
+        if os.path.samestat(os.fstat(leaked), os.fstat(handle)):
+            os.close(leaked)
 
 
 def _lock(handle: int, wait: bool) -> None:

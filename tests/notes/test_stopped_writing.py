@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -69,3 +71,19 @@ def test_wherever_ctrl_c_strikes_no_temporary_file_is_left(
         assert not path.exists() or path.read_bytes() in (OLD, NEW)
     assert line > 15
     assert path.read_bytes() == NEW
+
+
+@pytest.mark.skipif(not hasattr(signal, "alarm"), reason="needs POSIX signals to end a wait")
+def test_wherever_ctrl_c_strikes_the_same_thread_can_take_the_lock_again(tmp_path: Path) -> None:
+    target = str(tmp_path / "lock")
+    for line in range(1, 40):
+        with contextlib.suppress(KeyboardInterrupt):
+            sys.settrace(CtrlC(line))
+            try:
+                with files.locked(target):
+                    pass
+            finally:
+                sys.settrace(None)
+        signal.alarm(5)  # ends the test if the lock was left closed
+        with files.locked(target):
+            signal.alarm(0)
