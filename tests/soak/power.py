@@ -20,7 +20,7 @@ from co_cli.index.sqlite.connection import Database, connect, fetch, vector_exte
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.store import NoteStore, content_hash
 from tests.soak.checks import Ledger, differences, mark_of, open_vault, sealed_text, settings_of, unsound
-from tests.soak.disk import Disk, Image, Kept, Request, listening
+from tests.soak.disk import Disk, FileSystem, Image, Request, listening
 from tests.soak.runner import Trial
 
 NOTES_LIFE = 500
@@ -261,7 +261,7 @@ class Work:
     def __init__(self, root: Path, chance: random.Random) -> None:
         root.mkdir()
         self.chance, self.store = chance, NoteStore(str(root))
-        self.kept, self.ledger = Kept(), Ledger()
+        self.kept, self.ledger = FileSystem(), Ledger()
         self._cuts: deque[tuple[str, list[str]]] = deque()
 
     def next_cut(self) -> tuple[str, list[str]]:

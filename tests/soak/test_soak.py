@@ -55,27 +55,26 @@ def test_damage_to_a_note_is_seen(vault: Vault) -> None:
         assert any(fault in problem for problem in ledger.check(left))
 
 
-@pytest.mark.parametrize(
-    "harm",
-    [
-        "delete from passages where id = (select max(id) from passages)",
-        "delete from docs_vec where rowid = (select max(rowid) from passages)",
-        "delete from docs_fts where rowid = (select max(id) from passages)",
-        "update docs set hash = 'x' where id = (select max(id) from docs)",
-        "update vaults set notes = 5",
-    ],
+HARM = (
+    "delete from passages where id = (select max(id) from passages)",
+    "delete from docs_vec where rowid = (select max(rowid) from passages)",
+    "delete from docs_fts where rowid = (select max(id) from passages)",
+    "update docs set hash = 'x' where id = (select max(id) from docs)",
+    "update vaults set notes = 5",
 )
-def test_an_index_that_differs_from_the_files_in_one_row_is_seen(tmp_path: Path, harm: str) -> None:
-    with open_vault(tmp_path) as kb:
-        kb.remember("Oaks live long.")
-        kb.remember("Elms fall ill in a wet spring.")
-        kb.sync()
-        assert differences(kb) == []
 
-        with kb.engine.database.writing() as connection:
-            connection.execute(harm)
 
-        assert differences(kb) != []
+def test_an_index_that_differs_from_the_files_in_one_row_is_seen(tmp_path: Path) -> None:
+    for number, harm in enumerate(HARM):
+        with open_vault(tmp_path / str(number)) as kb:
+            kb.remember("Oaks live long.")
+            kb.sync()
+            assert differences(kb) == []
+
+            with kb.engine.database.writing() as connection:
+                connection.execute(harm)
+
+            assert differences(kb) != [], harm
 
 
 def test_a_kill_between_the_two_steps_of_a_swap_keeps_what_was_embedded(tmp_path: Path) -> None:
@@ -299,24 +298,17 @@ def test_a_process_that_stays_holds_no_more_files_and_threads_with_time(tmp_path
 # -- fuzzing, and the command ------------------------------------------------------------------------------------------
 
 
-def test_no_mutation_of_a_note_a_query_or_a_ref_makes_anything_crash(tmp_path: Path) -> None:
+def test_no_mutation_of_a_note_a_query_or_a_ref_makes_anything_crash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     trial = Trial("fuzz", tmp_path, seed=20261115, rounds=1)
     fuzzing.fuzz(trial)
 
     assert trial.faults == []
-    assert trial.counts["texts read"] == fuzzing.TEXTS
-
-
-def test_a_crash_is_a_fault_whose_bytes_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(title: str) -> str:
-        raise ZeroDivisionError(title[:1])
-
-    trial = Trial("fuzz", tmp_path, seed=1, rounds=1)
-    monkeypatch.setattr(fuzzing, "slugify", broken)
-    fuzzing.fuzz(trial)
-
-    assert trial.faults[0].startswith("round 1: reading raised ZeroDivisionError")
-    assert list(tmp_path.rglob("fault-1.bin"))
+    assert trial.counts["reading"] == fuzzing.TEXTS
+    monkeypatch.setattr(fuzzing, "slugify", lambda title: title[10**9])
+    fuzzing.attempt(trial, "reading", lambda: fuzzing.read_and_edit(b"Oaks live long."))
+    assert trial.faults == ["round 1: reading raised IndexError: string index out of range"]
 
 
 @posix_only
