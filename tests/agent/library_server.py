@@ -52,12 +52,6 @@ def read_page(name: str) -> Any:
     return page(name)
 
 
-@server.tool(annotations=READS, structured_output=False)
-def crash() -> Any:
-    """Ends the server in the middle of a call."""
-    os._exit(3)
-
-
 @server.tool(structured_output=False)
 def unmarked(name: str) -> Any:
     """Does not say whether it only reads."""

@@ -21,7 +21,7 @@ from mcp_types import CallToolResult, EmbeddedResource, TextContent, TextResourc
 
 from co_cli.agent.loading import HEAD, TAIL, LoadingAgent, McpServer, page_of, preview, read_servers
 from co_cli.errors import PageRefusedError, SettingsError
-from co_cli.service.web_pages import Loaded, LoaderAnswer, LoadFailed, UseHttp
+from co_cli.service.web_pages import Loaded, LoaderAnswer, UseHttp
 from co_cli.sources.web.extract import Page
 from tests.agent.scripted import Call, Script, Turn, part_text
 
@@ -82,7 +82,7 @@ def test_the_model_gets_the_url_and_only_tools_that_read(shelf: Library) -> None
 
     assert shelf.script.told == f"URL: {MOORING}"
     info = shelf.script.infos[0]
-    assert [tool.name for tool in info.function_tools] == ["library__read_page", "library__crash"]
+    assert [tool.name for tool in info.function_tools] == ["library__read_page"]
     assert [tool.name for tool in info.output_tools] == ["accept", "use_http", "fail"]
     assert not info.allow_text_output
     assert (info.function_tools[0].description or "").startswith("Read a page of the library")
@@ -126,19 +126,6 @@ def test_a_model_that_does_not_decide_is_stopped_and_the_url_is_fetched_plainly(
     assert len(shelf.script.requests) <= 10
     trouble = "the loading agent did not decide within 10 turns and 20 tool calls"
     assert answer == UseHttp("it did not decide", trouble)
-
-
-def test_a_server_that_crashes_is_reported_and_runs_again_for_the_next_url(tmp_path: Path) -> None:
-    turns: list[list[Call]] = [[("library__crash", {})], READ, FAIL, READ, ACCEPT]
-    script = Script(*turns)
-    with LoadingAgent(script.model, library(tmp_path)) as agent:
-        crashed = agent.load(MOORING)
-        told = script.everything
-        again = agent.load(MOORING)
-
-    assert isinstance(crashed, LoadFailed)
-    assert "Connection closed" in told
-    assert isinstance(again, Loaded)
 
 
 def test_listed_tools_replace_the_read_only_ones(tmp_path: Path) -> None:

@@ -1,12 +1,8 @@
-"""What a word in frontmatter means, with python-frontmatter or without."""
+"""What a word in frontmatter means, and how a value is written."""
 
 from __future__ import annotations
 
-import frontmatter
-from hypothesis import given
-
-from co_cli.notes.frontmatter import NoteHandler, read_frontmatter, render_value
-from tests.notes.frontmatters import Block, blocks
+from co_cli.notes.frontmatter import load_block, render_value
 
 
 def test_a_bare_word_means_what_its_writer_meant() -> None:
@@ -15,14 +11,7 @@ def test_a_bare_word_means_what_its_writer_meant() -> None:
         **{"1.5": 1.5, "12": 12, "True": True, "~": None, "null": None, "!!str 12": "12", "'12'": "12"},
     }
 
-    assert {word: NoteHandler().load(f"a: {word}")["a"] for word in meant} == meant
-
-
-@given(block=blocks())
-def test_python_frontmatter_reads_a_note_as_we_do(block: Block) -> None:
-    front = read_frontmatter(block.text)
-    if not front.problem:
-        assert frontmatter.loads(block.text, handler=NoteHandler()).metadata == front.metadata
+    assert {word: load_block(f"a: {word}")["a"] for word in meant} == meant
 
 
 def test_a_value_is_written_on_one_line_with_quotes_only_where_needed() -> None:

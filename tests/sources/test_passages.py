@@ -58,20 +58,6 @@ def test_a_memory_is_one_passage_whatever_its_headings() -> None:
     ]
 
 
-def test_an_article_is_cut_at_its_headings_and_knows_its_lines() -> None:
-    note = article(
-        "Intro.\n\n# Deploys\n\nBlue first.\n\n## Rolling back\n\nGreen again.\n\n# After\nParty.\n",
-        "---\ntitle: Guide\n---\n",
-    )
-
-    assert [tuple(passage)[:4] for passage in passages_of(note)] == [
-        ("Intro.", 4, 4, ""),
-        ("Blue first.", 6, 8, "Deploys"),
-        ("Green again.", 10, 12, "Deploys > Rolling back"),
-        ("Party.", 14, 15, "After"),
-    ]
-
-
 def test_headings_and_what_belongs_to_them() -> None:
     expected = {
         "Deploys\n=======\n\nBlue first.\n\nRolling back\n---\n\nGreen again.\n": [

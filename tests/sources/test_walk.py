@@ -9,7 +9,7 @@ import pytest
 
 from co_cli.errors import VaultError
 from co_cli.sources.origin import Origin
-from co_cli.sources.walk import LARGEST_IGNORE_FILE, entries_of, path_of, require_vault, scan_origin, would_list
+from co_cli.sources.walk import LARGEST_IGNORE_FILE, entries_of, path_of, scan_origin, would_list
 from tests.vault import Vault
 
 
@@ -70,18 +70,6 @@ def test_links_are_not_followed_and_those_that_look_like_notes_are_reported(vaul
         ("memories/secret.md", "symbolic link, not followed"),
     ]
     assert not would_list(Origin("vault", str(vault.root)), "memories/secret.md")
-
-
-def test_a_vault_must_be_an_existing_folder(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("x")
-
-    with pytest.raises(VaultError, match="co init"):
-        require_vault(str(tmp_path / "nowhere"))
-    with pytest.raises(VaultError, match="is a file"):
-        require_vault(str(tmp_path / "file"))
-    with pytest.raises(VaultError, match="mounted"):
-        scan_origin(str(tmp_path / "nowhere"))
-    assert require_vault(str(tmp_path)) == str(tmp_path.resolve())
 
 
 def test_a_coignore_overrides_every_gitignore_and_the_nearest_one_decides(tmp_path: Path) -> None:

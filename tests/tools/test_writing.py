@@ -41,17 +41,6 @@ def test_a_repeat_is_not_written_and_a_similar_memory_is_named(toolbox: Toolbox)
     assert f'supersedes=["{first.data["ref"]}"]' in nearly.text
 
 
-def test_an_article_is_saved_with_where_it_comes_from(vault: Vault, toolbox: Toolbox) -> None:
-    result = toolbox.call(
-        "save_article",
-        {"content": "# Zebras\n\nThey graze.", "title": "On zebras", "source_url": "https://example.org/z"},
-    )
-
-    assert result.data["ref"] == "article:on-zebras"
-    assert "source_url: https://example.org/z" in vault.read("articles/on-zebras.md")
-    assert result.data["found_again"]
-
-
 def test_an_update_changes_what_it_names_and_nothing_else(vault: Vault, toolbox: Toolbox) -> None:
     vault.write("memories/blue.md", "---\ntitle: Blue   # mine\nodd: kept\ntags: [a]\n---\nOld text.\n")
 

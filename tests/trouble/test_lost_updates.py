@@ -16,8 +16,8 @@ from co_cli.agent.anthropic_memory import MemoryToolProtocol
 from co_cli.errors import NoteConflictError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.tools.toolbox import Toolbox
-from tests.command import Co
 from tests.cli.screen import terminal
+from tests.command import Co
 from tests.vault import Vault
 
 OLD = "Oaks live long."

@@ -9,10 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.index.changes import settled as settled_listing
-from co_cli.index.engine import SyncState
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.sources.walk import entries_of, scan_origin
 from tests.vault import Vault
 
 LONG_AGO = 1_700_000_000
@@ -93,28 +90,3 @@ def test_a_clock_that_jumps_back_between_two_syncs_hides_no_edit(
     file.write_text("The fir stands here.")
 
     assert settled.sync().changed == ["memories/oak.md"]
-
-
-def test_where_times_are_coarse_a_young_file_is_read_again(vault: Vault, kb: KnowledgeBase) -> None:
-    """FAT counts in steps of two seconds: what is written twice in one of them has one time.
-
-    So the listing that is stored is made to look as it would there; only the mark of a young file can tell then.
-    """
-    file = vault.write("memories/oak.md", "The oak stands here.")
-    kb.sync()
-    with kb.engine.reading() as reader:
-        number = reader.vault(kb.index.origin)
-        assert number is not None
-        stored = entries_of(reader.listings(number)[0]["memories"])
-    young = [name for name, now in entries_of(listing_of(vault)).items() if stored[name] == ~now]
-    file.write_text("The ash stands here.")
-    with kb.engine.writing() as writer:
-        listings = {"memories": settled_listing(listing_of(vault), young)}
-        writer.finish_sync(number, SyncState(time.time(), listings, {}, {}, ()))
-
-    assert kb.sync().changed == ["memories/oak.md"]
-    assert says(kb, "ash") == ["memory:oak"]
-
-
-def listing_of(vault: Vault) -> bytes:
-    return scan_origin(str(vault.root)).listings["memories"]
