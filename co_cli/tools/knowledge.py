@@ -11,7 +11,6 @@ from typing_extensions import TypedDict
 
 from co_cli.errors import KnowledgeError
 from co_cli.notes.note import excerpt
-from co_cli.service.searching import close_tags, unused_tags
 from co_cli.tools.budget import estimate_tokens, within
 from co_cli.tools.fencing import fence_note, one_line
 from co_cli.tools.tool import ToolContext, ToolResult, tool
@@ -121,7 +120,7 @@ def render(
     ctx.kb.track(found)
     degraded = [*ctx.degraded, *found.degraded]
     state = "inconclusive" if found.state != "found" and degraded else found.state
-    lines = [_headline(found, state, degraded, _dropped_filters(ctx, narrowing, dropped))]
+    lines = [_headline(found, state, degraded, _dropped_filters(narrowing, dropped))]
     hits: list[FoundNote] = []
     cut: list[str] = []
     left = ctx.budget
@@ -182,19 +181,9 @@ def _fenced(note: FoundNote, missing: bool) -> str:
     )
 
 
-def _dropped_filters(ctx: ToolContext, narrowing: Narrowing, dropped: list[str]) -> str:
-    """`tags=a, b and category=c`, with the tags that exist instead of those that nobody uses."""
-    tags = narrowing.get("tags", []) if "tags" in dropped else []
-    texts = {"tags": ", ".join(tags), "category": narrowing.get("category", "")}
-    asked = " and ".join(f"{name}={one_line(texts[name])}" for name in dropped)
-    try:
-        known = list(ctx.kb.tags()) if tags else []
-    except KnowledgeError:
-        return asked  # answered from the files, without the index
-    unused = unused_tags(tags, known)
-    similar = ", ".join(tag for one in unused for tag in close_tags(one, known))
-    meant = f"; there is {similar}" if similar else ""
-    return f"{asked} (no note has the tag {one_line(', '.join(unused) + meant)})" if unused else asked
+def _dropped_filters(narrowing: Narrowing, dropped: list[str]) -> str:
+    texts = {"tags": ", ".join(narrowing.get("tags", [])), "category": narrowing.get("category", "")}
+    return " and ".join(f"{name}={one_line(texts[name])}" for name in dropped)
 
 
 def _headline(found: SearchResult, state: str, degraded: list[str], dropped: str) -> str:
