@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tests.soak import fuzzing, power, scenarios
 from tests.soak.runner import Trial
@@ -61,13 +60,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, metavar="S", help=f"time limit for each soak (default {SECONDS:.0f})")
     parser.add_argument("--rounds", type=int, metavar="N", help="number of rounds (default: see below)")
     parser.add_argument("--first", type=int, default=1, metavar="N", help="number of the first round")
-    parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(arguments)
     for name in options.name:
         if name not in SOAKS:
             parser.error(f"there is no soak {name!r}: {', '.join(SOAKS)}")
     seed = random.SystemRandom().randrange(10**6) if options.seed is None else options.seed
-    results: list[dict[str, Any]] = []
+    faults = 0
     with tempfile.TemporaryDirectory(prefix="co-soak-", ignore_cleanup_errors=True) as place:
         for name in options.name or SOAKS:
             rounds = options.rounds or SOAKS[name].rounds
@@ -79,22 +77,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print("stopped", file=sys.stderr)
                 return 130
             finally:
-                results.append(trial.result())
-                if not options.json:
-                    show(results[-1], seed)
-    if options.json:
-        print(json.dumps({"seed": seed, "soaks": results}, indent=2))
-    return 3 if any(result["faults"] for result in results) else 0
+                show(trial)
+                faults += len(trial.faults)
+    return 3 if faults else 0
 
 
-def show(result: dict[str, Any], seed: int) -> None:
-    done = ", ".join(f"{number:,} {what}" for what, number in result["counts"].items())
-    faults = len(result["faults"])
-    print(f"{result['name']:<9}{result['rounds']:>7,} rounds {result['seconds']:>8,.1f} s {faults:>4} faults  {done}")
-    for fault in result["faults"]:
+def show(trial: Trial) -> None:
+    done = ", ".join(f"{number:,} {what}" for what, number in trial.counts.items())
+    print(f"{trial.name:<9}{trial.done:>7,} rounds {trial.seconds:>8,.1f} s {len(trial.faults):>4} faults  {done}")
+    for fault in trial.faults:
         print(f"  {fault}")
-    if faults:
-        print(f"  again: python -m tests.soak {result['name']} --seed {seed} {result['again']}")
+    if trial.faults:
+        print(f"  again: python -m tests.soak {trial.name} --seed {trial.seed} {trial.again}")
 
 
 if __name__ == "__main__":

@@ -63,10 +63,9 @@ class Trial:
         rounds = self._number - self._folder_since + 1
         self.again = self.again or f"--first {self._folder_since} --rounds {rounds}"
 
-    def result(self) -> dict[str, Any]:
-        seconds = round(time.monotonic() - self._begun, 1)
-        found = {"faults": self.faults, "again": self.again, "counts": dict(self.counts)}
-        return {"name": self.name, "rounds": self.done, "seconds": seconds, **found}
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._begun
 
     def _chance(self, number: int) -> random.Random:
         return random.Random(f"{self.seed}/{self.name}/{number}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
@@ -198,28 +197,20 @@ def write_without_sync(temporary: str, data: bytes) -> None:
 
 
 @posix_only
-@pytest.mark.parametrize(
-    ("step", "modules", "careless", "fault"),
-    [
+def test_leaving_out_one_step_of_saving_is_noticed(tmp_path: Path) -> None:
+    steps: list[tuple[str, tuple[object, ...], Callable[..., None], str]] = [
         ("_write", (files,), write_without_sync, "is half a note"),
         ("sync_folder", (files, store), lambda folder: None, "was acknowledged"),
         ("make_folders", (store,), lambda folder: os.makedirs(folder, exist_ok=True), "was acknowledged"),
-    ],
-)
-def test_leaving_out_one_step_of_saving_is_noticed(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    step: str,
-    modules: tuple[object, ...],
-    careless: Callable[..., None],
-    fault: str,
-) -> None:
-    for module in modules:
-        monkeypatch.setattr(module, step, careless)
-    trial = Trial("names", tmp_path, seed=5, rounds=1_000)
-    power.cut_notes(trial)
+    ]
+    for step, modules, careless, fault in steps:
+        trial = Trial("names", tmp_path / step, seed=5, rounds=1_000)
+        with pytest.MonkeyPatch.context() as patch:
+            for module in modules:
+                patch.setattr(module, step, careless)
+            power.cut_notes(trial)
 
-    assert any(fault in found for found in trial.faults)
+        assert any(fault in found for found in trial.faults), step
 
 
 @posix_only
@@ -315,9 +306,8 @@ def test_no_mutation_of_a_note_a_query_or_a_ref_makes_anything_crash(
 def test_the_command_prints_faults_and_how_to_repeat_them(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["names", "--rounds", "60", "--seed", "4", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["seed"], found["soaks"][0]["counts"]["cuts"]) == (4, 60)
+    assert main(["names", "--rounds", "60", "--seed", "4"]) == 0
+    assert "60 rounds" in capsys.readouterr().out
 
     for module in (files, store):
         monkeypatch.setattr(module, "sync_folder", lambda folder: None)
