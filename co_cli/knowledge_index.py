@@ -26,6 +26,7 @@ from co_cli.errors import (
     empty_vault,
 )
 from co_cli.index.changes import compare, reported
+from co_cli.index.embed import Embedded, EmbeddingDeadline, embed_text, embed_vault
 from co_cli.index.engine import (
     CacheState,
     Counts,
@@ -48,7 +49,6 @@ from co_cli.sources.walk import entries_of, odd_entries, path_of, place_of, scan
 from co_cli.values import OWN_SOURCES, Filters, Hit, SearchResult, SyncReport, to_utf8
 
 if TYPE_CHECKING:
-    from co_cli.index.embed import Embedded
     from co_cli.sources.passages import Boundaries
 
 SAVE_SECONDS = 5.0
@@ -268,8 +268,6 @@ class KnowledgeIndex:
 
     def embed(self, text: str) -> list[float]:
         """The vector of a text, through the embedding cache. Zeros for a text without any known word."""
-        from co_cli.index.embed import embed_text  # hashing, which a search does not need
-
         space = self.embedders.space if self.embedders else None
         embedder = self.embedders.of(space) if self.embedders and space else None
         if embedder is None:
@@ -324,11 +322,6 @@ class KnowledgeIndex:
             waits = self._read(lambda reader, vault: reader.waiting(vault)[0], 0)
         if state.active and state.active.space.key == target.key and not state.building and not waits:
             return None
-        from co_cli.index.embed import (  # logging and threads, which a search does not need
-            EmbeddingDeadline,
-            embed_vault,
-        )
-
         at = None if seconds is None else time.monotonic() + seconds
         return embed_vault(self.engine, self.origin, self.embedders, EmbeddingDeadline(at, progress))
 

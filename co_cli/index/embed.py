@@ -15,7 +15,6 @@ from co_cli.embedding.space import Embedder, OutOfTimeError, Vector
 from co_cli.embedding.static import SPACE as STATIC
 from co_cli.errors import EmbeddingError, SettingsError
 from co_cli.index.engine import Engine, SpaceState, StoredSpace, WaitingPassage, text_hash
-from co_cli.logbook import logger
 from co_cli.sources.origin import Origin
 
 BATCH = 1_000
@@ -28,7 +27,6 @@ REST_SECONDS = 30.0
 
 Progress = Callable[[int, int], None]
 
-log = logger("embedding")
 _warned: set[str] = set()
 _failed: dict[str, tuple[float, str]] = {}
 
@@ -119,8 +117,10 @@ def _embed(
         return result
     _failed[key] = time.monotonic(), result.problem
     if key not in _warned:  # once per process, not per note
+        from co_cli.logbook import logger  # imports logging, which a search does not need
+
         _warned.add(key)
-        log.warning("notes wait for their vectors in %s: %s", key, result.problem)
+        logger("embedding").warning("notes wait for their vectors in %s: %s", key, result.problem)
     return result
 
 

@@ -13,7 +13,7 @@ import co_cli
 from tests.command import Co, Ran
 from tests.vault import Vault
 
-SLOW = frozenset("pydantic pydantic_ai mcp rich lxml onnxruntime numpy yaml httpx ollama asyncio".split())
+SLOW = frozenset("pydantic pydantic_ai mcp rich lxml onnxruntime numpy yaml httpx ollama asyncio logging".split())
 
 
 def slow(modules: set[str]) -> list[str]:
