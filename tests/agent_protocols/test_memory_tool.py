@@ -8,7 +8,6 @@ import pytest
 from pydantic_ai import Agent, ModelMessage, ToolReturnPart, models
 from pydantic_ai.capabilities import NativeTool
 from pydantic_ai.exceptions import UserError
-from pydantic_ai.models.test import TestModel
 from pydantic_ai.native_tools import MemoryTool
 
 from co_cli.agent import CoDeps, memory_tool
@@ -51,19 +50,6 @@ def test_a_model_looks_writes_corrects_and_tidies_up(kb: KnowledgeBase) -> None:
     assert answers[-1].endswith("1\tStatus: parser done\n     2\tNext: the parser\n     3\tThen: the printer")
     assert [hit.ref for hit in kb.search("printer parser").hits] == ["memory:done/progress.txt"]
     assert kb.note("memory:done/progress.txt").provenance == "agent"
-
-
-def test_any_model_sees_an_ordinary_function_tool(kb: KnowledgeBase) -> None:
-    model = TestModel(call_tools=[])
-    Agent(model, tools=[memory_tool(knowledge_base=kb)]).run_sync("Hello.")
-
-    assert model.last_model_request_parameters is not None
-    (tool,) = model.last_model_request_parameters.function_tools
-    assert tool.name == "memory"
-    assert "View /memories before you start" in (tool.description or "")
-    schema = tool.parameters_json_schema
-    assert schema["properties"]["command"]["enum"] == ["view", "create", "str_replace", "insert", "delete", "rename"]
-    assert schema["required"] == ["command"]
 
 
 def test_the_vault_comes_from_the_runs_deps_and_must_exist(kb: KnowledgeBase, vault: Vault, tmp_path: Any) -> None:

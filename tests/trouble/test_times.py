@@ -39,26 +39,24 @@ def test_an_edit_that_keeps_size_and_mtime_is_found_by_the_next_sync(settled: Kn
     assert says(settled, "one") == ["memory:oak"]
 
 
-@pytest.mark.parametrize("way", ["copied over", "moved over", "folder swapped"])
 def test_a_backup_that_is_restored_with_its_old_times_is_found(
-    settled: KnowledgeBase, vault: Vault, tmp_path: Path, way: str
+    settled: KnowledgeBase, vault: Vault, tmp_path: Path
 ) -> None:
-    backup = tmp_path / "backup"
-    shutil.copytree(vault.path("memories"), backup, copy_function=shutil.copy2)
-    vault.write("memories/oak.md", "The ash stands here.")
-    assert settled.sync().changed == ["memories/oak.md"]
+    note, backup = vault.path("memories/oak.md"), tmp_path / "backup"
+    ways = {
+        "copied over": lambda: shutil.copy2(backup / "oak.md", note),
+        "moved over": lambda: (backup / "oak.md").rename(note),
+        "folder swapped": lambda: (shutil.rmtree(note.parent), backup.rename(note.parent)),
+    }
+    for way, restore in ways.items():
+        shutil.copytree(note.parent, backup, copy_function=shutil.copy2, dirs_exist_ok=True)
+        note.write_text("The ash stands here.")
+        assert settled.sync().changed == ["memories/oak.md"]
 
-    if way == "copied over":
-        shutil.copy2(backup / "oak.md", vault.path("memories/oak.md"))
-    elif way == "moved over":
-        (backup / "oak.md").rename(vault.path("memories/oak.md"))
-    else:
-        shutil.rmtree(vault.path("memories"))
-        backup.rename(vault.path("memories"))
+        restore()
 
-    assert settled.sync().changed == ["memories/oak.md"]
-    assert says(settled, "oak") == ["memory:oak"]
-    assert says(settled, "ash") == []
+        assert settled.sync().changed == ["memories/oak.md"], way
+        assert (says(settled, "oak"), says(settled, "ash")) == (["memory:oak"], [])
 
 
 def test_notes_written_while_the_clock_was_wrong_are_found_and_so_are_their_edits(
@@ -90,3 +88,17 @@ def test_a_clock_that_jumps_back_between_two_syncs_hides_no_edit(
     file.write_text("The fir stands here.")
 
     assert settled.sync().changed == ["memories/oak.md"]
+
+
+def test_a_sync_in_the_middle_of_somebody_s_save_is_put_right_by_the_next(settled: KnowledgeBase, vault: Vault) -> None:
+    path, new = vault.path("memories/oak.md"), b"The ash stands here, and it stands alone."
+    for half in (b"", new[:10], bytes(len(new))):
+        path.write_bytes(half)
+        settled.sync()
+        assert path.read_bytes() == half, "it was touched"
+    path.unlink()
+    settled.sync()
+    path.write_bytes(new)
+    settled.sync()
+
+    assert says(settled, "stands alone") == ["memory:oak"]
