@@ -101,4 +101,4 @@ def test_a_sync_in_the_middle_of_somebody_s_save_is_put_right_by_the_next(settle
     path.write_bytes(new)
     settled.sync()
 
-    assert says(settled, "stands alone") == ["memory:oak"]
+    assert says(settled, "alone") == ["memory:oak"]
