@@ -159,9 +159,12 @@ def load_block(block: str) -> dict[str, Any]:
 
 def render_fields(metadata: dict[str, object]) -> str:
     """The lines of a block, without the last line's end."""
-    options: Any = {"default_flow_style": True, "sort_keys": False, "allow_unicode": True, "width": float("inf")}
-    written: str = yaml.dump(metadata, Dumper=NoteDumper, **options) if metadata else ""
-    return written.removesuffix("\n")  # not strip(): a value may end with a no-break space
+    dump: Any = yaml.dump
+    width = float("inf")
+    written = dump(
+        metadata, None, NoteDumper, sort_keys=False, default_flow_style=True, allow_unicode=True, width=width
+    )
+    return str(written).removesuffix("\n") if metadata else ""  # not strip(): a value may end with a no-break space
 
 
 def _require_shallow(block: str) -> None:
