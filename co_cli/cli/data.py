@@ -68,9 +68,7 @@ def run_import(options: argparse.Namespace) -> int:
 
         def stage(verb: str) -> ProgressBar:
             bars.close()  # the bar of the previous stage
-            bar = ProgressBar(verb)
-            bars.callback(bar.done)
-            return bar
+            return bars.enter_context(ProgressBar(verb))
 
         report = import_export(kb, request, stage)
     failed = [receipt for receipt in report.receipts if receipt.outcome == "failed"]
@@ -156,12 +154,9 @@ def run_export(options: argparse.Namespace) -> int:
         if not notes:
             print("No notes to export.", file=sys.stderr)
             return 1
-        bar = ProgressBar("exporting")
         sys.stdout.flush()
-        try:
+        with ProgressBar("exporting") as bar:
             report = export_notes(kb, notes, options.to, options.format, bar)
-        finally:
-            bar.done()
     for failure in report.failures:
         print(printable(f"co: {failure}"), file=sys.stderr)
     code = 3 if report.failures else 0

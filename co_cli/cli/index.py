@@ -44,11 +44,9 @@ def run_sync(options: argparse.Namespace) -> int:
       co index sync
       co index sync --drop-missing
     """
-    bar = ProgressBar("indexing")
-    with open_knowledge_base(options) as kb, _boundaries_model(kb):
+    with open_knowledge_base(options) as kb, _boundaries_model(kb), ProgressBar("indexing") as bar:
         report = kb.sync(bar, drop_missing=options.drop_missing)
         report = report.replaced(kept=tuple(kb.index.missing()))  # also those of earlier syncs
-    bar.done()
     return _print_report(options, report)
 
 
@@ -58,10 +56,8 @@ def run_rebuild(options: argparse.Namespace) -> int:
     complete. Other vaults in the same search.db are indexed again when they are
     next used. Notes are never changed.
     """
-    bar = ProgressBar("indexing")
-    with open_knowledge_base(options) as kb, _boundaries_model(kb):
+    with open_knowledge_base(options) as kb, _boundaries_model(kb), ProgressBar("indexing") as bar:
         report = kb.rebuild(bar)
-    bar.done()
     return _print_report(options, report)
 
 
@@ -169,11 +165,9 @@ def run_reembed(options: argparse.Namespace) -> int:
     example:
       CO_KNOWLEDGE_EMBEDDING_PROVIDER=minilm co index reembed
     """
-    bar = ProgressBar("embedding")
-    with open_knowledge_base(options) as kb:
+    with open_knowledge_base(options) as kb, ProgressBar("embedding") as bar:
         kb.sync(bar, seconds=0)  # notes first: the next line embeds them
         result = kb.reembed(bar, options.fresh)
-        bar.done()
         state = kb.status()
     done, problem = (result.done, result.problem) if result else (0, None)
     if result is None:
@@ -252,8 +246,8 @@ def run_verify(options: argparse.Namespace) -> int:
       co index verify                 exit code 3 if anything differs
       co index verify --repair        build the index again if anything differs
     """
-    bar, repaired = ProgressBar("comparing"), False
-    with open_knowledge_base(options) as kb:
+    repaired = False
+    with open_knowledge_base(options) as kb, ProgressBar("comparing") as bar:
         by_model = kb.settings.boundaries_model is not None
         if not options.no_sync:
             kb.sync(bar)
@@ -265,7 +259,6 @@ def run_verify(options: argparse.Namespace) -> int:
             kb.rebuild(bar)
             found, repaired = verify(kb.index, bar, by_model), True
         unread = kb.index.unread_entries()
-    bar.done()
     if options.json:
         origins = [{**one._asdict(), "there": not one.problem} for one in found.origins]
         result = {"agrees": found.agrees, "repaired": repaired, "damage": found.damage, "odd": unread}

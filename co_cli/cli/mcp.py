@@ -62,13 +62,13 @@ def run_mcp(options: argparse.Namespace) -> int:
             return _print_config(options, kb)
         if options.http:
             _serve_http(options, toolbox)
-        else:
-            from co_cli.mcp.transports import serve_stdio
+            return 0
+        from co_cli.mcp.transports import serve_stdio  # imports the MCP SDK
 
-            if sys.stdin.isatty():
-                print("co mcp: waiting for a client on standard input; see `co mcp --help`", file=sys.stderr)
-            serve_stdio(toolbox, options.structured)
-        return 0
+        if sys.stdin.isatty():
+            print("co mcp: waiting for a client on standard input; see `co mcp --help`", file=sys.stderr)
+        serve_stdio(toolbox, options.structured)
+    return 0
 
 
 def _check(options: argparse.Namespace) -> None:

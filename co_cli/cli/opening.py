@@ -60,13 +60,11 @@ def sync_first(kb: KnowledgeBase, backend: str | None = None) -> SyncReport | No
     """Sync, so that a file saved a second ago is found. Without a usable index the files are searched themselves."""
     if (backend or kb.settings.knowledge_search_backend) == "grep":
         return None
-    bar = ProgressBar("indexing")
     try:
-        report = kb.sync(bar, seconds=SLOW_SECONDS)
+        with ProgressBar("indexing") as bar:
+            report = kb.sync(bar, seconds=SLOW_SECONDS)
     except IndexUnavailableError:
         return None  # the search that follows gets the same error, searches the files and says so
-    finally:
-        bar.done()
     log_info("synced: %d files changed, %d as they were", report.touched, report.unchanged)
     if report.kept:
         print(f"co: {kept_text(len(report.kept))}", file=sys.stderr)

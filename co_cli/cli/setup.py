@@ -67,10 +67,10 @@ def run_demo(options: argparse.Namespace) -> int:
     settings = load_settings({"data_dir": options.data_dir})
     queries = [query_of(options.query)] if options.query else TOUR
     answers: list[SearchResult] = []
-    bar, screen = ProgressBar("indexing"), Screen()
+    screen = Screen()
     with KnowledgeBase.open(sample_vault(), os.path.join(settings.data_dir, "demo")) as kb:
-        kb.sync(bar)
-        bar.done()
+        with ProgressBar("indexing") as bar:
+            kb.sync(bar)
         for number, query in enumerate(queries):
             answers.append(kb.search(query, limit=options.limit))
             if options.json:

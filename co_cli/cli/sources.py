@@ -231,9 +231,8 @@ def run_article(options: argparse.Namespace) -> int:
         raise InvalidInputError(f"{', '.join(given)}: only for standard input (-); {files[0]} is copied as it is")
     with open_knowledge_base(options) as kb:
         sync_first(kb)
-        bar = ProgressBar("adding")
-        imported = [(one.origin, one.saved, one.skipped) for one in import_articles(kb, files, bar)]
-        bar.done()
+        with ProgressBar("adding") as bar:
+            imported = [(one.origin, one.saved, one.skipped) for one in import_articles(kb, files, bar)]
         if "-" in options.path:
             text = read_stdin("pipe the text in")
             saved = kb.remember(text, options.title, options.tag, options.category, "import", source="article")

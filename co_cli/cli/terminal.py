@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from typing import TextIO
+    from typing import Self, TextIO
 
 CONTROL = "[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]"
 CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
@@ -178,7 +178,14 @@ class ProgressBar:
             self.stream.write(text + "\n")
         self.stream.flush()
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.done()
+
     def done(self) -> None:
+        """Erase the bar."""
         if self.drawn:
             self.stream.write("\r\x1b[K")
             self.stream.flush()

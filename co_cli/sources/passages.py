@@ -14,6 +14,7 @@ from co_cli.logbook import logger
 from co_cli.notes.markdown import Block
 from co_cli.notes.note import Note
 from co_cli.sources.cutting import RULE, Body, CutRule, blocks_of, cut, sentences
+from co_cli.sources.skill_format import skill_passage
 from co_cli.values import Passage
 
 Lines = tuple[int, int]
@@ -32,8 +33,6 @@ def passages_of(note: Note, boundaries: Boundaries | None = None, rule: CutRule 
     if note.source == "memory":
         return [_of_lines(note, body, 0, len(body.lines))]
     if note.source == "skill":
-        from co_cli.sources.skill_format import skill_passage  # few notes are skills
-
         return [skill_passage(note)]
     proposed = _proposed(note, body, boundaries) if boundaries else None
     found = _sections(note, body, rule) if proposed is None else _as_proposed(note, body, proposed, rule)
