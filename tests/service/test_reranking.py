@@ -11,7 +11,7 @@ from co_cli.retrieval.rerank import READ
 from tests.command import Co
 from tests.vault import Vault
 
-QUESTIONS = ["which doctor did Mara see in 2023", "how do oaks grow old", "calm an angry guest", "Mara's boat"]
+QUESTIONS = ["which doctor did Mara see in 2023", "how do oaks grow old"]
 
 
 class Lengths:

@@ -79,7 +79,7 @@ def test_the_data_folder_may_vanish_between_two_searches(kb: KnowledgeBase, vaul
 
 
 def test_a_damaged_search_db_is_answered_from_the_files(kb: KnowledgeBase, vault: Vault, data_dir: Path) -> None:
-    for number in range(200):
+    for number in range(100):
         vault.write(f"memories/{number}.md", f"Oak number {number} lives long.")
     kb.sync()
     kb.close()
