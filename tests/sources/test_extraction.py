@@ -133,17 +133,17 @@ SMALL = {
 
 
 HOSTILE = {
-    "divs": "<div>" * 100_000 + "deep down",
-    "tables": "<table><tr><td>" * 5_000 + "deep down",
-    "lists": "<ul><li>" * 20_000 + "deep down",
-    "bold": "<b>" * 50_000 + "deep down",
-    "many": "<main>" + "<p>word</p>" * 40_000,
-    "entities": "<p>" + "&amp;" * 200_000,
+    "divs": "<div>" * 30_000 + "deep down",
+    "tables": "<table><tr><td>" * 2_000 + "deep down",
+    "lists": "<ul><li>" * 7_000 + "deep down",
+    "bold": "<b>" * 20_000 + "deep down",
+    "many": "<main>" + "<p>word</p>" * 15_000,
+    "entities": "<p>" + "&amp;" * 70_000,
     "link": "<a href='" + "x" * 1_000_000 + "'>long</a>",
     "classes": "<div class='" + "a-" * 500_000 + "'>text</div>",
     "brackets": "<" * 300_000,
-    "comments": "<!-- -->" * 50_000 + "x y z",
-    "columns": "<main><table>" + "<tr><td colspan=1000>word</td></tr>" * 5_000,
+    "comments": "<!-- -->" * 20_000 + "x y z",
+    "columns": "<main><table>" + "<tr><td colspan=1000>word</td></tr>" * 2_000,
 }
 
 
