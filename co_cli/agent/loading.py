@@ -47,6 +47,7 @@ START_SECONDS = CALL_SECONDS = 30.0
 """`npx` and `uvx` may download a server before they start it."""
 HEAD, TAIL = 1_600, 400
 """Characters of a document that the model sees: enough to tell a document from a login page."""
+LONGEST_REASON = 300
 VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 INSTRUCTIONS = """\
 You get one document for a person's notes. You are given its URL and tools that read from certain services.
@@ -204,7 +205,7 @@ class _Run:
             have = f"you saw {', '.join(map(str, shown))}" if shown else "you saw none: call a tool"
             raise ModelRetry(f"There is no content {content}; {have}.")
         page, origin, _ = self.kept[content - 1]
-        return Loaded(page._replace(title=_short(title or "", LONGEST_TITLE) or page.title), origin)
+        return Loaded(page._replace(title=one_line(title or "", LONGEST_TITLE) or page.title), origin)
 
     def use_http(self, reason: str) -> Any:
         """Leave the URL to a plain fetch of a public web page, without any login.
@@ -212,7 +213,7 @@ class _Run:
         Args:
             reason: why no tool is better, in a few words
         """
-        return UseHttp(_short(reason), self.troubles)
+        return UseHttp(one_line(reason, LONGEST_REASON), self.troubles)
 
     def fail(self, reason: str, fix: str) -> Any:
         """The document is not available.
@@ -221,7 +222,7 @@ class _Run:
             reason: what refused it and why, with names and status codes: "GitHub says 404 for org/repo"
             fix: what the person can do about it: "give the token of `github` access to org/repo"
         """
-        problem, solution = _short(reason).rstrip(".;"), _short(fix).rstrip(".;")
+        problem, solution = one_line(reason, LONGEST_REASON).rstrip(".;"), one_line(fix, LONGEST_REASON).rstrip(".;")
         if not problem or not solution:
             raise ModelRetry("Say both what is wrong and what the person can do about it.")
         return LoadFailed(f"{self.url}: {problem}; {solution}")
@@ -277,7 +278,9 @@ class _Server:
                 stderr.seek(0)
                 said = [line for line in stderr.read().splitlines() if line.strip()][-1:]
                 failed = f"the MCP server {self.name} cannot be {'reached' if self.settings.url else 'started'}"
-                self.problem = f"{failed}: {_reason(error)}" + "".join(f" (stderr: {_short(line)})" for line in said)
+                self.problem = f"{failed}: {_reason(error)}" + "".join(
+                    f" (stderr: {one_line(line, LONGEST_REASON)})" for line in said
+                )
             finally:
                 self.ready.set()
 
@@ -318,7 +321,7 @@ def page_of(result: CallToolResult, url: str, max_bytes: int) -> Page:
     is_html = "html" in media_type or (not media_type and re.match(r"\s*<[!a-z]", text, re.IGNORECASE))
     kind = "text/html" if is_html else "text/plain"
     page = read_page(Fetched(read_url(url), kind, "utf-8", text.encode("utf-8", "replace"), Validators()))
-    return page._replace(title=_short(title, LONGEST_TITLE) or page.title)
+    return page._replace(title=one_line(title, LONGEST_TITLE) or page.title)
 
 
 def _main_text(value: Any) -> tuple[str, str]:
@@ -354,9 +357,4 @@ def _reason(error: BaseException) -> str:
     """The innermost reason, on one line."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
-    return _short(str(error)) or type(error).__name__
-
-
-def _short(text: str, most: int = 300) -> str:
-    line = one_line(text)
-    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+    return one_line(str(error), LONGEST_REASON) or type(error).__name__

@@ -54,14 +54,15 @@ def clean(text: str) -> str:
     return TEMPLATE.sub("&#91;", POSING.sub("&lt;", text))
 
 
-def one_line(text: str) -> str:
-    return " ".join(clean(text).split())
+def one_line(text: str, longest: int = 10**9) -> str:
+    line = " ".join(clean(text).split())
+    return line if len(line) <= longest else f"{line[:longest].rstrip()} …"
 
 
 def fence_note(ref: str, title: str, provenance: str, text: str, **attributes: object) -> str:
     """One note, or a part of one, as a model gets to see it."""
     shown = {"title": title, "provenance": provenance, **attributes}
-    labels = {name: _short(one_line(str(value))) for name, value in shown.items() if value not in (None, "")}
+    labels = {name: one_line(str(value), LONGEST_LABEL) for name, value in shown.items() if value not in (None, "")}
     marks = " ".join(f'{name}="{_quoted(value)}"' for name, value in {"ref": one_line(ref), **labels}.items())
     return f"<note {marks}>\n{clean(text).strip()}\n</note>"
 
@@ -75,10 +76,6 @@ def plain_ref(ref: str) -> str:
         source, _, name = ref.removeprefix("co://").partition("/")
         return f"{source}:{unquote(name)}"
     return ref
-
-
-def _short(label: str) -> str:
-    return label if len(label) <= LONGEST_LABEL else f"{label[:LONGEST_LABEL].rstrip()} …"
 
 
 def _quoted(label: str) -> str:

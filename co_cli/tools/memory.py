@@ -31,6 +31,7 @@ PROOF_WORDS, CLOSE_ENOUGH = 12, 20
 WORD = re.compile(r"\w{1,40}")
 LONGEST_TITLE = 120
 """Characters of a title, or of all tags, in a list or receipt."""
+_short = partial(one_line, longest=LONGEST_TITLE)
 MOST_TAGS = 10
 """Tags that are suggested when none is similar to the one asked for."""
 
@@ -158,7 +159,13 @@ def list_memories(
     room = ctx.budget
     for note in notes[:limit]:
         about = _short(" ".join(f"#{tag}" for tag in note.tags))
-        parts = [one_line(note.ref), _short(note.title), note.created[:10], about, "missing" if note.missing else ""]
+        parts = [
+            one_line(note.ref),
+            _short(note.title),
+            note.created[:10],
+            about,
+            "missing" if note.missing else "",
+        ]
         line = " · ".join(filter(None, parts))
         room -= estimate_tokens(line)
         if room < 0:
@@ -259,9 +266,3 @@ def _none_tagged(tags: list[str], known: list[str]) -> str:
     close = [tag for one in unused_tags(tags, known) for tag in close_tags(one, known)] or known[:MOST_TAGS]
     there = f"; there is {', '.join(map(_short, close))}" if close else ""
     return f"0 memories have {'the tag' if len(tags) == 1 else 'all of the tags'} {_short(', '.join(tags))}{there}"
-
-
-def _short(text: str) -> str:
-    """One line: a note with an endless title must not push out the others."""
-    line = one_line(text)
-    return line if len(line) <= LONGEST_TITLE else f"{line[:LONGEST_TITLE].rstrip()} …"
