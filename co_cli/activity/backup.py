@@ -122,8 +122,7 @@ def restore(data_dir: str, path: str) -> Restored:
         connection = apsw.Connection(fresh)
         connection.pragma("journal_mode", "wal")
         connection.close()
-        _checkpoint(target)
-        kept = set_aside(target)
+        kept = set_aside(target)  # with its log
         swap(fresh, target)
     return Restored(found, kept)
 
@@ -154,20 +153,6 @@ def _copy(source: apsw.Connection, path: str) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _checkpoint(path: str) -> None:
-    """Write the log into the file, so that what is kept is complete in one file."""
-    if not os.path.exists(path):
-        return
-    with contextlib.suppress(apsw.Error):  # damaged or in use: its log is moved with it
-        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
-        try:
-            connection.set_busy_timeout(BUSY_MS)
-            connection.execute("select count(*) from sqlite_master").fetchall()  # a log is noticed only by reading
-            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-        finally:
-            connection.close()
 
 
 def _open(path: str) -> apsw.Connection:
