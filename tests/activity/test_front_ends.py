@@ -35,22 +35,6 @@ def test_a_search_counts_only_if_it_is_tracked(kb: KnowledgeBase, data_dir: Path
     assert rows(kb.activity, "select front_end from searches") == [("python",)]
 
 
-def test_added_folders_have_their_own_history_and_use_counts(co: Co, tmp_path: Path) -> None:
-    handbook = Vault(tmp_path / "handbook")
-    handbook.write("deploy.md", "# Deploys\n\nThe blue pool takes traffic first.")
-    assert co("add", str(handbook.root)).code == 0
-
-    assert co("search", '"blue pool takes traffic"').code == 0
-    handbook.write("deploy.md", "# Deploys\n\nThe green pool takes traffic first.")
-    co("search", '"green pool takes traffic"')
-
-    listed = co("feedback", "stats", "--json").json["most_recalled"]
-    ref = listed[0]["ref"]
-    assert ref.startswith("folder:handbook")
-    assert listed[0]["recalls"] == 2
-    assert [change["what"] for change in co("note", "history", ref, "--json").json["changes"]] == ["updated", "seen"]
-
-
 def test_a_search_from_the_command_line_does_not_open_activity_db(co: Co, data_dir: Path) -> None:
     co("index", "sync")
     co("search", "oaks")
@@ -67,10 +51,13 @@ def test_a_search_from_the_command_line_does_not_open_activity_db(co: Co, data_d
     assert (data_dir / "activity.spool").read_bytes().count(b"\n") == 1
 
 
-def test_a_search_answers_though_nothing_can_be_recorded(co: Co, data_dir: Path) -> None:
-    co("index", "sync")
-    (data_dir / "activity.spool").mkdir()
+def test_searches_and_saves_work_with_a_broken_activity_db(kb: KnowledgeBase, data_dir: Path) -> None:
+    (data_dir / "activity.db").mkdir(parents=True)
 
-    ran = co("search", "oaks", "--json")
+    kb.sync()
+    assert kb.search("oaks", track=True).state == "found"
+    assert kb.remember("Ashes burn well.").outcome == "created"
+    kb.note("oak", track=True)
 
-    assert (ran.code, ran.json["state"], ran.err) == (0, "found", "")
+    assert not kb.activity.flush()
+    assert kb.activity.dropped >= 2
