@@ -154,7 +154,14 @@ def test_a_wrong_configuration_is_one_line_and_nothing_is_fetched(
 def test_ctrl_c_ends_the_servers_too(co: Co, vault: Vault, model: ChatServer, marks: Path) -> None:
     model.turns = [text("Let me think ", HOLD)]
     command = [sys.executable, "-m", "co_cli", "add", f"{LIBRARY}/Mooring"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=co.folder) as running:
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=co.folder,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a suite in the background ignores it
+    ) as running:
         assert model.held.wait(60)
         server = int((marks / "process").read_text())
         running.send_signal(signal.SIGINT)
