@@ -11,7 +11,7 @@ from typing import Any
 import apsw
 import pytest
 
-from co_cli.activity.database import APPLICATION, ActivityDatabase, migrate, migrations
+from co_cli.activity.database import APPLICATION, migrate, migrations
 from co_cli.activity.events import Head
 from co_cli.index.sqlite.database_files import set_aside_before
 from tests.activity.conftest import Opener, answer, index, rows
@@ -205,18 +205,3 @@ def test_a_process_that_stays_goes_on_in_a_new_file_and_loses_nothing_new(
         assert activity.dropped == 0
     assert len(messages) == 1
     assert "it is kept as" in messages[0]
-
-
-def test_damage_that_nobody_met_is_found_by_the_doctor_and_moved_aside_by_fix(
-    open_activity: Opener, data_dir: Path, vault: Vault
-) -> None:
-    assert ActivityDatabase(str(data_dir)).check() is None
-    assert not data_dir.exists()
-    with open_activity() as activity:
-        activity.searched(answer(vault.root, "oaks", "oak"))
-    assert ActivityDatabase(str(data_dir)).check() is None
-    spoil(data_dir / "activity.db", "judgements")
-
-    assert "`co doctor --fix` starts a new one" in (ActivityDatabase(str(data_dir)).check() or "")
-    assert "it is kept as" in (ActivityDatabase(str(data_dir)).check(fix=True) or "")
-    assert ActivityDatabase(str(data_dir)).check() is None

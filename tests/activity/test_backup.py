@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import stat
 import threading
 from collections.abc import Callable
@@ -89,22 +88,6 @@ def test_nothing_is_overwritten_unless_asked(used: Co, tmp_path: Path, file: str
     assert used("data", "backup", str(mine), "--overwrite").code == 0
     assert look_at(str(mine)).rows["documents"] == 1
     assert [path.name for path in tmp_path.iterdir() if ".part" in path.name] == []
-
-
-def test_what_a_restore_keeps_is_whole_without_its_log(used: Co, file: str, open_activity: Opener) -> None:
-    made = used("data", "backup", "--json").json["path"]
-    with open_activity() as activity:  # has it open, with a log
-        with activity.database.writing() as connection:
-            connection.execute("update documents set title = 'in the log'")
-        assert os.path.getsize(f"{file}-wal") > 0
-
-        assert used("data", "restore", made).code == 0
-        [old] = set_aside_before(file)  # while it is still open: closing it would write the log, too
-        alone = shutil.copy(old, f"{file}.alone")
-
-    connection = apsw.Connection(alone)
-    assert connection.execute("select title from documents").get == "in the log"
-    connection.close()
 
 
 def test_whoever_opens_it_at_the_moment_of_a_restore_writes_into_what_was_restored(

@@ -31,10 +31,6 @@ def commit(folder: Path, message: str, at: int) -> None:
     git(folder, "commit", "-q", "-m", message, at=at)
 
 
-def whats(co: Co, ref: str) -> list[tuple[str, str]]:
-    return [(change["source"], change["what"]) for change in co("note", "history", ref, "--json").json["changes"]]
-
-
 def test_every_change_of_a_note_is_shown_newest_first(co: Co, vault: Vault) -> None:
     vault.write("memories/oak.md", "Oaks live long.")
     co("search", "oaks")
@@ -89,24 +85,6 @@ def test_git_s_commits_stand_among_ours_by_time(co: Co, vault: Vault) -> None:
     assert "Let it grow (Ada, +1 -0 lines)" in co("note", "history", "oak").out
 
 
-def test_commits_are_followed_across_renames_also_before_they_are_committed(co: Co, vault: Vault) -> None:
-    repository = vault.root.parent
-    git(repository, "init", "-q")
-    vault.write("memories/oak.md", "Oaks live long.\n" * 5)
-    commit(repository, "Plant an oak", 1_700_000_000)
-    vault.path("memories/oak.md").rename(vault.path("memories/old oak.md"))
-    commit(repository, "Call it old", 1_700_000_100)
-    co("index", "sync")
-    vault.path("memories/old oak.md").rename(vault.path("memories/elm.md"))
-
-    assert whats(co, "elm") == [
-        ("activity", "moved"),
-        ("activity", "seen"),
-        ("git", "Call it old"),
-        ("git", "Plant an oak"),
-    ]
-
-
 def test_any_name_is_a_path_and_never_an_option(vault: Vault) -> None:
     git(vault.root, "init", "-q")
     names = ("-n.md", ":(top)x.md", "a*b.md", "--output=x.md", "ünï.md")
@@ -122,19 +100,6 @@ def test_any_name_is_a_path_and_never_an_option(vault: Vault) -> None:
     for name in names:
         commits, problem = commits_of(str(vault.root / "memories"), name, 10)
         assert ([one.subject for one in commits], problem) == (["Odd names"], None), name
-
-
-def test_a_git_that_hangs_is_left_and_said(vault: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    git(vault.root, "init", "-q")
-    (tmp_path / "bin").mkdir()
-    slow = tmp_path / "bin" / "git"
-    slow.write_text("#!/bin/sh\nexec sleep 60\n")
-    slow.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{slow.parent}:{os.environ['PATH']}")
-
-    found = commits_of(str(vault.root), "memories/oak.md", 10, seconds=0.2)
-
-    assert found == ([], "git took longer than 0.2 s: commits are left out")
 
 
 def test_a_repository_cannot_make_git_run_a_program(

@@ -67,22 +67,6 @@ def test_history_use_feedback_and_sources_follow_a_moved_project(co: Co, moved: 
     assert (again.code, again.err) == (2, f"co: nothing is known of a vault at {old}\n")
 
 
-def test_changes_at_the_new_place_follow_the_old_history(co: Co, moved: Callable[[], tuple[str, str]]) -> None:
-    co("forget", "elm")
-    old, new = moved()
-    note = Path(f"{VAULT}/memories/oak.md")
-    note.write_text(note.read_text().replace("live long", "live very long"))
-    co("note", "restore", "elm")
-    co("feedback", "give", "oak", "bad", "--query", "which tree lives long")
-
-    co("index", "move", f"{old}/{VAULT}", f"{new}/{VAULT}")
-
-    assert changes(co, "oak")[-1] == changes(co, "elm")[-1] == "created"
-    assert "removed" in changes(co, "elm")
-    verdicts = co("feedback", "give", "oak", "good", "--query", "another question", "--json").json
-    assert (verdicts["good"], verdicts["bad"]) == (1, 1)  # the later judgement of the same question counts
-
-
 def test_learned_weights_and_review_decisions_follow_and_trust_does_not(
     co: Co, moved: Callable[[], tuple[str, str]], data_dir: Path
 ) -> None:
@@ -97,22 +81,6 @@ def test_learned_weights_and_review_decisions_follow_and_trust_does_not(
     assert read_learned(str(data_dir)) == {here: {"meaning": 0.6}}
     assert (Dismissals(str(data_dir), before).keys(), Dismissals(str(data_dir), here).keys()) == (set(), {"twins:oak"})
     assert {"vault": here, "trusted": False} in co("config", "trust", "--list", "--json").json
-
-
-def test_a_source_that_did_not_move_stays_where_it_is(
-    co: Co, moved: Callable[[], tuple[str, str]], tmp_path: Path
-) -> None:
-    other = tmp_path / "other" / "docs"
-    other.mkdir(parents=True)
-    (other / "a.md").write_text("Another.")
-    old, new = moved()
-    shutil.copytree(new + "/docs", old + "/docs")  # as if only .co-cli had been moved
-    co("add", str(other))
-
-    done = co("index", "move", f"{old}/{VAULT}", f"{new}/{VAULT}")
-
-    assert "left: folder:docs, because the vault has another source of that name or folder" in done.out
-    assert [row["path"] for row in co("source", "list", "--json").json][1:] == [str(other)]
 
 
 def test_a_move_that_was_interrupted_can_be_repeated(

@@ -10,7 +10,6 @@ import pytest
 from co_cli.activity import Activity, query_log
 from co_cli.activity.events import MOST, SPOOL, SearchEvent
 from co_cli.activity.query_log import DAY, log_searches
-from co_cli.activity.statistics import count_searches, quantile
 from tests.activity.conftest import NOON, Opener, answer, rows
 from tests.vault import Vault
 
@@ -70,32 +69,6 @@ def test_the_log_keeps_the_newest_rows_of_a_year(activity: Activity, monkeypatch
         ("/other", 1, "question 2", "question 2"),
         ("/vault", 298, "question 702", "question 999"),
     ]  # fmt: skip
-
-
-def test_statistics_cover_the_days_that_were_asked_for(activity: Activity) -> None:
-    today = int(NOON // DAY)
-    searches = [
-        *(logged("/vault", 1, text=text) for text in ("How do we", "how  do we", "HOW do we\n")),
-        logged("/vault", 2, took_ms=900.0),
-        *(logged("/vault", 3, state="absent", front_end="mcp") for _ in range(2)),
-        *(logged("/vault", 4, NOON - 10 * DAY, took_ms=5000.0, degraded="words alone") for _ in range(9)),
-        logged("/other", 5),
-    ]
-    with activity.database.writing() as connection:
-        log_searches(connection, searches)
-        week, month = (count_searches(connection, "/vault", today - days + 1, today, 2) for days in (7, 30))
-        nowhere = count_searches(connection, "/never-seen", today, today, 2)
-
-    assert [(one.text, one.times) for one in week.common] == [("How do we", 3), ("question 3", 2)]
-    assert [(one.text, one.times) for one in month.common] == [("question 4", 9), ("How do we", 3)]
-    assert [(one.text, one.times) for one in week.unanswered] == [("question 3", 2)]
-    assert [one.took_ms for one in week.slow] == [900.0, 5.0]
-    assert week.front_ends == {"python": 4, "mcp": 2}
-    assert len(week.days) == 7
-    assert [day[1:4] for day in week.days[-2:]] == [(0, 0, 0), (6, 2, 0)]
-    assert (week.median_ms, week.p95_ms, sum(day.degraded for day in month.days)) == (5.0, 900.0, 9)
-    assert (nowhere.common, nowhere.logged, nowhere.median_ms, week.logged) == ([], 0, None, 15)
-    assert quantile([4.0, 1.0, 3.0, 2.0], 0.5) == 2.0
 
 
 def test_everything_that_threads_record_is_written_when_it_closes(open_activity: Opener, vault: Vault) -> None:

@@ -33,31 +33,6 @@ def test_searches_of_the_command_line_are_counted(co: Co) -> None:
     assert found["days"][-1]["searches"] == 3
 
 
-def test_evaluation_does_not_count_as_searching(co: Co, vault: Vault) -> None:
-    vault.write("questions.jsonl", '{"question": "how old do oaks get", "answers": ["memory:oak"]}\n')
-    co("index", "sync")
-
-    assert co("eval", "--method", "co").code == 0
-
-    assert co("feedback", "stats", "--json").json["searches"] == 0
-
-
-def test_people_get_tables_and_plots_that_fit_into_80_columns(co: Co, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    co("search", "oaks " * 60)
-    co("search", "漢字" * 60)
-
-    ran = co("feedback", "stats")
-
-    assert ran.code == 0
-    assert ran.out.startswith("2 searches in the last 30 days.\n")
-    for title in ("Searches a day", "Asked most often", "Took longest", "Notes recalled most often"):
-        assert title in ran.out
-    assert "\x1b" not in ran.out
-    wide = [line for line in ran.out.splitlines() if sum(2 if ord(letter) > 0x2E80 else 1 for letter in line) > 80]
-    assert wide == []
-
-
 def test_the_setting_keeps_words_out_of_every_file(co: Co, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for setting, counted in (("off", 0), ("no-text", 1)):
         monkeypatch.setenv("CO_QUERY_LOG", setting)
@@ -67,16 +42,6 @@ def test_the_setting_keeps_words_out_of_every_file(co: Co, data_dir: Path, monke
 
         assert (found["common"], found["searches"]) == ([], counted), setting
         assert not any(b"secret garden" in path.read_bytes() for path in data_dir.iterdir()), setting
-
-
-def test_clearing_asks_and_needs_a_yes_where_nobody_can_answer(co: Co) -> None:
-    co("search", "oaks")
-
-    ran = co("feedback", "stats", "--clear")
-
-    assert ran.code == 2
-    assert "--yes" in ran.err
-    assert co("feedback", "stats", "--json").json["searches"] == 1
 
 
 def test_clearing_leaves_no_word_in_any_file_and_keeps_history_and_counts(co: Co, data_dir: Path) -> None:
@@ -93,16 +58,3 @@ def test_clearing_leaves_no_word_in_any_file_and_keeps_history_and_counts(co: Co
     assert found["most_recalled"][0]["recalls"] == 9
     assert co("note", "history", "oak", "--json").json["changes"]
     assert [path.name for path in data_dir.iterdir() if b"secret garden" in path.read_bytes()] == []
-
-
-def test_two_vaults_have_statistics_of_their_own(co: Co, tmp_path: Path) -> None:
-    other = Vault(tmp_path / "other")
-    other.write("memories/ash.md", "Ashes burn well.")
-    co("search", "oaks")
-    co("search", "ashes", "--vault", str(other.root))
-
-    assert [one["text"] for one in co("feedback", "stats", "--json").json["common"]] == ["oaks"]
-    assert co("feedback", "stats", "--clear", "--yes", "--json").json == {"cleared": 1}
-    assert [one["text"] for one in co("feedback", "stats", "--json", "--vault", str(other.root)).json["common"]] == [
-        "ashes"
-    ]

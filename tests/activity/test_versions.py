@@ -11,7 +11,7 @@ from co_cli.knowledge_base import KnowledgeBase
 from tests.activity.conftest import NOON, index, rows
 from tests.vault import Vault
 
-OAK, ELM = Head("oak.md", "a1", "Oak", 10), Head("elm.md", "e1", "Elm")
+OAK = Head("oak.md", "a1", "Oak", 10)
 VERSIONS = "select path, what from versions join documents on documents.id = document_id order by versions.id"
 
 
@@ -20,13 +20,6 @@ def history(activity: Activity, path: str) -> list[str]:
         head = known(connection, activity.root, path)
         assert head is not None
         return [version.what for version in versions(connection, head.id, 100)]
-
-
-def test_files_older_than_the_history_are_marked_seen_not_created(activity: Activity) -> None:
-    index(activity, OAK, everything=lambda: [OAK, ELM])
-    index(activity, Head("ash.md", "c1", "Ash"), everything=list[Head])
-
-    assert [history(activity, path) for path in ("oak.md", "elm.md", "ash.md")] == [["seen"], ["seen"], ["created"]]
 
 
 def test_a_move_keeps_the_history_and_the_use(activity: Activity) -> None:
@@ -43,27 +36,6 @@ def test_a_move_keeps_the_history_and_the_use(activity: Activity) -> None:
         assert known(connection, activity.root, "oak.md") is None
         assert moved_to(connection, activity.root, "oak.md") == "tree/oak.md"
     assert rows(activity, "select opens from uses") == [(1,)]
-
-
-def test_a_move_onto_a_path_that_had_a_document_joins_their_histories(activity: Activity) -> None:
-    index(activity, OAK, ELM, saved=True)
-    index(activity, removed=["oak.md"])
-    index(activity, moved=[("elm.md", "oak.md")])
-
-    assert history(activity, "oak.md") == ["moved", "removed", "created", "created"]
-
-
-def test_a_file_that_moved_while_nobody_looked_is_a_move_and_a_copy_is_not(activity: Activity, vault: Vault) -> None:
-    vault.write("oak.md", "Oaks live long.")
-    index(activity, OAK, saved=True)
-    index(activity, OAK._replace(path="copy.md"), saved=True)
-    assert history(activity, "copy.md") == ["created"]
-
-    vault.write("copy.md", vault.read("oak.md"))
-    vault.delete("oak.md")
-    index(activity, OAK._replace(path="new.md"))
-
-    assert history(activity, "new.md") == ["moved", "created"]
 
 
 def test_a_change_that_is_reported_late_does_not_replace_a_later_one(activity: Activity) -> None:

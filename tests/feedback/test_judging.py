@@ -5,14 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pydantic_ai import Agent, models
 
-from co_cli.agent import Knowledge
 from co_cli.errors import InvalidInputError, UnknownRefError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.tools.toolbox import Toolbox
 from tests.activity.conftest import rows
-from tests.agent.scripted import Script, Turn
 from tests.command import Co
 from tests.vault import Vault
 
@@ -110,16 +107,6 @@ def test_a_note_that_an_answer_cites_was_used(kb: KnowledgeBase) -> None:
     assert rows(kb.activity, "select count(*) from documents where path like '%no-such%'") == [(0,)]
 
 
-def test_an_agent_s_answer_counts_as_citing(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "ALLOW_MODEL_REQUESTS", False)
-    turns: list[Turn] = [[("search_knowledge", {"query": "how old do oaks get"})], "Centuries, says memory:oak."]
-
-    answer = Agent(Script(*turns).model, capabilities=[Knowledge(knowledge_base=kb)]).run_sync("How old do oaks get?")
-
-    assert answer.output == "Centuries, says memory:oak."
-    assert rows(kb.activity, JUDGED) == [("memory:oak", "how old do oaks get", 1, "cited")]
-
-
 def test_a_log_without_texts_keeps_what_was_said_and_not_of_what(
     co: Co, vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,11 +117,3 @@ def test_a_log_without_texts_keeps_what_was_said_and_not_of_what(
     assert judged(data_dir, vault) == [("memory:oak", None, 1, "said")]
     assert "query_log is no-text and keeps no question" in co("feedback", "give", "elm", "bad", "-q", "sick elms").out
     assert b"how old do oaks" not in (data_dir / "activity.db").read_bytes()
-
-
-def test_a_judgement_follows_a_note_that_moves(co: Co, vault: Vault, data_dir: Path) -> None:
-    co("feedback", "give", "oak", "good", "--query", "old oaks")
-    vault.path("memories/oak.md").rename(vault.path("memories/old-oak.md"))
-    co("index", "sync")
-
-    assert co("feedback", "give", "old-oak", "good", "--query", "ancient trees", "--json").json["good"] == 2

@@ -58,23 +58,6 @@ def test_the_last_verdict_counts_and_bad_notes_alone_teach_nothing() -> None:
     assert questions_of(rows) == []
 
 
-def test_what_teaches_nothing_changes_nothing() -> None:
-    first = Candidate("a", 0.5, 0.5, 0.3), Candidate("b", 0.4, 0.1, 0.0)
-    cases = {
-        "good notes rank first already": [
-            JudgedQuestion(f"q{number}", (Judgement("a", None, True),), first) for number in range(50)
-        ],
-        "all notes are good": [
-            JudgedQuestion(f"q{number}", tuple(Judgement(ref, None, True) for ref in "ab"), first)
-            for number in range(50)
-        ],
-        "judgements contradict each other": [
-            asked(number, "meaning", good=("words", "meaning")[number % 2]) for number in range(100)
-        ],
-    }
-    assert [name for name, questions in cases.items() if learn(questions, DEFAULT).kept] == []
-
-
 def test_chance_rarely_passes_the_check_and_weights_never_leave_the_bounds() -> None:
     kept = 0
     for seed in range(12):

@@ -100,20 +100,6 @@ def test_weights_given_by_a_person_win_over_learned_ones(
         assert share(kb) == share(kb, weights=DEFAULT) < plain
 
 
-def test_explain_and_status_say_that_weights_were_learned_unless_the_setting_is_off(
-    co: Co, learned: dict[str, float], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    said = "meaning 0.80, words 0.20: learned from feedback"
-    assert said in co("search", "oaks", "--explain").out
-    assert said not in co("search", "oaks", "--explain", "--weights", "words=0.3,meaning=0.7").out
-    assert said not in co("search", "oaks", "--explain", "--profile", "fresh").out
-    assert "learned from feedback" in co("index", "status").out
-    monkeypatch.setenv("CO_LEARN", "off")
-    assert co("index", "status", "--json").json["learned"] is None
-    assert said not in co("search", "oaks", "--explain").out
-    assert "learn is off" in co("feedback", "tune").out
-
-
 def test_weights_of_other_vectors_or_another_formula_and_damaged_ones_are_ignored(
     co: Co, learned: dict[str, float], data_dir: Path
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import zipfile
 from pathlib import Path
@@ -52,24 +51,6 @@ def test_a_folder_or_a_zip_has_the_notes_byte_for_byte(co: Co, full: Vault, home
     assert sorted(os.listdir(home)) == ["out", "out.zip"]
 
 
-def test_jsonl_has_one_object_per_note_that_the_filters_choose(co: Co, full: Vault) -> None:
-    ran = co("data", "export", "memory", "--tag", "taste", "--to", "-")
-
-    assert ran.err == ""
-    assert json.loads(ran.out) == {
-        "ref": "memory:tea",
-        "path": "memories/tea.md",
-        "title": "Green tea",
-        "kind": "memory",
-        "body": "Anna likes tea.\n",
-        "frontmatter": {"title": "Green tea", "kind": "memory", "tags": ["taste"], "provenance": "user"},
-        "tags": ["taste"],
-        "created": None,
-        "updated": None,
-        "links": [],
-    }
-
-
 def test_an_export_gives_the_same_vault_back(co: Co, full: Vault, home: Path, tmp_path: Path) -> None:
     for to in ("out", "out.zip"):
         co("data", "export", "--to", to)
@@ -82,21 +63,6 @@ def test_an_export_gives_the_same_vault_back(co: Co, full: Vault, home: Path, tm
         assert (ran.code, ran.err) == (0, "")
         assert tree(new) == NOTES
         assert co(*command, "--json").json["counts"]["unchanged"] == len(NOTES)
-
-
-def test_notes_that_differ_or_were_forgotten_stay_as_they_are(co: Co, full: Vault) -> None:
-    co("data", "export", "--to", "out.zip")
-    full.write("memories/tea.md", "Anna drinks coffee now.\n")
-    co("forget", "memory:rule")
-    command = ("data", "import", "co", "out.zip", "--yes", "--trust")
-
-    told = {item["title"]: item["outcome"] for item in co(*command, "--json").json["items"]}
-
-    assert (told["tea.md"], told["rule.md"]) == ("skipped", "forgotten")
-    assert full.read("memories/tea.md") == "Anna drinks coffee now.\n"
-    co(*command, "--on-conflict", "overwrite")
-    assert full.path("memories/tea.md").read_bytes() == NOTES["memories/tea.md"]
-    assert "memories/tea.md" in co("list", "--trash").out
 
 
 def test_nothing_is_overwritten(co: Co, full: Vault, home: Path) -> None:

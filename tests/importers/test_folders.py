@@ -68,16 +68,3 @@ def test_a_taken_name_is_left_alone(bring: Bring, vault: Vault, brain: Path) -> 
 
     assert "there is another note at articles/My Brain/Start.md already" in ran.out
     assert vault.read("articles/My Brain/start.md") == "Mine."
-
-
-def test_odd_encodings_survive_or_are_reported(bring: Bring, vault: Vault, brain: Path) -> None:
-    (brain / "latin.md").write_bytes(b"Caf\xe9 au lait\n")
-    (brain / "wide.md").write_bytes("wide".encode("utf-16"))
-    (brain / "empty.md").write_bytes(b"")
-
-    ran = bring("obsidian", brain)
-
-    assert ran.code == 2
-    assert ran.err == "co: wide.md: UTF-16; save it as UTF-8 there, then import it again\n"
-    assert "empty.md: it is empty" in ran.out
-    assert vault.path("articles/My Brain/latin.md").read_bytes().endswith(b"---\nCaf\xe9 au lait\n")

@@ -10,7 +10,6 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +17,7 @@ from co_cli.importers import ImportRequest, import_export
 from co_cli.knowledge_base import KnowledgeBase
 from tests.command import Co
 from tests.importers.conftest import Bring
-from tests.importers.exports import mooring, talk, write_files, write_json, write_zip
+from tests.importers.exports import talk, write_files, write_json, write_zip
 from tests.vault import Vault
 
 POISON = (
@@ -107,21 +106,6 @@ def test_a_wrong_file_is_reported_on_one_line(bring: Bring, vault: Vault, tmp_pa
         assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
         assert problem in ran.err
     assert vault.notes() == []
-
-
-def test_a_conversation_that_is_too_long_is_reported_and_a_loop_ends(
-    bring: Bring, vault: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CO_KNOWLEDGE_MAX_NOTE_BYTES", "20000")
-    loop = talk("b", "Loop")
-    loop["mapping"]["u"]["parent"] = "u"
-
-    ran = bring("chatgpt", [mooring("word " * 4_010), loop])
-
-    assert ran.code == 2
-    assert "item 1: 20," in ran.err
-    assert "(setting knowledge_max_note_bytes)" in ran.err
-    assert vault.notes() == ["articles/chatgpt/loop.md"]
 
 
 def test_a_zip_bomb_is_refused(bring: Bring, tmp_path: Path) -> None:

@@ -50,14 +50,3 @@ def test_metadata_cannot_pass_for_fields_of_ours(bring: Bring, co: Co) -> None:
     assert (shown["provenance"], shown["valid_until"]) == ("import", "2026-08-01T00:00:00Z")
     assert "loading" not in shown
     assert shown["import_metadata"] == {"user_id": "anna", "type": "taste", "provenance": "user", "loading": "always"}
-
-
-def test_a_memory_with_the_same_text_is_not_saved_twice(bring: Bring, co: Co, vault: Vault) -> None:
-    co("remember", "Prefers green tea")
-    before = vault.read(NOTE)
-
-    ran = bring("mem0", [TEA, {**TEA, "id": "2"}])
-
-    assert "memory:prefers-green-tea says the same" in ran.out
-    assert vault.notes() == [NOTE]
-    assert vault.read(NOTE) == before

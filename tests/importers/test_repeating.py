@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.command import Co
 from tests.importers.conftest import Bring
-from tests.importers.exports import mooring, talk
+from tests.importers.exports import mooring
 from tests.vault import Vault
 
 NOTE = "articles/chatgpt/mooring-alone.md"
@@ -53,16 +53,6 @@ def test_a_text_that_i_changed_is_overwritten_only_on_request(bring: Bring, co: 
     assert taken == "updated"
     assert "Something else." in vault.read(NOTE)
     assert "My own summary." in vault.read(where.rpartition(" ")[2])
-
-
-def test_on_conflict_error_writes_nothing_at_all(bring: Bring, co: Co, vault: Vault) -> None:
-    outcome(bring)
-    co("edit", REF, "--body", "My own summary.")
-
-    ran = bring("chatgpt", [talk("new", "New"), mooring("Something else.")], "--on-conflict", "error")
-
-    assert (ran.code, ran.err.count("\n")) == (2, 1)
-    assert vault.notes() == [NOTE]
 
 
 def test_a_forgotten_note_does_not_come_back(bring: Bring, co: Co, vault: Vault) -> None:

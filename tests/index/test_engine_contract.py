@@ -191,35 +191,6 @@ def test_files_are_put_replaced_and_dropped(engine: Engine) -> None:
         assert reader.named(scope_of(vault), "oak") == []
 
 
-def test_notes_are_listed_newest_first_over_all_vaults(engine: Engine) -> None:
-    days = {"b": 3, "a": 3, "c": 1}
-    one = put(engine, *(file(f"memories/{name}.md", name, days[name] * DAY) for name in days))
-    other = put(engine, file("memories/d.md", "d", 2 * DAY), origin=OTHER)
-
-    with engine.reading() as reader:
-        listed = reader.list_notes(scope_of(one, other))
-        assert paths(listed) == ["memories/a.md", "memories/b.md", "memories/d.md", "memories/c.md"]
-        assert [note.root for note in listed] == ["/vault", "/vault", "/other", "/vault"]
-        assert paths(reader.list_notes(scope_of(one, other), limit=3)) == paths(listed)[:3]
-        assert reader.list_notes(scope_of(one, sources=["article"])) == []
-
-
-def test_missing_notes_are_marked_and_come_back(engine: Engine) -> None:
-    vault = oaks(engine, "ash", "elm")
-    assert finish_sync(engine, vault, 50.0, missing=["memories/ash.md", "memories/never.md"]) == ["memories/ash.md"]
-    finish_sync(engine, vault, 60.0, missing=["memories/ash.md"])
-    with engine.reading() as reader:
-        assert {note.path: note.missing for note in reader.list_notes(scope_of(vault))} == {
-            "memories/ash.md": 50.0,  # since it was first missed
-            "memories/elm.md": None,
-        }
-        assert found(reader, scope_of(vault), words("ash")) == ["The ash is an oak."]
-
-    finish_sync(engine, vault, times={"memories/ash.md": 1_000.0})
-    with engine.reading() as reader:
-        assert [note.missing for note in reader.list_notes(scope_of(vault))] == [None, None]
-
-
 def test_dropping_a_vault_forgets_everything_of_it_and_nothing_of_another(engine: Engine) -> None:
     one, other = oaks(engine, "ash", "elm"), oaks(engine, "yew", origin=OTHER)
     with engine.writing() as writer:
@@ -316,20 +287,6 @@ def test_better_matches_come_first(engine: Engine) -> None:
             assert [stored[one.passage].ref for one in matches] == right
 
 
-def test_the_context_of_a_passage_is_searched_but_not_for_phrases_and_exclusions(engine: Engine) -> None:
-    passages = [Passage("Oaks live long.", 1, 1, "", "elms fall ill"), Passage("Elms fall ill.", 3, 3, "", "")]
-    vault = put(engine, file("articles/trees.md", "Oaks live long.\n\nElms fall ill.", passages=passages))
-
-    with engine.reading() as reader:
-        scope = scope_of(vault)
-        assert found(reader, scope, words("elms")) == ["Elms fall ill.", "Oaks live long."]
-        assert found(reader, scope, words(phrase="elms fall")) == ["Elms fall ill."]
-        assert found(reader, scope, words("oaks", excluded="elms")) == ["Oaks live long."]
-        first, second = passages_in(reader, vault)
-        terms = tokens("oaks elms birches")
-        assert reader.terms_in([first, second], terms) == {first: {terms[0]}, second: {terms[1]}}
-
-
 def test_a_long_note_does_not_crowd_out_the_others(engine: Engine) -> None:
     long = [Passage(f"pool pool pool {number}", number, number) for number in range(1, 60)]
     vault = put(
@@ -394,23 +351,6 @@ def test_the_nearest_passages_are_those_of_the_exact_cosines(engine: Engine, spa
         assert [one.passage for one in everything] == sorted(right, key=lambda number: -right[number])
 
 
-def test_changed_and_dropped_notes_lose_their_vectors(engine: Engine) -> None:
-    query = unit([1, 0, 0, 0, 0, 0, 0, 0])
-    vault = oaks(engine, "ash", "elm", "yew")
-    with engine.writing() as writer:
-        space = active_space(writer, vault)
-        assert embed_all(writer, vault, space, lambda text: query) == 3
-        assert embed_all(writer, vault, space, lambda text: query) == 0
-
-    put(engine, file("memories/ash.md", "Another text."))
-    with engine.writing() as writer:
-        writer.drop_files(vault, ["memories/elm.md"])
-    with engine.reading() as reader:
-        (near,) = reader.nearest(scope_of(vault), space, query, 10)
-        assert reader.passages([near.passage])[near.passage].ref == "memory:yew"
-        assert [one.text for one in reader.waiting(vault, space, 10)[1]] == ["Ash\nAnother text."]
-
-
 def test_a_vector_is_stored_only_for_a_passage_that_still_waits_as_it_was_read(engine: Engine) -> None:
     vector = unit([1, 0, 0, 0, 0, 0, 0, 0])
     vault = oaks(engine, "ash", "elm", "yew", "fir")
@@ -454,24 +394,6 @@ def test_a_new_space_is_built_beside_the_active_one_and_takes_over_when_it_is_co
         assert writer.waiting(vault)[0] == 0
         assert len(writer.nearest(scope_of(vault), state.building, turned, 10)) == 3
         assert writer.nearest(scope_of(vault), active, query, 10) == []
-
-
-def test_reembedding_keeps_the_old_vectors_until_there_are_new_ones(engine: Engine) -> None:
-    query = unit([1, 0, 0, 0, 0, 0, 0, 0])
-    vault = oaks(engine, "ash")
-    with engine.writing() as writer:
-        space = active_space(writer, vault)
-        embed_all(writer, vault, space, lambda text: unit([0, 1, 0, 0, 0, 0, 0, 0]))
-        writer.cache(FLOATS, {b"key": query})
-
-        writer.reembed(vault, space)
-        assert writer.waiting(vault, space)[0] == 1
-        assert [one.cosine for one in writer.nearest(scope_of(vault), space, query, 1)] == pytest.approx([0])
-        embed_all(writer, vault, space, lambda text: query)
-        assert [one.cosine for one in writer.nearest(scope_of(vault), space, query, 9)] == pytest.approx([1])
-        assert writer.cached(FLOATS, [b"key"])
-        writer.reembed(vault, space, forget_cache=True)
-        assert writer.cached(FLOATS, [b"key"]) == {}
 
 
 def test_a_full_cache_forgets_what_was_used_least_recently(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -559,39 +481,6 @@ def test_filters_narrow_every_kind_of_search_alike(engine: Engine) -> None:
 # -- names, links and validity -----------------------------------------------------------------------------------------
 
 
-def test_a_note_is_found_by_title_alias_file_name_and_ref(engine: Engine) -> None:
-    text = "---\ntitle: Deploys\naliases: [Go live]\n---\n# Blue\n\nFirst.\n\n# Green\n\nThen.\n"
-    vault = put(engine, file("articles/ops/blue-pool.md", text), file("memories/oak.md", "Oaks."))
-
-    with engine.reading() as reader:
-        kinds = {name: [one.kind for one in reader.named(scope_of(vault), name)] for name in NAMES}
-        (blue,) = reader.named(scope_of(vault), "deploys")
-        first = next(one for one in passages_in(reader, vault).values() if one.ref == "article:ops/blue-pool")
-    assert kinds == NAMES
-    assert (blue.passage, blue.note) == (first.id, first.note)
-
-
-NAMES = {
-    "deploys": ["title"],
-    "go live": ["alias"],
-    "blue pool": ["slug"],
-    "ops blue pool": ["slug"],
-    "article ops blue pool": ["ref"],
-    "oak": ["title"],
-    "blue": [],
-    "": [],
-}
-
-
-def test_a_name_that_very_many_notes_have_names_none(engine: Engine) -> None:
-    meetings = [file(f"memories/m{number}.md", f"---\ntitle: Meeting\n---\n{number}") for number in range(30)]
-    vault = put(engine, *meetings)
-
-    with engine.reading() as reader:
-        assert reader.named(scope_of(vault), "meeting") == []
-        assert len(reader.find_notes(vault, "name", ["meeting"])) == 30
-
-
 def standing(engine: Engine, now: float, **notes: str) -> dict[str, str | None]:
     """Why each of these notes is not valid at a moment; None if it is."""
     created = {name: (number + 1) * DAY for number, name in enumerate(notes)}
@@ -600,13 +489,6 @@ def standing(engine: Engine, now: float, **notes: str) -> dict[str, str | None]:
         ids = {note.id: note.path[9:-3] for note in reader.list_notes(scope_of(vault))}
         found = reader.standings(list(ids), now)
         return {name: found[number].problem(now) if found else None for number, name in ids.items()}
-
-
-def test_a_note_is_valid_within_its_window(engine: Engine) -> None:
-    moments = {MAY - 1: "not valid yet", MAY: None, MAY + 4 * DAY - 1: None, MAY + 4 * DAY: "no longer valid"}
-    for now, problem in moments.items():
-        found = standing(engine, now, window="valid_from: 2024-05-01\nvalid_until: 2024-05-04", plain="x: 1")
-        assert found == {"window": problem, "plain": None}
 
 
 SUPERSEDED = "superseded by memory:new"
@@ -649,11 +531,6 @@ def test_a_superseded_note_is_not_valid(open_engine: Open) -> None:
         if problems != (said or {"old": None, "new": "not valid yet"}):
             wrong.append((case, problems))
     assert wrong == []
-
-
-def test_a_note_is_superseded_only_from_the_moment_on_at_which_the_newer_one_is_there(engine: Engine) -> None:
-    assert standing(engine, 2 * DAY - 1, old="x: 1", new="supersedes: old")["old"] is None
-    assert standing(engine, 2 * DAY, old="x: 1", new="supersedes: old")["old"] == SUPERSEDED
 
 
 # -- transactions ------------------------------------------------------------------------------------------------------
@@ -715,45 +592,6 @@ def test_vectors_that_another_process_changes_are_never_answered_from_memory(eng
             embed_all(writer, vault, space, lambda text, first=first: one if text.startswith(first) else other)
         for _ in range(1 + turn):
             assert nearest(space) == first
-
-
-def test_a_rebuild_swaps_a_full_store_in_while_readers_read(engine: Engine, open_engine: Open) -> None:
-    with engine.writing() as writer:
-        writer.cache(FLOATS, {b"kept": unit([1] * 8)})
-    vault = oaks(engine, "ash")
-    elsewhere, done = open_engine(), threading.Event()
-    seen: list[int | BaseException] = []
-
-    def look() -> None:
-        while not done.is_set():
-            try:
-                with elsewhere.reading() as reader:
-                    number = reader.vault(VAULT)
-                    assert number is not None
-                    seen.append(reader.counts([number]).notes)
-            except BaseException as failure:
-                seen.append(failure)
-
-    def fill(fresh: Engine) -> None:
-        oaks(fresh, "elm")
-        oaks(fresh, "yew", "fir")
-
-    looking = threading.Thread(target=look)
-    looking.start()
-    try:
-        with engine.reading() as reader:
-            engine.rebuild(fill)
-            assert reader.counts([vault]).notes == 1, "an open transaction keeps the old store"
-    finally:
-        done.set()
-        looking.join()
-
-    assert set(seen) <= {1, 3}
-    with engine.reading() as reader:
-        assert sorted(paths(reader.list_notes(scope_of(vault)))) == [
-            f"memories/{name}.md" for name in ("elm", "fir", "yew")
-        ]
-        assert set(reader.cached(FLOATS, [b"kept"])) == {b"kept"}
 
 
 def test_a_rebuild_that_fails_leaves_the_old_store(engine: Engine) -> None:

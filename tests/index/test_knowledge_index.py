@@ -51,29 +51,6 @@ def test_each_source_is_synced_and_counted_by_itself(vault: Vault, index: Knowle
     assert index.sync("memory").changed == ["memories/oak.md"]
 
 
-def test_a_search_returns_notes_with_what_people_need_to_judge_them(index: KnowledgeIndex) -> None:
-    index.sync()
-
-    hits = index.search("how long do oaks live")
-
-    best = hits[0]
-    assert (best.source, best.path, best.title) == ("memory", f"{index.root}/memories/oak.md", "Oaks")
-    assert (best.tags, best.category) == (("tree", "tree/old"), "fact")
-    assert "centuries" in best.snippet
-    assert 0 < best.score <= 1
-    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
-
-
-def test_a_search_is_narrowed_by_source_tags_and_limit(index: KnowledgeIndex) -> None:
-    index.sync()
-
-    assert found(index, "oak", "article") == ["articles/trees/guide.md"]
-    assert found(index, "oak", "memory", ["tree/old"]) == ["memories/oak.md"]
-    assert found(index, "oak", None, ["nobody-has-this"]) == []
-    assert len(index.search("oak tree", limit=1)) == 1
-    assert index.search("") == []
-
-
 def test_one_file_is_indexed_now_and_the_next_sync_finds_it_done(vault: Vault, index: KnowledgeIndex) -> None:
     index.sync()
     index.index_file("memory", vault.write("memories/yew.md", "The yew is poisonous."))
@@ -148,20 +125,6 @@ def test_search_db_has_the_tables_that_are_documented(index: KnowledgeIndex, db_
     assert connection.execute("select count(*) from knowledge_files").get == 3
     assert connection.execute("select count(*) from embedding_cache").get == 4
     connection.close()
-
-
-def test_links_are_resolved_from_both_ends(vault: Vault, index: KnowledgeIndex) -> None:
-    vault.write("memories/elm.md", "Like the [[oak]], unlike [[ghost]].")
-    index.sync()
-
-    links, _ = index.links("memories/elm.md")
-    _, backlinks = index.links("memories/oak.md")
-
-    assert [(link.target, link.ref) for link in links] == [("oak", "memory:oak"), ("ghost", None)]
-    assert [one.ref for one in backlinks] == ["memory:elm"]
-    vault.write("memories/ghost.md", "Here now.")
-    index.sync()
-    assert [link.ref for link in index.links("memories/elm.md")[0]] == ["memory:oak", "memory:ghost"]
 
 
 YOURS, ZOO, BOOK = (

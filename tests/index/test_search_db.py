@@ -81,18 +81,6 @@ def test_another_version_is_replaced_while_its_readers_go_on(index: KnowledgeInd
         other.close()
 
 
-def test_a_search_db_that_cannot_be_made_is_one_clear_error(index: KnowledgeIndex, data_dir: Path) -> None:
-    def make_folder() -> None:
-        data_dir.unlink()
-        (data_dir / "search.db").mkdir(parents=True)
-
-    for put_in_the_way in (lambda: data_dir.write_text("a file"), make_folder):
-        put_in_the_way()
-        for work in (index.sync, lambda: index.search("oaks")):
-            with pytest.raises(IndexUnavailableError, match=r"search\.db"):
-                work()
-
-
 # -- shared ------------------------------------------------------------------------------------------------------------
 
 
@@ -249,23 +237,6 @@ def test_a_search_moves_an_unusable_file_aside_and_says_it_once(co: Co, sound: P
         assert is_ours(str(data_dir / "search.db"), APPLICATION), case
 
 
-def test_a_process_that_stays_answers_from_the_files_until_it_has_synced(
-    sound: Path, vault: Vault, data_dir: Path
-) -> None:
-    shutil.copytree(sound, data_dir)
-    spoil_table(data_dir / "search.db", "passages")
-
-    with KnowledgeBase.open(vault.root, data_dir) as kb:
-        met, meanwhile = kb.search("oaks"), kb.search("oaks")
-        kb.sync()
-        later = kb.search("oaks")
-
-    assert (met.backend, meanwhile.backend, later.backend) == ("grep", "grep", "hybrid")
-    assert "answered from the files" in met.degraded[0]
-    assert met.hits[0].ref == meanwhile.hits[0].ref == later.hits[0].ref == "memory:oak"
-    assert later.degraded == []
-
-
 def test_a_save_is_not_lost_to_a_damaged_index(sound: Path, co: Co, vault: Vault, data_dir: Path) -> None:
     for table in ("passages", "docs", "docs_fts_data", "knowledge_files"):
         shutil.rmtree(data_dir, ignore_errors=True)
@@ -277,25 +248,6 @@ def test_a_save_is_not_lost_to_a_damaged_index(sound: Path, co: Co, vault: Vault
         assert (saved.code, saved.out[:7]) == (0, "created"), (table, saved.err)
         assert co("search", f"word of {table}", "--json").json["hits"][0]["title"].startswith("The word of")
     assert len(vault.notes()) == len(NOTES) + 4
-
-
-def test_the_embedding_cache_of_a_readable_file_is_kept_and_that_of_a_damaged_one_is_not(
-    sound: Path, vault: Vault, data_dir: Path
-) -> None:
-    for damaged, misses in ((False, 0), (True, 4)):
-        shutil.rmtree(data_dir, ignore_errors=True)
-        shutil.copytree(sound, data_dir)
-        connection = apsw.Connection(str(data_dir / "search.db"))
-        connection.execute("update spaces set misses = 0")
-        connection.pragma("user_version", 0)  # causes a rebuild
-        connection.close()
-        if damaged:
-            spoil_table(data_dir / "search.db", "links")
-
-        with KnowledgeBase.open(vault.root, data_dir) as kb:
-            kb.sync()
-            cache = kb.index.vectors().cache
-            assert (cache.entries, cache.misses) == (4, misses)
 
 
 def test_the_log_of_somebody_elses_open_database_goes_with_it(index: KnowledgeIndex, data_dir: Path) -> None:

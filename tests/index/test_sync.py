@@ -9,8 +9,6 @@ from pathlib import Path
 import apsw
 import pytest
 
-from co_cli import knowledge_index
-from co_cli.embedding.embedders import Embedders
 from co_cli.index import sync
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.knowledge_index import KnowledgeIndex
@@ -26,10 +24,6 @@ def found(index: KnowledgeIndex, query: str) -> list[str]:
 
 def indexed(index: KnowledgeIndex) -> list[str]:
     return sorted(index.hashes())
-
-
-def opened(engine: SqliteEngine, vault: Vault, exclude: tuple[str, ...] = (), limit: int = 2_000_000) -> KnowledgeIndex:
-    return KnowledgeIndex(engine, vault.root, embedders=Embedders("none"), exclude=exclude, max_note_bytes=limit)
 
 
 def settle(vault: Vault, path: str) -> None:
@@ -85,33 +79,6 @@ def test_an_edit_right_after_a_sync_is_found_though_size_and_time_are_the_same(
     assert found(index, "elms") == ["memories/oak.md"]
 
 
-def test_waiting_counts_what_changed_and_not_what_is_only_young(vault: Vault, index: KnowledgeIndex) -> None:
-    for name in ("a", "b", "c"):
-        vault.write(f"memories/{name}.md", name)
-    assert index.waiting() == 3
-    index.sync()
-    assert index.waiting() == 0
-
-    vault.write("memories/a.md", "changed")
-    vault.delete("memories/b.md")
-    vault.write("memories/d.md", "new")
-
-    assert index.waiting() == 3
-
-
-def test_what_was_saved_through_the_index_does_not_wait_unless_there_is_too_much_of_it_to_read(
-    index: KnowledgeIndex, vault: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    index.sync()
-    for name in ("ash", "oak"):
-        vault.write(f"memories/{name}.md", "It lives long.")
-        index.index_file("memory", f"memories/{name}.md")
-
-    assert index.waiting() == 0
-    monkeypatch.setattr(knowledge_index, "MOST_COMPARED", 1)
-    assert index.waiting() == 2
-
-
 def test_a_binary_file_is_skipped_until_it_becomes_text(vault: Vault, index: KnowledgeIndex) -> None:
     vault.write("memories/blob.md", b"PK\x03\x04\0\0\0\0")
     vault.write("memories/oak.md", "Oaks live long.")
@@ -125,62 +92,6 @@ def test_a_binary_file_is_skipped_until_it_becomes_text(vault: Vault, index: Kno
     report = index.sync()
     assert (report.added, report.skipped) == (["memories/blob.md"], [("memories/oak.md", "not a text file")])
     assert found(index, "long") == []
-
-
-def test_a_file_over_the_limit_is_read_when_the_limit_is_raised(vault: Vault, engine: SqliteEngine) -> None:
-    vault.write("memories/long.md", "word " * 100)
-    os.utime(vault.root / "memories" / "long.md", (1e9, 1e9))  # not so young that it is looked at again anyhow
-    assert opened(engine, vault, limit=100).sync().skipped
-
-    ((_, reason),) = opened(engine, vault, limit=200).sync().skipped
-    assert "the limit is 200" in reason
-    assert opened(engine, vault, limit=500).sync().added == ["memories/long.md"]
-
-
-def test_a_loop_of_links_and_a_link_to_another_folder_are_not_followed(
-    vault: Vault, index: KnowledgeIndex, tmp_path: Path
-) -> None:
-    vault.write("memories/oak.md", "Oaks live long.")
-    vault.path("memories/loop").symlink_to(vault.root)
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere" / "elm.md").write_text("Elms fall ill.")
-    vault.path("articles/elsewhere").symlink_to(tmp_path / "elsewhere")
-
-    index.sync()
-
-    assert indexed(index) == ["memories/oak.md"]
-
-
-def test_hidden_and_excluded_notes_are_left_out_and_come_back(vault: Vault, engine: SqliteEngine) -> None:
-    for path in ("memories/oak.md", "drafts/elm.md", ".obsidian/ash.md"):
-        vault.write(path, "A tree.")
-    everything = opened(engine, vault)
-    without_drafts = opened(engine, vault, ("drafts/",))
-
-    everything.sync()
-    assert indexed(everything) == ["drafts/elm.md", "memories/oak.md"]
-
-    assert without_drafts.sync().removed == ["drafts/elm.md"]
-    assert indexed(everything) == ["memories/oak.md"]
-    assert everything.sync().added == ["drafts/elm.md"]
-
-
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root reads everything")
-def test_what_may_not_be_read_is_reported_kept_and_tried_again(vault: Vault, index: KnowledgeIndex) -> None:
-    for path in ("memories/oak.md", "articles/trees/elm.md"):
-        vault.write(path, "A tree.")
-    index.sync()
-    vault.write("memories/oak.md", "A tree that grew.")
-    vault.path("memories/oak.md").chmod(0)
-    vault.path("articles/trees").chmod(0)
-
-    report = index.sync()
-
-    assert {path for path, _ in report.skipped} == {"memories/oak.md", "articles/trees"}
-    assert indexed(index) == ["articles/trees/elm.md", "memories/oak.md"]
-    vault.path("memories/oak.md").chmod(0o644)
-    vault.path("articles/trees").chmod(0o755)
-    assert index.sync().changed == ["memories/oak.md"]
 
 
 def test_a_file_that_vanishes_between_the_listing_and_the_reading_is_tried_again(

@@ -109,15 +109,3 @@ def test_what_is_embedded_is_embedded_again_when_it_changes(
         assert len(embedders.counting.texts) == number, change
         seen |= {*inside.vectors(COUNTED).values()}
     assert len(seen) == 5
-
-
-def test_a_text_without_meaning_is_asked_for_once(
-    vault: Vault, index: KnowledgeIndex, embedders: CountingEmbedders, inside: Inside
-) -> None:
-    vault.write("memories/party.md", "---\ntitle: 🎉\n---\n🎉🎉🎉\n")
-    index.sync()
-    index.rebuild()
-
-    assert len(embedders.counting.texts) == 1
-    assert inside.vectors(COUNTED) == {}
-    assert inside.value("select count(*) from embedding_cache where vector is null and space_id = 2") == 1

@@ -40,23 +40,6 @@ def test_another_provider_is_noticed_built_and_swapped_in(
     assert ollama.asked[asked:] == [f"task: search result | query: {QUESTION}"]
 
 
-def test_going_back_takes_the_vectors_from_the_cache(
-    open_kb: Open, notes: Vault, ollama: TurnedOllama, inside: Inside
-) -> None:
-    open_kb().sync()
-    before = inside.vectors()
-    open_kb("ollama", host=ollama.url).sync()
-    misses = inside.misses
-
-    kb = open_kb()
-    kb.sync()
-
-    assert inside.spaces() == {"static:co-static-256": 3, "ollama:embeddinggemma": 0}
-    assert inside.vectors() == before
-    assert inside.misses == misses
-    assert kb.search(QUESTION).hits[0].ref == "memory:apology"
-
-
 def test_while_a_space_is_built_the_old_one_answers_also_for_new_notes(
     open_kb: Open, notes: Vault, ollama: TurnedOllama, inside: Inside, model: str
 ) -> None:
@@ -76,25 +59,6 @@ def test_while_a_space_is_built_the_old_one_answers_also_for_new_notes(
     assert inside.spaces() == {"static:co-static-256": 0, f"ollama:{model}": 4}
 
 
-def test_words_answer_while_the_old_embedder_is_gone_and_the_new_one_is_not_complete(
-    open_kb: Open, notes: Vault, ollama: TurnedOllama, inside: Inside, model: str
-) -> None:
-    open_kb().sync()
-    inside.rows("update spaces set model = 'co-static-256@00000000'")
-    ollama.faults = ["404"]
-    kb = open_kb("ollama", model, ollama.url)
-    kb.sync()
-
-    found = kb.search("harbour")
-
-    assert [hit.ref for hit in found.hits] == ["memory:pier"]
-    assert "is gone: answered by words" in found.degraded[0]
-
-    kb.sync()
-
-    assert kb.search("harbour").degraded == []
-
-
 def test_a_search_that_is_overtaken_by_a_swap_asks_again_in_the_new_space(
     open_kb: Open, notes: Vault, ollama: TurnedOllama
 ) -> None:
@@ -106,20 +70,6 @@ def test_a_search_that_is_overtaken_by_a_swap_asks_again_in_the_new_space(
 
     assert (found.hits[0].ref, found.degraded) == ("memory:apology", [])
     assert [hit.score for hit in found.hits] == [hit.score for hit in open_kb().search(QUESTION).hits]
-
-
-def test_a_search_db_made_with_sqlite_vec_is_made_anew_without_it(open_kb: Open, notes: Vault, inside: Inside) -> None:
-    open_kb().sync()
-    misses = inside.misses
-    kb = open_kb()
-    kb.engine.database.extension = None  # as on a machine without the wheel
-
-    kb.sync()
-
-    assert kb.search(QUESTION).hits[0].ref == "memory:apology"
-    assert inside.misses == misses
-    assert inside.value("select sql not like 'create virtual%' from sqlite_master where name = 'docs_vec'")
-    assert open_kb().search(QUESTION).hits[0].ref == "memory:apology"
 
 
 NOTES = 100

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from benchmarks.corpus import write_corpus
 from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.space import Embedder, EmbedKind, Vector, VectorSpace
 from co_cli.embedding.static import StaticEmbedder
@@ -18,37 +15,6 @@ from co_cli.knowledge_index import KnowledgeIndex
 from tests.meaning.conftest import Open
 from tests.meaning.inside import Inside
 from tests.vault import Vault
-
-COUNTS = "select count(*), count(distinct rowid) from docs_vec"
-PASSAGES = "select count(*) from passages"
-
-SYNC = """
-import sys
-from co_cli.knowledge_base import KnowledgeBase
-vault, data = sys.argv[1:]
-with KnowledgeBase.open(vault, data) as kb:
-    for _ in range(2):
-        kb.reembed(fresh=True)
-        found = kb.search("who approved the late refund")
-        assert found.hits and found.degraded == [], found
-"""
-
-
-def test_processes_embed_the_same_waiting_passages_at_once(
-    open_kb: Open, vault: Vault, data_dir: Path, inside: Inside
-) -> None:
-    write_corpus(str(vault.root), 60)
-    open_kb().sync()
-
-    command = [sys.executable, "-c", SYNC, str(vault.root), str(data_dir)]
-    processes = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(2)]
-
-    assert [process.communicate(timeout=90)[1] for process in processes] == [""] * 2
-    kb = open_kb()
-    kb.sync()
-    assert inside.rows(COUNTS) == [(inside.value(PASSAGES),) * 2]
-    assert inside.waiting == 0
-    assert [finding for finding in kb.doctor() if finding.level != "ok"] == []
 
 
 class Interrupting(Embedders):

@@ -41,42 +41,6 @@ def test_a_note_without_any_word_of_the_question_is_found_by_its_meaning(open_kb
     assert [hit.ref for hit in kb.search(QUESTION, backend="fts5").hits] == ["memory:pier"]
 
 
-def test_an_exact_word_is_found_among_a_hundred_that_mean_the_same(open_kb: Open, vault: Vault) -> None:
-    for number in range(100):
-        vault.write(f"memories/{number}.md", f"The customer of order {number} was angry and got a refund.")
-    vault.write("memories/code.md", "Nothing of the kind: error QX7731 is about the printer in the cellar.")
-    kb = open_kb()
-    kb.sync()
-
-    assert refs(kb, "angry customer refund QX7731", limit=3)[0] == "memory:code"
-    assert refs(kb, "QX7731", limit=1) == ["memory:code"]
-
-
-def test_a_query_that_quotes_or_excludes_finds_only_what_has_the_words(open_kb: Open, notes: Vault) -> None:
-    kb = open_kb()
-    kb.sync()
-
-    assert {query: refs(kb, query) for query in ('"lies calm"', "calm -pier", "-calm pier")} == {
-        '"lies calm"': ["memory:pier"],
-        "calm -pier": [],
-        "-calm pier": [],
-    }
-
-
-def test_a_note_without_a_known_word_has_no_vector_and_is_found_by_its_words(
-    open_kb: Open, notes: Vault, inside: Inside
-) -> None:
-    notes.write("memories/odd.md", "---\ntitle: 東京\n---\n東京都は日本の首都です。\n")
-    kb = open_kb()
-    kb.sync()
-
-    assert refs(kb, "首都")[:1] == ["memory:odd"]
-    assert "memories/odd.md" not in inside.vectors()
-    assert len(inside.vectors()) == 4
-    assert (kb.status().unembedded, inside.waiting) == (0, 0)
-    assert [finding for finding in kb.doctor() if finding.level != "ok"] == []
-
-
 def test_without_a_provider_search_goes_by_words_even_where_vectors_are(
     open_kb: Open, notes: Vault, inside: Inside
 ) -> None:
