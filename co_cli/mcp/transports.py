@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import hmac
+import io
 import logging
 import os
+import re
 import signal
 import socket
 import sys
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, cast
 
 import anyio
 import anyio.to_thread
@@ -29,11 +31,28 @@ from co_cli.tools import Toolbox
 GRACE = 5
 """Seconds that running calls have to finish after a signal."""
 CONNECTIONS = 128
+ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|(u[dD][89a-fA-F]\w\w)|.)")
+"""A JSON escape; group 1 is half of a surrogate pair without the other half."""
+
+
+class RequestReader(io.BufferedReader):
+    r"""Standard input with half emoji replaced by U+FFFD.
+
+    JavaScript writes a string that was cut inside an emoji as `\ud83d`. That is not valid Unicode, so the SDK drops the
+    line, and the client waits for an answer that never comes.
+    """
+
+    def read1(self, size: int = -1, /) -> bytes:
+        return ESCAPE.sub(lambda found: rb"\ufffd" if found[1] else found[0], self.readline())
 
 
 def serve_stdio(toolbox: Toolbox, structured: bool) -> None:
     """Answer one client until it closes standard input, or until a signal."""
     _log_to_stderr()
+    private = os.dup(0)
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)  # as the SDK does for a stream that it opens: no child may read requests
+    sys.stdin = io.TextIOWrapper(cast("Any", RequestReader(io.FileIO(private))), encoding="utf-8")
     try:
         anyio.run(_serve_stdio, VaultServer(toolbox, structured))
     except* OSError as errors:  # the client closed our output

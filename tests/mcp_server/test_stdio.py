@@ -22,6 +22,7 @@ def test_standard_output_carries_only_the_protocol_until_the_client_hangs_up(pla
     unknown = server.hear()
     saved = server.call("save_memory", content="Oaks live long.")
     wrong = server.call("recall_memory")
+    halved = server.call("save_memory", content="Half an otter \ud83e swims in C:\\ud83e 🦦.", title="Half")
     odd = server.ask("resources/read", uri="co://memory/odd")["result"]["contents"][0]
 
     ended = server.end()
@@ -29,6 +30,8 @@ def test_standard_output_carries_only_the_protocol_until_the_client_hangs_up(pla
     assert unknown["error"]["code"] == -32601
     assert saved["content"][0]["text"].startswith("created memory:")
     assert wrong["isError"]
+    assert not halved["isError"]
+    assert "Half an otter \ufffd swims in C:\\ud83e 🦦." in place.vault.read("memories/half.md")
     assert odd["text"] == "Line one.\nLine two,   three.\n\n日本語 🦦"  # nothing in it ends a line of the protocol
     assert ended == (0, "", "")
 
