@@ -21,6 +21,7 @@ ONE_LINE = re.compile(
     r"""|[^\s"'\[{&*!|>#](?:(?![ \t]#).)*?)([ \t]+#.*)?$"""
 )
 """The gap, the value and the comment of a field on one line."""
+ITEM = re.compile(r"[ \t]*-[ \t]+(?=[^ \t\r\n])")
 
 
 class Tags(tuple[str, ...]):
@@ -126,7 +127,28 @@ def _replaced(lines: list[str], key: str, value: object) -> str:
     parts = ONE_LINE.match(lines[0][found.end() :].rstrip("\r\n")) if found and len(lines) == 1 else None
     if found and parts:
         return f"{lines[0][: found.end()]}{parts[1]}{render_value(value)}{parts[3] or ''}{ending}"
+    if isinstance(value, list):
+        edited = "".join(_with_items(lines, cast("list[object]", value), ending))
+        if read_frontmatter(f"---\n{edited}---\n").metadata == {key: value}:
+            return edited
     return render_fields({key: value}) + ending
+
+
+def _with_items(lines: list[str], values: list[object], ending: str) -> list[str]:
+    """A list with an item on each line, with these values. The lines of items that stay keep quotes and comments."""
+    edited: list[str] = []
+    missing, end, dash = list(values), 0, ""
+    for line in lines:
+        item = ITEM.match(line)
+        if item:
+            value = read_frontmatter(f"---\n_:\n{line}---\n").metadata.get("_")
+            if value not in [[one] for one in missing]:
+                continue
+            missing.remove(cast("list[object]", value)[0])
+            end, dash = len(edited) + 1, item[0]
+        edited.append(line)
+    edited[end:end] = [f"{dash}{render_value([value])[1:-1]}{ending}" for value in missing]
+    return edited
 
 
 def _span_of(lines: list[str], key: str) -> tuple[int, int] | None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from co_cli.errors import FrontmatterError, InvalidInputError
-from co_cli.notes.editing import render_note, set_fields
+from co_cli.notes.editing import Tags, render_note, set_fields
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.note import NotTextError, read_note
 from tests.notes.frontmatters import KEYS, Block, blocks
@@ -119,3 +119,11 @@ def test_a_name_that_frontmatter_would_misread_is_refused(name: str) -> None:
     for attempt in (lambda: set_fields("---\na: 1\n---\n", {name: "v"}), lambda: render_note({name: "v"}, "Body.")):
         with pytest.raises(InvalidInputError):
             attempt()
+
+
+def test_a_list_with_an_item_on_each_line_keeps_its_form_and_comments() -> None:
+    text = '---\r\ntags:\r\n  - deploy   # mine\r\n  # later\r\n  - "Ops"\r\n  - old\r\nother: 1\r\n---\r\nBody.\r\n'
+
+    edited = set_fields(text, {"tags": Tags(["deploy", "ops", "a: b"])})
+
+    assert edited == text.replace("  - old\r\n", '  - "a: b"\r\n')
