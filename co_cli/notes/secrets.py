@@ -319,7 +319,7 @@ def _windows(text: str) -> Iterator[tuple[Rule, list[tuple[int, int]]]]:
                 windows = found.setdefault(rule, [])
                 start, end = max(0, place - BEFORE_KEYWORD), place + rule.reach
                 if windows and start <= windows[-1][1] and start >= windows[-1][0]:
-                    windows[-1] = (windows[-1][0], end)
+                    windows[-1] = (windows[-1][0], max(end, windows[-1][1]))
                 else:
                     windows.append((start, end))
             place = lowered.find(keyword, place + len(keyword))
