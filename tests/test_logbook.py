@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import subprocess
 import sys
@@ -12,8 +11,6 @@ from typing import Any
 
 import pytest
 
-from co_cli.knowledge_base import KnowledgeBase
-from co_cli.logbook import logger
 from tests.command import Co
 from tests.mcp_server.talking import Place
 from tests.vault import Vault
@@ -42,16 +39,6 @@ def test_at_level_info_each_command_is_one_line_that_never_says_what_was_asked_o
     assert all({"at", "from", "pid", "text"} <= set(entry) for entry in entries(data_dir))
     assert "zebra" not in (data_dir / "co.log").read_text()
     assert (data_dir / "co.log").stat().st_mode & 0o777 == 0o600
-
-
-def test_verbose_tells_it_on_standard_error_and_leaves_standard_output_alone(co: Co, vault: Vault) -> None:
-    vault.write("memories/oak.md", "Oaks live long.")
-    quiet, loud = co("search", "oaks", "--json"), co("search", "oaks", "--json", "--verbose")
-
-    assert quiet.err == ""
-    assert "co: info: searched by hybrid" in loud.err
-    assert "co: info: co search ended with 0" in loud.err
-    assert [hit["ref"] for hit in loud.json["hits"]] == [hit["ref"] for hit in quiet.json["hits"]]
 
 
 CRASH = "import co_cli.cli.index as index\ndef broken(options): raise {error}\nindex.run_status = broken\n"
@@ -130,20 +117,6 @@ def test_processes_that_write_and_rotate_at_once_tear_and_lose_no_line(tmp_path:
     assert len(files) > 3
     assert max(path.stat().st_size for path in files) <= 6_000
     assert sorted(lines) == sorted(f"{writer} {number}" for writer in range(4) for number in range(100))
-
-
-def test_a_program_that_uses_the_library_is_left_to_its_own_logging(
-    vault: Vault, data_dir: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    data_dir.mkdir()
-    (data_dir / "search.db").write_bytes(b"no database at all" * 500)
-
-    with caplog.at_level(logging.WARNING, "co_cli"), KnowledgeBase.open(vault.root, data_dir) as kb:
-        kb.sync()
-
-    assert ["it is kept as" in record.getMessage() for record in caplog.records] == [True]
-    assert not (data_dir / "co.log").exists()
-    assert logger("index").name == "co_cli.index"
 
 
 def test_a_crash_in_a_tool_reaches_the_mcp_client_as_one_line_with_the_path_of_the_log(tmp_path: Path) -> None:

@@ -130,23 +130,6 @@ def test_the_vault_is_the_nearest_project_s_or_the_user_s_own(places: Places, tm
     assert outside.data_dir == str(tmp_path / "home" / ".local" / "share" / "co-cli")
 
 
-def test_xdg_variables_are_honoured_and_relative_ones_ignored(places: Places, tmp_path: Path) -> None:
-    places.environ["XDG_DATA_HOME"] = str(tmp_path / "xdg")
-    assert places.load().data_dir == str(tmp_path / "xdg" / "co-cli")
-
-    places.environ["XDG_DATA_HOME"] = "relative"
-    assert places.load().data_dir == str(tmp_path / "home" / ".local" / "share" / "co-cli")
-
-
-def test_a_relative_path_in_a_file_starts_at_the_project(places: Places) -> None:
-    places.project_file.write_text('vault = "docs/notes"\n')
-    assert places.load().vault == str(places.project / "docs" / "notes")
-
-    places.project_file.unlink()
-    places.user_file.write_text('vault = "~/notes"\n')
-    assert places.load().vault == str(Path("~/notes").expanduser())
-
-
 BROKEN_FILES = [
     ("a = \n", ":1: not valid TOML"),
     ('\n\nknowledge_search_backend = "fts5\n', ":3: not valid TOML"),

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from benchmarks.bootstrap import Comparison, bench_compare, compare
-from benchmarks.held_out import choose, families_of
 from co_cli.errors import InvalidInputError
 from co_cli.evaluation.running import Marks
 
@@ -45,24 +44,3 @@ def test_two_files_of_co_eval_are_compared_and_others_refused(tmp_path: Path) ->
         bench_compare([str(tmp_path / "before.json")] * 2)
     with pytest.raises(InvalidInputError, match="share no question"):
         compare({"one": marks(1.0)}, {"two": marks(1.0)})
-
-
-def test_a_number_is_judged_on_a_family_of_sets_that_it_was_not_chosen_on(tmp_path: Path) -> None:
-    origins = {"chat": "talks@1", "turns_long": "talks@1", "code": "functions@2", "code_tune": ""}
-    for name, origin in origins.items():
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "meta.json").write_text(json.dumps({"origin": origin}))
-    families = families_of([str(tmp_path / name) for name in origins])
-    scores = {
-        "co": {"chat": 0.5, "turns_long": 0.5, "code": 0.5, "code_tune": 0.5},
-        "low": {"chat": 0.9, "turns_long": 0.9, "code": 0.1, "code_tune": 0.1},
-        "high": {"chat": 0.2, "turns_long": 0.2, "code": 0.7, "code_tune": 0.7},
-    }
-
-    talk, code = choose(scores, families)
-
-    assert families == {"chat": "chat", "turns_long": "chat", "code": "code", "code_tune": "code"}
-    assert (talk.candidate, talk.held_out, talk.current) == ("high", 0.2, 0.5)
-    assert (code.candidate, code.held_out) == ("low", 0.1)
-    with pytest.raises(InvalidInputError, match="at least two families"):
-        families_of([str(tmp_path / "chat")])

@@ -17,7 +17,7 @@ import pexpect
 from co_cli.cli.app import main
 
 PROMPT = "› "
-CTRL_C, CTRL_D, UP = "\x03", "\x04", "\x1b[A"
+CTRL_C, CTRL_D = "\x03", "\x04"
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]|\x1b\][^\x07]*\x07")
 PATIENCE = 120
 """Seconds until a test gives up; a busy machine is no bug."""
@@ -83,9 +83,6 @@ class Terminal:
 
     def press(self, key: str) -> None:
         self._child.send(key)
-
-    def resize(self, rows: int, columns: int) -> None:
-        self._child.setwinsize(rows, columns)
 
     def end(self) -> int:
         """Wait until the chat ended; its exit code."""

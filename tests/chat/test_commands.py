@@ -18,7 +18,7 @@ from prompt_toolkit.output import DummyOutput
 
 from co_cli.chat.commands import HISTORY, CommandCompleter, LineHistory, handle, new_prompt
 from co_cli.chat.screen import Output
-from co_cli.chat.session import ChatSession, ToolCall, Turn
+from co_cli.chat.session import ChatSession
 from co_cli.knowledge_base import KnowledgeBase
 from tests.vault import Vault
 
@@ -71,26 +71,6 @@ def test_notes_are_searched_saved_shown_listed_forgotten_and_restored(chat: Chat
     assert "memories/tea.md" in vault.notes()
 
 
-def test_why_shows_what_the_last_answer_is_based_on(chat: Chat, session: ChatSession) -> None:
-    assert chat("/why") == "There is no answer yet.\n"
-
-    hit = {"ref": "memory:blue", "title": "Blue first", "score": 0.91, "signals": {"words": 0.8, "meaning": 1.0}}
-    session.last = Turn(
-        "How do we deploy?",
-        "ollama:qwen3",
-        "Blue first (memory:blue).",
-        {"1": ToolCall("recall_memory", {}, "success", {"hits": [hit]}, "recall_memory → found: memory:blue")},
-        [{"ref": "memory:tea", "title": "Tea", "why": "recalled", "evidence": 0.83}],
-    )
-    assert chat("/why").splitlines() == [
-        "in the prompt (recalled): memory:tea Tea",
-        "recall_memory → found: memory:blue",
-        "  memory:blue Blue first: 0.91 (words 0.80 meaning 1.00), named in the answer",
-    ]
-    chat("/clear")
-    assert session.last is None
-
-
 def test_a_mistake_is_one_line_with_the_fix_and_the_chat_goes_on(chat: Chat, session: ChatSession) -> None:
     for line, fix in (
         ("/zzz", "did you mean /help?"),
@@ -130,14 +110,6 @@ def test_the_next_chat_remembers_the_lines_of_the_last(tmp_path: Path) -> None:
 
     assert list(LineHistory(str(tmp_path), keep=True).load_history_strings()) == ["one\ntwo", "first"]
     assert stat.S_IMODE(os.stat(tmp_path / HISTORY).st_mode) == 0o600
-
-
-def test_without_a_history_file_one_can_still_talk(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("a file where the folder should be")
-
-    assert typed("hello" + ENTER, tmp_path / "data", keep=False) == "hello"
-    assert not (tmp_path / "data").exists()
-    assert typed("hello" + ENTER, tmp_path / "file") == "hello"
 
 
 @pytest.mark.usefixtures("notes")

@@ -75,22 +75,6 @@ def test_nobody_is_there_to_allow_forgetting_unless_yes_was_said(co: Co, server:
         assert ("memories/tea.md" in vault.notes(), "did not allow" in ran.err) == (stays, stays)
 
 
-def test_the_model_comes_from_flag_then_environment_then_settings(
-    co: Co, server: ChatServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    config = co.folder / ".config" / "co-cli"
-    config.mkdir(parents=True)
-    (config / "settings.toml").write_text('model = "from-settings"\n')
-    server.turns = [text("a"), text("b"), text("c")]
-
-    co("chat", "hello", "--model", "from-flag")
-    co("chat", "hello")
-    monkeypatch.delenv("CO_MODEL")
-    co("chat", "hello")
-
-    assert [request["model"] for request in server.requests] == ["from-flag", "qwen3", "from-settings"]
-
-
 def test_without_a_model_one_line_names_the_fix_and_no_agent_library_is_imported(co: Co) -> None:
     ran = co.process("chat", "hello", python=("-X", "importtime"))
 

@@ -61,17 +61,6 @@ def test_what_is_printed_does_not_depend_on_how_the_text_is_cut_into_pieces(monk
     assert [printed(ANSWER, size) for size in (1, 7)] == [whole, whole]
 
 
-def test_a_block_is_printed_as_soon_as_the_next_one_begins(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TERM", "dumb")
-    screen = FakeTerminal()
-    output = TerminalOutput(screen)
-    output.text("First paragraph.\n\nSec")
-    assert screen.getvalue().strip() == "First paragraph."
-    output.text("ond.")
-    output.line("· a tool")
-    assert screen.getvalue().split("\n") == ["First paragraph.", "", "Second.", "", "· a tool", ""]
-
-
 def test_nothing_in_an_answer_controls_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
     ours = re.compile(r"\x1b\[(?:[0-9;]*m|2K|1A|\?25[lh])|\r")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.errors import IndexUnavailableError, InvalidInputError
+from co_cli.errors import InvalidInputError
 from co_cli.evaluation.baselines import BASELINES, Desk
 from co_cli.evaluation.running import Evaluation, Marks, mark_ranking, mean_marks, method
 from co_cli.evaluation.sets import Question, QuestionSet, read_set
@@ -66,14 +66,6 @@ def test_later_documents_are_not_there_yet(tmp_path: Path, evaluation: Evaluatio
     evaluation.ask(read_set(str(folder)), {"count": count})
 
     assert notes == [0, 0, 2, 2, 4, 4]  # the first question of a vault is asked twice, to warm up
-
-
-def test_a_vault_without_its_vectors_is_not_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "ollama")
-    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_HOST", "http://127.0.0.1:9")
-
-    with pytest.raises(IndexUnavailableError, match="3 passages have no vector"):
-        Evaluation(load_settings(), str(tmp_path)).ask(read_set(str(trees(tmp_path / "trees"))), EVERY)
 
 
 def test_in_your_vault_one_right_note_is_enough_and_absent_questions_do_not_count(

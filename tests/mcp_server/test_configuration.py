@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import tomllib
 from pathlib import Path
@@ -15,7 +14,6 @@ from mcp import Client, StdioServerParameters
 from co_cli import __version__
 from co_cli.cli.mcp import HOST, PORT
 from co_cli.cli.parsing import make_parser
-from co_cli.mcp.clients import CLIENTS
 from co_cli.settings import SETTINGS
 from tests.command import Co
 from tests.house.package import REPOSITORY
@@ -44,19 +42,6 @@ def test_the_printed_command_serves_this_vault_from_any_folder(
     assert names == {"recall_memory", "recall_article", "search_knowledge", "read_note", "list_memories"}
     assert '<note ref="memory:oak"' in found.content[0].text
     assert (data_dir / "search.db").exists()
-
-
-def test_each_client_gets_its_own_format_with_absolute_paths(co: Co, vault: Vault) -> None:
-    for client, place in CLIENTS.items():
-        ran = co("mcp", "--print-config", client, "--json")
-        server = server_in(ran.json)
-
-        assert ran.code == 0
-        assert ("servers" in ran.json) == (client == "vscode")
-        assert server.get("type") == (None if client in ("claude-desktop", "cursor") else "stdio")
-        assert os.path.isabs(server["command"])
-        assert server["args"][-5:-2] == ["mcp", "--vault", str(vault.root)]
-        assert place in ran.err
 
 
 def test_over_http_the_token_is_named_and_never_written(co: Co, monkeypatch: pytest.MonkeyPatch) -> None:

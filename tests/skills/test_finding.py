@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import apsw
-
 from benchmarks.skill_set import put_skills, tasks, written_skills
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.settings import load_settings
@@ -66,25 +64,3 @@ def test_the_skill_for_a_task_is_mostly_among_the_first_three(tmp_path: Path, ho
 
     found = sum(task.skill in names for task, names in zip(wanted, first, strict=True))
     assert found / len(wanted) >= 0.85
-
-
-def overwrite_table(path: Path, table: str) -> None:
-    """Overwrite the first page of a table."""
-    connection = apsw.Connection(str(path))
-    connection.pragma("journal_mode", "delete")
-    page = int(str(connection.execute("select rootpage from sqlite_schema where name = :name", {"name": table}).get))
-    connection.close()
-    with path.open("r+b") as stream:
-        stream.seek((page - 1) * 4096)
-        stream.write(b"\xff" * 4096)
-
-
-def test_skills_are_found_while_a_damaged_index_is_rebuilt(co: Co, mine: SkillRoot, data_dir: Path) -> None:
-    mine.write("knives", "Sharpens knives and scissors.")
-    assert co("skill", "search", "knives").code == 0
-    overwrite_table(data_dir / "search.db", "docs")
-
-    first, second = co("skill", "search", "knives", "--json"), co("skill", "search", "knives", "--json")
-
-    assert [ran.json["skills"][0]["name"] for ran in (first, second)] == ["knives", "knives"], first.err
-    assert (second.json["backend"], second.json["degraded"]) == ("hybrid", [])

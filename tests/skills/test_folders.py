@@ -55,24 +55,6 @@ def test_the_projects_skill_comes_before_the_users_and_that_before_a_configured_
     assert [skill["description"] for skill in found] == ["Reviews code as the project does."]
 
 
-def test_skills_above_the_folder_one_stands_in_count_up_to_the_root_of_the_project(
-    kb: KnowledgeBase, project: SkillRoot, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = project.root.parents[1]
-    SkillRoot(root.parent / ".claude" / "skills").write("stranger")
-    project.write("review", "Of the root.")
-    SkillRoot(root / "packages" / "web" / ".claude" / "skills").write("review", "Of the package.")
-    (root / "packages" / "web" / "src").mkdir()
-    monkeypatch.chdir(root / "packages" / "web" / "src")
-
-    skills = kb.skills.all()
-
-    assert [(skill.name, skill.description, skill.state) for skill in skills] == [
-        ("review", "Of the package.", "offered"),
-        ("review", "Of the root.", "shadowed"),
-    ]
-
-
 def test_a_linked_skill_of_the_user_is_found_once_under_the_name_of_the_link(
     kb: KnowledgeBase, home: Path, tmp_path: Path, mine: SkillRoot
 ) -> None:
@@ -106,17 +88,6 @@ def test_a_link_out_of_the_project_is_not_followed_and_is_reported(
     assert [(skill["name"], skill["level"]) for skill in told["skills"]] == [("style", "project"), ("private", "user")]
     assert [Path(one["path"]).name for one in told["left_out"]] == ["stolen"]
     assert "a link out of the project" in told["left_out"][0]["reason"]
-
-
-def test_a_folder_of_skills_that_is_a_link_out_of_the_project_is_not_followed(
-    kb: KnowledgeBase, tmp_path: Path, project: SkillRoot
-) -> None:
-    SkillRoot(tmp_path / "outside").write("stolen")
-    project.root.parent.mkdir()
-    project.root.symlink_to(tmp_path / "outside")
-
-    assert kb.skills.all() == []
-    assert kb.skills.folders()[1] == [(str(project.root), "a link out of the project, not followed")]
 
 
 def test_skills_may_be_grouped_and_what_lies_in_a_skill_is_part_of_it(kb: KnowledgeBase, mine: SkillRoot) -> None:

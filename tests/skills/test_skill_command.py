@@ -44,26 +44,6 @@ def test_a_skill_that_breaks_a_rule_is_reported_with_file_line_and_rule_and_not_
     assert co("skill", "--json").json["skills"] == []
 
 
-def test_files_that_are_hardly_skills_are_reported(co: Co, mine: SkillRoot) -> None:
-    mine.put("bare/SKILL.md", "Steps without frontmatter.\n")
-    mine.put("open/SKILL.md", "---\nname: open\ndescription: x\n")
-    mine.put("small/skill.md", "---\nname: small\ndescription: x\n---\n")
-    mine.put("two/SKILL.md", "---\nname: other\nlicense: 3\n---\n")
-    mine.put("binary/SKILL.md", "").write_bytes(b"\0\1\2")
-    (mine.root / "linked").mkdir()
-    (mine.root / "linked" / "SKILL.md").symlink_to(mine.put("real/other.md", "---\nname: linked\n---\n"))
-
-    listed = {skill["name"]: skill["detail"] for skill in co("skill", "list", "--all", "--json").json["skills"]}
-
-    assert "there is no frontmatter" in listed["bare"]
-    assert "frontmatter that never ends" in listed["open"]
-    assert "agents look for SKILL.md" in listed["small"]
-    for every_rule in ("its folder 'two'", "line 1: description must be", "line 3: license must be text"):
-        assert every_rule in listed["two"]
-    assert "not a text file" in listed["binary"]
-    assert "symbolic link" in listed["linked"]
-
-
 def test_a_skill_with_every_field_of_the_format_is_offered_and_shown(co: Co, mine: SkillRoot) -> None:
     mine.put(
         "pdf-forms/SKILL.md",

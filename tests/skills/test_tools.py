@@ -80,17 +80,6 @@ def test_a_users_skill_cannot_close_its_fence(kb: KnowledgeBase, mine: SkillRoot
     assert "\u202e" not in loaded
 
 
-def test_a_very_long_skill_is_cut_at_a_line_and_says_where_it_goes_on(kb: KnowledgeBase, mine: SkillRoot) -> None:
-    file = mine.write("long", "Long.", "\n".join(f"{number}. Do step {number} with care." for number in range(2_000)))
-
-    loaded = Toolbox(kb).call("load_skill", {"name": "long"})
-
-    rest = loaded.data["rest"]
-    assert f"read {file} from line {rest} before you act" in loaded.text
-    assert file.read_text().splitlines()[rest - 1] not in loaded.text
-    assert file.read_text().splitlines()[rest - 2] in loaded.text
-
-
 def test_a_skill_that_cannot_be_loaded_is_an_error_with_the_fix(kb: KnowledgeBase, mine: SkillRoot) -> None:
     mine.write("pdf-forms")
     mine.put("broken/SKILL.md", "---\nname: broken\n---\n")
