@@ -42,9 +42,7 @@ prompts get one."""
 LONGEST = 1_000
 """Characters of a prompt that are compared with skills: people say what they want at the beginning."""
 SKILLS = "<skills>\n"
-SKILL_HEAD = (
-    f"{SKILLS}A skill that may fit, added unasked: use it if it does, and do not mention it if it does not."
-)
+SKILL_HEAD = f"{SKILLS}A skill that may fit, added unasked: use it if it does, and do not mention it if it does not."
 SKILL_NAME = re.compile(r'^<skill name="([^"]+)"', re.MULTILINE)
 
 
