@@ -54,10 +54,19 @@ class EventWriter:
                     file = os.path.join(self._data_dir, name)
                     with open(file, "rb") as stream:
                         events = [event for line in stream if (event := _read_line(line)) is not None]
-                    if events:
-                        with self.database.writing() as connection:
-                            _write(connection, events)
+                    self._write_spooled(events)
                     os.unlink(file)
+
+    def _write_spooled(self, events: Sequence[Event]) -> None:
+        """Write these, but for events that no line of ours has: another version of this program may share the spool."""
+        if not events:
+            return
+        try:
+            with self.database.writing() as connection:
+                _write(connection, events)
+        except (TypeError, ValueError, apsw.ConstraintError, apsw.MismatchError):
+            for event in events if len(events) > 1 else ():
+                self._write_spooled([event])
 
 
 def _write(connection: apsw.Connection, events: Sequence[Event]) -> None:

@@ -121,6 +121,8 @@ def test_a_line_that_cannot_be_read_is_skipped(activity: Activity, data_dir: Pat
         b"('s',",
         b"('s', 1, 2)",
         b"('x', '/vault', 1.0, 'oak.md')",
+        b"('o', '/vault', 1.0, ['oak.md'])",
+        repr(("s", *logged("/vault", 6, recalled=7))).encode(),
         b"__import__('os').system('true')",
         b"[" * 5000,
         b"\xff\xfe",
