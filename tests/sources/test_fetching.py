@@ -234,6 +234,7 @@ def test_a_compressed_page_is_decompressed(server: WebServer) -> None:
         "plain": ("identity", b"Oaks live long."),
         "gzip": ("gzip", gzip.compress(b"Oaks live long.", mtime=0)),
         "x-gzip": ("x-gzip", gzip.compress(b"Oaks live long.", mtime=0)),
+        "two members": ("gzip", gzip.compress(b"Oaks ") + gzip.compress(b"live long.") + bytes(100)),
     }
 
     found = {name: fetch(server.page("/", body, content_encoding=one)) for name, (one, body) in bodies.items()}

@@ -241,6 +241,9 @@ def _decompressed(chunks: Iterable[bytes], headers: dict[str, str], most: int) -
         received += len(data)
         try:
             body += inflate.decompress(data, most - len(body) + 1) if inflate else data
+            while inflate and inflate.unused_data.startswith(b"\x1f\x8b") and len(body) <= most:
+                data, inflate = inflate.unused_data, zlib.decompressobj(31)  # one more gzip member
+                body += inflate.decompress(data, most - len(body) + 1)
         except zlib.error:
             raise PageError("its compression is broken") from None
         if len(body) > most or received > most + 65_536:  # padding does not go on forever
