@@ -1,6 +1,6 @@
 """Change single fields or tags of a note's text, or its body, and leave every other byte as it is.
 
-PyYAML would write a block anew; this keeps comments, key order, quotes, line endings and unknown keys. What
+python-frontmatter writes a block anew; this keeps comments, key order, quotes, line endings and unknown keys. What
 cannot be changed without guessing (broken YAML, a root that is not `key: value` lines) is refused, and every edit is
 read back before it is returned.
 """
@@ -11,7 +11,7 @@ import re
 from typing import cast
 
 from co_cli.errors import FrontmatterError, InvalidInputError
-from co_cli.notes.frontmatter import Frontmatter, read_frontmatter, render_fields, render_value, resolve_scalar
+from co_cli.notes.frontmatter import HANDLER, Frontmatter, read_frontmatter, render_value, resolve_scalar
 from co_cli.values import to_utf8
 
 FIELD_NAME = re.compile(r"[^\W_](?:[\w .-]*\w)?\Z|_\w+\Z")
@@ -107,14 +107,14 @@ def _listed(value: object) -> object:
 
 
 def _new_block(fields: dict[str, object], newline: str) -> str:
-    lines = render_fields(fields).split("\n") if fields else []
+    lines = HANDLER.export(fields).split("\n") if fields else []
     return newline.join(["---", *lines, "---", ""])
 
 
 def _set_one(lines: list[str], key: str, value: object, newline: str) -> list[str]:
     span = _span_of(lines, key)
     if span is None:
-        return lines if value is None else [*lines, render_fields({key: value}) + newline]
+        return lines if value is None else [*lines, HANDLER.export({key: value}) + newline]
     first, last = span
     changed = [] if value is None else [_replaced(lines[first:last], key, value)]
     return [*lines[:first], *changed, *lines[last:]]
@@ -131,7 +131,7 @@ def _replaced(lines: list[str], key: str, value: object) -> str:
         edited = "".join(_with_items(lines, cast("list[object]", value), ending))
         if read_frontmatter(f"---\n{edited}---\n").metadata == {key: value}:
             return edited
-    return render_fields({key: value}) + ending
+    return HANDLER.export({key: value}) + ending
 
 
 def _with_items(lines: list[str], values: list[object], ending: str) -> list[str]:
