@@ -45,7 +45,7 @@ UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2060\u2066
 """What no model must be sent by us: it reads what a person does not see."""
 POSING = ("<|im_start|>", "<|im_end|>", "[INST]", "</s>", "<system>")
 """What would pose as another role."""
-OURS = re.compile(r"\x1b\[(?:[0-9;]*m|K)")
+OURS = re.compile(r"\r?\x1b\[(?:[0-9;]*m|K)")
 
 
 def note(hostile: str, word: str = "zebra") -> str:
