@@ -561,7 +561,9 @@ class KnowledgeIndex:
             return False
         with self.engine.writing() as writer:
             vault = writer.add_vault(self.origin)
-            writer.finish_sync(vault, SyncState(0.0, dict.fromkeys(writer.listings(vault)[0]), {}, {}, ()))
+            listings, files = writer.listings(vault)[0], writer.files(vault)
+            # without a listing, a file is found to be gone only if it counts as unlisted
+            writer.finish_sync(vault, SyncState(0.0, dict.fromkeys(listings), dict.fromkeys(files, True), {}, ()))
         return True
 
     def _is_readable_now(self, path: str, skipped: str | None) -> bool:

@@ -157,3 +157,18 @@ def test_a_file_name_that_is_not_utf_8_is_reported_and_the_others_are_indexed(
     shutil.rmtree(bad_folder)
     report = index.sync()
     assert (report.added, report.skipped) == (["memories/cafe.md"], [])
+
+
+def test_a_damaged_listing_hides_no_deletion(vault: Vault, index: KnowledgeIndex, engine: SqliteEngine) -> None:
+    for name in ("oak", "elm", "ash"):
+        vault.write(f"memories/{name}.md", f"The {name} is a tree.")
+    index.sync()
+    with engine.database.writing() as connection:
+        connection.execute("update folders set listing = x'0102030405060708090a'")
+    vault.delete("memories/elm.md")
+
+    report = index.sync()
+
+    assert report.removed == ["memories/elm.md"]
+    assert indexed(index) == ["memories/ash.md", "memories/oak.md"]
+    assert index.sync().touched == 0
