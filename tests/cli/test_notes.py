@@ -258,8 +258,11 @@ def test_without_an_embedding_provider_the_first_note_gets_no_vector(
         ("tags: [Ops, 'Two Words',  Deploy]  # mine", "tags: [Ops, Two Words, release]  # mine"),
         ("tags: []", "tags: [release]"),
         ("tag: [B2, deploy, B1]", "tag: [B2, B1, release]"),
-        ("tags:\n  - Ops  # first\n  - Deploy\n  - 'Zwei Wörter'", "tags: [Ops, Zwei Wörter, release]"),
-        ("tags:\n- Deploy\n- 2024", "tags: [2024, release]"),
+        (
+            "tags:\n  - Ops  # first\n  - Deploy\n  - 'Zwei Wörter'",
+            "tags:\n  - Ops  # first\n  - 'Zwei Wörter'\n  - release",
+        ),
+        ("tags:\n- Deploy\n- 2024", "tags:\n- 2024\n- release"),
         ("tags: Ops, Deploy, Über", "tags: [Ops, Über, release]"),
         ("tags: Ops Deploy", "tags: [Ops, release]"),
         ("tags: [Ops,\n  Deploy, Über]", "tags: [Ops, Über, release]"),
@@ -267,7 +270,7 @@ def test_without_an_embedding_provider_the_first_note_gets_no_vector(
     ],
 )
 def test_tags_that_stay_keep_their_spelling_and_order(co: Co, vault: Vault, written: str, then: str) -> None:
-    """One line of the file changes, and a comment on it stays."""
+    """Only the lines of the field change, and comments on them stay."""
     file = vault.write("memories/blue.md", f"---\n{written}\nodd:   [ x ]\n---\nBlue first.\n")
 
     again = ("--add-tag", "OPS") if "Ops" in written else ()

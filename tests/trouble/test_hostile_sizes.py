@@ -70,8 +70,8 @@ def test_a_note_of_a_hundred_megabytes_costs_nothing_and_is_told(co: Co, oaks: V
 
 @pytest.mark.parametrize(
     "text",
-    ["a\n" * 999_999, "---\ntags: [" + ", ".join(f"tag{n}" for n in range(50_000)) + "]\n---\nText.\n"],
-    ids=["a million lines", "fifty thousand tags"],
+    ["a\n" * 200_000, "---\ntags: [" + ", ".join(f"tag{n}" for n in range(10_000)) + "]\n---\nText.\n"],
+    ids=["very many lines", "ten thousand tags"],
 )
 def test_a_note_with_too_much_of_something_is_indexed_in_bounds(oaks: Vault, data_dir: Path, text: str) -> None:
     oaks.write("articles/much.md", text)
