@@ -107,9 +107,11 @@ class Activity:
         except KnowledgeError as error:
             self.drop(1, error)
             return
-        self._kept.append(Indexed(index.root, self.clock(), heads, report.moved, report.removed, saved))
-        if not self.brief:
-            self.write([])
+        event = Indexed(index.root, self.clock(), heads, report.moved, report.removed, saved)
+        if self.brief:
+            self._kept.append(event)
+        else:  # not through the list, which threads would share
+            self.write([event])
 
     def write(self, events: Sequence[Event]) -> None:
         """Write the spool, what was kept, and these events to activity.db. What fails is dropped and counted."""
