@@ -594,6 +594,42 @@ def test_vectors_that_another_process_changes_are_never_answered_from_memory(eng
             assert nearest(space) == first
 
 
+def test_a_rebuild_swaps_in_a_complete_store_while_others_read(engine: Engine, open_engine: Open) -> None:
+    with engine.writing() as writer:
+        writer.cache(FLOATS, {b"kept": unit([1] * 8)})
+    vault = oaks(engine, "ash")
+    elsewhere, done = open_engine(), threading.Event()
+    seen: set[int | str] = set()
+
+    def look() -> None:
+        while not done.is_set():
+            try:
+                with elsewhere.reading() as reader:
+                    number = reader.vault(VAULT)
+                    seen.add(reader.counts([number]).notes if number else "no vault")
+            except Exception as failure:
+                seen.add(repr(failure))
+
+    def fill(fresh: Engine) -> None:
+        oaks(fresh, "elm")
+        oaks(fresh, "yew", "fir")
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        with engine.reading() as reader:
+            engine.rebuild(fill)
+            assert reader.counts([vault]).notes == 1, "an open transaction keeps the old store"
+    finally:
+        done.set()
+        looking.join()
+
+    assert seen <= {1, 3}
+    with engine.reading() as reader:
+        assert reader.counts([vault]).notes == 3
+        assert set(reader.cached(FLOATS, [b"kept"])) == {b"kept"}, "the embedding cache is copied"
+
+
 def test_a_rebuild_that_fails_leaves_the_old_store(engine: Engine) -> None:
     vault = oaks(engine, "ash")
 

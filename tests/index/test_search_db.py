@@ -250,6 +250,26 @@ def test_a_save_is_not_lost_to_a_damaged_index(sound: Path, co: Co, vault: Vault
     assert len(vault.notes()) == len(NOTES) + 4
 
 
+def test_the_embedding_cache_of_a_readable_file_is_kept_and_that_of_a_damaged_one_is_not(
+    sound: Path, vault: Vault, data_dir: Path
+) -> None:
+    for damage, misses in ((False, 0), (True, 4)):
+        shutil.rmtree(data_dir, ignore_errors=True)
+        shutil.copytree(sound, data_dir)
+        path = data_dir / "search.db"
+        connection = apsw.Connection(str(path))
+        connection.execute("update spaces set misses = 0")
+        connection.pragma("user_version", 0)  # so that it is replaced
+        connection.close()
+        if damage:
+            spoil_table(path, "links")
+
+        with KnowledgeBase.open(vault.root, data_dir) as kb:
+            kb.sync()
+            cache = kb.index.vectors().cache
+        assert (cache.entries, cache.misses) == (4, misses)
+
+
 def test_the_log_of_somebody_elses_open_database_goes_with_it(index: KnowledgeIndex, data_dir: Path) -> None:
     data_dir.mkdir()
     of_another(data_dir / "search.db")

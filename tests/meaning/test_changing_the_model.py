@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
+
 import pytest
 
 from co_cli.embedding.static import SPACE as STATIC
 from co_cli.index.embed import SLOW_BATCH
+from tests.command import Co
 from tests.meaning.conftest import Open
 from tests.meaning.inside import Inside
 from tests.meaning.servers import TurnedOllama
@@ -113,6 +120,32 @@ def test_a_server_that_dies_midway_leaves_what_it_did(
         server.close()
     assert inside.spaces() == {"static:co-static-256": 0, f"ollama:{model}": NOTES}
     assert inside.waiting == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no kill -9")
+def test_a_process_that_is_killed_while_it_embeds_leaves_what_it_did(
+    open_kb: Open, orders: Vault, ollama: TurnedOllama, inside: Inside, model: str, co: Co
+) -> None:
+    open_kb().sync()
+    ollama.faults = [None] * REQUESTS + ["slow"]
+    settings = {"PROVIDER": "ollama", "MODEL": model, "HOST": ollama.url}
+    environ = os.environ | {f"CO_KNOWLEDGE_EMBEDDING_{name}": value for name, value in settings.items()}
+    process = subprocess.Popen([sys.executable, "-m", "co_cli", "index", "sync"], env=environ)
+    end = time.monotonic() + 60
+    while len(ollama.requests) <= REQUESTS and time.monotonic() < end:
+        time.sleep(0.02)
+    process.kill()
+    assert process.wait(60) == -signal.SIGKILL
+
+    assert inside.spaces() == {"static:co-static-256": NOTES, f"ollama:{model}": SLOW_BATCH}
+    assert open_kb().search("where are parcels kept before they leave").degraded == []
+    asked = len(ollama.documents)
+    kb = open_kb("ollama", model, ollama.url)
+    kb.sync()
+
+    assert len(ollama.documents) - asked == NOTES - SLOW_BATCH
+    assert inside.spaces() == {"static:co-static-256": 0, f"ollama:{model}": NOTES}
+    assert [finding for finding in kb.doctor() if finding.level != "ok"] == []
 
 
 def test_a_sync_with_little_time_goes_on_where_the_last_one_stopped(

@@ -2,19 +2,87 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from benchmarks.corpus import write_corpus
 from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.space import Embedder, EmbedKind, Vector, VectorSpace
 from co_cli.embedding.static import StaticEmbedder
 from co_cli.index.sqlite.vectors import packed
+from co_cli.knowledge_base import KnowledgeBase
 from co_cli.knowledge_index import KnowledgeIndex
 from tests.meaning.conftest import Open
 from tests.meaning.inside import Inside
+from tests.service.test_parallel import run_all
 from tests.vault import Vault
+
+QUESTION = "who approved the late refund"
+
+
+def assert_one_vector_per_passage(kb: KnowledgeBase, inside: Inside) -> None:
+    kb.sync()
+    passages = inside.value("select count(*) from passages")
+    assert inside.rows("select count(*), count(distinct rowid) from docs_vec") == [(passages, passages)]
+    assert inside.waiting == 0
+    assert [finding for finding in kb.doctor() if finding.level != "ok"] == []
+
+
+def test_threads_sync_save_and_search_with_vectors_at_once(open_kb: Open, vault: Vault, inside: Inside) -> None:
+    write_corpus(str(vault.root), 30)
+    kb = open_kb()
+    kb.sync()
+    done = threading.Event()
+
+    def change() -> None:
+        try:
+            for number in range(6):
+                vault.write(f"memories/new-{number}.md", f"Refund {number} was approved by the manager.")
+                vault.path(f"memories/new-{number - 1}.md").unlink(missing_ok=True)
+                kb.sync()
+        finally:
+            done.set()
+
+    def look() -> None:
+        while not done.is_set():
+            found = kb.search(QUESTION)
+            assert found.degraded == []
+            assert "meaning" in found.hits[0].signals
+
+    def save() -> None:
+        for number in range(6):
+            assert kb.remember(f"Lantern {number} hangs at gate {number * 3}.").outcome == "created"
+
+    assert run_all(change, look, look, save) == []
+    assert_one_vector_per_passage(kb, inside)
+
+
+REEMBED = f"""
+import sys
+from co_cli.knowledge_base import KnowledgeBase
+with KnowledgeBase.open(*sys.argv[1:]) as kb:
+    for _ in range(2):
+        kb.reembed(fresh=True)
+        found = kb.search({QUESTION!r})
+        assert found.hits and found.degraded == [], found
+"""
+
+
+def test_processes_embed_the_same_passages_at_once(open_kb: Open, vault: Vault, data_dir: Path, inside: Inside) -> None:
+    write_corpus(str(vault.root), 60)
+    kb = open_kb()
+    kb.sync()
+
+    command = [sys.executable, "-c", REEMBED, str(vault.root), str(data_dir)]
+    processes = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+
+    assert [process.communicate(timeout=90)[1] for process in processes] == [""] * 3
+    assert_one_vector_per_passage(kb, inside)
 
 
 class Interrupting(Embedders):
