@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.models.test import TestModel
 
 from co_cli.agent import CoDeps, Knowledge, agent, knowledge_toolset
+from co_cli.agent.toolset import VaultAccess
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.tools import TOOLS
 from tests.agent.scripted import Script, returned
@@ -117,6 +119,17 @@ def test_the_ready_agent_is_found_as_clai_looks_for_it(
     result = found.run_sync("How old do oaks get?", model=script.model)
 
     assert returned(result.all_messages(), "recall_memory")[0]["hits"][0]["ref"] == "memory:oak"
+
+
+def test_a_forked_process_never_uses_the_knowledge_base_of_its_parent(
+    vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    access = VaultAccess(vault.root, data_dir)
+    with access.kb() as mine:
+        monkeypatch.setattr(os, "getpid", lambda: -1)
+        with access.kb() as childs:
+            assert childs is not mine
+            assert access.kb() is access.toolbox().kb is childs
 
 
 def test_wrong_settings_are_an_error_at_first_use(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 from co_cli.agent.anthropic_memory import MemoryToolProtocol
 from co_cli.knowledge_base import KnowledgeBase
@@ -150,3 +153,35 @@ def test_of_many_creates_and_renames_to_one_name_one_wins_and_nothing_is_lost(
     assert sum(answer.startswith("Successfully renamed") for answer in renamed) == 1
     assert renamed.count("Error: The destination /memories/one.md already exists") == 7
     assert len(vault.notes()) == 1 + 8
+
+
+INSERT = """
+import sys
+from co_cli.agent.anthropic_memory import MemoryToolProtocol
+from co_cli.knowledge_base import KnowledgeBase
+from tests.agent_protocols.test_memory_notes import insert_lines
+with KnowledgeBase.open(*sys.argv[1:]) as kb:
+    print("ready", flush=True)
+    insert_lines(MemoryToolProtocol(kb), "right")
+"""
+
+
+def insert_lines(memory: MemoryToolProtocol, who: str) -> None:
+    for number in range(10):
+        command = {"command": "insert", "path": "/memories/log.txt", "insert_line": 1, "insert_text": f"{who}{number}"}
+        assert memory.call(command) == "The file /memories/log.txt has been edited."
+
+
+def test_two_processes_insert_into_one_file_and_nothing_is_lost(
+    kb: KnowledgeBase, vault: Vault, data_dir: Path, memory: MemoryToolProtocol
+) -> None:
+    create(memory, "log.txt", "start\n")
+    command = [sys.executable, "-c", INSERT, str(vault.root), str(data_dir)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=Path(__file__).parents[2]) as other:
+        assert other.stdout
+        assert other.stdout.readline() == b"ready\n"
+        insert_lines(memory, "left")
+
+    assert other.returncode == 0
+    lines = kb.note("memory:log.txt").body.split()
+    assert sorted(lines) == sorted(["start", *(f"{who}{n}" for who in ("left", "right") for n in range(10))])

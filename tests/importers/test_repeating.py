@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 from tests.command import Co
 from tests.importers.conftest import Bring
-from tests.importers.exports import mooring
+from tests.importers.exports import mooring, talk, write_json
 from tests.vault import Vault
 
 NOTE = "articles/chatgpt/mooring-alone.md"
@@ -63,3 +67,13 @@ def test_a_forgotten_note_does_not_come_back(bring: Bring, co: Co, vault: Vault)
     assert vault.notes() == []
     co("note", "restore", REF)
     assert outcome(bring) == ("unchanged", "")
+
+
+def test_two_imports_at_once_write_each_note_once(co: Co, vault: Vault, tmp_path: Path) -> None:
+    path = write_json(tmp_path / "conversations.json", [talk(f"c{n}", f"Talk {n}") for n in range(12)])
+    command = [sys.executable, "-m", "co_cli", "data", "import", "chatgpt", path, "--yes"]
+
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
+
+    assert [process.communicate(timeout=60)[1] for process in running] == [b"", b""]
+    assert len(vault.notes()) == 12
