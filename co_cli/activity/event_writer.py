@@ -18,6 +18,9 @@ from co_cli.activity.versions import put_heads
 from co_cli.errors import IndexDamagedError, KnowledgeError
 from co_cli.notes.files import locked
 
+WAS_READ = "select 1 from spool where name = :name"
+SET_READ = "insert or replace into spool (id, name) values (1, :name)"
+
 
 class EventWriter:
     """Writes to the activity.db of one data folder."""
@@ -54,19 +57,21 @@ class EventWriter:
                     file = os.path.join(self._data_dir, name)
                     with open(file, "rb") as stream:
                         events = [event for line in stream if (event := _read_line(line)) is not None]
-                    self._write_spooled(events)
+                    with self.database.writing() as connection:
+                        if not connection.execute(WAS_READ, {"name": name}).get:
+                            _write_spooled(connection, events)
+                            connection.execute(SET_READ, {"name": name})
                     os.unlink(file)
 
-    def _write_spooled(self, events: Sequence[Event]) -> None:
-        """Write these, but for events that no line of ours has: another version of this program may share the spool."""
-        if not events:
-            return
-        try:
-            with self.database.writing() as connection:
-                _write(connection, events)
-        except (TypeError, ValueError, apsw.ConstraintError, apsw.MismatchError):
-            for event in events if len(events) > 1 else ():
-                self._write_spooled([event])
+
+def _write_spooled(connection: apsw.Connection, events: Sequence[Event]) -> None:
+    """Write these, but for events that no line of ours has: another version of this program may share the spool."""
+    try:
+        with connection:  # a savepoint
+            _write(connection, events)
+    except (TypeError, ValueError, apsw.ConstraintError, apsw.MismatchError):
+        for event in events if len(events) > 1 else ():
+            _write_spooled(connection, [event])
 
 
 def _write(connection: apsw.Connection, events: Sequence[Event]) -> None:

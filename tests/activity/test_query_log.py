@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 
@@ -102,6 +103,24 @@ def test_a_brief_process_appends_to_the_spool_and_the_next_reads_it_once(
 
     assert rows(activity, "select recalls, opens from uses") == [(3, 1)]
     assert not [path for path in data_dir.glob(f"{SPOOL}*") if path.suffix != ".lock"]
+
+
+def test_a_spool_that_was_read_before_a_crash_is_not_counted_again(
+    activity: Activity, open_activity: Opener, data_dir: Path, vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_activity(brief=True) as brief:
+        brief.searched(answer(vault.root, "oaks", "oak"))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "unlink", os.stat)  # killed before the file is removed
+        activity.written()
+    assert [path for path in data_dir.glob(f"{SPOOL}.*") if path.suffix != ".lock"]
+    with open_activity(brief=True) as brief:
+        brief.searched(answer(vault.root, "elms", "oak"))
+
+    activity.written()
+
+    assert rows(activity, "select (select count(*) from searches), recalls from uses") == [(2, 2)]
+    assert not [path for path in data_dir.glob(f"{SPOOL}.*") if path.suffix != ".lock"]
 
 
 def test_a_spool_that_nobody_could_read_stops_growing(open_activity: Opener, data_dir: Path, vault: Vault) -> None:
