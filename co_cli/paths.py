@@ -20,6 +20,7 @@ PROJECT_FOLDER = ".co-cli"
 SETTINGS_FILE = "settings.toml"
 TEMPORARY = ".co-tmp-"
 """Prefix of a file that is being written."""
+NO_ROOM = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
 READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 

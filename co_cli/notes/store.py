@@ -6,7 +6,6 @@ A path is relative to the vault and uses `/`. A change is applied only to the co
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import os
 import time
@@ -23,12 +22,11 @@ from co_cli.notes.files import (
     sync_folder,
 )
 from co_cli.notes.refs import name_key, slugify
-from co_cli.paths import open_regular
+from co_cli.paths import NO_ROOM, open_regular
 from co_cli.values import to_utf8
 
 TRASH = ".trash"
 MAX_SAME_NAME = 10_000
-NO_ROOM = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
 
 
 def content_hash(data: bytes) -> str:
@@ -256,7 +254,9 @@ def _reporting(verb: str, path: str) -> Generator[None]:
     except FileNotFoundError as error:
         raise NoteFileError(f"cannot {verb} {path}: there is no such file ({error.filename})") from error
     except PermissionError as error:
-        raise NoteFileError(f"cannot {verb} {path}: no permission; check the rights of {error.filename}") from error
+        # files are written under a temporary name, so what counts is the folder
+        at = error.filename if verb == "read" else os.path.dirname(os.fsdecode(error.filename))
+        raise NoteFileError(f"cannot {verb} {path}: no permission; check the rights of {at}") from error
     except OSError as error:
         fix = "free some space" if error.errno in NO_ROOM else "check the disk and the folder"
         raise NoteFileError(f"cannot {verb} {path}: {error.strerror or error}; {fix}") from error

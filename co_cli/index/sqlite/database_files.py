@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 import time
 from collections.abc import Generator, Iterable
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ import apsw
 
 from co_cli.errors import IndexUnavailableError
 from co_cli.notes.files import locked, make_folders, sync_folder
-from co_cli.notes.store import NO_ROOM
+from co_cli.paths import NO_ROOM
 
 if TYPE_CHECKING:
     from co_cli.index.sqlite.connection import Database
@@ -184,6 +183,8 @@ def explain(path: str, error: BaseException) -> IndexUnavailableError:
 
 def no_room(path: str, error: BaseException | None) -> str | None:
     """`the disk is full (0 bytes are left in /data)`, if that is what an error about this file means."""
+    import shutil  # with its compressors 4 ms, which only a failed write costs
+
     folder = os.path.dirname(path)
     try:
         left = shutil.disk_usage(folder).free
