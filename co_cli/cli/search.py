@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     Options = Any  # argparse.Namespace or PlainQuery
 
-STRONGEST = 2
-"""Parts of a score that are shown without --explain."""
 SIGNALS = {
     "name": "the query is its title, an alias, its file name or its ref",
     "meaning": "the cosine between the query and the passage",
@@ -264,8 +262,8 @@ def _about(hit: Hit, now: float, explain: bool) -> str:
     elif explain:
         score = f"{hit.score:.4f} = " + " + ".join(f"{name} {value:.4f}" for name, value in parts)
     else:
-        strongest = [part for part in parts if part[1] >= LOWEST_SHOWN][:STRONGEST] or parts[:1]
-        score = f"{hit.score:.2f} ({', '.join(f'{name} {value:.2f}' for name, value in strongest)})"
+        shown = [part for part in parts if abs(part[1]) >= LOWEST_SHOWN] or parts[:1]
+        score = f"{hit.score:.2f} ({', '.join(f'{name} {value:.2f}' for name, value in shown)})"
     gone = "missing at its origin" if hit.missing else ""
     weak = "weak match" if hit.weak else ""
     return " · ".join(part for part in (tags, age(hit.created, now), gone, weak, score) if part)

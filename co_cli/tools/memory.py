@@ -154,7 +154,7 @@ def list_memories(
 ) -> ToolResult[dict[str, Any]]:
     """List memories by title, newest first, to see what there is or what has a tag. To find something specific use
     recall_memory."""
-    notes = ctx.kb.notes("memory", limit + 1, tags=tags)
+    notes = ctx.kb.notes("memory", tags=tags)
     lines: list[str] = []
     room = ctx.budget
     for note in notes[:limit]:
@@ -171,7 +171,7 @@ def list_memories(
         if room < 0:
             break
         lines.append(line)
-    total = None if tags else ctx.kb.index.by_source().get("memory", 0)
+    total = None if tags else len(notes)
     more = len(notes) > len(lines)
     of = "" if total is None else f" of {total}"
     head = f"{len(lines)}{of} {'memory' if total == 1 else 'memories'}, newest first{'; there are more' * more}"
