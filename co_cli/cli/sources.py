@@ -68,10 +68,10 @@ def run_add(options: argparse.Namespace) -> int:
     urls = [origin for origin in options.origin if looks_like_url(origin)]
     paths = [origin for origin in options.origin if origin not in urls]
     _check_options(options, urls, paths)
-    with open_knowledge_base(options) as kb:
+    results = Results(options.json, "adding")
+    with open_knowledge_base(options) as kb, results.bar:
         if urls:
             sync_first(kb, INDEXED)
-        results = Results(options.json, "adding")
         on_conflict = options.on_conflict or "skip"
         for path in paths:
             results.add_source(kb.sources.add(path, options.kind, options.name, on_conflict, results.bar))
@@ -103,8 +103,8 @@ def run_refresh(options: argparse.Namespace) -> int:
     """
     if bool(options.ref) == options.all:
         raise InvalidInputError("name what to refresh, or give --all" + (" alone" if options.all else ""))
-    with open_knowledge_base(options) as kb:
-        results = Results(options.json, "reading")
+    results = Results(options.json, "reading")
+    with open_knowledge_base(options) as kb, results.bar:
         origins = kb.sources.all()
         names = {name for origin in origins for name in (origin.label, origin.name)}
         given = [ref for ref in options.ref if ref in names or options.drop_missing or SOURCE.fullmatch(ref)]
@@ -335,7 +335,6 @@ class Results:
         print(printable(text), flush=True)
 
     def end(self, nothing: str) -> int:
-        self.bar.done()
         if self.as_json:
             print_json(self.rows)
         elif not self.rows:
