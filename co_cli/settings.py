@@ -252,7 +252,7 @@ def load_settings(
 def unknown_setting(name: str) -> str:
     from difflib import get_close_matches
 
-    close = get_close_matches(name, BY_NAME, n=1, cutoff=0.5)
+    close = [known for known in BY_NAME if name in known] or get_close_matches(name, BY_NAME, n=1)
     hint = f"did you mean {close[0]}?" if close else "`co config show` lists them"
     return f"unknown setting {name!r}: {hint}"
 

@@ -221,9 +221,16 @@ def _unknown_command(name: str) -> str:
     from difflib import get_close_matches
 
     first, _, verb = name.partition(" ")
-    same_verb = [known for known in COMMANDS if known.endswith(f" {verb or first}")]
-    close = [MEANT[first]] if first in MEANT and not verb else same_verb or get_close_matches(name, COMMANDS, n=1)
-    hint = f"did you mean `co {close[0]}`?" if close else "`co --help` lists the commands"
+    close = [known for known in COMMANDS if known.endswith(f" {verb or first}")]
+    if first in MEANT and not verb:
+        close = [MEANT[first]]
+    elif not close and verb:
+        verbs = [known.partition(" ")[2] for known in COMMANDS if known.startswith(f"{first} ")]
+        close = [f"{first} {near}" for near in get_close_matches(verb, verbs, n=1)]
+    elif not close:
+        close = get_close_matches(name, COMMANDS, n=1)
+    group = f" {first}" if verb else ""
+    hint = f"did you mean `co {close[0]}`?" if close else f"`co{group} --help` lists the commands"
     return f"unknown command {name!r}: {hint}"
 
 

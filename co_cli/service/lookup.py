@@ -23,7 +23,7 @@ from co_cli.values import moment_text
 if TYPE_CHECKING:
     from co_cli.knowledge_base import KnowledgeBase
 
-MIN_SIMILARITY = 60
+MIN_SIMILARITY = 66
 MAX_SUGGESTIONS = 3
 
 

@@ -49,6 +49,7 @@ WRONG_USAGE = {
     ("note", "restore", "oak"): "no note 'oak'",
     ("note", "review", "--only", "rubbish"): "near-duplicate",
     ("config", "show", "search_backnd"): "unknown setting 'search_backnd': did you mean knowledge_search_backend?",
+    ("config", "show", "nonsense"): "`co config show` lists them",
     ("config", "show", "zzz"): "unknown setting 'zzz': `co config show` lists them",
     ("config", "completion", "tcsh"): "tcsh",
     ("demo", " "): "the query is empty",
@@ -98,7 +99,13 @@ def test_an_unknown_ref_names_the_closest_ones(co: Co, vault: Vault) -> None:
             said = complaint(co(command, ref))
             assert f"no note {ref!r}: did you mean " in said
             assert closest in said
-    assert "`co list` shows every ref" in complaint(co("show", "zzzzzzzz"))
+    for far in ("zzzzzzzz", "door"):
+        assert "`co list` shows every ref" in complaint(co("show", far))
+
+
+def test_an_unknown_command_of_a_group_names_the_closest_of_that_group_or_its_help(co: Co) -> None:
+    assert "did you mean `co source list`?" in complaint(co("source", "lst"))
+    assert "`co note --help` lists the commands" in complaint(co("note", "frobnicate"))
 
 
 @pytest.mark.parametrize(
