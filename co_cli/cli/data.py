@@ -30,6 +30,7 @@ OUTCOMES = ("created", "updated", "unchanged", "skipped", "forgotten", "failed")
 PLANNED = {"created": "new", "updated": "changed"}
 """The names of outcomes before anything is written."""
 SHOWN = 5
+FAILURES_SHOWN = 10
 LONGEST_SHOWN = 80
 
 
@@ -81,8 +82,10 @@ def run_import(options: argparse.Namespace) -> int:
         }
         print_json({**about, "items": report.receipts, "remarks": report.remarks})
         return 2 if failed else 0
-    for receipt in failed:
+    for receipt in failed[:FAILURES_SHOWN]:
         print(printable(f"co: {receipt.origin}: {receipt.detail}"), file=sys.stderr)
+    if len(failed) > FAILURES_SHOWN:
+        print(f"co: and {len(failed) - FAILURES_SHOWN:,} more; --json lists them all", file=sys.stderr)
     if len(failed) < len(report.receipts):
         _show(Screen(), report)
     return 2 if failed else 0

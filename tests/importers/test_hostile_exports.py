@@ -108,6 +108,15 @@ def test_a_wrong_file_is_reported_on_one_line(bring: Bring, vault: Vault, tmp_pa
     assert vault.notes() == []
 
 
+def test_an_export_of_another_service_does_not_flood_the_terminal(bring: Bring, tmp_path: Path) -> None:
+    path = tmp_path / "conversations.json"
+    path.write_text(json.dumps([{"uuid": str(number)} for number in range(300)]), "utf-8")
+
+    lines = bring("chatgpt", path).err.splitlines()
+
+    assert (len(lines), lines[-1]) == (11, "co: and 290 more; --json lists them all")
+
+
 def test_a_zip_bomb_is_refused(bring: Bring, tmp_path: Path) -> None:
     path = write_zip(tmp_path / "bomb.zip", {"conversations.json": b" " * 35_000_000})
 
