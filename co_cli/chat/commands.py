@@ -47,7 +47,7 @@ COMMANDS = {
     "/recall": SlashCommand("search your notes", "QUESTION", ("search", "--limit", "5", "--")),
     "/remember": SlashCommand("save a memory", "TEXT", ("remember", "--")),
     "/forget": SlashCommand("move a note to the trash", "REF", ("forget", "--")),
-    "/restore": SlashCommand("bring a forgotten note back", "REF", ("note", "restore", "--")),
+    "/restore": SlashCommand("restore a forgotten note", "REF", ("note", "restore", "--")),
     "/notes": SlashCommand("list the newest notes", "[TAG]", ("list", "--limit", "15", "--tag")),
     "/show": SlashCommand("show a note", "REF", ("show", "--")),
     "/why": SlashCommand("show what the last answer is based on"),

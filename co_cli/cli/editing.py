@@ -77,7 +77,8 @@ def open_editor(copy: str, path: str) -> None:
         finally:
             signal.signal(signal.SIGINT, mine)
     except (OSError, ValueError) as error:
-        raise InvalidInputError(f"the editor {editor!r} cannot be started: {error}") from None
+        reason = getattr(error, "strerror", None) or error
+        raise InvalidInputError(f"the editor {editor!r} cannot be started ({reason}): set EDITOR to another") from None
     if done.returncode in (-signal.SIGINT, 128 + signal.SIGINT):
         raise KeyboardInterrupt
     if done.returncode:

@@ -222,7 +222,7 @@ def run_doctor(options: argparse.Namespace) -> int:
     for finding in findings:
         _print_mark(screen, "ok" if finding.fixed else finding.level, finding.text)
         if finding.cure:
-            screen.line(f"    {'fixed' if finding.fixed else 'cure'}: {printable(finding.cure)}")
+            screen.line(f"    {'fixed' if finding.fixed else 'fix'}: {printable(finding.cure)}")
     return code
 
 

@@ -176,9 +176,9 @@ def _index(kb: KnowledgeBase, origin: Origin, fix: bool) -> Iterator[Finding]:
     skipped, problems = index.reported()
     skipped = [(path, reason) for path, reason in skipped if reason != BINARY or own]
     for path, reason in skipped:
-        yield finding("note", "warning", f"{path} is not indexed: {reason}", f"fix or exclude {path}")
+        yield finding("note", "warning", f"{path} is not indexed: {reason}", f"change or exclude {path}")
     for path, problem in problems:
-        yield finding("note", "warning", f"{path}: {problem}", f"fix it: co edit {path}")
+        yield finding("note", "warning", f"{path}: {problem}", f"co edit {path}")
     unread = index.unread_entries()
     if unread:
         cure = "replace it with the file itself, or rename it; nothing of it is searched"

@@ -231,7 +231,7 @@ def learn(questions: Sequence[JudgedQuestion], default: float, present: float | 
     present = default if present is None else present
     weight = _weight(questions)
     if weight < ENOUGH:
-        return Lesson(present, False, f"{weight:g} of the {ENOUGH:g} judgements that it takes", weight, len(questions))
+        return Lesson(present, False, f"{weight:g} of the {ENOUGH:g} ratings needed to learn", weight, len(questions))
     rivals = {one.text: found for one in questions if (found := _rivals(one))}
     if len(rivals) < ENOUGH_QUESTIONS:
         why = f"they are about {len(rivals)} of the {ENOUGH_QUESTIONS} questions that it takes"

@@ -227,9 +227,9 @@ class WebPages:
                 return self._receipt(note, url, "unchanged")
             return self._replace(url, note.path, _Arrived(self._read(fetched), fetched.validators), overwrite)
         except _Conflict as conflict:
-            why = f"{note.ref}: {conflict}; `--on-conflict overwrite` takes the page's, and puts a copy in the trash"
+            why = f"{conflict}; `--on-conflict overwrite` takes the page's, and puts a copy in the trash"
             if on_conflict == "error":
-                raise NoteConflictError(why) from None
+                raise NoteConflictError(f"{note.ref}: {why}") from None
             return self._receipt(note, url, "skipped", why)
         except KnowledgeError as error:
             return _failure(error, url)._replace(ref=note.ref, path=self.store.absolute(note.path), title=note.title)

@@ -32,7 +32,7 @@ def test_weights_move_towards_what_was_judged_good_within_a_bound() -> None:
 
 def test_thirty_judgements_are_enough_and_opening_a_note_counts_less_than_a_verdict() -> None:
     questions = [asked(number, "meaning") for number in range(30)]
-    assert learn(questions[:29], DEFAULT).why == "29 of the 30 judgements that it takes"
+    assert learn(questions[:29], DEFAULT).why == "29 of the 30 ratings needed to learn"
     assert learn(questions, DEFAULT).kept
 
     opened = [asked(number, "meaning", how="opened") for number in range(100)]

@@ -157,7 +157,7 @@ def test_a_text_that_was_changed_here_is_not_overwritten(
     (skipped,) = refreshed(pages)
 
     assert skipped.outcome == "skipped"
-    assert "changed here, and at its origin too; `--on-conflict overwrite`" in skipped.detail
+    assert skipped.detail.startswith("its text was changed here, and at its origin too; `--on-conflict overwrite`")
     with pytest.raises(NoteConflictError, match="changed here"):
         refreshed(pages, "error")
     assert vault.read("articles/oaks.md") == before

@@ -118,7 +118,9 @@ def test_what_may_not_be_read_or_written_is_one_line_and_the_rest_is_found(
     refused["no permission"] = co.process("show", "memory:secret", before=obey_permissions).err
     vault.path("memories").chmod(0o555)
     found = co.process("search", "oaks", before=obey_permissions)
-    refused["memories"] = co.process("remember", "Elms fall ill.", before=obey_permissions).err
+    refused[f"check the rights of {vault.path('memories')}\n"] = co.process(
+        "remember", "Elms fall ill.", before=obey_permissions
+    ).err
     vault.path("memories").chmod(0o755)
     vault.root.chmod(0)
     refused[str(vault.root)] = co.process("search", "oaks", before=obey_permissions).err
