@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -29,8 +27,6 @@ class CoDeps:
     """
 
     knowledge_base: KnowledgeBase
-    clock: Callable[[], float] = time.time
-    """Seconds since 1970, for tests."""
 
     @classmethod
     def open(cls, vault: PathLike | None = None, data_dir: PathLike | None = None, *, create: bool = False) -> CoDeps:
