@@ -131,7 +131,7 @@ def main(arguments: Sequence[str] | None = None, last: bool = False) -> int:
         return _complain(f"it cannot be written: {full}; free some space" if full else _crashed(error), 3)
     except KeyboardInterrupt:
         discard_unfinished()
-        return _complain("stopped; what was done so far is kept", 130)
+        return _complain("stopped; nothing is broken, run it again to finish", 130)
     except Exception as error:
         return _complain(_crashed(error), 3)
     finally:

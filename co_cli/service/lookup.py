@@ -159,6 +159,9 @@ class Lookup:
                 if missing:
                     file = os.path.join(index.root, *path.split("/"))
                     raise NoteMissingError(missing[0], file, moment_text(missing[1]))
+        trashed = {path for _, path in store.trashed()}
+        if any(path in trashed for path in _possible_paths(asked, store.root)):
+            raise InvalidInputError(f"{asked} was forgotten: `co note restore {asked}` brings it back")
         raise UnknownRefError(ref, _closest(asked, index.titles() if index else ()))
 
     def _path_in(self, origin: Origin, ref: str) -> str | None:

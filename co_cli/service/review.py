@@ -263,7 +263,8 @@ def _near_duplicates(given: ReviewInput) -> Iterator[ReviewItem]:
     valid = [note for note in given.notes if not note.superseded and not note.expired(given.now)]
     for older, newer, alike in _near_pairs(valid):
         words = f"{alike:.0%} the same words" if alike < 1 else "the same text"
-        yield _item("near-duplicate", (valid[older], valid[newer]), f"{words} as {valid[newer].ref}", "fsek", "")
+        reason = f"{_short(valid[older].body)!r} has {words} as {valid[newer].ref}: {_short(valid[newer].body)!r}"
+        yield _item("near-duplicate", (valid[older], valid[newer]), reason, "fsek", "")
 
 
 def _near_pairs(notes: Sequence[ReviewedNote]) -> list[tuple[int, int, float]]:

@@ -56,7 +56,9 @@ class NewNote:
         self.fields = dict(draft.fields or {})
         for key in OWN_FIELDS:
             if key in self.fields:
-                raise InvalidInputError(f"{key} has a parameter of its own: give it there, not in fields")
+                raise InvalidInputError(
+                    f"{key} cannot be set as another field: use --{key.rstrip('s')}, or in Python the parameter {key}"
+                )
         created = self.fields.get("created")
         if created is not None and read_moment(created) is None:
             raise InvalidInputError(f"created is a date such as 2026-03-01, not {created!r}")

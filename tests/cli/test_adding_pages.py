@@ -127,6 +127,6 @@ def test_ctrl_c_keeps_what_was_done(co: Co, vault: Vault, server: WebServer, hom
 
     assert (running.returncode, out) == (130, f"{first}  created article:oaks\n")
     told = [line for line in err.splitlines() if not line.startswith("adding ")]  # how far it is, on a slow machine
-    assert told == ["co: stopped; what was done so far is kept"]
+    assert told == ["co: stopped; nothing is broken, run it again to finish"]
     assert vault.notes() == ["articles/oaks.md"]
     assert [asked.target for asked in server.asked] == ["/oaks", "/hangs"]

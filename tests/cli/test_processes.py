@@ -80,7 +80,7 @@ def test_ctrl_c_is_one_line_and_exit_code_130(co: Co, vault: Vault, tmp_path: Pa
     os.killpg(process.pid, signal.SIGINT)
 
     assert process.wait(120) == 130
-    assert process.stderr.read() == "co: stopped; what was done so far is kept\n"
+    assert process.stderr.read() == "co: stopped; nothing is broken, run it again to finish\n"
 
 
 def test_a_terminal_that_cannot_show_a_letter_gets_a_question_mark(co: Co, vault: Vault) -> None:
