@@ -39,6 +39,14 @@ class UnknownRefError(KnowledgeError):
         super().__init__(f"no note {ref!r}: {hint}")
 
 
+class NoteForgottenError(UnknownRefError):
+    """A note that is in the trash."""
+
+    def __init__(self, ref: str) -> None:
+        self.ref, self.closest = ref, []
+        KnowledgeError.__init__(self, f"{ref} was forgotten: `co note restore {ref}` brings it back")
+
+
 class NoteMissingError(UnknownRefError):
     """A note whose file is gone, for example because a drive is not mounted."""
 

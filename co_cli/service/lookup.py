@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rapidfuzz import fuzz, process
 
-from co_cli.errors import InvalidInputError, NoteFileError, NoteMissingError, UnknownRefError, VaultError
+from co_cli.errors import (
+    InvalidInputError,
+    NoteFileError,
+    NoteForgottenError,
+    NoteMissingError,
+    UnknownRefError,
+    VaultError,
+)
 from co_cli.index.engine import Standing
 from co_cli.index.links import Backlink, Link
 from co_cli.knowledge_index import KnowledgeIndex
@@ -161,7 +168,7 @@ class Lookup:
                     raise NoteMissingError(missing[0], file, moment_text(missing[1]))
         trashed = {path for _, path in store.trashed()}
         if any(path in trashed for path in _possible_paths(asked, store.root)):
-            raise InvalidInputError(f"{asked} was forgotten: `co note restore {asked}` brings it back")
+            raise NoteForgottenError(asked)
         raise UnknownRefError(ref, _closest(asked, index.titles() if index else ()))
 
     def _path_in(self, origin: Origin, ref: str) -> str | None:

@@ -145,9 +145,7 @@ class Origins:
         removed = 0 if shared else self._index.of(origin).drop_all()
         self._kb.load_linked_sources()
         notes = "1 note is" if removed == 1 else f"{removed:,} notes are"
-        return SourceReceipt(
-            origin.label, origin.path, "removed", f"{notes} out of the index; the files are untouched"
-        )
+        return SourceReceipt(origin.label, origin.path, "removed", f"{notes} out of the index; the files are untouched")
 
     def states(self) -> list[SourceState]:
         """The vault's own sources, web pages, and every origin."""
