@@ -30,9 +30,9 @@ def add_context(parser: argparse.ArgumentParser) -> None:
 def run_context(options: argparse.Namespace) -> int:
     """
     Prints the instructions, the notes as the model reads them, the reason for each,
-    what it costs in tokens, and what was left out for lack of room: exactly what
-    `co chat` and any agent with the capability Knowledge get. No model is called,
-    and nothing is written.
+    what it costs in tokens, and what was left out for lack of room: what an agent
+    with the capability Knowledge gets. `co chat` adds its tools for skills, if there
+    are any. No model is called, and nothing is written.
 
     examples:
       co note context "plan the next deploy"
