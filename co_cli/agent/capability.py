@@ -225,8 +225,8 @@ def working_set(kb: KnowledgeBase, task: str, context_tokens: int | None = None)
         tool.name: estimate_tokens(f"{tool.name} {tool.description} {tool.parameters}")
         for tool in given.access.selected
     }
-    told = given.get_instructions()
-    return WorkingSet(told, estimate_tokens(told), tools, knowledge, estimate_tokens(knowledge), report)
+    instructed = given.get_instructions()
+    return WorkingSet(instructed, estimate_tokens(instructed), tools, knowledge, estimate_tokens(knowledge), report)
 
 
 agent: Agent[object, str] = Agent(

@@ -1,6 +1,6 @@
 """Search without a database: substrings straight from the files, the newest first among equals.
 
-Slow beside an index and never wrong about what is there: it answers when search.db cannot be opened at all.
+Slower than an index, but always current: it answers when search.db cannot be opened at all.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ def ranking_of(kb: KnowledgeBase) -> str | None:
 
 
 def read_filters(linked: Sequence[Origin], options: Options) -> Filters:
-    """`beside` are the sources that may be named."""
+    """The filters of these options. `linked` are the sources that can be named."""
     sources = (options.sources,) if isinstance(options.sources, str) else tuple(options.sources or ())
     return Filters(
         sources=tuple(_source(source, linked) for source in sources),

@@ -38,7 +38,7 @@ SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
 STRAY_SELECTORS = re.compile(f'(?<=[\\x00-"$-)+-/:-\\x7f\u200c\u200d{SELECTORS}])[{SELECTORS}]+')
 """One chooses the form of the sign before it, as of an emoji. After a letter, or in a row, they only hide something."""
 STRAY_JOINERS = re.compile("(?<=[\\x00-\\x7f\u200c\u200d])[\u200c\u200d]+|[\u200c\u200d]+(?=[\\x00-\\x7f])")
-"""Emoji and some scripts need joiners; beside ASCII, or in a row, they only hide something."""
+"""Emoji and some scripts need joiners; next to ASCII, or in a row, they only hide something."""
 LONGEST_LABEL = 300
 """Characters of a label: a title or a thousand tags must not spend the budget of a text."""
 AROUND_A_REF = ("``", "<>", "[]", '""', "''")

@@ -83,7 +83,7 @@ AGENTS = (by_save_memory, by_update_memory, by_memory_tool, by_the_harness)
 
 
 @pytest.mark.parametrize("write", AGENTS)
-def test_no_agent_puts_a_note_beside_every_prompt(
+def test_no_agent_can_add_a_note_to_every_prompt(
     vault: Vault, data_dir: Path, write: Callable[[Vault, Path], None]
 ) -> None:
     write(vault, data_dir)
