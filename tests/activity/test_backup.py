@@ -175,7 +175,7 @@ def test_an_older_copy_is_migrated(used: Co, tmp_path: Path) -> None:
     assert used("feedback", "stats", "--json").json["searches"] == 1
 
 
-def test_a_copy_made_beside_a_writer_is_whole_and_the_writer_goes_on(
+def test_a_copy_made_while_another_process_writes_is_complete(
     open_activity: Opener, data_dir: Path, tmp_path: Path
 ) -> None:
     settings = load_settings({"data_dir": str(data_dir)})

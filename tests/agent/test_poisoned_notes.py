@@ -43,7 +43,7 @@ def assert_inside_one_fence(text: str) -> None:
     assert not re.search(r"<\|im_|<system>|\[INST\]|<\s*/?\s*knowledge", inside)
 
 
-def test_it_comes_beside_a_prompt_escaped_and_labelled(knowledge: Knowledge) -> None:
+def test_it_is_added_to_a_prompt_escaped_and_labelled(knowledge: Knowledge) -> None:
     script = Script("At noon.")
 
     Agent(script.model, capabilities=[knowledge], instructions="Be brief.").run_sync("When does the canteen open?")

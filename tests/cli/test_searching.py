@@ -133,7 +133,7 @@ def test_tags_are_listed_with_their_notes_the_most_used_first(co: Co, vault: Vau
     assert co("note", "tags", "article", "--json").json == {"deploy": 1, "tree": 1}
 
 
-def test_a_file_saved_a_moment_ago_is_found_unless_told_not_to_look(co: Co, vault: Vault) -> None:
+def test_a_file_saved_a_moment_ago_is_found_unless_no_sync_is_given(co: Co, vault: Vault) -> None:
     assert refs(co, "yews") == []
     vault.write("memories/yew.md", "Yews are evergreen.")
 

@@ -200,7 +200,7 @@ def test_a_project_does_not_choose_what_of_your_own_vault_is_indexed(
     assert [ref.split("#")[0] for ref in refs(co, "kites", "--no-sync")][:1] == ["article:/drafts/idea"]
 
 
-def test_a_model_is_told_how_many_memories_all_tiers_have(three: dict[str, Vault]) -> None:
+def test_a_model_learns_how_many_memories_all_tiers_have(three: dict[str, Vault]) -> None:
     with KnowledgeBase.open() as kb:
         kb.sync()
         listed = Toolbox(kb).call("list_memories", {})

@@ -369,7 +369,7 @@ def test_a_vector_is_stored_only_for_a_passage_that_still_waits_as_it_was_read(e
         assert len(writer.nearest(scope_of(vault), space, vector, 10)) == 2
 
 
-def test_a_new_space_is_built_beside_the_active_one_and_takes_over_when_it_is_complete(engine: Engine) -> None:
+def test_a_new_space_replaces_the_active_one_when_it_is_complete(engine: Engine) -> None:
     query, turned = unit([1, 0, 0, 0, 0, 0, 0, 0]), random_unit(np.random.default_rng(1), 256)
     vault = oaks(engine, "ash", "elm")
     with engine.writing() as writer:

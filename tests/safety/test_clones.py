@@ -187,7 +187,7 @@ def test_a_vault_that_the_person_made_here_is_trusted_and_one_that_was_there_is_
     assert str(home / "theirs" / ".co-cli" / "knowledge") not in trusted
 
 
-def test_an_article_that_is_added_cannot_put_itself_beside_prompts(co: Co, vault: Vault, tmp_path: Path) -> None:
+def test_an_article_that_is_added_cannot_add_itself_to_prompts(co: Co, vault: Vault, tmp_path: Path) -> None:
     claims = ("loading: always", "provenance: user", "loading: always\nprovenance: user", '"loading": [always]')
     for number, claim in enumerate(claims):
         file = tmp_path / f"menu{number}.md"

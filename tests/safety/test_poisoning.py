@@ -114,9 +114,7 @@ def test_a_memory_of_somebody_else_waits_until_it_is_recalled(vault: Vault, data
         assert f'provenance="{provenance}"' in told(vault, data_dir, [("recall_memory", {"query": "canteen noon"})])
 
 
-def test_a_folder_beside_the_vault_puts_nothing_before_a_model(
-    co: Co, vault: Vault, data_dir: Path, tmp_path: Path
-) -> None:
+def test_a_linked_folder_adds_nothing_to_prompts(co: Co, vault: Vault, data_dir: Path, tmp_path: Path) -> None:
     (tmp_path / "handbook").mkdir()
     (tmp_path / "handbook" / "menu.md").write_text(CLAIMING)
     assert co("add", str(tmp_path / "handbook")).code == 0

@@ -102,7 +102,7 @@ def test_what_a_page_says_of_itself_cannot_make_it_trusted(server: WebServer, pa
         assert "loading" not in note.metadata
 
 
-def test_a_page_is_saved_once_and_another_page_with_its_title_beside_it(
+def test_a_page_is_saved_once_and_another_page_of_its_title_separately(
     vault: Vault, server: WebServer, pages: WebPages
 ) -> None:
     url = server.page("/oaks", OAKS)

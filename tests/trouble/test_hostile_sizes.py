@@ -51,7 +51,7 @@ def oaks(vault: Vault) -> Vault:
     return vault
 
 
-def test_a_note_of_a_hundred_megabytes_costs_nothing_and_is_told(co: Co, oaks: Vault, data_dir: Path) -> None:
+def test_a_note_of_a_hundred_megabytes_costs_nothing_and_is_reported(co: Co, oaks: Vault, data_dir: Path) -> None:
     with oaks.path("articles/huge.md").open("wb") as stream:
         stream.truncate(100_000_000)
 
@@ -84,7 +84,7 @@ def test_a_note_with_too_much_of_something_is_indexed_in_bounds(oaks: Vault, dat
     assert took["seconds"] < 60
 
 
-def test_broken_notes_of_every_kind_are_told_and_the_others_indexed(oaks: Vault, data_dir: Path) -> None:
+def test_broken_notes_of_every_kind_are_reported_and_the_others_indexed(oaks: Vault, data_dir: Path) -> None:
     text = "---\ntitle: Gr\u00fc\u00dfe \u5b57 \U0001f333\n---\nThe ash of Stra\u00dfe.\n"
     broken = {
         "bomb": f"---\n{BOMB}---\nBody.\n".encode(),

@@ -59,7 +59,7 @@ def test_an_update_without_a_version_keeps_the_text_that_it_replaces(vault: Vaul
     assert [path for path in vault.files() if path.startswith(".trash/")] == [kept], "no word went"
 
 
-def test_co_edit_goes_by_the_version_that_co_show_told(co: Co, vault: Vault, oak: str) -> None:
+def test_co_edit_accepts_the_version_that_co_show_prints(co: Co, vault: Vault, oak: str) -> None:
     version = co("show", oak, "--json").json["version"]
     vault.write("memories/oak.md", THEIRS + "\n")
 

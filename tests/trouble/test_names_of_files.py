@@ -102,7 +102,7 @@ def test_what_is_restored_or_moved_takes_no_other_note_s_place(merging: Vault, m
     assert [home for _, home in merged.store.trashed()] == ["memories/oak.md"]
 
 
-def test_twins_of_an_import_are_told_and_the_first_stays(
+def test_duplicates_in_an_import_are_reported_and_the_first_stays(
     co: Co, merging: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     archive = tmp_path / "notes.zip"
@@ -118,7 +118,7 @@ def test_twins_of_an_import_are_told_and_the_first_stays(
     assert "rename one of the two" in ran.out + ran.err
 
 
-def test_paths_that_are_too_long_are_told_and_the_others_are_indexed(kb: KnowledgeBase, vault: Vault) -> None:
+def test_paths_that_are_too_long_are_reported_and_the_others_are_indexed(kb: KnowledgeBase, vault: Vault) -> None:
     vault.write("memories/oak.md", "Oaks live long.")
     handle = os.open(vault.root / "articles", os.O_RDONLY)
     for _ in range(22):  # 22 x 200 bytes: longer than any call takes

@@ -134,7 +134,9 @@ def test_in_what_is_imported_and_added(co: Co, vault: Vault, tmp_path: Path, out
             assert "Traceback" not in ran.err
 
 
-def test_ignore_files_that_are_none_are_told_and_not_waited_for(co: Co, tmp_path: Path, vault: Vault) -> None:
+def test_ignore_files_that_are_pipes_or_folders_are_reported_and_not_waited_for(
+    co: Co, tmp_path: Path, vault: Vault
+) -> None:
     book = tmp_path / "handbook"
     book.mkdir()
     for place, name, command in (

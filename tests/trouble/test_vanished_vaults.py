@@ -34,7 +34,7 @@ def drive(tmp_path: Path) -> Path:
     return kept.root
 
 
-def test_a_vault_that_is_not_mounted_keeps_its_notes_and_is_told_in_one_line(
+def test_a_vault_that_is_not_mounted_keeps_its_notes_and_is_reported_in_one_line(
     co: Co, drive: Path, tmp_path: Path
 ) -> None:
     place = tmp_path / "vault"
