@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import time
 
-from co_cli.activity.events import place_of
 from co_cli.cli.opening import find_note, open_knowledge_base, print_result, require_at_least_1, sync_first
 from co_cli.cli.terminal import Screen, age, printable, size_of
 from co_cli.errors import NoteMissingError, UnknownRefError
@@ -55,9 +54,9 @@ def _place(kb: KnowledgeBase, ref: str) -> tuple[KnowledgeIndex, str, str, str, 
         asked = error.ref if isinstance(error, NoteMissingError) else without_lines(ref.strip())
         path = path_of(asked) or asked
         return kb.index, source_ref(path), "", path, error
-    origins = {origin.root: origin for origin in kb.index.linked}
-    root, path = place_of(kb.file_of(note.ref), (kb.root, *origins))
-    return kb.index.of(origins[root]) if root in origins else kb.index, note.ref, note.title, path, None
+    origin, path = kb.lookup.locate(note.ref)
+    index = kb.index if origin == kb.index.origin else kb.index.of(origin)
+    return index, note.ref, note.title, path, None
 
 
 def as_object(found: History, ref: str, title: str) -> dict[str, object]:

@@ -271,6 +271,7 @@ class Skills:
         limit = kb.settings.knowledge_max_note_bytes
         index = KnowledgeIndex(kb.engine, origin, embedders=kb.embedders, exclude=exclude, max_note_bytes=limit)
         index.linked = linked
+        index.on_change = kb.index.on_change  # a skill has versions like any other note
         return index
 
     def _added(self) -> list[Origin]:

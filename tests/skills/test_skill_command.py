@@ -101,3 +101,13 @@ def test_the_commands_of_the_guide_run_with_the_skill_of_the_guide(co: Co, home:
         ran = co(*words)
         assert ran.code == 0, f"{words}: {ran.err}"
         assert ran.out.startswith("pdf-forms  user")
+
+
+def test_a_skill_has_a_history_like_any_other_note(co: Co, mine: SkillRoot) -> None:
+    for description in ("Fills forms.", "Fills forms with qpdf."):
+        mine.put("pdf/SKILL.md", f"---\nname: pdf\ndescription: {description}\n---\nSteps.\n")
+        co("skill", "search", "forms")
+
+    changes = co("note", "history", "skill:pdf", "--json").json["changes"]
+
+    assert [change["what"] for change in changes] == ["updated", "seen"], "it was there before the first sync"
