@@ -246,7 +246,7 @@ class MemoryToolProtocol:
 def read_path(given: str) -> tuple[str, Sequence[str]]:
     """A path in its usual form, and its names below `/memories`. Refuses whatever could lead out of it."""
     path = form = to_utf8(given.strip())
-    for _ in range(5):  # also in case whoever gets it decodes it
+    for _ in range(5):  # a client may decode the path again
         if ".." in form.split("/") or re.search(r"[\\\x00-\x1f\x7f]", form):
             printable = re.sub(r"[\x00-\x1f\x7f]", "\ufffd", path)
             raise Refusal(f"Error: Path {printable} would escape /memories directory")

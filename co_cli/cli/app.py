@@ -167,7 +167,7 @@ def _run(arguments: list[str], last: bool = False) -> int:
     this_process.vault, this_process.data_dir, this_process.verbose = options.vault, options.data_dir, options.verbose
     this_process.chatty = this_process.verbose
     if sys.stdout is None:
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - it was closed by whoever started us
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the parent process closed it
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a note may hold what the terminal cannot show
     code: int = options.run(options)
     sys.stdout.flush()

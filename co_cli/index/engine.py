@@ -426,7 +426,7 @@ class Writer(Reader, Protocol):
 
 
 class Engine(Protocol):
-    """One store, shared by threads and processes. It is derived: a store that is damaged is moved aside and made anew.
+    """One store, shared by threads and processes. It is derived: a store that is damaged is moved aside and rebuilt.
 
     Raises IndexUnavailableError when the store cannot be used now, IndexDamagedError when it was moved aside.
     """

@@ -1,6 +1,6 @@
 """Change single fields or tags of a note's text, or its body, and leave every other byte as it is.
 
-python-frontmatter writes a block anew; this keeps comments, key order, quotes, line endings and unknown keys. What
+python-frontmatter rewrites the whole block; this keeps comments, key order, quotes, line endings and unknown keys. What
 cannot be changed without guessing (broken YAML, a root that is not `key: value` lines) is refused, and every edit is
 read back before it is returned.
 """

@@ -82,17 +82,17 @@ class Lesson(NamedTuple):
     kept: bool
     why: str
     judgements: float
-    """How many teach, each with its weight."""
+    """How many were used, each counted with its weight."""
     questions: int
     before: float | None = None
-    """What the present weights are worth, 0 to 1; after: the learned ones; held: on held-out questions."""
+    """The score of the current weights, 0 to 1; `after`: of the learned ones; `held_…`: on held-out questions."""
     after: float | None = None
     held_before: float | None = None
     held_after: float | None = None
 
 
 class FeedbackReceipt(NamedTuple):
-    """What became of one judgement."""
+    """The result of one rating."""
 
     ref: str
     title: str

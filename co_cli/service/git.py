@@ -120,7 +120,7 @@ def search_as_of(kb: KnowledgeBase, request: SearchRequest) -> tuple[SearchResul
     if then is None:
         return None, None
     with then:
-        then.index.on_change = None  # nobody did anything there, so no history is kept of it
+        then.index.on_change = None  # a temporary copy has no history
         then.sync()
         with then.engine.reading() as reader:
             indexed = [origin for vault, origin in reader.origins().items() if reader.counts([vault]).notes]

@@ -56,7 +56,7 @@ class History(NamedTuple):
 def history_of(activity: Activity, index: KnowledgeIndex, path: str, limit: int = MOST) -> History:
     """`path` is inside the vault or source of this index; one that a document had before it moved will do.
 
-    The present state is recorded first, in case nobody did.
+    Records the current state first if it is not recorded yet.
     """
     problems: list[str] = []
     head, seen = None, []

@@ -87,7 +87,7 @@ class Origins:
         on_conflict: str = "skip",
         progress: Progress | None = None,
     ) -> SourceReceipt:
-        """Make a folder or a file searchable. One that was added before is synced again, read anew or an error."""
+        """Make a folder or a file searchable. One that was added before is synced again, read again from scratch, or an error."""
         if on_conflict not in ON_CONFLICT:
             raise InvalidInputError(f"on_conflict is one of {', '.join(ON_CONFLICT)}, not {on_conflict!r}")
         root, only = _place(os.fspath(path))
@@ -194,7 +194,7 @@ class Origins:
             self._index.of(origin).drop_all()
         report = self._index.of(origin).sync(progress=progress)
         if on_conflict == "overwrite":
-            return SourceReceipt(label, path, "updated", f"read anew: {_summary(report)}", report)
+            return SourceReceipt(label, path, "updated", f"read again: {_summary(report)}", report)
         outcome: SourceOutcome = "updated" if report.touched else "skipped"
         detail = f"a source already; {_summary(report) if report.touched else 'nothing changed there'}"
         return SourceReceipt(label, path, outcome, detail, report)

@@ -100,7 +100,7 @@ def weights_in_use(kb: KnowledgeBase, profile: Profile, given: Mapping[str, floa
 
 
 def settings_weights(settings: Settings) -> dict[str, float] | None:
-    """The weights that somebody set; None if nobody did."""
+    """The weights from the settings; None if they are the defaults."""
     names = ("knowledge_hybrid_vector_weight", "knowledge_hybrid_text_weight")
     if all(settings.origins[name] == "default" for name in names):
         return None

@@ -133,7 +133,7 @@ def test_adding_again_follows_the_policy_and_keeps_the_name(co: Co, vault: Vault
     assert again.out == f"{handbook}  skipped folder:handbook: a source already; nothing changed there\n"
     assert (stopped.code, stopped.out) == (2, "")
     assert "`co source refresh folder:handbook` reads it again" in stopped.err
-    assert "updated folder:handbook: read anew: 3 new" in renewed.out
+    assert "updated folder:handbook: read again: 3 new" in renewed.out
     assert (renamed.code, "`co source remove folder:handbook` first" in renamed.err) == (2, True)
     assert len(co("source", "list", "--json").json) == 1
 
