@@ -87,7 +87,7 @@ class Origins:
         on_conflict: str = "skip",
         progress: Progress | None = None,
     ) -> SourceReceipt:
-        """Make a folder or a file searchable. One that was added before is synced again, read again from scratch, or an error."""
+        """Make a folder or a file searchable. If it was added before, sync it, read it from scratch, or refuse."""
         if on_conflict not in ON_CONFLICT:
             raise InvalidInputError(f"on_conflict is one of {', '.join(ON_CONFLICT)}, not {on_conflict!r}")
         root, only = _place(os.fspath(path))

@@ -52,7 +52,7 @@ def create(path: str, schema: str, version: int, application: int) -> None:
 
 
 def keep_cache(old: str, fresh: str) -> None:
-    """Copy the embedding cache, which is expensive to make again, if the old file is readable and uses the same format."""
+    """Copy the embedding cache, which is expensive to make, if the old file is readable and has the same format."""
     connection = apsw.Connection(fresh)
     try:
         connection.set_busy_timeout(BUSY_MS)
