@@ -1,14 +1,16 @@
 """KnowledgeBase: the Python API of co-cli. Every front end uses it.
 
-Synchronous and safe to share between threads. Settings become objects here and nowhere else. What a search of an
-unchanged vault does not need is imported by the property or method that needs it, so that `co search` starts fast.
+Synchronous and safe to share between threads. Settings become objects here and nowhere else. The modules of
+`co_cli.service` are imported when they are first used.
 """
 
 from __future__ import annotations
 
 import os
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+from co_cli import service
 from co_cli.activity import Activity
 from co_cli.embedding.embedders import Embedders
 from co_cli.errors import IndexUnavailableError, InvalidInputError, SettingsError, VaultError
@@ -43,12 +45,6 @@ if TYPE_CHECKING:
     from co_cli.index.links import Backlink, Link
     from co_cli.notes.note import Note
     from co_cli.retrieval.explain import Explanation
-    from co_cli.service.doctor import Finding
-    from co_cli.service.lookup import Lookup
-    from co_cli.service.origins import Origins
-    from co_cli.service.skills import Skills
-    from co_cli.service.vault_writer import VaultWriter
-    from co_cli.service.web_pages import Loader, WebPages
     from co_cli.sources.web.fetch import Fetcher
 
     Progress = Callable[[int, int], None]
@@ -79,10 +75,8 @@ class KnowledgeBase:
         """Why sources.toml cannot be read; then only the vault is searched."""
         self.unsynced: IndexUnavailableError | None = None
         """Why the last sync could not write, such as a full disk."""
-        self._skills: Skills | None = None
-        self._activity: Activity | None = None
         self.load_linked_sources()
-        self.index.on_change = self._record
+        self.index.on_change = lambda index, report, saved: self.activity.indexed(index, report, saved)
         self.index.use_counts = self._use_counts
 
     @classmethod
@@ -105,14 +99,12 @@ class KnowledgeBase:
             )
         default = settings.origins["vault"] in ("default", "project")
         if (default or create) and not os.path.exists(settings.vault):
-            from co_cli.service.vaults import make_vault  # once in the life of a vault
-
-            make_vault(settings.vault)
+            service.vaults.make_vault(settings.vault)
         return cls(settings)
 
     def close(self) -> None:
-        if self._activity is not None:
-            self._activity.close()
+        if "activity" in self.__dict__:
+            self.activity.close()
         self.engine.close()
 
     def __enter__(self) -> Self:
@@ -140,9 +132,7 @@ class KnowledgeBase:
         if "skill" in request.filters.sources:
             found = self.skills.search_sources(request)
         elif request.filters.as_of is not None:
-            from co_cli.service.git import search_as_of  # few searches need git
-
-            found, problem = search_as_of(self, request)
+            found, problem = service.history.search_as_of(self, request)
         if found is None:
             found = find(self, self.index, request, self.unsynced)[0]
         if problem:
@@ -328,87 +318,58 @@ class KnowledgeBase:
         return NoteStore(self.root, self._count_indexed, self.settings.knowledge_max_note_bytes, self.settings.secrets)
 
     @property
-    def lookup(self) -> Lookup:
+    def lookup(self) -> service.lookup.Lookup:
         """Finds notes by ref, name or path, in every vault and source."""
-        from co_cli.service.lookup import Lookup
-
-        return Lookup(self)
+        return service.lookup.Lookup(self)
 
     @property
-    def writer(self) -> VaultWriter:
+    def writer(self) -> service.vault_writer.VaultWriter:
         """Saves, changes, forgets and restores notes."""
-        from co_cli.service.vault_writer import VaultWriter
-
-        return VaultWriter(self)
+        return service.vault_writer.VaultWriter(self)
 
     @property
-    def sources(self) -> Origins:
+    def sources(self) -> service.origins.Origins:
         """Folders and files that are searched with the vault: add, refresh and remove them."""
-        from co_cli.service.origins import Origins
+        return service.origins.Origins(self)
 
-        return Origins(self)
-
-    def web_pages(self, fetcher: Fetcher | None = None, loader: Loader | None = None) -> WebPages:
+    def web_pages(
+        self, fetcher: Fetcher | None = None, loader: service.web_pages.Loader | None = None
+    ) -> service.web_pages.WebPages:
         """Web pages that are saved as articles: add and refresh them. Without a fetcher, the settings make one."""
-        from co_cli.service.web_pages import WebPages  # imports httpcore and lxml
+        return service.web_pages.WebPages(self, fetcher, loader)
 
-        return WebPages(self, fetcher, loader)
-
-    @property
-    def skills(self) -> Skills:
+    @cached_property
+    def skills(self) -> service.skills.Skills:
         """Skills of the project, of the user and of configured folders, for agents to find and load."""
-        if self._skills is None:
-            from co_cli.service.skills import Skills
+        return service.skills.Skills(self)
 
-            self._skills = Skills(self)
-        return self._skills
-
-    @skills.setter
-    def skills(self, skills: Skills) -> None:
-        self._skills = skills
-
-    @property
+    @cached_property
     def activity(self) -> Activity:
         """The log of searches, opened notes and versions (activity.db), created when there is something to write."""
-        if self._activity is None:
-            self._activity = Activity(self.settings, self.root, self.front_end, self.short_lived)
-            self._activity.on_set_aside = self.engine.database.on_set_aside
-        return self._activity
+        activity = Activity(self.settings, self.root, self.front_end, self.short_lived)
+        activity.on_set_aside = self.engine.database.on_set_aside
+        return activity
 
     def status(self) -> Status:
         """Numbers about the vault and its index."""
-        from co_cli.service.overview import status_of
+        return service.doctor.status_of(self)
 
-        return status_of(self)
-
-    def doctor(self, fix: bool = False) -> list[Finding]:
+    def doctor(self, fix: bool = False) -> list[service.doctor.Finding]:
         """Check everything; `fix` applies the cures that cannot do harm."""
-        from co_cli.service.doctor import examine
-
-        return examine(self, fix)
+        return service.doctor.examine(self, fix)
 
     def load_linked_sources(self) -> None:
         """Read which other vaults and folders are searched with this one. Another process may have added some."""
         linked: list[Origin] = []
         self.index.tiers = self.sources_problem = None
         if self.settings.team_vault or self.settings.origins["vault"] == "project":  # else there are no tiers
-            from co_cli.service.tiers import other_tiers
-
-            self.index.tiers, linked = other_tiers(self.settings, self.root)
+            self.index.tiers, linked = service.vaults.other_tiers(self.settings, self.root)
         try:
             added = added_origins(self.settings.data_dir, self.root)
             linked += [origin for origin in added if origin.kind != "skill"]  # skills have a search of their own
         except SettingsError as error:
             self.sources_problem = str(error)
         self.index.linked = linked
-
-    @property
-    def set_aside(self) -> str | None:
-        """Where this process moved an unusable search.db, if it found one."""
-        return self.engine.database.set_aside
-
-    def _record(self, index: KnowledgeIndex, report: SyncReport, saved: bool) -> None:
-        self.activity.indexed(index, report, saved)
 
     def _use_counts(self, places: Collection[tuple[str, str]]) -> Mapping[tuple[str, str], tuple[int, int]]:
         from co_cli.activity.statistics import use_counts  # only profiles that weigh use need it

@@ -28,11 +28,11 @@ from co_cli.index.links import Link
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.editing import require_field_name
 from co_cli.notes.frontmatter import read_frontmatter
+from co_cli.notes.new_note import clean_tags
 from co_cli.notes.note import Note, excerpt, own_tags
 from co_cli.notes.refs import ENDINGS, lines_of
 from co_cli.notes.wikilinks import Attachments
-from co_cli.service.saving import clean_tags
-from co_cli.service.tiers import TIERS
+from co_cli.service.vaults import TIERS
 from co_cli.values import ON_RELATED, NoteSummary, OnRelated, moment_text
 
 

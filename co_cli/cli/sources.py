@@ -25,7 +25,6 @@ from co_cli.cli.opening import (
 from co_cli.cli.terminal import ProgressBar, Screen, count_of, printable
 from co_cli.errors import InvalidInputError, SettingsError
 from co_cli.importers.articles import import_articles
-from co_cli.service.overview import trees
 from co_cli.settings import Settings
 from co_cli.sources.web.addresses import looks_like_url
 from co_cli.values import BINARY, ON_CONFLICT, masked_text
@@ -193,7 +192,7 @@ def run_tree(options: argparse.Namespace) -> int:
     with open_knowledge_base(options) as kb:
         if not options.no_sync:
             sync_first(kb, INDEXED)
-        shown = trees(kb, options.source)
+        shown = kb.sources.trees(options.source)
     code = 0 if any(one.files for one in shown) else 1
     if options.json:
         print_json([one._asdict() for one in shown])

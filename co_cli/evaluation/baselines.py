@@ -11,9 +11,9 @@ from contextlib import contextmanager
 
 from co_cli.embedding.space import Vector
 from co_cli.index.engine import Reader, Scope, StoredSpace, WordQuery
+from co_cli.index.grep import read_origin
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.retrieval.query import Query, parse
-from co_cli.service.grep import read_origin
 from co_cli.sources.origin import kind_of
 
 DEPTH, RRF_K = 100, 60

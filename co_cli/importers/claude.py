@@ -16,9 +16,9 @@ from co_cli.importers.archive import Export, Member
 from co_cli.importers.conversations import YOU, Turn, branch, conversation_item, read_transcript
 from co_cli.importers.items import Item, Text, as_line, as_list, as_object, as_text, first_text, skipped
 from co_cli.importers.memories import memory_items
+from co_cli.notes.new_note import title_from
 from co_cli.notes.note import NotTextError, read_note
 from co_cli.notes.refs import slugify
-from co_cli.service.saving import title_from
 from co_cli.values import to_utf8
 
 SPEAKERS = {"human": YOU, "user": YOU, "assistant": "Claude"}

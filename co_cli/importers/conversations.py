@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from co_cli.importers.items import Dates, Item, Text, as_line, dates_of, first_text, id_of, skipped
 from co_cli.notes.markdown import FENCE, headings
-from co_cli.service.saving import title_from
+from co_cli.notes.new_note import title_from
 
 YOU = "You"
 TITLE_LETTERS = 500

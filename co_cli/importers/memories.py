@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from co_cli.importers import items
 from co_cli.importers.archive import Export, Member
 from co_cli.importers.items import Item, Text, as_line, as_list, as_object, as_text, first_text, skipped
-from co_cli.service.saving import title_from
+from co_cli.notes.new_note import title_from
 
 MEM0 = re.compile(r".*\.(?:json|jsonl|ndjson)$", re.I)
 TEXT_KEYS = ("memory", "content", "text", "value", "data")

@@ -20,11 +20,12 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.editing import set_fields
 from co_cli.notes.files import create_exclusively, make_folders
 from co_cli.notes.frontmatter import read_frontmatter
+from co_cli.notes.new_note import NewNote
 from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.notes.refs import FOLDERS, name_key, source_ref
 from co_cli.notes.secrets import count_masked, redact_line
 from co_cli.notes.similarity import fingerprint
-from co_cli.service.saving import NewNote, change_file
+from co_cli.service.vault_writer import change_file
 from co_cli.values import Draft
 
 ORIGIN, IDENTITY, HASH = "imported_from", "import_id", "import_hash"

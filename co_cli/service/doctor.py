@@ -1,4 +1,4 @@
-"""`co doctor`: check everything that can go wrong, and name a cure for each problem.
+"""`co index status` counts what is indexed; `co doctor` checks what can go wrong, and names a cure for each problem.
 
 With `fix` it applies the cures that cannot do harm. All of them concern data that is derived from the files.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -17,9 +18,10 @@ from co_cli.index.sqlite.database_files import no_room, set_aside_before
 from co_cli.index.sqlite.sqlite_engine import library_problems
 from co_cli.index.verify import compare
 from co_cli.notes.secrets import find_secrets
+from co_cli.service.vaults import tier_of
 from co_cli.settings import SETTINGS
 from co_cli.sources.origin import Origin
-from co_cli.values import BINARY, OWN_SOURCES, Filters
+from co_cli.values import BINARY, OWN_SOURCES, Filters, Status, moment_text
 
 if TYPE_CHECKING:
     from co_cli.knowledge_base import KnowledgeBase
@@ -30,6 +32,37 @@ NOT_SETTINGS = {"CO_MCP_TOKEN", "CO_API_KEY", "CO_API_URL", "CO_BASE_URL"}
 """Variables that look like settings: the token of `co mcp --http`, and what Cohere's packages read."""
 
 Level = Literal["ok", "warning", "error"]
+
+
+def status_of(kb: KnowledgeBase) -> Status:
+    counts, vectors = kb.index.counts(), kb.index.vectors()
+    semantic = kb.embedders.space is not None
+    active, building = vectors.spaces if semantic else (None, None)
+    skipped, problems = kb.index.reported()
+    trash = Counter(one.tier for one in kb.lookup.trashed())
+    return Status(
+        vault=kb.root,
+        search_db=kb.engine.path,
+        search_db_bytes=os.path.getsize(kb.engine.path),
+        backend=kb.settings.knowledge_search_backend,
+        notes=kb.index.by_source(),
+        passages=counts.passages,
+        synced_at=moment_text(counts.synced_at) if counts.synced_at else None,
+        skipped=skipped,
+        problems=problems,
+        trashed=trash.pop(None, 0),
+        space=active.space.key if active else None,
+        building=building.space.key if building else None,
+        unembedded=vectors.waiting if semantic else 0,
+        cache_entries=vectors.cache.entries,
+        cache_bytes=vectors.cache.bytes,
+        cache_hit_rate=vectors.cache.hit_rate,
+        trashed_in_tiers={str(tier): count for tier, count in trash.items()},
+        tier=tier_of(kb.settings) if kb.index.tiers else None,
+        missing=len(kb.index.missing()),
+        odd=tuple(kb.index.unread_entries()),
+        linked={origin.label: kb.index.of(origin).counts().notes for origin in kb.index.linked},
+    )
 
 
 class Finding(NamedTuple):

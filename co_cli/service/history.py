@@ -1,9 +1,18 @@
-"""The history of one note, from activity.db and git; and what keeps it when the folder of a vault is moved."""
+"""What was: the history of a note from activity.db and git, and a search of the vault as it was at a moment.
+
+git runs without a shell, a pager or anything that a repository's configuration could start: a vault may be somebody
+else's clone. To search an older state, its files are written to a folder below the data folder and indexed there;
+neither the vault nor its repository is touched. The last few states are kept.
+"""
 
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from co_cli.activity import Activity, heads_of
 from co_cli.activity.events import Indexed
@@ -12,12 +21,39 @@ from co_cli.activity.versions import Known, known, known_roots, move_vault, move
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.knowledge_index import KnowledgeIndex
-from co_cli.service.git import commits_of
+from co_cli.notes.files import locked
 from co_cli.service.review import Dismissals
+from co_cli.service.searching import find
 from co_cli.settings import Settings
-from co_cli.sources.origin import Added, change_registry
+from co_cli.sources.origin import IGNORE_FILE, THE_VAULT, Added, change_registry
+
+if TYPE_CHECKING:
+    from co_cli.knowledge_base import KnowledgeBase
+    from co_cli.retrieval.pipeline import SearchRequest
+    from co_cli.values import SearchResult
 
 MOST = 200
+SECONDS = 5.0
+OPTIONS = (
+    "--no-pager",
+    "--literal-pathspecs",
+    "--no-optional-locks",
+    "-c", "core.fsmonitor=false",
+    "-c", "log.showSignature=false",
+    "-c", "core.quotePath=false",
+)  # fmt: skip
+OTHER_REPOSITORY = (
+    "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR", "GIT_NAMESPACE",
+)  # fmt: skip
+"""Variables that are set while a hook runs, and name its repository."""
+FORMAT = "%x1e%H%x1f%at%x1f%an%x1f%s"
+
+FOLDER = "as-of"
+KEPT = 5
+IN_USE = 3_600.0
+"""Seconds after a search in which its files are not removed."""
+CHECKOUT_SECONDS = 30.0
+LARGEST = 500_000_000
 
 
 class NoteChange(NamedTuple):
@@ -88,6 +124,160 @@ def history_of(activity: Activity, index: KnowledgeIndex, path: str, limit: int 
         changes.append(change._replace(lines_added=one.added, lines_deleted=one.deleted))
     changes.sort(key=lambda change: -change.at)  # stable: of one moment, ours before git's
     return History(path, head, changes[:limit], problems)
+
+
+class GitError(Exception):
+    """git is not installed, takes too long or fails."""
+
+
+class Commit(NamedTuple):
+    """One commit of a file."""
+
+    at: float
+    commit: str
+    author: str
+    subject: str
+    added: int | None
+    """Lines; None if git does not treat the file as text."""
+    deleted: int | None
+
+
+def in_repository(folder: str) -> bool:
+    """Whether there is a `.git` here or above. Saves starting git where there is none."""
+    return any(os.path.exists(os.path.join(one, ".git")) for one in (folder, *map(str, Path(folder).parents)))
+
+
+def run_git(root: str, arguments: list[str], seconds: float = SECONDS, stdin: bytes = b"") -> bytes:
+    """What git prints. Raises GitError."""
+    environment = {name: value for name, value in os.environ.items() if name not in OTHER_REPOSITORY}
+    environment |= {"LC_ALL": "C.UTF-8", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}
+    command = ["git", *OPTIONS, *arguments]
+    try:
+        ran = subprocess.run(
+            command, cwd=root, env=environment, input=stdin, capture_output=True, timeout=seconds, check=False
+        )
+    except FileNotFoundError:
+        raise GitError("git is not installed") from None
+    except subprocess.TimeoutExpired:
+        raise GitError(f"git took longer than {seconds:g} s") from None
+    except (OSError, ValueError) as error:
+        raise GitError(f"git cannot be run ({error})") from None
+    if ran.returncode:
+        said = ran.stderr.decode("utf-8", "replace").strip()
+        if "does not have any commits" in said:
+            return b""
+        last = said.rpartition("\n")[2] or f"exit code {ran.returncode}"
+        raise GitError(f"git: {last}")
+    return ran.stdout
+
+
+def commits_of(root: str, path: str, limit: int, seconds: float = SECONDS) -> tuple[list[Commit], str | None]:
+    """The commits of a file, newest first, followed across renames; and why they may be incomplete."""
+    if not in_repository(root):
+        return [], None
+    command = ["log", "--follow", "--numstat", "--no-color", "--no-ext-diff", "--no-textconv"]
+    command += [f"--format={FORMAT}", f"--max-count={limit}", "--", path]
+    try:
+        printed = run_git(root, command, seconds).decode("utf-8", "replace")
+    except GitError as error:
+        return [], f"{error}: commits are left out"
+    commits: list[Commit] = []
+    for block in printed.split("\x1e")[1:]:
+        head, _, numstat = block.partition("\n")
+        number, at, author, subject = head.split("\x1f", 3)
+        counts = next((line.split("\t") for line in numstat.splitlines() if line.count("\t") >= 2), ["", ""])
+        added, deleted = (int(count) if count.isdigit() else None for count in counts[:2])
+        commits.append(Commit(float(at), number, author, subject, added, deleted))
+    return commits, None
+
+
+def search_as_of(kb: KnowledgeBase, request: SearchRequest) -> tuple[SearchResult | None, str | None]:
+    """Search the vault as it was committed by `as_of`, and what could not be searched. None if git does not know."""
+    try:
+        then = _open_as_of(kb, request.filters.as_of or 0.0)
+    except (GitError, OSError) as error:
+        return None, f"the files as they were then could not be read: {error}"
+    if then is None:
+        return None, None
+    with then:
+        then.index.on_change = None  # a temporary copy has no history
+        then.sync()
+        with then.engine.reading() as reader:
+            indexed = [origin for vault, origin in reader.origins().items() if reader.counts([vault]).notes]
+        for origin in indexed:
+            if not os.path.isdir(origin.root):
+                then.index.of(origin).drop_all()
+        found, _ = find(then, then.index, request, then.unsynced)
+    others = ", ".join(origin.label for origin in kb.index.linked)
+    return found, f"only the vault itself is known as it was then, not {others}" if others else None
+
+
+def _open_as_of(kb: KnowledgeBase, moment: float) -> KnowledgeBase | None:
+    """A copy of the vault at its last commit before this moment, with an index of its own."""
+    if not in_repository(kb.root):
+        return None
+    last = ["log", "--max-count=1", "--format=%H %ct", f"--before={int(moment)}", "HEAD", "--", "."]
+    commit, _, committed = run_git(kb.root, last).decode().strip().partition(" ")
+    if not commit:
+        return None
+    tree = run_git(kb.root, ["rev-parse", "--verify", "--end-of-options", f"{commit}:./"]).decode().strip()
+    data = os.path.join(kb.settings.data_dir, FOLDER)
+    folder = os.path.join(data, tree)
+    if not os.path.isdir(folder):
+        _write_files(folder, _read_files(kb.root, tree), float(committed))
+    os.utime(folder)
+    origins = {**kb.settings.origins, "vault": f"commit {commit[:12]}"}
+    return type(kb)(kb.settings._replace(vault=folder, data_dir=data, origins=origins))
+
+
+def _read_files(root: str, tree: str) -> dict[str, bytes]:
+    """The notes of a tree and its ignore file, as they are stored: no filter of the repository runs."""
+    wanted: dict[str, str] = {}
+    total = 0
+    for line in run_git(root, ["ls-tree", "-r", "-z", "-l", "--full-tree", tree], CHECKOUT_SECONDS).split(b"\0"):
+        about, _, name = line.decode("utf-8", "surrogateescape").partition("\t")
+        mode, kind, blob, size = (*about.split(), "", "", "", "")[:4]
+        parts = name.split("/")
+        if kind != "blob" or mode == "120000" or {"", ".", "..", ".git"} & set(parts):
+            continue
+        if THE_VAULT.wants(parts[-1]) or name == IGNORE_FILE:
+            wanted[name] = blob
+            total += int(size)
+    if total > LARGEST:
+        raise GitError(f"{total:,} bytes are too many to unpack")
+    blobs = "".join(f"{blob}\n" for blob in wanted.values()).encode()
+    printed = run_git(root, ["cat-file", "--batch"], CHECKOUT_SECONDS, blobs) if wanted else b""
+    files: dict[str, bytes] = {}
+    start = 0
+    for name in wanted:  # each is `HASH blob SIZE`, a line break, the content, a line break
+        content = printed.index(b"\n", start) + 1
+        end = content + int(printed[start:content].split()[2])
+        files[name] = printed[content:end]
+        start = end + 1
+    return files
+
+
+def _write_files(folder: str, files: dict[str, bytes], committed: float) -> None:
+    """Write the files of a commit, with its time; the folder appears only when it is complete."""
+    parent = os.path.dirname(folder)
+    os.makedirs(parent, exist_ok=True)
+    with locked(parent):
+        if os.path.isdir(folder):
+            return
+        partial = f"{folder}.partial"
+        shutil.rmtree(partial, ignore_errors=True)
+        os.makedirs(partial)
+        for name, data in files.items():
+            path = os.path.join(partial, *name.split("/"))
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "wb") as file:
+                file.write(data)
+            os.utime(path, (committed, committed))
+        os.rename(partial, folder)
+        folders = [entry for entry in os.scandir(parent) if entry.is_dir()]
+        for entry in sorted(folders, key=lambda entry: entry.stat().st_mtime)[:-KEPT]:
+            if entry.stat().st_mtime < time.time() - IN_USE:
+                shutil.rmtree(entry.path, ignore_errors=True)
 
 
 class Moved(NamedTuple):

@@ -9,20 +9,21 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from co_cli.errors import InvalidInputError, NoteConflictError, VaultError
 from co_cli.notes.refs import slugify
 from co_cli.sources.origin import KINDS, Added, Origin, added_origins, change_registry, read_registry
-from co_cli.values import BINARY, ON_CONFLICT, SyncReport, moment_text
+from co_cli.values import BINARY, ON_CONFLICT, OWN_SOURCES, SyncReport, moment_text
 
 if TYPE_CHECKING:
     from co_cli.knowledge_base import KnowledgeBase
 
 SourceOutcome = Literal["created", "updated", "unchanged", "skipped", "missing", "removed"]
 Progress = Callable[[int, int], None]
+Branch = dict[str, "Branch | str"]
 SYSTEM = tuple(f"{os.sep}{name}" for name in ("proc", "sys", "dev"))
 
 
@@ -53,6 +54,27 @@ class SourceState(NamedTuple):
     """Notes whose file is gone."""
     synced_at: str | None
     there: bool
+
+
+class Tree(NamedTuple):
+    """The files of one source."""
+
+    source: str
+    path: str
+    files: dict[str, str]
+    """Each path, with its title, `missing`, or why it is not indexed."""
+
+    def lines(self, depth: int | None = None) -> Iterator[str]:
+        """The tree, drawn with lines."""
+        root: Branch = {}
+        for path, remark in self.files.items():
+            *folders, name = path.split("/")
+            branch = root
+            for folder in folders:
+                found = branch.setdefault(folder + "/", {})
+                branch = found if isinstance(found, dict) else branch
+            branch[name] = remark
+        yield from _draw(root, "", depth)
 
 
 class Origins:
@@ -166,6 +188,21 @@ class Origins:
         tiers = [origin for origin in self._index.linked if origin.tier]
         return rows + [self._state(origin) for origin in (*tiers, *self.all())]
 
+    def trees(self, source: str | None = None) -> list[Tree]:
+        """The files of the vault and of every source, or of one of them: `vault`, a tier, a label or a name."""
+        tiers = [origin for origin in self._index.linked if origin.tier]
+        if source in ("vault", *OWN_SOURCES):
+            origins = [self._index.origin]
+        elif source is None:
+            origins = [self._index.origin, *tiers, *self.all()]
+        else:
+            origins = [origin for origin in tiers if origin.tier == source] or [self.find(source)]
+        found: list[Tree] = []
+        for origin in origins:
+            files = dict(sorted(self._index.of(origin).listed()))
+            found.append(Tree("vault" if origin == self._index.origin else origin.label, origin.path, files))
+        return found
+
     def _state(self, origin: Origin) -> SourceState:
         index = self._index.of(origin)
         counts, reported = index.counts(), [*index.reported()[0], *index.odd()]
@@ -216,6 +253,23 @@ class Origins:
                     f"{path} holds {other.label}, whose notes would be found twice: "
                     f"`co source remove {other.label}` first"
                 )
+
+
+def _draw(branch: Branch, indent: str, depth: int | None) -> Iterator[str]:
+    for number, (name, inside) in enumerate(branch.items()):
+        last = number == len(branch) - 1
+        mark, below = ("└─ ", "   ") if last else ("├─ ", "│  ")
+        if isinstance(inside, str):
+            yield f"{indent}{mark}{name}" + (f"  ({inside})" if inside else "")
+        elif depth == 1:
+            yield f"{indent}{mark}{name}  ({_count(inside):,} files)"
+        else:
+            yield f"{indent}{mark}{name}"
+            yield from _draw(inside, indent + below, None if depth is None else depth - 1)
+
+
+def _count(branch: Branch) -> int:
+    return sum(1 if isinstance(inside, str) else _count(inside) for inside in branch.values())
 
 
 def _place(path: str) -> tuple[str, str]:

@@ -163,7 +163,7 @@ def find(
             result, trace = index.find(request)
             if any("tag:" in text and (not result.hits or "nothing" in text) for text in result.understood):
                 result = result._replace(understood=(*result.understood, *_close_tags(index, request)))
-            if not kb.set_aside or index.counts().synced_at is not None:
+            if not kb.engine.database.set_aside or index.counts().synced_at is not None:
                 return result, trace
             reason = IndexUnavailableError(f"{index.engine.path} is being built again: `co index sync` does it now")
         except IndexUnavailableError as error:
@@ -179,7 +179,7 @@ def search_files(
     kb: KnowledgeBase, index: KnowledgeIndex, request: SearchRequest, why: IndexUnavailableError | None
 ) -> SearchResult:
     """Hits by the share of the words that a passage has. `why` is reported if the index should have answered."""
-    from co_cli.service.grep import Needles, grep  # parsers, which a search of the index does not need
+    from co_cli.index.grep import Needles, grep  # parsers, which a search of the index does not need
 
     started = time.perf_counter()
     query = parse(request.query)

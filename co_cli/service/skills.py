@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from co_cli.errors import IndexUnavailableError, InvalidInputError, VaultError
+from co_cli.index.grep import read_origin
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.note import Note, NotTextError
 from co_cli.notes.store import NoteStore
 from co_cli.paths import PROJECT_FOLDER, find_project
 from co_cli.retrieval.pipeline import SearchRequest
-from co_cli.service.grep import read_origin
 from co_cli.service.origins import SourceState
 from co_cli.service.searching import LARGEST_LIMIT, Options, find, read_request
 from co_cli.sources.origin import Origin, added_origins, kind_of

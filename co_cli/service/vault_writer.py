@@ -1,27 +1,64 @@
 """Save, change, forget and restore notes, in this vault or in another tier's.
 
-A change is based on what its author read. If the note was changed since, either nothing is written and the caller gets
-a NoteConflictError, or the replaced text is kept in the trash: no text is ever lost.
+Saving an exact repeat is a duplicate; everything else is a new note that names related memories. A change is based on
+what its author read. If the note was changed since, either nothing is written and the caller gets a NoteConflictError,
+or the replaced text is kept in the trash: no text is ever lost.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
+import time
 from typing import TYPE_CHECKING
 
-from co_cli.errors import IndexDamagedError, InvalidInputError, KnowledgeError, NoteConflictError, SecretError
-from co_cli.notes.editing import Tags
-from co_cli.notes.note import NotTextError, read_note, version_of
+from co_cli.errors import (
+    FrontmatterError,
+    IndexDamagedError,
+    IndexUnavailableError,
+    InvalidInputError,
+    KnowledgeError,
+    NoteConflictError,
+    SecretError,
+)
+from co_cli.knowledge_index import KnowledgeIndex
+from co_cli.notes.editing import Tags, set_body, set_fields
+from co_cli.notes.frontmatter import read_frontmatter
+from co_cli.notes.new_note import NewNote, clean_tags, one_or_list, title_from
+from co_cli.notes.note import UTF_16, Note, NotTextError, read_note, version_of
+from co_cli.notes.refs import FOLDERS, ref_of
 from co_cli.notes.secrets import count_masked, find_secrets
+from co_cli.notes.similarity import fingerprint, likeness, words_of
 from co_cli.notes.store import NoteStore
-from co_cli.service.lookup import Lookup
-from co_cli.service.saving import NewNote, change_file, clean_tags, index_saved, related_to, save, title_from
-from co_cli.service.tiers import open_tier, tier_of
-from co_cli.values import ON_RELATED, OWN_SOURCES, Change, Draft, Forgotten, Related, Saved, to_utf8
+from co_cli.retrieval.pipeline import SearchRequest
+from co_cli.retrieval.results import best_of_each_note
+from co_cli.service.lookup import Lookup, outdated
+from co_cli.service.vaults import open_tier, tier_of
+from co_cli.values import (
+    ON_RELATED,
+    OWN_SOURCES,
+    Change,
+    Draft,
+    Filters,
+    Forgotten,
+    OnRelated,
+    Related,
+    Saved,
+    moment_text,
+    to_utf8,
+)
 
 if TYPE_CHECKING:
     from co_cli.knowledge_base import KnowledgeBase
+
+CANDIDATES = 10
+MOST_RELATED = 3
+CLOSE = 0.75
+"""The cosine of the embedded model from which on two memories are close in meaning. Chosen with the share of words on
+146 labelled pairs of short memories: see benchmarks/NOTES.md."""
+OPERATORS = re.compile(r'["#:]|(?<!\S)-+')
+"""What a search would read as a phrase, a filter or an exclusion."""
 
 
 class TextKeptError(NoteConflictError):
@@ -47,19 +84,17 @@ class VaultWriter:
         new = NewNote(draft)
         self._require_size(new.content)
         new.supersede([self.lookup.open_own(ref, "superseded").ref for ref in superseded])
-        threshold = self.kb.settings.knowledge_duplicate_threshold
         try:
-            return save(self.store, self.kb.working_index(), new, threshold, draft.on_related)
+            return self._save(new, draft.on_related)
         except IndexDamagedError:  # nothing was written yet, and a new index has taken its place
-            return save(self.store, self.kb.working_index(), new, threshold, draft.on_related)
+            return self._save(new, draft.on_related)
 
     def related(self, content: str, title: str | None = None) -> list[Related]:
         """Memories similar to a text, as `save` would name them."""
         index = self.kb.working_index()
         if index is None or not content.strip():
             return []
-        new = NewNote(Draft(content, title))
-        return related_to(self.store, index, new, self.kb.settings.knowledge_duplicate_threshold)
+        return self._related(index, NewNote(Draft(content, title)))
 
     def update(self, ref: str, change: Change) -> Saved:
         elsewhere = self.lookup.in_other_tier(ref)
@@ -132,6 +167,98 @@ class VaultWriter:
         note = read_note(path, self.store.read(path))
         return Saved(note.ref, self.store.absolute(path), "restored")
 
+    def _save(self, new: NewNote, on_related: OnRelated) -> Saved:
+        """Write and index a note. Without an index it is still written; the next sync finds it.
+
+        Related memories are searched for before the lock is taken and vectors are made after it is free: other writers
+        must not wait for either.
+        """
+        index = self.kb.working_index()
+        with count_masked() as masked:
+            new.remove_secrets(self.store.secrets)
+            look = on_related != "keep" and new.source == "memory"
+            related = self._related(index, new) if index and look else []
+            with self.store.lock():
+                twin = self._find_twin(index, new) if index else None
+                saved = self._repeat(new, *twin) if twin else self._create(index, new, related, on_related)
+        if index and saved.outcome != "duplicate":
+            index.embed_saved()
+        return saved._replace(masked=len(masked))
+
+    def _related(self, index: KnowledgeIndex, new: NewNote) -> list[Related]:
+        """Memories that are valid and share most words with a new note, or are close to it in meaning."""
+        text = f"{new.title}\n{new.content}" if new.own_title else new.content
+        # a date in the text is no filter: a request that has dates of its own is not read for others
+        filters = Filters(sources=("memory",), roots=(index.root,), since=float("-inf"))
+        with index.snapshot() as reader:
+            vault = reader.vault(index.origin)
+            active = reader.spaces(vault).active if vault is not None else None
+            measured = active is not None and active.space.provider == "static"  # other models have other cosines
+            request = SearchRequest(OPERATORS.sub(" ", text), CANDIDATES, filters, meaning=measured)
+            trace = index.find(request)[1]
+            best = best_of_each_note(trace.ranked)[:CANDIDATES]
+            passages = reader.passages([one.passage for one in best])
+        found: list[Related] = []
+        words, threshold = words_of(new.content), self.kb.settings.knowledge_duplicate_threshold
+        for passage in (passages[one.passage] for one in best):
+            alike = likeness(words, words_of(passage.body), threshold)
+            if not alike and trace.candidates.cosines.get(passage.id, 0.0) < CLOSE:
+                continue
+            opened = self._open(passage.path)  # the index may be older than the file
+            if opened is None or opened[0].ref in new.supersedes or outdated(opened[0], index):
+                continue
+            why = f"{alike:.0%} the same words" if alike else "close in meaning"
+            found.append(Related(opened[0].ref, opened[0].title, why))
+        return found[:MOST_RELATED]
+
+    def _find_twin(self, index: KnowledgeIndex, new: NewNote) -> tuple[Note, bytes] | None:
+        """The note that says the same word for word, as its file says it now.
+
+        Under another title it is another note: "Likes tea." of Mara is not that of Bex.
+        """
+        wanted = fingerprint(new.content)
+        for path in index.exact_twins(new.source, wanted):
+            found = self._open(path)
+            if found is None or fingerprint(found[0].body) != wanted or found[0].ref in new.supersedes:
+                continue
+            if not new.own_title or words_of(new.title) == words_of(found[0].title):
+                return found
+        return None
+
+    def _create(
+        self, index: KnowledgeIndex | None, new: NewNote, related: list[Related], on_related: OnRelated
+    ) -> Saved:
+        detail = ""
+        if related and on_related == "supersede":
+            refs = [one.ref for one in related]
+            new.supersede(refs)
+            related, detail = [], f"it supersedes {', '.join(refs)}"
+        taken = index.taken if index else None
+        path = self.store.create(FOLDERS[new.source], new.title, new.render(time.time()), taken)
+        self._index(path, embed=False)  # before another writer asks whether this is a repeat
+        ref = ref_of(path, new.source)
+        return Saved(ref, self.store.absolute(path), "created", f"{ref}; {detail}" if detail else "", tuple(related))
+
+    def _repeat(self, new: NewNote, note: Note, data: bytes) -> Saved:
+        """Write nothing, unless the repeat supersedes a note: a caller who was shown related notes decides so."""
+        path, detail = self.store.absolute(note.path), f"{note.ref} says this already"
+        superseded = [ref for ref in new.supersedes if ref not in note.supersedes]
+        if not superseded:
+            return Saved(note.ref, path, "duplicate", detail)
+        fields = {"supersedes": one_or_list([*note.supersedes, *superseded])}
+        change_file(self.store, note.path, data, None, fields)
+        self._index(note.path, embed=False)
+        return Saved(note.ref, path, "updated", f"{detail}; it supersedes {', '.join(superseded)} now")
+
+    def _open(self, path: str) -> tuple[Note, bytes] | None:
+        if not self.store.exists(path):
+            return None
+        data = self.store.read(path)
+        try:
+            return read_note(path, data), data
+        except NotTextError:
+            return None
+
     def _apply(
         self, path: str, content: str | None, fields: dict[str, object], version: str | None
     ) -> tuple[bool, str]:
@@ -170,10 +297,34 @@ class VaultWriter:
                 f"{size:,} bytes are too long for a note; the limit is {limit:,} (knowledge_max_note_bytes)"
             )
 
-    def _index(self, path: str) -> None:
+    def _index(self, path: str, embed: bool = True) -> None:
+        """Index a file that was just written. If search.db cannot be used now, the next sync does it."""
         index = self.kb.working_index()
-        if index:
-            index_saved(index, path, embed=True)
+        with contextlib.suppress(IndexUnavailableError):
+            if index:
+                index.index_file(None, path, embed)
+
+
+def change_file(store: NoteStore, path: str, data: bytes, body: str | None, fields: dict[str, object]) -> bool:
+    """Apply a change to the content it is based on: another body, and these fields.
+
+    Bytes that are not valid UTF-8 survive. False: it said so already. `updated` follows where the note has it, or where
+    its text changes and it has frontmatter to put it in.
+    """
+    if data.startswith(UTF_16):
+        raise FrontmatterError(path, 1, "UTF-16; save it as UTF-8, then change it")
+    before = data.decode("utf-8", "surrogateescape")
+    text = set_fields(before, fields, path)
+    if body is not None:
+        text = set_body(text, body)
+    if text == before:
+        return False
+    front = read_frontmatter(text)
+    dated = "updated" in front.metadata or (body is not None and bool(front.metadata))
+    if dated and not front.problem and "updated" not in fields:
+        text = set_fields(text, {"updated": moment_text(time.time())}, path)
+    store.replace(path, text.encode("utf-8", "surrogateescape"), based_on=data)
+    return True
 
 
 def require_version(name: str, data: bytes, version: str | None) -> None:

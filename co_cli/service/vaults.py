@@ -1,4 +1,6 @@
-"""Make a vault, and remember which vaults the user trusts.
+"""Vaults: make one, find those of the other tiers, and remember which ones the user trusts.
+
+The project's vault, the user's own and the team's are searched together, unless a vault is named (`--vault`).
 
 Searches find the notes of every vault. They are added to prompts without a search only if the vault is the user's own,
 was named by the user, or is trusted with `co config trust`: notes in a clone or in a team's vault can claim anything.
@@ -11,16 +13,22 @@ import contextlib
 import os
 import shlex
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from co_cli.errors import InvalidInputError, VaultError
+from co_cli.knowledge_index import Tiers
 from co_cli.notes.files import locked, make_folders, replace
 from co_cli.notes.refs import FOLDERS
 from co_cli.notes.store import TRASH
-from co_cli.paths import project_settings_file, project_vault, user_settings_file
+from co_cli.paths import project_settings_file, project_vault, user_data_dir, user_settings_file
 from co_cli.settings import Settings, load_settings
-from co_cli.sources.origin import Origin
+from co_cli.sources.origin import VAULT, Origin
 from co_cli.sources.walk import require_vault
 
+if TYPE_CHECKING:
+    from co_cli.knowledge_base import KnowledgeBase
+
+TIERS = ("user", "project", "team")
 TRUSTED_FILE = "trusted"
 
 
@@ -37,6 +45,53 @@ def make_vault(root: str) -> bool:
     except OSError as error:
         raise VaultError(f"{root} cannot be made: {error.strerror}") from None
     return made
+
+
+def tier_of(settings: Settings) -> str | None:
+    """The tier of the open vault; None if it was named."""
+    return {"project": "project", "default": "user"}.get(settings.origins["vault"])
+
+
+def other_tiers(settings: Settings, root: str) -> tuple[Tiers | None, list[Origin]]:
+    """The weight of each tier and the other tiers' vaults; None and nothing if there are no others."""
+    own = tier_of(settings)
+    if settings.tiers == "off" or own is None:
+        return None, []
+    linked = [
+        Origin(VAULT, place, tier=tier)
+        for tier, place in places(settings).items()
+        if tier != own and place != root and os.path.isdir(place)
+    ]
+    values = {"user": settings.tier_user, "project": settings.tier_project, "team": settings.tier_team}
+    return (Tiers(own, values), linked) if linked else (None, [])
+
+
+def places(settings: Settings) -> dict[str, str]:
+    """The folder of each other tier's vault, whether or not it exists."""
+    found = {"user": os.path.realpath(os.path.join(user_data_dir(os.environ), "knowledge"))}
+    if settings.team_vault:
+        found["team"] = os.path.realpath(settings.team_vault)
+    return found
+
+
+def place_of(settings: Settings, tier: str) -> str:
+    """The folder of a tier's vault."""
+    found = places(settings)
+    if tier in found:
+        return found[tier]
+    if tier == "team":
+        raise InvalidInputError("there is no team vault: set team_vault (CO_TEAM_VAULT) to its folder")
+    if tier == "project":
+        raise InvalidInputError("this folder is not in a project: `co init` makes a vault here")
+    raise InvalidInputError(f"a tier is one of {', '.join(TIERS)}, not {tier!r}")
+
+
+def open_tier(kb: KnowledgeBase, tier: str) -> KnowledgeBase:
+    """The vault of another tier, by itself. Your own is created if it does not exist."""
+    place = place_of(kb.settings, tier)
+    if tier == "user":
+        make_folders(place)
+    return type(kb)(kb.settings._replace(vault=place, origins={**kb.settings.origins, "vault": tier}))
 
 
 def trusted_vaults(data_dir: str) -> list[str]:

@@ -26,10 +26,11 @@ from co_cli.errors import (
     PageRefusedError,
 )
 from co_cli.notes.editing import render_note
+from co_cli.notes.new_note import clean_tags, title_from
 from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.notes.refs import ref_of
 from co_cli.notes.secrets import count_masked, reveals_secret, without_secrets
-from co_cli.service.saving import change_file, clean_tags, title_from
+from co_cli.service.vault_writer import change_file
 from co_cli.settings import Settings
 from co_cli.sources.web.addresses import Exceptions, looks_like_url, read_url, without_credentials
 from co_cli.sources.web.extract import Page, read_page

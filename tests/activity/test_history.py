@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.service.git import commits_of
+from co_cli.service.history import commits_of
 from tests.command import Co
 from tests.vault import Vault
 

@@ -28,7 +28,7 @@ def test_a_programming_error_is_raised_and_not_hidden_by_a_fallback(vault: Vault
     with pytest.raises(ZeroDivisionError):
         kb.search("oaks")
     assert kb.search("oaks", backend="grep").hits, "the files could have answered"
-    assert kb.set_aside is None
+    assert kb.engine.database.set_aside is None
 
 
 def test_what_the_settings_exclude_is_not_found_in_the_files_either(

@@ -228,7 +228,7 @@ class Load:
         try:
             kb.sync()
             problems = differences(kb)
-            if kb.set_aside:
+            if kb.engine.database.set_aside:
                 problems.append("search.db was set aside")
             return problems
         except Exception as error:

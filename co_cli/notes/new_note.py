@@ -1,0 +1,115 @@
+"""A new note: the title, tags and fields that a draft lacks or spells badly, and the file that it becomes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import cast
+
+from co_cli.errors import InvalidInputError
+from co_cli.notes.dates import read_moment
+from co_cli.notes.editing import clean_tag, render_note
+from co_cli.notes.secrets import reveals_secret, without_secrets
+from co_cli.values import Draft, OwnSource, moment_text, to_utf8
+
+LONGEST_TITLE = 80
+OWN_FIELDS = ("title", "kind", "tags", "category", "provenance")
+"""Fields that a Draft has parameters for."""
+SENTENCE_END = re.compile(r"(?<=[^\W\d_]{2})[.!?\u3002](?=\s|$|[^\x00-\x7f])")
+ABBREVIATIONS = frozenset("mr mrs ms dr prof st sr jr vs inc ltd".split())
+"""Words whose full stop does not end a sentence."""
+MARKERS = re.compile(r"(?:[#>*.)\s]+|[-+]\s+|\d{1,3}[.)]\s+)*")
+"""What Markdown puts before the first word of a line. A number that belongs to the sentence stays."""
+
+
+class NewNote:
+    """A draft made ready to be written: cleaned text, title, tags and fields."""
+
+    def __init__(self, draft: Draft) -> None:
+        self.content = to_utf8(draft.content.replace("\r\n", "\n").replace("\0", "")).strip()
+        if not self.content:
+            raise InvalidInputError("the text is empty: there is nothing to remember")
+        self.source: OwnSource = draft.source
+        self.own_title = bool(one_line(draft.title or ""))
+        self.title = one_line(draft.title or "") or title_from(self.content)
+        self.tags = clean_tags(draft.tags)
+        self.category = one_line(draft.category or "") or None
+        self.provenance = one_line(draft.provenance) or "user"
+        self.fields = dict(draft.fields or {})
+        for key in OWN_FIELDS:
+            if key in self.fields:
+                raise InvalidInputError(
+                    f"{key} cannot be set as another field: use --{key.rstrip('s')}, or in Python the parameter {key}"
+                )
+        created = self.fields.get("created")
+        if created is not None and read_moment(created) is None:
+            raise InvalidInputError(f"created is a date such as 2026-03-01, not {created!r}")
+
+    @property
+    def supersedes(self) -> list[str]:
+        value = self.fields.get("supersedes")
+        if isinstance(value, list | tuple):
+            return [str(one) for one in cast("Sequence[object]", value)]
+        return [str(value)] if value else []
+
+    def supersede(self, refs: Sequence[str]) -> None:
+        """Add notes that this one supersedes."""
+        if refs:
+            self.fields["supersedes"] = one_or_list([*self.supersedes, *refs])
+
+    def remove_secrets(self, policy: str) -> None:
+        """Refuse or mask secrets, before the text is compared with notes. An error names a line of the given text."""
+        if policy == "allow":
+            return
+        content, self.content = self.content, without_secrets(self.content, policy)
+        self.title = without_secrets(self.title, policy, place="the title")
+        if reveals_secret(self.title, content):  # the title was cut from the text in the middle of a secret
+            self.title = title_from(self.content)
+        self.tags = [without_secrets(tag, policy, place="a tag") for tag in self.tags]
+        if self.category:
+            self.category = without_secrets(self.category, policy, place="the category")
+        for key, value in self.fields.items():
+            if isinstance(value, str):
+                self.fields[key] = without_secrets(value, policy, place=f"the field {key}")
+
+    def render(self, now: float) -> bytes:
+        metadata: dict[str, object] = {
+            "title": self.title,
+            "kind": self.source,
+            "created": self.fields.get("created") or moment_text(now),
+            "tags": self.tags,
+            "category": self.category,
+            "provenance": self.provenance,
+            **{key: value for key, value in self.fields.items() if key != "created"},
+        }
+        return render_note(metadata, self.content).encode("utf-8", "replace")
+
+
+def one_or_list(refs: Sequence[str]) -> object:
+    """As frontmatter has them: one alone needs no list."""
+    refs = list(dict.fromkeys(refs))
+    return refs[0] if len(refs) == 1 else refs
+
+
+def title_from(content: str) -> str:
+    """The first sentence, or as much of it as a title can hold."""
+    first = next((line for line in content.splitlines() if re.search(r"\w", line)), content.splitlines()[0])
+    # an underscore within a word is part of it: get_width is no emphasis
+    first = one_line(re.sub(r"[*`]|(?<![^\W_])_+|_+(?![^\W_])", "", MARKERS.sub("", first, count=1)) or first)
+    ends = (end.start() for end in SENTENCE_END.finditer(first[:1_000]))
+    end = next((end for end in ends if first[:end].split()[-1].lower() not in ABBREVIATIONS), None)
+    title = first.rstrip(".") if end is None else first[:end]
+    if len(title) <= LONGEST_TITLE:
+        return title
+    return title[:LONGEST_TITLE].rsplit(" ", 1)[0].rstrip(",;: ")
+
+
+def clean_tags(tags: Sequence[str] | None) -> list[str]:
+    """Without `#` and blanks, in lower case, once each."""
+    if isinstance(tags, str):
+        tags = tags.split(",")
+    return list(dict.fromkeys(filter(None, map(clean_tag, tags or ()))))
+
+
+def one_line(text: str) -> str:
+    return " ".join(re.sub(r"[\x00-\x1f\x7f]", " ", to_utf8(text)).split())
