@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 
-from co_cli.cli.app import COMMANDS, GROUPS, command_place
-from co_cli.cli.parsing import make_parser
+from co_cli.cli.parsing import COMMANDS, GROUPS, make_parser, split_command
 from co_cli.errors import KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.settings import SETTINGS
@@ -74,60 +73,46 @@ def _is_plain(word: str) -> bool:
 def suggestions(words: list[str]) -> list[str]:
     """What the last word may become, given the words before it."""
     typed, before = (words[-1], words[:-1]) if words else ("", [])
-    place = command_place(before)
-    if place is None:
+    return [word for word in _possible(typed, before) if word.startswith(typed)]
+
+
+def _possible(typed: str, before: list[str]) -> Iterable[str]:
+    name, _ = split_command(before)
+    if not name:
         alone = [name for name in COMMANDS if " " not in name]
-        return _starting(typed, (*alone, *GROUPS, "--help", "--version", "--vault", "--data-dir"))
-    name = before[place]
+        return (*alone, *GROUPS, "--help", "--version", "--vault", "--data-dir")
     if name in GROUPS:
-        verb = command_place(before[place + 1 :])
-        if verb is None:
-            return _starting(typed, [one.partition(" ")[2] for one in COMMANDS if one.startswith(f"{name} ")])
-        name = f"{name} {before[place + 1 + verb]}"
+        return [one.partition(" ")[2] for one in COMMANDS if one.startswith(f"{name} ")]
     if name not in COMMANDS:
-        return []
+        return ()
     actions = make_parser(name)._actions  # pyright: ignore[reportPrivateUsage]
-    chosen = next(
-        (action for action in actions if place < len(before) - 1 and before[-1] in action.option_strings), None
-    )
+    chosen = next((action for action in actions if before[-1] in action.option_strings), None)
     if chosen is not None and chosen.nargs != 0:
-        return _starting(typed, _sources(before) if chosen.metavar == SOURCE else chosen.choices or ())
+        return _ask(before, _sources, OWN_SOURCES) if chosen.metavar == SOURCE else chosen.choices or ()
     if typed.startswith("-"):
-        known = (option for action in actions for option in action.option_strings if option.startswith("--"))
-        return _starting(typed, sorted(known))
-    if name in ("show", "edit", "forget", "note restore", "note history"):
-        return _starting(typed, _refs(before, trashed=name == "note restore"))
+        return sorted(option for action in actions for option in action.option_strings if option.startswith("--"))
+    if name == "note restore":
+        return _ask(before, lambda kb: sorted({one.ref for one in kb.lookup.trashed()}))
+    if name in ("show", "edit", "forget", "note history"):
+        return _ask(before, lambda kb: sorted(kb.index.titles()))
     if name == "config show":
-        return _starting(typed, [setting.name for setting in SETTINGS])
+        return [setting.name for setting in SETTINGS]
     words = [word for action in actions if not action.option_strings for word in action.choices or ()]
     if any(action.metavar == SOURCE and not action.option_strings for action in actions):
-        words += _sources(before)
-    return _starting(typed, words)
+        words += _ask(before, _sources, OWN_SOURCES)
+    return words
 
 
-def _starting(typed: str, words: Iterable[str]) -> list[str]:
-    return [word for word in words if word.startswith(typed)]
-
-
-def _sources(words: list[str]) -> list[str]:
+def _sources(kb: KnowledgeBase) -> list[str]:
     """The sources of the vault, and those that were added to it."""
+    return [*OWN_SOURCES, *(origin.label for origin in kb.index.linked)]
+
+
+def _ask(words: list[str], question: Callable[[KnowledgeBase], list[str]], default: Iterable[str] = ()) -> list[str]:
+    """An answer from the vault that the words name. Completion must never get in the way of typing."""
+    named = dict(pairwise(words))
     try:
-        with KnowledgeBase.open(_value_of("--vault", words), _value_of("--data-dir", words)) as kb:
-            return [*OWN_SOURCES, *(origin.label for origin in kb.index.linked)]
+        with KnowledgeBase.open(named.get("--vault"), named.get("--data-dir")) as kb:
+            return question(kb)
     except KnowledgeError:
-        return list(OWN_SOURCES)
-
-
-def _refs(words: list[str], trashed: bool) -> list[str]:
-    """The refs of the vault that the words before name."""
-    try:
-        with KnowledgeBase.open(_value_of("--vault", words), _value_of("--data-dir", words)) as kb:
-            if trashed:
-                return sorted({one.ref for one in kb.lookup.trashed()})
-            return sorted(kb.index.titles())
-    except KnowledgeError:
-        return []  # completion must never get in the way of typing
-
-
-def _value_of(option: str, words: list[str]) -> str | None:
-    return next((after for word, after in pairwise(words) if word == option), None)
+        return list(default)

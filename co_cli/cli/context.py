@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from co_cli.cli.opening import open_knowledge_base, print_json, require_at_least_1, sync_first
+from co_cli.cli.opening import at_least_1, open_synced, print_result
 from co_cli.cli.terminal import Screen, printable
 from co_cli.service.vaults import vaults_for_prompts, why_untrusted
 from co_cli.values import OWN_SOURCES, Filters
+
+if TYPE_CHECKING:
+    from co_cli.agent.capability import WorkingSet
 
 REASONS = {
     "always": "it is marked `loading: always`",
@@ -22,9 +25,8 @@ def add_context(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "task", nargs="*", help="the agent's first prompt; without one, only notes that are always added"
     )
-    parser.add_argument(
-        "--tokens", type=int, metavar="N", help="budget for notes (setting context_tokens, default 1,000)"
-    )
+    tokens = "budget for notes (setting context_tokens, default 1,000)"
+    parser.add_argument("--tokens", type=at_least_1, metavar="N", help=tokens)
 
 
 def run_context(options: argparse.Namespace) -> int:
@@ -40,9 +42,7 @@ def run_context(options: argparse.Namespace) -> int:
     """
     from co_cli.agent.capability import working_set  # imports pydantic-ai
 
-    require_at_least_1("--tokens", options.tokens)
-    with open_knowledge_base(options) as kb:
-        sync_first(kb)
+    with open_synced(options) as kb:
         given = working_set(kb, " ".join(options.task).strip(), options.tokens)
         for root in vaults_for_prompts(kb.settings, kb.root, kb.index.linked)[1]:
             if given.report["degraded"] or kb.index.docs(Filters(OWN_SOURCES, roots=(root,)), 1):
@@ -50,10 +50,10 @@ def run_context(options: argparse.Namespace) -> int:
     report: dict[str, Any] = {"warnings": [], **given.report}
     for note in (*report["injected"], *report["cut"]):
         note["reason"] = REASONS[note["why"]]
-    if options.json:
-        print_json({**given._asdict(), "report": report})
-        return 0
-    screen = Screen()
+    return print_result(options, {**given._asdict(), "report": report}, lambda screen: _show(screen, given, report))
+
+
+def _show(screen: Screen, given: WorkingSet, report: dict[str, Any]) -> None:
     screen.wrapped(f"instructions, about {given.instructions_tokens:,} tokens", style="bold")
     screen.wrapped(given.instructions)
     screen.line()
@@ -68,7 +68,6 @@ def run_context(options: argparse.Namespace) -> int:
     for problem in (*report["warnings"], *report["degraded"]):
         screen.line()
         screen.wrapped(f"warning: {problem}", style="yellow")
-    return 0
 
 
 def _explain(screen: Screen, heading: str, notes: list[dict[str, Any]]) -> None:

@@ -8,7 +8,7 @@ import tempfile
 from contextlib import nullcontext
 from typing import Any
 
-from co_cli.cli.opening import open_knowledge_base, print_json, require_at_least_1, settings_of
+from co_cli.cli.opening import at_least_1, open_knowledge_base, print_json, settings_of
 from co_cli.cli.terminal import ProgressBar, printable
 from co_cli.evaluation.baselines import BASELINES, WITH_VECTORS
 from co_cli.evaluation.running import Evaluation, Marks, mean_marks, method
@@ -21,7 +21,7 @@ def add_eval(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("set", nargs="*", metavar="SET", help="folders in BEIR's layout (default: your questions)")
     parser.add_argument("--method", action="append", metavar="NAME", help="only this method (repeatable)")
     parser.add_argument("--absent", action="store_true", help="measure how well missing answers are recognized")
-    parser.add_argument("--sample", type=int, metavar="N", help="maximum number of questions for each set")
+    parser.add_argument("--sample", type=at_least_1, metavar="N", help="maximum number of questions for each set")
     parser.add_argument("--corpus", metavar="DIR", help="folder of corpus.jsonl, for a SET that has none")
 
 
@@ -41,7 +41,6 @@ def run_eval(options: argparse.Namespace) -> int:
       co eval sets/scifact sets/cosqa --method co --method simple --sample 200
       co eval sets/locomo_obs --absent
     """
-    require_at_least_1("--sample", options.sample)
     settings = settings_of(options)
     vectors = settings.knowledge_embedding_provider != "none"
     names = options.method or ["co", *(name for name in BASELINES if vectors or name not in WITH_VECTORS)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 
-from co_cli.cli.opening import find_note, open_knowledge_base, print_result, require_at_least_1, sync_first
+from co_cli.cli.opening import add_limit, find_note, open_synced, print_result
 from co_cli.cli.terminal import Screen, age, printable, size_of
 from co_cli.errors import NoteMissingError, UnknownRefError
 from co_cli.knowledge_base import KnowledgeBase
@@ -19,9 +19,7 @@ SHORT_HASH = 10
 
 def add_history(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("ref", help="which note; it may be forgotten or deleted")
-    parser.add_argument(
-        "-n", "--limit", type=int, default=50, metavar="N", help="maximum number of results (default 50)"
-    )
+    add_limit(parser, 50)
 
 
 def run_history(options: argparse.Namespace) -> int:
@@ -33,9 +31,7 @@ def run_history(options: argparse.Namespace) -> int:
       co note history memory:blue-pool-first
       co note history article:runbooks/deploy --json
     """
-    require_at_least_1("--limit", options.limit)
-    with open_knowledge_base(options) as kb:
-        sync_first(kb)
+    with open_synced(options) as kb:
         index, ref, title, path, lost = _place(kb, options.ref)
         found = history_of(kb.activity, index, path, options.limit)
         if lost is not None and not found.changes:

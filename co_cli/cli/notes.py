@@ -11,16 +11,18 @@ from typing import Any
 from co_cli.cli.editing import edit_note, read_bytes
 from co_cli.cli.opening import (
     add_filters,
+    add_limit,
+    add_no_sync,
+    add_pairs,
     filters_of,
     filters_text,
     find_note,
     open_knowledge_base,
+    open_synced,
     print_json,
     print_result,
-    read_pair,
     read_stdin,
     show_unused_tags,
-    sync_first,
 )
 from co_cli.cli.terminal import Screen, age, count_of, printable
 from co_cli.errors import IndexUnavailableError, InvalidInputError
@@ -44,13 +46,10 @@ def add_remember(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--provenance", default="user", help="who said it: user, agent, web, import (default user)")
     parser.add_argument("--tier", choices=TIERS, help="whose vault to save it in (default: this one)")
     parser.add_argument("--importance", type=float, metavar="0-1", help="how much it matters")
-    parser.add_argument("--set", action="append", metavar="KEY=VALUE", help="any other frontmatter key (repeatable)")
+    add_pairs(parser, "--set", "any other frontmatter key (repeatable)")
     parser.add_argument("--supersedes", action="append", metavar="REF", help="a note that it replaces (repeatable)")
-    parser.add_argument(
-        "--on-related",
-        choices=ON_RELATED,
-        help="similar memories: name them, do not look for them, or supersede them (default report)",
-    )
+    similar = "similar memories: name them, do not look for them, or supersede them (default report)"
+    parser.add_argument("--on-related", choices=ON_RELATED, help=similar)
     parser.add_argument("--ask", action="store_true", help="ask whether to supersede similar memories")
 
 
@@ -66,8 +65,7 @@ def run_remember(options: argparse.Namespace) -> int:
             raise InvalidInputError(f"--importance is between 0 and 1, not {options.importance:g}")
         fields["importance"] = options.importance
     content = _text(options.text)
-    with open_knowledge_base(options) as kb:
-        sync_first(kb)
+    with open_synced(options) as kb:
         saved = kb.remember(
             content,
             title=options.title,
@@ -113,8 +111,8 @@ def add_list(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "source", nargs="?", metavar="SOURCE", help="memory, article, or a source that `co source list` lists"
     )
-    parser.add_argument("-n", "--limit", type=int, metavar="N", help="maximum number of results (default: all)")
-    parser.add_argument("--no-sync", action="store_true", help="do not look for changed files first")
+    add_limit(parser, None)
+    add_no_sync(parser)
     parser.add_argument("--trash", action="store_true", help="list forgotten notes instead")
     add_filters(parser)
 
@@ -126,11 +124,9 @@ def run_list(options: argparse.Namespace) -> int:
       co list --since 7d --json
       co list --trash
     """
-    with open_knowledge_base(options) as kb:
-        if options.trash:
-            return _list_trash(options, kb)
-        if not options.no_sync:
-            sync_first(kb)
+    if options.trash:
+        return _list_trash(options)
+    with open_synced(options) as kb:
         notes = kb.notes(options.source, limit=options.limit, **filters_of(options))
         screen = Screen()
         if options.json:
@@ -148,13 +144,11 @@ def run_list(options: argparse.Namespace) -> int:
     return 0 if notes else 1
 
 
-def _list_trash(options: argparse.Namespace, kb: KnowledgeBase) -> int:
-    given = [f"--{name}" for name in ("tag", "category", "since", "until", "where", "any-tag")]
-    ignored = [name for name in given if getattr(options, name[2:].replace("-", "_"))]
-    ignored += ["SOURCE"] if options.source else []
-    if ignored:
-        raise InvalidInputError(f"--trash lists everything that was forgotten; leave out {', '.join(ignored)}")
-    trashed = kb.lookup.trashed()[: options.limit]
+def _list_trash(options: argparse.Namespace) -> int:
+    if filters := filters_text(options) or options.source:
+        raise InvalidInputError(f"--trash lists everything that was forgotten; leave out {filters}")
+    with open_knowledge_base(options) as kb:
+        trashed = kb.lookup.trashed()[: options.limit]
     lines = [f"{one.name}  ({one.trash})" for one in trashed] or ["The trash is empty."]
     return print_result(options, trashed, lines, 0 if trashed else 1)
 
@@ -254,7 +248,7 @@ def add_edit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--add-tag", action="append", metavar="TAG", help="add a tag (repeatable)")
     parser.add_argument("--drop-tag", action="append", metavar="TAG", help="remove a tag (repeatable)")
     parser.add_argument("--category", help="a new category")
-    parser.add_argument("--set", action="append", metavar="KEY=VALUE", help="any field; KEY= removes it (repeatable)")
+    add_pairs(parser, "--set", "any field; KEY= removes it (repeatable)")
     parser.add_argument("--body", metavar="TEXT", help="a new text; - reads standard input")
     parser.add_argument(
         "--based-on", metavar="VERSION", help="fail if the note has another version (see `co show --json`)"
@@ -310,7 +304,7 @@ def _tags_after(options: argparse.Namespace, note: Note) -> tuple[list[str] | No
 def _fields(options: argparse.Namespace) -> dict[str, object]:
     """`--set key=value`, typed as YAML would read the value; an empty value removes the key."""
     found: dict[str, object] = {}
-    for key, value in (read_pair("--set", text) for text in options.set or ()):
+    for key, value in options.set or ():
         require_field_name(key)
         found[key] = read_frontmatter(f"---\n{key}: {value}\n---\n").metadata.get(key) if value else None
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import sys
@@ -15,7 +16,6 @@ from co_cli.settings import Settings, load_settings, this_process
 from co_cli.values import SyncReport
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Iterable
     from typing import Any
 
@@ -46,6 +46,18 @@ def _warn(text: str) -> None:
     """Warn on stderr. With --verbose the log is printed there anyway."""
     if not this_process.verbose:
         print(f"co: {printable(text)}", file=sys.stderr)
+
+
+def open_synced(options: Any, backend: str | None = None) -> KnowledgeBase:
+    """The same, after a sync, unless there is --no-sync."""
+    kb = open_knowledge_base(options)
+    try:
+        if not getattr(options, "no_sync", False):
+            sync_first(kb, backend)
+    except BaseException:
+        kb.close()
+        raise
+    return kb
 
 
 def log_info(text: str, *values: object) -> None:
@@ -96,19 +108,39 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--category", help="has this category: preference, fact, decision, ...")
     group.add_argument("--since", metavar="WHEN", help="created since: 2026-03-01, last week, 7d, 3w")
     group.add_argument("--until", metavar="WHEN", help="created until, that day included")
-    group.add_argument("--where", action="append", metavar="KEY=VALUE", help="any other frontmatter key (repeatable)")
+    add_pairs(group, "--where", "any other frontmatter key (repeatable)")
+
+
+def add_pairs(parser: Any, option: str, help: str) -> None:
+    parser.add_argument(option, action="append", type=_pair, metavar="KEY=VALUE", help=help)
+
+
+def add_limit(parser: argparse.ArgumentParser, default: int | None, help: str = "maximum number of results") -> None:
+    help = f"{help} (default {default})" if default else f"{help} (default: all)"
+    parser.add_argument("-n", "--limit", type=at_least_1, default=default, metavar="N", help=help)
+
+
+def add_no_sync(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--no-sync", action="store_true", help="do not look for changed files first")
 
 
 def filters_of(options: Any) -> dict[str, Any]:
     """What `add_filters` added, as a KnowledgeBase takes it."""
     given = {name: getattr(options, name) for name in ("any_tag", "category", "since", "until")}
-    return {"tags": options.tag, **given, "fields": dict(read_pair("--where", text) for text in options.where or ())}
+    return {"tags": options.tag, **given, "fields": dict(options.where or ())}
 
 
-def read_pair(option: str, text: str) -> tuple[str, str]:
+def at_least_1(text: str) -> int:
+    """The type of an option."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"is at least 1, not {text}")
+    return int(text)
+
+
+def _pair(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
-        raise InvalidInputError(f"{option} takes KEY=VALUE, not {text!r}")
+        raise argparse.ArgumentTypeError(f"takes KEY=VALUE, not {text!r}")
     return key.strip(), value.strip()
 
 
@@ -116,9 +148,9 @@ def filters_text(options: Any) -> str:
     """The filters that were given: `--tag deploy and --since 7d`. SOURCE of `co list SOURCE` is not one."""
     found: list[str] = []
     for name in FILTERS:
-        value: list[str] | str | None = getattr(options, name, None)
+        value: list[str | tuple[str, str]] | str | None = getattr(options, name, None)
         if isinstance(value, list):
-            found += [f"--{name} {one}" for one in value]
+            found += [f"--{name} {one if isinstance(one, str) else '='.join(one)}" for one in value]
         elif value and name != "source":
             found.append(f"--{name} {value}")
     return " and ".join(found)
@@ -131,11 +163,6 @@ def show_unused_tags(screen: Screen, kb: KnowledgeBase, tags: list[str] | None) 
         close = ", ".join(close_tags(tag, known))
         hint = f"did you mean {close}?" if close else "`co note tags` lists all tags"
         screen.wrapped(f"No note has the tag {tag}: {hint}", style="yellow")
-
-
-def require_at_least_1(option: str, value: int | None) -> None:
-    if value is not None and value < 1:
-        raise InvalidInputError(f"{option} is at least 1, not {value}")
 
 
 def read_stdin(hint: str) -> str:

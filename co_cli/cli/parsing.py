@@ -1,18 +1,90 @@
-"""The parsers of `co` and of each command: argparse, except that a mistake is one line."""
+"""The commands of `co`, and the parser of each: argparse, except that a mistake is one line.
+
+A command is a function `run_NAME(options)` that returns the exit code. Its docstring is the end of its help, and
+`add_NAME(parser)`, if there is one, adds its options. The module of a command is imported when the command runs.
+"""
 
 from __future__ import annotations
 
 import argparse
-import inspect
 import re
-from collections.abc import Sequence
-from difflib import get_close_matches
 from importlib import import_module
-from typing import Any, NoReturn
+from textwrap import dedent
+from typing import Any, NamedTuple, NoReturn, TextIO
 
 from co_cli import __version__
-from co_cli.cli.app import COMMANDS, GROUPS
 from co_cli.cli.terminal import terminal_width
+
+
+class Command(NamedTuple):
+    """Where a command is implemented, and what it does."""
+
+    module: str
+    summary: str
+    function: str = ""
+    """NAME of `run_NAME` and `add_NAME`, if it is not the last word of the command."""
+
+
+COMMANDS = {
+    "search": Command("search", "search all notes"),
+    "remember": Command("notes", "save a memory"),
+    "show": Command("notes", "show one note"),
+    "list": Command("notes", "list notes, newest first"),
+    "add": Command("sources", "make folders, files and web pages searchable"),
+    "chat": Command("chat", "talk with a model that has your notes"),
+    "edit": Command("notes", "change a note, in your editor or field by field"),
+    "forget": Command("notes", "move a note to the trash"),
+    "note restore": Command("notes", "restore a note from the trash"),
+    "note recall": Command("search", "search memories and show their full text"),
+    "note why": Command("search", "explain why a note was found, or was not"),
+    "note history": Command("history", "show a note's history"),
+    "note tags": Command("search", "list the tags, and how many notes have each"),
+    "note article": Command("sources", "copy files, folders or standard input into the vault"),
+    "note context": Command("context", "show what an agent is given before its first turn"),
+    "note review": Command("review", "review stale notes one by one"),
+    "source add": Command("sources", "make folders, files and web pages searchable"),
+    "source list": Command("sources", "list what is searched", "sources"),
+    "source refresh": Command("sources", "update the index from folders and web pages"),
+    "source remove": Command("sources", "remove a folder or a file from the index"),
+    "source tree": Command("sources", "show the files of each source"),
+    "index sync": Command("index", "update the index from your files"),
+    "index watch": Command("index", "keep the index updated while you work"),
+    "index status": Command("index", "show what is indexed, in numbers"),
+    "index rebuild": Command("index", "rebuild the index from your files"),
+    "index reembed": Command("index", "compute all vectors again"),
+    "index verify": Command("index", "compare the index with your files"),
+    "index move": Command("index", "keep a vault's history after you moved it"),
+    "skill": Command("skill", "list, find and show skills for agents"),
+    "feedback give": Command("feedback", "rate a note as an answer to a question"),
+    "feedback tune": Command("feedback", "show what feedback changes in ranking, and apply it"),
+    "feedback stats": Command("stats", "show search statistics"),
+    "data import": Command("data", "import notes and chats from other services"),
+    "data export": Command("data", "export your notes as Markdown or JSONL"),
+    "data backup": Command("data", "back up activity.db (history and feedback)"),
+    "data restore": Command("data", "restore activity.db from a backup"),
+    "config show": Command("setup", "show every setting and where it came from", "settings"),
+    "config trust": Command("setup", "allow a vault's notes to be added to prompts"),
+    "config completion": Command("completion", "print shell completion for bash, zsh or fish"),
+    "init": Command("setup", "create a vault here"),
+    "demo": Command("setup", "search the sample vault"),
+    "mcp": Command("mcp", "serve the vault to MCP clients such as Claude Code"),
+    "doctor": Command("index", "check everything, and name a fix for each problem"),
+    "eval": Command("eval", "measure how well questions are answered"),
+}
+GROUPS = {
+    "note": "history, tags, review and more of your notes",
+    "source": "folders, files and web pages that are searched",
+    "index": "update, watch and check the search index",
+    "feedback": "rate answers, and tune the ranking with your ratings",
+    "data": "import, export and back up",
+    "config": "settings, trust and shell completion",
+}
+"""The first words of commands such as `co index sync`."""
+MEANT = {
+    "find": "search", "query": "search", "ask": "search", "rm": "forget", "delete": "forget", "new": "remember",
+    "save": "remember", "ls": "list", "cat": "show", "open": "show", "trash": "list --trash", "settings": "config show",
+}  # fmt: skip
+"""What people type, and the command that does it."""
 
 INTRODUCTION = """\
 A memory for agents and people, kept in Markdown files that you own.
@@ -39,11 +111,14 @@ class Parser(argparse.ArgumentParser):
         super().__init__(formatter_class=formatter, allow_abbrev=False, **settings)
 
     def error(self, message: str) -> NoReturn:
+        message = re.sub(r"^argument (?:[^:]*/)?(\S+): (?=is |takes )", r"\1 ", message)  # of our own argument types
         choice = re.fullmatch(r"argument (?:.*/)?(\S+): invalid choice: (.+?) \(choose from (.+)\)", message)
         if choice:
             message = f"{choice[1]} is one of {choice[3].replace(chr(39), '')}, not {choice[2]}"
         hint = ""
         if message.startswith("unrecognized arguments: -"):
+            from difflib import get_close_matches
+
             option = message.split()[2].partition("=")[0]
             close = get_close_matches(option, self._option_string_actions, n=1, cutoff=0.7)
             hint = f"; did you mean {close[0]}?" if close else "; write -- before words that begin with a dash"
@@ -60,7 +135,7 @@ def make_parser(name: str) -> Parser:
     parser = Parser(
         prog=f"co {name}",
         description=f"{command.summary[0].upper()}{command.summary[1:]}.",
-        epilog=inspect.getdoc(run),
+        epilog=dedent(run.__doc__ or "").strip("\n"),
     )
     if add_options := getattr(module, f"add_{function}", None):
         add_options(parser)
@@ -72,13 +147,37 @@ def make_parser(name: str) -> Parser:
     return parser
 
 
-def print_main_help(arguments: Sequence[str]) -> None:
-    """`co --help` or `co --version`."""
-    parser = main_parser()
-    if parser.parse_args(arguments).version:
-        print(f"co {__version__}")
+def split_command(words: list[str]) -> tuple[str, list[str]]:
+    """The name of the command, and the other words: without a verb the name of a group, without a command nothing."""
+    name, rest, place = "", list(words), 0
+    while place < len(rest) and (not name or name in GROUPS):
+        if rest[place].startswith("-"):
+            place += 2 if rest[place] in ("--vault", "--data-dir") else 1
+        else:
+            name = f"{name} {rest.pop(place)}".lstrip()
+    return name, rest
+
+
+def unknown_command(name: str) -> str:
+    """A message with the command that was probably meant."""
+    from difflib import get_close_matches
+
+    first, _, verb = name.partition(" ")
+    close = [MEANT[name]] if name in MEANT else [known for known in COMMANDS if known.endswith(f" {verb or first}")]
+    close = close or get_close_matches(name, COMMANDS, n=1, cutoff=0.7)
+    group = f" {first}" if verb else ""
+    hint = f"did you mean `co {close[0]}`?" if close else f"`co{group} --help` lists the commands"
+    return f"unknown command {name!r}: {hint}"
+
+
+def print_help(group: str, options: list[str], stream: TextIO) -> None:
+    """`co --help`, `co --version`, `co help --all` and `co help index`."""
+    if group or "--all" in options:
+        print(group_help(group), file=stream)
+    elif main_parser().parse_args(options).version:
+        print(f"co {__version__}", file=stream)
     else:
-        parser.print_help()
+        main_parser().print_help(stream)
 
 
 def main_parser() -> Parser:
@@ -106,9 +205,9 @@ def main_parser() -> Parser:
     return parser
 
 
-def group_help(group: str | None) -> str:
+def group_help(group: str) -> str:
     """The commands of one group, or all."""
-    names = [name for name in COMMANDS if group is None or name.startswith(f"{group} ")]
+    names = [name for name in COMMANDS if not group or name.startswith(f"{group} ")]
     lines = "\n".join(f"  co {name:<19}{COMMANDS[name].summary}" for name in names)
     title = f"{GROUPS[group][0].upper()}{GROUPS[group][1:]}." if group else "Every command."
     return f"{title}\n\n{lines}\n\n`co COMMAND --help` explains a command with examples."

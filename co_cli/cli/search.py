@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from typing import TYPE_CHECKING
 
 from co_cli.cli.opening import (
     add_filters,
+    add_limit,
+    add_no_sync,
     filters_of,
     filters_text,
     find_note,
     log_info,
-    open_knowledge_base,
+    open_synced,
     print_json,
+    print_result,
     show_unused_tags,
-    sync_first,
 )
 from co_cli.cli.terminal import Screen, age, count_of
 from co_cli.errors import InvalidInputError, KnowledgeError
@@ -25,11 +28,7 @@ from co_cli.service.searching import learned_in_use
 from co_cli.values import LOWEST_SHOWN, Hit, SearchResult, worth_showing
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable
     from typing import Any
-
-    Options = Any  # argparse.Namespace or PlainQuery
 
 SIGNALS = {
     "name": "the query is its title, an alias, its file name or its ref",
@@ -52,25 +51,13 @@ NO_NOTES_YET = (
 NO_WORDS = "Nothing found: the query has no letters or digits. `--backend grep` searches for other characters."
 
 
-class PlainQuery:
-    """The options of a query without options: the defaults of argparse, without importing it."""
-
-    vault = data_dir = source = tag = category = since = until = as_of = where = backend = profile = weights = None
-    min_score = None
-    any_tag = outdated = no_sync = json = explain = verbose = no_words = no_meaning = prefix = False
-    limit = 10
-
-    def __init__(self, run: Callable[[PlainQuery], int], query: list[str], last: bool) -> None:
-        self.run, self.query, self.last = run, query, last
-
-
 def add_search(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", nargs="+", help="what to look for")
     _add_source(parser)
     _add_common(parser)
 
 
-def run_search(options: Options) -> int:
+def run_search(options: argparse.Namespace) -> int:
     """
     query syntax:
       any words               notes with any of them, and notes close in meaning
@@ -93,7 +80,7 @@ def add_recall(parser: argparse.ArgumentParser) -> None:
     _add_common(parser)
 
 
-def run_recall(options: Options) -> int:
+def run_recall(options: argparse.Namespace) -> int:
     """
     examples:
       co note recall "what does Mara prefer"
@@ -103,11 +90,9 @@ def run_recall(options: Options) -> int:
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-n", "--limit", type=int, default=PlainQuery.limit, metavar="N", help="maximum number of results (default 10)"
-    )
+    add_limit(parser, 10)
     parser.add_argument("--explain", action="store_true", help="show every part of each score, and what it means")
-    parser.add_argument("--no-sync", action="store_true", help="do not look for changed files first")
+    add_no_sync(parser)
     _add_ranking(parser, ("grep", "fts5", "hybrid"))
 
 
@@ -125,9 +110,8 @@ def _add_ranking(parser: argparse.ArgumentParser, backends: tuple[str, ...]) -> 
     parser.add_argument(
         "--profile", choices=tuple(PROFILES), metavar="NAME", help=f"how to rank: {', '.join(PROFILES)}"
     )
-    parser.add_argument(
-        "--weights", metavar="W", help="weights that replace the profile's: words=0.5,meaning=0.5,recency=0.2"
-    )
+    weights = "weights that replace the profile's: words=0.5,meaning=0.5,recency=0.2"
+    parser.add_argument("--weights", type=_weights, metavar="W", help=weights)
     parser.add_argument("--min-score", type=float, metavar="S", help="leave out hits with a lower score")
     parser.add_argument("--no-words", action="store_true", help="search by meaning alone")
     parser.add_argument("--no-meaning", action="store_true", help="search by words alone")
@@ -140,16 +124,14 @@ def _add_ranking(parser: argparse.ArgumentParser, backends: tuple[str, ...]) -> 
     group.add_argument("--outdated", action="store_true", help="include notes that were superseded or have expired")
 
 
-def _ranking_of(options: Options) -> dict[str, Any]:
+def _ranking_of(options: argparse.Namespace) -> dict[str, Any]:
     """What `_add_ranking` added, except the filters, as a search takes it."""
-    given = {
-        name: getattr(options, name) for name in ("backend", "profile", "min_score", "prefix", "as_of", "outdated")
-    }
-    weights = _read_weights(options.weights) if options.weights else None
-    return {**given, "weights": weights, "words": not options.no_words, "meaning": not options.no_meaning}
+    names = ("backend", "profile", "weights", "min_score", "prefix", "as_of", "outdated")
+    given = {name: getattr(options, name) for name in names}
+    return {**given, "words": not options.no_words, "meaning": not options.no_meaning}
 
 
-def _read_weights(text: str) -> dict[str, float]:
+def _weights(text: str) -> dict[str, float]:
     """`words=0.3,recency=0.2`"""
     found: dict[str, float] = {}
     for part in text.split(","):
@@ -168,11 +150,9 @@ def query_of(words: list[str]) -> str:
     return query
 
 
-def _answer(options: Options, sources: list[str] | None, full: bool = False) -> int:
+def _answer(options: argparse.Namespace, sources: list[str] | None, full: bool = False) -> int:
     query, ranking = query_of(options.query), _ranking_of(options)
-    with open_knowledge_base(options) as kb:
-        if not options.no_sync:
-            sync_first(kb, options.backend)
+    with open_synced(options, options.backend) as kb:
         found = kb.search(query, limit=options.limit, sources=sources, **ranking, **filters_of(options))
         if options.json:
             print_json(found)
@@ -192,8 +172,6 @@ def _answer(options: Options, sources: list[str] | None, full: bool = False) -> 
         numbers = (found.backend, found.state, len(found.hits), found.searched.notes, found.took_ms)
         log_info("searched by %s: %s, %d hits of %d notes, %s ms", *numbers)
         kb.track(found)  # after the answer is shown, so that nobody waits for it
-        if isinstance(options, PlainQuery) and options.last:
-            kb.engine.database.leave()
     return 0 if found.state == "found" else 1
 
 
@@ -272,12 +250,12 @@ def _about(hit: Hit, now: float, explain: bool) -> str:
 def add_why(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", nargs="+", help="the query of the search")
     parser.add_argument("ref", help="the note to explain")
-    parser.add_argument("-n", "--limit", type=int, default=10, metavar="N", help="the limit of the search (default 10)")
+    add_limit(parser, 10, "the limit of the search")
     _add_source(parser)
     _add_ranking(parser, ("fts5", "hybrid"))
 
 
-def run_why(options: Options) -> int:
+def run_why(options: argparse.Namespace) -> int:
     """
     Follows one note through a search: its rank after each step, the step in which
     it was lost if it is not in the answer, and what would rank it higher.
@@ -287,37 +265,33 @@ def run_why(options: Options) -> int:
       co note why deploy article:runbooks/deploy --tag ops --json
     """
     query = query_of(options.query)
-    with open_knowledge_base(options) as kb:
-        sync_first(kb)
+    with open_synced(options) as kb:
         ref = find_note(kb, options.ref).ref
         limits = {"limit": options.limit, "sources": options.source}
         found = kb.why(query, ref, **limits, **_ranking_of(options), **filters_of(options))
-    if options.json:
-        print_json(found)
-        return 0 if found.rank else 1
-    screen = Screen()
-    screen.titled(found.title, found.ref)
-    if found.rank:
-        screen.wrapped(f"Rank {found.rank} (limit {found.limit}).", "  ")
-    else:
-        screen.wrapped(f"Not in the answer: lost in the step `{found.lost_in}`.", "  ")
-    for step in found.steps:
-        missed = f"not among {step.of}" if step.of else "none found"
-        place = f"rank {step.rank} of {step.of}" if step.rank else missed
-        screen.wrapped(f"{step.name:<8} {place}: {step.text}", "  ")
-    for hint in found.hints:
-        screen.wrapped(f"hint     {hint}", "  ", style="dim")
-    return 0 if found.rank else 1
+
+    def show(screen: Screen) -> None:
+        screen.titled(found.title, found.ref)
+        lost = f"Not in the answer: lost in the step `{found.lost_in}`."
+        screen.wrapped(f"Rank {found.rank} (limit {found.limit})." if found.rank else lost, "  ")
+        for step in found.steps:
+            missed = f"not among {step.of}" if step.of else "none found"
+            place = f"rank {step.rank} of {step.of}" if step.rank else missed
+            screen.wrapped(f"{step.name:<8} {place}: {step.text}", "  ")
+        for hint in found.hints:
+            screen.wrapped(f"hint     {hint}", "  ", style="dim")
+
+    return print_result(options, found, show, 0 if found.rank else 1)
 
 
 def add_tags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "source", nargs="?", metavar="SOURCE", help="memory, article, or a source that `co source list` lists"
     )
-    parser.add_argument("--no-sync", action="store_true", help="do not look for changed files first")
+    add_no_sync(parser)
 
 
-def run_tags(options: Options) -> int:
+def run_tags(options: argparse.Namespace) -> int:
     """
     Tags of all notes, from frontmatter and from #words in the text, with the number
     of notes that have each, most used first.
@@ -326,19 +300,16 @@ def run_tags(options: Options) -> int:
       co note tags
       co note tags memory --json
     """
-    with open_knowledge_base(options) as kb:
-        if not options.no_sync:
-            sync_first(kb)
+    with open_synced(options) as kb:
         counted = kb.tags(options.source)
         synced = kb.index.counts().synced_at is not None
-    if options.json:
-        print_json(counted)
-        return 0 if counted else 1
-    screen = Screen()
-    for tag, count in counted.items():
-        screen.entry(f"#{tag}", screen.paint(count_of(count, "note"), "dim"))
-    if not counted and not synced:
-        screen.line("The vault was never indexed: run `co index sync`, or leave out --no-sync.")
-    elif not counted:
-        screen.line("No tags: `co remember TEXT --tag TAG` gives one, and so does #tag in a text.")
-    return 0 if counted else 1
+
+    def show(screen: Screen) -> None:
+        for tag, count in counted.items():
+            screen.entry(f"#{tag}", screen.paint(count_of(count, "note"), "dim"))
+        if not counted and not synced:
+            screen.line("The vault was never indexed: run `co index sync`, or leave out --no-sync.")
+        elif not counted:
+            screen.line("No tags: `co remember TEXT --tag TAG` gives one, and so does #tag in a text.")
+
+    return print_result(options, counted, show, 0 if counted else 1)

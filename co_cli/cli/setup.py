@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from co_cli.cli.opening import open_knowledge_base, print_json, print_result, settings_of
+from co_cli.cli.opening import add_limit, open_knowledge_base, print_json, print_result, settings_of
 from co_cli.cli.search import query_of, show_result
 from co_cli.cli.terminal import ProgressBar, Screen, printable
 from co_cli.errors import SettingsError
@@ -54,7 +54,7 @@ def run_init(options: argparse.Namespace) -> int:
 
 def add_demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", nargs="*", help="what to look for (default: a short tour)")
-    parser.add_argument("-n", "--limit", type=int, default=3, metavar="N", help="maximum number of results (default 3)")
+    add_limit(parser, 3)
 
 
 def run_demo(options: argparse.Namespace) -> int:

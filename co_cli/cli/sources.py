@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any
 from co_cli.chat.models import load_model
 from co_cli.cli.opening import (
     INDEXED,
+    add_no_sync,
+    at_least_1,
     open_knowledge_base,
+    open_synced,
     print_json,
     print_result,
     read_stdin,
-    require_at_least_1,
     sync_first,
 )
 from co_cli.cli.terminal import ProgressBar, Screen, count_of, printable
@@ -143,7 +145,7 @@ def run_remove(options: argparse.Namespace) -> int:
 
 
 def add_sources(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--no-sync", action="store_true", help="use the last sync; do not check the files")
+    add_no_sync(parser)
 
 
 def run_sources(options: argparse.Namespace) -> int:
@@ -151,34 +153,31 @@ def run_sources(options: argparse.Namespace) -> int:
     `co add` adds a source, `co source remove` removes it, and `co source tree`
     shows its files.
     """
-    with open_knowledge_base(options) as kb:
-        if not options.no_sync:
-            sync_first(kb, INDEXED)
+    with open_synced(options, INDEXED) as kb:
         states = [*kb.sources.states(), *kb.skills.states()]
         orphaned = kb.sources.orphaned()
-    if options.json:
-        print_json(states)
-        return 0 if states else 1
-    screen = Screen()
-    for state in states:
-        about = [count_of(state.notes, "note")]
-        counted = ((state.binary, "binary"), (state.skipped, "skipped"), (state.missing, "missing"))
-        about += [f"{count:,} {word}" for count, word in counted if count]
-        about += [] if state.there else ["not there now"]
-        screen.entry(state.source, ", ".join(about))
-        screen.line(f"  {screen.paint(printable(state.path), 'dim')}")
-    if not states:
-        screen.line("No notes and no sources yet: `co remember` saves a note, `co add` adds a source.")
-    if orphaned:
-        command = f"co index move {shlex.quote(orphaned[0])} {shlex.quote(kb.root)}"
-        screen.line(printable(f"{orphaned[0]} had sources, too, and is gone: if it moved here, `{command}`"))
-    return 0 if states else 1
+
+    def show(screen: Screen) -> None:
+        for state in states:
+            about = [count_of(state.notes, "note")]
+            counted = ((state.binary, "binary"), (state.skipped, "skipped"), (state.missing, "missing"))
+            about += [f"{count:,} {word}" for count, word in counted if count]
+            about += [] if state.there else ["not there now"]
+            screen.entry(state.source, ", ".join(about))
+            screen.line(f"  {screen.paint(printable(state.path), 'dim')}")
+        if not states:
+            screen.line("No notes and no sources yet: `co remember` saves a note, `co add` adds a source.")
+        if orphaned:
+            command = f"co index move {shlex.quote(orphaned[0])} {shlex.quote(kb.root)}"
+            screen.line(printable(f"{orphaned[0]} had sources, too, and is gone: if it moved here, `{command}`"))
+
+    return print_result(options, states, show, 0 if states else 1)
 
 
 def add_tree(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", nargs="?", metavar="SOURCE", help="only this source, such as folder:handbook")
-    parser.add_argument("--depth", type=int, metavar="N", help="maximum depth of folders")
-    parser.add_argument("--no-sync", action="store_true", help="use the last sync; do not check the files")
+    parser.add_argument("--depth", type=at_least_1, metavar="N", help="maximum depth of folders")
+    add_no_sync(parser)
 
 
 def run_tree(options: argparse.Namespace) -> int:
@@ -188,23 +187,18 @@ def run_tree(options: argparse.Namespace) -> int:
     example:
       co source tree folder:handbook --depth 2
     """
-    require_at_least_1("--depth", options.depth)
-    with open_knowledge_base(options) as kb:
-        if not options.no_sync:
-            sync_first(kb, INDEXED)
+    with open_synced(options, INDEXED) as kb:
         shown = kb.sources.trees(options.source)
-    code = 0 if any(one.files for one in shown) else 1
-    if options.json:
-        print_json([one._asdict() for one in shown])
-        return code
-    screen = Screen()
-    for number, one in enumerate(shown):
-        if number:
-            screen.line()
-        screen.entry(one.source, screen.paint(printable(one.path), "dim"))
-        for line in one.lines(options.depth):
-            screen.line(printable(line))
-    return code
+
+    def show(screen: Screen) -> None:
+        for number, one in enumerate(shown):
+            if number:
+                screen.line()
+            screen.entry(one.source, screen.paint(printable(one.path), "dim"))
+            for line in one.lines(options.depth):
+                screen.line(printable(line))
+
+    return print_result(options, shown, show, 0 if any(one.files for one in shown) else 1)
 
 
 def add_article(parser: argparse.ArgumentParser) -> None:
@@ -228,8 +222,7 @@ def run_article(options: argparse.Namespace) -> int:
     given = [f"--{name}" for name in ("title", "tag", "category") if getattr(options, name)]
     if files and given:
         raise InvalidInputError(f"{', '.join(given)}: only for standard input (-); {files[0]} is copied as it is")
-    with open_knowledge_base(options) as kb:
-        sync_first(kb)
+    with open_synced(options) as kb:
         with ProgressBar("adding") as bar:
             imported = [(one.origin, one.saved, one.skipped) for one in import_articles(kb, files, bar)]
         if "-" in options.path:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from co_cli.activity.query_log import DAY, MOST_DAYS, clear_log
 from co_cli.activity.statistics import Day, NotesUse, NoteUse, Searches, count_notes, count_searches
-from co_cli.cli.opening import confirm_clear, open_knowledge_base, print_result, require_at_least_1
+from co_cli.cli.opening import add_limit, confirm_clear, open_knowledge_base, print_result
 from co_cli.cli.terminal import Screen, age, columns, count_of, printable
 from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
@@ -30,7 +30,7 @@ class Usage(NamedTuple):
 
 def add_stats(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--days", type=int, default=30, metavar="N", help="of the last N days (default 30)")
-    parser.add_argument("-n", "--limit", type=int, default=10, metavar="N", help="rows in each list (default 10)")
+    add_limit(parser, 10, "rows in each list")
     parser.add_argument("--clear", action="store_true", help="delete the query log of this vault; asks first")
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
 
@@ -49,7 +49,6 @@ def run_stats(options: argparse.Namespace) -> int:
     """
     if not 1 <= options.days <= MOST_DAYS:
         raise InvalidInputError(f"--days is between 1 and {MOST_DAYS}, not {options.days}")
-    require_at_least_1("--limit", options.limit)
     if options.yes and not options.clear:
         raise InvalidInputError("--yes is for --clear")
     with open_knowledge_base(options) as kb:

@@ -22,7 +22,7 @@ WRONG_USAGE = {
     ("search", "x", "--frob"): "--frob",
     ("search", "x", "-x"): "write -- before words that begin with a dash",
     ("search", "x", "--tga", "tree"): "did you mean --tag?",
-    ("search", "x", "--limit", "0"): "limit is between 1 and 1000, not 0",
+    ("search", "x", "--limit", "0"): "--limit is at least 1, not 0",
     ("search", "x", "--limit", "many"): "many",
     ("search", "x", "--since", "soon"): "since is a date like",
     ("search", "x", "--where", "wood"): "--where takes KEY=VALUE, not 'wood'",

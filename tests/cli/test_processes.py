@@ -134,16 +134,3 @@ def test_every_shell_accepts_its_script(co: Co) -> None:
         if program := shutil.which(shell):
             checked = subprocess.run([program, "-n"], input=script, text=True, capture_output=True, check=False)
             assert (checked.returncode, checked.stderr) == (0, "")
-
-
-def test_a_search_that_only_reads_leaves_the_write_ahead_log(co: Co, vault: Vault, data_dir: Path) -> None:
-    """Removing the log takes longer than the search; one that indexed something removes it."""
-    for name in ("oak", "elm"):
-        os.utime(vault.write(f"memories/{name}.md", f"The {name} lives long."), ns=(10**18, 10**18))
-    log = data_dir / "search.db-wal"
-
-    assert co.process("search", "oak").code == 0
-    assert not log.exists()
-    assert co.process("search", "oak").code == 0
-    assert log.stat().st_size == 0
-    assert co("doctor").code == 0

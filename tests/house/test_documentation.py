@@ -13,8 +13,7 @@ from typing import Any, cast
 import pytest
 
 import co_cli
-from co_cli.cli.app import COMMANDS
-from co_cli.cli.parsing import main_parser, make_parser
+from co_cli.cli.parsing import COMMANDS, main_parser, make_parser
 from co_cli.settings import SETTINGS
 from tests.command import Co
 from tests.house.package import REPOSITORY

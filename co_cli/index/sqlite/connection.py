@@ -52,9 +52,6 @@ HAS_VEC0 = "select 1 from sqlite_master where sql like 'create virtual table % u
 DAMAGE = (*WRONG_FILE, UnicodeDecodeError)
 """What reading a damaged file raises. SQLite does not check that a text is UTF-8."""
 
-_left_open: list[apsw.Connection] = []
-"""Connections that nobody closes: the process is about to end."""
-
 
 class FileConnection(apsw.Connection):
     """Knows which file it was opened on: it is of no use once that was deleted or swapped."""
@@ -81,22 +78,12 @@ class Database:
         self._idle: list[FileConnection] = []
         self._pool = threading.Lock()
         self._inode = 0
-        self._wrote = False
 
     def close(self) -> None:
         with self._pool:
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
-
-    def leave(self) -> None:
-        """Instead of `close`, right before the process ends: closing removes the log files, which the next search
-        would have to make again."""
-        if not self._wrote:
-            with self._pool:
-                _left_open.extend(self._idle)
-                self._idle = []
-        self.close()
 
     @contextlib.contextmanager
     def reading(self) -> Generator[FileConnection]:
@@ -108,7 +95,6 @@ class Database:
     def writing(self) -> Generator[FileConnection]:
         """A connection in one immediate transaction, committed at the end or rolled back by an error."""
         with self._writer, self._transaction("begin immediate", "commit") as connection:
-            self._wrote = True
             yield connection
 
     @contextlib.contextmanager
