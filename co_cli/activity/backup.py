@@ -1,32 +1,21 @@
-"""Copies of activity.db, the one file that nothing brings back: made while it is in use, checked, never overwritten.
+"""Back up and restore activity.db, the one file that cannot be rebuilt.
 
-A copy is one SQLite file. It is written under another name and renamed when it is complete, on disk and checked; so is
-the file that a restore puts in place, and what was there before is kept.
+A backup is one SQLite file. It is written under another name, checked, and renamed when it is complete. A restore keeps
+the file that it replaces.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
-from collections.abc import Generator
 from typing import NamedTuple
 
 import apsw
 
 from co_cli.activity import Activity
-from co_cli.activity.database import APPLICATION, FILE_NAME, migrations
+from co_cli.activity.database import APPLICATION, FILE_NAME, explained, refuse_version
 from co_cli.errors import ActivityUnavailableError, InvalidInputError
-from co_cli.index.sqlite.database_files import (
-    BUSY_MS,
-    NO_PLACE,
-    WRONG_FILE,
-    no_room,
-    opening,
-    remove_database,
-    set_aside,
-    swap,
-)
+from co_cli.index.sqlite.database_files import BUSY_MS, NO_PLACE, WRONG_FILE, opening, remove_database, set_aside, swap
 from co_cli.notes.files import make_folders, sync_folder
 from co_cli.settings import Settings
 
@@ -64,14 +53,12 @@ def default_path(data_dir: str, now: float) -> str:
 def backups(data_dir: str) -> list[str]:
     """Those in the default folder, oldest first."""
     folder = os.path.join(data_dir, FOLDER)
-    with contextlib.suppress(OSError):
-        names = sorted(name for name in os.listdir(folder) if name.startswith("activity-") and name.endswith(".db"))
-        return [os.path.join(folder, name) for name in names]
-    return []
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    return [os.path.join(folder, name) for name in sorted(names) if name.startswith("activity-") and name[-3:] == ".db"]
 
 
 def back_up(settings: Settings, path: str, overwrite: bool = False) -> Copy:
-    """Copy activity.db to `path`. Writers may go on; the copy is of one moment."""
+    """Copy activity.db to `path` as it is at one moment, while others may write."""
     data_dir, folder = settings.data_dir, os.path.dirname(path)
     source = os.path.join(data_dir, FILE_NAME)
     if not os.path.exists(source):
@@ -85,7 +72,7 @@ def back_up(settings: Settings, path: str, overwrite: bool = False) -> Copy:
     if folder != os.path.join(data_dir, FOLDER) and not os.path.isdir(folder):
         raise InvalidInputError(f"there is no folder {folder}: is its drive mounted? Create it, or name another")
     temporary = f"{path}.{os.getpid():x}-{time.monotonic_ns():x}.part"
-    with Activity(settings, "") as activity, _explained(path):
+    with Activity(settings, "") as activity, explained(path):
         connection = activity.written().borrow()
         try:
             make_folders(folder)
@@ -100,25 +87,21 @@ def back_up(settings: Settings, path: str, overwrite: bool = False) -> Copy:
 
 
 def restore(data_dir: str, path: str) -> Restored:
-    """Put a copy in place of activity.db, and keep what was there under a dated name."""
+    """Replace activity.db with a backup, and keep the replaced file under a dated name."""
     target = os.path.join(data_dir, FILE_NAME)
     if os.path.realpath(path) == os.path.realpath(target):
         raise InvalidInputError(f"{path} is activity.db itself: name a copy of it")
     found = look_at(path)
-    if found.version > len(migrations()):
-        raise ActivityUnavailableError(
-            f"{path} is of a newer co-cli (version {found.version}, this one knows {len(migrations())}): update co-cli"
-        )
+    refuse_version(path, found.version)
     fresh = f"{target}.restored"
-    with _explained(target), opening(target):
+    with explained(target), opening(target):
         remove_database(fresh)
         source = _open(path)
         try:
             _copy(source, fresh)
         finally:
             source.close()
-        if look_at(fresh).rows != found.rows:
-            raise ActivityUnavailableError(f"{path} changed while it was read: try again")
+        look_at(fresh)
         connection = apsw.Connection(fresh)
         connection.pragma("journal_mode", "wal")
         connection.close()
@@ -128,7 +111,7 @@ def restore(data_dir: str, path: str) -> Restored:
 
 
 def look_at(path: str) -> Copy:
-    """Read a copy from end to end; raises if it is not a sound activity.db."""
+    """Read a backup from end to end; raises if it is not a sound activity.db."""
     connection = _open(path)
     try:
         if connection.pragma("application_id") != APPLICATION:
@@ -146,7 +129,7 @@ def look_at(path: str) -> Copy:
 
 
 def _copy(source: apsw.Connection, path: str) -> None:
-    """A new file for its owner alone, complete and on disk when this returns."""
+    """A new file that only its owner can read, on disk when this returns."""
     handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
     try:
         source.execute("vacuum into :path", {"path": path})
@@ -166,13 +149,3 @@ def _open(path: str) -> apsw.Connection:
     except (*NO_PLACE, *WRONG_FILE) as error:
         raise ActivityUnavailableError(f"{path} cannot be read ({error})") from error
     return connection
-
-
-@contextlib.contextmanager
-def _explained(path: str) -> Generator[None]:
-    """What SQLite or the system refuses, in one line."""
-    try:
-        yield
-    except NO_PLACE as error:
-        why = f": {full}; free some space" if (full := no_room(path, error)) else f" ({error})"
-        raise ActivityUnavailableError(f"{path} cannot be written{why}, or name another folder") from error

@@ -1,7 +1,7 @@
-"""activity.db: what files cannot tell. Opened like search.db, but never thrown away: it has numbered migrations.
+"""activity.db: the history of notes, their use and feedback. Opened like search.db, but it cannot be rebuilt.
 
-Migrations run forward only, one transaction each. A file that is newer than this program is left alone; one that is
-damaged or not ours is moved aside under a dated name. Nothing in it is needed to find a note.
+A file of another version is left alone; one that is damaged or not ours is moved aside under a dated name. No search
+needs it.
 """
 
 from __future__ import annotations
@@ -14,23 +14,26 @@ import apsw
 
 from co_cli.errors import ActivityUnavailableError, IndexDamagedError, IndexUnavailableError
 from co_cli.index.sqlite.connection import Database, FileConnection
-from co_cli.index.sqlite.database_files import BUSY_MS, NO_PLACE, WRONG_FILE, inode_of, is_ours, no_room, put_aside
+from co_cli.index.sqlite.database_files import (
+    BUSY_MS,
+    NO_PLACE,
+    WRONG_FILE,
+    create,
+    inode_of,
+    is_ours,
+    no_room,
+    put_aside,
+)
 from co_cli.notes.files import locked, make_folders
 
 FILE_NAME = "activity.db"
 APPLICATION = 0x636F6163
-"""Tells our file from somebody else's (`coac`)."""
-FOLDER = os.path.join(os.path.dirname(__file__), "migrations")
+"""Marks our files (`coac`)."""
+VERSION = 5
+"""Raise it when schema.sql changes, and convert older files: their content exists nowhere else."""
+SCHEMA_FILE = os.path.join(os.path.dirname(__file__), "schema.sql")
 CACHE_KB = 16_000
 MMAP_BYTES = 1 << 30
-
-
-def migrations() -> list[str]:
-    """The files in order; the number that a name begins with is the version it leads to."""
-    names = sorted(name for name in os.listdir(FOLDER) if name.endswith(".sql"))
-    if [int(name[:3]) for name in names] != list(range(1, len(names) + 1)):
-        raise ActivityUnavailableError(f"{FOLDER} has a gap in its numbers: reinstall co-cli")
-    return [os.path.join(FOLDER, name) for name in names]
 
 
 class ActivityDatabase(Database):
@@ -43,12 +46,12 @@ class ActivityDatabase(Database):
 
     @contextlib.contextmanager
     def reading(self) -> Generator[FileConnection]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        with _explained(self.path), super().reading() as connection:
+        with explained(self.path), super().reading() as connection:
             yield connection
 
     @contextlib.contextmanager
     def writing(self) -> Generator[FileConnection]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        with _explained(self.path), super().writing() as connection:
+        with explained(self.path), super().writing() as connection:
             yield connection
 
     def shrink(self) -> None:
@@ -80,53 +83,43 @@ class ActivityDatabase(Database):
         return f"{self.path} is damaged: {broken}; `co doctor --fix` starts a new one" if broken else None
 
     def _open(self) -> FileConnection:
-        with _explained(self.path):
+        with explained(self.path):
             connection = _connect(self.path)
             if connection is not None:
                 return connection
             make_folders(os.path.dirname(self.path))
-            with locked(f"{self.path}.lock"):  # eight processes that create it at once would fail each other
-                connection = _connect(self.path)
+            with locked(f"{self.path}.lock"):
+                connection = _connect(self.path)  # another process may have created it
                 if connection is None:
                     if not is_ours(self.path, APPLICATION, or_empty=True):
                         put_aside(self, "is damaged, or not an activity.db of ours")
-                    migrate(self.path)
+                    create_activity(self.path)
                     connection = _connect(self.path)
         if connection is None:
             raise ActivityUnavailableError(f"{self.path} cannot be created: move it away and try again")
         return connection
 
 
-def migrate(path: str, version: int | None = None) -> None:
-    """Bring a database, or a new file, to this version (default: the newest). Nobody else may have it open."""
-    if not os.path.exists(path):
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    connection = apsw.Connection(path)
-    try:
-        connection.set_busy_timeout(BUSY_MS)
-        os.chmod(path, 0o600)  # SQLite gives its log the same permissions
-        if connection.pragma("application_id") != APPLICATION:
-            connection.pragma("auto_vacuum", 2)  # incremental; possible only before there are tables
-            if connection.pragma("journal_mode", "wal") != "wal":
-                raise ActivityUnavailableError(
-                    f"{path}: this file system cannot hold a write-ahead log; set CO_DATA_DIR"
-                )
-        connection.pragma("synchronous", "full")
-        for number, file in enumerate(migrations()[:version], 1):
-            connection.execute("begin immediate")
-            if int(connection.pragma("user_version") or 0) < number:
-                with open(file, encoding="utf-8") as stream:
-                    connection.execute(stream.read())
-                connection.pragma("application_id", APPLICATION)
-                connection.pragma("user_version", number)
-            connection.execute("commit")
-        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-    finally:
-        connection.close()
+def create_activity(path: str) -> None:
+    """Write an empty activity.db that only its owner can read."""
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    os.chmod(path, 0o600)  # SQLite gives its log the same permissions
+    with open(SCHEMA_FILE, encoding="utf-8") as stream:
+        create(path, stream.read(), VERSION, APPLICATION)
+
+
+def refuse_version(path: str, version: int) -> None:
+    if version > VERSION:
+        raise ActivityUnavailableError(
+            f"{path} is of a newer co-cli (version {version}, this one knows {VERSION}): "
+            "update co-cli; until then use and history are not recorded"
+        )
+    if 0 < version < VERSION:
+        raise ActivityUnavailableError(f"{path} was made before the first release: move it away to start a new one")
 
 
 def _connect(path: str) -> FileConnection | None:
-    """A connection; None if the file is missing, empty, damaged, not ours, replaced meanwhile, or older."""
+    """A connection; None if the file is missing, empty, damaged, not ours, or replaced meanwhile."""
     inode = inode_of(path)
     if not inode:
         return None
@@ -134,19 +127,14 @@ def _connect(path: str) -> FileConnection | None:
     usable = False
     try:
         connection.set_busy_timeout(BUSY_MS)
-        ours = connection.pragma("application_id") == APPLICATION
-        version, newest = int(connection.pragma("user_version") or 0), len(migrations())
-        if ours and version > newest:
-            raise ActivityUnavailableError(
-                f"{path} is of a newer co-cli (version {version}, this one knows {newest}): "
-                "update co-cli; until then use and history are not recorded"
-            )
-        connection.pragma("synchronous", "full")  # nothing brings back what is lost here
-        connection.pragma("cache_size", -CACHE_KB)
-        connection.pragma("mmap_size", MMAP_BYTES)
-        connection.inode = inode
-        # if it was restored or moved aside meanwhile, the log that was opened may belong to another file
-        usable = ours and version == newest and inode_of(path) == inode
+        if connection.pragma("application_id") == APPLICATION:
+            refuse_version(path, int(connection.pragma("user_version") or 0))
+            connection.pragma("synchronous", "full")  # what is lost here cannot be rebuilt
+            connection.pragma("cache_size", -CACHE_KB)
+            connection.pragma("mmap_size", MMAP_BYTES)
+            connection.inode = inode
+            # if it was restored or moved aside meanwhile, the log that was opened may belong to another file
+            usable = inode_of(path) == inode
     except (apsw.SQLError, *WRONG_FILE):
         pass
     finally:
@@ -156,23 +144,19 @@ def _connect(path: str) -> FileConnection | None:
 
 
 @contextlib.contextmanager
-def _explained(path: str) -> Generator[None]:
-    """Errors as those of activity.db, with the fix: nobody should rebuild search.db because of them."""
+def explained(path: str) -> Generator[None]:
+    """Turn errors into ActivityUnavailableError with the fix, so that nobody rebuilds search.db because of them."""
     try:
         yield
     except IndexDamagedError as error:
-        raise ActivityUnavailableError(f"{error}; `co data restore` brings back what was backed up") from error
-    except (IndexUnavailableError, apsw.BusyError, *NO_PLACE, *WRONG_FILE) as error:
+        raise ActivityUnavailableError(f"{error}; `co data restore` restores a backup") from error
+    except (IndexUnavailableError, apsw.BusyError, apsw.SQLError, *NO_PLACE, *WRONG_FILE) as error:
         cause = error.__cause__ if isinstance(error, IndexUnavailableError) else error
         full = no_room(path, cause)
         if full:
-            raise ActivityUnavailableError(f"{path} cannot be written: {full}; free some space") from error
-        if isinstance(cause, apsw.BusyError):
+            text = f"{path} cannot be written: {full}; free some space"
+        elif isinstance(cause, apsw.BusyError):
             text = f"{path} was locked by another program for {BUSY_MS // 1000} s; try again"
-            raise ActivityUnavailableError(text) from error
-        text = f"{path} cannot be used ({cause or error}): check the data folder, or move it away to start a new one"
+        else:
+            text = f"{path} cannot be used ({cause or error}): check its folder, or move it away to start a new one"
         raise ActivityUnavailableError(text) from error
-    except apsw.SQLError as error:  # of a migration or a statement: somebody changed the tables
-        raise ActivityUnavailableError(
-            f"{path} cannot be used ({error}): move it away, and a new one is started"
-        ) from error

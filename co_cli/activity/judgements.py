@@ -1,8 +1,7 @@
-"""What was said of answers, as rows of activity.db, and what was learned from it, in a small file for searches.
+"""Ratings of answers as rows of activity.db, and the weights learned from them as a small file for searches.
 
-A note is judged once for each question; the last word counts, and what was inferred from use never replaces what
-somebody said. Learned weights have their own file because a cold search must not open activity.db; whatever is wrong
-with that file, search goes on without it.
+A note is rated once for each question; the last rating counts, and what is inferred from use never replaces what
+somebody said. Learned weights have their own file, because a cold search must not open activity.db.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from co_cli.notes.refs import path_of, ref_of, source_ref, without_lines
 
 LEARNED = "learned.json"
 MOST = 5_000
-"""Judgements that a vault keeps; the oldest go first."""
+"""Ratings that a vault keeps; the oldest go first."""
 SHORTLY = 1_800.0
 """Seconds after a search in which an opened or cited note counts as its answer."""
 
@@ -40,12 +39,11 @@ delete from judgements where id in (
 )
 """
 ALL = "select ref, query, good, how from judgements where vault_id = :vault order by at, id"
-VERDICTS = "select sum(good), sum(1 - good) from judgements where document_id = :document and how = 'said'"
 CLEAR = "delete from judgements where vault_id = :vault"
 
 
 class Judgement(NamedTuple):
-    """What was said of one note as the answer to a question."""
+    """A rating of one note as the answer to a question."""
 
     ref: str
     query: str | None
@@ -57,15 +55,13 @@ class Judgement(NamedTuple):
 
 def put_judgement(
     connection: apsw.Connection, root: str, place: tuple[str, str], judgement: Judgement, at: float
-) -> tuple[int, int]:
-    """`root` is the vault that was asked, `place` the folder and path of the note. Returns its good and bad counts."""
+) -> None:
+    """`root` is the vault that was searched, `place` the folder and path of the note."""
     vault = vault_id(connection, root)
     document = document_id(connection, vault_id(connection, place[0]), place[1])
     row = {**judgement._asdict(), "good": int(judgement.good), "folded": fold(judgement.query or "")}
     connection.execute(PUT, {**row, "vault": vault, "document": document, "at": at})
     connection.execute(DROP_OLDEST, {"vault": vault, "most": MOST})
-    good, bad = fetch(connection, VERDICTS, {"document": document})[0]
-    return int(good or 0), int(bad or 0)
 
 
 def judgements(connection: apsw.Connection, root: str) -> list[Judgement]:
@@ -83,19 +79,18 @@ def clear_judgements(connection: apsw.Connection, root: str) -> int:
 def infer_judgements(connection: apsw.Connection, events: Sequence[Opened | Cited]) -> None:
     """A note that was opened or cited shortly after a search found it counts as its answer."""
     for event in events:
-        how, paths = "opened", [event.path] if isinstance(event, Opened) else []
-        if isinstance(event, Cited):
-            how, paths = "cited", list(dict.fromkeys(filter(None, map(path_of, map(without_lines, event.refs)))))
-        for path in paths:
+        opened = isinstance(event, Opened)
+        paths = [event.path] if isinstance(event, Opened) else map(path_of, map(without_lines, event.refs))
+        for path in dict.fromkeys(filter(None, paths)):
             refs = [ref_of(path, source) for source in ("memory", "article")]
             query = last_question(connection, event.root, refs, event.at, SHORTLY)
             if query is not None:
-                judgement = Judgement(source_ref(path), query, True, how)
+                judgement = Judgement(source_ref(path), query, True, "opened" if opened else "cited")
                 put_judgement(connection, event.root, (event.root, path), judgement, event.at)
 
 
 def read_learned(data_dir: str) -> dict[str, Any]:
-    """What was learned, by the folder of its vault."""
+    """What was learned, by the folder of its vault. Nothing if the file is missing or damaged."""
     try:
         with open(os.path.join(data_dir, LEARNED), encoding="utf-8") as stream:
             found: Any = json.load(stream)

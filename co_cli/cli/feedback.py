@@ -7,18 +7,8 @@ import argparse
 from co_cli.cli.opening import confirm_clear, find_note, open_knowledge_base, print_result, sync_first
 from co_cli.cli.terminal import Screen, count_of
 from co_cli.errors import InvalidInputError
-from co_cli.service.feedback import (
-    BOUND,
-    ENOUGH,
-    VERDICTS,
-    FeedbackReceipt,
-    Tuning,
-    clear,
-    judge,
-    reset,
-    tune,
-    weights_of,
-)
+from co_cli.service import feedback
+from co_cli.service.feedback import BOUND, ENOUGH, VERDICTS, FeedbackReceipt, Tuning, weights_of
 
 
 def add_give(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +30,7 @@ def run_give(options: argparse.Namespace) -> int:
     """
     with open_knowledge_base(options) as kb:
         sync_first(kb)
-        receipt = judge(kb, find_note(kb, options.ref).ref, options.verdict, options.query)
+        receipt = feedback.judge(kb, find_note(kb, options.ref).ref, options.verdict, options.query)
         learn, query_log = kb.settings.learn, kb.settings.query_log
     value = {**receipt._asdict(), "applied": receipt.applied}
     return print_result(options, value, lambda screen: _show_receipt(screen, receipt, learn, query_log))
@@ -65,10 +55,11 @@ def _show_receipt(screen: Screen, receipt: FeedbackReceipt, learn: str, query_lo
 
 
 def add_tune(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--apply", action="store_true", help="use the learned weights, if they pass the check")
-    parser.add_argument("--reset", action="store_true", help="back to the default weights; ratings stay")
+    action = parser.add_mutually_exclusive_group()
+    action.add_argument("--apply", action="store_true", help="use the learned weights, if they pass the check")
+    action.add_argument("--reset", action="store_true", help="back to the default weights; ratings stay")
+    action.add_argument("--clear", action="store_true", help="delete all ratings of this vault; asks first")
     parser.add_argument("--dry-run", action="store_true", help="show what --apply or --reset would do")
-    parser.add_argument("--clear", action="store_true", help="delete all ratings of this vault; asks first")
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
 
 
@@ -84,29 +75,26 @@ def run_tune(options: argparse.Namespace) -> int:
       co feedback tune --apply
       co feedback tune --reset
     """
-    if sum((options.apply, options.reset, options.clear)) > 1:
-        raise InvalidInputError("use one of --apply, --reset and --clear")
-    if options.yes and not options.clear:
-        raise InvalidInputError("--yes is for --clear")
     if options.clear and options.dry_run:
         raise InvalidInputError("--dry-run is for --apply and --reset")
-    doing = not options.dry_run
+    apply = options.apply and not options.dry_run
     with open_knowledge_base(options) as kb:
         if options.clear:
             if not confirm_clear(options, "Delete every rating of answers in this vault? Notes stay."):
                 return 1
-            cleared = clear(kb)
+            cleared = feedback.clear(kb)
             line = f"deleted: {count_of(cleared, 'rating')}; searches use the default weights"
             return print_result(options, {"cleared": cleared}, [line])
         sync_first(kb)
-        undone = reset(kb) if options.reset and doing else False
-        state = tune(kb, apply=options.apply and doing)
-    code = 1 if options.apply and doing and not state.lesson.kept else 0
+        if options.reset and not options.dry_run:
+            feedback.reset(kb)
+        state = feedback.tune(kb, apply)
     value = {**state._asdict(), "in_use": state.in_use}
-    return print_result(options, value, lambda screen: _show_state(screen, state, options, undone), code)
+    code = 1 if apply and not state.lesson.kept else 0
+    return print_result(options, value, lambda screen: _show_state(screen, state, options), code)
 
 
-def _show_state(screen: Screen, state: Tuning, options: argparse.Namespace, undone: bool) -> None:
+def _show_state(screen: Screen, state: Tuning, options: argparse.Namespace) -> None:
     lesson = state.lesson
     if state.default is None:
         screen.wrapped(f"Nothing to tune: {lesson.why}.")
@@ -116,19 +104,15 @@ def _show_state(screen: Screen, state: Tuning, options: argparse.Namespace, undo
     rows = [
         ("in use", f"{_text(state.in_use)} ({source}){off}"),
         ("default", f"{_text(state.default)}; learned weights stay within {BOUND:g} of it"),
+        ("ratings", f"{state.said:,} given, {state.implied:,} inferred from use"),
     ]
-    rows.append(("ratings", f"{state.said:,} given, {state.implied:,} inferred from use"))
     if lesson.before is not None:
-        rows += [
-            ("suggested", _text(weights_of(lesson.meaning))),
-            ("replay", f"{lesson.before:.4f} now, {lesson.after:.4f} with these, {lesson.questions} questions"),
-            ("held out", f"{lesson.held_before:.4f} now, {lesson.held_after:.4f} with weights from the others"),
-        ]
+        rows.append(("suggested", _text(weights_of(lesson.meaning))))
+        rows.append(("replay", f"{lesson.before:.4f} now, {lesson.after:.4f} with these, {lesson.questions} questions"))
     rows.append(("verdict", f"{'better' if lesson.kept else 'no change'}: {lesson.why}"))
-    if options.dry_run and options.reset:
-        rows.append(("", f"--reset would go back to {_text(state.default)}" if state.learned else "nothing to reset"))
-    elif options.reset:
-        rows.append(("", "reset: searches use the default weights" if undone else "nothing had been learned"))
+    if options.reset:
+        would = f"--reset would go back to {_text(state.default)}"
+        rows.append(("", would if options.dry_run else "reset: searches use the default weights"))
     elif options.apply and not options.dry_run:
         rows.append(("", "applied; `co feedback tune --reset` undoes it" if lesson.kept else "nothing was changed"))
     elif lesson.kept:

@@ -165,7 +165,8 @@ def tune(kb: KnowledgeBase, apply: bool = False) -> Tuning:
     lesson = learn(questions, DEFAULT_WEIGHTS["meaning"], learned["meaning"] if learned else None)
     if apply:
         learned = weights_of(lesson.meaning) if lesson.kept else learned
-        _set_learned(kb, ranking_of(kb), learned and learned["meaning"], _weight(questions))
+        meaning = learned["meaning"] if learned else None
+        _set_learned(kb, ranking_of(kb), meaning, _weight(questions))
     return Tuning(kb.settings.learn, DEFAULT_WEIGHTS, explicit, learned, lesson, *counts)
 
 

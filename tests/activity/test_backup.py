@@ -13,7 +13,7 @@ import apsw
 import pytest
 
 from co_cli.activity.backup import back_up, look_at, restore
-from co_cli.activity.database import ActivityDatabase, migrate, migrations
+from co_cli.activity.database import VERSION, ActivityDatabase, create_activity
 from co_cli.activity.events import Head
 from co_cli.index.sqlite.database_files import set_aside_before
 from co_cli.settings import load_settings
@@ -124,14 +124,14 @@ def test_a_full_disk_is_called_so_and_leaves_nothing(used: Co, tmp_path: Path) -
 
 
 def newer(path: Path) -> None:
-    migrate(str(path))
+    create_activity(str(path))
     connection = apsw.Connection(str(path))
-    connection.pragma("user_version", len(migrations()) + 1)
+    connection.pragma("user_version", VERSION + 1)
     connection.close()
 
 
 def damaged(path: Path) -> None:
-    migrate(str(path))
+    create_activity(str(path))
     data = bytearray(path.read_bytes())
     data[4096:] = b"\xff" * (len(data) - 4096)
     path.write_bytes(data)
@@ -165,14 +165,6 @@ def test_what_is_not_a_sound_copy_is_refused_and_nothing_changes(used: Co, file:
         assert says in ran.err
     assert Path(file).read_bytes() == before
     assert set_aside_before(file) == []
-
-
-def test_an_older_copy_is_migrated(used: Co, tmp_path: Path) -> None:
-    migrate(str(tmp_path / "old.db"), 1)
-
-    assert used("data", "restore", str(tmp_path / "old.db")).code == 0
-    used("search", "oaks")
-    assert used("feedback", "stats", "--json").json["searches"] == 1
 
 
 def test_a_copy_made_while_another_process_writes_is_complete(

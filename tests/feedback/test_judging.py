@@ -34,7 +34,7 @@ def test_a_judgement_names_its_question_and_the_rank_of_the_note(co: Co) -> None
     assert ran.code == 0, ran.err
     told = ran.json
     assert (told["ref"], told["verdict"], told["query"]) == ("memory:oak", "good", "how old do oaks get")
-    assert (told["rank"], told["good"], told["bad"], told["judgements"]) == (1, 1, 0, 1.0)
+    assert (told["rank"], told["judgements"]) == (1, 1.0)
 
 
 def test_feedback_without_a_query_is_about_the_last_search_that_found_the_note(
@@ -51,10 +51,9 @@ def test_feedback_without_a_query_is_about_the_last_search_that_found_the_note(
 
 def test_the_last_word_on_a_note_and_a_question_counts(co: Co, vault: Vault, data_dir: Path) -> None:
     for verdict in ("good", "bad", "good", "bad"):
-        told = co("feedback", "give", "oak", verdict, "--query", "OLD   oaks", "--json").json
+        co("feedback", "give", "oak", verdict, "--query", "OLD   oaks")
     co("feedback", "give", "oak", "good", "-q", "trees")
 
-    assert (told["good"], told["bad"]) == (0, 1)
     assert [row[:3] for row in judged(data_dir, vault)] == [("memory:oak", "OLD   oaks", 0), ("memory:oak", "trees", 1)]
 
 
@@ -113,7 +112,7 @@ def test_a_log_without_texts_keeps_what_was_said_and_not_of_what(
     monkeypatch.setenv("CO_QUERY_LOG", "no-text")
     told = co("feedback", "give", "oak", "good", "--query", "how old do oaks get", "--json").json
 
-    assert (told["query"], told["good"], told["judgements"]) == (None, 1, 0)
+    assert (told["query"], told["judgements"]) == (None, 0)
     assert judged(data_dir, vault) == [("memory:oak", None, 1, "said")]
     assert "query_log is no-text and keeps no question" in co("feedback", "give", "elm", "bad", "-q", "sick elms").out
     assert b"how old do oaks" not in (data_dir / "activity.db").read_bytes()

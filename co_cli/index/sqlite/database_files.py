@@ -38,6 +38,7 @@ def create(path: str, schema: str, version: int, application: int) -> None:
     """Write an empty database; the version is set last, in the same transaction as the tables."""
     connection = apsw.Connection(path)
     try:
+        connection.set_busy_timeout(BUSY_MS)
         connection.pragma("auto_vacuum", "incremental")  # must come first
         if connection.pragma("journal_mode", "wal") != "wal":
             raise IndexUnavailableError(f"{path}: this file system cannot hold a write-ahead log; set CO_DATA_DIR")

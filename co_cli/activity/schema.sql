@@ -1,0 +1,84 @@
+-- activity.db: the history of notes, how they are used, and feedback. Nothing here can be made again from the files.
+-- A document is identified by the folder of its vault and its path there, never by a number of search.db.
+
+create table vaults (
+    id integer primary key,
+    root text not null unique,
+    seen real                            -- when all of its documents were first recorded; null: not yet
+) strict;
+
+create table documents (
+    id integer primary key,
+    vault_id integer not null references vaults (id),
+    path text not null,                  -- inside the vault; of another origin, its ref
+    hash text,                           -- of its current version; null: only its use is known
+    title text not null default '',
+    size integer,
+    updated real,                        -- when the current version was first seen
+    gone real,                           -- since when it is no longer there
+    unique (vault_id, path)
+) strict;
+
+create index documents_by_hash on documents (vault_id, hash);
+
+-- Every version of a document, the current one too. Rows are never changed.
+create table versions (
+    id integer primary key,
+    document_id integer not null references documents (id),
+    at real not null,
+    what text not null,                  -- seen, created, updated, moved, removed, restored
+    hash text,
+    title text not null default '',
+    size integer,
+    before text                          -- of a move: the previous path
+) strict;
+
+create index versions_by_document on versions (document_id, at);
+
+create table uses (
+    document_id integer primary key references documents (id),
+    recalls integer not null default 0,  -- answers that contained it
+    recalled real,                       -- the last time
+    opens integer not null default 0,
+    opened real
+) strict;
+
+-- The query log. Bounded: the oldest rows go first.
+create table searches (
+    id integer primary key,
+    vault_id integer not null references vaults (id),
+    at real not null,
+    front_end text not null,             -- cli, agent, mcp, chat, python
+    text text,                           -- as typed; null: the log leaves texts out
+    folded text,                         -- without differences of case and spacing
+    backend text not null,
+    state text not null,                 -- found, absent, inconclusive
+    hits integer not null,
+    took_ms real not null,
+    degraded text,                       -- what was missing, in words
+    results text                         -- JSON: refs and scores of the first; null: the log leaves texts out
+) strict;
+
+create index searches_by_time on searches (vault_id, at);
+
+-- A note rated as the answer to a question, once for each question.
+create table judgements (
+    id integer primary key,
+    vault_id integer not null references vaults (id),        -- the vault that was searched
+    document_id integer not null references documents (id),  -- the note
+    folded text not null default '',     -- the question; '': none, or the log leaves texts out
+    query text,                          -- as typed
+    good integer not null check (good in (0, 1)),
+    how text not null,                   -- said, opened, cited
+    at real not null,
+    ref text not null,
+    unique (vault_id, document_id, folded)
+) strict;
+
+create index judgements_by_document on judgements (document_id);
+
+-- The spool file that was read last: after a crash before the file is removed, its searches are not counted again.
+create table spool (
+    id integer primary key check (id = 1),
+    name text not null
+) strict;
