@@ -28,6 +28,7 @@ from co_cli.cli.terminal import ProgressBar, Screen, count_of, printable
 from co_cli.errors import InvalidInputError, SettingsError
 from co_cli.importers.articles import import_articles
 from co_cli.settings import Settings
+from co_cli.sources.origin import KINDS
 from co_cli.sources.web.addresses import looks_like_url
 from co_cli.values import BINARY, ON_CONFLICT, masked_text
 
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 """One result, as JSON prints it."""
-SOURCE = re.compile(r"(?:folder|obsidian|skill):[^/]+")
+SOURCE = re.compile(rf"(?:{'|'.join(KINDS)}):[^/]+")
 TEXTS = (".md", ".markdown", ".txt")
 TROUBLE = ("missing", "failed")
 MOST_SHOWN = 10
@@ -46,9 +47,7 @@ MOST_SHOWN = 10
 def add_add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("origin", nargs="+", metavar="URL|PATH", help="web pages, files or folders")
     parser.add_argument("-t", "--tag", action="append", metavar="TAG", help="a tag for the pages (repeatable)")
-    parser.add_argument(
-        "--as", dest="kind", choices=("folder", "obsidian", "skill"), help="the kind of a folder (default: detected)"
-    )
+    parser.add_argument("--as", dest="kind", choices=tuple(KINDS), help="the kind of a folder (default: detected)")
     parser.add_argument("--name", help="its name in refs: folder:NAME/file.md")
     parser.add_argument("--prompt-addition", default="", metavar="TEXT", help="more instructions for the loading agent")
     _add_on_conflict(parser, "something that was added before")

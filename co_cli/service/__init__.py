@@ -5,7 +5,7 @@ A module is imported when it is first used as an attribute of this package, so t
 
 from __future__ import annotations
 
-import sys
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,5 +26,4 @@ LAZY = ("doctor", "history", "lookup", "origins", "skills", "vault_writer", "vau
 def __getattr__(name: str) -> ModuleType:
     if name not in LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    __import__(f"{__name__}.{name}")
-    return sys.modules[f"{__name__}.{name}"]
+    return import_module(f"{__name__}.{name}")

@@ -115,8 +115,8 @@ class Origins:
         root, only = _place(os.fspath(path))
         is_obsidian = not only and os.path.isdir(os.path.join(root, ".obsidian"))
         origin = Origin(kind or ("obsidian" if is_obsidian else "folder"), root, "", only)
-        if origin.kind not in KINDS[1:]:
-            raise InvalidInputError(f"a source is a folder, obsidian or skill, not {origin.kind!r}")
+        if origin.kind not in KINDS:
+            raise InvalidInputError(f"the kind of a source is {', '.join(KINDS)}, not {origin.kind!r}")
         known: list[Origin] = []
         made: list[Origin] = []
 

@@ -8,6 +8,7 @@ cannot change it, because a clone must not make folders outside of it searchable
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
 from co_cli.errors import SettingsError
@@ -106,23 +107,19 @@ class VaultKind(Kind):
 
 
 THE_VAULT = VaultKind()
-KINDS = (VAULT, "folder", "obsidian", "skill")
+KINDS = {
+    "folder": ("co_cli.sources.folder", "FolderKind"),
+    "obsidian": ("co_cli.sources.folder", "ObsidianKind"),
+    "skill": ("co_cli.sources.skill_format", "SkillKind"),
+}
+"""The kinds of sources that can be added, with their modules and classes. They import parsers."""
 
 
 def kind_of(origin: Origin) -> Kind:
-    match origin.kind:
-        case "vault":
-            return THE_VAULT
-        case "folder" | "obsidian":
-            from co_cli.sources.folder import FolderKind, ObsidianKind  # parsers
-
-            return FolderKind() if origin.kind == "folder" else ObsidianKind()
-        case "skill":
-            from co_cli.sources.skill_format import SkillKind
-
-            return SkillKind()
-        case other:
-            raise ValueError(f"there is no kind of origin called {other!r}")
+    if origin.kind == VAULT:
+        return THE_VAULT
+    module, name = KINDS[origin.kind]
+    return getattr(import_module(module), name)()
 
 
 class Added(NamedTuple):
@@ -183,8 +180,8 @@ def _entry(table: dict[str, object], file: str) -> Added:
     lacking = [field for field in FIELDS[:4] if not values.get(field)]
     if lacking:
         problem = f"a source lacks {' and '.join(lacking)}; add it, or delete the table"
-    elif kind not in KINDS[1:]:
-        problem = f"the kind of a source is {', '.join(KINDS[1:])}, not {kind!r}"
+    elif kind not in KINDS:
+        problem = f"the kind of a source is {', '.join(KINDS)}, not {kind!r}"
     elif not os.path.isabs(path):
         problem = f"the path of a source is absolute, not {path!r}"
     elif "/" in name or ":" in name:

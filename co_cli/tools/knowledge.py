@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, Unpack, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack, cast
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -14,7 +14,7 @@ from co_cli.notes.note import excerpt
 from co_cli.tools.budget import estimate_tokens, within
 from co_cli.tools.fencing import fence_note, one_line
 from co_cli.tools.tool import ToolContext, ToolResult, tool
-from co_cli.values import Hit, SearchResult, worth_showing
+from co_cli.values import SOURCES, Hit, SearchResult, worth_showing
 
 SHORT = 150
 """Tokens up to which recall shows a whole note; of a longer one it shows the part that matched."""
@@ -22,8 +22,12 @@ MIN_TOKENS, PART_TOKENS = 40, 20
 """Worth showing of a note, else only its ref is given; and what a fence needs to say that it shows a part."""
 WEAK = 0.4
 """Share of the best score below which recall drops a hit. Measured: 24 % fewer tokens, no answer lost."""
-DOCUMENTS = ("article", "folder", "obsidian")
-"""Sources of longer texts."""
+DOCUMENTS = tuple(source for source in SOURCES if source not in ("memory", "skill"))
+"""Sources of longer texts. Skills have tools of their own."""
+if TYPE_CHECKING:
+    SearchedSource = str
+else:
+    SearchedSource = Literal["memory", *DOCUMENTS]
 
 Query = Annotated[str, Field(description="A question, or words you expect in the note.")]
 Limit = Annotated[int, Field(ge=1, le=50, description="Maximum number of results.")]
@@ -76,9 +80,7 @@ class Found:
 def search_knowledge(
     ctx: ToolContext,
     query: Query,
-    sources: Annotated[
-        list[Literal["memory", "article", "folder", "obsidian"]] | None, Field(description="Only these kinds of notes.")
-    ] = None,
+    sources: Annotated[list[SearchedSource] | None, Field(description="Only these kinds of notes.")] = None,
     detail: Annotated[Literal["scan", "full"], Field(description="How much of each hit.")] = "scan",
     limit: Limit = 8,
     **narrowing: Unpack[Narrowing],

@@ -8,6 +8,7 @@ reason: one broken or hostile file must not stop the indexing of a folder.
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -49,6 +50,12 @@ LIBRARIES = {
     **dict.fromkeys(("xlsx", "xlsm", "xltx"), ("openpyxl", "office:read_sheets")),
 }
 """The package of the extra `documents` for files with this ending, and our reader, which runs in the worker process."""
+READERS = {
+    **dict.fromkeys(("html", "htm", "xhtml"), "mail:read_html"),
+    "eml": "mail:read_mail",
+    "ipynb": "text:read_notebook",
+}
+"""Our readers that run in this process. Every other file is read as plain text."""
 NEEDS_EXTRA = 'needs the extra "documents": pip install "co-cli[documents]"'
 
 MB = 1_000_000
@@ -134,16 +141,12 @@ def reason_of(error: Exception) -> str:
 
 
 def _read(name: str, ending: str, data: bytes) -> Document:
-    """The readers are imported here: lxml, email and subprocess would double the time of a search."""
+    """The readers are imported here: lxml and email would double the time of a search."""
     if ending in LIBRARIES:
         return _read_in_worker(LIBRARIES[ending][1], data)
-    if ending in ("html", "htm", "xhtml", "eml"):
-        from co_cli.sources.documents.mail import read_html, read_mail
-
-        return read_mail(data) if ending == "eml" else read_html(data)
-    from co_cli.sources.documents.text import read_notebook, read_text
-
-    return read_notebook(data) if ending == "ipynb" else read_text(name, data)
+    module, function = READERS.get(ending, "text:read_text").split(":")
+    read = getattr(import_module(f"{__name__}.{module}"), function)
+    return read(data) if ending in READERS else read(name, data)
 
 
 def _read_in_worker(reader: str, data: bytes) -> Document:
