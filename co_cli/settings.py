@@ -60,32 +60,36 @@ def _setting(kind: Kind, default: Value, help: str, **rules: Any) -> Any:
     return Setting(kind, default, help, **rules)
 
 
+def _own(kind: Kind, default: Value, help: str) -> Any:
+    """A setting that a project's file may not set."""
+    return Setting(kind, default, help, project_may=False)
+
+
+def _choice(choices: str, default: str, help: str, project: str = "") -> Any:
+    """One of these words; `project` are those that a project's file may choose, if not all."""
+    return Setting("choice", default, help, tuple(choices.split()), project_choices=tuple(project.split()))
+
+
 def _switch(help: str) -> Any:
     """On by default. A project may turn it off, and not on."""
-    return Setting("choice", "on", f"{help}: on or off", choices=("on", "off"), project_choices=("off",))
+    return _choice("on off", "on", f"{help}: on or off", project="off")
 
 
 class Settings(NamedTuple):
     """Every value, typed. The defaults here describe the settings; `load_settings` replaces them with values."""
 
     vault: str = _setting("path", None, "the folder of notes")
-    data_dir: str = _setting("path", None, "where search.db lives", project_may=False)
+    data_dir: str = _own("path", None, "where search.db lives")
     team_vault: str | None = _setting("path", None, "your team's folder of notes, such as a git clone")
     tiers: Literal["on", "off"] = _switch("search your own and your team's vault with the project's")
-    tier_user: float = _setting("share", 1.0, "weight of your own notes, 0 to 1", project_may=False)
-    tier_project: float = _setting("share", 0.8, "weight of the project's notes, 0 to 1", project_may=False)
-    tier_team: float = _setting("share", 0.6, "weight of the team's notes, 0 to 1", project_may=False)
-    knowledge_search_backend: Backend = _setting(
-        "choice",
-        "hybrid",
-        "how to search: substrings from files, words, or words and meaning",
-        choices=("grep", "fts5", "hybrid"),
+    tier_user: float = _own("share", 1.0, "weight of your own notes, 0 to 1")
+    tier_project: float = _own("share", 0.8, "weight of the project's notes, 0 to 1")
+    tier_team: float = _own("share", 0.6, "weight of the team's notes, 0 to 1")
+    knowledge_search_backend: Backend = _choice(
+        "grep fts5 hybrid", "hybrid", "how to search: substrings from files, words, or words and meaning"
     )
-    knowledge_profile: str = _setting(
-        "choice",
-        "default",
-        "how results are ranked: default, agent, seven, rrf or fresh",
-        choices=("default", "agent", "seven", "rrf", "fresh"),
+    knowledge_profile: str = _choice(
+        "default agent seven rrf fresh", "default", "how results are ranked: default, agent, seven, rrf or fresh"
     )
     half_life_days: float = _setting("number", 365.0, "days in which a note's recency signal falls by half")
     knowledge_embedding_provider: str = _setting(
@@ -95,23 +99,19 @@ class Settings(NamedTuple):
         project_choices=("static", "minilm", "ollama", "none"),
     )
     knowledge_embedding_model: str | None = _setting("text", None, "the provider's model, if not its default")
-    knowledge_embedding_host: str | None = _setting(
-        "text",
-        None,
-        "address of the embedding server, if not the provider's own (ollama: OLLAMA_HOST)",
-        project_may=False,
+    knowledge_embedding_host: str | None = _own(
+        "text", None, "address of the embedding server, if not the provider's own (ollama: OLLAMA_HOST)"
     )
     knowledge_hybrid_vector_weight: float = _setting("share", 0.7, "weight of meaning in the score (default 0.7)")
     knowledge_hybrid_text_weight: float = _setting("share", 0.3, "weight of words in the score (default 0.3)")
     knowledge_duplicate_threshold: float = _setting(
         "share", 0.75, "how similar two memories must be for a save to name them as related"
     )
-    secrets: Literal["refuse", "redact", "allow"] = _setting(
-        "choice",
+    secrets: Literal["refuse", "redact", "allow"] = _choice(
+        "refuse redact allow",
         "refuse",
         "keys, tokens, passwords and card numbers in new text: refuse, redact or allow",
-        choices=("refuse", "redact", "allow"),
-        project_choices=("refuse", "redact"),
+        project="refuse redact",
     )
     knowledge_max_note_bytes: int = _setting(
         "bytes", 2_000_000, "larger files are skipped and reported", project_most=2_000_000
@@ -119,59 +119,46 @@ class Settings(NamedTuple):
     knowledge_exclude: tuple[str, ...] = _setting(
         "list", (), "patterns of files and folders not to index, as in .gitignore (comma-separated in the environment)"
     )
-    model: str | None = _setting(
-        "text",
-        None,
-        "the model that answers in `co chat`, as provider:name; a bare name is one of Ollama's",
-        project_may=False,
+    model: str | None = _own(
+        "text", None, "the model that answers in `co chat`, as provider:name; a bare name is one of Ollama's"
     )
     context_tokens: int = _setting(
         "bytes", 1_000, "maximum size of the notes that are added to an agent's prompt, in tokens", project_most=4_000
     )
     chat_history: Literal["on", "off"] = _switch("keep what you type in `co chat` for the arrow keys")
-    query_log: Literal["on", "off", "no-text"] = _setting(
-        "choice",
+    query_log: Literal["on", "off", "no-text"] = _choice(
+        "on off no-text",
         "on",
         "record queries for `co feedback stats`: on, off, or no-text (counts and times only)",
-        choices=("on", "off", "no-text"),
-        project_choices=("off",),
+        project="off",
     )
     count_use: Literal["on", "off"] = _switch("count how often each note is found and opened")
-    log_level: Literal["off", "error", "warning", "info", "debug"] = _setting(
-        "choice",
+    log_level: Literal["off", "error", "warning", "info", "debug"] = _choice(
+        "off error warning info debug",
         "warning",
         "what is written to co.log in the data folder: error, warning, info (each command), debug, or off",
-        choices=("off", "error", "warning", "info", "debug"),
-        project_may=False,
-    )
-    learn: Literal["on", "off", "ask"] = _setting(
-        "choice",
+    )._replace(project_may=False)
+    learn: Literal["on", "off", "ask"] = _choice(
+        "on off ask",
         "ask",
         "let feedback change the weights of words and meaning: ask (only by `co feedback tune --apply`), on or off",
-        choices=("on", "off", "ask"),
-        project_choices=("off",),
+        project="off",
     )
-    web_allow: tuple[str, ...] = _setting(
-        "list", (), "hosts, addresses and networks that are private but may be fetched from", project_may=False
+    web_allow: tuple[str, ...] = _own(
+        "list", (), "hosts, addresses and networks that are private but may be fetched from"
     )
-    web_max_bytes: int = _setting("bytes", 10_000_000, "maximum size of a web page", project_may=False)
-    web_seconds: float = _setting("number", 30.0, "time limit for fetching a web page", project_may=False)
-    boundaries_model: str | None = _setting(
+    web_max_bytes: int = _own("bytes", 10_000_000, "maximum size of a web page")
+    web_seconds: float = _own("number", 30.0, "time limit for fetching a web page")
+    boundaries_model: str | None = _own(
         "text",
         None,
-        "the model that proposes where `co index sync` cuts long documents, as provider:name; unset: none does",
-        project_may=False,
+        "the model that proposes where `co index sync` cuts long documents, as provider:name",
     )
-    loading_model: str | None = _setting(
-        "text",
-        None,
-        "the model that picks a tool for `co add URL`, as provider:name; a bare name is one of Ollama's",
-        project_may=False,
+    loading_model: str | None = _own(
+        "text", None, "the model that picks a tool for `co add URL`, as provider:name; a bare name is one of Ollama's"
     )
-    loading_servers: str | None = _setting(
-        "path", None, "a JSON file that lists the MCP servers whose tools it may use", project_may=False
-    )
-    loading_seconds: float = _setting("number", 120.0, "time limit for loading one address", project_may=False)
+    loading_servers: str | None = _own("path", None, "a JSON file that lists the MCP servers whose tools it may use")
+    loading_seconds: float = _own("number", 120.0, "time limit for loading one address")
     skill_folders: tuple[str, ...] = _setting(
         "paths", (), "more folders of skills, besides .agents/skills and .claude/skills in the project and your home"
     )

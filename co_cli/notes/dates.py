@@ -59,35 +59,23 @@ GENERIC = """
 
 def read_moment(value: object) -> float | None:
     """None for what is not a moment: a note with an odd date is still a note."""
-    if isinstance(value, datetime):
-        return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
-    if isinstance(value, date):
-        return datetime(value.year, value.month, value.day, tzinfo=UTC).timestamp()
-    if isinstance(value, bool) or not isinstance(value, str | int):
+    if isinstance(value, bool) or not isinstance(value, str | int | date):
         return None
-    text = str(value).strip()
-    moment = _read_iso(text)
-    if moment is not None:
-        return moment
-    if re.match(r"\d{4}$", text):
-        text += "-01-01"
-    elif re.match(r"\d{4}[-/.]\d{1,2}$", text):
-        text += "-01"
-    text = re.sub(
-        r"^(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})", lambda m: f"{m[1]}-{int(m[2]):02}-{int(m[3]):02}", text, count=1
-    )
-    text = (
-        re.sub(r"\s*(Z|UTC|[+-]\d\d(?::?\d\d)?)$", lambda m: m[1].replace("UTC", "Z"), text) if len(text) > 10 else text
-    )
-    return _read_iso(text)
+    with suppress(*IMPOSSIBLE):
+        if found := _read_iso(str(value).strip()):
+            moment = datetime.fromisoformat(f"{found[0]}{found[1]}")
+            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    return None
 
 
-def _read_iso(text: str) -> float | None:
-    try:
-        moment = datetime.fromisoformat(text)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):
-        return None
+def _read_iso(text: str) -> tuple[date, str, str] | None:
+    """The first day of an ISO date, its time of day, and whether it is a day, a month or a year."""
+    match = ISO.fullmatch(re.sub(r"^(\d{4})(\d\d)(\d\d)(?!\d)", r"\1-\2-\3", text))
+    if match is None:
+        return (date.fromisoformat(text), "", "day") if re.match(r"\d{4}-?W", text) else None
+    year, _, month, day, time = match.groups()
+    time = re.sub(r"\s+(?=[+-]|Z$)", "", (time or "").replace("UTC", "Z"))
+    return date(int(year), int(month or 1), int(day or 1)), time, "day" if day else "month" if month else "year"
 
 
 def noon_shift() -> float:
@@ -215,14 +203,12 @@ def _read_value(text: str, now: float) -> tuple[float, float] | None:
             return now - count * 3600, now - count * 3600
         unit = {"d": "day", "w": "week", "m": "month", "y": "year"}[letter]
         days = _around(_back(date.fromtimestamp(now), unit, count), "day")
-    elif match := ISO.fullmatch(re.sub(r"^(\d{4})(\d\d)(\d\d)(?!\d)", r"\1-\2-\3", text)):
-        year, _, month, day, time = match.groups()
-        first = date(int(year), int(month or 1), int(day or 1))
+    elif found := _read_iso(text):
+        first, time, unit = found
         if time:
-            time = re.sub(r"\s+(?=[+-]|Z$)", "", time.replace("UTC", "Z"))
             moment = datetime.fromisoformat(f"{first}{time}").timestamp()
             return moment, moment
-        days = _around(first, "day" if day else "month" if month else "year")
+        days = _around(first, unit)
     else:
         for value in (text, f"on {text}"):  # "on" makes "may" a month and "friday" a day
             for match, since, until, _ in _find_phrases(value, now):

@@ -90,7 +90,7 @@ def resolve_scalar(text: str) -> str | int | float | bool | None:
     """What an unquoted word means: null, true, false, a number that prints as it was written, else the text itself.
 
     Unlike in YAML 1.1, `NO` and `on` stay words, `1.10` stays a version, and a date stays the text that was written:
-    use `moments.read_moment` to read it.
+    use `dates.read_moment` to read it.
     """
     if text in ("", "~", "null", "Null", "NULL"):
         return None
