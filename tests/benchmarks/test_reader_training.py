@@ -16,7 +16,7 @@ from benchmarks.reader import export, prepare, train
 from benchmarks.reader.model import Reader, Store, join, read_state
 from benchmarks.reader.packed import Texts
 
-DIM, LAYERS, WORDS = 64, 2, 30_522
+DIM, LAYERS, WORDS = 96, 2, 30_522
 TOPICS = (
     "kettle",
     "bicycle",
@@ -92,9 +92,11 @@ def test_training_goes_from_a_data_folder_to_a_model_file_with_the_same_scores(d
     folders = ["--data", str(data), "--notes", str(data / "notes"), "--sets", str(data / "sets")]
     prepare.main([str(work), *folders, "--only", "train", "lists"])
     export.write_model(work / "start.bin", start_weights())
+    export.write_model(work / "mpnet.bin", start_weights() | {"r.weight": np.ones((32, export.HEADS), np.float32)})
     tiny = {"batch": 8, "negatives": 3, "steps": 6, "tokens": 32, "windows": [[32, 1]]}
     runs = [
-        {"name": "large", "layers": [0, 1], **tiny},
+        {"name": "teacher", "layers": [0, 1], "start": "mpnet", **tiny},
+        {"name": "large", "layers": [0, 1], "teacher": "teacher", **tiny},
         {"name": "small", "layers": [1], "start": "large", "teacher": "large", **tiny},
     ]
 
@@ -102,8 +104,8 @@ def test_training_goes_from_a_data_folder_to_a_model_file_with_the_same_scores(d
     export.main([str(work / "small.pt"), str(work / "small.bin"), "--table", "4"])
 
     results = [json.loads(line) for line in (work / "results.jsonl").read_text().splitlines()]
-    assert [row["run"] for row in results] == ["large", "small"]
-    assert results[1]["sets"]["tiny"][0] > 0.5, "the hybrid alone finds most answers"
+    assert [row["run"] for row in results] == ["teacher", "large", "small"]
+    assert results[2]["sets"]["tiny"][0] > 0.5, "the hybrid alone finds most answers"
     question, passage = (Store(Texts.of([tokens])) for tokens in ([2073, 2003], [1996, 10140]))
     number = question.ends[:1]
     pair = join((question, number), (passage, number), 16)
@@ -120,7 +122,7 @@ def test_a_model_file_keeps_weights_to_the_precision_of_its_type(tmp_path: Path)
 
     assert digests[4] != digests[8]
     header, eight = export.read_model(tmp_path / "8.bin")
-    assert (header["layers"], header["heads"]) == (LAYERS, DIM // 32)
+    assert (header["layers"], header["heads"]) == (LAYERS, export.HEADS)
     assert max(float(np.abs(eight[name] - value).max()) for name, value in weights.items()) < 0.003
     four = export.read_model(tmp_path / "4.bin")[1]["w.weight"]
     assert float(np.abs(four - weights["w.weight"]).max()) < 0.05
