@@ -10,7 +10,7 @@ import time
 from collections.abc import Generator, Sequence
 
 from co_cli.chat.models import load_model
-from co_cli.cli.opening import json_text, kept_text, open_knowledge_base, print_json, print_result, settings_of
+from co_cli.cli.opening import json_text, kept_text, open_knowledge_base, print_result, settings_of
 from co_cli.cli.terminal import ProgressBar, Screen, count_of, printable, size_of
 from co_cli.index.verify import Compared, verify
 from co_cli.knowledge_base import KnowledgeBase
@@ -77,19 +77,17 @@ def _boundaries_model(kb: KnowledgeBase) -> Generator[None]:
 
 
 def _print_report(options: argparse.Namespace, report: SyncReport) -> int:
-    if options.json:
-        print_json({**vars(report), "linked": {label: vars(one) for label, one in report.linked}})
-        return 0
-    screen = Screen()
-    if report.kept:
-        screen.wrapped(kept_text(len(report.kept)), style="yellow")
-    screen.line(_counts(report, [(len(report.removed), "removed")]) or "The vault is empty.")
-    _list_troubles(screen, report.skipped, report.problems)
-    for label, one in report.linked:
-        counts = _counts(one, [(len(one.gone), "missing"), (len(one.excluded), "left out")])
-        screen.entry(label, counts or "no texts there")
-        _list_troubles(screen, [(path, reason) for path, reason in one.skipped if reason != BINARY], one.problems)
-    return 0
+    def show(screen: Screen) -> None:
+        if report.kept:
+            screen.wrapped(kept_text(len(report.kept)), style="yellow")
+        screen.line(_counts(report, [(len(report.removed), "removed")]) or "The vault is empty.")
+        _list_troubles(screen, report.skipped, report.problems)
+        for label, one in report.linked:
+            counts = _counts(one, [(len(one.gone), "missing"), (len(one.excluded), "left out")])
+            screen.entry(label, counts or "no texts there")
+            _list_troubles(screen, [(path, reason) for path, reason in one.skipped if reason != BINARY], one.problems)
+
+    return print_result(options, {**vars(report), "linked": {label: vars(one) for label, one in report.linked}}, show)
 
 
 def _counts(report: SyncReport, gone: list[tuple[int, str]]) -> str:
@@ -114,9 +112,6 @@ def run_status(options: argparse.Namespace) -> int:
         state = kb.status()
         waiting = kb.index.waiting()
         learned = learned_weights(kb)
-    if options.json:
-        print_json({**state._asdict(), "waiting": waiting, "learned": learned})
-        return 0
     notes = ", ".join(count_of(count, source) for source, count in state.notes.items()) or "none yet"
     missing = f", {state.missing:,} of them missing: the files are gone" if state.missing else ""
     behind = f", {count_of(waiting, 'file')} changed since" if waiting else ""
@@ -138,11 +133,13 @@ def run_status(options: argparse.Namespace) -> int:
         rows.append(("weights", f"{weights}, learned from feedback (`co feedback tune`)"))
     if state.odd:
         rows.append(("odd", unread_text(state.odd)))
-    screen = Screen()
-    for name, value in rows:
-        screen.line(f"{screen.paint(f'{name:<8}', 'dim')}{printable(value)}")
-    _list_troubles(screen, state.skipped, state.problems)
-    return 0
+
+    def show(screen: Screen) -> None:
+        for name, value in rows:
+            screen.line(f"{screen.paint(f'{name:<8}', 'dim')}{printable(value)}")
+        _list_troubles(screen, state.skipped, state.problems)
+
+    return print_result(options, {**state._asdict(), "waiting": waiting, "learned": learned}, show)
 
 
 def _vectors(state: Status) -> str:
@@ -214,16 +211,15 @@ def run_doctor(options: argparse.Namespace) -> int:
     """
     with open_knowledge_base(options) as kb:
         findings = kb.doctor(options.fix)
-    code = 3 if any(finding.level == "error" and not finding.fixed for finding in findings) else 0
-    if options.json:
-        print_json(findings)
-        return code
-    screen = Screen()
-    for finding in findings:
-        _print_mark(screen, "ok" if finding.fixed else finding.level, finding.text)
-        if finding.cure:
-            screen.line(f"    {'fixed' if finding.fixed else 'fix'}: {printable(finding.cure)}")
-    return code
+
+    def show(screen: Screen) -> None:
+        for finding in findings:
+            _print_mark(screen, "ok" if finding.fixed else finding.level, finding.text)
+            if finding.cure:
+                screen.line(f"    {'fixed' if finding.fixed else 'fix'}: {printable(finding.cure)}")
+
+    broken = any(finding.level == "error" and not finding.fixed for finding in findings)
+    return print_result(options, findings, show, 3 if broken else 0)
 
 
 def _print_mark(screen: Screen, level: str, text: str) -> None:
@@ -259,23 +255,22 @@ def run_verify(options: argparse.Namespace) -> int:
             kb.rebuild(bar)
             found, repaired = verify(kb.index, bar, by_model), True
         unread = kb.index.unread_entries()
-    if options.json:
-        origins = [{**one._asdict(), "there": not one.problem} for one in found.origins]
-        result = {"agrees": found.agrees, "repaired": repaired, "damage": found.damage, "odd": unread}
-        print_json({**result, "origins": origins})
-        return 0 if found.agrees else 3
-    screen = Screen()
-    if found.damage:
-        _print_mark(screen, "error", f"search.db is damaged: {found.damage}")
-    for one in found.origins:
-        _show_compared(screen, one)
-    if unread:
-        _print_mark(screen, "warning", unread_text(unread))
-    if not found.agrees:
-        screen.line("The index differs from the files: `co index verify --repair` rebuilds it.")
-    else:
-        screen.line("Repaired: index and files agree." if repaired else "Index and files agree.")
-    return 0 if found.agrees else 3
+
+    def show(screen: Screen) -> None:
+        if found.damage:
+            _print_mark(screen, "error", f"search.db is damaged: {found.damage}")
+        for one in found.origins:
+            _show_compared(screen, one)
+        if unread:
+            _print_mark(screen, "warning", unread_text(unread))
+        if not found.agrees:
+            screen.line("The index differs from the files: `co index verify --repair` rebuilds it.")
+        else:
+            screen.line("Repaired: index and files agree." if repaired else "Index and files agree.")
+
+    origins = [{**one._asdict(), "there": not one.problem} for one in found.origins]
+    result = {"agrees": found.agrees, "repaired": repaired, "damage": found.damage, "odd": unread, "origins": origins}
+    return print_result(options, result, show, 0 if found.agrees else 3)
 
 
 def _show_compared(screen: Screen, one: Compared) -> None:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import os
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 
 from co_cli.errors import InvalidInputError, NoteConflictError, NoteFileError, VaultError, empty_vault
 from co_cli.notes.files import (
@@ -103,7 +104,8 @@ class NoteStore:
             _check_secrets(path, "refuse", place="its name")
 
     def create(self, folder: str, title: str, data: bytes, taken: Callable[[str], bool] | None = None) -> str:
-        """Write a new note named after its title, with a number if the name is taken. Returns its path.
+        """Write a new note named after its title, with a number if the name is taken, or with a hash if ten are: an
+        import may save thousands of notes with one title. Returns its path.
 
         `taken` says whether a path exists, also in another case or normalisation; by default the folder is listed.
         """
@@ -112,12 +114,10 @@ class NoteStore:
         with _reporting("write", f"{folder}/{slug}.md"):
             make_folders(self.absolute(folder))
             is_taken = taken or self._taken_in(folder)
-
-            def path_of(number: int) -> str:
-                return f"{folder}/{slug}.md" if number == 1 else f"{folder}/{slug}-{number}.md"
-
-            for number in _free_numbers(lambda number: is_taken(path_of(number))):
-                path = path_of(number)
+            endings = ("", *(f"-{number}" for number in range(2, 10)))
+            hashes = (f"-{content_hash(data + bytes([number]))[:8]}" for number in range(100))
+            for ending in itertools.chain(endings, hashes):
+                path = f"{folder}/{slug}{ending}.md"
                 if not is_taken(path) and create_exclusively(self.absolute(path), data):
                     return path
         raise NoteConflictError(f"{folder}/ has too many notes named {slug!r}; choose another title")
@@ -229,21 +229,6 @@ class NoteStore:
 def _stamp_order(kept: str) -> tuple[str, int]:
     stamp, _, number = kept.split("/")[1].partition("-")
     return stamp, int(number) if number.isdecimal() else 0
-
-
-def _free_numbers(taken: Callable[[int], bool]) -> Iterator[int]:
-    """Numbers to try for a name: 1 to 9, then from the first free one, found by doubling and halving.
-
-    An import may save thousands of notes with one title, and each should not ask for all the others.
-    """
-    yield from range(1, 10)
-    last, free = 9, 10
-    while taken(free):
-        last, free = free, free * 2
-    while free - last > 1:
-        middle = (last + free) // 2
-        last, free = (middle, free) if taken(middle) else (last, middle)
-    yield from range(free, free + MAX_SAME_NAME)  # other processes may be saving too
 
 
 @contextlib.contextmanager
