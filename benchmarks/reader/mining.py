@@ -75,8 +75,8 @@ class Questions:
         if file.exists():
             found = torch.load(file, map_location=DEVICE, weights_only=True)
         else:
-            model = next(file for name in ("mpnet", "start") if (file := work / f"{name}.bin").exists())
-            embedder = Reader(read_state(model)).to(DEVICE).eval()
+            model = "mpnet.bin" if (work / "mpnet.bin").exists() else "start.bin"
+            embedder = Reader(read_state(work / model)).to(DEVICE).eval()
             vectors, asked = embed(embedder, self.passages), embed(embedder, self.questions)
             found = dict(zip(names, (vectors, asked, *mine(self, vectors, asked)), strict=True))
             torch.save(found, file)
