@@ -41,12 +41,8 @@ class CutRule(NamedTuple):
     """Characters; a longer section is cut."""
     whole: int = 4_000
     """Characters; lists, tables and code blocks up to this length are not cut."""
-    overlap: int = 1
-    """Sentences that are repeated where prose is cut."""
-    overlap_share: float = 0.2
-    """Of `longest`; a longer overlap is left out."""
-    neighbours: int = 1
-    """Sentences of the passages before and after that are searched with a passage."""
+    overlap: float = 0.2
+    """Share of `longest`: where prose is cut, the sentence before is repeated unless it is longer."""
 
 
 RULE = CutRule()
@@ -130,7 +126,9 @@ def cut(body: Body, section: Sequence[Block], rule: CutRule) -> list[Stretch]:
     units = [unit for block in section for unit in _units(body, block, rule)]
     found: list[Stretch] = []
     for first, end in _groups(units, rule.longest):
-        start = _with_overlap(units, first, rule)
+        start = units[first].start
+        if units[first].continues and start - units[first - 1].start <= rule.longest * rule.overlap:
+            start = units[first - 1].start
         context = "\n".join(dict.fromkeys(unit.context for unit in units[first:end] if unit.context))
         if context and body.text.startswith(context, units[first].start):
             context = ""
@@ -206,17 +204,6 @@ def _groups(units: Sequence[Unit], longest: int) -> Iterator[tuple[int, int]]:
             end -= 1
         yield first, end
         first = end
-
-
-def _with_overlap(units: Sequence[Unit], first: int, rule: CutRule) -> int:
-    """Where a group starts; some sentences earlier if it continues a paragraph."""
-    start = place = first
-    while place > 0 and first - place < rule.overlap and units[place].continues:
-        place -= 1
-        if units[first].start - units[place].start > rule.longest * rule.overlap_share:
-            break
-        start = place
-    return units[start].start
 
 
 def _units(body: Body, block: Block, rule: CutRule) -> Iterator[Unit]:

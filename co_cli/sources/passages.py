@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from itertools import islice
 
 from co_cli.logbook import logger
 from co_cli.notes.markdown import Block
@@ -36,7 +35,7 @@ def passages_of(note: Note, boundaries: Boundaries | None = None, rule: CutRule 
         return [skill_passage(note)]
     proposed = _proposed(note, body, boundaries) if boundaries else None
     found = _sections(note, body, rule) if proposed is None else _as_proposed(note, body, proposed, rule)
-    return _with_neighbours(found, rule.neighbours) or [_of_lines(note, body, 0, len(body.lines))]
+    return _with_neighbours(found) or [_of_lines(note, body, 0, len(body.lines))]
 
 
 def what_is_wrong(ranges: Sequence[Lines], lines: Sequence[str]) -> str:
@@ -62,39 +61,35 @@ def what_is_wrong(ranges: Sequence[Lines], lines: Sequence[str]) -> str:
     return "" if ranges else "no lines at all"
 
 
-def _with_neighbours(passages: list[Passage], count: int) -> list[Passage]:
-    """Add the last words of the passage before and the first of the one after: searched, but not shown.
+def _with_neighbours(passages: list[Passage]) -> list[Passage]:
+    """Add the last sentence of the passage before and the first of the one after: searched, but not shown.
 
     A heading without text is no context.
     """
-    if not count or len(passages) < 2:
-        return passages
     texts = [passage.text if "\n" in passage.text or passage.text[:1] != "#" else "" for passage in passages]
     found: list[Passage] = []
     for place, passage in enumerate(passages):
-        before = _last_words(texts[place - 1], count) if place else ""
+        before = _last_sentence(texts[place - 1]) if place else ""
         before = "" if passage.text.startswith(before) else before  # the overlap
-        after = _first_words(texts[place + 1], count) if place + 1 < len(passages) else ""
+        after = _first_sentence(texts[place + 1]) if place + 1 < len(passages) else ""
         context = "\n".join(part for part in (passage.context, before, after) if part)
         found.append(passage._replace(context=context))
     return found
 
 
-def _first_words(text: str, count: int) -> str:
+def _first_sentence(text: str) -> str:
     end = len(text)
     if end > NEAR:
         end = max(text.rfind(" ", 0, NEAR), text.rfind("\n", 0, NEAR))
         end = end if end > 0 else NEAR
-    found = [*islice(sentences(text, 0, end), count)]
-    return text[found[0][0] : found[-1][1]] if found else ""
+    return next((text[first:last] for first, last in sentences(text, 0, end)), "")
 
 
-def _last_words(text: str, count: int) -> str:
+def _last_sentence(text: str) -> str:
     start = max(0, len(text) - NEAR)
     if start:
         start = min((place for sign in " \n" if (place := text.find(sign, start)) >= 0), default=start)
-    found = [*sentences(text, start, len(text))][-count:]
-    return text[found[0][0] : found[-1][1]] if found else ""
+    return ["", *(text[first:last] for first, last in sentences(text, start, len(text)))][-1]
 
 
 def _sections(note: Note, body: Body, rule: CutRule) -> list[Passage]:

@@ -31,7 +31,7 @@ LINE = st.sampled_from(
     ]
 )
 TEXT = st.one_of(st.lists(LINE, max_size=60).map("\n".join), st.text(alphabet="a.#-`|> \n\t。é", max_size=300))
-RULES = st.sampled_from([CutRule(), CutRule(80, 160, 0), CutRule(80, 80, 1), CutRule(200, 400, 2), CutRule(1, 1, 1)])
+RULES = st.sampled_from([CutRule(), CutRule(80, 160, 0), CutRule(80, 80), CutRule(200, 400, 1.0), CutRule(1, 1)])
 
 
 def article(body: str, head: str = "") -> Note:
