@@ -8,10 +8,11 @@ https://platform.claude.com/docs/en/agents-and-tools/tool-use/memory-tool
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, NamedTuple
 from urllib.parse import unquote
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
@@ -34,7 +35,6 @@ DESCRIPTION = (
 )
 MAX_LISTED, MAX_CHARACTERS, MAX_OCCURRENCES = 500, 40_000, 50
 """Of one answer; it says what was left out."""
-CommandName = Literal["view", "create", "str_replace", "insert", "delete", "rename"]
 Text = Annotated[str, AfterValidator(clean_text)]
 LineRange = Annotated[list[int], BeforeValidator(lambda given: from_json(given) if isinstance(given, str) else given)]
 """Some models send a list as text."""
@@ -43,19 +43,16 @@ LineRange = Annotated[list[int], BeforeValidator(lambda given: from_json(given) 
 class MemoryCommand(BaseModel):
     """The arguments of all commands."""
 
-    command: CommandName
+    command: Literal["view", "create", "str_replace", "insert", "delete", "rename"]
     path: str = Field("", description="a file or folder under /memories; not for rename")
     view_range: LineRange = Field([1, -1], description="view: first and last line; -1 is the end")
-    file_text: Text = Field("", description="create: the text of the new file")
+    file_text: Text | None = Field(None, description="create: the text of the new file")
     old_str: Text = Field("", description="str_replace: text that occurs exactly once in the file")
     new_str: Text = Field("", description="str_replace: its replacement; empty removes it")
     insert_line: int = Field(-1, description="insert: the line to insert after; 0 is the beginning")
     insert_text: Text = Field("", description="insert: the lines to add")
     old_path: str = Field("", description="rename: what to rename or move")
     new_path: str = Field("", description="rename: its new path; must not exist")
-
-
-REQUIRED = {"create": ["file_text"], "str_replace": ["old_str"], "insert": ["insert_line", "insert_text"]}
 
 
 class Answer(NamedTuple):
@@ -94,8 +91,7 @@ class MemoryToolProtocol:
 
     def __init__(self, kb: KnowledgeBase, *, overwrite: bool = False) -> None:
         """With `overwrite`, `create` replaces a file that exists and moves the old one to the trash."""
-        self.files = MemoryFiles(kb)
-        self._overwrite = overwrite
+        self.files, self._overwrite = MemoryFiles(kb), overwrite
 
     def call(self, command: Mapping[str, Any]) -> str:
         """Carry out `{"command": "view", "path": "/memories"}`."""
@@ -103,18 +99,10 @@ class MemoryToolProtocol:
 
     def answer(self, command: Mapping[str, Any]) -> Answer:
         """The same, and whether it was refused."""
-        given = {key: value for key, value in command.items() if value is not None}
-        name = str(given.get("command"))
         try:
-            if name not in get_args(CommandName):
-                raise Refusal(f"Error: Unknown command: {name}. The commands are {', '.join(get_args(CommandName))}.")
-            missing = [key for key in REQUIRED.get(name, ()) if key not in given]
-            if missing:
-                raise Refusal(f"Error: {name} needs {missing[0]}")
-            asked = MemoryCommand.model_validate(given)
-            path, names = read_path(asked.old_path if name == "rename" else asked.path)
+            asked = MemoryCommand.model_validate({key: value for key, value in command.items() if value is not None})
             with count_masked() as masked:
-                text = to_utf8(self._view(path, names, asked) if name == "view" else self._change(path, names, asked))
+                text = to_utf8(self._view(asked) if asked.command == "view" else self._change(asked))
             return Answer(f"{text} ({masked_text(len(masked))} before it was written.)" if masked else text)
         except ValidationError as error:
             problem = error.errors()[0]
@@ -122,17 +110,19 @@ class MemoryToolProtocol:
         except Refusal as refusal:
             text = str(refusal)
         except (NoteFileError, VaultError, OSError) as error:  # their messages name folders of this machine
-            text = f"Error: {name} failed: {getattr(error.__cause__ or error, 'strerror', None) or 'file error'}"
+            reason = getattr(error.__cause__ or error, "strerror", None) or "file error"
+            text = f"Error: {command['command']} failed: {reason}"
         except KnowledgeError as error:
             text = f"Error: {error}"
         return Answer(to_utf8(text), refused=True)
 
-    def _view(self, path: str, names: Sequence[str], asked: MemoryCommand) -> str:
+    def _view(self, asked: MemoryCommand) -> str:
+        path, names = read_path(asked.path)
         entry = self.files.locate(names)
-        if entry.kind == "folder":
-            return self._view_folder(path, entry.path)
         if entry.kind == "missing":
             raise Refusal(f"The path {path} does not exist. Please provide a valid path.")
+        if entry.kind == "folder":
+            return self._list(path, entry.path)
         lines = _lines(self.files.read(entry.path).text)
         first, last = asked.view_range if len(asked.view_range) == 2 else (0, 0)
         last = len(lines) if last == -1 else min(last, len(lines))
@@ -148,24 +138,23 @@ class MemoryToolProtocol:
             text += f"\n(Cut after {len(text):,} characters; go on with view_range [{following}, {len(lines)}].)"
         return f"Here's the content of {path} with line numbers:\n{text}"
 
-    def _view_folder(self, path: str, folder: str) -> str:
-        entries = [entry for entry in self.files.walk(folder) if "/node_modules" not in entry.path]
+    def _list(self, path: str, folder: str) -> str:
+        inside = {one for one in self.files.paths() if one.startswith(f"{folder}/") and "/node_modules/" not in one}
         sizes: Counter[str] = Counter()
-        for entry in entries:
-            parts = entry.path.split("/")
-            sizes.update({"/".join(parts[:depth]): entry.size for depth in range(1, len(parts) + 1)})
-        near = [entry for entry in entries if entry.path.count("/") <= folder.count("/") + 2]
-        near.sort(key=lambda entry: -entry.changed)
-        rows = [
-            f"{size_text(sizes[entry.path])}\t{shown(entry.path)}{'/' * (entry.kind == 'folder')}"
-            for entry in sorted(near[:MAX_LISTED], key=lambda entry: shown(entry.path).split("/"))
-        ]
+        for file in inside:
+            size = os.path.getsize(self.files.store.absolute(file))
+            sizes.update({file[: end.start()]: size for end in re.finditer(r"/|\Z", file)})  # it and its folders
+        deepest = folder.count("/") + 2
+        near = [one for one in sizes if one.startswith(f"{folder}/") and one.count("/") <= deepest]
+        near.sort(key=lambda one: shown(one).split("/"))
+        rows = [f"{size_text(sizes[one])}\t{shown(one)}{'/' * (one not in inside)}" for one in near[:MAX_LISTED]]
         if len(near) > MAX_LISTED:
-            rows.append(f"({len(near) - MAX_LISTED:,} older entries are not shown: view a folder of {path})")
+            rows.append(f"({len(near) - MAX_LISTED:,} more entries are not shown: view a folder of {path})")
         header = f"Here're the files and directories up to 2 levels deep in {path}, excluding hidden items and "
         return "\n".join([f"{header}node_modules:", f"{size_text(sizes[folder])}\t{path}", *rows])
 
-    def _change(self, path: str, names: Sequence[str], asked: MemoryCommand) -> str:
+    def _change(self, asked: MemoryCommand) -> str:
+        path, names = read_path(asked.old_path if asked.command == "rename" else asked.path)
         with self.files.writing():
             entry = self.files.locate(names)
             if asked.command == "create":
@@ -176,38 +165,38 @@ class MemoryToolProtocol:
                 raise Refusal(f"Error: Cannot {asked.command} the /memories directory itself")
             match asked.command:
                 case "str_replace":
-                    return self._str_replace(path, self.files.read(entry.path), asked.old_str, asked.new_str)
+                    return self._replace(path, self.files.read(entry.path), asked.old_str, asked.new_str)
                 case "insert":
                     return self._insert(path, self.files.read(entry.path), asked.insert_line, asked.insert_text)
                 case "rename":
                     return self._rename(path, entry, asked.new_path)
                 case _:
-                    self.files.trash(entry)
+                    self.files.store.trash(entry.path)
                     return f"Successfully deleted {path}"
 
-    def _create(self, path: str, entry: Entry, text: str) -> str:
-        old = self.files.read(entry.path) if entry.kind == "file" and self._overwrite else None
-        if old is not None:
-            old = old._replace(newline="\n", hides_frontmatter=True)  # nothing of the old text stays
-            self.files.encode(old.path, text, old)  # may refuse: then no copy is made
-            self.files.store.keep_copy(old.path)
-        exists = old is None and entry.kind != "missing"
-        if exists or not self._write(entry.path, text, old):
+    def _create(self, path: str, entry: Entry, text: str | None) -> str:
+        if text is None:
+            raise Refusal("Error: create needs file_text")
+        if entry.kind == "missing":
+            self.files.write(entry.path, text)
+        elif entry.kind == "file" and self._overwrite:  # nothing of the old text stays
+            old = self.files.read(entry.path)._replace(newline="\n", hides_frontmatter=True)
+            self.files.write(entry.path, text, old, keep_old=True)
+        else:
             raise Refusal(f"Error: File {path} already exists")
         return f"File created successfully at: {path}"
 
-    def _str_replace(self, path: str, file: MemoryFile, old: str, new: str) -> str:
+    def _replace(self, path: str, file: MemoryFile, old: str, new: str) -> str:
         places = [found.start() for found in re.finditer(re.escape(old), file.text)] if old else []
         if not places:
             raise Refusal(f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}.")
         if len(places) > 1:
             numbers = sorted({file.text.count("\n", 0, place) + 1 for place in places[:MAX_OCCURRENCES]})
-            more = " and more" if len(places) > MAX_OCCURRENCES else ""
             raise Refusal(
                 f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: "
-                f"{', '.join(map(str, numbers))}{more}. Please ensure it is unique"
+                f"{', '.join(map(str, numbers))}. Please ensure it is unique"
             )
-        self._write(file.path, file.text.replace(old, new), file)
+        self.files.write(file.path, file.text.replace(old, new), file)
         text = self.files.read(file.path).text  # as it was written: secrets may be masked
         first = text.count("\n", 0, places[0]) - 1
         snippet = _numbered(_lines(text), max(1, first), first + 4 + min(new.count("\n"), 36))
@@ -224,7 +213,7 @@ class MemoryToolProtocol:
             )
         ended = after == len(lines) or file.text.endswith("\n")
         lines.insert(after, text.removesuffix("\n"))
-        self._write(file.path, "\n".join(lines) + "\n" * ended, file)
+        self.files.write(file.path, "\n".join(lines) + "\n" * ended, file)
         return f"The file {path} has been edited."
 
     def _rename(self, old_path: str, entry: Entry, given: str) -> str:
@@ -235,12 +224,9 @@ class MemoryToolProtocol:
         if path.startswith(entry.path + "/"):
             raise Refusal(f"Error: {old_path} cannot be moved into itself")
         taken = target.kind != "missing" and (target.path != entry.path or path == entry.path)
-        if taken or not self.files.move(entry, path):
+        if taken or not self.files.move(entry.path, path):
             raise Refusal(f"Error: The destination {new_path} already exists")
         return f"Successfully renamed {old_path} to {new_path}"
-
-    def _write(self, stored: str, text: str, file: MemoryFile | None) -> bool:
-        return self.files.write(stored, self.files.encode(stored, text, file), file)
 
 
 def read_path(given: str) -> tuple[str, Sequence[str]]:

@@ -10,19 +10,19 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Callable, Generator, Iterator, Sequence
-from stat import S_ISDIR, S_ISREG
+from collections.abc import Generator, Sequence
 from typing import Literal, NamedTuple
 
-from co_cli.errors import FrontmatterError, IndexUnavailableError, InvalidInputError
+from co_cli.errors import FrontmatterError, InvalidInputError, KnowledgeError, NoteConflictError
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.knowledge_index import SAVE_SECONDS
 from co_cli.notes.editing import set_fields
 from co_cli.notes.files import create_exclusively, make_folders, sync_folder
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.note import BINARY_PROBE, UTF_16, read_note
 from co_cli.notes.refs import name_key
-from co_cli.sources.origin import ENDING, IGNORE_FILE, THE_VAULT
-from co_cli.sources.walk import scan_origin
+from co_cli.sources.origin import ENDING, THE_VAULT
+from co_cli.sources.walk import IgnoreRules, entries_of, may_list, path_of, scan_origin
 from co_cli.values import to_utf8
 
 ROOT = "memories"
@@ -35,9 +35,7 @@ class Entry(NamedTuple):
     """What a path leads to, or where it would be created."""
 
     path: str
-    kind: Literal["file", "folder", "missing", "other"]
-    size: int = 0
-    changed: float = 0.0
+    kind: Literal["file", "folder", "missing"]
 
 
 class MemoryFile(NamedTuple):
@@ -52,38 +50,34 @@ class MemoryFile(NamedTuple):
 
 
 class MemoryFiles:
-    """The files below `memories/` of one vault."""
+    """The files below `memories/` of one vault, for one command: ignore files are read once."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb, self.store = kb, kb.store
 
-    def locate(self, names: Sequence[str]) -> Entry:
-        """Follow names down from `memories/`. Raises InvalidInputError for names that cannot be used."""
-        link = os.path.islink(os.path.join(self.store.root, ROOT))
-        found, excluded, problem = Entry(ROOT, "other" if link else "folder"), self._excluded(), ""
-        for depth, name in enumerate(names, 1):
-            if found.kind == "file":
-                problem = f"leads through the file {shown(found.path)}"
-            elif name.startswith("."):
-                problem = "is hidden: a name must not start with a dot"
-            elif found.kind != "other":
-                found = self._find(found.path, name, depth == len(names))
-                if excluded(found.path, found.kind == "folder"):
-                    problem = "is excluded from this vault"
-        problem = "leads through a link" if found.kind == "other" else problem
-        if problem:
-            raise InvalidInputError(f"Path {'/'.join(('', ROOT, *names))} {problem}")
-        return found
+    def paths(self) -> list[str]:
+        """Every note in `memories/` that is not hidden, excluded or a link."""
+        return self._scan()[0]
 
-    def walk(self, folder: str) -> Iterator[Entry]:
-        """Every file and folder below a folder that is not hidden, excluded or a link; a folder before its content."""
-        excluded, waiting = self._excluded(), [folder]
-        while waiting:
-            for entry in self._entries(waiting.pop()):
-                if "/." in entry.path or entry.kind == "other" or excluded(entry.path, entry.kind == "folder"):
-                    continue
-                yield entry
-                waiting += [entry.path] if entry.kind == "folder" else []
+    def locate(self, names: Sequence[str]) -> Entry:
+        """Follow names down from `memories/`: exactly, else in any case and Unicode form, else to a new path.
+
+        Raises InvalidInputError for names that cannot be used.
+        """
+        files, rules = self._scan()
+        folders = {ROOT, *(path[: slash.start()] for path in files for slash in re.finditer("/", path))}
+        known = {path: path for path in (*files, *folders)}
+        similar = {name_key(path): path for path in known}
+        path, given = ROOT, "/".join(("", ROOT, *names))
+        for depth, name in enumerate(names, 1):
+            if path in known and path not in folders:
+                raise InvalidInputError(f"Path {given} leads through the file {shown(path)}")
+            wanted = [f"{path}/{name}", f"{path}/{note_name(name) if depth == len(names) else name}"]
+            found = [*map(known.get, wanted), *(similar.get(name_key(one)) for one in wanted)]
+            path = next(filter(None, found), wanted[1])
+        if path not in known and not may_list(self.store.root, path, rules):
+            raise InvalidInputError(f"Path {given} cannot be used: it is hidden, excluded or a link")
+        return Entry(path, "folder" if path in folders else "file" if path in known else "missing")
 
     def read(self, path: str) -> MemoryFile:
         """A file as text. Raises InvalidInputError if it is not text."""
@@ -96,100 +90,67 @@ class MemoryFiles:
         newline = "\r\n" if "\r\n" in text and text.count("\r\n") == text.count("\n") else "\n"
         return MemoryFile(path, text.replace(newline, "\n"), data, newline, hides)
 
-    def encode(self, path: str, text: str, file: MemoryFile | None) -> bytes:
-        """The bytes to write for a new text, with secrets masked. Refuses what a model may not write.
-
-        That is a note that is too long, and frontmatter that names another author or adds the note to prompts.
-        """
-        text = text.replace("\n", file.newline if file else "\n")
-        if file is None or file.hides_frontmatter:
-            text = _with_provenance(text)
-        before, after = file.data if file else b"", text.encode("utf-8", "surrogateescape")
-        limit = self.kb.settings.knowledge_max_note_bytes
-        if len(after) > limit:
-            problem = f"would have {len(after):,} bytes; the limit is {limit:,}: split it into several files"
-            raise InvalidInputError(f"{shown(path)} {problem}")
-        old, new = read_note(path, before), read_note(path, after)
-        if new.provenance not in (old.provenance, PROVENANCE):
-            raise InvalidInputError("`provenance` says who wrote a note: leave it as it is")
-        if new.metadata.get("loading") not in (None, old.metadata.get("loading")):
-            raise InvalidInputError("`loading` adds a note to prompts, which only the user decides: leave it out")
-        return self.store.safe(after, before)
-
     @contextlib.contextmanager
     def writing(self) -> Generator[None]:
-        """Hold the vault's lock, then embed what was written. A search finds it when this returns."""
+        """Hold the vault's lock, then update the index: a search finds what was written when this returns."""
         with self.store.lock():
             yield
-        with contextlib.suppress(IndexUnavailableError):  # the files are the truth: the next sync reads them
-            self.kb.index.embed_saved()
+        with contextlib.suppress(KnowledgeError):  # the files are the truth: the next sync reads them
+            self.kb.index.sync(seconds=SAVE_SECONDS)
 
-    def write(self, path: str, data: bytes, file: MemoryFile | None) -> bool:
-        """Create a file, or replace one. False if a new one exists; raises NoteConflictError if an old one changed."""
-        if file is None:
+    def write(self, path: str, text: str, old: MemoryFile | None = None, keep_old: bool = False) -> bytes:
+        """Create a file, or replace the old one and with `keep_old` put a copy of it into the trash.
+
+        Returns what was written, with secrets masked. Raises NoteConflictError if a new file exists, or an old one
+        changed.
+        """
+        data = self._encode(path, text, old)
+        if old is None:
             self.store.refuse_name(path)
             make_folders(os.path.dirname(self.store.absolute(path)))
             if not create_exclusively(self.store.absolute(path), data):
-                return False
-        elif data != file.data:
-            self.store.replace(path, data, based_on=file.data)
-        self._update_index([], [path])
-        return True
+                raise NoteConflictError(f"File {shown(path)} already exists")
+            return data
+        if keep_old:
+            self.store.keep(path, old.data)
+        if data != old.data:
+            self.store.replace(path, data, based_on=old.data)
+        return data
 
-    def trash(self, place: Entry) -> None:
-        """Move a file, or a folder with its content, to the trash."""
-        gone = self._files_in(place)
-        self.store.trash(place.path)
-        self._update_index(gone, [])
-
-    def move(self, place: Entry, path: str) -> bool:
+    def move(self, old: str, new: str) -> bool:
         """Move a file or a folder; False if the target exists."""
-        self.store.refuse_name(path)
-        source, target, gone = self.store.absolute(place.path), self.store.absolute(path), self._files_in(place)
+        self.store.refuse_name(new)
+        source, target = self.store.absolute(old), self.store.absolute(new)
         if os.path.lexists(target) and not os.path.samefile(source, target):
             return False
         make_folders(os.path.dirname(target))
         os.rename(source, target)
         sync_folder(os.path.dirname(target))
         sync_folder(os.path.dirname(source))
-        self._update_index(gone, self._files_in(place._replace(path=path)))
         return True
 
-    def _files_in(self, place: Entry) -> list[str]:
-        inside = self.walk(place.path) if place.kind == "folder" else [place]
-        return [entry.path for entry in inside if entry.kind == "file" and is_note_name(entry.path)]
+    def _encode(self, path: str, text: str, old: MemoryFile | None) -> bytes:
+        """The bytes to write. Refuses what a model may not write: a note that is too long, and frontmatter that names
+        another author or adds the note to prompts.
+        """
+        text = text.replace("\n", old.newline if old else "\n")
+        if old is None or old.hides_frontmatter:
+            text = _with_provenance(text)
+        data, limit = text.encode("utf-8", "surrogateescape"), self.kb.settings.knowledge_max_note_bytes
+        if len(data) > limit:
+            problem = f"would have {len(data):,} bytes; the limit is {limit:,}: split it into several files"
+            raise InvalidInputError(f"{shown(path)} {problem}")
+        before, after = read_note(path, old.data if old else b""), read_note(path, data)
+        if after.provenance not in (before.provenance, PROVENANCE):
+            raise InvalidInputError("`provenance` says who wrote a note: leave it as it is")
+        if after.metadata.get("loading") not in (None, before.metadata.get("loading")):
+            raise InvalidInputError("`loading` adds a note to prompts, which only the user decides: leave it out")
+        return self.store.safe(data, old.data if old else b"")
 
-    def _update_index(self, gone: list[str], new: list[str]) -> None:
-        with contextlib.suppress(IndexUnavailableError):  # the files are the truth: the next sync reads them
-            self.kb.index.forget_files(gone)
-            for path in new:
-                self.kb.index.index_file(None, path, embed=False)
-
-    def _find(self, folder: str, name: str, is_last: bool) -> Entry:
-        """The entry of this name, else one whose name differs in case or Unicode form, else a place for a new one."""
-        entries = {entry.path: entry for entry in self._entries(folder)}
-        wanted = [f"{folder}/{name}", f"{folder}/{note_name(name) if is_last else name}"]
-        keys = {name_key(path) for path in wanted}
-        similar = [path for path in entries if name_key(path) in keys]
-        return next((entries[path] for path in (*wanted, *similar) if path in entries), Entry(wanted[1], "missing"))
-
-    def _entries(self, folder: str) -> list[Entry]:
-        found: list[Entry] = []
-        with contextlib.suppress(FileNotFoundError), os.scandir(self.store.absolute(folder)) as entries:
-            for entry in entries:
-                with contextlib.suppress(FileNotFoundError):  # removed meanwhile
-                    state = entry.stat(follow_symlinks=False)
-                    kind = "folder" if S_ISDIR(state.st_mode) else "file" if S_ISREG(state.st_mode) else "other"
-                    size = state.st_size if kind == "file" else 0
-                    found.append(Entry(f"{folder}/{entry.name}", kind, size, state.st_mtime))
-        return found
-
-    def _excluded(self) -> Callable[[str, bool], bool]:
-        """A test for paths that the vault excludes. Reading patterns takes a walk, which most vaults do not need."""
-        patterns, excluded = self.kb.settings.knowledge_exclude, None
-        if patterns or os.path.exists(os.path.join(self.store.root, IGNORE_FILE)):
-            excluded = scan_origin(self.store.root, patterns).excluded
-        return excluded or (lambda path, is_folder: False)
+    def _scan(self) -> tuple[list[str], IgnoreRules | None]:
+        scan = scan_origin(self.kb.index.origin, self.kb.index.exclude)
+        paths = [path_of(folder, name) for folder, listing in scan.listings.items() for name in entries_of(listing)]
+        return [path for path in paths if path.startswith(f"{ROOT}/")], scan.excluded
 
 
 def is_note_name(name: str) -> bool:

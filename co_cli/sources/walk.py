@@ -160,9 +160,14 @@ def would_list(origin: Origin, path: str, exclude: Sequence[str] = ()) -> bool:
 
 def is_listed(root: str, path: str, excluded: IgnoreRules | None) -> bool:
     """The same for any kind of origin, with the rules of an earlier walk."""
+    return os.path.isfile(os.path.join(root, path)) and may_list(root, path, excluded)
+
+
+def may_list(root: str, path: str, excluded: IgnoreRules | None) -> bool:
+    """Whether a walk would list a file at this path, which need not exist: not if it is hidden, excluded or a link."""
     parts = path.split("/")
     full = os.path.join(root, *parts)
-    if os.path.realpath(full) != full or not os.path.isfile(full) or any(part.startswith(".") for part in parts):
+    if os.path.realpath(full) != full or any(part.startswith(".") for part in parts):
         return False
     folders = ["/".join(parts[:depth]) for depth in range(1, len(parts))]
     return excluded is None or not (any(excluded(folder, True) for folder in folders) or excluded(path, False))

@@ -2,121 +2,137 @@
 
 from __future__ import annotations
 
-import importlib.util
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import anyio
 import pytest
 from pydantic_ai import Agent, ModelMessage, ToolReturnPart
+from pydantic_ai.exceptions import ModelRetry
 
-from co_cli.agent.harness import OperationReusedError, ScopedMemory, VaultMemoryStore
-from co_cli.errors import InvalidInputError, NoteConflictError
+from co_cli.agent.harness import VaultMemoryStore
 from co_cli.knowledge_base import KnowledgeBase
 from tests.agent.scripted import Script, Turn
+from tests.agent_protocols.harness_types import INSTALLED, types
 from tests.safety.fake_secrets import make
 from tests.vault import Vault
 
-installed = pytest.mark.skipif(
-    importlib.util.find_spec("pydantic_ai_harness") is None,
-    reason='the harness is an extra: pip install "co-cli[harness]"',
-)
-TEA = SimpleNamespace(id="run-1-call-1", fingerprint="append tea")
+installed = pytest.mark.skipif(not INSTALLED, reason='the harness is an extra: pip install "co-cli[harness]"')
+TEA = types.MemoryOperation("run-1-call-1", "append tea")
+
+
+class Store:
+    """The store, called without an event loop."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.store = VaultMemoryStore(knowledge_base=kb)
+
+    def do(self, call: Callable[..., Awaitable[Any]], *given: Any, **named: Any) -> Any:
+        return anyio.run(partial(call, *given, **named))
+
+    def write(self, path: str, text: str | None, version: str | None, operation: Any = None) -> Any:
+        given = {"expected_version": version, "operation": operation}
+        if text is None:
+            return self.do(self.store.delete, path, **given)
+        return self.do(self.store.write, path, text, **given)
+
+    def version(self, path: str) -> str:
+        return self.do(self.store.read, path, max_chars=1).version
+
+    def paths(self, prefix: str = "") -> list[str]:
+        return self.do(self.store.list_paths, prefix, limit=100)
+
+    def search(self, query: str, prefix: str = "main/") -> list[str]:
+        bounds = {"max_files": 100, "max_chars": 4_000, "max_file_chars": 4_000}
+        return [match.path for match in self.do(self.store.search, prefix, query, limit=10, **bounds).matches]
 
 
 @pytest.fixture
-def scoped(kb: KnowledgeBase) -> ScopedMemory:
-    return ScopedMemory(kb)
+def scoped(kb: KnowledgeBase) -> Store:
+    return Store(kb)
 
 
-def search(memory: ScopedMemory, query: str, prefix: str = "main/") -> list[str]:
-    return [path for path, _, _ in memory.search(prefix, query, 10, 4_000)[0]]
-
-
-def version_of(memory: ScopedMemory, path: str) -> str:
-    stored = memory.read(path, 1)
-    assert stored is not None
-    return stored[1]
-
-
-def test_a_scope_is_a_folder_that_sees_only_itself(scoped: ScopedMemory, vault: Vault) -> None:
+def test_a_scope_is_a_folder_that_sees_only_itself(scoped: Store, vault: Vault) -> None:
     scoped.write("main/MEMORY.md", "Tea for everybody.\n", None)
     scoped.write("alice/main/MEMORY.md", "Tea for Alice.\n", None)
     scoped.write("alice/MEMORY.md", "Tea for the house of Alice.\n", None)
     vault.write("memories/main/hidden.md", "The name of the home scope hides this tea.")
 
-    assert scoped.paths("") == ["alice/MEMORY.md", "alice/main/MEMORY.md", "main/MEMORY.md"]
+    assert scoped.paths() == ["alice/MEMORY.md", "alice/main/MEMORY.md", "main/MEMORY.md"]
     assert vault.files()[:2] == ["memories/MEMORY.md", "memories/alice/MEMORY.md"]
     for prefix in ("main/", "alice/", "alice/main/"):
-        assert search(scoped, "tea", prefix) == [f"{prefix}MEMORY.md"]
-    assert search(scoped, "tea", "bob/") == []
+        assert scoped.search("tea", prefix) == [f"{prefix}MEMORY.md"]
+    assert scoped.search("tea", "bob/") == []
 
 
-def test_a_change_needs_the_current_version(scoped: ScopedMemory, vault: Vault) -> None:
+def test_a_change_needs_the_current_version(scoped: Store, vault: Vault) -> None:
     first = scoped.write("main/a.md", "one\n", None).version
     second = scoped.write("main/a.md", "two\n", first).version
 
     for text, version in (("three\n", first), ("three\n", None), (None, first)):
-        with pytest.raises(NoteConflictError):
+        with pytest.raises(types.MemoryConflictError):
             scoped.write("main/a.md", text, version)
     vault.write("memories/a.md", "two, says an editor\n")
-    with pytest.raises(NoteConflictError):
+    with pytest.raises(types.MemoryConflictError):
         scoped.write("main/a.md", "three\n", second)
 
     assert vault.read("memories/a.md") == "two, says an editor\n"
 
 
-def test_a_delete_goes_to_the_trash(scoped: ScopedMemory, kb: KnowledgeBase) -> None:
+def test_a_delete_goes_to_the_trash(scoped: Store, kb: KnowledgeBase) -> None:
     version = scoped.write("main/a.md", "Blue.\n", None).version
 
-    assert scoped.write("main/a.md", None, version) == (None, False, True)
+    assert scoped.write("main/a.md", None, version) == types.MemoryMutation(None, False, True)
 
-    assert scoped.read("main/a.md", 10) is None
-    assert search(scoped, "blue") == []
+    assert scoped.paths() == []
+    assert scoped.search("blue") == []
     assert [home for _, home in kb.store.trashed()] == ["memories/a.md"]
     assert scoped.write("main/a.md", None, None).existed is False
 
 
-def test_paths_that_lead_elsewhere_are_refused(scoped: ScopedMemory, vault: Vault) -> None:
+def test_paths_that_lead_elsewhere_are_refused(scoped: Store, vault: Vault) -> None:
     wrong = ["main/../a.md", "../a.md", "/etc/passwd", "main//a.md", "main/a b.md", "main/.", "main/ü.md", "a.md", ""]
-    for path in (*wrong, "main/.a.md", "main/_2e__2e__2f_secret.md"):
-        with pytest.raises(InvalidInputError):
+    for path in (*wrong, "main/.a.md"):
+        with pytest.raises(ModelRetry):
             scoped.write(path, "x", None)
     vault.write("secret.md", "x")
-    scoped.write("main/a_2f__2e__2e__2f_secret.md", "mine", None)
+    for name in ("_2e__2e__2f_secret.md", "a_2f__2e__2e__2f_secret.md"):
+        scoped.write(f"main/{name}", "mine", None)
 
     assert vault.read("secret.md") == "x"
-    assert vault.files() == ["memories/a_2f__2e__2e__2f_secret.md", "secret.md"]
+    assert vault.files() == ["memories/_2e__2e__2f_secret.md", "memories/a_2f__2e__2e__2f_secret.md", "secret.md"]
 
 
-def test_a_name_that_the_harness_cannot_spell_is_escaped(scoped: ScopedMemory, vault: Vault) -> None:
+def test_a_name_that_the_harness_cannot_spell_is_escaped(scoped: Store, vault: Vault) -> None:
     names = ["übung.md", "日本語.md", "two words.md", "-dash.md", "a..b.md", "old.markdown"]
     for name in names:
         vault.write(f"memories/{name}", "Glacier.\n")
 
     paths = scoped.paths("main/")
-    assert sorted(search(scoped, "glacier")) == paths
+    assert sorted(scoped.search("glacier")) == paths
     for path in paths:
         assert path.isascii()
         assert ".." not in path
-        scoped.write(path, "Harbour.\n", version_of(scoped, path))
+        scoped.write(path, "Harbour.\n", scoped.version(path))
 
     assert vault.notes() == sorted(f"memories/{name}" for name in names)
     assert {vault.read(f"memories/{name}") for name in names} == {"Harbour.\n"}
 
 
-def test_a_repeated_operation_is_not_done_twice(scoped: ScopedMemory, kb: KnowledgeBase, vault: Vault) -> None:
+def test_a_repeated_operation_is_not_done_twice(scoped: Store, kb: KnowledgeBase, vault: Vault) -> None:
     first = scoped.write("main/a.md", "tea\n", None, TEA)
     again = scoped.write("main/a.md", "tea\ntea\n", first.version, TEA)
     scoped.write("main/a.md", "coffee\n", first.version)
 
-    assert again == first._replace(replayed=True)
-    assert ScopedMemory(kb).replayed(TEA) == again
-    assert scoped.replayed(SimpleNamespace(id="another", fingerprint="append tea")) is None
+    restarted = Store(kb)
+    assert again == types.MemoryMutation(first.version, True, first.existed)
+    assert restarted.do(restarted.store.get_operation, TEA) == again
+    assert restarted.do(restarted.store.get_operation, types.MemoryOperation("another", "append tea")) is None
     assert vault.read("memories/a.md").endswith("---\ncoffee\n")
-    with pytest.raises(OperationReusedError):
-        scoped.write("main/a.md", None, version_of(scoped, "main/a.md"), SimpleNamespace(id=TEA.id, fingerprint="x"))
+    with pytest.raises(types.MemoryOperationConflictError):
+        scoped.write("main/a.md", None, scoped.version("main/a.md"), types.MemoryOperation(TEA.id, "x"))
 
 
 def test_the_version_of_a_masked_text_is_that_of_what_was_written(
@@ -125,13 +141,11 @@ def test_the_version_of_a_masked_text_is_that_of_what_was_written(
     monkeypatch.setenv("CO_SECRETS", "redact")
     token = make("ghp_{A36}")
     with KnowledgeBase.open(vault.root, data_dir) as kb:
-        memory = ScopedMemory(kb)
-        first = memory.write("main/bot.md", f"The bot pushes with {token}.\n", None, TEA)
-        again = memory.write("main/bot.md", f"The bot pushes with {token}.\n", None, TEA)
+        memory = Store(kb)
+        first = memory.write("main/bot.md", f"The bot pushes with {token}.\n", None)
         second = memory.write("main/bot.md", f"The bot pulls with {token}.\n", first.version)
 
-        assert again == first._replace(replayed=True)
-        assert second.version == version_of(memory, "main/bot.md")
+        assert second.version == memory.version("main/bot.md")
     assert token not in vault.read("memories/bot.md")
     assert caplog.messages == ["main/bot.md: 1 secret masked before it was written"] * 2
 

@@ -14,7 +14,6 @@ import pytest
 
 from co_cli.agent.anthropic_memory import MemoryToolProtocol
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.settings import load_settings
 from tests.vault import Vault
 
 LISTING = "Here're the files and directories up to 2 levels deep in {}, excluding hidden items and node_modules:"
@@ -22,7 +21,7 @@ EDITED = "The memory file has been edited. Here is the snippet showing the chang
 SEEN = "Here's the content of /memories/notes.md with line numbers:\n"
 RANGE = "It should be two line numbers within the range of lines of the file: [1, 6]"
 LINES = "It should be within the range of lines of the file: [0, 6]"
-NAMES = "The commands are view, create, str_replace, insert, delete, rename."
+NAMES = "'view', 'create', 'str_replace', 'insert', 'delete' or 'rename'"
 NOWHERE = "The path /memories/nowhere.md does not exist. Please provide a valid path."
 SUCCESSES = ("Here", "File created", "The memory file", "The file /", "Successfully")
 
@@ -79,7 +78,6 @@ ANSWERS: list[tuple[dict[str, Any], str]] = [
     (on("insert", "nowhere.md", insert_line=0, insert_text="a"), f"Error: {NOWHERE}"),
     (on("insert", insert_line=7, insert_text="a"), f"Error: Invalid `insert_line` parameter: 7. {LINES}"),
     (on("insert", insert_line=-1, insert_text="a"), f"Error: Invalid `insert_line` parameter: -1. {LINES}"),
-    (on("insert", insert_text="a"), "Error: insert needs insert_line"),
     (on("delete"), "Successfully deleted /memories/notes.md"),
     (on("delete", "projects"), "Successfully deleted /memories/projects"),
     (on("delete", "nowhere.md"), f"Error: {NOWHERE}"),
@@ -94,8 +92,8 @@ ANSWERS: list[tuple[dict[str, Any], str]] = [
     (rename("/projects", "/projects/old"), "Error: /memories/projects cannot be moved into itself"),
     (rename("", "/old"), "Error: Cannot rename the /memories directory itself"),
     ({"command": "rename", "old_path": "/memories/notes.md"}, "Error: Path must start with /memories, got: "),
-    (on("forget"), f"Error: Unknown command: forget. {NAMES}"),
-    ({}, f"Error: Unknown command: None. {NAMES}"),
+    (on("forget"), f"Error: command: Input should be {NAMES}"),
+    ({}, "Error: command: Field required"),
 ]
 
 
@@ -155,7 +153,7 @@ def test_long_answers_are_cut_and_say_how_to_see_the_rest(memory: MemoryToolProt
     often = memory.answer(on("str_replace", "long.md", old_str="a", new_str="b"))
     assert often.refused
     assert "in lines: 1, 2, 3, " in often.text
-    assert " and more. Please ensure it is unique" in often.text
+    assert len(often.text) < 1_000
 
 
 # -- paths ------------------------------------------------------------------------------------------------------------
@@ -212,44 +210,25 @@ def test_every_command_refuses_paths_that_lead_out_of_memories(
     assert elsewhere == {path: {(f"Error: Path must start with /memories, got: {path}", True)} for path in ELSEWHERE}
 
 
-@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
-def test_links_are_neither_followed_nor_shown_nor_removed(
-    contents: Callable[[], dict[str, bytes]], tmp_path: Path, vault: Vault, memory: MemoryToolProtocol
+def test_links_hidden_and_excluded_names_are_neither_reached_nor_shown(
+    contents: Callable[[], dict[str, bytes]], tmp_path: Path, vault: Vault, data_dir: Path
 ) -> None:
-    (vault.root / "memories" / "link.md").symlink_to(tmp_path / "outside.md")
-    (vault.root / "memories" / "folder").symlink_to(vault.root / "articles")
+    paths = ["memories/.hidden.md", "memories/.trash/a.md", "memories/a/.b/c.md", "memories/private/diary.md"]
+    for path in paths:
+        vault.write(path, "a secret")
+    vault.write(".coignore", "memories/private/\n")
+    if os.name != "nt":  # where links need rights
+        (vault.root / "memories" / "link.md").symlink_to(tmp_path / "outside.md")
+        (vault.root / "memories" / "folder").symlink_to(vault.root / "articles")
+        paths += [f"memories/{name}" for name in ("link.md", "folder/plan.md", "folder/new.md")]
     before = contents()
 
-    for path in ("/memories/link.md", "/memories/folder/plan.md", "/memories/folder", "/memories/folder/new.md"):
-        for command in commands_for(path):
-            answer = memory.answer(command)
-            assert answer.refused, command
-            assert "leads through a link" in answer.text
-    listing = memory.call({"command": "view", "path": "/memories"})
-
-    assert contents() == before
-    assert "link" not in listing
-    assert "folder" not in listing
-
-
-def test_hidden_and_excluded_names_are_refused_by_every_command(vault: Vault, data_dir: Path) -> None:
-    vault.write(".coignore", "memories/private/\n")
-    vault.write("memories/open.md", "x")
-    hidden = ["memories/.hidden.md", "memories/.trash/a.md", "memories/a/.b/c.md", "memories/private/diary.md"]
-    for path in hidden:
-        vault.write(path, "a secret")
-
-    with KnowledgeBase.open(settings=load_settings({"vault": str(vault.root), "data_dir": str(data_dir)})) as kb:
+    with KnowledgeBase.open(vault.root, data_dir) as kb:
         memory = MemoryToolProtocol(kb)
         listing = memory.call({"command": "view", "path": "/memories"})
-        for path in (*hidden, "memories/private/new.md"):
-            problem = "is excluded from this vault" if "private" in path else "is hidden: a name must not start"
-            for command in commands_for(f"/{path}")[:-1]:
-                assert memory.call(command).startswith(f"Error: Path /{path} {problem}"), command
+        for path in (*paths, "memories/private/new.md"):
+            answers = [memory.call(command) for command in commands_for(f"/{path}")]
+            assert set(answers) == {f"Error: Path /{path} cannot be used: it is hidden, excluded or a link"}
 
-    assert [row.partition("\t")[2] for row in listing.split("\n")[1:]] == [
-        "/memories",
-        "/memories/a/",
-        "/memories/open.md",
-    ]
-    assert {vault.read(path) for path in hidden} == {"a secret"}
+    assert contents() == before
+    assert [row.partition("\t")[2] for row in listing.split("\n")[1:]] == ["/memories", "/memories/here.md"]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
+import anyio
 import pytest
-from pydantic_ai import Agent, models
+from pydantic_ai import Agent, ModelRetry, models
 
 from co_cli.agent import Knowledge
 from co_cli.agent.anthropic_memory import MemoryToolProtocol
-from co_cli.agent.harness import ScopedMemory
-from co_cli.errors import InvalidInputError
+from co_cli.agent.harness import VaultMemoryStore
 from co_cli.knowledge_base import KnowledgeBase
 from tests.agent.scripted import Script
 from tests.command import Co
@@ -72,11 +73,8 @@ def by_memory_tool(vault: Vault, data_dir: Path) -> None:
 
 
 def by_the_harness(vault: Vault, data_dir: Path) -> None:
-    with (
-        KnowledgeBase.open(vault.root, data_dir) as kb,
-        pytest.raises(InvalidInputError, match="only the user decides"),
-    ):
-        ScopedMemory(kb).write("main/new.md", CLAIMING, None)
+    with KnowledgeBase.open(vault.root, data_dir) as kb, pytest.raises(ModelRetry, match="only the user decides"):
+        anyio.run(partial(VaultMemoryStore(knowledge_base=kb).write, "main/new.md", CLAIMING, expected_version=None))
 
 
 AGENTS = (by_save_memory, by_update_memory, by_memory_tool, by_the_harness)

@@ -7,20 +7,23 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 import apsw
 import pytest
-from pydantic_ai import Agent, models
+from pydantic_ai import Agent, ModelRetry, models
 
 from co_cli.agent import Knowledge
 from co_cli.agent.anthropic_memory import MemoryToolProtocol
-from co_cli.agent.harness import ScopedMemory
+from co_cli.agent.harness import VaultMemoryStore
 from co_cli.errors import SecretError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.tools import Toolbox
 from tests.agent.scripted import Script
+from tests.agent_protocols import harness_types as harness_types
 from tests.command import Co
 from tests.safety.fake_secrets import make
 from tests.sources.web_server import WebServer, article
@@ -89,10 +92,10 @@ def add_a_page(co: Co, outside: Path, server: WebServer) -> str:
 
 def by_the_harness(co: Co, outside: Path, server: WebServer) -> str:
     with opened(co) as kb:
-        memory = ScopedMemory(kb)
+        write = VaultMemoryStore(knowledge_base=kb).write
         try:
-            return str(memory.write("main/new.md", TEXT, None))
-        except SecretError as error:
+            return str(anyio.run(partial(write, "main/new.md", TEXT, expected_version=None)))
+        except ModelRetry as error:
             return str(error)
 
 
