@@ -186,7 +186,7 @@ class KnowledgeBase:
                 linked.append((origin.label, self.sync_origin(origin, progress, seconds)))
             except VaultError as error:  # not there now; its notes stay in the index
                 self.index.unread.append(origin.label)
-                notes = self.index.of(origin).counts().notes
+                notes = self.index.of(origin).state().notes
                 linked.append((origin.label, SyncReport(unchanged=notes, skipped=[(origin.path, str(error))])))
         return report.replaced(linked=tuple(linked)) if linked else report
 
@@ -379,4 +379,4 @@ class KnowledgeBase:
     def _count_indexed(self) -> int:
         """How many notes the index has of this vault; 0 if it cannot be opened."""
         index = self.working_index()
-        return index.counts().notes if index else 0
+        return index.state().notes if index else 0

@@ -11,7 +11,6 @@ import struct
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from co_cli.embedding.embedders import Embedders
@@ -27,18 +26,7 @@ from co_cli.errors import (
 )
 from co_cli.index.changes import compare, reported
 from co_cli.index.embed import Embedded, EmbeddingDeadline, embed_text, embed_vault
-from co_cli.index.engine import (
-    CacheState,
-    Counts,
-    Engine,
-    NoteKey,
-    Reader,
-    Scope,
-    SpaceState,
-    StoredNote,
-    SyncState,
-    View,
-)
+from co_cli.index.engine import CacheState, Engine, NoteKey, Reader, Scope, StoredNote, StoredVault, SyncState, View
 from co_cli.index.links import Backlink, Link, links_from, links_to
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.index.tokens import fold
@@ -68,14 +56,6 @@ class Tiers(NamedTuple):
 
     own: str
     values: Mapping[str, float]
-
-
-class VectorState(NamedTuple):
-    """The state of a vault's vectors."""
-
-    spaces: SpaceState
-    waiting: int
-    cache: CacheState
 
 
 class KnowledgeIndex:
@@ -141,7 +121,7 @@ class KnowledgeIndex:
         with self.engine.reading():
             stored, unlisted = self._read(lambda reader, vault: reader.listings(vault), ({}, []))
             files = self._read(lambda reader, vault: reader.files(vault, reported=True), {})
-            synced = self.counts().synced_at is not None
+            synced = self.state().synced_at is not None
         scan = scan_origin(self.origin, self.exclude)
         if scan.unfinished and self.origin.kind == VAULT and not self.origin.tier:
             self._sweep(scan.unfinished)
@@ -219,7 +199,7 @@ class KnowledgeIndex:
 
     def rebuild(self, progress: Progress | None = None) -> SyncReport:
         """Read every file into a new search.db and swap it in; vaults that are not open now follow when they are."""
-        notes = self.counts().notes if self.works() else 0
+        notes = self.state().notes if self.works() else 0
         if notes and is_empty_folder(self.root):
             raise VaultError(empty_vault(self.root, notes))
         reports: list[SyncReport] = []
@@ -278,23 +258,28 @@ class KnowledgeIndex:
 
     def view(self, reader: Reader, filters: Filters) -> View:
         """What a search with these filters sees."""
-        origins = self._origins(reader)
-        if filters.roots:
-            origins = {vault: one for vault, one in origins.items() if one.root in filters.roots}
+        own = reader.vault(self.origin)
+        vaults = [one for one in self._vaults(reader) if not filters.roots or one.origin.root in filters.roots]
         parts = [
-            (vault, source)
-            for vault, one in origins.items()
-            for source in kind_of(one).sources
-            if not filters.sources or source in filters.sources or one.label in filters.sources
+            (vault.id, source)
+            for vault in vaults
+            for source in kind_of(vault.origin).sources
+            if not filters.sources or source in filters.sources or vault.origin.label in filters.sources
         ]
         scope = Scope(tuple(parts), filters)
-        own = reader.vault(self.origin)
-        space = reader.spaces(own).active if own is not None else None
-        unready = [one.label for vault, one in origins.items() if space and reader.spaces(vault).active != space]
-        counts = reader.counts(scope.vaults)
-        if own is not None and own not in scope.vaults:
-            counts = counts._replace(synced_at=reader.counts([own]).synced_at)
-        return View(scope, space, counts, self._prefixes(origins), self._tier_values(origins), unready)
+        space = own.active if own else None
+        seen = [vault for vault in vaults if vault.id in scope.vaults]
+        synced = seen if own is None or own.id in scope.vaults else [own]
+        return View(
+            scope=scope,
+            space=space,
+            synced_at=max((vault.synced_at for vault in synced if vault.synced_at is not None), default=None),
+            notes=sum(vault.notes for vault in seen),
+            passages=sum(vault.passages for vault in seen),
+            prefixes={vault.id: f"{vault.origin.tier}:" for vault in vaults if vault.origin.tier},
+            tiers=self._tier_values(vaults),
+            unready=[vault.origin.label for vault in vaults if space and vault.active != space],
+        )
 
     def uses(self, notes: Mapping[int, StoredNote]) -> Mapping[int, tuple[int, int]]:
         """How often these notes were recalled and opened."""
@@ -302,10 +287,6 @@ class KnowledgeIndex:
         if self.use_counts is None:
             return {}
         return {places[place]: count for place, count in self.use_counts(places).items()}
-
-    def snapshot(self) -> AbstractContextManager[Reader]:
-        """Everything that this thread reads inside it is of one moment."""
-        return self.engine.reading()
 
     # -- vectors -------------------------------------------------------------------------------------------------------
 
@@ -318,8 +299,7 @@ class KnowledgeIndex:
         if self.embedders is None or target is None:
             return None
         with self.engine.reading():
-            state = self._read(lambda reader, vault: reader.spaces(vault), SpaceState())
-            waits = self._read(lambda reader, vault: reader.waiting(vault)[0], 0)
+            state, waits = self.state(), self._read(lambda reader, vault: reader.waiting(vault)[0], 0)
         if state.active and state.active.space.key == target.key and not state.building and not waits:
             return None
         at = None if seconds is None else time.monotonic() + seconds
@@ -336,33 +316,34 @@ class KnowledgeIndex:
         """Embed every passage again in the space that the settings choose; `fresh` ignores the cache."""
         chosen = self.embedders.space if self.embedders else None
         with self.engine.writing() as writer:
-            vault = writer.add_vault(self.origin)
-            for space in filter(None, writer.spaces(vault)):
-                if chosen and space.space.key == chosen.key:
-                    writer.reembed(vault, space, fresh)
+            stored = writer.vault(self.origin)
+            for space in (stored.active, stored.building) if stored else ():
+                if stored and space and chosen and space.space.key == chosen.key:
+                    writer.reembed(stored.id, space, fresh)
         return self.embed_waiting(progress)
 
-    def vectors(self) -> VectorState:
-        def state(reader: Reader, vault: int) -> tuple[SpaceState, int]:
-            spaces = reader.spaces(vault)
-            return spaces, max((reader.waiting(vault, space)[0] for space in spaces if space), default=0)
-
+    def vectors(self) -> tuple[int, CacheState]:
+        """How many passages wait for a vector, and the state of the cache."""
         with self.engine.reading() as reader:
-            return VectorState(*self._read(state, (SpaceState(), 0)), reader.cache_state())
+            state = self.state()
+            spaces = [space for space in (state.active, state.building) if space]
+            waiting = max((reader.waiting(state.id, space)[0] for space in spaces), default=0)
+            return waiting, reader.cache_state()
 
     # -- look-ups ------------------------------------------------------------------------------------------------------
 
     def works(self) -> bool:
         """Whether search.db can be opened."""
         try:
-            self.counts()
+            self.state()
         except IndexUnavailableError:
             return False
         return True
 
-    def counts(self) -> Counts:
-        """Of this origin alone."""
-        return self._read(lambda reader, vault: reader.counts([vault]), Counts(None, 0, 0))
+    def state(self) -> StoredVault:
+        """How much is indexed of this origin alone, when it was synced, and its spaces."""
+        with self.engine.reading() as reader:
+            return reader.vault(self.origin) or StoredVault(0, self.origin)
 
     def docs(self, filters: Filters | None = None, limit: int = -1) -> list[StoredNote]:
         """Notes, newest first, of this origin and those searched with it."""
@@ -447,10 +428,10 @@ class KnowledgeIndex:
         tier, _, rest = ref.partition(":")
         prefix = f"{tier}:" if any(one.tier == tier for one in self.linked) else ""
         with self.engine.reading() as reader:
-            for vault, origin in self._origins(reader).items():
-                if bool(prefix) != bool(origin.tier) or (prefix and origin.tier != tier):
+            for vault in self._vaults(reader):
+                if vault.origin.tier != (tier if prefix else ""):
                     continue
-                for note in reader.find_notes(vault, "ref", [to_utf8(rest if prefix else ref)]):
+                for note in reader.find_notes(vault.id, "ref", [to_utf8(rest if prefix else ref)]):
                     standing = reader.standings([note.id], now).get(note.id)
                     if standing and standing.superseded_by:
                         return prefix + standing.superseded_by
@@ -521,22 +502,19 @@ class KnowledgeIndex:
         """What can be read of this origin; `nothing` if it was never synced."""
         with self.engine.reading() as reader:
             vault = reader.vault(self.origin)
-            return nothing if vault is None else read(reader, vault)
+            return nothing if vault is None else read(reader, vault.id)
 
-    def _origins(self, reader: Reader) -> dict[int, Origin]:
+    def _vaults(self, reader: Reader) -> list[StoredVault]:
         """This origin and those searched with it, as far as they were ever synced."""
-        found = {reader.vault(origin): origin for origin in (self.origin, *self.linked)}
-        return {vault: origin for vault, origin in found.items() if vault is not None}
+        found = [vault for origin in (self.origin, *self.linked) if (vault := reader.vault(origin))]
+        return list({vault.id: vault for vault in found}.values())
 
-    def _prefixes(self, origins: Mapping[int, Origin]) -> dict[int, str]:
-        return {vault: f"{one.tier}:" for vault, one in origins.items() if one.tier}
-
-    def _tier_values(self, origins: Mapping[int, Origin]) -> dict[int, float]:
+    def _tier_values(self, vaults: Sequence[StoredVault]) -> dict[int, float]:
         if self.tiers is None:
             return {}
         values, least = self.tiers.values, min(self.tiers.values.values(), default=0.0)
-        tiers = {vault: one.tier or (self.tiers.own if one == self.origin else "") for vault, one in origins.items()}
-        return {vault: values.get(tier, least) for vault, tier in tiers.items()}
+        own = {self.origin: self.tiers.own}
+        return {one.id: values.get(one.origin.tier or own.get(one.origin, ""), least) for one in vaults}
 
     def _check_source(self, source: str | None) -> None:
         known = kind_of(self.origin).sources if self.origin.kind != VAULT else OWN_SOURCES

@@ -302,7 +302,7 @@ def run_tags(options: argparse.Namespace) -> int:
     """
     with open_synced(options) as kb:
         counted = kb.tags(options.source)
-        synced = kb.index.counts().synced_at is not None
+        synced = kb.index.state().synced_at is not None
 
     def show(screen: Screen) -> None:
         for tag, count in counted.items():

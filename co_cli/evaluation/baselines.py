@@ -42,9 +42,9 @@ class Desk:
     @contextmanager
     def _reading(self) -> Generator[tuple[Reader, Scope, StoredSpace | None]]:
         with self.kb.engine.reading() as reader:
-            vault = reader.vault(self.kb.index.origin) or 0  # 0: never synced
-            sources = kind_of(self.kb.index.origin).sources
-            yield reader, Scope(tuple((vault, source) for source in sources)), reader.spaces(vault).active
+            state = self.kb.index.state()
+            sources = kind_of(state.origin).sources
+            yield reader, Scope(tuple((state.id, source) for source in sources)), state.active
 
     def keywords(self, text: str) -> list[str]:
         """The words of a question, without stop words if that leaves any."""
@@ -55,14 +55,14 @@ class Desk:
         query = self._query(text).words
         query = query if any_term else WordQuery(phrases=tuple((term,) for term in query.terms))
         with self._reading() as (reader, scope, _):
-            return {match.passage: match.bm25 for match in reader.words(scope, query, limit)}
+            return {match.passage: match.score for match in reader.words(scope, query, limit)}
 
     def nearest(self, text: str, limit: int = DEPTH) -> Scored:
         """The cosine of the nearest passages."""
         vector = self._embedded(text)
         with self._reading() as (reader, scope, space):
             found = reader.nearest(scope, space, vector, limit) if space and vector else []
-            return {neighbour.passage: neighbour.cosine for neighbour in found}
+            return {match.passage: match.score for match in found}
 
     def cosines(self, text: str, passages: Iterable[int]) -> Scored:
         vector = self._embedded(text)

@@ -14,7 +14,7 @@ from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.space import Embedder, OutOfTimeError, Vector
 from co_cli.embedding.static import SPACE as STATIC
 from co_cli.errors import EmbeddingError, SettingsError
-from co_cli.index.engine import Engine, SpaceState, StoredSpace, WaitingPassage, text_hash
+from co_cli.index.engine import Engine, StoredSpace, WaitingPassage, text_hash
 from co_cli.sources.origin import Origin
 
 BATCH = 1_000
@@ -54,21 +54,11 @@ def embed_vault(engine: Engine, origin: Origin, embedders: Embedders, deadline: 
         return Embedded()
     with engine.writing() as writer:
         vault = writer.add_vault(origin)
-        state = writer.spaces(vault)
-        if state.active is None:
-            state = writer.begin_space(vault, STATIC)
-        if state.active and state.active.space.key == target.key:
-            if state.building:
-                state = writer.begin_space(vault, target)  # the settings went back: drop the half-built one
-        elif state.building is None or state.building.space.key != target.key:
-            state = writer.begin_space(vault, target)
-    return _embed_spaces(engine, origin, embedders, state, deadline)
-
-
-def _embed_spaces(
-    engine: Engine, origin: Origin, embedders: Embedders, state: SpaceState, deadline: EmbeddingDeadline
-) -> Embedded:
-    active, building = state
+        known = writer.vault(origin)
+        if known is None or known.active is None:
+            writer.begin_space(vault, STATIC)
+        stored = writer.begin_space(vault, target)
+    active, building = stored.active, stored.building
     if active is None:
         return Embedded()
     if building is None:
@@ -76,9 +66,7 @@ def _embed_spaces(
     done = _embed(engine, origin, embedders, active, deadline) if _is_fast(active) else Embedded()
     built = _embed(engine, origin, embedders, building, deadline)
     if not built.waiting:
-        with engine.writing() as writer:
-            if writer.finish_space(writer.add_vault(origin), building):
-                return Embedded(done.done + built.done)
+        return Embedded(done.done + built.done)
     if not _is_fast(active):
         done = _embed(engine, origin, embedders, active, deadline)  # it still answers, so new notes belong there too
     return Embedded(done.done + built.done, done.waiting + built.waiting, built.problem or done.problem)
@@ -129,16 +117,13 @@ def _embed_batches(
 ) -> Embedded:
     size = BATCH if _is_fast(space) else SLOW_BATCH if deadline.at is None else HASTY_BATCH
     done, problem = 0, None
-    with engine.reading() as reader:
-        vault = reader.vault(origin)
-        total = reader.waiting(vault, space)[0] if vault is not None else 0
+    total = _waiting(engine, origin, space)[0]
     while done < total and (deadline.at is None or time.monotonic() < deadline.at):
-        with engine.reading() as reader:
-            vault = reader.vault(origin)
-            batch = reader.waiting(vault, space, size)[1] if vault is not None else []
-            cached = reader.cached(space.space, [text_hash(passage.text) for passage in batch])
+        batch = _waiting(engine, origin, space, size)[1]
         if not batch:
             break
+        with engine.reading() as reader:
+            cached = reader.cached(space.space, [text_hash(passage.text) for passage in batch])
         made: dict[bytes, Vector | None] = {}
         try:
             made = _embed_missing(embedder, batch, cached.keys(), deadline)
@@ -156,10 +141,13 @@ def _embed_batches(
             break
         if deadline.progress:
             deadline.progress(done, total)
+    return Embedded(done, _waiting(engine, origin, space)[0], problem)
+
+
+def _waiting(engine: Engine, origin: Origin, space: StoredSpace, limit: int = 0) -> tuple[int, list[WaitingPassage]]:
     with engine.reading() as reader:
         vault = reader.vault(origin)
-        left = reader.waiting(vault, space)[0] if vault is not None else 0
-    return Embedded(done, left, problem)
+        return reader.waiting(vault.id, space, limit) if vault else (0, [])
 
 
 def _embed_missing(

@@ -56,28 +56,12 @@ class Scope:
         return tuple(dict.fromkeys(vault for vault, _ in self.parts))
 
 
-class Counts(NamedTuple):
-    """How much is indexed, and when the index last agreed with the files."""
-
-    synced_at: float | None
-    notes: int
-    passages: int
-
-
-class WordMatch(NamedTuple):
-    """A passage that has some of the words; a higher bm25 is better."""
+class Match(NamedTuple):
+    """A passage that was found, with its bm25 or its cosine; more is better."""
 
     passage: int
     note: int
-    bm25: float
-
-
-class Neighbour(NamedTuple):
-    """A passage near a query's vector."""
-
-    passage: int
-    note: int
-    cosine: float
+    score: float
 
 
 class Named(NamedTuple):
@@ -226,11 +210,18 @@ class StoredSpace(NamedTuple):
         return self.space.provider == "static"
 
 
-class SpaceState(NamedTuple):
-    """The space that answers in a vault, and the one that is being built to replace it."""
+class StoredVault(NamedTuple):
+    """A vault or another origin, how much of it is indexed, and when the index last agreed with its files."""
 
+    id: int
+    origin: Origin
+    synced_at: float | None = None
+    notes: int = 0
+    passages: int = 0
     active: StoredSpace | None = None
+    """The space that answers."""
     building: StoredSpace | None = None
+    """The space that is being built to replace it."""
 
 
 class WaitingPassage(NamedTuple):
@@ -267,7 +258,9 @@ class View(NamedTuple):
     scope: Scope
     space: StoredSpace | None
     """The space whose vectors answer; None if there are none yet."""
-    counts: Counts
+    synced_at: float | None
+    notes: int
+    passages: int
     prefixes: Mapping[int, str]
     """The prefix of refs from other tiers' vaults."""
     tiers: Mapping[int, float]
@@ -283,7 +276,7 @@ class Reader(Protocol):
     """
 
     # search
-    def words(self, scope: Scope, query: WordQuery, limit: int) -> list[WordMatch]:
+    def words(self, scope: Scope, query: WordQuery, limit: int) -> list[Match]:
         """Passages with any of the terms or prefixes, all of the phrases and none of the excluded words, best first.
 
         Phrases and exclusions look at a passage itself and not at its context. If a few notes fill the list, it has
@@ -291,7 +284,7 @@ class Reader(Protocol):
         """
         ...
 
-    def nearest(self, scope: Scope, space: StoredSpace, query: Vector, limit: int) -> list[Neighbour]:
+    def nearest(self, scope: Scope, space: StoredSpace, query: Vector, limit: int) -> list[Match]:
         """Passages by cosine, nearest first. Vaults in which another space answers contribute nothing.
 
         The scan is exact: filters reduce what is scanned, not what is returned.
@@ -315,16 +308,12 @@ class Reader(Protocol):
         ...
 
     # notes
-    def vault(self, origin: Origin) -> int | None:
-        """The id of a vault or another origin; None if it was never written."""
+    def vault(self, origin: Origin) -> StoredVault | None:
+        """What is stored of an origin; None if it was never written."""
         ...
 
-    def origins(self) -> dict[int, Origin]:
+    def vaults(self) -> list[StoredVault]:
         """Everything that was ever indexed here."""
-        ...
-
-    def counts(self, vaults: Iterable[int]) -> Counts:
-        """Totals over these vaults, without reading their notes, and the latest of their sync times."""
         ...
 
     def list_notes(self, scope: Scope, limit: int = -1) -> list[StoredNote]:
@@ -358,8 +347,6 @@ class Reader(Protocol):
         ...
 
     # vectors
-    def spaces(self, vault: int) -> SpaceState: ...
-
     def waiting(self, vault: int, space: StoredSpace | None = None, limit: int = 0) -> tuple[int, list[WaitingPassage]]:
         """How many passages wait for a vector (in one space, or in any), and the first of them."""
         ...
@@ -396,15 +383,12 @@ class Writer(Reader, Protocol):
         """Store what a sync found. Returns which of the missing files were notes; the others are forgotten."""
         ...
 
-    def begin_space(self, vault: int, space: VectorSpace) -> SpaceState:
-        """Make this the vault's space: at once if it has none, otherwise as the one that is being built.
+    def begin_space(self, vault: int, space: VectorSpace) -> StoredVault:
+        """Make this the vault's space: at once if it has none or no passage, otherwise by building it.
 
-        Another space that was being built is dropped. Every passage waits for a vector in the new space.
+        Another space that was being built is dropped. Every passage waits for a vector in the new space, which
+        replaces the active one as soon as none waits any more.
         """
-        ...
-
-    def finish_space(self, vault: int, space: StoredSpace) -> bool:
-        """Let a complete space replace the active one. False if passages still wait, or another process dropped it."""
         ...
 
     def reembed(self, vault: int, space: StoredSpace, forget_cache: bool = False) -> None:

@@ -75,7 +75,7 @@ def sync_files(engine: Engine, origin: Origin, scan: Scan, changes: Changes, opt
     with engine.writing() as writer:
         vault = writer.add_vault(origin)
         known_gone = writer.files(vault, list(filter(_storable, changes.gone)))
-        seen.was_synced = writer.counts([vault]).synced_at is not None
+        seen.was_synced = _is_synced(writer, origin)
     twins: dict[str, list[str]] = {}
     for path, file in known_gone.items():
         if file.skipped is None:
@@ -184,7 +184,7 @@ def _finish(engine: Engine, origin: Origin, scan: Scan, changes: Changes, seen: 
     moved = {old for old, _ in seen.moved}
     with engine.writing() as writer:
         vault = writer.add_vault(origin)
-        if seen.was_synced and writer.counts([vault]).synced_at is None:
+        if seen.was_synced and not _is_synced(writer, origin):
             return [], []  # search.db was replaced meanwhile: the next sync starts over
         known = writer.files(vault, [*seen.stored, *seen.same])
         lost = {path for path, held in seen.stored.items() if path not in known or known[path].hash != held}
@@ -233,6 +233,11 @@ def _vanished(reader: Reader, vault: int, origin: Origin, lost: Sequence[str]) -
     if len(lost) >= present:
         return True
     return is_empty_folder(origin.root) or (len(lost) >= FEW_DELETED and len(lost) * 2 > present)
+
+
+def _is_synced(reader: Reader, origin: Origin) -> bool:
+    vault = reader.vault(origin)
+    return vault is not None and vault.synced_at is not None
 
 
 def _exists(origin: Origin, path: str) -> bool:

@@ -88,7 +88,7 @@ def compare(index: KnowledgeIndex, progress: Progress | None = None, cut_by_mode
     with index.engine.reading() as reader:
         notes = {note.path: note for note in index.notes_here()}
         vault = reader.vault(origin)
-        known = reader.files(vault) if vault is not None else {}
+        known = reader.files(vault.id) if vault else {}
         stored: dict[str, list[StoredPassage]] = {}
         for passage in reader.passages(notes=[note.id for note in notes.values()]).values():
             stored.setdefault(passage.path, []).append(passage)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import log
 
 from co_cli.embedding.space import Vector
-from co_cli.index.engine import Named, Neighbour, Reader, Scope, StoredSpace, Term, WordMatch, WordQuery
+from co_cli.index.engine import Match, Named, Reader, Scope, StoredSpace, Term, WordQuery
 from co_cli.index.names import fold_name
 from co_cli.retrieval.query import Query
 
@@ -33,8 +33,8 @@ class Ask:
 class Candidates:
     """What was proposed, and what is known of it."""
 
-    matches: list[WordMatch] = field(default_factory=list[WordMatch])  # by words, best first
-    near: list[Neighbour] = field(default_factory=list[Neighbour])  # by meaning, nearest first
+    matches: list[Match] = field(default_factory=list[Match])  # by words, best first
+    near: list[Match] = field(default_factory=list[Match])  # by meaning, nearest first
     named: list[Named] = field(default_factory=list[Named])
     notes: Mapping[int, int] = field(default_factory=dict[int, int])
     """Each candidate passage and its note."""
@@ -64,7 +64,7 @@ def gather(reader: Reader, ask: Ask, space: StoredSpace | None, vector: Vector |
     """Everything that is proposed, each with its cosine if there are vectors."""
     query, scope = ask.query, ask.scope
     matches = reader.words(scope, query.words, ask.depth) if ask.words else []
-    near: list[Neighbour] = []
+    near: list[Match] = []
     # a phrase or an exclusion says which passages may answer: vectors then only score
     if space is not None and vector is not None and query.plain:
         near = reader.nearest(scope, space, vector, ask.depth)
@@ -72,7 +72,7 @@ def gather(reader: Reader, ask: Ask, space: StoredSpace | None, vector: Vector |
     notes = {match.passage: match.note for match in matches} | {one.passage: one.note for one in near}
     proposed = set(notes.values())
     notes |= {one.passage: one.note for one in named if one.note not in proposed}
-    cosines = {one.passage: one.cosine for one in near}
+    cosines = {one.passage: one.score for one in near}
     if space is not None and vector is not None:
         cosines |= reader.cosines(space, vector, [passage for passage in notes if passage not in cosines])
     terms = _counted(query.words)

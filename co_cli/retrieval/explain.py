@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from co_cli.index.tokens import tokens
-from co_cli.retrieval.pipeline import SearchedIndex, SearchRequest, Trace, search
+from co_cli.retrieval.pipeline import SearchRequest, Trace, search
 from co_cli.retrieval.results import best_of_each_note
 from co_cli.retrieval.score import Scored
 from co_cli.values import Filters
+
+if TYPE_CHECKING:
+    from co_cli.knowledge_index import KnowledgeIndex
 
 
 class Step(NamedTuple):
@@ -53,7 +56,7 @@ class Subject(NamedTuple):
     passes_filters: bool
 
 
-def explain_note(index: SearchedIndex, request: SearchRequest, ref: str, title: str) -> Explanation:
+def explain_note(index: KnowledgeIndex, request: SearchRequest, ref: str, title: str) -> Explanation:
     """Why a note is where it is in the answer to a request."""
     _, trace = search(index, request)
     subject = _subject(index, trace, ref, title)
@@ -64,7 +67,7 @@ def explain_note(index: SearchedIndex, request: SearchRequest, ref: str, title: 
     return explain(trace, subject, request.query)
 
 
-def _subject(index: SearchedIndex, trace: Trace, ref: str, title: str) -> Subject | None:
+def _subject(index: KnowledgeIndex, trace: Trace, ref: str, title: str) -> Subject | None:
     with index.engine.reading() as reader:
         query, view = trace.attempt.query, index.view(reader, trace.attempt.filters)
         everywhere = index.view(reader, Filters())
@@ -123,7 +126,7 @@ def _steps(trace: Trace, subject: Subject) -> list[Step]:
     if candidates.cosines:
         nearness = "it has no vector yet" if subject.cosine is None else f"cosine {subject.cosine:.2f}"
         if candidates.near:
-            nearness += f"; the last one proposed has {candidates.near[-1].cosine:.2f}"
+            nearness += f"; the last one proposed has {candidates.near[-1].score:.2f}"
         steps.append(Step("meaning", *_place([one.note for one in candidates.near], note), nearness))
     proposed = note in candidates.notes.values()
     lost = "its score is not above zero" if proposed else "neither words nor meaning nor its name proposed it"

@@ -8,12 +8,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.space import Vector, VectorSpace
 from co_cli.errors import EmbeddingError, SettingsError
-from co_cli.index.engine import Engine, Reader, Scope, Standing, StoredNote, StoredPassage, View, WordQuery
+from co_cli.index.engine import Reader, Scope, Standing, StoredPassage, View, WordQuery
 from co_cli.index.links import links_around
 from co_cli.index.tokens import spans
 from co_cli.notes.dates import asks_only_for_period, describe, find_period
@@ -25,6 +24,9 @@ from co_cli.retrieval.results import ABSENT, Fit, best_of_each_note, confidence,
 from co_cli.retrieval.score import Scored, best_first, trust
 from co_cli.retrieval.signals import NEED_FACTS, NEED_LINKS, Material, add_signals
 from co_cli.values import Filters, Hit, Searched, SearchResult, State, moment_text
+
+if TYPE_CHECKING:
+    from co_cli.knowledge_index import KnowledgeIndex
 
 TIER = 0.1
 """The weight of a note's tier where several vaults are searched: it decides between notes that answer as well."""
@@ -59,21 +61,6 @@ class SearchRequest:
         return self.backend == "hybrid" and self.meaning and self.weights.get("meaning", 0.0) > 0
 
 
-class SearchedIndex(Protocol):
-    """What is searched."""
-
-    engine: Engine
-    embedders: Embedders | None
-    space_hint: VectorSpace | None
-    """The space that answered last, most likely the one that answers now."""
-    unread: list[str]
-    fresh_as_of: float | None
-
-    def view(self, reader: Reader, filters: Filters) -> View: ...
-
-    def uses(self, notes: Mapping[int, StoredNote]) -> Mapping[int, tuple[int, int]]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Trace:
     """The intermediate results of one search, for `explain`."""
@@ -98,7 +85,7 @@ class Attempt:
     """Nothing but filters is asked for: list what passes them."""
 
 
-def search(index: SearchedIndex, request: SearchRequest) -> tuple[SearchResult, Trace]:
+def search(index: KnowledgeIndex, request: SearchRequest) -> tuple[SearchResult, Trace]:
     """Hits, and how they came about: from the narrowest reading of the query that finds something."""
     started = time.perf_counter()
     answers = (_answer(index, request, attempt) for attempt in _attempts(request))
@@ -140,7 +127,7 @@ def _operators(query: Query) -> str:
     return " and ".join(f"{operator}:{value}" for operator, values in named for value in values)
 
 
-def _answer(index: SearchedIndex, request: SearchRequest, attempt: Attempt) -> tuple[SearchResult, Trace]:
+def _answer(index: KnowledgeIndex, request: SearchRequest, attempt: Attempt) -> tuple[SearchResult, Trace]:
     space = index.space_hint
     while True:
         vector, problem = _query_vector(index, request, attempt, space)
@@ -156,7 +143,7 @@ def _answer(index: SearchedIndex, request: SearchRequest, attempt: Attempt) -> t
 
 
 def _query_vector(
-    index: SearchedIndex, request: SearchRequest, attempt: Attempt, space: VectorSpace | None
+    index: KnowledgeIndex, request: SearchRequest, attempt: Attempt, space: VectorSpace | None
 ) -> tuple[Vector | None, str | None]:
     """The query's vector, or why there is none although one was wanted."""
     embedders, text = index.embedders, attempt.query.text[:LONGEST_EMBEDDED]
@@ -176,7 +163,7 @@ class _Work:
     """One attempt: what it reads in the transaction, and what it makes of that afterwards."""
 
     def __init__(
-        self, index: SearchedIndex, request: SearchRequest, attempt: Attempt, view: View, vector: Vector | None
+        self, index: KnowledgeIndex, request: SearchRequest, attempt: Attempt, view: View, vector: Vector | None
     ) -> None:
         self.index, self.request, self.attempt, self.view, self.vector = index, request, attempt, view, vector
         self.now = time.time() if attempt.filters.as_of is None else attempt.filters.as_of
@@ -221,7 +208,7 @@ class _Work:
         """The newest notes that pass the filters and are valid, each by its first passage."""
         scope, words = self.view.scope, self.attempt.query.words
         for needle in words.excluded:
-            refused = reader.words(scope, WordQuery(phrases=(needle,)), self.view.counts.passages)
+            refused = reader.words(scope, WordQuery(phrases=(needle,)), self.view.passages)
             self.left |= {one.note: "it has a word that the query excludes" for one in refused}
         notes = reader.list_notes(scope)
         self.standings = reader.standings([note.id for note in notes], self.now)
@@ -298,13 +285,13 @@ class _Work:
         degraded += self._shortcomings(hits)
         answered = bool(hits) and (sure is None or sure >= ABSENT)
         state: State = "found" if answered else "inconclusive" if degraded else "absent"
-        fresh = self.index.fresh_as_of or view.counts.synced_at
+        fresh = self.index.fresh_as_of or view.synced_at
         result = SearchResult(
             query=request.query,
             state=state,
             degraded=degraded,
             backend=request.backend,
-            searched=Searched(view.counts.notes, view.counts.passages, moment_text(fresh) if fresh else None),
+            searched=Searched(view.notes, view.passages, moment_text(fresh) if fresh else None),
             hits=hits,
             took_ms=0.0,
             confidence=None if sure is None else round(sure, 4),
@@ -338,7 +325,7 @@ class _Work:
         embedders, space = self.index.embedders, self.view.space
         embedder = embedders.of(space.space) if self.vector is not None and space and embedders else None
         certainty = embedder.space.certainty if embedder else None
-        return None if certainty is None else Fit(certainty, self.view.counts.passages)
+        return None if certainty is None else Fit(certainty, self.view.passages)
 
     def _confidence(self) -> float | None:
         candidates = self.candidates
@@ -353,9 +340,9 @@ class _Work:
         found: list[str] = []
         view, embedders = self.view, self.index.embedders
         by_meaning = self.request.wants_meaning and embedders is not None and embedders.space is not None
-        if view.counts.synced_at is None:
+        if view.synced_at is None:
             found.append("this vault was never synced: run `co index sync`")
-        elif by_meaning and view.space is None and view.counts.passages and not self.attempt.listing:
+        elif by_meaning and view.space is None and view.passages and not self.attempt.listing:
             found.append("no note has a vector yet: answered by words")
         elif by_meaning and view.unready and self.vector is not None:
             found.append(f"answered by words, for lack of vectors: {', '.join(view.unready)}")

@@ -44,10 +44,10 @@ def trust(candidates: Candidates) -> float:
 
 def hybrid(candidates: Candidates, weights: Mapping[str, float]) -> list[Scored]:
     """The formula above."""
-    best = max((match.bm25 for match in candidates.matches), default=0.0)
+    best = max((match.score for match in candidates.matches), default=0.0)
     # without vectors words decide alone, and there is nothing to trust them against
     trusted = trust(candidates) if candidates.cosines and weights.get("meaning") else 1.0
-    words = {match.passage: trusted * match.bm25 / best if best > 0 else 1.0 for match in candidates.matches}
+    words = {match.passage: trusted * match.score / best if best > 0 else 1.0 for match in candidates.matches}
     return _weighted(candidates, weights, words, candidates.cosines)
 
 

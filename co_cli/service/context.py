@@ -93,7 +93,7 @@ def matching_notes(kb: KnowledgeBase, prompt: str, seen: Collection[str]) -> Con
     unmarked = trusted._replace(sources=("memory",), speakers=OWN_WORDS)
     try:
         comparison, degraded = _compare(kb, sentences)  # before the snapshot: embedding may be slow
-        with kb.index.snapshot() as reader:  # so that a passage that was found can be opened
+        with kb.engine.reading() as reader:  # so that a passage that was found can be opened
             if comparison.space != kb.index.view(reader, Filters()).space:
                 comparison = replace(comparison, space=None)  # another model replaced it meanwhile: compare by words
             matcher = _Matcher(kb, reader, comparison)
@@ -127,7 +127,7 @@ def _compare(kb: KnowledgeBase, sentences: list[str]) -> tuple[_Comparison, list
     vectors: list[Vector | None] = [None] * len(queries)
     degraded: list[str] = []
     if kb.settings.knowledge_search_backend == "hybrid" and kb.embedders.space is not None:
-        space = kb.index.vectors().spaces.active
+        space = kb.index.state().active
         embedder = kb.embedders.of(space.space) if space else None
         try:
             if embedder is None:
@@ -173,7 +173,7 @@ class _Matcher:
         for query, vector in self._comparison.sentences:
             depth = CANDIDATES if measured > -1 else NEIGHBOURS
             found = gather(self._reader, Ask(query, scope, depth), self._comparison.space, vector)
-            noise = measured if measured > -1 else median([one.cosine for one in found.near] or [1.0])
+            noise = measured if measured > -1 else median([one.score for one in found.near] or [1.0])
             terms = self._reader.terms_in(list(found.notes), query.words.terms)
             total = sum(found.idf.values()) or 1.0
             for passage in found.notes:

@@ -35,9 +35,9 @@ Level = Literal["ok", "warning", "error"]
 
 
 def status_of(kb: KnowledgeBase) -> Status:
-    counts, vectors = kb.index.counts(), kb.index.vectors()
+    state, (waiting, cache) = kb.index.state(), kb.index.vectors()
     semantic = kb.embedders.space is not None
-    active, building = vectors.spaces if semantic else (None, None)
+    active, building = (state.active, state.building) if semantic else (None, None)
     skipped, problems = kb.index.reported()
     trash = Counter(one.tier for one in kb.lookup.trashed())
     return Status(
@@ -46,22 +46,22 @@ def status_of(kb: KnowledgeBase) -> Status:
         search_db_bytes=os.path.getsize(kb.engine.path),
         backend=kb.settings.knowledge_search_backend,
         notes=kb.index.by_source(),
-        passages=counts.passages,
-        synced_at=moment_text(counts.synced_at) if counts.synced_at else None,
+        passages=state.passages,
+        synced_at=moment_text(state.synced_at) if state.synced_at else None,
         skipped=skipped,
         problems=problems,
         trashed=trash.pop(None, 0),
         space=active.space.key if active else None,
         building=building.space.key if building else None,
-        unembedded=vectors.waiting if semantic else 0,
-        cache_entries=vectors.cache.entries,
-        cache_bytes=vectors.cache.bytes,
-        cache_hit_rate=vectors.cache.hit_rate,
+        unembedded=waiting if semantic else 0,
+        cache_entries=cache.entries,
+        cache_bytes=cache.bytes,
+        cache_hit_rate=cache.hit_rate,
         trashed_in_tiers={str(tier): count for tier, count in trash.items()},
         tier=tier_of(kb.settings) if kb.index.tiers else None,
         missing=len(kb.index.missing()),
         odd=tuple(kb.index.unread_entries()),
-        linked={origin.label: kb.index.of(origin).counts().notes for origin in kb.index.linked},
+        linked={origin.label: kb.index.of(origin).state().notes for origin in kb.index.linked},
     )
 
 
@@ -146,7 +146,7 @@ def _vault(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
 
 
 def _database(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
-    counts, path = kb.index.counts(), kb.engine.path
+    counts, path = kb.index.state(), kb.engine.path
     kept = set_aside_before(path)
     if kept:
         size = sum(os.path.getsize(one) for one in kept)
@@ -217,7 +217,7 @@ def _index(kb: KnowledgeBase, origin: Origin, fix: bool) -> Iterator[Finding]:
         cure = "replace it with the file itself, or rename it; nothing of it is searched"
         yield finding("odd entries", "warning", unread_text(unread), cure)
     if not own and not (waiting or missing or differing or skipped or problems or unread):
-        yield finding("", "ok", f"the index agrees with the files (notes: {index.counts().notes:,})")
+        yield finding("", "ok", f"the index agrees with the files (notes: {index.state().notes:,})")
     elif own and not skipped and not problems:
         yield finding("notes", "ok", "every note can be read")
 

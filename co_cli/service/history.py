@@ -203,7 +203,7 @@ def search_as_of(kb: KnowledgeBase, request: SearchRequest) -> tuple[SearchResul
         then.index.on_change = None  # a temporary copy has no history
         then.sync()
         with then.engine.reading() as reader:
-            indexed = [origin for vault, origin in reader.origins().items() if reader.counts([vault]).notes]
+            indexed = [vault.origin for vault in reader.vaults() if vault.notes]
         for origin in indexed:
             if not os.path.isdir(origin.root):
                 then.index.of(origin).drop_all()
@@ -334,7 +334,7 @@ def move_history(settings: Settings, old: str, new: str) -> Moved:
         raise InvalidInputError(f"nothing is known of a vault at {old}")
     engine = SqliteEngine.at(os.path.join(settings.data_dir, "search.db"))
     with engine.reading() as reader:
-        indexed = [origin for origin in reader.origins().values() if moved(origin.root) != origin.root]
+        indexed = [vault.origin for vault in reader.vaults() if moved(vault.origin.root) != vault.origin.root]
     for origin in indexed:  # the next sync reads the files at their new place
         KnowledgeIndex(engine, origin).drop_all()
     engine.close()

@@ -171,7 +171,7 @@ class Origins:
 
     def states(self) -> list[SourceState]:
         """The vault's own sources, web pages, and every origin."""
-        own, synced = self._index.by_source(), _moment(self._index.counts().synced_at)
+        own, synced = self._index.by_source(), _moment(self._index.state().synced_at)
         skipped = len(self._index.reported()[0]) + len(self._index.odd())
         with self._index.engine.reading() as reader:
             pages = self._index.field_values("source_url")
@@ -205,7 +205,7 @@ class Origins:
 
     def _state(self, origin: Origin) -> SourceState:
         index = self._index.of(origin)
-        counts, reported = index.counts(), [*index.reported()[0], *index.odd()]
+        counts, reported = index.state(), [*index.reported()[0], *index.odd()]
         binary = sum(reason == BINARY for _, reason in reported)
         return SourceState(
             origin.label,

@@ -134,7 +134,7 @@ def review(
     context_tokens: int = 1_000,
 ) -> Review:
     """The findings by kind, the most serious first. `tokens` counts what a text costs a model."""
-    with kb.index.snapshot() as reader:
+    with kb.engine.reading() as reader:
         notes = _read_notes(kb, reader, now)
         unknown = _unknown_names(kb, reader, notes)
     recalled, degraded = _recalled(kb) if not only or {"orphan", "never-recalled"} & set(only) else (None, [])
@@ -203,9 +203,6 @@ def key_of(kind: str, refs: tuple[str, ...], about: str) -> str:
 
 
 def _read_notes(kb: KnowledgeBase, reader: Reader, now: float) -> list[ReviewedNote]:
-    vault = reader.vault(kb.index.origin)
-    if vault is None:
-        return []
     stored = sorted(kb.index.notes_here(), key=lambda note: (note.created, note.path))
     ids = [note.id for note in stored]
     bodies: dict[int, list[str]] = {}
@@ -232,7 +229,7 @@ def _read_notes(kb: KnowledgeBase, reader: Reader, now: float) -> list[ReviewedN
 
 def _unknown_names(kb: KnowledgeBase, reader: Reader, notes: Sequence[ReviewedNote]) -> set[str]:
     vault = reader.vault(kb.index.origin)
-    scope = Scope(tuple((vault, source) for source in OWN_SOURCES) if vault is not None else ())
+    scope = Scope(tuple((vault.id, source) for source in OWN_SOURCES) if vault else ())
     named = {name for note in notes for key in ("supersedes", "superseded_by") for name in note.names(key)}
     return {name for name in named if not (fold_name(name) and reader.named(scope, fold_name(name)))}
 

@@ -190,9 +190,8 @@ class VaultWriter:
         text = f"{new.title}\n{new.content}" if new.own_title else new.content
         # a date in the text is no filter: a request that has dates of its own is not read for others
         filters = Filters(sources=("memory",), roots=(index.root,), since=float("-inf"))
-        with index.snapshot() as reader:
-            vault = reader.vault(index.origin)
-            active = reader.spaces(vault).active if vault is not None else None
+        with index.engine.reading() as reader:
+            active = index.state().active
             measured = active is not None and active.space.provider == "static"  # other models have other cosines
             request = SearchRequest(OPERATORS.sub(" ", text), CANDIDATES, filters, meaning=measured)
             trace = index.find(request)[1]

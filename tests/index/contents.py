@@ -17,13 +17,13 @@ def contents(engine: Engine, root: Path) -> dict[str, Any]:
     """Everything of one vault; fails by itself if counts or the word index do not fit the passages."""
     assert engine.problem() is None
     with engine.reading() as reader:
-        vault = reader.vault(Origin("vault", str(root)))
-        if vault is None:
+        stored = reader.vault(Origin("vault", str(root)))
+        if stored is None:
             return {}
+        vault = stored.id
         notes = reader.list_notes(Scope(((vault, "memory"), (vault, "article"))))
         passages = list(reader.passages(notes=[note.id for note in notes]).values())
-        counts = reader.counts([vault])
-        assert (counts.notes, counts.passages) == (len(notes), len(passages))
+        assert (stored.notes, stored.passages) == (len(notes), len(passages))
         return {
             "files": reader.files(vault),
             "notes": sorted(note._replace(id=0, vault=0) for note in notes),

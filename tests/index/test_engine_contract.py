@@ -15,7 +15,6 @@ import pytest
 
 from co_cli.embedding.space import Vector, VectorSpace
 from co_cli.index.engine import (
-    Counts,
     Engine,
     IndexedFile,
     Reader,
@@ -112,7 +111,7 @@ def words(text: str = "", phrase: str = "", excluded: str = "", prefix: str = ""
 def found(reader: Reader, scope: Scope, query: WordQuery, limit: int = 10) -> list[str]:
     """The bodies of the passages that have the words, best first."""
     matches = reader.words(scope, query, limit)
-    assert [one.bm25 for one in matches] == sorted((one.bm25 for one in matches), reverse=True)
+    assert [one.score for one in matches] == sorted((one.score for one in matches), reverse=True)
     stored = reader.passages([one.passage for one in matches])
     assert all(stored[one.passage].note == one.note for one in matches)
     return [stored[one.passage].body for one in matches]
@@ -124,6 +123,12 @@ def paths(notes: Sequence[StoredNote]) -> list[str]:
 
 def passages_in(reader: Reader, vault: int) -> dict[int, StoredPassage]:
     return reader.passages(notes=[note.id for note in reader.list_notes(scope_of(vault))])
+
+
+def counted(reader: Reader, vault: int) -> tuple[int, int]:
+    """How many notes and passages a vault has."""
+    (stored,) = [one for one in reader.vaults() if one.id == vault]
+    return stored.notes, stored.passages
 
 
 def finish_sync(
@@ -169,14 +174,14 @@ def test_files_are_put_replaced_and_dropped(engine: Engine) -> None:
         IndexedFile("memories/blob.md", "1234", 1_000.0, None, [], "not a text file"),
     )
     with engine.reading() as reader:
-        assert reader.counts([vault]) == Counts(None, 2, 3)
+        assert counted(reader, vault) == (2, 3)
         assert sorted(reader.files(vault)) == ["articles/elm.md", "memories/blob.md", "memories/oak.md"]
         assert reader.files(vault, reported=True) == {"memories/blob.md": StoredFile("1234", "not a text file", None)}
         assert list(reader.files(vault, ["memories/oak.md", "memories/never.md"])) == ["memories/oak.md"]
 
     put(engine, file("articles/elm.md", "Elms stand again."), file("memories/blob.md", "Text after all."))
     with engine.reading() as reader:
-        assert reader.counts([vault]) == Counts(None, 3, 3)
+        assert counted(reader, vault) == (3, 3)
         assert reader.files(vault, reported=True) == {}
         assert [one.body for one in passages_in(reader, vault).values() if one.ref == "article:elm"] == [
             "Elms stand again."
@@ -186,7 +191,7 @@ def test_files_are_put_replaced_and_dropped(engine: Engine) -> None:
     with engine.writing() as writer:
         assert writer.drop_files(vault, ["memories/oak.md", "memories/never.md"]) == ["memories/oak.md"]
     with engine.reading() as reader:
-        assert reader.counts([vault]) == Counts(None, 2, 2)
+        assert counted(reader, vault) == (2, 2)
         assert found(reader, scope_of(vault), words("oaks")) == []
         assert reader.named(scope_of(vault), "oak") == []
 
@@ -202,14 +207,14 @@ def test_dropping_a_vault_forgets_everything_of_it_and_nothing_of_another(engine
     with engine.writing() as writer:
         assert len(writer.drop_files(one, None)) == 2
     with engine.reading() as reader:
-        assert reader.counts([one]) == Counts(None, 0, 0)
+        assert counted(reader, one) == (0, 0)
         assert (reader.files(one), reader.listings(one), reader.term_counts([one])[1]) == ({}, ({}, []), {})
         assert found(reader, scope_of(one, other), words("oak")) == ["The yew is an oak."]
         near = reader.nearest(scope_of(one, other), space, unit([1, 1, 0, 0, 0, 0, 0, 0]), 10)
         assert [reader.passages([one.passage])[one.passage].ref for one in near] == ["memory:yew"]
     oaks(engine, "ash")  # and it may be filled again
     with engine.reading() as reader:
-        assert reader.counts([one]).notes == 1
+        assert counted(reader, one)[0] == 1
 
 
 def test_any_text_can_be_stored(engine: Engine) -> None:
@@ -308,7 +313,7 @@ def test_word_statistics_of_a_vault_do_not_depend_on_another(engine: Engine) -> 
     oak, ash, zebra = tokens("oak ash zebra")
     with engine.reading() as reader:
         after = reader.words(scope_of(vault), words("ash oak"), 10)
-        assert [one.bm25 for one in after] == [one.bm25 for one in before]
+        assert [one.score for one in after] == [one.score for one in before]
         assert reader.term_counts([vault], [oak, ash, zebra]) == (3, {oak: 3, ash: 1, zebra: 0})
         assert reader.term_counts([vault, other], [ash]) == (53, {ash: 51})
         assert reader.term_counts([vault])[1].items() >= {oak: 3, ash: 1}.items()
@@ -342,8 +347,8 @@ def test_the_nearest_passages_are_those_of_the_exact_cosines(engine: Engine, spa
         some = [*list(passages)[::7], 999_999]
         cosines = reader.cosines(stored, query, some)
 
-    assert {one.passage: one.cosine for one in everything} == pytest.approx(right, abs=off)
-    assert [one.cosine for one in everything] == sorted((one.cosine for one in everything), reverse=True)
+    assert {one.passage: one.score for one in everything} == pytest.approx(right, abs=off)
+    assert [one.score for one in everything] == sorted((one.score for one in everything), reverse=True)
     assert [one.passage for one in best] == [one.passage for one in everything[:7]]
     assert all(passages[one.passage].note == one.note for one in best)
     assert cosines == pytest.approx({number: right[number] for number in some[:-1]}, abs=off)
@@ -373,7 +378,6 @@ def test_a_new_space_replaces_the_active_one_when_it_is_complete(engine: Engine)
     query, turned = unit([1, 0, 0, 0, 0, 0, 0, 0]), random_unit(np.random.default_rng(1), 256)
     vault = oaks(engine, "ash", "elm")
     with engine.writing() as writer:
-        assert writer.spaces(vault) == (None, None)
         active = active_space(writer, vault)
         embed_all(writer, vault, active, lambda text: query)
 
@@ -381,7 +385,6 @@ def test_a_new_space_replaces_the_active_one_when_it_is_complete(engine: Engine)
         assert state.building
         assert (state.active, state.building.space) == (active, BYTES)
         assert writer.waiting(vault, state.building)[0] == 2
-        assert not writer.finish_space(vault, state.building)
         assert len(writer.nearest(scope_of(vault), active, query, 10)) == 2
         assert writer.nearest(scope_of(vault), state.building, turned, 10) == []
 
@@ -389,8 +392,7 @@ def test_a_new_space_replaces_the_active_one_when_it_is_complete(engine: Engine)
     with engine.writing() as writer:
         assert (writer.waiting(vault, active)[0], writer.waiting(vault, state.building)[0]) == (1, 3)
         embed_all(writer, vault, state.building, lambda text: turned)
-        assert writer.finish_space(vault, state.building)
-        assert writer.spaces(vault) == (state.building, None)
+        assert writer.vaults()[0][-2:] == (state.building, None)
         assert writer.waiting(vault)[0] == 0
         assert len(writer.nearest(scope_of(vault), state.building, turned, 10)) == 3
         assert writer.nearest(scope_of(vault), active, query, 10) == []
@@ -546,32 +548,33 @@ def test_a_write_that_fails_leaves_nothing_behind_and_lets_others_write(engine: 
         _ = 1 / 0
 
     with engine.reading() as reader:
-        assert reader.counts([vault]) == Counts(None, 1, 1)
+        assert counted(reader, vault) == (1, 1)
         assert found(reader, scope_of(vault), words("ash elm")) == ["The ash is an oak."]
-        assert (reader.vault(OTHER), reader.spaces(vault)) == (None, (None, None))
+        assert reader.vault(OTHER) is None
+        assert reader.vaults()[0].active is None
     done = threading.Thread(target=oaks, args=(engine, "yew"), daemon=True)
     done.start()
     done.join(10)
     with engine.reading() as reader:
-        assert reader.counts([vault]).notes == 2
+        assert counted(reader, vault)[0] == 2
 
 
 def test_a_read_transaction_sees_one_moment_while_others_write(engine: Engine, open_engine: Open) -> None:
     vault = oaks(engine, "ash")
     with engine.reading() as reader:
-        before = reader.counts([vault])
+        before = counted(reader, vault)
         for writing in (engine, open_engine()):  # of this process, and as another one would
             thread = threading.Thread(target=oaks, args=(writing, "elm", "yew"))
             thread.start()
             thread.join()
         with engine.reading() as inner:  # one transaction of this thread
-            assert inner.counts([vault]) == before
-        assert reader.counts([vault]) == before
+            assert counted(inner, vault) == before
+        assert counted(reader, vault) == before
         assert found(reader, scope_of(vault), words("oak")) == ["The ash is an oak."]
         assert reader.term_counts([vault])[1].keys() == {*tokens("ash the is an oak")}
 
     with engine.reading() as reader:
-        assert reader.counts([vault]).notes == 3
+        assert counted(reader, vault)[0] == 3
 
 
 def test_vectors_that_another_process_changes_are_never_answered_from_memory(engine: Engine, open_engine: Open) -> None:
@@ -605,8 +608,8 @@ def test_a_rebuild_swaps_in_a_complete_store_while_others_read(engine: Engine, o
         while not done.is_set():
             try:
                 with elsewhere.reading() as reader:
-                    number = reader.vault(VAULT)
-                    seen.add(reader.counts([number]).notes if number else "no vault")
+                    stored = reader.vault(VAULT)
+                    seen.add(stored.notes if stored else "no vault")
             except Exception as failure:
                 seen.add(repr(failure))
 
@@ -619,14 +622,14 @@ def test_a_rebuild_swaps_in_a_complete_store_while_others_read(engine: Engine, o
     try:
         with engine.reading() as reader:
             engine.rebuild(fill)
-            assert reader.counts([vault]).notes == 1, "an open transaction keeps the old store"
+            assert counted(reader, vault)[0] == 1, "an open transaction keeps the old store"
     finally:
         done.set()
         looking.join()
 
     assert seen <= {1, 3}
     with engine.reading() as reader:
-        assert reader.counts([vault]).notes == 3
+        assert counted(reader, vault)[0] == 3
         assert set(reader.cached(FLOATS, [b"kept"])) == {b"kept"}, "the embedding cache is copied"
 
 

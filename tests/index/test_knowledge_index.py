@@ -94,16 +94,16 @@ def test_wrong_arguments_say_what_is_wrong(vault: Vault, index: KnowledgeIndex, 
     with pytest.raises(NoteFileError, match=r"memories/never\.md"):
         index.index_file("memory", "memories/never.md")
     assert issubclass(InvalidInputError, KnowledgeError)
-    assert index.counts().notes == 3
+    assert index.state().notes == 3
 
 
 def test_a_text_is_embedded_once_and_then_taken_from_the_cache(index: KnowledgeIndex) -> None:
     vector = index.embed("Oaks live for centuries.")
-    before = index.vectors().cache
+    _, before = index.vectors()
 
     again = index.embed("Oaks live for centuries.")
 
-    after = index.vectors().cache
+    _, after = index.vectors()
     assert len(vector) == 256
     assert sum(number * number for number in vector) == pytest.approx(1, abs=1e-3)
     assert again == vector
@@ -151,11 +151,11 @@ def test_a_search_sees_exactly_the_sources_it_asks_for(index: KnowledgeIndex) ->
             writer.add_vault(origin)
 
     with index.engine.reading() as reader:
-        origins = reader.origins()
+        roots = {vault.id: vault.origin.root for vault in reader.vaults()}
         views = {wanted: index.view(reader, Filters(sources=wanted)).scope.parts for wanted in SOURCES}
 
     seen = {
-        wanted: " ".join(f"{Path(origins[vault].root).name}/{source}" for vault, source in parts)
+        wanted: " ".join(f"{Path(roots[vault]).name}/{source}" for vault, source in parts)
         for wanted, parts in views.items()
     }
     assert seen == SOURCES

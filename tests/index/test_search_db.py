@@ -104,7 +104,7 @@ def another_thread_can_write(index: KnowledgeIndex) -> bool:
     thread = threading.Thread(target=index.forget_files, args=(["memories/elm.md"],), daemon=True)
     thread.start()
     thread.join(10)
-    return index.counts().notes == 2
+    return index.state().notes == 2
 
 
 def test_a_transaction_that_sqlite_ended_itself_does_not_keep_the_lock(index: KnowledgeIndex) -> None:
@@ -266,7 +266,7 @@ def test_the_embedding_cache_of_a_readable_file_is_kept_and_that_of_a_damaged_on
 
         with KnowledgeBase.open(vault.root, data_dir) as kb:
             kb.sync()
-            cache = kb.index.vectors().cache
+            _, cache = kb.index.vectors()
         assert (cache.entries, cache.misses) == (4, misses)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from co_cli.errors import InvalidInputError
-from co_cli.index.engine import Neighbour, WordMatch
+from co_cli.index.engine import Match
 from co_cli.retrieval import rerank as reranking
 from co_cli.retrieval.candidates import Candidates
 from co_cli.retrieval.profiles import DEFAULT, PROFILES, check_weights, profile_named
@@ -23,8 +23,8 @@ def candidates(
 ) -> Candidates:
     """Each passage is a note of its own; the question has the words rare and common."""
     return Candidates(
-        matches=[WordMatch(passage, passage, score) for passage, score in bm25.items()],
-        near=[Neighbour(passage, passage, cosine) for passage, cosine in cosines.items()],
+        matches=[Match(passage, passage, score) for passage, score in bm25.items()],
+        near=[Match(passage, passage, cosine) for passage, cosine in cosines.items()],
         notes={passage: passage for passage in (*bm25, *cosines)},
         cosines=cosines,
         idf={"rare": 3.0, "common": 1.0},

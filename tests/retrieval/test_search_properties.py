@@ -104,7 +104,7 @@ def test_weights_of_1_and_0_rank_by_words_alone_or_by_meaning_alone(notes: Knowl
         matches = reader.words(view.scope, parse(query).words, 100)
         near = reader.nearest(view.scope, view.space, vector, 100) if view.space and vector else []
         by_words = paths_of(reader, [one.passage for one in matches])
-        by_meaning = paths_of(reader, [one.passage for one in near if one.cosine > 0])
+        by_meaning = paths_of(reader, [one.passage for one in near if one.score > 0])
     assert [hit.path for hit in words] == by_words[:20]
     assert [hit.path for hit in meaning] == (by_meaning[:20] if vector else by_words[:20]), "no vector: words decide"
     assert {name for hit in (*words, *meaning) for name in hit.signals} <= {"words", "meaning"}

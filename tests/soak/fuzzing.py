@@ -99,7 +99,7 @@ def _in_a_vault(trial: Trial, place: Path, seeds: list[bytes]) -> None:
     with KnowledgeBase(settings._replace(knowledge_embedding_provider="none")) as kb:
         attempt(trial, "sync", kb.sync)
         with kb.engine.reading() as reader:
-            known = set(reader.files(reader.vault(kb.index.origin) or 0))
+            known = set(reader.files(kb.index.state().id))
         lost = {f"memories/n{number}.md" for number in range(NOTES)} - known
         if lost or "memories/oak.md" not in known:
             trial.fault(f"neither indexed nor reported: {sorted(lost) or 'oak.md'}")

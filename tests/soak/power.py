@@ -102,7 +102,7 @@ class Load:
     def _open(self) -> KnowledgeBase:
         kb = open_vault(self.place)
         kb.short_lived = True  # no thread of its own: what happens is decided by the seed
-        kb.index.counts()
+        kb.index.state()
         for database in (kb.engine.database, kb.activity.database):
             if self.synchronous:
                 connection = database.borrow()

@@ -94,7 +94,7 @@ def test_a_vault_that_is_unmounted_during_a_sync_keeps_its_rows(drive: Path, dat
         try:
             kb.sync()
             assert kb.index.missing() == []
-            assert kb.index.counts().notes == 624
+            assert kb.index.state().notes == 624
         finally:
             unmount(place)
 

@@ -242,4 +242,4 @@ def test_nothing_is_left_behind_when_it_is_closed_even_during_a_sync(vault: Vaul
 
     assert threading.active_count() == threads
     kb.sync()
-    assert kb.index.counts().notes == 600
+    assert kb.index.state().notes == 600

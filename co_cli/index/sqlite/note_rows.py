@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from co_cli.index.engine import (
-    Counts,
     IndexedFile,
     Named,
     NoteKey,
@@ -44,13 +43,7 @@ OWN_COLUMN = frozenset(
 )
 """Frontmatter that is searched elsewhere, or says nothing that people search for."""
 
-FIND_VAULT = "select id from vaults where root = :root and kind = :kind and name = :name and only = :only"
 ADD_VAULT = "insert into vaults (root, kind, name, only) values (:root, :kind, :name, :only)"
-ORIGINS = "select id, kind, root, name, only from vaults order by id"
-COUNTS = """
-select max(synced_at), coalesce(sum(notes), 0), coalesce(sum(passages), 0) from vaults
-where id in (select value from json_each(:vaults))
-"""
 OPEN_PASSAGES = """
 select passages.id, docs.id, docs.vault_id, docs.ref, docs.source, docs.path, vaults.root, docs.title, docs.created,
     docs.tags, docs.aliases, docs.category, docs.missing, passages.heading, passages.first_line, passages.last_line,
@@ -173,15 +166,6 @@ ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=st
 class NoteReader(VectorReader):
     """The part of a read transaction that knows notes."""
 
-    def vault(self, origin: Origin) -> int | None:
-        return self.connection.execute(FIND_VAULT, origin._asdict()).get
-
-    def origins(self) -> dict[int, Origin]:
-        return {number: Origin(*rest) for number, *rest in fetch(self.connection, ORIGINS)}
-
-    def counts(self, vaults: Iterable[int]) -> Counts:
-        return Counts(*fetch(self.connection, COUNTS, {"vaults": ids_text(vaults)})[0])
-
     def passages(self, ids: Sequence[int] = (), *, notes: Sequence[int] = ()) -> dict[int, StoredPassage]:
         found: list[Any] = []
         for key, wanted in (("passages.id", ids), ("passages.doc_id", notes)):
@@ -256,11 +240,12 @@ class NoteWriter(NoteReader, VectorWriter):
 
     def add_vault(self, origin: Origin) -> int:
         found = self.vault(origin)
-        if found is None:
-            self.connection.execute(ADD_VAULT, origin._asdict())
-            found = self.connection.last_insert_rowid()
-            self.connection.execute(words.CREATE.format(table=words.words_table(found)))
-        return found
+        if found is not None:
+            return found.id
+        self.connection.execute(ADD_VAULT, origin._asdict())
+        vault = self.connection.last_insert_rowid()
+        self.connection.execute(words.CREATE.format(table=words.words_table(vault)))
+        return vault
 
     def put_files(self, vault: int, files: Sequence[IndexedFile]) -> None:
         paths = [file.path for file in files]

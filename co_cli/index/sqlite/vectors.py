@@ -15,10 +15,11 @@ from typing import Any
 import apsw
 
 from co_cli.embedding.space import Vector, VectorSpace
-from co_cli.index.engine import CacheState, Neighbour, Scope, SpaceState, StoredSpace, WaitingPassage, text_hash
+from co_cli.index.engine import CacheState, Match, Scope, StoredSpace, StoredVault, WaitingPassage, text_hash
 from co_cli.index.sqlite.connection import fetch
 from co_cli.index.sqlite.filters import conditions, ids_text, is_narrow
 from co_cli.index.sqlite.resident import ResidentVectors
+from co_cli.sources.origin import Origin
 from co_cli.values import SOURCES
 
 CHUNK_SIZE = 128
@@ -70,8 +71,15 @@ where provider = :provider and model = :model and dimensions = :dimensions and p
 ADD_SPACE = """
 insert into spaces (provider, model, dimensions, prompts) values (:provider, :model, :dimensions, :prompts)
 """
-OPEN_SPACE = "select id, provider, model, dimensions, prompts from spaces where id = ?"
-STATE = "select space_id, building_id from vaults where id = ?"
+VAULTS = """
+select vaults.id, vaults.kind, vaults.root, vaults.name, vaults.only, vaults.synced_at, vaults.notes, vaults.passages,
+    active.id, active.provider, active.model, active.dimensions, active.prompts,
+    building.id, building.provider, building.model, building.dimensions, building.prompts
+from vaults left join spaces as active on active.id = vaults.space_id
+left join spaces as building on building.id = vaults.building_id
+"""
+BY_ID = f"{VAULTS} where vaults.id = :id"
+BY_ORIGIN = f"{VAULTS} where root = :root and kind = :kind and name = :name and only = :only"
 SET_SPACES = "update vaults set space_id = :active, building_id = :building where id = :vault"
 
 WAIT = "insert into waiting (vault_id, space_id, passage_id) values (:vault, :space, :id) on conflict do nothing"
@@ -139,7 +147,7 @@ class VectorReader:
 
     def notes_of(self, passages: Sequence[int]) -> dict[int, int]: ...
 
-    def nearest(self, scope: Scope, space: StoredSpace, query: Vector, limit: int) -> list[Neighbour]:
+    def nearest(self, scope: Scope, space: StoredSpace, query: Vector, limit: int) -> list[Match]:
         kind = self._table_kind(space)
         if kind is None:
             return []
@@ -147,7 +155,7 @@ class VectorReader:
         in_memory = self.resident.wanted()
         found: list[tuple[int, float]] = []
         for vault in scope.vaults:
-            if self.spaces(vault).active != space:
+            if self.vault_by_id(vault).active != space:
                 continue  # its vectors are of another model
             parts = [part_of(one, source) for one, source in scope.parts if one == vault]
             narrow = is_narrow(self.connection, scope, vault)
@@ -168,7 +176,7 @@ class VectorReader:
                 found += fetch(self.connection, statement, {**bound, "part": part})
         found = sorted(found, key=lambda pair: (-pair[1], pair[0]))[:limit]
         notes = self.notes_of([passage for passage, _ in found])
-        return [Neighbour(passage, notes[passage], cosine) for passage, cosine in found if passage in notes]
+        return [Match(passage, notes[passage], cosine) for passage, cosine in found if passage in notes]
 
     def cosines(self, space: StoredSpace, query: Vector, passages: Sequence[int]) -> dict[int, float]:
         kind = self._table_kind(space)
@@ -185,9 +193,15 @@ class VectorReader:
             passage: sum(a * b for a, b in zip(wanted, numbers, strict=True)) for passage, numbers in stored.items()
         }
 
-    def spaces(self, vault: int) -> SpaceState:
-        row = self.connection.execute(STATE, (vault,)).fetchone()
-        return SpaceState(*(self._space(found) for found in row)) if row else SpaceState()
+    def vault(self, origin: Origin) -> StoredVault | None:
+        found = fetch(self.connection, BY_ORIGIN, origin._asdict())
+        return _vault(found[0])._replace(origin=origin) if found else None
+
+    def vaults(self) -> list[StoredVault]:
+        return [_vault(row) for row in fetch(self.connection, f"{VAULTS} order by vaults.id")]
+
+    def vault_by_id(self, vault: int) -> StoredVault:
+        return _vault(fetch(self.connection, BY_ID, {"id": vault})[0])
 
     def waiting(self, vault: int, space: StoredSpace | None = None, limit: int = 0) -> tuple[int, list[WaitingPassage]]:
         bound = {"vault": vault, "space": space.id if space else None, "limit": limit}
@@ -204,7 +218,7 @@ class VectorReader:
 
     def lost_vectors(self, vault: int) -> int:
         """How many passages have no vector and do not wait for one, although their text has a meaning."""
-        active = self.spaces(vault).active
+        active = self.vault_by_id(vault).active
         if active is None or self._table_kind(active) is None:
             return 0
         bound = {"vault": vault, "space": active.id}
@@ -220,10 +234,6 @@ class VectorReader:
         found = self.connection.execute(FIND_SPACE, space._asdict()).get
         return None if found is None else StoredSpace(found, space)
 
-    def _space(self, number: int | None) -> StoredSpace | None:
-        row = self.connection.execute(OPEN_SPACE, (number,)).fetchone() if number is not None else None
-        return StoredSpace(row[0], VectorSpace(*row[1:])) if row else None  # type: ignore[arg-type]
-
     def _table_kind(self, space: StoredSpace) -> str | None:
         """`vec0`, `plain`, or None if there is no table."""
         found = self.connection.execute(IS_VEC0, (vectors_table(space.id),)).get
@@ -235,28 +245,24 @@ class VectorWriter(VectorReader):
 
     with_vec0: bool
 
-    def begin_space(self, vault: int, space: VectorSpace) -> SpaceState:
-        stored = self.add_space(space)
-        state = self.spaces(vault)
+    def begin_space(self, vault: int, space: VectorSpace) -> StoredVault:
+        stored, state = self.add_space(space), self.vault_by_id(vault)
         if state.building and state.building.id != stored.id:
             self._abandon(vault, state.building)
-        if stored.id not in [one.id for one in state if one]:
+        if stored.id not in [one.id for one in (state.active, state.building) if one]:
             self.connection.execute(WAIT_ALL, {"vault": vault, "space": stored.id})
         active = state.active or stored
         building = None if active.id == stored.id else stored.id
         self.connection.execute(SET_SPACES, {"vault": vault, "active": active.id, "building": building})
-        return self.spaces(vault)
+        self._finish_space(vault)
+        return self.vault_by_id(vault)
 
-    def finish_space(self, vault: int, space: StoredSpace) -> bool:
-        state = self.spaces(vault)
-        if state.building is None or state.building.space.key != space.space.key:
-            return False
-        if self.waiting(vault, state.building)[0]:
-            return False
-        self.connection.execute(SET_SPACES, {"vault": vault, "active": state.building.id, "building": None})
-        if state.active:
+    def _finish_space(self, vault: int) -> None:
+        """Let a space that was built replace the active one, if it is complete."""
+        state = self.vault_by_id(vault)
+        if state.active and state.building and not self.waiting(vault, state.building)[0]:
+            self.connection.execute(SET_SPACES, {"vault": vault, "active": state.building.id, "building": None})
             self._abandon(vault, state.active)
-        return True
 
     def reembed(self, vault: int, space: StoredSpace, forget_cache: bool = False) -> None:
         if forget_cache:
@@ -266,8 +272,9 @@ class VectorWriter(VectorReader):
     def put_vectors(
         self, vault: int, space: StoredSpace, vectors: Sequence[tuple[WaitingPassage, Vector | None]]
     ) -> int:
-        if not self._is_of_this_store(space):
-            return 0
+        stored = self.find_space(space.space)
+        if stored is None or stored.id != space.id:
+            return 0  # another search.db was put in place of the one in which the space was looked up
         ids = ids_text(passage.id for passage, _ in vectors)
         bound = {"vault": vault, "space": space.id, "ids": ids}
         states = {row[0]: tuple(row[1:]) for row in fetch(self.connection, STATES, bound)}
@@ -284,6 +291,7 @@ class VectorWriter(VectorReader):
         ]
         self.connection.executemany(PUT.format(table=table, value=value), rows)
         self.connection.execute(TOUCH, {"vault": vault})
+        self._finish_space(vault)
         return len(still)
 
     def cache(self, space: VectorSpace, fresh: Mapping[bytes, Vector | None], used: Collection[bytes] = ()) -> None:
@@ -300,12 +308,12 @@ class VectorWriter(VectorReader):
 
     def add_waiting(self, vault: int, passages: Sequence[int]) -> None:
         """New passages wait for a vector in each of the vault's spaces."""
-        for space in filter(None, self.spaces(vault)):
+        for space in self._spaces(vault):
             rows = [{"vault": vault, "space": space.id, "id": passage} for passage in passages]
             self.connection.executemany(WAIT, rows)
 
     def drop_vectors(self, vault: int, passages: Sequence[int]) -> None:
-        for space in filter(None, self.spaces(vault)):
+        for space in self._spaces(vault):
             rows = [{"id": passage} for passage in passages]
             self.connection.executemany(DROP.format(table=vectors_table(space.id)), rows)
             bound = {"vault": vault, "space": space.id, "ids": ids_text(passages)}
@@ -326,10 +334,9 @@ class VectorWriter(VectorReader):
             )
         return stored
 
-    def _is_of_this_store(self, space: StoredSpace) -> bool:
-        """False if another search.db was put in place of the one in which the space was looked up."""
-        stored = self._space(space.id)
-        return stored is not None and stored.space.key == space.space.key
+    def _spaces(self, vault: int) -> list[StoredSpace]:
+        state = self.vault_by_id(vault)
+        return [space for space in (state.active, state.building) if space]
 
     def _abandon(self, vault: int, space: StoredSpace) -> None:
         self.connection.execute(FORGET_WAITING, {"vault": vault, "space": space.id})
@@ -354,6 +361,11 @@ def embedding_text(title: str, heading: str, body: str, tags: str, aliases: str,
     Of the context no more than the passage is long, and its end rather than its beginning: it must not outweigh it.
     """
     return "\n".join(part for part in (title, heading, body, tags, aliases, context[-len(body) :]) if part)
+
+
+def _vault(row: Any) -> StoredVault:
+    spaces = [StoredSpace(part[0], VectorSpace(*part[1:])) if part[1] else None for part in (row[8:13], row[13:])]
+    return StoredVault(row[0], Origin(*row[1:5]), *row[5:8], *spaces)
 
 
 def _to_embed(row: Any) -> WaitingPassage:

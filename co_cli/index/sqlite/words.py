@@ -7,7 +7,7 @@ from typing import Any
 
 import apsw
 
-from co_cli.index.engine import Needle, Scope, Term, WordMatch, WordQuery
+from co_cli.index.engine import Match, Needle, Scope, Term, WordQuery
 from co_cli.index.sqlite.connection import fetch
 from co_cli.index.sqlite.filters import conditions, ids_text, is_narrow
 
@@ -55,12 +55,12 @@ class WordReader:
 
     connection: apsw.Connection
 
-    def words(self, scope: Scope, query: WordQuery, limit: int) -> list[WordMatch]:
+    def words(self, scope: Scope, query: WordQuery, limit: int) -> list[Match]:
         if query.empty:
             return []
         match = match_text(query)
         found = [one for vault in scope.vaults for one in self._words_of(vault, scope, match, limit)]
-        return sorted(found, key=lambda one: (-one.bm25, one.passage))[:limit]
+        return sorted(found, key=lambda one: (-one.score, one.passage))[:limit]
 
     def term_counts(self, vaults: Iterable[int], terms: Iterable[Term] | None = None) -> tuple[int, dict[Term, int]]:
         total, counts = 0, dict.fromkeys(terms or (), 0)
@@ -98,17 +98,17 @@ class WordReader:
     def notes_of(self, passages: Sequence[int]) -> dict[int, int]:
         return dict(fetch(self.connection, NOTES_OF, {"ids": ids_text(passages)}))
 
-    def _words_of(self, vault: int, scope: Scope, match: str, limit: int) -> list[WordMatch]:
+    def _words_of(self, vault: int, scope: Scope, match: str, limit: int) -> list[Match]:
         """Best first. When these are passages of a few long notes, a few of each make room for others."""
         found = self._rows(vault, scope, match, limit)
         if len(found) < limit or len({one.note for one in found}) * MOST_OF_A_NOTE >= limit:
             return found
-        kept: dict[int, list[WordMatch]] = {}
+        kept: dict[int, list[Match]] = {}
         for one in self._rows(vault, scope, match, limit * DEEPER):
             kept.setdefault(one.note, []).append(one)
         return [one for of_note in kept.values() for one in of_note[:MOST_OF_A_NOTE]]
 
-    def _rows(self, vault: int, scope: Scope, match: str, limit: int) -> list[WordMatch]:
+    def _rows(self, vault: int, scope: Scope, match: str, limit: int) -> list[Match]:
         table = words_table(vault)
         if is_narrow(self.connection, scope, vault):
             where, values = conditions(scope, vault)
@@ -117,7 +117,7 @@ class WordReader:
         else:
             rows = fetch(self.connection, FIND.format(table=table), {"match": match, "limit": limit})
         notes = self.notes_of([passage for passage, _ in rows])
-        return [WordMatch(passage, notes[passage], score) for passage, score in rows if passage in notes]
+        return [Match(passage, notes[passage], score) for passage, score in rows if passage in notes]
 
 
 def match_text(query: WordQuery) -> str:
