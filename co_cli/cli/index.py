@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Generator, Sequence
+from typing import Any
 
 from co_cli.chat.models import load_model
 from co_cli.cli.opening import json_text, kept_text, open_knowledge_base, print_result, settings_of
@@ -18,11 +19,12 @@ from co_cli.service.doctor import unread_text
 from co_cli.service.freshness import Batch, Notice, Watcher
 from co_cli.service.history import move_history
 from co_cli.service.searching import learned_weights
-from co_cli.sources.origin import Origin, kind_of
+from co_cli.sources.origin import kind_of
 from co_cli.values import BINARY, Status, SyncReport, moment_text
 
 MOST_REFS = 20
 """Maximum number of refs on one line of `co index watch`; JSON has all of them."""
+CHANGES = ("changed", "added", "moved", "removed", "missing")
 MOST_DIFFERENCES = 20
 MARKS = {"ok": ("ok", "green"), "warning": ("!!", "yellow"), "error": ("XX", "red")}
 
@@ -316,8 +318,9 @@ def run_watch(options: argparse.Namespace) -> int:
 
         def show(news: Batch | Notice) -> None:
             bar.done()
-            print(_as_json(kb, news) if options.json else f"{time.strftime('%H:%M:%S')}  {describe(kb, news)}")
-            sys.stdout.flush()
+            found = _as_object(kb, news)
+            line = f"{time.strftime('%H:%M:%S')}  {_as_line(found)}"
+            print(json_text({"at": moment_text(time.time()), **found}) if options.json else line, flush=True)
 
         try:
             Watcher(kb, show, poll=options.poll, progress=bar).run()
@@ -326,42 +329,28 @@ def run_watch(options: argparse.Namespace) -> int:
     return 3
 
 
-def describe(kb: KnowledgeBase, news: Batch | Notice) -> str:
-    """One line of text: the numbers of changes, and the first refs."""
-    if isinstance(news, Notice):
-        return printable(news.text)
-    changes = _changes(kb, news)
-    counts = ", ".join(f"{len(refs):,} {what}" for what, refs in changes.items() if refs)
-    refs = [printable(ref) for names in changes.values() for ref in names]
-    more = [f"and {len(refs) - MOST_REFS:,} more"] if len(refs) > MOST_REFS else []
-    return f"{counts}: {', '.join([*refs[:MOST_REFS], *more])}"
-
-
-def _changes(kb: KnowledgeBase, batch: Batch) -> dict[str, list[str]]:
+def _as_object(kb: KnowledgeBase, news: Batch | Notice) -> dict[str, Any]:
     """Refs by kind of change. Notes that are gone have no ref any more, so their path is shown."""
-    found: dict[str, list[str]] = {"changed": [], "new": [], "moved": [], "removed": [], "missing": []}
-    for origin, report in batch.reports:
-        gone = "missing" if kind_of(origin).keeps_missing else "removed"
-        found["changed"] += _refs(kb, origin, report.changed)
-        found["new"] += _refs(kb, origin, report.added)
-        found["moved"] += _refs(kb, origin, [new for _, new in report.moved])
+    if isinstance(news, Notice):
+        return {"event": news.event, "text": news.text}
+    found: dict[str, list[str]] = {name: [] for name in CHANGES}
+    for origin, report in news.reports:
+        index, gone = kb.index.of(origin), "missing" if kind_of(origin).keeps_missing else "removed"
+        there = {"changed": report.changed, "added": report.added, "moved": [new for _, new in report.moved]}
+        for name, paths in there.items():
+            found[name] += [index.ref_of(path) or path for path in paths]
         for name, paths in ((gone, report.gone), ("removed", report.excluded)):
             found[name] += [os.path.join(origin.label, path) if origin.name else path for path in paths]
         found["missing"] += report.kept
-    return found
+    return {"event": "changed", **found, "took_ms": round(news.seconds * 1000, 1)}
 
 
-def _refs(kb: KnowledgeBase, origin: Origin, paths: list[str]) -> list[str]:
-    index = kb.index.of(origin)
-    return [index.ref_of(path) or path for path in paths]
-
-
-def _as_json(kb: KnowledgeBase, news: Batch | Notice) -> str:
-    found: dict[str, object] = {"at": moment_text(time.time())}
-    if isinstance(news, Notice):
-        found |= {"event": news.event, "text": news.text}
-    else:
-        changes = _changes(kb, news)
-        changes["added"] = changes.pop("new")
-        found |= {"event": "changed", **changes, "took_ms": round(news.seconds * 1000, 1)}
-    return json_text(found)
+def _as_line(found: dict[str, Any]) -> str:
+    """The numbers of changes, and the first refs."""
+    if "text" in found:
+        return printable(found["text"])
+    changes: dict[str, list[str]] = {name: found[name] for name in CHANGES if found[name]}
+    counts = ", ".join(f"{len(refs):,} {'new' if name == 'added' else name}" for name, refs in changes.items())
+    refs = [printable(ref) for refs in changes.values() for ref in refs]
+    more = [f"and {len(refs) - MOST_REFS:,} more"] if len(refs) > MOST_REFS else []
+    return f"{counts}: {', '.join([*refs[:MOST_REFS], *more])}"

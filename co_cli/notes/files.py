@@ -9,6 +9,7 @@ import contextlib
 import errno
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Generator
 
@@ -115,28 +116,34 @@ def locked(target: str, wait: bool = True) -> Generator[None]:
         target = _lock_file(target)
     try:
         flags = os.O_RDONLY if os.path.isdir(target) else os.O_RDWR | os.O_CREAT
-        handle = _Handle(os.open(target, flags, 0o644))
+        handle = os.open(target, flags, 0o644)
     except PermissionError:
-        handle = _Handle(os.open(_lock_file(target), os.O_RDWR | os.O_CREAT, 0o644))
+        handle = os.open(_lock_file(target), os.O_RDWR | os.O_CREAT, 0o644)
+    owner = (target, threading.get_ident())
+    if wait:
+        _release_leaked(owner, handle)
+        _held[owner] = handle
     try:
-        _lock(handle.number, wait)
+        _lock(handle, wait)
         yield
     finally:
-        handle.close()
+        os.close(handle)  # closing releases the lock
+        if wait:
+            _held.pop(owner, None)
 
 
-class _Handle:
-    """An open file. Closing it releases its lock; if Ctrl-C comes right before that, losing the handle closes it."""
+_held: dict[tuple[str, int], int] = {}
+"""The open locks of each thread."""
 
-    def __init__(self, number: int) -> None:
-        self.number = number
 
-    def close(self) -> None:
-        number, self.number = self.number, -1
-        if number >= 0:
-            os.close(number)
-
-    __del__ = close
+def _release_leaked(owner: tuple[str, int], handle: int) -> None:
+    """Ctrl-C can come right before a lock is closed. The same thread would then wait for itself forever."""
+    leaked = _held.pop(owner, None)
+    if leaked is None or leaked == handle:
+        return
+    with contextlib.suppress(OSError):  # closed already
+        if os.path.samestat(os.fstat(leaked), os.fstat(handle)):
+            os.close(leaked)
 
 
 def _lock(handle: int, wait: bool) -> None:

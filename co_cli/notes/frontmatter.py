@@ -1,7 +1,7 @@
-"""Read a note's frontmatter into a dict and write it back as YAML, with python-frontmatter.
+"""Read a note's frontmatter into a dict and write it back as YAML.
 
-`frontmatter.loads(text, handler=NoteHandler())` reads a note as we do. `read_frontmatter` also says where the block
-is, and returns an error with its line and the fields it could still read, instead of raising it.
+`read_frontmatter` also says where the block is, and returns an error with its line and the fields it could still read,
+instead of raising it. (python-frontmatter does neither.)
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import re
 from typing import Any, NamedTuple
 
 import yaml
-from frontmatter.default_handlers import SafeLoader, YAMLHandler
 
 BLOCK = re.compile(r"\ufeff?(?:[ \t]*\r?\n)*---[ \t]*(?:\r?\n)(.*?)^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.S | re.M)
 UNCLOSED = re.compile(r"\ufeff?(?:[ \t]*\r?\n)*(---)[ \t]*\r?\n[A-Za-z_][\w-]*:(?:[ \t]|\r?\n)")
@@ -74,7 +73,7 @@ def read_frontmatter(text: str) -> Frontmatter:
     start, end = block.span(1)
     first_line = text.count("\n", 0, start) + 1
     try:
-        metadata = HANDLER.load(block[1])
+        metadata = read_block(block[1])
     except Exception as error:  # PyYAML also raises KeyError, AttributeError and others, for a value like `!!bool x`
         problem, line = _describe(error)
         return Frontmatter(_salvage(block[1]), start, end, block.end(), problem, first_line + line)
@@ -83,7 +82,7 @@ def read_frontmatter(text: str) -> Frontmatter:
 
 def render_value(value: object) -> str:
     """A value as one line of YAML that reads back as the same value."""
-    return HANDLER.export({"_": value}).removeprefix("_: ")
+    return write_block({"_": value}).removeprefix("_: ")
 
 
 def resolve_scalar(text: str) -> str | int | float | bool | None:
@@ -117,7 +116,7 @@ class ScalarResolver:
         return TAG + "merge" if value == "<<" else TAGS[type(resolve_scalar(value))]
 
 
-AnyLoader: Any = SafeLoader  # the one of libyaml, if PyYAML was built with it
+AnyLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one of libyaml, if PyYAML was built with it
 
 
 class NoteLoader(ScalarResolver, AnyLoader):
@@ -148,43 +147,24 @@ NoteDumper.add_multi_representer(tuple, NoteDumper.represent_list)
 NoteDumper.add_multi_representer(object, lambda dumper, value: dumper.represent_str(str(value)))
 
 
-class NoteHandler(YAMLHandler):
-    """python-frontmatter's YAML handler with our block, our scalars and limits on nesting and aliases."""
-
-    FM_BOUNDARY = BLOCK
-
-    def split(self, text: str) -> tuple[str, str]:
-        block = BLOCK.match(text)
-        if block is None:
-            raise ValueError("no frontmatter")
-        return block[1], text[block.end() :]
-
-    def load(self, fm: str, **kwargs: object) -> dict[str, Any]:
-        """Raises whatever is wrong with the block: a YAMLError, mostly."""
-        fm = fm.replace("\t", "    ")
-        _require_shallow(fm)
-        loaded = super().load(fm, Loader=NoteLoader)
-        if loaded is None:
-            return {}
-        if not isinstance(loaded, dict):
-            raise ValueError("the frontmatter is not a list of `key: value` lines")
-        return _expanded(loaded)
-
-    def export(self, metadata: dict[str, object], **kwargs: object) -> str:
-        if not metadata:
-            return ""
-        written: str = yaml.dump(
-            metadata,
-            Dumper=NoteDumper,
-            default_flow_style=True,
-            sort_keys=False,
-            allow_unicode=True,
-            width=float("inf"),
-        )
-        return written.removesuffix("\n")  # not strip(): a value may end with a no-break space
+def read_block(block: str) -> dict[str, Any]:
+    """Raises whatever is wrong with the block: a YAMLError, mostly."""
+    block = block.replace("\t", "    ")
+    _require_shallow(block)
+    loaded = yaml.load(block, NoteLoader)
+    if loaded is None:
+        return {}
+    if not isinstance(loaded, dict):
+        raise ValueError("the frontmatter is not a list of `key: value` lines")
+    return _expanded(loaded)
 
 
-HANDLER = NoteHandler()
+def write_block(metadata: dict[str, object]) -> str:
+    """YAML without the last line's end. Not stripped: a value may end with a no-break space."""
+    written: str = yaml.dump(
+        metadata, Dumper=NoteDumper, default_flow_style=True, sort_keys=False, allow_unicode=True, width=float("inf")
+    )
+    return written.removesuffix("\n") if metadata else ""
 
 
 def _require_shallow(block: str) -> None:
