@@ -26,7 +26,7 @@ from co_cli.logbook import in_log, logger
 from co_cli.mcp.prompts import add_prompts, instructions
 from co_cli.notes.note import decode, excerpt
 from co_cli.notes.refs import lines_of
-from co_cli.tools import Tool, Toolbox
+from co_cli.tools import Toolbox
 from co_cli.tools.fencing import clean, one_line, plain_ref
 from co_cli.values import OWN_SOURCES, NoteSummary
 
@@ -78,7 +78,23 @@ class VaultServer(MCPServer[None]):
             raise MCPError(types.INTERNAL_ERROR, f"unexpected {reason}{in_log()}") from None
 
     async def list_tools(self) -> list[types.Tool]:
-        return [_describe_tool(tool, self._structured) for tool in self.toolbox.tools]
+        return [
+            types.Tool(
+                name=tool.name,
+                title=tool.title,
+                description=tool.description,
+                input_schema=tool.parameters,
+                output_schema=tool.returns if self._structured else None,
+                annotations=types.ToolAnnotations(
+                    title=tool.title,
+                    read_only_hint=tool.read_only,
+                    destructive_hint=tool.destructive,
+                    idempotent_hint=tool.idempotent,
+                    open_world_hint=False,
+                ),
+            )
+            for tool in self.toolbox.tools
+        ]
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None
@@ -150,23 +166,6 @@ def uri_of(ref: str) -> str:
     """`article:guides/deploy` is `co://article/guides/deploy`."""
     source, _, name = ref.partition(":")
     return f"{SCHEME}{source}/{quote(name, safe='/')}"
-
-
-def _describe_tool(tool: Tool, structured: bool) -> types.Tool:
-    return types.Tool(
-        name=tool.name,
-        title=tool.title,
-        description=tool.description,
-        input_schema=tool.parameters,
-        output_schema=tool.returns if structured else None,
-        annotations=types.ToolAnnotations(
-            title=tool.title,
-            read_only_hint=tool.read_only,
-            destructive_hint=tool.destructive,
-            idempotent_hint=tool.idempotent,
-            open_world_hint=False,
-        ),
-    )
 
 
 def escape_texts(value: Any, key: str = "") -> Any:

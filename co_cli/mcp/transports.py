@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import anyio
-import anyio.to_thread
 import uvicorn
 from mcp.server.auth.provider import AccessToken
 from mcp.server.auth.settings import AuthSettings
@@ -26,6 +25,7 @@ from starlette.routing import Route
 from co_cli.errors import InvalidInputError
 from co_cli.mcp.clients import PATH, authority
 from co_cli.mcp.server import VaultServer
+from co_cli.notes.files import discard_unfinished
 from co_cli.tools import Toolbox
 
 GRACE = 5
@@ -53,33 +53,18 @@ def serve_stdio(toolbox: Toolbox, structured: bool) -> None:
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)  # as the SDK does for a stream that it opens: no child may read requests
     sys.stdin = io.TextIOWrapper(cast("Any", RequestReader(io.FileIO(private))), encoding="utf-8")
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _exit)
     try:
-        anyio.run(_serve_stdio, VaultServer(toolbox, structured))
+        anyio.run(VaultServer(toolbox, structured).run_stdio_async)
     except* OSError as errors:  # the client closed our output
         logging.getLogger(__name__).debug("the client is gone: %r", errors)
 
 
-async def _serve_stdio(server: VaultServer) -> None:
-    async with anyio.create_task_group() as tasks:
-        if os.name == "nt":
-            signal.signal(signal.SIGINT, signal.SIG_DFL)  # an event loop cannot wait for signals on Windows
-        else:
-            tasks.start_soon(_exit_on_signal, server)
-        await server.run_stdio_async()
-        tasks.cancel_scope.cancel()
-
-
-async def _exit_on_signal(server: VaultServer) -> None:
-    """Finish running calls, then exit: a thread waits in a read of standard input that nothing can interrupt."""
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-        async for _ in signals:
-            with anyio.move_on_after(GRACE):
-                while server.threads.borrowed_tokens:
-                    await anyio.sleep(0.005)
-            await anyio.sleep(0.02)  # the last answer is on its way to the pipe
-            await anyio.to_thread.run_sync(server.toolbox.freshener.close)
-            server.kb.close()
-            os._exit(0)
+def _exit(*_: object) -> None:
+    """Exit at once: a thread waits in a read of standard input that nothing can interrupt."""
+    discard_unfinished()
+    os._exit(0)
 
 
 class OneToken:
