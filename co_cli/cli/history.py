@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from typing import Any
 
 from co_cli.cli.opening import add_limit, find_note, open_synced, print_result
 from co_cli.cli.terminal import Screen, age, printable, size_of
@@ -56,25 +57,15 @@ def _place(kb: KnowledgeBase, ref: str) -> tuple[KnowledgeIndex, str, str, str, 
 
 
 def as_object(found: History, ref: str, title: str) -> dict[str, object]:
-    head = found.head
+    head: dict[str, Any] = found.head._asdict() if found.head else {}
+    moments = ("updated", "gone", "recalled", "opened")
     return {
-        "ref": ref,
-        "title": title,
-        "path": found.path,
-        "hash": head.hash if head else None,
-        "updated": _moment(head.updated if head else None),
-        "gone": _moment(head.gone if head else None),
-        "recalls": head.recalls if head else 0,
-        "recalled": _moment(head.recalled if head else None),
-        "opens": head.opens if head else 0,
-        "opened": _moment(head.opened if head else None),
+        **{"ref": ref, "title": title, "path": found.path, "hash": head.get("hash")},
+        **{name: None if head.get(name) is None else moment_text(head[name]) for name in moments},
+        **{name: head.get(name, 0) for name in ("recalls", "opens")},
         "changes": [{**change._asdict(), "at": moment_text(change.at)} for change in found.changes],
         "left_out": found.problems,
     }
-
-
-def _moment(seconds: float | None) -> str | None:
-    return None if seconds is None else moment_text(seconds)
 
 
 def _show(screen: Screen, found: History, ref: str, title: str) -> None:

@@ -24,7 +24,7 @@ from co_cli.cli.opening import (
     read_stdin,
     show_unused_tags,
 )
-from co_cli.cli.terminal import Screen, age, count_of, printable
+from co_cli.cli.terminal import Screen, age, count_of, printable, read_key
 from co_cli.errors import IndexUnavailableError, InvalidInputError
 from co_cli.index.links import Link
 from co_cli.knowledge_base import KnowledgeBase
@@ -97,14 +97,10 @@ def _ask(options: argparse.Namespace, kb: KnowledgeBase, content: str) -> OnRela
     screen = Screen()
     for one in found:
         screen.wrapped(f"related: {one.ref} ({one.why}): {one.title}")
-    choices: dict[str, OnRelated] = {"s": "supersede", "k": "keep"}
-    while True:
-        print("[s] supersede  [k] keep both: ", end="", flush=True)
-        line = sys.stdin.readline()
-        if not line:
-            raise InvalidInputError("nothing was saved: no answer")
-        if line.strip().lower()[:1] in choices:
-            return choices[line.strip().lower()[:1]]
+    key = read_key("[s] supersede  [k] keep both  [q] save nothing", "skq")
+    if key == "q":
+        raise InvalidInputError("nothing was saved")
+    return "supersede" if key == "s" else "keep"
 
 
 def add_list(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import time
-from typing import NamedTuple
+from collections.abc import Sequence
 
 from co_cli.activity.query_log import DAY, MOST_DAYS, clear_log
 from co_cli.activity.statistics import Day, NotesUse, NoteUse, Searches, count_notes, count_searches
@@ -17,15 +17,6 @@ from co_cli.values import moment_text
 
 WIDEST = 78
 BARS = " ▁▂▃▄▅▆▇█"
-
-
-class Usage(NamedTuple):
-    """What is shown."""
-
-    searches: Searches
-    notes: NotesUse
-    limit: int
-    now: float
 
 
 def add_stats(parser: argparse.ArgumentParser) -> None:
@@ -54,16 +45,16 @@ def run_stats(options: argparse.Namespace) -> int:
     with open_knowledge_base(options) as kb:
         if options.clear:
             return _clear(options, kb)
-        now = time.time()
-        today = int(now // DAY)
+        today = int(time.time() // DAY)
         indexes = [kb.index, *(kb.index.of(origin) for origin in kb.index.linked)]
         with kb.activity.written().reading() as connection:
             searches = count_searches(connection, kb.root, today - options.days + 1, today, options.limit)
             notes = count_notes(connection, {index.root: index.notes_here() for index in indexes})
         query_log = kb.settings.query_log
-    usage = Usage(searches, notes, options.limit, now)
-    code = 0 if searches.logged or notes.recalled else 1
-    return print_result(options, as_object(usage), lambda screen: _show(screen, usage, query_log), code)
+    notes = notes._replace(recalled=notes.recalled[: options.limit])
+    never, code = notes.never_recalled[: options.limit], 0 if searches.logged or notes.recalled else 1
+    shown = as_object(searches, notes, never)
+    return print_result(options, shown, lambda screen: _show(screen, searches, notes, never, query_log), code)
 
 
 def _clear(options: argparse.Namespace, kb: KnowledgeBase) -> int:
@@ -76,12 +67,10 @@ def _clear(options: argparse.Namespace, kb: KnowledgeBase) -> int:
     return print_result(options, {"cleared": cleared}, [f"deleted from the query log: {count_of(cleared, 'search')}"])
 
 
-def as_object(usage: Usage) -> dict[str, object]:
-    searches, notes, limit, _ = usage
+def as_object(searches: Searches, notes: NotesUse, never: Sequence[NoteUse]) -> dict[str, object]:
     days = [{"date": _date(day), **day._asdict()} for day in searches.days]
     for day in days:
         del day["day"]
-    never = {"count": len(notes.never_recalled), "notes": [_use(note) for note in notes.never_recalled[:limit]]}
     return {
         **{name: _total(searches, name) for name in ("searches", "unanswered", "degraded")},
         "median_ms": searches.median_ms,
@@ -91,8 +80,8 @@ def as_object(usage: Usage) -> dict[str, object]:
         "common": searches.common,
         "found_nothing": searches.unanswered,
         "slow": [{**slow._asdict(), "at": moment_text(slow.at)} for slow in searches.slow],
-        "most_recalled": [_use(note) for note in notes.recalled[:limit]],
-        "never_recalled": never,
+        "most_recalled": [_use(note) for note in notes.recalled],
+        "never_recalled": {"count": len(notes.never_recalled), "notes": [_use(note) for note in never]},
         "notes": notes.notes,
         "days": days,
     }
@@ -111,8 +100,7 @@ def _use(note: NoteUse) -> dict[str, object]:
     return {**note._asdict(), **{name: None if at is None else moment_text(at) for name, at in moments}}
 
 
-def _show(screen: Screen, usage: Usage, query_log: str) -> None:
-    searches, notes, limit, now = usage
+def _show(screen: Screen, searches: Searches, notes: NotesUse, never: Sequence[NoteUse], query_log: str) -> None:
     days, total = searches.days, _total(searches, "searches")
     span = f"in the last {count_of(len(days), 'day')}" if len(days) > 1 else "today"
     by = ", ".join(f"{name} {number:,}" for name, number in searches.front_ends.items())
@@ -131,19 +119,14 @@ def _show(screen: Screen, usage: Usage, query_log: str) -> None:
         _table(screen, f"Time within which 95 % were answered, at most {_ms(slowest)}", [("", took)])
     _table(screen, "Asked most often", [(f"{one.times:,}", one.text) for one in searches.common])
     _table(screen, "Found nothing", [(f"{one.times:,}", one.text) for one in searches.unanswered])
-    rows: list[tuple[str, str]] = []
-    for one in searches.slow:
-        about = f"{one.text or '(no text)'} · {one.front_end}, {moment_text(one.at)[:10]}"
-        rows.append((_ms(one.took_ms), about))
-    _table(screen, "Took longest", rows)
-    rows = []
-    for one in notes.recalled[:limit]:
-        last = age(moment_text(one.recalled or now), now)
-        rows.append((f"{one.recalls:,}", f"{one.ref}  {one.title} · {last}"))
+    slow = ((one, f"{one.front_end}, {moment_text(one.at)[:10]}") for one in searches.slow)
+    _table(screen, "Took longest", [(_ms(one.took_ms), f"{one.text or '(no text)'} · {by}") for one, by in slow])
+    often = ((one, age(moment_text(one.recalled or 0.0), time.time())) for one in notes.recalled)
+    rows = [(f"{one.recalls:,}", f"{one.ref}  {one.title} · {last}") for one, last in often]
     _table(screen, "Notes recalled most often", rows)
     if notes.recalled:
         title = f"Never recalled: {len(notes.never_recalled):,} of {count_of(notes.notes, 'note')}"
-        _table(screen, title, [("", f"{one.ref}  {one.title}") for one in notes.never_recalled[:limit]])
+        _table(screen, title, [("", f"{one.ref}  {one.title}") for one in never])
 
 
 def bars(values: list[float] | list[int]) -> str:
