@@ -22,10 +22,9 @@ from co_cli.cli.opening import (
 )
 from co_cli.cli.terminal import ProgressBar, Screen, columns, count_of, printable, size_of
 from co_cli.errors import InvalidInputError
-from co_cli.importers import ImportReceipt, ImportReport, ImportRequest, export_notes, import_export
+from co_cli.importers import READERS, ImportReceipt, ImportReport, ImportRequest, export_notes, import_export
 from co_cli.values import ON_CONFLICT
 
-FORMATS = ("obsidian", "basic-memory", "mem0", "claude", "chatgpt", "co")
 OUTCOMES = ("created", "updated", "unchanged", "skipped", "forgotten", "failed")
 PLANNED = {"created": "new", "updated": "changed"}
 """The names of outcomes before anything is written."""
@@ -35,7 +34,7 @@ LONGEST_SHOWN = 80
 
 
 def add_import(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("format", choices=FORMATS, metavar="FORMAT", help=", ".join(FORMATS))
+    parser.add_argument("format", choices=tuple(READERS), metavar="FORMAT", help=", ".join(READERS))
     parser.add_argument("path", nargs="+", metavar="FILE|DIR", help="the zip as downloaded, the folder, or one file")
     parser.add_argument("-y", "--yes", action="store_true", help="write; without it you only see what would be done")
     parser.add_argument(

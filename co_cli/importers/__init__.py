@@ -5,13 +5,12 @@ The first pass writes nothing: it is the dry run, and it finds every conflict be
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from co_cli.errors import IndexUnavailableError, InvalidInputError
-from co_cli.importers.archive import Export, open_export
+from co_cli.importers.archive import Export
 from co_cli.importers.chatgpt import read_chatgpt
 from co_cli.importers.claude import read_claude
 from co_cli.importers.export import ExportReport, Progress, export_notes
@@ -23,7 +22,7 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.files import locked
 from co_cli.values import ON_CONFLICT, masked_text
 
-__all__ = ["ExportReport", "ImportReceipt", "ImportReport", "ImportRequest", "export_notes", "import_export"]
+__all__ = ["READERS", "ExportReport", "ImportReceipt", "ImportReport", "ImportRequest", "export_notes", "import_export"]
 
 Stages = Callable[[str], Progress]
 """Returns the progress bar of a stage of the work, given its verb."""
@@ -53,19 +52,20 @@ class ImportReport(NamedTuple):
 def import_export(kb: KnowledgeBase, request: ImportRequest, stages: Stages | None = None) -> ImportReport:
     """Import exports of one service, or say what would be done."""
     _check(kb, request)
-    with contextlib.ExitStack() as held:
-        try:  # one import after the other, so that the second sees what the first one wrote
-            os.makedirs(kb.settings.data_dir, exist_ok=True)
-            held.enter_context(locked(os.path.join(kb.settings.data_dir, "import.lock")))
-        except OSError as error:
-            raise IndexUnavailableError(f"cannot write to {kb.settings.data_dir}: {error.strerror}") from None
-        kb.index.sync(progress=stages and stages("indexing"), seconds=EMBEDDING_SECONDS)
-        report = _run(kb, request._replace(write=False), stages and stages("reading"))
-        total = sum(receipt.outcome in WRITTEN for receipt in report.receipts)
-        if request.write and total:
-            report = _run(kb, request, stages and stages("writing"), total)
+    try:
+        os.makedirs(kb.settings.data_dir, exist_ok=True)
+        with locked(os.path.join(kb.settings.data_dir, "import.lock")):  # a second import sees what the first one wrote
             kb.index.sync(progress=stages and stages("indexing"), seconds=EMBEDDING_SECONDS)
-        return report._replace(written=request.write)
+            report = _run(kb, request._replace(write=False), stages and stages("reading"))
+            total = sum(receipt.outcome in WRITTEN for receipt in report.receipts)
+            if request.write and total:
+                report = _run(kb, request, stages and stages("writing"), total)
+                kb.index.sync(progress=stages and stages("indexing"), seconds=EMBEDDING_SECONDS)
+            return report._replace(written=request.write)
+    except OSError as error:
+        raise IndexUnavailableError(
+            f"the import stopped ({error}): check {kb.settings.data_dir} and its disk"
+        ) from None
 
 
 def _check(kb: KnowledgeBase, request: ImportRequest) -> None:
@@ -84,29 +84,30 @@ def _check(kb: KnowledgeBase, request: ImportRequest) -> None:
 def _run(kb: KnowledgeBase, request: ImportRequest, progress: Progress | None, total: int = 0) -> ImportReport:
     """One pass over the exports. Progress counts notes if their number is known, else bytes."""
     importer = NoteImporter(kb, request)
-    report = ImportReport(request.origin, request.write, [], [])
+    receipts: list[ImportReceipt] = []
+    remarks: list[str] = []
     done = 0
     for path in request.paths:
-        before = len(report.receipts)
-        with open_export(path, kb.settings.knowledge_max_note_bytes) as export:
+        before = len(receipts)
+        with Export(path, kb.settings.knowledge_max_note_bytes) as export:
             for item in READERS[request.origin](export):
-                report.receipts.append(importer.put(item))
-                done += report.receipts[-1].outcome in WRITTEN
+                receipts.append(importer.put(item))
+                done += receipts[-1].outcome in WRITTEN
                 if progress:
                     progress(*((done, total) if total else (export.done, export.size)))
-            if len(report.receipts) == before and not export.failures:
+            if len(receipts) == before and not export.failures:
                 export.fail(path, f"there is nothing in it that `co data import {request.origin}` can read")
-            report.receipts.extend(export.failures)
-            report.remarks.extend(export.remarks)
+            receipts += export.failures
+            remarks += export.remarks
     to_be = "" if request.write else "to be "
-    masked = [receipt.masked for receipt in report.receipts if receipt.masked]
+    masked = [receipt.masked for receipt in receipts if receipt.masked]
     if masked:
         secrets = masked_text(sum(masked)).replace("masked", f"{to_be}masked")
-        report.remarks.append(f"{secrets} in {'1 note' if len(masked) == 1 else f'{len(masked):,} notes'}")
+        remarks.append(f"{secrets} in {'1 note' if len(masked) == 1 else f'{len(masked):,} notes'}")
     if importer.disowned:
         notes = "1 note claims" if importer.disowned == 1 else f"{importer.disowned:,} notes claim"
-        report.remarks.append(
+        remarks.append(
             f"{notes} to be your own words, or to belong in every prompt: {to_be}marked `provenance: import`; "
             "if you wrote this export yourself, `--trust` keeps what it says"
         )
-    return report
+    return ImportReport(request.origin, request.write, receipts, remarks)

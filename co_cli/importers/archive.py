@@ -15,10 +15,10 @@ import stat
 import zipfile
 import zlib
 from collections.abc import Generator, Iterable, Iterator
-from typing import IO, NamedTuple
+from typing import IO, NamedTuple, Self
 
 from co_cli.errors import InvalidInputError
-from co_cli.importers.items import ImportReceipt, as_list, as_object
+from co_cli.importers.items import ImportReceipt, as_list, as_object, failed
 from co_cli.notes.refs import FOLDERS
 from co_cli.paths import open_regular
 from co_cli.values import to_utf8
@@ -64,25 +64,41 @@ class Member(NamedTuple):
 class Export:
     """One export. `single` means that the person named one file; `largest` is the size limit of a note."""
 
-    def __init__(self, path: str, largest: int, archive: zipfile.ZipFile | None = None) -> None:
-        self.path, self.largest, self.archive = path, largest, archive
+    def __init__(self, path: str, largest: int) -> None:
+        folder = os.path.isdir(path)
+        if not folder and not os.path.isfile(path):
+            problem = "is not a regular file" if os.path.exists(path) else "does not exist"
+            raise InvalidInputError(f"{path or 'an empty name'} {problem}: name a file, a zip or a folder")
+        self.path, self.largest = path, largest
         name = os.path.basename(os.path.realpath(path))
-        self.name = to_utf8(name if os.path.isdir(path) else os.path.splitext(name)[0])
-        self.single = archive is None and not os.path.isdir(path)
+        self.name = to_utf8(name if folder else os.path.splitext(name)[0])
+        self.archive: zipfile.ZipFile | None = None
         self.failures: list[ImportReceipt] = []
         self.remarks: list[str] = []
         self.done = 0
         """How much was read so far, about in bytes."""
-        listing = self._in_zip(archive) if archive else self._on_disk()
-        self.members: list[Member] = sorted(listing)
-        tops = {member.name.partition("/")[0] if "/" in member.name else "" for member in self.members}
-        if archive and len(tops) == 1 and not tops & {"", *FOLDERS.values()}:
+        if not folder and path.lower().endswith(".zip"):
+            try:
+                self.archive = zipfile.ZipFile(path)
+            except UNREADABLE as error:
+                raise InvalidInputError(f"{path}: not a complete zip ({_reason(error)}); download it again") from None
+        self.single = self.archive is None and not folder
+        self.members: list[Member] = sorted(self._in_zip(self.archive) if self.archive else self._on_disk())
+        tops = {one.name.partition("/")[0] if "/" in one.name else "" for one in self.members}
+        if self.archive and len(tops) == 1 and not tops & {"", *FOLDERS.values()}:
             (self.name,) = tops  # a zip of one folder counts as that folder, unless every vault has it
             self.members = [one._replace(name=one.name.partition("/")[2]) for one in self.members]
         self.size = sum(member.size for member in self.members)
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.archive:
+            self.archive.close()
+
     def fail(self, place: str, problem: str) -> None:
-        self.failures.append(ImportReceipt(to_utf8(place), "file", "failed", detail=problem))
+        self.failures.append(failed(place, problem))
 
     def place(self, member: Member) -> str:
         return self.path if self.single else member.name
@@ -104,17 +120,16 @@ class Export:
     def values(self, members: Iterable[Member]) -> Iterator[tuple[str, object]]:
         """Each value of JSON or JSON Lines with its place; the members of a list one by one."""
         for member in members:
-            place = self.place(member)
+            place, number = self.place(member), 0
             with self._reporting(place), self._open(member) as stream:
-                for inner, value in self._values(stream, place):
+                for value in self._decode(stream):
                     holder = as_object(value)
-                    key = next((key for key in WRAPPERS if isinstance(holder.get(key), list)), "")
-                    for number, wrapped in enumerate(as_list(holder.get(key)), 1):
-                        yield f"{inner}, {key} {number}", wrapped
-                    if not key:
-                        yield inner, value
+                    key = next((key for key in WRAPPERS if isinstance(holder.get(key), list)), None)
+                    for one in as_list(holder[key]) if key else [value]:
+                        number += 1
+                        yield f"{place}, item {number}", one
 
-    def _values(self, stream: IO[bytes], place: str) -> Iterator[tuple[str, object]]:
+    def _decode(self, stream: IO[bytes]) -> Iterator[object]:
         reader = io.TextIOWrapper(stream, "utf-8-sig", "replace")
         text = reader.read(CHUNK).lstrip()
         listed = text.startswith("[")
@@ -137,7 +152,7 @@ class Export:
                 if not text and not listed and number > 1:
                     return
                 raise UnreadableError(f"item {number:,}: cut off or not valid JSON ({_reason(error)})") from None
-            yield f"{place}, item {number}", value
+            yield value
             number += 1
 
     @contextlib.contextmanager
@@ -184,24 +199,6 @@ class Export:
                 self.fail(name, "a link; links are not followed")
             elif not any(part.startswith(".") or not part for part in parts):
                 yield Member(name, entry.file_size, None, name)
-
-
-@contextlib.contextmanager
-def open_export(path: str, largest: int) -> Generator[Export]:
-    """A folder, a zip, or one file."""
-    if not path.strip() or not os.path.exists(path):
-        raise InvalidInputError(f"{path or 'an empty name'}: there is no such file or folder")
-    if not os.path.isdir(path) and not os.path.isfile(path):
-        raise InvalidInputError(f"{path} is not a regular file: name a file, a zip or a folder")
-    if os.path.isdir(path) or not path.lower().endswith(".zip"):
-        yield Export(path, largest)
-        return
-    try:
-        archive = zipfile.ZipFile(path)
-    except UNREADABLE as error:
-        raise InvalidInputError(f"{path}: not a complete zip ({_reason(error)}); download it again") from None
-    with archive:
-        yield Export(path, largest, archive)
 
 
 def _reason(error: BaseException) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from co_cli.errors import KnowledgeError
-from co_cli.importers.archive import Member, open_export
+from co_cli.importers.archive import Export, Member
 from co_cli.importers.note_importer import claims_renamed
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.editing import set_fields
@@ -39,7 +39,7 @@ def import_articles(
     """Copy each file, and every text of a folder."""
     done: list[Imported] = []
     with contextlib.ExitStack() as opened:
-        exports = [opened.enter_context(open_export(path, kb.settings.knowledge_max_note_bytes)) for path in paths]
+        exports = [opened.enter_context(Export(path, kb.settings.knowledge_max_note_bytes)) for path in paths]
         members = [(export, one) for export in exports for one in export.members if export.single or _is_text(one.name)]
         for number, (export, member) in enumerate(members, 1):
             data = export.read(member)

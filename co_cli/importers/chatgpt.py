@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator
 
 from co_cli.importers.archive import Export
-from co_cli.importers.conversations import YOU, Turn, branch, conversation_item, read_transcript
+from co_cli.importers.conversations import YOU, Turn, branch, conversation_item
 from co_cli.importers.items import Item, as_list, as_object, as_text, first_text, skipped
-from co_cli.importers.memories import memory_items, memory_lines
+from co_cli.importers.memories import memory_item, memory_lines
 
 SPEAKERS = {"user": YOU, "assistant": "ChatGPT"}
 WANTED = re.compile(
@@ -34,12 +34,12 @@ def read_chatgpt(export: Export) -> Iterator[Item]:
     for place, value in export.values(member for member in members if member not in texts):
         found = as_object(value)
         if found.get("is_do_not_remember") is True:
-            title = first_text(found, "title")
-            yield skipped(place, "conversation", title, "it is marked “do not remember” in ChatGPT")
+            why = "it is marked “do not remember” in ChatGPT"
+            yield skipped(place, "conversation", first_text(found, "title"), why)
         elif "mapping" in found:
-            yield conversation_item(read_transcript(found, _messages(found)), "chatgpt", place)
+            yield conversation_item(found, _messages(found), "chatgpt", place)
         else:
-            yield from memory_items(export, value, place)
+            yield memory_item(value, place)
 
 
 def _messages(found: dict[str, object]) -> Iterator[Turn]:

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 
 from co_cli.importers import items
 from co_cli.importers.archive import Export, Member
-from co_cli.importers.conversations import YOU, Turn, branch, conversation_item, read_transcript
+from co_cli.importers.conversations import YOU, Turn, branch, conversation_item
 from co_cli.importers.items import Item, Text, as_line, as_list, as_object, as_text, first_text, skipped
-from co_cli.importers.memories import memory_items
+from co_cli.importers.memories import memory_item
 from co_cli.notes.new_note import title_from
 from co_cli.notes.note import NotTextError, read_note
 from co_cli.notes.refs import slugify
@@ -27,7 +27,8 @@ NO_PARENT = "00000000-0000-4000-8000-000000000000"
 SECTION = re.compile(r"^(?:#{1,6}[ \t]+(.+?)|\*\*([^*\n]+?):?\*\*:?)[ \t]*$", re.M)
 PASTED = re.compile(r"(?:paste[\w .-]*)?$", re.I)
 TEXTS = (".md", ".markdown", ".txt", ".xml")
-MEMORY_FOLDERS = ("memory", "memories")
+MEMORY_FOLDER = re.compile(r"(?:^|/)(?:memory|memories)/", re.I)
+PROJECT_FILE = re.compile(r"(?:.*/)?([^/]+/(?:memory|memories)/.*)", re.I)
 INSTRUCTIONS = ("claude.md", "claude.local.md")
 INDEX_LINE = re.compile(r"\s*[-*+]\s+\[[^\]\n]*\]\([^)\n]*\)|\s*[-*+]\s+\[\[|\s*#|\s*$")
 
@@ -39,15 +40,15 @@ def read_claude(export: Export) -> Iterator[Item]:
     for place, value in export.values(sorted(data, key=lambda one: ("projects" not in one.name, one.name))):
         found = as_object(value)
         if "chat_messages" in found:
-            yield conversation_item(read_transcript(found, _messages(found)), "claude", place)
+            yield conversation_item(found, _messages(found), "claude", place)
         elif "conversations_memory" in found or "project_memories" in found:
             yield from _remembered(found, projects, place)
         elif "docs" in found or "prompt_template" in found:
             yield from _project(found, projects, place)
         else:
-            yield from memory_items(export, value, place)
+            yield memory_item(value, place)
     texts = [member for member in export.members if member.ending in TEXTS]
-    named = [one for one in texts if one.base.lower() in INSTRUCTIONS or _memory_folder(one.name.split("/"))]
+    named = [one for one in texts if one.base.lower() in INSTRUCTIONS or MEMORY_FOLDER.search(one.name)]
     for member in named or texts:  # every text, if no folder is named like a memory folder
         content = export.read(member)
         if content is not None:
@@ -81,16 +82,14 @@ def _project(found: dict[str, object], projects: dict[str, str], place: str) -> 
     description, instructions = (first_text(found, key).strip() for key in ("description", "prompt_template"))
     text = "\n\n".join(filter(None, (description, instructions and f"## Instructions\n\n{instructions}")))
     if text:
-        yield Text(place, f"project:{identity}", "project", name, text, folder=folder, dates=items.dates_of(found))
-    for number, document in enumerate(map(as_object, as_list(found.get("docs"))), 1):
-        where, text = f"{place}, document {number}", first_text(document, "content").strip()
-        title = as_line(first_text(document, "filename", "name"))
-        if not text:
-            yield skipped(where, "document", title, "it is empty")
-            continue
-        known = first_text(document, "uuid", "id") or f"{identity}/{title or items.id_of({}, text)}"
-        title = title or title_from(text)
-        yield Text(where, known, "document", title, text, folder=folder, dates=items.dates_of(document))
+        yield Text(place, f"project:{identity}", "project", text, name, folder=folder, fields=items.dates_of(found))
+    for document in map(as_object, as_list(found.get("docs"))):
+        title, text = as_line(first_text(document, "filename", "name")), first_text(document, "content").strip()
+        if text:
+            known = first_text(document, "uuid", "id") or f"{identity}/{title or items.id_of({}, text)}"
+            yield Text(place, known, "document", text, title, folder=folder, fields=items.dates_of(document))
+        else:
+            yield skipped(place, "document", title, "it is empty")
 
 
 def _remembered(found: dict[str, object], projects: dict[str, str], place: str) -> Iterator[Item]:
@@ -100,10 +99,9 @@ def _remembered(found: dict[str, object], projects: dict[str, str], place: str) 
     for identity, text in as_object(found.get("project_memories")).items():
         yield from _sections(as_text(text), f"{account}/{as_text(identity)}", projects.get(identity, ""), place)
     for number, file in enumerate(map(as_object, as_list(found.get("memory_files"))), 1):
-        text = first_text(file, "content", "text").strip()
-        identity = f"{account}/files/{first_text(file, 'path', 'name', 'file_name') or number}"
-        if text:
-            yield Text(f"{place}, memory file {number}", identity, "memory", title_from(text), text, "memory")
+        name = first_text(file, "path", "name", "file_name") or str(number)
+        if text := first_text(file, "content", "text").strip():
+            yield Text(f"{place}, {as_line(name)}", f"{account}/files/{name}", "memory", text, source="memory")
 
 
 def _sections(text: str, identity: str, project: str, place: str) -> Iterator[Item]:
@@ -111,56 +109,39 @@ def _sections(text: str, identity: str, project: str, place: str) -> Iterator[It
     parts = ["", "", *SECTION.split(text)]  # headings, bold headings and the texts below them, in turn
     for heading, bold, section in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
         name, said = (heading or bold or "").strip(), section.strip()
-        if not said:
-            continue
-        slug, title = slugify(name) if name else "start", name or title_from(said)
-        seen[slug] += 1
-        known = f"{identity}#{slug}" + (f"-{seen[slug]}" if seen[slug] > 1 else "")
-        shown, tags = (f"{project}: {title}", (slugify(project),)) if project else (title, ())
-        yield Text(f"{place}, “{title}”", known, "memory", shown, said, "memory", tags=tags)
-
-
-def _memory_folder(parts: list[str]) -> int:
-    """The place of the innermost folder that is named like a memory folder, counted from 1; 0 if there is none."""
-    return max((at for at, part in enumerate(parts[:-1], 1) if part.lower() in MEMORY_FOLDERS), default=0)
+        if said:
+            slug, title = slugify(name) if name else "start", name or title_from(said)
+            seen[slug] += 1
+            known = f"{identity}#{slug}" + (f"-{seen[slug]}" if seen[slug] > 1 else "")
+            title, tags = (f"{project}: {title}", (slugify(project),)) if project else (title, ())
+            yield Text(f"{place}, “{title}”", known, "memory", said, title, "memory", tags=tags)
 
 
 def _memory_file(export: Export, member: Member, content: bytes) -> Item:
     """A memory file has a name, a description and a type in its frontmatter; those of the memory tool have none."""
-    place = export.place(member)
-    home, rest = _home(export, member)
+    place, identity = export.place(member), _file_id(export, member)
     try:
-        note = read_note(f"memories/{rest}", content)
+        note = read_note(f"memories/{member.base}", content)
     except NotTextError:
-        return skipped(place, "file", rest, "it is not a text file")
+        return skipped(place, "file", member.base, "it is not a text file")
     text = note.body.strip()
     if not text:
         return skipped(place, "memory", note.title, "it is empty")
     if member.base == "MEMORY.md" and all(INDEX_LINE.match(line) for line in text.splitlines()):
         return skipped(place, "memory", "MEMORY.md", "it is only an index of the other files")
     if member.base.lower() in INSTRUCTIONS:
-        return Text(place, f"{home}/{rest}", "document", f"{home}: {member.base}", text, folder="claude")
-    kind = as_object(note.metadata.get("metadata")).get("type") or note.metadata.get("type")
-    return Text(
-        place=place,
-        id=f"{home}/{rest}",
-        noun="memory",
-        title=first_text(note.metadata, "name", "title").strip() or title_from(text),
-        text=text,
-        source="memory",
-        tags=note.tags,
-        category=as_text(kind).strip() or None,
-        fields={"description": note.description} if note.description else {},
-    )
+        return Text(place, identity, "document", text, identity.replace("/", ": "), folder="claude")
+    title, kind = first_text(note.metadata, "name", "title"), as_object(note.metadata.get("metadata")).get("type")
+    category = as_text(kind or note.metadata.get("type")).strip() or None
+    fields: dict[str, object] = {"description": note.description} if note.description else {}
+    return Text(place, identity, "memory", text, title, "memory", tags=note.tags, category=category, fields=fields)
 
 
-def _home(export: Export, member: Member) -> tuple[str, str]:
-    """The project's name and the file's: the same, whichever folder above the file was imported."""
-    where = f"{export.name}/{member.name}" if export.archive else os.path.realpath(member.where)
-    parts = to_utf8(where).replace(os.sep, "/").split("/")
-    if member.base.lower() in INSTRUCTIONS:
-        return parts[-2], parts[-1]
-    at = _memory_folder(parts)
-    if at > 1 and parts[at - 2]:
-        return parts[at - 2], "/".join(parts[at:])
-    return parts[-2] if export.single else export.name, to_utf8(member.name)
+def _file_id(export: Export, member: Member) -> str:
+    """The path from the project's folder on: the same, whichever folder above the file was imported."""
+    inside = f"{export.name}/{member.name}"
+    where = inside if export.archive else to_utf8(os.path.realpath(member.where)).replace(os.sep, "/")
+    if export.single or member.base.lower() in INSTRUCTIONS:
+        inside = "/".join(where.split("/")[-2:])
+    project = PROJECT_FILE.fullmatch(where)
+    return project[1] if project else inside

@@ -1,15 +1,11 @@
-"""A transcript into an article with one heading for each question, so that question and answer are one passage.
-
-The readers of chatgpt.py and claude.py turn an export into a Transcript; only this module makes a note of it.
-"""
+"""A conversation into an article with one heading for each question, so that question and answer are one passage."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
 
-from co_cli.importers.items import Dates, Item, Text, as_line, dates_of, first_text, id_of, skipped
+from co_cli.importers.items import Item, Text, as_line, dates_of, first_text, id_of, skipped
 from co_cli.notes.markdown import FENCE, headings
 from co_cli.notes.new_note import title_from
 
@@ -20,29 +16,23 @@ Turn = tuple[str, str]
 """Who said what."""
 
 
-class Transcript(NamedTuple):
-    """A conversation: consecutive messages of one speaker are one turn."""
-
-    id: str
-    title: str
-    turns: list[Turn]
-    dates: Dates
-    model: str
-
-
-def read_transcript(found: dict[str, object], messages: Iterable[Turn]) -> Transcript:
+def conversation_item(found: dict[str, object], messages: Iterable[Turn], folder: str, place: str) -> Item:
     """`found` is a conversation as the service exports it; `messages` are those that belong in it, in order."""
     turns: list[Turn] = []
     for speaker, text in messages:
         text = text.replace("\r\n", "\n").strip()
-        if text and turns and turns[-1][0] == speaker:
+        if text and turns and turns[-1][0] == speaker:  # consecutive messages of one speaker are one turn
             turns[-1] = (speaker, f"{turns[-1][1]}\n\n{text}")
         elif text:
             turns.append((speaker, text))
-    model = first_text(found, "default_model_slug", "model")
-    return Transcript(
-        id_of(found, str(turns)), as_line(first_text(found, "title", "name")), turns, dates_of(found), model
-    )
+    title, model = as_line(first_text(found, "title", "name")), first_text(found, "default_model_slug", "model")
+    if not turns:
+        return skipped(place, "conversation", title or "without a title", "it has no messages")
+    if not title:
+        title = title_from(next((text for speaker, text in turns if speaker == YOU), turns[0][1])[:TITLE_LETTERS])
+    fields = {**dates_of(found), **({"model": model} if model else {})}
+    text = "\n\n".join(map(_markdown, turns))
+    return Text(place, id_of(found, str(turns)), "conversation", text, title, folder=folder, fields=fields)
 
 
 def branch(parents: dict[str, object], last: object) -> list[str]:
@@ -52,24 +42,6 @@ def branch(parents: dict[str, object], last: object) -> list[str]:
         found[last] = None
         last = parents[last]
     return [*found][::-1]
-
-
-def conversation_item(transcript: Transcript, folder: str, place: str) -> Item:
-    """The article for a transcript."""
-    title, turns = transcript.title, transcript.turns
-    if not turns:
-        return skipped(place, "conversation", title or "without a title", "it has no messages")
-    asked = next((text for speaker, text in turns if speaker == YOU), turns[0][1])
-    return Text(
-        place=place,
-        id=transcript.id,
-        noun="conversation",
-        title=title or title_from(asked[:TITLE_LETTERS]),
-        text="\n\n".join(map(_markdown, turns)),
-        folder=folder,
-        dates=transcript.dates,
-        fields={"model": transcript.model} if transcript.model else {},
-    )
 
 
 def _markdown(turn: Turn) -> str:

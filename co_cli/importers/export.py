@@ -52,31 +52,30 @@ def export_notes(
         raise InvalidInputError(f"the format is one of {', '.join(FORMATS)}, not {layout!r}")
     failures: list[str] = []
     files = _files(kb, notes, failures, progress)
-    folder = layout == "markdown" and not to.lower().endswith(".zip")
     if to == STANDARD_OUTPUT:
         if layout != "jsonl":
             raise InvalidInputError("only --format jsonl can go to standard output; give markdown a folder or a .zip")
         sizes = _write_lines(files, sys.stdout.buffer)
-        return ExportReport(to, layout, len(sizes), sum(sizes), failures)
-    _refuse_target(to, folder, kb.root)
-    target = os.path.abspath(to)
-    try:
-        with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=os.path.dirname(target)) as temporary:
-            made = os.path.join(temporary, "export")
-            if folder:
-                sizes = _write_folder(files, made)
-                with contextlib.suppress(FileNotFoundError):
-                    os.rmdir(target)  # refuses if it is no longer empty
-                os.rename(made, target)
-            else:
-                with open(made, "xb") as stream:
-                    sizes = (_write_lines if layout == "jsonl" else _write_zip)(files, stream)
-                    stream.flush()
-                    os.fsync(stream.fileno())
-                with open(target, "xb"):  # takes the name, if it is still free
-                    os.replace(made, target)
-    except OSError as error:
-        raise NoteFileError(f"cannot write {to}: {error.strerror or error}; check the disk and the folder") from error
+    else:
+        folder = layout == "markdown" and not to.lower().endswith(".zip")
+        _refuse_target(to, folder, kb.root)
+        target = os.path.abspath(to)
+        try:
+            with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=os.path.dirname(target)) as temporary:
+                made = os.path.join(temporary, "export")
+                if folder:
+                    sizes = _write_folder(files, made)
+                    with contextlib.suppress(FileNotFoundError):
+                        os.rmdir(target)  # refuses if it is no longer empty
+                    os.rename(made, target)
+                else:
+                    with open(made, "xb") as stream:
+                        sizes = (_write_lines if layout == "jsonl" else _write_zip)(files, stream)
+                    with open(target, "xb"):  # takes the name, if it is still free
+                        os.replace(made, target)
+        except OSError as error:
+            why = f"{error.strerror or error}; check the disk and the folder"
+            raise NoteFileError(f"cannot write {to}: {why}") from error
     return ExportReport(to, layout, len(sizes), sum(sizes), failures)
 
 
@@ -144,9 +143,9 @@ def _write_lines(files: Iterator[File], stream: IO[bytes]) -> list[int]:
 
 def _refuse_target(to: str, folder: bool, root: str) -> None:
     target = os.path.realpath(to)
+    parent = os.path.dirname(target)
     if target == root or target.startswith(root + os.sep):
         raise InvalidInputError(f"{to} is in the vault, where an export would become notes again; export elsewhere")
-    parent = os.path.dirname(target)
     if not os.path.isdir(parent):
         raise InvalidInputError(f"{to}: there is no folder {parent}; make it first")
     if os.path.lexists(to) and not (folder and os.path.isdir(target) and not os.listdir(target)):

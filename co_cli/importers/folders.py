@@ -9,8 +9,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from co_cli.importers.archive import Export, Member
-from co_cli.importers.items import File, Item, as_text
+from co_cli.importers.archive import Export
+from co_cli.importers.items import File, as_text
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.note import BINARY_PROBE, UTF_16
 from co_cli.notes.refs import ENDINGS
@@ -19,46 +19,38 @@ UNSAFE = re.compile(r"[\\\0-\x1f\x7f\ud800-\udfff]")
 """A backslash is a separator elsewhere, control characters do harm in a terminal, and names are UTF-8."""
 
 
-def read_obsidian(export: Export) -> Iterator[Item]:
-    """Every note of the vault, identified by its path."""
-    name = UNSAFE.sub("-", export.name).strip(". ") or "vault"
-    for member, data in markdown_files(export):
-        identity, path = f"{name}/{member.name}", f"articles/{name}/{member.name}"
-        yield File(export.place(member), identity, path, data, member.modified)
-
-
-def read_basic_memory(export: Export) -> Iterator[Item]:
-    """Every note of the project, identified by its permalink, which stays when the file moves."""
-    for item in read_obsidian(export):
-        if isinstance(item, File):
-            permalink = read_frontmatter(item.data.decode("utf-8", "replace")).metadata.get("permalink")
-            yield item._replace(id=as_text(permalink).strip() or item.id)
-
-
-def markdown_files(export: Export) -> Iterator[tuple[Member, bytes]]:
+def read_own(export: Export) -> Iterator[File]:
+    """What `co data export` wrote: a folder of notes or a zip of one, identified by their paths."""
     if export.single:
         export.fail(export.path, "this is one file: name its folder or the zip")
         return
     notes = [member for member in export.members if member.name.lower().endswith(ENDINGS)]
     for member in notes:
         place = export.place(member)
-        problem = "the name has a backslash or an odd character; rename it" if UNSAFE.search(member.name) else ""
-        data = None if problem else export.read(member)
-        if data is not None and data.startswith(UTF_16):
-            problem = "UTF-16; save it as UTF-8 there, then import it again"
+        data = None if UNSAFE.search(member.name) else export.read(member)
+        if UNSAFE.search(member.name):
+            export.fail(place, "the name has a backslash or an odd character; rename it")
+        elif data is not None and data.startswith(UTF_16):
+            export.fail(place, "UTF-16; save it as UTF-8 there, then import it again")
         elif data is not None and b"\0" in data[:BINARY_PROBE]:
-            problem = "not a text file"
-        if problem:
-            export.fail(place, problem)
+            export.fail(place, "not a text file")
         elif data is not None:
-            yield member, data
+            yield File(place, member.name, member.name, data, member.modified)
     others = Counter(one.ending or "no ending" for one in {*export.members} - {*notes})
     if notes and others:
         listed = ", ".join(f"{count:,} {ending}" for ending, count in others.most_common(6))
         export.remarks.append(f"Not copied, because they are not Markdown: {listed}")
 
 
-def read_own(export: Export) -> Iterator[Item]:
-    """What `co data export` wrote: a folder of notes or a zip of one, identified by their paths."""
-    for member, data in markdown_files(export):
-        yield File(export.place(member), member.name, member.name, data, member.modified)
+def read_obsidian(export: Export) -> Iterator[File]:
+    """Every note of the vault, in a folder of its name and identified by its path."""
+    name = UNSAFE.sub("-", export.name).strip(". ") or "vault"
+    for file in read_own(export):
+        yield file._replace(id=f"{name}/{file.id}", path=f"articles/{name}/{file.path}")
+
+
+def read_basic_memory(export: Export) -> Iterator[File]:
+    """Every note of the project, identified by its permalink, which stays when the file moves."""
+    for file in read_obsidian(export):
+        permalink = read_frontmatter(file.text).metadata.get("permalink")
+        yield file._replace(id=as_text(permalink).strip() or file.id)

@@ -13,9 +13,10 @@ from co_cli.notes.dates import read_moment
 from co_cli.values import OwnSource, moment_text, to_utf8
 
 ImportOutcome = Literal["created", "updated", "unchanged", "skipped", "forgotten", "failed"]
-Dates = tuple[str | None, str | None]
-CREATED = ("created_at", "create_time", "created", "created_timestamp", "timestamp")
-UPDATED = ("updated_at", "update_time", "updated", "modified")
+DATES = {
+    "created": ("created_at", "create_time", "created", "created_timestamp", "timestamp"),
+    "updated": ("updated_at", "update_time", "updated", "modified"),
+}
 MILLISECONDS = 1e11
 """A larger number is milliseconds: as seconds it would be beyond the year 5138."""
 YEAR_10000 = 253_402_300_800
@@ -29,13 +30,12 @@ class Text(NamedTuple):
     id: str
     """Identifies the same thing in the next export."""
     noun: str
-    title: str
     text: str
+    title: str = ""
+    """By default the first sentence."""
     source: OwnSource = "article"
     folder: str = ""
     """Below `articles/` or `memories/`."""
-    dates: Dates = (None, None)
-    """Created and updated."""
     tags: tuple[str, ...] = ()
     category: str | None = None
     fields: dict[str, object] = {}  # noqa: RUF012 - never written to
@@ -51,6 +51,14 @@ class File(NamedTuple):
     data: bytes
     modified: float | None = None
     noun: str = "note"
+
+    @property
+    def title(self) -> str:
+        return self.path.rsplit("/", 1)[-1]
+
+    @property
+    def text(self) -> str:
+        return self.data.decode("utf-8", "surrogateescape")
 
 
 class ImportReceipt(NamedTuple):
@@ -68,11 +76,15 @@ class ImportReceipt(NamedTuple):
 
 
 Item = Text | File | ImportReceipt
-"""A reader yields a receipt for what it leaves out on purpose."""
+"""A reader yields a receipt for what it leaves out on purpose or cannot read."""
 
 
 def skipped(place: str, noun: str, title: str, why: str) -> ImportReceipt:
     return ImportReceipt(place, noun, "skipped", title, detail=why)
+
+
+def failed(place: str, problem: str) -> ImportReceipt:
+    return ImportReceipt(to_utf8(place), "file", "failed", detail=problem)
 
 
 def as_object(value: object) -> dict[str, object]:
@@ -100,12 +112,13 @@ def first_text(value: dict[str, object], *keys: str) -> str:
 
 def id_of(value: dict[str, object], text: str) -> str:
     """The id the service gave it, else one made from its text."""
-    return first_text(value, "conversation_id", "uuid", "id") or f"text:{text_hash(text)}"
+    return first_text(value, "conversation_id", "uuid", "id") or f"text:{hash_of(text)}"
 
 
-def dates_of(value: dict[str, object]) -> Dates:
-    created, updated = (filter(None, map(moment_of, map(value.get, keys))) for keys in (CREATED, UPDATED))
-    return next(created, None), next(updated, None)
+def dates_of(value: dict[str, object]) -> dict[str, object]:
+    """The fields `created` and `updated`, as far as they are known."""
+    dates = {field: [moment_of(value.get(key)) for key in keys] for field, keys in DATES.items()}
+    return {field: next(filter(None, found)) for field, found in dates.items() if any(found)}
 
 
 def moment_of(value: object) -> str | None:
@@ -116,10 +129,7 @@ def moment_of(value: object) -> str | None:
     return moment_text(seconds) if seconds is not None and 0 < seconds < YEAR_10000 else None
 
 
-def text_hash(text: str) -> str:
+def hash_of(text: str) -> str:
     """The hash of a text, whatever its line endings."""
-    return bytes_hash(text.replace("\r\n", "\n").strip().encode("utf-8", "replace"))
-
-
-def bytes_hash(data: bytes) -> str:
+    data = text.replace("\r\n", "\n").strip().encode("utf-8", "replace")
     return hashlib.blake2b(data, digest_size=8).hexdigest()

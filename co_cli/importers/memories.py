@@ -6,14 +6,12 @@ The services agree on little but a text and perhaps an id, dates and categories.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 
 from co_cli.importers import items
 from co_cli.importers.archive import Export, Member
 from co_cli.importers.items import Item, Text, as_line, as_list, as_object, as_text, first_text, skipped
-from co_cli.notes.new_note import title_from
 
 MEM0 = re.compile(r".*\.(?:json|jsonl|ndjson)$", re.I)
 TEXT_KEYS = ("memory", "content", "text", "value", "data")
@@ -27,39 +25,35 @@ UNDATED = ("unknown", "no date", "undated", "date unknown")
 def read_mem0(export: Export) -> Iterator[Item]:
     """The result of `get_all`, a list, JSON Lines, or the zip of OpenMemory."""
     for place, value in export.values(export.matching(MEM0)):
-        yield from memory_items(export, value, place)
+        yield memory_item(value, place)
 
 
-def memory_items(export: Export, value: object, place: str) -> Iterator[Item]:
+def memory_item(value: object, place: str) -> Item:
     """The memory that a JSON value is; else a failure."""
     found = as_object(value) or {"text": value}
     text = first_text(found, *TEXT_KEYS).strip()
-    state = as_text(found.get("state"))
     if not text:
         if any(isinstance(found.get(key), str) for key in TEXT_KEYS):
-            yield skipped(place, "memory", "", "it is empty")
-        else:
-            export.fail(place, f"no conversation, and no memory with a text ({', '.join(TEXT_KEYS)})")
-        return
+            return skipped(place, "memory", "", "it is empty")
+        return items.failed(place, f"no conversation, and no memory with a text ({', '.join(TEXT_KEYS)})")
+    state = as_text(found.get("state"))
     if state in GONE or found.get("deleted_at"):
-        yield skipped(place, "memory", title_from(text), f"it is {state or 'deleted'} there")
-        return
+        return skipped(place, "memory", as_line(text)[:80], f"it is {state or 'deleted'} there")
     metadata = as_object(found.get("metadata"))
     categories = _names(found.get("categories")) or _names(found.get("category"))
-    others = {**{key: found.get(key) for key in KEPT_KEYS}, **metadata, "tags": None, "category": None, "": None}
-    kept = {as_text(key): line for key, one in others.items() if (line := _plain(one))}
+    others = {**{key: found.get(key) for key in KEPT_KEYS}, **metadata, "tags": None, "category": None}
+    kept = {as_text(key): line for key, one in others.items() if as_text(key) and (line := _plain(one))}
     fields = {"valid_until": items.moment_of(found.get("expiration_date")), "import_metadata": kept}
-    yield Text(
+    return Text(
         place=place,
         id=items.id_of(found, text),
         noun="memory",
-        title=title_from(text),
         text=text,
         source="memory",
-        dates=items.dates_of(found),
         tags=(*categories, *_names(found.get("tags")), *_names(metadata.get("tags"))),
         category=next(iter((*_names(metadata.get("category")), *categories)), None),
-        fields={key: one for key, one in fields.items() if one and len(str(one)) <= MAX_METADATA},
+        fields=items.dates_of(found)
+        | {key: one for key, one in fields.items() if one and len(str(one)) <= MAX_METADATA},
     )
 
 
@@ -74,8 +68,9 @@ def memory_lines(export: Export, member: Member) -> Iterator[Item]:
         dated = not found[1] or created or found[1].casefold() in UNDATED
         said = (found[2] if dated else f"[{found[1]}] {found[2]}").strip()
         if re.search(r"\w", said):
-            place, identity = f"{export.place(member)}, line {number}", f"text:{items.text_hash(said)}"
-            yield Text(place, identity, "memory", title_from(said), said, "memory", dates=(created, None))
+            fields: dict[str, object] = {"created": created} if created else {}
+            place = f"{export.place(member)}, line {number}"
+            yield Text(place, items.id_of({}, said), "memory", said, source="memory", fields=fields)
 
 
 def _names(value: object) -> tuple[str, ...]:
@@ -83,8 +78,6 @@ def _names(value: object) -> tuple[str, ...]:
     return tuple(filter(None, (as_line(as_object(one).get("name")) or as_line(one) for one in listed)))
 
 
-def _plain(value: object) -> object:
+def _plain(value: object) -> str:
     """A value that fits on a line of frontmatter."""
-    if isinstance(value, int | float):
-        return json.dumps(value)
-    return [line for line in map(as_line, as_list(value)) if line] or as_line(value)
+    return str(value) if isinstance(value, int | float) else ", ".join(_names(value))

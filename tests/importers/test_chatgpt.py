@@ -27,7 +27,7 @@ def test_a_conversation_becomes_an_article_after_a_dry_run(bring: Bring, vault: 
     head, _, body = vault.read("articles/chatgpt/mooring-alone.md").partition("\n---\n")
     assert head.startswith(
         "---\ntitle: Mooring alone\nkind: article\ncreated: 2023-11-14T22:13:20Z\nprovenance: import\n"
-        "updated: 2023-11-14T23:13:20Z\nimported_from: chatgpt\nimport_id: c-1\n"
+        "updated: 2023-11-14T23:13:20Z\nmodel: gpt-4o\nimported_from: chatgpt\nimport_id: c-1\n"
     )
     assert body == (
         "## How do I moor alone?\n\n**You:**\n\nHow do I moor alone? The wind is strong.\n\n"

@@ -218,8 +218,8 @@ def test_a_claim_is_reported_and_renamed_unless_trusted(bring: Bring, vault: Vau
 def test_a_mistake_is_one_line(co: Co, home: Path) -> None:
     (home / "one.md").write_text("one")
     for arguments, problem in {
-        ("chatgpt", "nowhere.zip"): "nowhere.zip: there is no such file or folder",
-        ("chatgpt", ""): "an empty name: there is no such file or folder",
+        ("chatgpt", "nowhere.zip"): "nowhere.zip does not exist: name a file, a zip or a folder",
+        ("chatgpt", ""): "an empty name does not exist",
         ("mem0", "."): "there is nothing in it that `co data import mem0` can read",
         ("obsidian", "one.md"): "this is one file: name its folder or the zip",
         ("obsidian", "../vault/articles"): "is the vault, a folder in it, or a folder around it",

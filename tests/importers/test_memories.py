@@ -38,7 +38,7 @@ def test_every_shape_gives_the_same_memory(bring: Bring, vault: Vault, tmp_path:
         assert vault.notes() == [NOTE]
         assert vault.read(NOTE).startswith(
             "---\ntitle: Prefers green tea\nkind: memory\ncreated: 2026-02-25T19:00:00Z\n"
-            "tags: [food, personal-details]\ncategory: food\nprovenance: import\nimported_from: mem0\n"
+            "tags: [food, personal-details]\ncategory: food\nprovenance: import\n"
         )
         vault.delete(NOTE)
 
