@@ -11,17 +11,7 @@ import sys
 from co_cli.cli.opening import open_knowledge_base, print_json
 from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.mcp.clients import (
-    CLIENTS,
-    PATH,
-    TOKEN_VARIABLE,
-    authority,
-    command_line,
-    http_command,
-    http_config,
-    stdio_command,
-    stdio_config,
-)
+from co_cli.mcp.clients import CLIENTS, TOKEN_VARIABLE, add_command, client_config, command_line, url_of
 from co_cli.tools import Toolbox
 
 PORT = 8765
@@ -60,14 +50,20 @@ def run_mcp(options: argparse.Namespace) -> int:
             raise InvalidInputError("no tool is left: name some with --tools; --read-only removes those that write")
         if options.print_config:
             return _print_config(options, kb)
-        if options.http:
-            _serve_http(options, toolbox)
-            return 0
-        from co_cli.mcp.transports import serve_stdio  # imports the MCP SDK
+        token = _read_token(options.host) if options.http else ""
+        from co_cli.mcp.transports import listen, serve_http, serve_stdio  # imports the MCP SDK
 
-        if sys.stdin.isatty():
-            print("co mcp: waiting for a client on standard input; see `co mcp --help`", file=sys.stderr)
-        serve_stdio(toolbox, options.structured)
+        if not options.http:
+            if sys.stdin.isatty():
+                print("co mcp: waiting for a client on standard input; see `co mcp --help`", file=sys.stderr)
+            serve_stdio(toolbox, options.structured)
+            return 0
+        listening = listen(options.host, options.port)
+        made = "" if token else secrets.token_urlsafe(32)
+        is_local = _is_loopback(options.host)
+        _announce(url_of(options.host, listening.getsockname()[1]), kb.root, made, is_local)
+        names = [*(options.allow_host or ()), *([] if is_local else [options.host])]
+        serve_http(toolbox, options.structured, listening, made or token, names)
     return 0
 
 
@@ -86,8 +82,9 @@ def _check(options: argparse.Namespace) -> None:
         raise InvalidInputError(f"--host {options.host} needs --allow-host with the name or address that clients use")
 
 
-def _serve_http(options: argparse.Namespace, toolbox: Toolbox) -> None:
-    token, host = os.environ.get(TOKEN_VARIABLE, "").strip(), options.host
+def _read_token(host: str) -> str:
+    """The token from the environment; empty if one has to be made."""
+    token = os.environ.get(TOKEN_VARIABLE, "").strip()
     if token and (len(token) < SHORTEST_TOKEN or not token.isascii() or " " in token):
         make = 'python3 -c "import secrets; print(secrets.token_urlsafe(32))"'
         raise InvalidInputError(
@@ -95,20 +92,16 @@ def _serve_http(options: argparse.Namespace, toolbox: Toolbox) -> None:
         )
     if not token and not _is_loopback(host):
         raise InvalidInputError(f"--host {host} opens the vault to the network: set {TOKEN_VARIABLE} first")
-    from co_cli.mcp.transports import listen, serve_http
+    return token
 
-    listening = listen(host, options.port)
-    address = f"http://{authority(host, listening.getsockname()[1])}{PATH}"
-    made = None if token else secrets.token_urlsafe(32)
-    lines = [f"{address} serves {toolbox.kb.root}"]
-    if made:
-        lines.append(f"this token is for this run only; set {TOKEN_VARIABLE} to keep one")
-    if not _is_loopback(host):
-        lines.append("this is plain HTTP: put a proxy with TLS in front of it")
-    for line in (*lines, http_command(address, made)):
+
+def _announce(address: str, root: str, made: str, is_local: bool) -> None:
+    """Say where the server listens, and show the token that was made for this run, if one was."""
+    lines = [f"{address} serves {root}"]
+    lines += [f"this token is for this run only; set {TOKEN_VARIABLE} to keep one"] if made else []
+    lines += [] if is_local else ["this is plain HTTP: put a proxy with TLS in front of it"]
+    for line in (*lines, add_command((), address, made)):
         print(f"co mcp: {line}", file=sys.stderr, flush=True)
-    names = [*(options.allow_host or ()), *([] if _is_loopback(host) else [host])]
-    serve_http(toolbox, options.structured, listening, made or token, names)
 
 
 def _is_loopback(host: str) -> bool:
@@ -119,18 +112,13 @@ def _is_loopback(host: str) -> bool:
 
 
 def _print_config(options: argparse.Namespace, kb: KnowledgeBase) -> int:
-    client = options.print_config
-    if options.http:
-        address = f"http://{authority(options.host, options.port)}{PATH}"
-        config, line = http_config(client, address), http_command(address)
-    else:
-        extra = [name for name in ("--read-only", "--structured") if getattr(options, name[2:].replace("-", "_"))]
-        extra += ["--tools", options.tools] if options.tools else []
-        command = command_line(kb.settings, extra)
-        config, line = stdio_config(client, command), stdio_command(command)
+    client, address = options.print_config, url_of(options.host, options.port) if options.http else ""
+    extra = [name for name in ("--read-only", "--structured") if getattr(options, name[2:].replace("-", "_"))]
+    extra += ["--tools", options.tools] if options.tools else []
+    command = command_line(kb.settings, extra)
     if client == "claude-code" and not options.json:
-        print(line)
+        print(add_command(command, address))
     else:
-        print_json(config)
+        print_json(client_config(client, command, address))
     print(f"{client}: {CLIENTS[client]}", file=sys.stderr)
     return 0

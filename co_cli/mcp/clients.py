@@ -37,6 +37,10 @@ def authority(host: str, port: int | None = None) -> str:
     return name if port is None else f"{name}:{port}"
 
 
+def url_of(host: str, port: int) -> str:
+    return f"http://{authority(host, port)}{PATH}"
+
+
 def command_line(settings: Settings, options: Sequence[str]) -> list[str]:
     """The complete command: a client starts it with its own PATH, in its own folder."""
     started = os.path.abspath(sys.argv[0])
@@ -48,30 +52,24 @@ def command_line(settings: Settings, options: Sequence[str]) -> list[str]:
     return [*words, *options]
 
 
-def stdio_config(client: str, command: Sequence[str]) -> dict[str, Any]:
+def client_config(client: str, command: Sequence[str], address: str = "") -> dict[str, Any]:
+    """The JSON for a client that starts the command or, if there is an address, connects to that."""
     server: dict[str, Any] = {"command": command[0], "args": list(command[1:])}
+    if address:
+        if client not in TOKENS:
+            raise InvalidInputError("Claude Desktop starts its servers itself: leave out --http")
+        server = {"url": address, "headers": {"Authorization": f"Bearer {TOKENS[client]}"}}
     if client in ("claude-code", "vscode"):
-        server = {"type": "stdio", **server}
-    return {"servers" if client == "vscode" else "mcpServers": {NAME: server}}
-
-
-def http_config(client: str, address: str) -> dict[str, Any]:
-    if client not in TOKENS:
-        raise InvalidInputError("Claude Desktop starts its servers itself: leave out --http")
-    server: dict[str, Any] = {"url": address, "headers": {"Authorization": f"Bearer {TOKENS[client]}"}}
-    if client != "cursor":
-        server = {"type": "http", **server}
+        server = {"type": "http" if address else "stdio", **server}
     if client == "vscode":
-        return {"inputs": [TOKEN_INPUT], "servers": {NAME: server}}
+        return {"inputs": [TOKEN_INPUT] if address else [], "servers": {NAME: server}}
     return {"mcpServers": {NAME: server}}
 
 
-def stdio_command(command: Sequence[str]) -> str:
-    """The command that adds the server to Claude Code, for all your projects."""
-    return shlex.join(["claude", "mcp", "add", "--scope", "user", NAME, "--", *command])
-
-
-def http_command(address: str, token: str | None = None) -> str:
-    """The same over HTTP. Without a token it names the variable, for the shell to fill in."""
-    words = shlex.join(["claude", "mcp", "add", "--scope", "user", "--transport", "http", NAME, address])
-    return f'{words} --header "Authorization: Bearer {token or "$" + TOKEN_VARIABLE}"'
+def add_command(command: Sequence[str], address: str = "", token: str = "") -> str:
+    """The command that adds the server to Claude Code. Without a token, the shell reads it from the variable."""
+    words = ["claude", "mcp", "add", "--scope", "user"]
+    if not address:
+        return shlex.join([*words, NAME, "--", *command])
+    connect = shlex.join([*words, "--transport", "http", NAME, address])
+    return f'{connect} --header "Authorization: Bearer {token or "$" + TOKEN_VARIABLE}"'
