@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from co_cli.errors import KnowledgeError
@@ -18,8 +18,8 @@ from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.note import NotTextError, read_note
 from co_cli.notes.refs import slugify
 from co_cli.paths import sample_vault
-from co_cli.settings import load_settings
 from co_cli.sources.passages import passages_of
+from tests.soak.checks import settings_of
 from tests.soak.runner import Trial
 
 NOTES, QUERIES, TEXTS = 20, 40, 60
@@ -42,10 +42,15 @@ TOKENS = (
     "\u0663", "\u2167", "x" * 300, "a " * 200,
 )
 # fmt: on
+SEEDS = (
+    b"---\ntitle: x\naliases: [a, b]\nvalid_until: 2026-01-01\nsupersedes: memory:y\n---\n# A\n\n- one\n- two #tag\n\n"
+    b"```py\nx = 1\n```\n",
+    b"a: &a [x, x]\nb: &b [*a, *a]\n",
+)
 
 
 def fuzz(trial: Trial) -> None:
-    seeds = list(_seeds())
+    seeds = [*(path.read_bytes() for path in sorted(Path(sample_vault()).rglob("*.md"))), *SEEDS]
     for number in trial.rounds():
         place = trial.folder(number)
         for _ in range(TEXTS):
@@ -74,14 +79,14 @@ def read_and_edit(data: bytes) -> None:
     note = read_note("memories/x.md", data)
     lines = data.count(b"\n") + data.count(b"\r") + 2
     for passage in passages_of(note):
-        _require(1 <= passage.first_line <= passage.last_line <= lines, f"a passage on lines {passage[1:3]} of {lines}")
+        assert 1 <= passage.first_line <= passage.last_line <= lines, f"a passage on lines {passage[1:3]} of {lines}"
     text = data.decode("utf-8", "surrogateescape")
     read_frontmatter(text)
     slug = slugify(note.title)
-    _require(bool(slug) and "/" not in slug and slug not in (".", ".."), f"the slug {slug!r}")
-    _require(set_fields(text, {}) == text, "changing nothing changed something")
+    assert slug and "/" not in slug and slug not in (".", ".."), slug  # noqa: PT018
+    assert set_fields(text, {}) == text, "changing nothing changed something"
     edited = set_fields(text, {"importance": 0.5})
-    _require(read_frontmatter(edited).metadata.get("importance") == 0.5, "a field that was set is not there")
+    assert read_frontmatter(edited).metadata.get("importance") == 0.5, "a field that was set is not there"
     set_body(text, "Another body.")
 
 
@@ -89,14 +94,10 @@ def _in_a_vault(trial: Trial, place: Path, seeds: list[bytes]) -> None:
     """The same through the vault: every file is indexed or reported, others too, and any text is a query and a ref."""
     memories = place / "vault" / "memories"
     memories.mkdir(parents=True)
-    written = [mutated(trial.chance, seeds) for _ in range(NOTES)]
-    for number, data in enumerate(written):
-        (memories / f"n{number}.md").write_bytes(data)
+    for number in range(NOTES):
+        (memories / f"n{number}.md").write_bytes(mutated(trial.chance, seeds))
     (memories / "oak.md").write_text("Oaks live long.\n", "utf-8")
-    settings = load_settings(
-        {"vault": str(place / "vault"), "data_dir": str(place / "data")}, environ={"HOME": str(place)}
-    )
-    with KnowledgeBase(settings._replace(knowledge_embedding_provider="none")) as kb:
+    with KnowledgeBase(settings_of(place)._replace(knowledge_embedding_provider="none")) as kb:
         attempt(trial, "sync", kb.sync)
         with kb.engine.reading() as reader:
             known = set(reader.files(kb.index.state().id))
@@ -104,10 +105,9 @@ def _in_a_vault(trial: Trial, place: Path, seeds: list[bytes]) -> None:
         if lost or "memories/oak.md" not in known:
             trial.fault(f"neither indexed nor reported: {sorted(lost) or 'oak.md'}")
         for _ in range(QUERIES):
-            text = mutated(trial.chance, seeds, short=True).decode("utf-8", "surrogateescape")
-            attempt(trial, "querie", lambda text=text: kb.search(text))
-            attempt(trial, "ref", lambda text=text: kb.note(text))
-            attempt(trial, "date", lambda text=text: read_moment(text))
+            text = mutated(trial.chance, seeds)[:200].decode("utf-8", "surrogateescape")
+            for ask in (kb.search, kb.note, read_moment):
+                attempt(trial, ask.__name__, lambda ask=ask, text=text: ask(text))
         for number in range(NOTES):
             attempt(trial, "edit", lambda number=number: kb.update(f"memory:n{number}", fields={"importance": 0.5}))
         hits = kb.search("oaks live long").hits
@@ -118,46 +118,24 @@ def _in_a_vault(trial: Trial, place: Path, seeds: list[bytes]) -> None:
         trial.fault(f"other files are there now: {left}")
 
 
-def mutated(chance: random.Random, seeds: list[bytes], short: bool = False) -> bytes:
+def mutated(chance: random.Random, seeds: list[bytes]) -> bytes:
     """A seed with a few changes, or a heap of tokens."""
     data = bytearray(chance.choice(seeds) if chance.random() < 0.8 else b"")
-    if short:
-        start = chance.randrange(len(data) + 1)
-        data = data[start : start + chance.randint(0, 200)]
     for _ in range(chance.randint(1, 12)):
         place = chance.randrange(len(data) + 1)
         end = min(len(data), place + int(chance.expovariate(1 / 20)))
-        match chance.randrange(8):
-            case 0:
-                data[place:end] = b""
-            case 1:
-                data[place:place] = bytes(data[place:end]) * chance.randint(1, 300)
-            case 2:
-                data[place:place] = chance.randbytes(chance.randint(1, 8))
-            case 3:
-                other = chance.choice(seeds)
-                data[place:end] = other[chance.randrange(len(other) + 1) :][: chance.randint(1, 400)]
-            case 4:
-                data = data[:place]
-            case _:
-                token = chance.choice(TOKENS).encode("utf-8", "surrogatepass")
-                data[place:place] = token * (1 if chance.random() < 0.9 else chance.randint(2, 400))
+        token, other = chance.choice(TOKENS).encode("utf-8", "surrogatepass"), chance.choice(seeds)
+        data[place:end] = chance.choice(
+            (
+                b"",
+                bytes(data[place:end]) * chance.randint(1, 300),
+                chance.randbytes(chance.randint(1, 8)),
+                other[chance.randrange(len(other) + 1) :][: chance.randint(1, 400)],
+                token,
+                token * chance.randint(1, 400),
+            )
+        )
     if chance.random() < 0.05:
         encoding = chance.choice(("utf-16", "utf-16-le", "utf-32", "latin-1", "utf-7"))
         data = bytearray(bytes(data).decode("utf-8", "replace").encode(encoding, "replace"))
-    return bytes(data[: 2_000 if short else LONGEST])
-
-
-def _seeds() -> Iterator[bytes]:
-    for path in sorted(Path(sample_vault()).rglob("*.md")):
-        yield path.read_bytes()
-    yield (
-        b"---\ntitle: x\naliases: [a, b]\nvalid_until: 2026-01-01\nsupersedes: memory:y\n---\n"
-        b"# A\n\n- one\n- two #tag\n\n```py\nx = 1\n```\n"
-    )
-    yield b"a: &a [x, x]\nb: &b [*a, *a]\n"
-
-
-def _require(holds: bool, otherwise: str) -> None:
-    if not holds:
-        raise AssertionError(otherwise)
+    return bytes(data[:LONGEST])

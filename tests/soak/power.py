@@ -51,8 +51,7 @@ def cut_databases(trial: Trial, synchronous: str | None = None) -> None:
             trial.count("cuts")
             for problem in load.check(cut, number % WHOLE_EVERY == 0):
                 trial.fault(f"cut in {cut.verb}: {problem}")
-            trial.count("indexes compared with the files", number % WHOLE_EVERY == 0)
-            trial.count("rows acknowledged", load.newly_acknowledged())
+            trial.counts["rows acknowledged"] = max(trial.counts["rows acknowledged"], len(load.acknowledged))
     finally:
         if load is not None:
             load.close()
@@ -73,7 +72,7 @@ class Load:
         self.place, self.chance, self.synchronous = place, chance, synchronous
         self.history: set[tuple[str, str]] = set()
         self.acknowledged: list[str] = []
-        self._told, self._verb = 0, "open"
+        self._verb = "open"
         self._cuts: deque[Cut] = deque()
         (place / "data").mkdir()
         self.disk = Disk(str(place / "data"), chance, self._cut)
@@ -92,10 +91,6 @@ class Load:
             self._step()
         return self._cuts.popleft()
 
-    def newly_acknowledged(self) -> int:
-        told, self._told = self._told, len(self.acknowledged)
-        return self._told - told
-
     def _cut(self, image: Image) -> None:
         self._cuts.append(Cut(image, self._verb, len(self.acknowledged)))
 
@@ -111,19 +106,18 @@ class Load:
         return kb
 
     def _step(self) -> None:
-        verbs: dict[Callable[[], None], int] = {
-            self._save: 6,
-            self._change: 4,
-            self._forget: 2,
-            self._edit_and_sync: 2,
-            self._log: 8,
-            self._reopen: 2,
-            self._reembed: 1,
-            self._rebuild: 1 if not self.synchronous else 0,
+        verbs: dict[str, tuple[Callable[[], object], int]] = {
+            "save": (self._save, 6),
+            "change": (lambda: self._do("update", self._text()), 4),
+            "forget": (lambda: self._do("forget"), 2),
+            "edit and sync": (self._edit_and_sync, 2),
+            "log": (self._log, 8),
+            "reopen": (self._reopen, 2),
+            "reembed": (lambda: self.kb.reembed(fresh=True), 1),
+            "rebuild": (lambda: self.kb.rebuild(), 0 if self.synchronous else 1),
         }
-        verb = self.chance.choices(list(verbs), list(verbs.values()))[0]
-        self._verb = verb.__name__.strip("_")
-        verb()
+        self._verb = self.chance.choices(list(verbs), [often for _, often in verbs.values()])[0]
+        verbs[self._verb][0]()
         for path in self._notes():
             self.history.add((path, content_hash(self.kb.store.read(path))))
 
@@ -135,16 +129,12 @@ class Load:
 
     def _save(self) -> None:
         if len(self._notes()) >= MANY:
-            self._forget()
+            self._do("forget")
         self.kb.remember(self._text(), title=f"Note {self.chance.randbytes(3).hex()}", on_related="keep")
 
-    def _change(self) -> None:
+    def _do(self, verb: str, *arguments: str) -> None:
         if notes := self._notes():
-            self.kb.update(self.chance.choice(notes), self._text())
-
-    def _forget(self) -> None:
-        if notes := self._notes():
-            self.kb.forget(self.chance.choice(notes))
+            getattr(self.kb, verb)(self.chance.choice(notes), *arguments)
 
     def _edit_and_sync(self) -> None:
         for path in self._notes()[:3]:
@@ -162,12 +152,6 @@ class Load:
         """The last connection that closes puts the log away."""
         self.kb.close()
         self.kb = self._open()
-
-    def _reembed(self) -> None:
-        self.kb.reembed(fresh=True)
-
-    def _rebuild(self) -> None:
-        self.kb.rebuild()
 
     # -- when the power is back -------------------------------------------------------------------------------------
 
@@ -204,37 +188,30 @@ class Load:
 
     def _check_index(self, found: Path) -> list[str]:
         path = str(found / "search.db")
-        try:
-            connection = connect(path, vector_extension())
-        except Exception as error:
-            return [f"search.db: {type(error).__name__}: {error}"]
-        if connection is None:
-            return ["search.db is not usable"]
-        connection.close()
         database = Database(path, vector_extension())
         try:
-            problem = unsound(database)
-            if problem:
+            usable = connect(path, vector_extension())
+            if usable is None:
+                return ["search.db is not usable"]
+            usable.close()
+            if problem := unsound(database):
                 return [f"search.db is unsound: {problem}"]
             with database.reading() as connection:
                 odd = [row for row in fetch(connection, DOCS) if tuple(row) not in self.history]
+        except Exception as error:
+            return [f"search.db: {type(error).__name__}: {error}"]
         finally:
             database.close()
         return [f"search.db holds what no note ever said: {odd[0]}"] if odd else []
 
     def _heal(self, found: Path) -> list[str]:
         """The next process that opens them brings the tail back."""
-        kb = KnowledgeBase(settings_of(self.place)._replace(data_dir=str(found)))
-        try:
-            kb.sync()
-            problems = differences(kb)
-            if kb.engine.database.set_aside:
-                problems.append("search.db was set aside")
-            return problems
-        except Exception as error:
-            return [f"{type(error).__name__}: {error}"]
-        finally:
-            kb.close()
+        with KnowledgeBase(settings_of(self.place)._replace(data_dir=str(found))) as kb:
+            try:
+                kb.sync()
+                return differences(kb) + (["search.db was set aside"] if kb.engine.database.set_aside else [])
+            except Exception as error:
+                return [f"{type(error).__name__}: {error}"]
 
 
 def cut_notes(trial: Trial) -> None:

@@ -63,9 +63,13 @@ class Trial:
         rounds = self._number - self._folder_since + 1
         self.again = self.again or f"--first {self._folder_since} --rounds {rounds}"
 
-    @property
-    def seconds(self) -> float:
-        return time.monotonic() - self._begun
+    def summary(self) -> str:
+        """What was done, the faults, and the command that repeats the first one."""
+        done = ", ".join(f"{number:,} {what}" for what, number in self.counts.items())
+        seconds = time.monotonic() - self._begun
+        text = f"{self.name}: {self.done:,} rounds, {seconds:,.1f} s, {len(self.faults)} faults; {done}"
+        again = [f"again: python -m tests.soak {self.name} --seed {self.seed} {self.again}"] if self.faults else []
+        return "\n  ".join([text, *self.faults, *again])
 
     def _chance(self, number: int) -> random.Random:
         return random.Random(f"{self.seed}/{self.name}/{number}")
@@ -89,10 +93,6 @@ class Process:
             return self.pipe.recv() if self.pipe.poll(seconds) else None
         except (EOFError, OSError):
             return None
-
-    def rest(self) -> list[Any]:
-        """All messages that are left."""
-        return list(iter(self.says, None))
 
     def kill(self) -> None:
         """SIGKILL. What it said before can still be read."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 import time
+from collections import Counter
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from co_cli.knowledge_base import KnowledgeBase
 from tests.soak.checks import WORDS, Ledger, differences, files_of, is_whole, mark_of, open_vault, sealed_text
@@ -70,7 +71,7 @@ def _kill_during(victim: Process, verb: str, spans: dict[str, float], trial: Tri
         left = end - time.monotonic()
         message = victim.says(left) if left > 0 and victim.pipe.poll(left) else None
     victim.kill()
-    said += victim.rest()
+    said += iter(victim.says, None)
     for _, what, how in [message for message in said if message[0] == "failed"]:
         trial.fault(f"{what} raised {how}")
     said = [message for message in said if message[0] != "failed"]
@@ -132,23 +133,18 @@ def _do(kb: KnowledgeBase, verb: str, chance: random.Random, notes: list[str], p
         else:
             verb = "remember"
     pipe.send(("begin", verb, path, mark))
+    text = sealed_text(chance, mark)
     if verb == "remember":
-        saved = kb.remember(sealed_text(chance, mark), title=f"Note {mark}", on_related="keep")
+        saved = kb.remember(text, title=f"Note {mark}", on_related="keep")
         path = str(Path(saved.path).relative_to(kb.root))
     elif verb == "update":
-        kb.update(path, sealed_text(chance, mark))
+        kb.update(path, text)
     elif verb == "edit":  # as an editor does: the index does not know
-        kb.store.replace(path, sealed_text(chance, mark).encode(), based_on=kb.store.read(path))
-    elif verb == "forget":
-        kb.forget(path)
-    elif verb == "restore":
-        kb.restore(path)
-    elif verb == "sync":
-        kb.sync()
-    elif verb == "reembed":
-        kb.reembed(fresh=True)
-    elif verb == "rebuild":
-        kb.rebuild()
+        kb.store.replace(path, text.encode(), based_on=kb.store.read(path))
+    elif verb in ("forget", "restore"):
+        getattr(kb, verb)(path)
+    else:
+        getattr(kb, verb)()
     pipe.send(("done", verb, path, mark))
 
 
@@ -159,33 +155,22 @@ STEPS = 200
 NOTES_EACH = 6
 
 
-class Done(NamedTuple):
-    """What a process of the crowd did: the marks of its notes, and how often it did what."""
-
-    marks: set[str]
-    counts: dict[str, int]
-
-
 def crowd(trial: Trial, steps: int = STEPS) -> None:
-    """Eight processes save, change, forget and search in two vaults that share a search.db; one also rebuilds it.
+    """Eight processes make a search.db at once, then save, change, forget and search in two vaults; one also rebuilds.
 
     No note may be lost or doubled, no process may fail, and in the end the index must equal the files.
     """
-    vaults = ("vault", "garden")
     for number in trial.rounds():
         place = trial.folder(number)
-        for vault in vaults:
-            open_vault(place, vault).close()
-        home = [vaults[who % 4 == 3] for who in range(TOGETHER)]
+        home = ["garden" if who % 4 == 3 else "vault" for who in range(TOGETHER)]
         arguments = [(str(place), home[who], trial.chance.getrandbits(32), f"w{who}", steps) for who in range(TOGETHER)]
         with processes(work_in_crowd, arguments) as workers:
             answers = [worker.says(600) for worker in workers]
-        wanted: dict[str, set[str]] = {vault: set() for vault in vaults}
+        wanted: dict[str, set[str]] = {vault: set() for vault in home}
         for vault, answer in zip(home, answers, strict=True):
-            if isinstance(answer, Done):
-                wanted[vault] |= answer.marks
-                for what, count in answer.counts.items():
-                    trial.count(what, count)
+            if isinstance(answer, tuple):
+                wanted[vault] |= answer[0]
+                trial.counts.update(answer[1])
             else:
                 trial.fault(f"a process failed: {answer or 'it ended'}")
         for vault, marks in wanted.items():
@@ -205,8 +190,8 @@ def _check_crowd(place: Path, vault: str, marks: set[str]) -> list[str]:
 
 
 def work_in_crowd(pipe: Connection, place: str, vault: str, seed: int, who: str, steps: int) -> None:
-    chance = random.Random(seed)
-    counts = {"saves": 0, "updates": 0, "forgets": 0, "searches": 0, "rebuilds": 0}
+    """Say which notes there are in the end, by their marks, and how often what was done; or what went wrong."""
+    chance, counts = random.Random(seed), Counter[str]()
     notes: dict[str, str] = {}
     try:
         with open_vault(Path(place), vault) as kb:
@@ -235,6 +220,6 @@ def work_in_crowd(pipe: Connection, place: str, vault: str, seed: int, who: str,
                 else:
                     continue
                 counts[verb] += 1
-        pipe.send(Done(set(notes.values()), counts))
+        pipe.send((set(notes.values()), counts))
     except Exception as error:
         pipe.send(f"{type(error).__name__}: {error}")

@@ -243,23 +243,6 @@ def test_eight_processes_write_and_search_two_vaults_in_one_search_db(tmp_path: 
     assert trial.counts["searches"] > 0
 
 
-def sync_and_search(pipe: Connection, place: str) -> None:
-    pipe.recv()
-    with open_vault(Path(place)) as kb:
-        kb.sync()
-        pipe.send([hit.ref for hit in kb.search("oaks").hits])
-
-
-def test_eight_processes_can_create_search_db_at_once(tmp_path: Path) -> None:
-    Vault(tmp_path / "vault").write("memories/oak.md", "Oaks live long.")
-    with processes(sync_and_search, [(str(tmp_path),)] * 8) as many:
-        for process in many:
-            process.pipe.send("go")
-        assert [process.says() for process in many] == [["memory:oak"]] * 8
-    with open_vault(tmp_path) as kb:
-        assert differences(kb) == []
-
-
 def save_each(pipe: Connection, place: str) -> None:
     with open_vault(Path(place)) as kb:
         for title, text in iter(pipe.recv, None):
