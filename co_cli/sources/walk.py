@@ -16,7 +16,7 @@ from co_cli.sources.origin import GIT_FILE, VAULT, Origin, kind_of
 from co_cli.values import to_utf8
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from pathspec import GitIgnoreSpec
 
@@ -113,22 +113,18 @@ def scan_origin(origin: str | Origin, exclude: Sequence[str] = ()) -> Scan:
     return scan._replace(notes=count)
 
 
-def folders_of(origin: Origin, exclude: Sequence[str] = ()) -> tuple[list[str], IgnoreRules | None]:
-    """The full paths of all folders that a walk would list, and what it would leave out."""
-    excluded = _ignore_rules(origin, exclude)
-    found, waiting = [origin.root], [] if origin.only else [""]
-    while waiting:
-        folder = waiting.pop()
-        try:
-            with os.scandir(os.path.join(origin.root, folder)) as entries:
-                names = [one.name for one in entries if one.name[0] != "." and one.is_dir(follow_symlinks=False)]
-        except OSError:
-            continue  # removed, or no permission: a scan reports it
-        paths = [path_of(folder, name) for name in names]
-        below = [path for path in paths if not (excluded and excluded(path, True))]
-        waiting += below
-        found += [os.path.join(origin.root, *path.split("/")) for path in below]
-    return found, excluded
+def folders_of(origin: Origin, exclude: Sequence[str] = ()) -> list[str]:
+    """The full paths of all folders that a walk would list."""
+    return [folder for folder, _ in _folders(origin, _ignore_rules(origin, exclude))]
+
+
+def _folders(origin: Origin, excluded: IgnoreRules | None) -> Iterator[tuple[str, list[str]]]:
+    """Each folder, and the paths inside the origin of the folders in it, also of links to folders."""
+    for folder, names, _ in os.walk(origin.root):
+        prefix = folder[len(origin.root) :].replace(os.sep, "/").strip("/")
+        paths = {name: path_of(prefix, name) for name in names if name[0] != "." and not origin.only}
+        names[:] = [name for name, path in paths.items() if not (excluded and excluded(path, True))]
+        yield folder, [paths[name] for name in names]
 
 
 def odd_entries(origin: Origin, exclude: Sequence[str] = ()) -> list[tuple[str, str]]:
@@ -138,15 +134,9 @@ def odd_entries(origin: Origin, exclude: Sequence[str] = ()) -> list[tuple[str, 
     for folder, listing in scan.listings.items():
         paths = [path_of(folder, name) for name in entries_of(listing)]
         found |= {path: "its name is not valid UTF-8; rename it" for path in paths if to_utf8(path) != path}
-    for folder in [] if origin.only else folders_of(origin, exclude)[0]:
-        try:
-            with os.scandir(folder) as entries:
-                links = [one.path for one in entries if one.name[0] != "." and one.is_symlink()]
-        except OSError:
-            continue  # removed, or no permission: the scan reports it
-        for link in filter(os.path.isdir, links):
-            path = os.path.relpath(link, origin.root).replace(os.sep, "/")
-            if not (scan.excluded and scan.excluded(path, True)):
+    for _, paths in _folders(origin, scan.excluded):
+        for path in paths:
+            if os.path.islink(os.path.join(origin.root, path)):
                 found.setdefault(path, "symbolic link to a folder, not followed")
     return sorted(found.items())
 
