@@ -109,16 +109,8 @@ class EmbeddingError(KnowledgeError):
     exit_code = 3
 
 
-class EmbedderUnreachableError(EmbeddingError):
-    """The embedding service is not running or does not answer in time."""
-
-
 class ModelMissingError(EmbeddingError):
-    """The service runs but does not have the model."""
-
-
-class WrongDimensionsError(EmbeddingError):
-    """The model returned vectors of another length, or no usable numbers."""
+    """A model that is not installed, or that a server does not have."""
 
 
 class PageError(KnowledgeError):

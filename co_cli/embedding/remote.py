@@ -18,14 +18,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from co_cli.embedding.space import EmbedKind, OutOfTimeError, Vector, VectorSpace
-from co_cli.errors import (
-    EmbedderUnreachableError,
-    EmbeddingError,
-    KnowledgeError,
-    ModelMissingError,
-    SettingsError,
-    WrongDimensionsError,
-)
+from co_cli.errors import EmbeddingError, KnowledgeError, ModelMissingError, SettingsError
 from co_cli.event_loop import run_async
 
 DEFAULT_MODELS = {
@@ -129,7 +122,7 @@ class RemoteEmbedder:
                 vectors.append(struct.pack(f"<{size}f", *[value / length for value in values[:size]]))
             except (TypeError, ValueError, OverflowError) as error:
                 expected = f"{len(values)} values are not a vector of {size} dimensions ({error})"
-                raise WrongDimensionsError(f"{self._name} sent no vectors, {expected}: {OTHER_MODEL}") from error
+                raise EmbeddingError(f"{self._name} sent no vectors, {expected}: {OTHER_MODEL}") from error
         return vectors
 
     def _problem(self, error: Exception) -> EmbeddingError:
@@ -140,7 +133,7 @@ class RemoteEmbedder:
             return error
         if isinstance(error, ConnectionError) and provider == "ollama":
             host = _quote(self._host or os.environ.get("OLLAMA_HOST") or DEFAULT_OLLAMA_HOST)
-            return EmbedderUnreachableError(f"Ollama is not running at {host}: run `ollama serve`, or set OLLAMA_HOST")
+            return EmbeddingError(f"Ollama is not running at {host}: run `ollama serve`, or set OLLAMA_HOST")
         if status is None:
             return _RetryError(f"{self._name} cannot be reached, or broke off its answer ({said}): check the network")
         if status in (401, 402, 403) or getattr(error, "provider_error_code", None) == "insufficient_quota":
@@ -155,7 +148,7 @@ class RemoteEmbedder:
         return EmbeddingError(f"{self._name} refused the texts (HTTP {status}, {said}): {OTHER_MODEL}")
 
 
-class _RetryError(EmbedderUnreachableError):
+class _RetryError(EmbeddingError):
     """A problem that may be gone at the next try, after the seconds that the provider asks for."""
 
     def __init__(self, message: str, seconds: float = 0.0) -> None:

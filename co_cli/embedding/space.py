@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, Protocol
 
-from co_cli.errors import EmbedderUnreachableError
+from co_cli.errors import EmbeddingError
 
 EmbedKind = Literal["query", "document"]
 Vector = bytes
@@ -54,5 +54,5 @@ class Embedder(Protocol):
         ...
 
 
-class OutOfTimeError(EmbedderUnreachableError):
+class OutOfTimeError(EmbeddingError):
     """The time was over before the answer came."""

@@ -71,11 +71,6 @@ def is_stop_word(word: str) -> bool:
     return word.lower().replace("\u2019", "'") in STOP_WORDS
 
 
-def is_spaceless(text: str) -> bool:
-    """Whether a text has letters of a script that is written without spaces."""
-    return not text.isascii() and RUN.search(text) is not None
-
-
 def fold(text: str) -> str:
     """What filters compare: case and Unicode normalisation do not count."""
     text = text.encode("utf-8", "replace").decode()
