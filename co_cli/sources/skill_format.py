@@ -25,7 +25,13 @@ HEAVY = ("node_modules/", "__pycache__/", "venv/", "site-packages/")
 SEARCHED = 600
 """Characters of a body that are searched."""
 NAME = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
-MAX_NAME, MAX_DESCRIPTION, MAX_COMPATIBILITY = 64, 1_024, 500
+MAX_NAME = 64
+TEXTS = {
+    "description": (1_024, "1 to 1,024 characters: what it does and when to use it"),
+    "license": (100_000, "text"),
+    "compatibility": (500, "1 to 500 characters"),
+}
+"""The fields that hold text, with their longest length."""
 
 
 class SkillKind(Kind):
@@ -34,7 +40,7 @@ class SkillKind(Kind):
     sources = ("skill",)
 
     def wants(self, name: str) -> bool:
-        return name.lower() == SKILL_FILE.lower()
+        return name == SKILL_FILE
 
     def exclusions(self, origin: Origin) -> tuple[tuple[str, ...], tuple[str, ...]]:
         return HEAVY, ()
@@ -55,7 +61,7 @@ class SkillKind(Kind):
             aliases=(),
             links=(),
             category=None,
-            problem=undecodable or broken_rules(text, folder, path.rpartition("/")[2]),
+            problem=undecodable or broken_rules(text, folder),
         )
 
 
@@ -77,42 +83,33 @@ def folder_name(origin: Origin, path: str) -> str:
     return folder.rpartition("/")[2] or (origin.name if origin.only else os.path.basename(origin.root))
 
 
-def broken_rules(text: str, folder: str, file_name: str = SKILL_FILE) -> str | None:
+def broken_rules(text: str, folder: str) -> str | None:
     """What is wrong, all of it, as `line 2: …; line 3: …`; None for a skill that agents can be offered."""
     front = read_frontmatter(text)
-    if file_name != SKILL_FILE:
-        return f"line 1: the file is called {file_name}; agents look for {SKILL_FILE}"
     if front.problem:
         return f"line {front.problem_line}: {front.problem}"
     if front.start == front.end:
         return front.remark or "line 1: there is no frontmatter; begin with `---`, `name:`, `description:`, `---`"
     problems: list[str] = []
-    for key, rule in _problems(front.metadata, folder):
-        found = re.search(rf"^{key}[ \t]*:", text, re.MULTILINE)
-        line = text.count("\n", 0, found.start()) + 1 if found else 1
-        problems.append(f"line {line}: {rule}")
+    for rule in _problems(front.metadata, folder):
+        found = re.search(rf"^{rule.split()[0]}[ \t]*:", text, re.MULTILINE)
+        problems.append(f"line {text.count(chr(10), 0, found.start()) + 1 if found else 1}: {rule}")
     return "; ".join(problems) or None
 
 
-def _problems(fields: dict[str, object], folder: str) -> Iterator[tuple[str, str]]:
-    """The fields that break a rule, each with the rule."""
+def _problems(fields: dict[str, object], folder: str) -> Iterator[str]:
+    """The rules that are broken. Each begins with the name of its field."""
     name = unicodedata.normalize("NFKC", str(fields.get("name") or "").strip())
     if not NAME.fullmatch(name) or name != name.lower() or len(name) > MAX_NAME:
-        yield "name", f"name must be 1 to {MAX_NAME} lowercase letters, digits and single hyphens, not {name[:70]!r}"
+        yield f"name must be 1 to {MAX_NAME} lowercase letters, digits and single hyphens, not {name[:70]!r}"
     elif name != unicodedata.normalize("NFKC", folder):
-        yield "name", f"name is {name!r} and its folder {folder!r}; they must be the same"
-    if not _is_text(fields.get("description"), MAX_DESCRIPTION):
-        yield "description", f"description must be 1 to {MAX_DESCRIPTION:,} characters: what it does and when to use it"
-    if not _is_text(fields.get("license", "none"), 10**9):
-        yield "license", "license must be text"
-    if not _is_text(fields.get("compatibility", "any"), MAX_COMPATIBILITY):
-        yield "compatibility", f"compatibility must be 1 to {MAX_COMPATIBILITY} characters"
+        yield f"name is {name!r} and its folder {folder!r}; they must be the same"
+    for key, (longest, rule) in TEXTS.items():
+        value = fields.get(key, "" if key == "description" else "not given")
+        if not isinstance(value, str) or not 0 < len(value.strip()) <= longest:
+            yield f"{key} must be {rule}"
     if not isinstance(fields.get("metadata", {}), dict):
-        yield "metadata", "metadata must be a map of keys to values"
+        yield "metadata must be a map of keys to values"
     tools = fields.get("allowed-tools", "")
     if not all(isinstance(tool, str) for tool in (cast("list[object]", tools) if isinstance(tools, list) else [tools])):
-        yield "allowed-tools", "allowed-tools must be text or a list of texts"
-
-
-def _is_text(value: object, longest: int) -> bool:
-    return isinstance(value, str) and 0 < len(value.strip()) <= longest
+        yield "allowed-tools must be text or a list of texts"
