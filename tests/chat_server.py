@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -31,12 +32,11 @@ class Turn(NamedTuple):
     chunks: tuple[str, ...] = ()
     calls: tuple[tuple[str, str], ...] = ()
     """Tool names, each with its arguments as the JSON text that the model wrote."""
-    thoughts: tuple[str, ...] = ()
     status: int = 200
 
 
-def text(*chunks: str, thoughts: Sequence[str] = ()) -> Turn:
-    return Turn(chunks=chunks, thoughts=tuple(thoughts))
+def text(*chunks: str) -> Turn:
+    return Turn(chunks=chunks)
 
 
 def calls(*calls: tuple[str, Mapping[str, Any] | str], before: Sequence[str] = ()) -> Turn:
@@ -52,36 +52,17 @@ def fails(status: int) -> Turn:
 class ChatServer:
     """Answers `POST /v1/chat/completions` on an ephemeral port until it is closed."""
 
-    def __init__(self, turns: Sequence[Turn] = (), keeps_alive: bool = False) -> None:
-        """One that `keeps_alive` answers a connection again and again, as genuine servers do; not for streams."""
+    def __init__(self, turns: Sequence[Turn] = ()) -> None:
         self.turns = list(turns)
         self.requests: list[dict[str, Any]] = []
         self.held = threading.Event()
-        self.broken_off = threading.Event()
-        """Set when the client went away in the middle of an answer."""
-        self.connections = 0
         self._released = threading.Event()
         self._lock = threading.Lock()
         server = self
 
         class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1" if keeps_alive else "HTTP/1.0"
-
-            def setup(self) -> None:
-                server.connections += 1
-                super().setup()
-
             def do_POST(self) -> None:
-                request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                if self.path != "/v1/chat/completions":
-                    server._send(self, 404, {"error": {"message": f"no {self.path} here"}})
-                    return
-                server._answer(self, request)
-
-            def do_GET(self) -> None:
-                models = [{"id": "qwen3", "object": "model", "created": 0, "owned_by": "library"}]
-                known = self.path == "/v1/models"
-                server._send(self, 200 if known else 404, {"object": "list", "data": models if known else []})
+                server._answer(self, json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
 
             def log_message(self, format: str, *args: object) -> None:
                 """Tests are quiet."""
@@ -109,8 +90,8 @@ class ChatServer:
     def play(self, *turns: Turn) -> None:
         """A new script for the same server, which has heard nothing yet and holds turns back again."""
         self.turns, self.requests = list(turns), []
-        for told in (self.held, self.broken_off, self._released):
-            told.clear()
+        self.held.clear()
+        self._released.clear()
 
     def release(self) -> None:
         """Let every held turn go on, now and later."""
@@ -133,18 +114,13 @@ class ChatServer:
         if turn.status != 200:
             self._send(handler, turn.status, {"error": {"message": f"status {turn.status}, as the script wants it"}})
         elif request.get("stream"):
-            try:
+            with suppress(OSError):  # the client hung up, as one does that was told to stop
                 self._stream(handler, request, turn, number)
-            except OSError:  # the client hung up, as one does that was told to stop
-                self.broken_off.set()
-                handler.close_connection = True
         else:
             self._send(handler, 200, self._whole(request, turn, number))
 
     def _whole(self, request: dict[str, Any], turn: Turn, number: int) -> dict[str, Any]:
         message: dict[str, Any] = {"role": "assistant", "content": "".join(self._spoken(turn)) or None}
-        if turn.thoughts:
-            message["reasoning"] = "".join(turn.thoughts)
         if turn.calls:
             message["tool_calls"] = [
                 {"id": f"call_{number}_{at}", "type": "function", "function": {"name": name, "arguments": arguments}}
@@ -156,9 +132,7 @@ class ChatServer:
     def _stream(self, handler: BaseHTTPRequestHandler, request: dict[str, Any], turn: Turn, number: int) -> None:
         handler.send_response(200)
         handler.send_header("Content-Type", "text/event-stream")
-        handler.send_header("Connection", "close")
         handler.end_headers()
-        handler.close_connection = True
         head = _head(request, number, "chat.completion.chunk")
 
         def send(delta: dict[str, Any], finish: str | None = None) -> None:
@@ -166,8 +140,6 @@ class ChatServer:
             _event(handler, {**head, "choices": [choice]})
 
         send({"role": "assistant", "content": ""})
-        for thought in turn.thoughts:
-            send({"reasoning": thought})
         for chunk in self._spoken(turn):
             if chunk == CUT:
                 return

@@ -125,26 +125,20 @@ class ChatSession:
         if isinstance(self._model, str):
             self.use_model(self._model)
         self.output.status("thinking …")
-        try:
-            self.last = self._runner.run(self._stoppable(question))
-        finally:
-            self.output.finish()
-        return self.last
-
-    async def _stoppable(self, question: str) -> Turn:
-        """Let Ctrl-C cancel the answer; pressing it again changes nothing."""
-        task = asyncio.ensure_future(self.answer(question))
-        loop = asyncio.get_running_loop()
+        loop = self._runner.get_loop()
+        task = loop.create_task(self.answer(question))
 
         def stop(*_: object) -> None:
-            if not task.cancelling():
+            if not task.cancelling():  # pressing Ctrl-C again changes nothing
                 loop.call_soon_threadsafe(task.cancel)
 
         before = signal.signal(signal.SIGINT, stop)
         try:
-            return await task
+            self.last = loop.run_until_complete(task)
         finally:
             signal.signal(signal.SIGINT, before)
+            self.output.finish()
+        return self.last
 
     async def answer(self, question: str) -> Turn:
         """Cancelling it stops the answer and returns what there is of it."""

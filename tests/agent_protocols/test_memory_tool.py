@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+import httpx2
 import pytest
 from pydantic_ai import Agent, ModelMessage, ToolReturnPart, models
 from pydantic_ai.capabilities import NativeTool
@@ -13,7 +15,6 @@ from pydantic_ai.native_tools import MemoryTool
 from co_cli.agent import CoDeps, memory_tool
 from co_cli.knowledge_base import KnowledgeBase
 from tests.agent.scripted import Script, Turn
-from tests.agent_protocols.anthropic_service import COMMANDS, RESULTS, Anthropic
 from tests.vault import Vault
 
 
@@ -65,19 +66,40 @@ def test_the_vault_comes_from_the_runs_deps_and_must_exist(kb: KnowledgeBase, va
 
 def test_claude_gets_the_tool_it_was_trained_on(kb: KnowledgeBase) -> None:
     pytest.importorskip("anthropic", reason="the client of Anthropic is not installed: pydantic-ai-slim[anthropic]")
+    from anthropic import AsyncAnthropic
     from pydantic_ai.models.anthropic import AnthropicModel
     from pydantic_ai.providers.anthropic import AnthropicProvider
 
-    service = Anthropic(COMMANDS)
-    model = AnthropicModel("claude-sonnet-5-5", provider=AnthropicProvider(api_key="none", base_url=service.url))
+    requests: list[httpx2.Request] = []
+    path = "/memories/tea.txt"
+    create = {"command": "create", "path": path, "file_text": "Anna likes tea.\n"}
+    turns: list[tuple[str, dict[str, Any]]] = [
+        *(("tool_use", {"id": "t0", "name": "memory", "input": create}),),
+        *(("tool_use", {"id": "t1", "name": "memory", "input": {"command": "view", "path": path}}),),
+        *(("text", {"text": "done"}),),
+    ]
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        kind, content = turns[len(requests)]
+        requests.append(request)
+        message = {"id": "m", "type": "message", "role": "assistant", "model": "claude-sonnet-5-5"}
+        reason = {"stop_reason": "tool_use" if kind == "tool_use" else "end_turn", "stop_sequence": None}
+        usage = {"input_tokens": 1, "output_tokens": 1}
+        return httpx2.Response(200, json={**message, **reason, "content": [{"type": kind, **content}], "usage": usage})
+
+    http = httpx2.AsyncClient(transport=httpx2.MockTransport(answer))
+    provider = AnthropicProvider(anthropic_client=AsyncAnthropic(api_key="none", http_client=http))
+    model = AnthropicModel("claude-sonnet-5-5", provider=provider)
     agent = Agent(model, tools=[memory_tool(knowledge_base=kb)], capabilities=[NativeTool(MemoryTool())])
 
-    with models.override_allow_model_requests(True):  # the service is ours, on loopback
+    with models.override_allow_model_requests(True):  # nothing leaves this process
         result = agent.run_sync("I like tea.", model_settings={"max_tokens": 100})
-    service.close()
 
     assert result.output == "done"
-    assert service.requests[0]["tools"] == [{"type": "memory_20250818", "name": "memory"}]
-    assert "context-management-2025-06-27" in service.betas[0]
-    assert service.results() == RESULTS
+    assert json.loads(requests[0].content)["tools"] == [{"type": "memory_20250818", "name": "memory"}]
+    assert "context-management-2025-06-27" in requests[0].headers["anthropic-beta"]
+    assert [answer.split("\n")[-1] for answer in returns(result.all_messages())] == [
+        f"File created successfully at: {path}",
+        "     1\tAnna likes tea.",
+    ]
     assert [hit.ref for hit in kb.search("tea").hits] == ["memory:tea.txt"]
