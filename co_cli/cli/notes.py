@@ -8,7 +8,7 @@ import sys
 import time
 from typing import Any
 
-from co_cli.cli.editing import edit_note, read_bytes
+from co_cli.cli.editor import edit_note, read_bytes
 from co_cli.cli.opening import (
     add_filters,
     add_limit,

@@ -6,7 +6,7 @@ import argparse
 import sys
 import time
 
-from co_cli.cli.editing import edit_note
+from co_cli.cli.editor import edit_note
 from co_cli.cli.opening import open_knowledge_base, print_json, sync_first
 from co_cli.cli.terminal import Screen, count_of, printable, read_key
 from co_cli.errors import InvalidInputError, KnowledgeError

@@ -9,7 +9,7 @@ from typing import Any, cast
 from co_cli.errors import InvalidInputError, KnowledgeError, NoteMissingError, UnknownRefError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.freshness import Freshener
-from co_cli.tools.articles import read_note, recall_article, save_article
+from co_cli.tools.article_tools import read_note, recall_article, save_article
 from co_cli.tools.fencing import one_line
 from co_cli.tools.knowledge import search_knowledge
 from co_cli.tools.memory import forget_memory, list_memories, rate_memory, recall_memory, save_memory, update_memory

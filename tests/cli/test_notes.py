@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import apsw
 import pytest
 
 from tests.command import Co
@@ -61,13 +60,6 @@ def test_remember_reads_standard_input(co: Co, vault: Vault) -> None:
     assert receipt == {
         "ref": "memory:dash", "path": path, "outcome": "created", "detail": "", "related": [], "masked": 0
     }  # fmt: skip
-
-
-def test_remember_stays_in_the_vault_whatever_the_title(co: Co, vault: Vault) -> None:
-    for number, title in enumerate(("../../x", "/etc/passwd", "CON", "x" * 300, "🎉", "\x1b[31mred", "a\nb"), 1):
-        assert co("remember", f"Words {number}.", "--title", title, "--on-related", "keep").code == 0
-        assert len(vault.notes()) == number
-    assert all(path.startswith("memories/") and path.count("/") == 1 for path in vault.notes())
 
 
 def test_list_shows_the_newest_first_and_filters(co: Co, vault: Vault) -> None:
@@ -207,17 +199,6 @@ def test_edit_opens_the_editor_and_indexes_what_it_left(co: Co, vault: Vault, ed
     assert co("edit", "oak").out.startswith("updated: memory:oak, line ")
 
 
-def test_an_editor_that_fails_leaves_the_note_unchanged(co: Co, vault: Vault, editor: Editor) -> None:
-    file = vault.write("memories/oak.md", NOTE)
-    assert str(file) in co("edit", "oak").err  # there is no editor
-
-    for lines, problem in (("exit 4", "ended with 4"), ('rm "$1"', "the note is unchanged")):
-        editor(lines)
-        ran = co("edit", "oak")
-        assert (ran.code, ran.err.count("\n"), problem in ran.err) == (2, 1, True)
-    assert vault.read("memories/oak.md") == NOTE
-
-
 def test_forget_and_restore(co: Co, vault: Vault) -> None:
     vault.write("memories/oak.md", NOTE)
 
@@ -238,18 +219,6 @@ def test_forget_and_restore(co: Co, vault: Vault) -> None:
     assert (co("list", "--trash").out, co("list", "--trash").code) == ("The trash is empty.\n", 1)
     assert co("forget", "oak", "elm").code == 2
     assert vault.notes() == ["memories/oak.md"]
-
-
-def test_without_an_embedding_provider_the_first_note_gets_no_vector(
-    co: Co, data_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "none")
-
-    co("remember", "Oaks live long")
-
-    connection = apsw.Connection(str(data_dir / "search.db"))
-    assert connection.execute("select count(*) from spaces").get == 0
-    connection.close()
 
 
 @pytest.mark.parametrize(

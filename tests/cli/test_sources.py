@@ -301,18 +301,6 @@ def test_mistakes_are_one_line(co: Co, vault: Vault, handbook: Path, data_dir: P
     assert len(co("source", "list", "--json").json) == 1
 
 
-def test_the_doctor_checks_linked_folders(co: Co, handbook: Path) -> None:
-    co("add", str(handbook))
-
-    def findings() -> list[tuple[str, str]]:
-        return [(one["level"], one["text"]) for one in co("doctor", "--json").json if "handbook" in one["text"]]
-
-    assert {level for level, _ in findings()} == {"ok"}
-    (handbook / "broken.md").write_bytes(b"\0\0\0")
-    co("index", "sync")
-    assert any(level == "warning" and "broken.md" in text for level, text in findings())
-
-
 def test_a_ref_opens_only_what_is_indexed(co: Co, vault: Vault, handbook: Path) -> None:
     """Neither a file next to an added one nor a hidden or ignored one."""
     (handbook / ".env").write_text("TOKEN=abc")

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from co_cli.cli.terminal import ProgressBar, age, count_of, printable, size_of
+from co_cli.cli.terminal import ProgressBar, age, count_of, size_of
 from tests.cli.screen import ESCAPES, on_terminal, plain, widest
 from tests.command import Co
 from tests.vault import Vault
@@ -83,12 +83,6 @@ def test_ages_counts_and_sizes_are_in_words() -> None:
     assert {given: count_of(*given) for given in counts} == counts
     sizes = {10: "10 bytes", 1500: "1.5 KB", 2_500_000: "2.5 MB", 3_000_000_000: "3.0 GB"}
     assert {size: size_of(size) for size in sizes} == sizes
-
-
-def test_control_characters_are_spelled_out() -> None:
-    shown = {"a\x1b[0m": "a\\x1b[0m", "\u202e": "\\u202e", "\r": "\\x0d", "tab\there": "tab\there", "é🎉": "é🎉"}
-
-    assert {text: printable(text) for text in shown} == shown
 
 
 def test_progress_is_shown_for_long_work_only() -> None:

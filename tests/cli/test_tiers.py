@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from co_cli import KnowledgeBase
-from co_cli.tools import Toolbox
 from tests.command import Co
 from tests.vault import Vault
 
@@ -198,19 +196,3 @@ def test_a_project_does_not_choose_what_of_your_own_vault_is_indexed(
     monkeypatch.chdir(home)
 
     assert [ref.split("#")[0] for ref in refs(co, "kites", "--no-sync")][:1] == ["article:/drafts/idea"]
-
-
-def test_a_model_learns_how_many_memories_all_tiers_have(three: dict[str, Vault]) -> None:
-    with KnowledgeBase.open() as kb:
-        kb.sync()
-        listed = Toolbox(kb).call("list_memories", {})
-
-    assert listed.text.startswith("3 of 3 memories, newest first.")
-
-
-def test_the_parts_shown_with_a_hit_add_up_to_its_score(co: Co, three: dict[str, Vault]) -> None:
-    line = co("search", "when is tea drunk", "--limit", "1").out.splitlines()[-1]
-    score, parts = line.rsplit("· ", 1)[1].rstrip(")").split(" (")
-
-    assert "tier" in parts
-    assert abs(float(score) - sum(float(part.split()[1]) for part in parts.split(", "))) < 0.02
