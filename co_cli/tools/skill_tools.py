@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from co_cli.service.skills import LoadedSkill
-from co_cli.tools.articles import json_fields
+from co_cli.tools.article_tools import json_fields
 from co_cli.tools.budget import estimate_tokens, whole_lines
 from co_cli.tools.fencing import HIDDEN, clean, one_line
 from co_cli.tools.tool import ToolContext, ToolResult, tool
