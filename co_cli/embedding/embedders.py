@@ -22,14 +22,18 @@ def space_of(provider: str, model: str | None = None) -> VectorSpace | None:
         return None
     space = LOCAL_SPACES.get(provider)
     if space is None:
-        from co_cli.embedding.remote import remote_space  # it needs asyncio, which takes 40 ms
-
-        return remote_space(provider, model)
+        return _import_remote().remote_space(provider, model)
     name = space.model.partition("@")[0]
     if model and model not in (name, space.model):
         fix = "unset CO_KNOWLEDGE_EMBEDDING_MODEL, or choose another provider"
         raise SettingsError(f"the embedding provider {provider} has one model, {name}: {fix}")
     return space
+
+
+def _import_remote():
+    from co_cli.embedding import remote  # it needs asyncio, which takes 40 ms
+
+    return remote
 
 
 class Embedders:
@@ -62,8 +66,6 @@ class Embedders:
             from co_cli.embedding.minilm import MiniLMEmbedder  # its patterns take 4 ms to compile
 
             return MiniLMEmbedder()
-        from co_cli.embedding.remote import RemoteEmbedder
-
         # with a local provider, a host in the settings belongs to the server that was used before
         is_theirs = self.space is None or self.space.provider in (space.provider, *LOCAL_SPACES)
-        return RemoteEmbedder(known, self._host if is_theirs else None)
+        return _import_remote().RemoteEmbedder(known, self._host if is_theirs else None)
