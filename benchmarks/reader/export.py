@@ -1,10 +1,7 @@
-"""Model files: named matrices into one file of whole numbers with scales, and back. Needs only numpy.
+"""Model files: named matrices into the file that `co_cli.embedding.reader` describes, and back; and the ONNX graph.
 
-Run `python -m benchmarks.reader.export WORK/NAME.pt reader.bin --table 4` (this part needs torch).
-
-Layout: b"RDR1", the header's length (uint32), a JSON header {layers, dim, heads, max, tensors: [name, shape, type,
-offset, bytes]}, then the data. Types: f16; q8 (a float16 scale per row, then int8 rows); q4 (a float16 scale for each
-32 values of a row, then two values a byte, the low half first, each plus 8); raw (the vocabulary, one token a line).
+Run `python -m benchmarks.reader.export WORK/NAME.pt reader-small.bin` (this part needs torch and onnx). Next to the
+file it writes `reader-small.onnx`: the graph alone, which takes its weights from the file.
 """
 
 from __future__ import annotations
@@ -19,38 +16,37 @@ from typing import Any
 
 import numpy as np
 
-MAGIC = b"RDR1"
+from co_cli.embedding.reader import GROUP, PackedRows, read_arrays
+
+MAGIC = b"RDR2"
 HEADS = 12
 """Attention heads of MiniLM and of MPNet."""
-GROUP = 32
 MOST_TOKENS = 192
 """Positions that are kept: no input is longer."""
 TABLE, POSITIONS = "w.weight", "p.weight"
-VOCABULARY = Path(__file__).parents[2] / "co_cli" / "embedding" / "model" / "minilm-vocab.txt"
+OPSET = 20
+PLAIN = ("p.", "t.", "r.", "h2.")
+"""Small matrices that keep 16 bits."""
 
 Arrays = Mapping[str, np.ndarray]
 
 
-def write_model(path: Path, arrays: Arrays, table_bits: int = 8, vocabulary: bytes | None = None) -> str:
-    """Write the file and return its sha256. Matrices become int8 by row; the word table may have 4 bits."""
+def write_model(path: Path, arrays: Arrays, packed: bool = False) -> str:
+    """Write matrices as torch has them and return the file's sha256. `packed`: the word table has four bits."""
     parts: list[tuple[str, tuple[int, ...], str, bytes]] = []
     for name, array in arrays.items():
         kept = array[:MOST_TOKENS] if name == POSITIONS else array
-        if kept.ndim < 2 or len(kept) == 1:
+        if kept.ndim < 2 or name.startswith(PLAIN):
+            kept = kept.T if name == "h2.weight" else kept
             parts.append((name, kept.shape, "f16", kept.astype(np.float16).tobytes()))
-        elif name == TABLE and table_bits == 4:
-            parts.append((name, kept.shape, "q4", _four_bits(kept)))
+        elif name == TABLE and packed:
+            parts.append((name, kept.shape, "rows", _four_bits(kept)))
         else:
-            parts.append((name, kept.shape, "q8", _eight_bits(kept)))
-    if vocabulary:
-        parts.append(("vocab", (len(vocabulary),), "raw", vocabulary))
+            parts.append((name, kept.T.shape, "columns", _eight_bits(kept.T)))
     ends = np.cumsum([0, *(len(data) for *_, data in parts)]).tolist()
-    dim = arrays[TABLE].shape[1]
     header = {
         "layers": 1 + max(int(name.split(".")[1]) for name in arrays if name.startswith("L.")),
-        "dim": dim,
         "heads": HEADS,
-        "max": MOST_TOKENS,
         "tensors": [
             [name, list(shape), kind, ends[at], len(data)] for at, (name, shape, kind, data) in enumerate(parts)
         ],
@@ -62,32 +58,23 @@ def write_model(path: Path, arrays: Arrays, table_bits: int = 8, vocabulary: byt
 
 
 def read_model(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """The header and the matrices in float32."""
+    """The header, and the matrices in float32 as torch has them."""
     content = path.read_bytes()
     if content[:4] != MAGIC:
         raise ValueError(f"{path} is not a model file")
-    start = 8 + struct.unpack("<I", content[4:8])[0]
-    header: dict[str, Any] = json.loads(content[8:start])
+    header, found = read_arrays(content)
     arrays: dict[str, np.ndarray] = {}
-    for name, shape, kind, offset, size in header["tensors"]:
-        data = content[start + offset : start + offset + size]
-        if kind == "f16":
-            arrays[name] = np.frombuffer(data, np.float16).reshape(shape).astype(np.float32)
-        elif kind == "q8":
-            scales = np.frombuffer(data, np.float16, shape[0]).astype(np.float32)
-            arrays[name] = np.frombuffer(data, np.int8, offset=2 * shape[0]).reshape(shape) * scales[:, None]
-        elif kind == "q4":
-            groups = shape[0] * shape[1] // GROUP
-            scales = np.frombuffer(data, np.float16, groups).astype(np.float32)
-            pairs = np.frombuffer(data, np.uint8, offset=2 * groups)
-            values = np.stack([pairs & 15, pairs >> 4], axis=-1).astype(np.float32) - 8
-            arrays[name] = (values.reshape(groups, GROUP) * scales[:, None]).reshape(shape)
+    for name, shape, kind, *_ in header["tensors"]:
+        array = found[name]
+        if isinstance(array, PackedRows):
+            array = array.rows(np.arange(shape[0]))
+        arrays[name] = np.ascontiguousarray(array.T) if kind == "columns" or name == "h2.weight" else array
     return header, arrays
 
 
 def _eight_bits(matrix: np.ndarray) -> bytes:
-    scales = (np.maximum(np.abs(matrix).max(1), 1e-4) / 127).astype(np.float16)
-    values = np.rint(matrix / scales.astype(np.float32)[:, None]).clip(-127, 127)
+    scales = (np.maximum(np.abs(matrix).max(0), 1e-4) / 127).astype(np.float16)
+    values = np.rint(matrix / scales.astype(np.float32)).clip(-127, 127)
     return scales.tobytes() + values.astype(np.int8).tobytes()
 
 
@@ -99,18 +86,122 @@ def _four_bits(matrix: np.ndarray) -> bytes:
     return scales.tobytes() + (pairs[:, 0] | (pairs[:, 1] << 4)).tobytes()
 
 
+class Graph:
+    """The reader as an ONNX graph. Its large weights are stretches of the model file."""
+
+    def __init__(self, model: Path) -> None:
+        import onnx  # a tool of this step alone
+
+        self.onnx, self.model = onnx, model
+        content = model.read_bytes()
+        self.start = 8 + struct.unpack_from("<I", content, 4)[0]
+        self.header: dict[str, Any] = json.loads(content[8 : self.start])
+        self.tensors = {name: rest for name, *rest in self.header["tensors"]}
+        self.nodes: list[Any] = []
+        self.weights: list[Any] = []
+
+    def add(self, kind: str, *inputs: str, outputs: int = 1, **settings: Any) -> Any:
+        names = [f"{kind}_{len(self.nodes)}_{number}" for number in range(outputs)]
+        self.nodes.append(self.onnx.helper.make_node(kind, inputs, names, **settings))
+        return names[0] if outputs == 1 else names
+
+    def constant(self, values: Any, dtype: Any = np.int64) -> str:
+        name = f"constant_{len(self.weights)}"
+        self.weights.append(self.onnx.numpy_helper.from_array(np.array(values, dtype), name))
+        return name
+
+    def stretch(self, name: str, shape: list[int], kind: int, offset: int) -> str:
+        """A weight of the graph that is read from the model file."""
+        tensor = self.onnx.TensorProto(name=name, data_type=kind, dims=shape)
+        tensor.data_location = self.onnx.TensorProto.EXTERNAL
+        size = int(np.prod(shape)) * (2 if kind == self.onnx.TensorProto.FLOAT16 else 1)
+        for key, value in (("location", self.model.name), ("offset", self.start + offset), ("length", size)):
+            tensor.external_data.add(key=key, value=str(value))
+        self.weights.append(tensor)
+        return name
+
+    def small(self, name: str) -> str:
+        shape, _, offset, _ = self.tensors[name]
+        halves = self.stretch(name, shape, self.onnx.TensorProto.FLOAT16, offset)
+        return str(self.add("Cast", halves, to=self.onnx.TensorProto.FLOAT))
+
+    def linear(self, name: str, states: str) -> str:
+        """A product in eight bits, with a scale for each column of the weights."""
+        shape, _, offset, _ = self.tensors[f"{name}.weight"]
+        types = self.onnx.TensorProto
+        scales = self.stretch(f"{name}.scales", shape[1:], types.FLOAT16, offset)
+        matrix = self.stretch(f"{name}.weight", shape, types.INT8, offset + 2 * shape[1])
+        values, scale, zero = self.add("DynamicQuantizeLinear", states, outputs=3)
+        product = self.add("Cast", self.add("MatMulInteger", values, matrix, zero), to=types.FLOAT)
+        scaled = self.add("Mul", product, self.add("Mul", scale, self.add("Cast", scales, to=types.FLOAT)))
+        return str(self.add("Add", scaled, self.small(f"{name}.bias")))
+
+    def norm(self, name: str, states: str) -> str:
+        parts = self.small(f"{name}.weight"), self.small(f"{name}.bias")
+        return str(self.add("LayerNormalization", states, *parts, epsilon=1e-12))
+
+    def attention(self, name: str, states: str, hidden: str) -> str:
+        heads = self.header["heads"]
+        dim = self.tensors[f"{name}o.weight"][0][0]
+        shape = self.constant([0, 0, 3 * heads, dim // heads])
+        parts = self.add("Transpose", self.add("Reshape", self.linear(f"{name}qkv", states), shape), perm=[0, 2, 1, 3])
+        queries, keys, values = self.add("Split", parts, axis=1, num_outputs=3, outputs=3)
+        scale = self.constant((dim // heads) ** -0.5, np.float32)
+        shares = self.add("MatMul", self.add("Mul", queries, scale), self.add("Transpose", keys, perm=[0, 1, 3, 2]))
+        mixed = self.add("MatMul", self.add("Softmax", self.add("Add", shares, hidden), axis=-1), values)
+        mixed = self.add("Reshape", self.add("Transpose", mixed, perm=[0, 2, 1, 3]), self.constant([0, 0, dim]))
+        return self.linear(f"{name}o", mixed)
+
+    def write(self) -> str:
+        """Write the graph next to the model file and return its sha256."""
+        types, helper = self.onnx.TensorProto, self.onnx.helper
+        real = self.add("Cast", "real", to=types.FLOAT)
+        lacking = self.add("Sub", real, self.constant(1, np.float32))
+        hidden = self.add("Mul", lacking, self.constant(1e4, np.float32))
+        hidden = self.add("Unsqueeze", hidden, self.constant([1, 2]))
+        states = self.norm("ln", "states")
+        for layer in range(self.header["layers"]):
+            name = f"L.{layer}."
+            states = self.norm(f"{name}l1", self.add("Add", states, self.attention(name, states, hidden)))
+            inner = self.add("Gelu", self.linear(f"{name}f1", states), approximate="tanh")
+            states = self.norm(f"{name}l2", self.add("Add", states, self.linear(f"{name}f2", inner)))
+        weighted = self.add("Mul", states, self.add("Unsqueeze", real, self.constant([2])))
+        sums = self.add("ReduceSum", weighted, self.constant([1]), keepdims=0)
+        means = self.add("Div", sums, self.add("ReduceSum", real, self.constant([1])))
+        both = self.add("Concat", self.add("Gather", states, self.constant(0), axis=1), means, axis=1)
+        score = self.add("MatMul", self.add("Tanh", self.linear("h1", both)), self.small("h2.weight"))
+        score = self.add("Add", score, self.small("h2.bias"))
+        self.nodes.append(helper.make_node("Squeeze", [score, self.constant([1])], ["scores"]))
+        dim = self.tensors["ln.weight"][0][0]
+        graph = helper.make_graph(
+            self.nodes,
+            "reader",
+            [
+                helper.make_tensor_value_info("states", types.FLOAT, ["pairs", "tokens", dim]),
+                helper.make_tensor_value_info("real", types.BOOL, ["pairs", "tokens"]),
+            ],
+            [helper.make_tensor_value_info("scores", types.FLOAT, ["pairs"])],
+            self.weights,
+        )
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9)
+        content: bytes = model.SerializeToString(deterministic=True)
+        self.model.with_suffix(".onnx").write_bytes(content)
+        return hashlib.sha256(content).hexdigest()
+
+
 def main(arguments: list[str] | None = None) -> None:
     import torch  # only needed to read what training saved
 
     parser = argparse.ArgumentParser(prog="benchmarks.reader.export", description="Write a trained model as one file.")
     parser.add_argument("trained", type=Path, help="NAME.pt, as saved by training")
-    parser.add_argument("file", type=Path, help="the model file to write")
-    parser.add_argument("--table", type=int, choices=(4, 8), default=8, help="bits of the word table (default 8)")
+    parser.add_argument("file", type=Path, help="the model file to write, such as reader-small.bin")
     options = parser.parse_args(arguments)
     state = torch.load(options.trained, map_location="cpu", weights_only=True)
     arrays = {name: value.float().numpy() for name, value in state.items()}
-    digest = write_model(options.file, arrays, options.table, VOCABULARY.read_bytes().rstrip(b"\n"))
-    print(f"{options.file}: {options.file.stat().st_size:,} bytes, sha256 {digest}")
+    digest = write_model(options.file, arrays, packed=True)
+    print(
+        f"{options.file}: {options.file.stat().st_size:,} bytes, sha256 {digest}, graph {Graph(options.file).write()}"
+    )
 
 
 if __name__ == "__main__":

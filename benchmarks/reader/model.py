@@ -42,7 +42,7 @@ class Layer(nn.Module):
         mixed = functional.scaled_dot_product_attention(queries, keys, values, attn_mask=mask)
         mixed = self.o(mixed.transpose(1, 2).reshape(rows, width, dim))
         states = self.l1(states + functional.dropout(mixed, dropout, self.training))
-        inner = self.f2(functional.gelu(self.f1(states)))
+        inner = self.f2(functional.gelu(self.f1(states), approximate="tanh"))
         return self.l2(states + functional.dropout(inner, dropout, self.training))
 
 

@@ -115,14 +115,19 @@ class WordPieces:
 
     def numbers(self, text: str, most: int) -> list[int]:
         """[CLS], at most `most` - 2 pieces, [SEP]. Empty when the text has no piece that the vocabulary knows."""
+        numbers = self.pieces(text, most - 2)
+        known = any(number != self._unknown for number in numbers)
+        return [self._start, *numbers, self._end] if known else []
+
+    def pieces(self, text: str, most: int) -> list[int]:
+        """The first `most` pieces."""
         numbers: list[int] = []
         for word in words(text):
             pieces = split_word(word, self._number_of.get) if len(word) <= MAX_WORD_LENGTH else []
             numbers += pieces or [self._unknown]
-            if len(numbers) > most - 2:
+            if len(numbers) > most:
                 break
-        known = any(number != self._unknown for number in numbers)
-        return [self._start, *numbers[: most - 2], self._end] if known else []
+        return numbers[:most]
 
 
 def words(text: str) -> list[str]:

@@ -101,7 +101,7 @@ def test_training_goes_from_a_data_folder_to_a_model_file_with_the_same_scores(d
     ]
 
     train.main([json.dumps(runs), str(work)])
-    export.main([str(work / "small.pt"), str(work / "small.bin"), "--table", "4"])
+    export.main([str(work / "small.pt"), str(work / "small.bin")])
 
     results = [json.loads(line) for line in (work / "results.jsonl").read_text().splitlines()]
     assert [row["run"] for row in results] == ["teacher", "large", "small"]
@@ -118,7 +118,7 @@ def test_training_goes_from_a_data_folder_to_a_model_file_with_the_same_scores(d
 def test_a_model_file_keeps_weights_to_the_precision_of_its_type(tmp_path: Path) -> None:
     weights = start_weights()
 
-    digests = {bits: export.write_model(tmp_path / f"{bits}.bin", weights, bits) for bits in (4, 8)}
+    digests = {bits: export.write_model(tmp_path / f"{bits}.bin", weights, bits == 4) for bits in (4, 8)}
 
     assert digests[4] != digests[8]
     header, eight = export.read_model(tmp_path / "8.bin")
