@@ -8,7 +8,7 @@ from co_cli.cli.opening import confirm_clear, find_note, open_knowledge_base, pr
 from co_cli.cli.terminal import Screen, count_of
 from co_cli.errors import InvalidInputError
 from co_cli.service import feedback
-from co_cli.service.feedback import BOUND, ENOUGH, VERDICTS, FeedbackReceipt, Tuning, weights_of
+from co_cli.service.feedback import BOUND, DEFAULT_WEIGHTS, ENOUGH, VERDICTS, FeedbackReceipt, Tuning, weights_of
 
 
 def add_give(parser: argparse.ArgumentParser) -> None:
@@ -89,21 +89,19 @@ def run_tune(options: argparse.Namespace) -> int:
         if options.reset and not options.dry_run:
             feedback.reset(kb)
         state = feedback.tune(kb, apply)
-    value = {**state._asdict(), "in_use": state.in_use}
     code = 1 if apply and not state.lesson.kept else 0
-    return print_result(options, value, lambda screen: _show_state(screen, state, options), code)
+    return print_result(options, state, lambda screen: _show_state(screen, state, options), code)
 
 
 def _show_state(screen: Screen, state: Tuning, options: argparse.Namespace) -> None:
-    lesson = state.lesson
-    if state.default is None:
+    lesson, default = state.lesson, _text(DEFAULT_WEIGHTS)
+    if state.in_use is None:
         screen.wrapped(f"Nothing to tune: {lesson.why}.")
         return
-    source = "your settings" if state.settings else "learned" if state.in_use == state.learned else "default"
-    off = "; the setting learn is off: learned weights are not used" if state.learn == "off" else ""
+    off = "; the setting learn is off" if state.learned and state.source == "default" else ""
     rows = [
-        ("in use", f"{_text(state.in_use)} ({source}){off}"),
-        ("default", f"{_text(state.default)}; learned weights stay within {BOUND:g} of it"),
+        ("in use", f"{_text(state.in_use)} ({state.source}{off})"),
+        ("default", f"{default}; learned weights stay within {BOUND:g} of it"),
         ("ratings", f"{state.said:,} given, {state.implied:,} inferred from use"),
     ]
     if lesson.before is not None:
@@ -111,7 +109,7 @@ def _show_state(screen: Screen, state: Tuning, options: argparse.Namespace) -> N
         rows.append(("replay", f"{lesson.before:.4f} now, {lesson.after:.4f} with these, {lesson.questions} questions"))
     rows.append(("verdict", f"{'better' if lesson.kept else 'no change'}: {lesson.why}"))
     if options.reset:
-        would = f"--reset would go back to {_text(state.default)}"
+        would = f"--reset would go back to {default}"
         rows.append(("", would if options.dry_run else "reset: searches use the default weights"))
     elif options.apply and not options.dry_run:
         rows.append(("", "applied; `co feedback tune --reset` undoes it" if lesson.kept else "nothing was changed"))
@@ -121,5 +119,5 @@ def _show_state(screen: Screen, state: Tuning, options: argparse.Namespace) -> N
         screen.wrapped(f"{name:<10}  {text}")
 
 
-def _text(weights: dict[str, float] | None) -> str:
-    return "-" if weights is None else f"meaning {weights['meaning']:.2f}, words {weights['words']:.2f}"
+def _text(weights: dict[str, float]) -> str:
+    return f"meaning {weights['meaning']:.2f}, words {weights['words']:.2f}"

@@ -15,12 +15,12 @@ from co_cli.importers.chatgpt import read_chatgpt
 from co_cli.importers.claude import read_claude
 from co_cli.importers.export import ExportReport, Progress, export_notes
 from co_cli.importers.folders import read_basic_memory, read_obsidian, read_own
-from co_cli.importers.items import ImportReceipt, Item
+from co_cli.importers.items import ImportReceipt, Read
 from co_cli.importers.memories import read_mem0
 from co_cli.importers.note_importer import WRITTEN, ImportRequest, NoteImporter
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.files import locked
-from co_cli.values import ON_CONFLICT, masked_text
+from co_cli.values import masked_text
 
 __all__ = ["READERS", "ExportReport", "ImportReceipt", "ImportReport", "ImportRequest", "export_notes", "import_export"]
 
@@ -28,7 +28,7 @@ Stages = Callable[[str], Progress]
 """Returns the progress bar of a stage of the work, given its verb."""
 EMBEDDING_SECONDS = 5.0
 """How long to wait for a slow embedder; `co index sync` finishes the work."""
-READERS: dict[str, Callable[[Export], Iterator[Item]]] = {
+READERS: dict[str, Callable[[Export], Iterator[Read]]] = {
     "obsidian": read_obsidian,
     "basic-memory": read_basic_memory,
     "mem0": read_mem0,
@@ -69,10 +69,6 @@ def import_export(kb: KnowledgeBase, request: ImportRequest, stages: Stages | No
 
 
 def _check(kb: KnowledgeBase, request: ImportRequest) -> None:
-    if request.origin not in READERS:
-        raise InvalidInputError(f"unknown format {request.origin!r}: use {', '.join(READERS)}")
-    if request.on_conflict not in ON_CONFLICT:
-        raise InvalidInputError(f"on_conflict is one of {', '.join(ON_CONFLICT)}, not {request.on_conflict!r}")
     if request.trust and request.origin not in TRUSTABLE:
         raise InvalidInputError(f"what {request.origin} wrote is not your own words: trust {', '.join(TRUSTABLE)} only")
     for path in request.paths:

@@ -6,7 +6,6 @@ their own words (`provenance: user`). Those are kept under other names.
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -38,16 +37,15 @@ def import_articles(
 ) -> list[Imported]:
     """Copy each file, and every text of a folder."""
     done: list[Imported] = []
-    with contextlib.ExitStack() as opened:
-        exports = [opened.enter_context(Export(path, kb.settings.knowledge_max_note_bytes)) for path in paths]
-        members = [(export, one) for export in exports for one in export.members if export.single or _is_text(one.name)]
-        for number, (export, member) in enumerate(members, 1):
-            data = export.read(member)
-            if data is not None:
-                done.append(_import_one(kb, member, data))
-            if progress:
-                progress(number, len(members))
-        for export in exports:
+    for export in [Export(path, kb.settings.knowledge_max_note_bytes) for path in paths]:
+        with export:
+            members = [one for one in export.members if export.single or _is_text(one.name)]
+            for number, member in enumerate(members, 1):
+                data = export.read(member)
+                if data is not None:
+                    done.append(_import_one(kb, member, data))
+                if progress:
+                    progress(number, len(members))
             for failure in export.failures:
                 origin = failure.origin if export.single else os.path.join(export.path, failure.origin)
                 if export.single or _is_text(origin):

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from co_cli.importers import items
 from co_cli.importers.archive import Export, Member
 from co_cli.importers.conversations import YOU, Turn, branch, conversation_item
-from co_cli.importers.items import Item, Text, as_line, as_list, as_object, as_text, first_text, skipped
+from co_cli.importers.items import Item, Read, as_line, as_list, as_object, as_text, first_text, skipped
 from co_cli.importers.memories import memory_item
 from co_cli.notes.new_note import title_from
 from co_cli.notes.note import NotTextError, read_note
@@ -33,7 +33,7 @@ INSTRUCTIONS = ("claude.md", "claude.local.md")
 INDEX_LINE = re.compile(r"\s*[-*+]\s+\[[^\]\n]*\]\([^)\n]*\)|\s*[-*+]\s+\[\[|\s*#|\s*$")
 
 
-def read_claude(export: Export) -> Iterator[Item]:
+def read_claude(export: Export) -> Iterator[Read]:
     data = [member for member in export.matching(DATA) if member.ending == ".json"]
     projects: dict[str, str] = {}
     # projects first: the memories of a project carry its name
@@ -75,24 +75,24 @@ def _messages(found: dict[str, object]) -> Iterator[Turn]:
             yield speaker, "\n\n".join(part.strip() for part in parts if part.strip())
 
 
-def _project(found: dict[str, object], projects: dict[str, str], place: str) -> Iterator[Item]:
+def _project(found: dict[str, object], projects: dict[str, str], place: str) -> Iterator[Read]:
     name = as_line(found.get("name")) or "Untitled project"
     identity, folder = items.id_of(found, name), f"claude/{slugify(name)}"
     projects[identity] = name
     description, instructions = (first_text(found, key).strip() for key in ("description", "prompt_template"))
     text = "\n\n".join(filter(None, (description, instructions and f"## Instructions\n\n{instructions}")))
     if text:
-        yield Text(place, f"project:{identity}", "project", text, name, folder=folder, fields=items.dates_of(found))
+        yield Item(place, f"project:{identity}", "project", text, name, folder=folder, fields=items.dates_of(found))
     for document in map(as_object, as_list(found.get("docs"))):
         title, text = as_line(first_text(document, "filename", "name")), first_text(document, "content").strip()
         if text:
             known = first_text(document, "uuid", "id") or f"{identity}/{title or items.id_of({}, text)}"
-            yield Text(place, known, "document", text, title, folder=folder, fields=items.dates_of(document))
+            yield Item(place, known, "document", text, title, folder=folder, fields=items.dates_of(document))
         else:
             yield skipped(place, "document", title, "it is empty")
 
 
-def _remembered(found: dict[str, object], projects: dict[str, str], place: str) -> Iterator[Item]:
+def _remembered(found: dict[str, object], projects: dict[str, str], place: str) -> Iterator[Read]:
     """Claude keeps what it remembers as texts with headings; each section becomes a memory."""
     account = first_text(found, "account_uuid", "account_id") or "account"
     yield from _sections(first_text(found, "conversations_memory"), account, "", place)
@@ -101,10 +101,10 @@ def _remembered(found: dict[str, object], projects: dict[str, str], place: str) 
     for number, file in enumerate(map(as_object, as_list(found.get("memory_files"))), 1):
         name = first_text(file, "path", "name", "file_name") or str(number)
         if text := first_text(file, "content", "text").strip():
-            yield Text(f"{place}, {as_line(name)}", f"{account}/files/{name}", "memory", text, source="memory")
+            yield Item(f"{place}, {as_line(name)}", f"{account}/files/{name}", "memory", text, source="memory")
 
 
-def _sections(text: str, identity: str, project: str, place: str) -> Iterator[Item]:
+def _sections(text: str, identity: str, project: str, place: str) -> Iterator[Read]:
     seen: Counter[str] = Counter()
     parts = ["", "", *SECTION.split(text)]  # headings, bold headings and the texts below them, in turn
     for heading, bold, section in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
@@ -114,10 +114,10 @@ def _sections(text: str, identity: str, project: str, place: str) -> Iterator[It
             seen[slug] += 1
             known = f"{identity}#{slug}" + (f"-{seen[slug]}" if seen[slug] > 1 else "")
             title, tags = (f"{project}: {title}", (slugify(project),)) if project else (title, ())
-            yield Text(f"{place}, “{title}”", known, "memory", said, title, "memory", tags=tags)
+            yield Item(f"{place}, “{title}”", known, "memory", said, title, "memory", tags=tags)
 
 
-def _memory_file(export: Export, member: Member, content: bytes) -> Item:
+def _memory_file(export: Export, member: Member, content: bytes) -> Read:
     """A memory file has a name, a description and a type in its frontmatter; those of the memory tool have none."""
     place, identity = export.place(member), _file_id(export, member)
     try:
@@ -130,11 +130,11 @@ def _memory_file(export: Export, member: Member, content: bytes) -> Item:
     if member.base == "MEMORY.md" and all(INDEX_LINE.match(line) for line in text.splitlines()):
         return skipped(place, "memory", "MEMORY.md", "it is only an index of the other files")
     if member.base.lower() in INSTRUCTIONS:
-        return Text(place, identity, "document", text, identity.replace("/", ": "), folder="claude")
+        return Item(place, identity, "document", text, identity.replace("/", ": "), folder="claude")
     title, kind = first_text(note.metadata, "name", "title"), as_object(note.metadata.get("metadata")).get("type")
     category = as_text(kind or note.metadata.get("type")).strip() or None
     fields: dict[str, object] = {"description": note.description} if note.description else {}
-    return Text(place, identity, "memory", text, title, "memory", tags=note.tags, category=category, fields=fields)
+    return Item(place, identity, "memory", text, title, "memory", tags=note.tags, category=category, fields=fields)
 
 
 def _file_id(export: Export, member: Member) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from co_cli.importers.items import Item, Text, as_line, dates_of, first_text, id_of, skipped
+from co_cli.importers.items import Item, Read, as_line, dates_of, first_text, id_of, skipped
 from co_cli.notes.markdown import FENCE, headings
 from co_cli.notes.new_note import title_from
 
@@ -16,7 +16,7 @@ Turn = tuple[str, str]
 """Who said what."""
 
 
-def conversation_item(found: dict[str, object], messages: Iterable[Turn], folder: str, place: str) -> Item:
+def conversation_item(found: dict[str, object], messages: Iterable[Turn], folder: str, place: str) -> Read:
     """`found` is a conversation as the service exports it; `messages` are those that belong in it, in order."""
     turns: list[Turn] = []
     for speaker, text in messages:
@@ -32,7 +32,7 @@ def conversation_item(found: dict[str, object], messages: Iterable[Turn], folder
         title = title_from(next((text for speaker, text in turns if speaker == YOU), turns[0][1])[:TITLE_LETTERS])
     fields = {**dates_of(found), **({"model": model} if model else {})}
     text = "\n\n".join(map(_markdown, turns))
-    return Text(place, id_of(found, str(turns)), "conversation", text, title, folder=folder, fields=fields)
+    return Item(place, id_of(found, str(turns)), "conversation", text, title, folder=folder, fields=fields)
 
 
 def branch(parents: dict[str, object], last: object) -> list[str]:

@@ -16,15 +16,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import IO, NamedTuple
 
 from co_cli.errors import InvalidInputError, KnowledgeError, NoteFileError
-from co_cli.importers.items import File
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.files import TEMPORARY
 from co_cli.notes.note import NotTextError, read_note
 from co_cli.values import NoteSummary, moment_text
 
 Progress = Callable[[int, int], None]
-FORMATS = ("markdown", "jsonl")
 STANDARD_OUTPUT = "-"
+NoteFile = tuple[str, bytes, float]
+"""The path in the vault, the content, and when it was modified."""
 ZIP_START = (1980, 1, 1, 0, 0, 0)
 """A zip cannot hold an earlier date."""
 
@@ -48,8 +48,6 @@ def export_notes(
 ) -> ExportReport:
     """Write these notes to a new folder, zip or JSON Lines file; `-` is standard output."""
     layout = layout or ("jsonl" if to == STANDARD_OUTPUT or to.lower().endswith(".jsonl") else "markdown")
-    if layout not in FORMATS:
-        raise InvalidInputError(f"the format is one of {', '.join(FORMATS)}, not {layout!r}")
     failures: list[str] = []
     files = _files(kb, notes, failures, progress)
     if to == STANDARD_OUTPUT:
@@ -81,48 +79,48 @@ def export_notes(
 
 def _files(
     kb: KnowledgeBase, notes: Sequence[NoteSummary], failures: list[str], progress: Progress | None
-) -> Iterator[File]:
+) -> Iterator[NoteFile]:
     """The notes that are in the vault; those read in place from elsewhere are not exported."""
     for number, note in enumerate(notes, 1):
         path = os.path.relpath(note.path, kb.root).replace(os.sep, "/")
         if path.startswith("../"):
             continue
         try:
-            yield File(path, path, path, kb.store.read(path), os.stat(note.path).st_mtime)
+            yield path, kb.store.read(path), os.stat(note.path).st_mtime
         except (KnowledgeError, OSError) as error:
             failures.append(f"{path}: {getattr(error, 'strerror', None) or error}")
         if progress:
             progress(number, len(notes))
 
 
-def _write_folder(files: Iterator[File], folder: str) -> list[int]:
+def _write_folder(files: Iterator[NoteFile], folder: str) -> list[int]:
     sizes: list[int] = []
     os.mkdir(folder)
-    for file in files:
-        full = os.path.join(folder, *file.path.split("/"))
+    for path, data, modified in files:
+        full = os.path.join(folder, *path.split("/"))
         os.makedirs(os.path.dirname(full), exist_ok=True)
         with open(full, "xb") as stream:
-            sizes.append(stream.write(file.data))
-        os.utime(full, (file.modified or 0, file.modified or 0))
+            sizes.append(stream.write(data))
+        os.utime(full, (modified, modified))
     return sizes
 
 
-def _write_zip(files: Iterator[File], stream: IO[bytes]) -> list[int]:
+def _write_zip(files: Iterator[NoteFile], stream: IO[bytes]) -> list[int]:
     sizes: list[int] = []
     with zipfile.ZipFile(stream, "w") as archive:
-        for file in files:
-            entry = zipfile.ZipInfo(file.path, max(ZIP_START, time.gmtime(file.modified)[:6]))
+        for path, data, modified in files:
+            entry = zipfile.ZipInfo(path, max(ZIP_START, time.gmtime(modified)[:6]))
             entry.external_attr = 0o644 << 16
-            archive.writestr(entry, file.data, zipfile.ZIP_DEFLATED)
-            sizes.append(len(file.data))
+            archive.writestr(entry, data, zipfile.ZIP_DEFLATED)
+            sizes.append(len(data))
     return sizes
 
 
-def _write_lines(files: Iterator[File], stream: IO[bytes]) -> list[int]:
+def _write_lines(files: Iterator[NoteFile], stream: IO[bytes]) -> list[int]:
     sizes: list[int] = []
-    for file in files:
+    for path, data, _ in files:
         with contextlib.suppress(NotTextError):  # it just became something else
-            note = read_note(file.path, file.data)
+            note = read_note(path, data)
             line = {
                 "ref": note.ref,
                 "path": note.path,

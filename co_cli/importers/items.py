@@ -22,8 +22,8 @@ MILLISECONDS = 1e11
 YEAR_10000 = 253_402_300_800
 
 
-class Text(NamedTuple):
-    """A note to make from a text: a conversation, a memory, a document."""
+class Item(NamedTuple):
+    """A note to make: a conversation, a memory or a document, or with a `path` a copy of a Markdown file."""
 
     place: str
     """Where it is in the export, for people: `conversations.json, item 3`."""
@@ -31,6 +31,7 @@ class Text(NamedTuple):
     """Identifies the same thing in the next export."""
     noun: str
     text: str
+    """Of a file everything, with bytes that are not UTF-8 as surrogates."""
     title: str = ""
     """By default the first sentence."""
     source: OwnSource = "article"
@@ -39,26 +40,9 @@ class Text(NamedTuple):
     tags: tuple[str, ...] = ()
     category: str | None = None
     fields: dict[str, object] = {}  # noqa: RUF012 - never written to
-
-
-class File(NamedTuple):
-    """A Markdown file to copy; its name and body stay as they are."""
-
-    place: str
-    id: str
-    path: str
-    """Inside the vault."""
-    data: bytes
+    path: str = ""
+    """Of a copy, its path in the vault: names, because links use them, and text stay as they are."""
     modified: float | None = None
-    noun: str = "note"
-
-    @property
-    def title(self) -> str:
-        return self.path.rsplit("/", 1)[-1]
-
-    @property
-    def text(self) -> str:
-        return self.data.decode("utf-8", "surrogateescape")
 
 
 class ImportReceipt(NamedTuple):
@@ -75,7 +59,7 @@ class ImportReceipt(NamedTuple):
     """How many secrets are masked in the note."""
 
 
-Item = Text | File | ImportReceipt
+Read = Item | ImportReceipt
 """A reader yields a receipt for what it leaves out on purpose or cannot read."""
 
 

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from co_cli.errors import FrontmatterError, InvalidInputError, KnowledgeError, NoteConflictError, VaultError
-from co_cli.importers.items import File, ImportOutcome, ImportReceipt, Item, Text, hash_of
+from co_cli.importers.items import ImportOutcome, ImportReceipt, Item, Read, hash_of
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.editing import set_fields
 from co_cli.notes.files import create_exclusively, make_folders
@@ -61,7 +61,7 @@ class NoteImporter:
         """Where an id, or the text of a memory, is in the export."""
         self._names: set[str] = set()
 
-    def put(self, item: Item) -> ImportReceipt:
+    def put(self, item: Read) -> ImportReceipt:
         """Decide about one item, and write it if this is not a dry run."""
         if isinstance(item, ImportReceipt):
             return item
@@ -75,15 +75,13 @@ class NoteImporter:
             outcome, path, detail = "skipped", None, str(error)
         except KnowledgeError as error:
             outcome, path, detail = "failed", None, str(error)
-        if outcome in WRITTEN and isinstance(item, File) and not self.request.trust:
-            self.disowned += bool(claims_renamed(read_frontmatter(item.text).metadata))
         place, title = item.place, item.title or title_from(item.text)
         if self.store.secrets != "allow":
             place, title = redact_line(place, item.text), redact_line(title, item.text)
         ref, full = (source_ref(path), self.store.absolute(path)) if path else (None, None)
         return ImportReceipt(place, item.noun, outcome, title, ref, full, detail, len(masked) * (outcome in WRITTEN))
 
-    def _put(self, item: Text | File) -> Result:
+    def _put(self, item: Item) -> Result:
         if item.id in self._places:
             return "skipped", None, f"it appears twice in the export, first as {self._places[item.id]}"
         self._places[item.id] = item.place
@@ -95,16 +93,16 @@ class NoteImporter:
         if item.id in self._forgotten:
             ref = source_ref(self._forgotten[item.id])
             return "forgotten", None, f"you forgot it here; `co note restore {ref}` brings it back"
-        return self._create_note(item) if isinstance(item, Text) else self._create_file(item)
+        return self._create(item)
 
-    def _update(self, item: Text | File, path: str) -> Result:
+    def _update(self, item: Item, path: str) -> Result:
         here = self.store.read(path)
         data = self._render(item, here)
         fields, body = _split(here)
         came, _, written = str(fields.get(HASH)).partition("-")
         same, edited = came == hash_of(item.text), written != hash_of(body)
-        if isinstance(item, File) and self.request.origin == OWN:
-            same = here in (item.data, data)
+        if self.request.origin == OWN:
+            same = here in (item.text.encode("utf-8", "surrogateescape"), data)
             edited = not same
         overwrite = edited and self.request.on_conflict == "overwrite"
         if same and not overwrite:
@@ -123,33 +121,34 @@ class NoteImporter:
         self.store.replace(path, data, based_on=here)
         return "updated", path, detail
 
-    def _create_note(self, item: Text) -> Result:
-        said = fingerprint(item.text)
+    def _create(self, item: Item) -> Result:
+        if not item.text.strip():
+            return "skipped", None, "it is empty"
         if item.source == "memory":  # skip one that another memory says word for word
+            said = fingerprint(item.text)
             twins = [source_ref(path) for path in self.index.exact_twins("memory", said)]
             twins += [self._places[said]] if said in self._places else []
             if twins:
                 return "skipped", None, f"{twins[0]} says the same"
             self._places[said] = item.place
-        data = self._render(item)
+        data, path = self._render(item), item.path
+        if path:
+            self.store.refuse_name(path)
+            if self._taken(path) or os.path.lexists(self.store.absolute(path)):
+                return "skipped", None, f"there is another note at {path} already; rename one of the two"
+            self._names.add(name_key(path))
         if not self.request.write:
             return "created", None, ""
-        folder = f"{FOLDERS[item.source]}/{item.folder}".rstrip("/")
-        path = self.store.create(folder, read_note("note.md", data).title, data, self._taken)
-        self._names.add(name_key(path))
+        if path:
+            self._copy(item, data)
+        else:
+            folder = f"{FOLDERS[item.source]}/{item.folder}".rstrip("/")
+            path = self.store.create(folder, read_note("note.md", data).title, data, self._taken)
+            self._names.add(name_key(path))
         return "created", path, ""
 
-    def _create_file(self, item: File) -> Result:
-        if not item.data.strip():
-            return "skipped", None, "it is empty"
-        data = self._render(item)
-        self.store.refuse_name(item.path)
+    def _copy(self, item: Item, data: bytes) -> None:
         full = self.store.absolute(item.path)
-        if self._taken(item.path) or os.path.lexists(full):
-            return "skipped", None, f"there is another note at {item.path} already; rename one of the two"
-        self._names.add(name_key(item.path))
-        if not self.request.write:
-            return "created", None, ""
         try:
             make_folders(os.path.dirname(full))
             if not create_exclusively(full, data):
@@ -158,20 +157,19 @@ class NoteImporter:
                 os.utime(full, (item.modified, item.modified))  # the date of a note that gives none itself
         except OSError as error:
             raise VaultError(f"cannot write {item.path}: {error.strerror or error}; check the disk") from None
-        return "created", item.path, ""
 
-    def _render(self, item: Text | File, here: bytes = b"") -> bytes:
+    def _render(self, item: Item, here: bytes = b"") -> bytes:
         """The note to write: with the fields that identify it, secrets masked. `here` is the one it would replace."""
         unhashed = f"{hash_of(item.text)}-{NO_HASH}"
         stamp: dict[str, object] = {ORIGIN: self.request.origin, IDENTITY: item.id, HASH: unhashed}
-        if isinstance(item, Text):
+        if item.path:
+            text = self._stamped(item.text, {} if self.request.origin == OWN else stamp)
+            data = text.encode("utf-8", "surrogateescape")
+        else:
             fields = {**item.fields, **stamp}
             draft = NewNote(Draft(item.text, item.title, item.tags, item.category, "import", item.source, fields))
             draft.remove_secrets(self.store.secrets)
             data = draft.render(time.time())
-        else:
-            text = self._stamped(item.text, {} if self.request.origin == OWN else stamp)
-            data = text.encode("utf-8", "surrogateescape")
         largest = self.kb.settings.knowledge_max_note_bytes
         if len(data) > largest:
             limit = f"the limit is {largest:,} (setting knowledge_max_note_bytes)"
@@ -184,6 +182,7 @@ class NoteImporter:
         mark: dict[str, object] = {} if self.request.trust else {"provenance": "import"}
         metadata = read_frontmatter(text).metadata
         claims = {} if self.request.trust else claims_renamed(metadata)
+        self.disowned += bool(claims)
         try:
             return set_fields(text, {**stamp, **({} if "provenance" in metadata else mark), **claims})
         except (FrontmatterError, InvalidInputError):

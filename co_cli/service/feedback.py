@@ -104,21 +104,15 @@ class FeedbackReceipt(NamedTuple):
 class Tuning(NamedTuple):
     """A vault's weights, and what its ratings teach."""
 
-    learn: str
-    """The setting: on, off or ask."""
-    default: dict[str, float] | None
+    in_use: dict[str, float] | None
     """None: there are no vectors."""
-    settings: dict[str, float] | None
-    """Weights of the settings, which win."""
+    source: str
+    """settings, learned or default"""
     learned: dict[str, float] | None
     lesson: Lesson
     said: int
     implied: int
     """Ratings inferred from use."""
-
-    @property
-    def in_use(self) -> dict[str, float] | None:
-        return self.settings or (self.learned if self.learn != "off" else None) or self.default
 
 
 def judge(kb: KnowledgeBase, ref: str, verdict: str, query: str | None = None) -> FeedbackReceipt:
@@ -154,27 +148,23 @@ def tune(kb: KnowledgeBase, apply: bool = False) -> Tuning:
     with kb.activity.written().writing() as connection:
         rows = judgements(connection, kb.root)
     said = sum(row.how == "said" for row in rows)
-    counts, explicit = (said, len(rows) - said), settings_weights(kb.settings)
+    counts, learned, questions = (said, len(rows) - said), learned_weights(kb, even_if_off=True), questions_of(rows)
     if kb.embedders.space is None:
-        lesson = Lesson(0.0, False, "there are no vectors to weigh words against", 0.0, 0)
-        return Tuning(kb.settings.learn, None, explicit, None, lesson, *counts)
-    questions = questions_of(rows)
+        return Tuning(None, "default", None, Lesson(0.0, False, "there are no vectors", 0.0, 0), *counts)
     if _weight(questions) >= ENOUGH:
         questions = [one._replace(candidates=rank_candidates(kb, one.text)) for one in questions]
-    learned = learned_weights(kb, even_if_off=True)
     lesson = learn(questions, DEFAULT_WEIGHTS["meaning"], learned["meaning"] if learned else None)
     if apply:
         learned = weights_of(lesson.meaning) if lesson.kept else learned
-        meaning = learned["meaning"] if learned else None
-        _set_learned(kb, ranking_of(kb), meaning, _weight(questions))
-    return Tuning(kb.settings.learn, DEFAULT_WEIGHTS, explicit, learned, lesson, *counts)
+        _set_learned(kb, ranking_of(kb), learned["meaning"] if learned else None, _weight(questions))
+    given, used = settings_weights(kb.settings), learned if kb.settings.learn != "off" else None
+    source = "settings" if given else "learned" if used else "default"
+    return Tuning(given or used or DEFAULT_WEIGHTS, source, learned, lesson, *counts)
 
 
-def reset(kb: KnowledgeBase) -> bool:
-    """Back to the default weights, until somebody applies others. Ratings stay. False: there was nothing to undo."""
-    learned = learned_weights(kb, even_if_off=True)
+def reset(kb: KnowledgeBase) -> None:
+    """Back to the default weights, until somebody applies others. Ratings stay."""
     _set_learned(kb, None, None, None)
-    return learned is not None
 
 
 def clear(kb: KnowledgeBase) -> int:
