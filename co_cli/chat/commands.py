@@ -7,10 +7,12 @@ than the prompt, because pydantic-ai takes a second to import.
 from __future__ import annotations
 
 import contextlib
+import io
 import os
+import sys
 from argparse import Namespace
-from collections.abc import Iterable, Sequence
-from concurrent.futures import Future
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prompt_toolkit import PromptSession
@@ -21,6 +23,7 @@ from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 from co_cli.chat.models import NO_MODEL
+from co_cli.chat.screen import Output, TerminalOutput
 from co_cli.cli.app import main
 from co_cli.cli.terminal import Screen, printable
 from co_cli.errors import InvalidInputError, KnowledgeError
@@ -56,6 +59,22 @@ COMMANDS = {
     "/help": SlashCommand("show this list"),
     "/quit": SlashCommand("end the chat (also Ctrl-D)"),
 }
+
+
+def start_session(
+    kb: KnowledgeBase, model: str | None, confirm: Callable[[str], Awaitable[bool]], terminal: bool, silent: bool
+) -> Future[ChatSession]:
+    """Open a session in another thread, while the user types."""
+    nowhere = io.StringIO()
+    plain = Output(nowhere, nowhere) if silent else Output(sys.stdout, sys.stderr)
+    output = TerminalOutput(sys.stdout) if terminal else plain
+
+    def start() -> ChatSession:
+        from co_cli.chat.session import ChatSession  # with pydantic-ai: a second
+
+        return ChatSession(kb, model, output, confirm)
+
+    return ThreadPoolExecutor(1).submit(start)
 
 
 def talk(kb: KnowledgeBase, session: Future[ChatSession], history: LineHistory, options: Namespace) -> None:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import io
 import os
 import sys
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 from co_cli.chat.models import NO_MODEL
 from co_cli.cli.opening import print_json
@@ -16,9 +13,6 @@ from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.settings import load_settings
 from co_cli.tools.fencing import clean
-
-if TYPE_CHECKING:
-    from co_cli.chat.session import ChatSession
 
 MAX_STDIN = 1_000_000
 """Bytes of standard input: more than any model reads at once."""
@@ -51,23 +45,15 @@ def run_chat(options: argparse.Namespace) -> int:
         raise InvalidInputError(NO_MODEL)
     if not question:
         print(f"{settings.model or NO_MODEL}\n/help lists commands, Ctrl-C stops an answer, Ctrl-D ends the chat.")
-    nowhere = io.StringIO()
     os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")
-    from co_cli.chat.commands import LineHistory, confirm, talk  # with prompt-toolkit and rich
-    from co_cli.chat.screen import Output, TerminalOutput
+    from co_cli.chat.commands import LineHistory, confirm, start_session, talk  # with prompt-toolkit and rich
 
     async def allow(question: str) -> bool:
         return options.yes or (terminal and piped is None and await confirm(question))
 
-    def start() -> ChatSession:
-        from co_cli.chat.session import ChatSession  # with pydantic-ai: a second
-
-        plain = Output(nowhere, nowhere) if options.json else Output(sys.stdout, sys.stderr)
-        return ChatSession(kb, settings.model, TerminalOutput(sys.stdout) if terminal else plain, allow)
-
     with KnowledgeBase.open(settings=settings) as kb:
         kb.front_end = "chat"
-        session = ThreadPoolExecutor(1).submit(start)
+        session = start_session(kb, settings.model, allow, terminal, silent=options.json)
         if not question:
             history = LineHistory(settings.data_dir, settings.chat_history == "on" and not options.no_history)
             talk(kb, session, history, options)
