@@ -37,32 +37,26 @@ def edit_note(kb: KnowledgeBase, ref: str, version: str | None = None) -> Saved:
         open_editor(copy, path)
         after = read_bytes(copy)
         if before.strip() and not after.strip():
-            raise InvalidInputError(
-                f"the editor left no text; the note is unchanged, and `co forget` removes it: {path}"
-            )
-        if after == before:
-            hint = _wait_hint(started)
-        else:
-            hint = ""
+            raise InvalidInputError(f"the editor left no text; the note is unchanged (`co forget` removes it): {path}")
+        at_once = time.monotonic() - started < MIN_SECONDS
+        if after != before:
             with count_masked() as masked:
                 kb.writer.rewrite(path, after, before)
-    except KeyboardInterrupt:
-        if _has_new_text(copy, before):
-            raise KnowledgeError(f"stopped; the note is unchanged, and what you wrote is kept in {copy}") from None
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    except (KnowledgeError, OSError) as error:
+    except (KnowledgeError, OSError, KeyboardInterrupt) as error:
         if isinstance(error, OSError):
             error = KnowledgeError(f"the editor left nothing to read ({error.strerror}); the note is unchanged: {path}")
         if isinstance(error, TextKeptError) or not _has_new_text(copy, before):
             shutil.rmtree(folder, ignore_errors=True)
             raise error from None
-        raise KnowledgeError(f"{error}; what you wrote is kept in {copy}") from error
+        reason = str(error) or "stopped; the note is unchanged"
+        raise KnowledgeError(f"{reason}; what you wrote is kept in {copy}") from error
     shutil.rmtree(folder, ignore_errors=True)
     sync_first(kb)
-    note = kb.note(path)
-    detail = f"{note.ref}, {note.problem}" if note.problem else hint and f"{note.ref}; {hint}"
-    return Saved(note.ref, path, "unchanged" if after == before else "updated", detail, masked=len(masked))
+    note, outcome = kb.note(path), "unchanged" if after == before else "updated"
+    detail = f"{note.ref}, {note.problem}" if note.problem else ""
+    if outcome == "unchanged" and at_once and not detail:
+        detail = f"{note.ref}; the editor returned at once; if it opens a window, make it wait: EDITOR='code --wait'"
+    return Saved(note.ref, path, outcome, detail, masked=len(masked))
 
 
 def open_editor(copy: str, path: str) -> None:
@@ -98,9 +92,3 @@ def _has_new_text(copy: str, before: bytes) -> bool:
     with contextlib.suppress(OSError):
         return read_bytes(copy).strip() not in (before.strip(), b"")
     return False
-
-
-def _wait_hint(started: float) -> str:
-    if time.monotonic() - started > MIN_SECONDS:
-        return ""
-    return "the editor returned at once; if it opens a window, make it wait, as in EDITOR='code --wait'"

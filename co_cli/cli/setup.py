@@ -103,15 +103,15 @@ def run_settings(options: argparse.Namespace) -> int:
     rows = {name: {"value": value, "origin": loaded.origins[name]} for name, value in values.items()}
     if options.name:
         return print_result(options, rows[options.name], [_text(values[options.name])])
-    if options.json:
-        print_json(rows)
-        return 0
-    screen = Screen()
-    for setting in SETTINGS:
-        value = screen.paint(printable(_text(values[setting.name])), "bold")
-        screen.line(f"{setting.name} = {value}  {screen.paint(f'({printable(loaded.origins[setting.name])})', 'cyan')}")
-        screen.wrapped(f"{setting.help} [{setting.environment}]", "    ", style="dim")
-    return 0
+
+    def show(screen: Screen) -> None:
+        for setting in SETTINGS:
+            value = screen.paint(printable(_text(values[setting.name])), "bold")
+            origin = screen.paint(f"({printable(loaded.origins[setting.name])})", "cyan")
+            screen.line(f"{setting.name} = {value}  {origin}")
+            screen.wrapped(f"{setting.help} [{setting.environment}]", "    ", style="dim")
+
+    return print_result(options, rows, show)
 
 
 def _text(value: object) -> str:

@@ -89,7 +89,7 @@ def search_knowledge(
     scan first, then open the one or two notes that matter with read_note. detail=full gives whole passages at once, for
     a narrow question with a small limit."""
     found, dropped = search(ctx, query, limit, sources, narrowing)
-    return render(ctx, found, narrowing, dropped, ctx.budget if detail == "full" else 0)
+    return render(ctx, found, dropped, ctx.budget if detail == "full" else 0)
 
 
 def recall(ctx: ToolContext, query: str, limit: int, sources: Sequence[str], narrowing: Narrowing) -> ToolResult[Found]:
@@ -97,32 +97,32 @@ def recall(ctx: ToolContext, query: str, limit: int, sources: Sequence[str], nar
     found, dropped = search(ctx, query, limit, sources, narrowing)
     weak = WEAK * max((hit.score for hit in found.hits), default=0.0)
     found = found._replace(hits=[hit for hit in found.hits if hit.score >= weak > 0] or found.hits)
-    return render(ctx, found, narrowing, dropped, SHORT)
+    return render(ctx, found, dropped, SHORT)
 
 
 def search(
     ctx: ToolContext, query: str, limit: int, sources: Sequence[str] | None, narrowing: Narrowing
-) -> tuple[SearchResult, list[str]]:
+) -> tuple[SearchResult, dict[str, Any]]:
     """The result, and the filters that were dropped because nothing matched them.
 
     A model guesses tags and categories. That no note has them does not mean that nothing is known.
     """
     found = ctx.kb.search(query, limit=limit, sources=sources, **narrowing)
-    guessed = [name for name in ("tags", "category") if narrowing.get(name)]
+    guessed = {name: narrowing.get(name) for name in ("tags", "category") if narrowing.get(name)}
     if guessed and found.state == "absent":
         rest = {name: value for name, value in narrowing.items() if name not in guessed}
         return ctx.kb.search(query, limit=limit, sources=sources, **cast("Narrowing", rest)), guessed
-    return found, []
+    return found, {}
 
 
-def render(
-    ctx: ToolContext, found: SearchResult, narrowing: Narrowing, dropped: list[str], most: int
-) -> ToolResult[Found]:
+def render(ctx: ToolContext, found: SearchResult, dropped: dict[str, Any], most: int) -> ToolResult[Found]:
     """Hits within the budget; notes of at most `most` tokens are shown whole, of others a snippet."""
     ctx.kb.track(found)
     degraded = [*ctx.degraded, *found.degraded]
     state = "inconclusive" if found.state != "found" and degraded else found.state
-    lines = [_headline(found, state, degraded, _dropped_filters(narrowing, dropped))]
+    shown = ((name, value if isinstance(value, str) else ", ".join(value)) for name, value in dropped.items())
+    without = " and ".join(f"{name}={one_line(value)}" for name, value in shown)
+    lines = [_headline(found, state, degraded, without)]
     hits: list[FoundNote] = []
     cut: list[str] = []
     left = ctx.budget
@@ -138,7 +138,7 @@ def render(
         lines.append(f"Found too, left out to keep this short: {', '.join(map(one_line, cut))}. read_note opens them.")
     searched = dict(found.searched._asdict())
     return ToolResult(
-        "\n".join(lines), Found(state, searched, degraded, found.confidence, hits, cut, dropped, found.meta)
+        "\n".join(lines), Found(state, searched, degraded, found.confidence, hits, cut, [*dropped], found.meta)
     )
 
 
@@ -181,11 +181,6 @@ def _fenced(note: FoundNote, missing: bool) -> str:
         shown=None if note.whole else f"a part; read_note opens all of it, about {note.tokens} tokens",
         missing="its file is gone, or its drive is not mounted" if missing else None,
     )
-
-
-def _dropped_filters(narrowing: Narrowing, dropped: list[str]) -> str:
-    texts = {"tags": ", ".join(narrowing.get("tags", [])), "category": narrowing.get("category", "")}
-    return " and ".join(f"{name}={one_line(texts[name])}" for name in dropped)
 
 
 def _headline(found: SearchResult, state: str, degraded: list[str], dropped: str) -> str:
