@@ -26,7 +26,7 @@ from co_cli.errors import (
 )
 from co_cli.index.changes import compare, reported
 from co_cli.index.embed import Embedded, EmbeddingDeadline, embed_text, embed_vault
-from co_cli.index.engine import CacheState, Engine, NoteKey, Reader, Scope, StoredNote, StoredVault, SyncState, View
+from co_cli.index.engine import CacheState, Engine, NoteKey, Reader, Scope, StoredNote, StoredVault, View
 from co_cli.index.links import Backlink, Link, links_from, links_to
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.index.tokens import fold
@@ -108,7 +108,7 @@ class KnowledgeIndex:
         try:
             report = self._sync_files(source, progress)
         except Exception as error:
-            if self.damage_behind(error) is None and not self._forget_listings(error):
+            if self.damage_behind(error) is None:
                 raise
             report = self._sync_files(source, progress)
         if self.on_change and report.touched:
@@ -131,7 +131,11 @@ class KnowledgeIndex:
             unchanged=scan.notes - len(skipped), skipped=sorted([*skipped, *scan.odd]), problems=problems
         )
         if stored != scan.listings or unlisted or again or not synced:
-            changes = compare(stored, scan.listings, unlisted, scan.unread)
+            try:
+                changes = compare(stored, scan.listings, unlisted, scan.unread)
+            except (ValueError, struct.error):  # a damaged listing: read every file again
+                self.drop_all()
+                return self._sync_files(source, progress)
             changes = changes._replace(look=sorted({*changes.look, *again} - {*changes.gone}))
             if not changes.none or not synced:
                 from co_cli.index.sync import SyncOptions, sync_files  # parsers, which an unchanged vault does not need
@@ -532,17 +536,6 @@ class KnowledgeIndex:
         if not inside or ".." in inside.split("/"):
             raise InvalidInputError(f"{path!r} is not a path inside {self.root}")
         return inside
-
-    def _forget_listings(self, error: Exception) -> bool:
-        """Whether an error may come from a damaged listing; then all are dropped, so that every file is read again."""
-        if not isinstance(error, ValueError | struct.error):
-            return False
-        with self.engine.writing() as writer:
-            vault = writer.add_vault(self.origin)
-            listings, files = writer.listings(vault)[0], writer.files(vault)
-            # without a listing, a file is found to be gone only if it counts as unlisted
-            writer.finish_sync(vault, SyncState(0.0, dict.fromkeys(listings), dict.fromkeys(files, True), {}, ()))
-        return True
 
     def _is_readable_now(self, path: str, skipped: str | None) -> bool:
         """Whether a file was skipped for a limit that changed since, or for a reader that is installed now."""

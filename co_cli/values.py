@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-if TYPE_CHECKING:
-    from typing import Literal
-
-    Source = Literal["memory", "article", "folder", "obsidian", "skill"]
-    OwnSource = Literal["memory", "article"]
-    Backend = Literal["grep", "fts5", "hybrid"]
-    State = Literal["found", "absent", "inconclusive"]
-    Outcome = Literal["created", "updated", "unchanged", "duplicate", "restored"]
-    OnConflict = Literal["skip", "overwrite", "error"]
-    OnRelated = Literal["report", "keep", "supersede"]
-else:
-    Source = OwnSource = Backend = State = Outcome = OnConflict = OnRelated = str
+Source = Literal["memory", "article", "folder", "obsidian", "skill"]
+OwnSource = Literal["memory", "article"]
+Backend = Literal["grep", "fts5", "hybrid"]
+State = Literal["found", "absent", "inconclusive"]
+Outcome = Literal["created", "updated", "unchanged", "duplicate", "restored"]
+OnConflict = Literal["skip", "overwrite", "error"]
+OnRelated = Literal["report", "keep", "supersede"]
 
 OWN_SOURCES: tuple[OwnSource, ...] = ("memory", "article")
 """Notes in the vault."""
@@ -177,9 +172,6 @@ class SyncReport(int):
 
     def replaced(self, **changes: Any) -> SyncReport:
         return SyncReport(**{**vars(self), **changes})
-
-    def __repr__(self) -> str:
-        return f"SyncReport({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
 
     @property
     def gone(self) -> list[str]:

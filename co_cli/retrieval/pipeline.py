@@ -22,7 +22,7 @@ from co_cli.retrieval.query import LONGEST_EMBEDDED, Query, parse
 from co_cli.retrieval.rerank import READ, Reranker, rerank
 from co_cli.retrieval.results import ABSENT, Fit, best_of_each_note, confidence, is_weak, make_hit, searched_text
 from co_cli.retrieval.score import Scored, best_first, trust
-from co_cli.retrieval.signals import NEED_FACTS, NEED_LINKS, Material, add_signals
+from co_cli.retrieval.signals import NEED_LINKS, VALUES, Material, add_signals
 from co_cli.values import Filters, Hit, Searched, SearchResult, State, moment_text
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ class _Work:
         self.scored = self._score()
         notes = list(dict.fromkeys(self.candidates.notes.values()))
         asked = {name for name, weight in self.weights.items() if weight}
-        wanted = notes if len(self.view.tiers) > 1 or asked & (NEED_FACTS | NEED_LINKS) else []
+        wanted = notes if len(self.view.tiers) > 1 or asked & VALUES.keys() else []
         facts = {note.id: note for note in reader.find_notes(None, "id", wanted)} if wanted else {}
         self.material = replace(
             self.material,

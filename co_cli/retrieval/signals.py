@@ -166,5 +166,4 @@ VALUES: dict[str, Callable[[Material, Sequence[Scored]], Mapping[int, float]]] =
     "use": _use,
     "tier": lambda material, _: material.tiers,
 }
-NEED_FACTS = frozenset(("recency", "importance", "severity", "tags", "domain", "use", "tier"))
 NEED_LINKS = frozenset(("links", "importance"))

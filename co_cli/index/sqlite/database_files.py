@@ -121,17 +121,20 @@ def set_aside(path: str) -> str | None:
 
 def put_aside(database: Database, why: str) -> str | None:
     """Move the file of a database aside, and log it once."""
-    kept = set_aside(database.path)
-    if kept:
-        database.set_aside = kept
-        message = f"{database.path} {why}: it is kept as {kept}, and a new one takes its place"
-        if database.on_set_aside:
-            database.on_set_aside(message)
-        from co_cli.logbook import logger  # imports logging, 20 ms, which a search does not need
+    path, kept = database.path, set_aside(database.path)
+    if kept is None:
+        return None
+    database.set_aside = kept
+    message = f"{path} {why}: it is kept as {kept}, and a new one takes its place"
+    if database.on_set_aside:
+        database.on_set_aside(message)
+    from co_cli.logbook import logger  # imports logging, 20 ms, which a search does not need
 
-        logger("index").warning(message)
-        if database.derived:
-            _forget_older(database.path, kept)
+    logger("index").warning(message)
+    if database.derived:  # keep the newest few; files that may not be ours are never removed
+        for older in list(filter(_is_marked, set_aside_before(path)))[:-KEPT]:
+            with contextlib.suppress(OSError):
+                remove_database(older)
     return kept
 
 
@@ -213,19 +216,8 @@ def inode_of(path: str) -> int:
         return 0
 
 
-def _forget_older(path: str, newest: str) -> None:
-    """Keep the newest few. Files that may not be ours are never removed."""
-    others = [kept for kept in set_aside_before(path) if kept != newest and _is_marked(kept)]
-    for kept in others[: max(0, len(others) - KEPT + 1)]:
-        with contextlib.suppress(OSError):
-            remove_database(kept)
-
-
 def _is_marked(path: str) -> bool:
     """Whether the header of a file, which may be damaged, has the mark of a search.db."""
-    try:
-        with open(path, "rb") as stream:
-            header = stream.read(100)
-    except OSError:
-        return False
-    return header.startswith(b"SQLite format 3\0") and header[68:72] == (0x636F6B62).to_bytes(4, "big")
+    with contextlib.suppress(OSError), open(path, "rb") as stream:
+        return stream.read(72).endswith(b"cokb")
+    return False

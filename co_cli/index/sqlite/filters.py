@@ -13,6 +13,7 @@ from co_cli.index.tokens import fold
 from co_cli.notes.dates import noon_shift
 from co_cli.values import Filters
 
+NOTES_OF = "select id, doc_id from passages where id in (select value from json_each(:ids))"
 KIND = "select kind from vaults where id = ?"
 # a list of tags is only taken apart in Python: `"ops"` and `"ops/` are how JSON writes the tag and those below it
 HAS_TAG = "(instr(docs.tags, :{name}) or instr(docs.tags, :{name}_below))"
@@ -73,6 +74,11 @@ def is_narrow(connection: apsw.Connection, scope: Scope, vault: int) -> bool:
         return True
     sources = sum(one == vault for one, _ in scope.parts)
     return sources < (2 if connection.execute(KIND, (vault,)).get == "vault" else 1)
+
+
+def notes_of(connection: apsw.Connection, passages: Iterable[int]) -> dict[int, int]:
+    """The note of each passage."""
+    return dict(connection.execute(NOTES_OF, {"ids": ids_text(passages)}).fetchall())  # type: ignore[arg-type]
 
 
 def ids_text(ids: Iterable[int]) -> str:

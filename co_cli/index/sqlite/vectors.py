@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 import time
 from collections.abc import Collection, Mapping, Sequence
+from operator import mul
 from typing import Any
 
 import apsw
@@ -17,7 +18,7 @@ import apsw
 from co_cli.embedding.space import Vector, VectorSpace
 from co_cli.index.engine import CacheState, Match, Scope, StoredSpace, StoredVault, WaitingPassage, text_hash
 from co_cli.index.sqlite.connection import fetch
-from co_cli.index.sqlite.filters import conditions, ids_text, is_narrow
+from co_cli.index.sqlite.filters import conditions, ids_text, is_narrow, notes_of
 from co_cli.index.sqlite.resident import ResidentVectors
 from co_cli.sources.origin import Origin
 from co_cli.values import SOURCES
@@ -47,9 +48,6 @@ DROP = "delete from {table} where rowid = :id"
 DROP_PART = "delete from {table} where part = :part"
 NEAREST = """
 select rowid, 1.0 - distance from {table} where embedding match {value} and k = :limit and part = :part {within}
-"""
-WITHIN = """
-and rowid in (select passages.id from passages join docs on docs.id = passages.doc_id where {filters})
 """
 # the order of this join matters: `rowid in (...)` alone would read every vector
 COSINES = """
@@ -140,12 +138,10 @@ from embedding_cache
 
 
 class VectorReader:
-    """The part of a read transaction that knows vectors."""
+    """The part of a read transaction that knows vectors, and the vaults with their spaces."""
 
     connection: apsw.Connection
     resident: ResidentVectors
-
-    def notes_of(self, passages: Sequence[int]) -> dict[int, int]: ...
 
     def nearest(self, scope: Scope, space: StoredSpace, query: Vector, limit: int) -> list[Match]:
         kind = self._table_kind(space)
@@ -166,16 +162,16 @@ class VectorReader:
                 allowed = None
                 if narrow:
                     allowed = {row for (row,) in fetch(self.connection, FILTERED.format(filters=where), values)}
-                wanted = unpacked(packed(query, finest=True)) if space.packed else memoryview(query).cast("f")
-                found += self.resident.nearest(self.connection, space, stamped, list(wanted), limit, allowed)
+                wanted = numbers_of(asked(query, space), space)
+                found += self.resident.nearest(self.connection, space, stamped, wanted, limit, allowed)
                 continue
-            within = WITHIN.format(filters=where) if narrow else ""
+            within = f"and rowid in ({FILTERED.format(filters=where)})" if narrow else ""
             statement = NEAREST.format(table=vectors_table(space.id), value=_bound("query", space), within=within)
             bound: dict[str, Any] = {**values, "query": asked(query, space), "limit": limit}
             for part in parts:
                 found += fetch(self.connection, statement, {**bound, "part": part})
         found = sorted(found, key=lambda pair: (-pair[1], pair[0]))[:limit]
-        notes = self.notes_of([passage for passage, _ in found])
+        notes = notes_of(self.connection, [passage for passage, _ in found])
         return [Match(passage, notes[passage], cosine) for passage, cosine in found if passage in notes]
 
     def cosines(self, space: StoredSpace, query: Vector, passages: Sequence[int]) -> dict[int, float]:
@@ -186,12 +182,9 @@ class VectorReader:
         if kind == "vec0":
             statement = COSINES.format(table=vectors_table(space.id), value=_bound("query", space))
             return dict(fetch(self.connection, statement, {"ids": ids, "query": asked(query, space)}))
-        wanted = unpacked(packed(query, finest=True)) if space.packed else list(memoryview(query).cast("f"))
+        wanted = numbers_of(asked(query, space), space)
         rows = fetch(self.connection, STORED.format(table=vectors_table(space.id)), {"ids": ids})
-        stored = {passage: numbers_of(blob, space) for passage, blob in rows}
-        return {
-            passage: sum(a * b for a, b in zip(wanted, numbers, strict=True)) for passage, numbers in stored.items()
-        }
+        return {passage: sum(map(mul, wanted, numbers_of(blob, space))) for passage, blob in rows}
 
     def vault(self, origin: Origin) -> StoredVault | None:
         found = fetch(self.connection, BY_ORIGIN, origin._asdict())

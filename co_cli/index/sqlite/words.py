@@ -9,7 +9,7 @@ import apsw
 
 from co_cli.index.engine import Match, Needle, Scope, Term, WordQuery
 from co_cli.index.sqlite.connection import fetch
-from co_cli.index.sqlite.filters import conditions, ids_text, is_narrow
+from co_cli.index.sqlite.filters import conditions, ids_text, is_narrow, notes_of
 
 COLUMNS = ("title", "heading", "body", "tags", "aliases", "path", "fields", "context")
 WEIGHTS = "3.0, 2.0, 1.0, 3.0, 3.0, 1.0, 1.0, 0.3"
@@ -37,7 +37,6 @@ where {{table}} match :match and {{filters}} order by score desc limit :limit
 """
 COUNT = "select count(*) from {table} where {table} match :match"
 HAVING = "select rowid from {table} where {table} match :match and rowid in (select value from json_each(:ids))"
-NOTES_OF = "select id, doc_id from passages where id in (select value from json_each(:ids))"
 VAULTS_OF = """
 select passages.id, docs.vault_id from passages join docs on docs.id = passages.doc_id
 where passages.id in (select value from json_each(:ids))
@@ -95,9 +94,6 @@ class WordReader:
         self.connection.execute("drop table temp.vocabulary")
         return found
 
-    def notes_of(self, passages: Sequence[int]) -> dict[int, int]:
-        return dict(fetch(self.connection, NOTES_OF, {"ids": ids_text(passages)}))
-
     def _words_of(self, vault: int, scope: Scope, match: str, limit: int) -> list[Match]:
         """Best first. When these are passages of a few long notes, a few of each make room for others."""
         found = self._rows(vault, scope, match, limit)
@@ -116,7 +112,7 @@ class WordReader:
             rows = fetch(self.connection, FIND_WITHIN.format(table=table, filters=where), bound)
         else:
             rows = fetch(self.connection, FIND.format(table=table), {"match": match, "limit": limit})
-        notes = self.notes_of([passage for passage, _ in rows])
+        notes = notes_of(self.connection, [passage for passage, _ in rows])
         return [Match(passage, notes[passage], score) for passage, score in rows if passage in notes]
 
 
