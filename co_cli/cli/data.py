@@ -22,7 +22,7 @@ from co_cli.cli.opening import (
 )
 from co_cli.cli.terminal import ProgressBar, Screen, columns, count_of, printable, size_of
 from co_cli.errors import InvalidInputError
-from co_cli.importers import READERS, ImportReceipt, ImportReport, ImportRequest, export_notes, import_export
+from co_cli.importers import READERS, ImportReport, ImportRequest, export_notes, import_export
 from co_cli.values import ON_CONFLICT
 
 OUTCOMES = ("created", "updated", "unchanged", "skipped", "forgotten", "failed")
@@ -74,11 +74,7 @@ def run_import(options: argparse.Namespace) -> int:
     failed = [receipt for receipt in report.receipts if receipt.outcome == "failed"]
     if options.json:
         counts = Counter(receipt.outcome for receipt in report.receipts)
-        about = {
-            "format": options.format,
-            "written": report.written,
-            "counts": {name: counts[name] for name in OUTCOMES},
-        }
+        about = {"format": options.format, "written": report.written, "counts": {one: counts[one] for one in OUTCOMES}}
         print_json({**about, "items": report.receipts, "remarks": report.remarks})
         return 2 if failed else 0
     for receipt in failed[:FAILURES_SHOWN]:
@@ -107,7 +103,8 @@ def _show(screen: Screen, report: ImportReport) -> None:
         screen.line()
         screen.line(screen.paint(f"{names[outcome]}:", "bold"))
         for receipt in found[:SHOWN]:
-            _show_receipt(screen, receipt)
+            about = f": {receipt.detail}" if receipt.detail else f"  {receipt.ref}" if receipt.ref else ""
+            screen.wrapped((receipt.title or receipt.origin)[:LONGEST_SHOWN] + about, "  ")
         if len(found) > SHOWN:
             screen.line(screen.paint(f"  … and {len(found) - SHOWN:,} more", "dim"))
     screen.line()
@@ -116,15 +113,6 @@ def _show(screen: Screen, report: ImportReport) -> None:
     if not report.written:
         planned = {"created", "updated"} & {*outcomes}
         screen.wrapped("Nothing is written yet: run the same command with --yes." if planned else "Nothing to write.")
-
-
-def _show_receipt(screen: Screen, receipt: ImportReceipt) -> None:
-    name = receipt.title or receipt.origin
-    name = name if len(name) <= LONGEST_SHOWN else name[:LONGEST_SHOWN] + "…"
-    if not receipt.detail and receipt.ref and screen.fits("  ", name, receipt.ref):
-        screen.line(f"  {printable(name)}  {screen.paint(printable(receipt.ref), 'cyan')}")
-    else:
-        screen.wrapped(f"{name}: {receipt.detail}" if receipt.detail else name, "  ")
 
 
 def add_export(parser: argparse.ArgumentParser) -> None:
@@ -217,18 +205,12 @@ def run_restore(options: argparse.Namespace) -> int:
 def _list_backups(options: argparse.Namespace, data_dir: str) -> int:
     found = {path: os.path.getsize(path) for path in backups(data_dir)}
     lines = [f"{path}  ({size_of(size)})" for path, size in found.items()]
-    lines.append(
-        "`co data restore FILE` restores one of them."
-        if found
-        else f"No backup in {os.path.join(data_dir, FOLDER)}: `co data backup` makes one."
-    )
-    return print_result(
-        options, [{"path": path, "bytes": size} for path, size in found.items()], lines, 0 if found else 1
-    )
+    none = f"No backup in {os.path.join(data_dir, FOLDER)}: `co data backup` makes one."
+    lines.append("`co data restore FILE` restores one of them." if found else none)
+    value = [{"path": path, "bytes": size} for path, size in found.items()]
+    return print_result(options, value, lines, 0 if found else 1)
 
 
 def _contents(copy: Copy) -> str:
-    searches, documents = copy.rows.get("searches", 0), copy.rows.get("documents", 0)
-    return (
-        f"{count_of(documents, 'document')}, {count_of(searches, 'search')}, {count_of(sum(copy.rows.values()), 'row')}"
-    )
+    documents, searches = (copy.rows.get(table, 0) for table in ("documents", "searches"))
+    return f"{count_of(documents, 'document')}, {count_of(searches, 'search')}, {sum(copy.rows.values()):,} rows"

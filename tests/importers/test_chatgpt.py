@@ -5,18 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.importers.conftest import Bring
+from tests.importers.conftest import ImportData
 from tests.importers.exports import gpt_conversation, gpt_node, mooring, talk, write_json, write_zip
 from tests.vault import Vault
 
 
-def test_a_conversation_becomes_an_article_after_a_dry_run(bring: Bring, vault: Vault, tmp_path: Path) -> None:
+def test_a_conversation_becomes_an_article_after_a_dry_run(
+    import_data: ImportData, vault: Vault, tmp_path: Path
+) -> None:
     files: dict[str, Any] = {"conversations.json": [mooring()], "conversations-001.json": [talk("c-2", "More")]}
     path = write_zip(tmp_path / "export.zip", {**files, "user.json": {}, "chat.html": "<p>"})
 
-    planned = bring("chatgpt", path, write=False)
+    planned = import_data("chatgpt", path, write=False)
     assert vault.notes() == []
-    ran = bring("chatgpt", path)
+    ran = import_data("chatgpt", path)
 
     assert planned.out.startswith(
         "                     new\nconversations          2\n\nnew:\n  More\n  Mooring alone\n"
@@ -35,7 +37,7 @@ def test_a_conversation_becomes_an_article_after_a_dry_run(bring: Bring, vault: 
     )
 
 
-def test_only_the_branch_seen_last_is_kept(bring: Bring, vault: Vault) -> None:
+def test_only_the_branch_seen_last_is_kept(import_data: ImportData, vault: Vault) -> None:
     nodes = [
         gpt_node("u1", "root", "user", "First question"),
         gpt_node("a1", "u1", "assistant", "An answer that was regenerated"),
@@ -43,7 +45,7 @@ def test_only_the_branch_seen_last_is_kept(bring: Bring, vault: Vault) -> None:
         gpt_node("u2", "a1", "user", "A question on the old branch"),
     ]
 
-    bring("chatgpt", [gpt_conversation("c", "Branches", *nodes, current_node="a2")])
+    import_data("chatgpt", [gpt_conversation("c", "Branches", *nodes, current_node="a2")])
 
     text = vault.read("articles/chatgpt/branches.md")
     assert "The answer that stayed" in text
@@ -51,7 +53,7 @@ def test_only_the_branch_seen_last_is_kept(bring: Bring, vault: Vault) -> None:
     assert "old branch" not in text
 
 
-def test_hidden_messages_tools_and_thoughts_are_left_out(bring: Bring, vault: Vault) -> None:
+def test_hidden_messages_tools_and_thoughts_are_left_out(import_data: ImportData, vault: Vault) -> None:
     hidden = {"is_visually_hidden_from_conversation": True}
     thoughts = {"content_type": "thoughts", "thoughts": [{"content": "SECRET"}]}
     parts: list[Any] = [{"content_type": "image_asset_pointer", "asset_pointer": "file-service://x"}]
@@ -66,7 +68,7 @@ def test_hidden_messages_tools_and_thoughts_are_left_out(bring: Bring, vault: Va
         gpt_node("a", "o", "assistant", "A bowline\ue200cite\ue202turn0search1\ue201.【3†source】"),
     ]
 
-    bring("chatgpt", [gpt_conversation("c", "Knot", *nodes)])
+    import_data("chatgpt", [gpt_conversation("c", "Knot", *nodes)])
 
     text = vault.read("articles/chatgpt/knot.md")
     assert "SECRET" not in text
@@ -74,12 +76,12 @@ def test_hidden_messages_tools_and_thoughts_are_left_out(bring: Bring, vault: Va
     assert text.endswith("**ChatGPT:**\n\nA bowline.\n")
 
 
-def test_saved_memories_come_as_json_or_as_lines(bring: Bring, vault: Vault, tmp_path: Path) -> None:
+def test_saved_memories_come_as_json_or_as_lines(import_data: ImportData, vault: Vault, tmp_path: Path) -> None:
     listed = {"memories": [{"id": "m1", "content": "Prefers green tea.", "updated_at": "2026-02-01T08:00:00Z"}]}
     copied = "# Saved memories\n\n- [2025-04-01] - Has a boat called Marie.\n2. Lives in Kiel\n[unknown] - Sings bass\n"
     (tmp_path / "memories.txt").write_text(copied, "utf-8")
 
-    bring("chatgpt", write_json(tmp_path / "memories.json", listed), str(tmp_path / "memories.txt"))
+    import_data("chatgpt", write_json(tmp_path / "memories.json", listed), str(tmp_path / "memories.txt"))
 
     names = ("has-a-boat-called-marie", "lives-in-kiel", "prefers-green-tea", "sings-bass")
     assert vault.notes() == [f"memories/{name}.md" for name in names]
@@ -87,11 +89,15 @@ def test_saved_memories_come_as_json_or_as_lines(bring: Bring, vault: Vault, tmp
     assert "updated: 2026-02-01T08:00:00Z" in vault.read("memories/prefers-green-tea.md")
 
 
-def test_dates_are_seconds_milliseconds_or_text_and_wrong_ones_are_ignored(bring: Bring, vault: Vault) -> None:
+def test_dates_are_seconds_milliseconds_or_text_and_wrong_ones_are_ignored(
+    import_data: ImportData, vault: Vault
+) -> None:
     good = [1_700_000_000, 1_700_000_000_000, "2023-11-14T22:13:20.123456+00:00"]
     bad: list[Any] = [None, 0, "soon", [], float("inf"), float("nan"), -1e300, True, "2024-13-45"]
 
-    ran = bring("chatgpt", [talk(f"t{number}", "x", update_time=date) for number, date in enumerate([*good, *bad])])
+    ran = import_data(
+        "chatgpt", [talk(f"t{number}", "x", update_time=date) for number, date in enumerate([*good, *bad])]
+    )
 
     assert (ran.code, ran.err) == (0, "")
     texts = [vault.read(path) for path in vault.notes()]
@@ -99,10 +105,10 @@ def test_dates_are_seconds_milliseconds_or_text_and_wrong_ones_are_ignored(bring
     assert sum("updated:" in text for text in texts) == len(good)
 
 
-def test_any_title_gives_a_file_name(bring: Bring, vault: Vault) -> None:
+def test_any_title_gives_a_file_name(import_data: ImportData, vault: Vault) -> None:
     titles = ["🚤⚓️🌊", "شراع أبيض", "x" * 500, "a/../../b\\c\0d", "\ud83d half", {"no": "text"}, "CON"]
 
-    ran = bring("chatgpt", [talk(f"t{number}", title) for number, title in enumerate(titles)])
+    ran = import_data("chatgpt", [talk(f"t{number}", title) for number, title in enumerate(titles)])
 
     assert (ran.code, ran.err) == (0, "")
     names = {"note", "شراع-أبيض", "x" * 60, "a-b-cd", "half", "hello-t5", "con-note"}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.importers.conftest import Bring
+from tests.importers.conftest import ImportData
 from tests.importers.exports import NO_PARENT, claude_conversation, claude_message, write_files, write_zip
 from tests.vault import Vault
 
 
-def test_a_regenerated_answer_is_left_out_unless_the_chain_is_broken(bring: Bring, vault: Vault) -> None:
+def test_a_regenerated_answer_is_left_out_unless_the_chain_is_broken(import_data: ImportData, vault: Vault) -> None:
     for parent, kept in (("m1", False), ("lost", True)):
         messages = [
             claude_message("m1", "human", "Name one", NO_PARENT),
@@ -17,13 +17,13 @@ def test_a_regenerated_answer_is_left_out_unless_the_chain_is_broken(bring: Brin
             claude_message("m3", "assistant", "The new one", parent),
         ]
 
-        bring("claude", [claude_conversation("Again", *messages)])
+        import_data("claude", [claude_conversation("Again", *messages)])
 
         text = vault.read("articles/claude/again.md")
         assert ("The new one" in text, "The old one" in text) == (True, kept)
 
 
-def test_a_conversation_becomes_an_article_without_thoughts_and_tools(bring: Bring, vault: Vault) -> None:
+def test_a_conversation_becomes_an_article_without_thoughts_and_tools(import_data: ImportData, vault: Vault) -> None:
     blocks = [
         {"type": "thinking", "thinking": "SECRET"},
         {"type": "tool_use", "name": "web", "input": {"q": "SECRET"}},
@@ -34,7 +34,9 @@ def test_a_conversation_becomes_an_article_without_thoughts_and_tools(bring: Bri
     files = [pasted, {"file_name": "plan.pdf", "extracted_content": "SECRET"}]
     asked = claude_message("m1", "human", "Read this", attachments=files)
 
-    ran = bring("claude", [claude_conversation("Blocks", asked, claude_message("m2", "assistant", "", content=blocks))])
+    ran = import_data(
+        "claude", [claude_conversation("Blocks", asked, claude_message("m2", "assistant", "", content=blocks))]
+    )
 
     assert (ran.code, ran.err) == (0, "")
     text = vault.read("articles/claude/blocks.md")
@@ -46,7 +48,7 @@ def test_a_conversation_becomes_an_article_without_thoughts_and_tools(bring: Bri
     )
 
 
-def test_projects_and_what_claude_remembers_become_notes(bring: Bring, vault: Vault, tmp_path: Path) -> None:
+def test_projects_and_what_claude_remembers_become_notes(import_data: ImportData, vault: Vault, tmp_path: Path) -> None:
     remembered = {
         "conversations_memory": "**Work context**\n\nAnna is a pilot.\n\n**Personal context**\n\nShe sings bass.",
         "project_memories": {"p-1": "The harbour is in Kiel."},
@@ -62,7 +64,7 @@ def test_projects_and_what_claude_remembers_become_notes(bring: Bring, vault: Va
     one = write_zip(tmp_path / "memories-000.zip", {"memories.json": [remembered], "projects.json": [project]})
     other = write_zip(tmp_path / "projects-000.zip", {"projects/p-1.json": project})
 
-    ran = bring("claude", one, other)
+    ran = import_data("claude", one, other)
 
     assert (ran.code, ran.err) == (0, "")
     assert vault.notes() == [
@@ -78,7 +80,7 @@ def test_projects_and_what_claude_remembers_become_notes(bring: Bring, vault: Va
 
 
 def test_memory_files_and_instructions_are_taken_from_claudes_folder(
-    bring: Bring, vault: Vault, tmp_path: Path
+    import_data: ImportData, vault: Vault, tmp_path: Path
 ) -> None:
     front = "---\nname: never-mock-the-database\nmetadata:\n  type: feedback\n---\n"
     memory = "projects/-work-boat/memory"
@@ -92,8 +94,8 @@ def test_memory_files_and_instructions_are_taken_from_claudes_folder(
     }
     root = write_files(tmp_path / ".claude", files)
 
-    ran = bring("claude", root)
-    again = bring("claude", root / memory, "--json")
+    ran = import_data("claude", root)
+    again = import_data("claude", root / memory, "--json")
 
     assert (ran.code, ran.err) == (0, "")
     assert "MEMORY.md: it is only an index of the other files" in ran.out

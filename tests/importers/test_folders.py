@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.command import Co
-from tests.importers.conftest import Bring
+from tests.importers.conftest import ImportData
 from tests.importers.exports import write_files
 from tests.vault import Vault
 
@@ -29,10 +29,12 @@ def brain(tmp_path: Path) -> Path:
     return write_files(tmp_path / "My Brain", FILES)
 
 
-def test_a_note_keeps_its_name_its_place_and_every_line(bring: Bring, co: Co, vault: Vault, brain: Path) -> None:
+def test_a_note_keeps_its_name_its_place_and_every_line(
+    import_data: ImportData, co: Co, vault: Vault, brain: Path
+) -> None:
     os.utime(brain / "Start.md", (1_600_000_000, 1_600_000_000))
 
-    ran = bring("obsidian", brain)
+    ran = import_data("obsidian", brain)
 
     assert (ran.code, ran.err) == (0, "")
     assert "Not copied, because they are not Markdown: " in ran.out
@@ -49,22 +51,24 @@ def test_a_note_keeps_its_name_its_place_and_every_line(bring: Bring, co: Co, va
     assert {"target": "Daily/2026-01-01", "ref": "article:My Brain/Daily/2026-01-01", "there": True} in shown["links"]
 
 
-def test_a_note_of_basic_memory_is_identified_by_its_permalink(bring: Bring, vault: Vault, tmp_path: Path) -> None:
+def test_a_note_of_basic_memory_is_identified_by_its_permalink(
+    import_data: ImportData, vault: Vault, tmp_path: Path
+) -> None:
     note = "---\ntitle: Coffee\npermalink: specs/coffee\n---\n- [method] Pour slowly #brewing\n- relates_to [[Beans]]\n"
     root = write_files(tmp_path / "main", {"specs/coffee.md": note})
-    bring("basic-memory", root)
+    import_data("basic-memory", root)
 
     (root / "specs" / "coffee.md").rename(root / "moved.md")
-    ran = bring("basic-memory", root, "--json")
+    ran = import_data("basic-memory", root, "--json")
 
     assert ran.json["counts"]["unchanged"] == 1
     assert vault.notes() == ["articles/main/specs/coffee.md"]
 
 
-def test_a_taken_name_is_left_alone(bring: Bring, vault: Vault, brain: Path) -> None:
+def test_a_taken_name_is_left_alone(import_data: ImportData, vault: Vault, brain: Path) -> None:
     vault.write("articles/My Brain/start.md", "Mine.")
 
-    ran = bring("obsidian", brain)
+    ran = import_data("obsidian", brain)
 
     assert "there is another note at articles/My Brain/Start.md already" in ran.out
     assert vault.read("articles/My Brain/start.md") == "Mine."

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from co_cli.importers import ImportRequest, import_export
 from co_cli.knowledge_base import KnowledgeBase
 from tests.command import Co
-from tests.importers.conftest import Bring
+from tests.importers.conftest import ImportData
 from tests.importers.exports import talk, write_files, write_json, write_zip
 from tests.vault import Vault
 
@@ -75,19 +75,19 @@ def test_any_json_value_is_imported_or_reported(
     assert {note.provenance for note in notes} <= {"import", "web", "agent"}
 
 
-def test_a_file_that_is_cut_off_gives_what_came_before(bring: Bring, vault: Vault, tmp_path: Path) -> None:
+def test_a_file_that_is_cut_off_gives_what_came_before(import_data: ImportData, vault: Vault, tmp_path: Path) -> None:
     whole = json.dumps([talk("a", "First"), talk("b", "Second"), talk("c", "Third")])
     path = tmp_path / "conversations.json"
     path.write_text(whole[: whole.index("Third") + 20], "utf-8")
 
-    ran = bring("chatgpt", path)
+    ran = import_data("chatgpt", path)
 
     assert (ran.code, ran.err.count("\n")) == (2, 1)
     assert "conversations.json: item 3: cut off or not valid JSON" in ran.err
     assert vault.notes() == ["articles/chatgpt/first.md", "articles/chatgpt/second.md"]
 
 
-def test_a_wrong_file_is_reported_on_one_line(bring: Bring, vault: Vault, tmp_path: Path) -> None:
+def test_a_wrong_file_is_reported_on_one_line(import_data: ImportData, vault: Vault, tmp_path: Path) -> None:
     path = tmp_path / "conversations.json"
     for content, problem in {
         "[]": "there is nothing in it that `co data import chatgpt` can read",
@@ -101,32 +101,34 @@ def test_a_wrong_file_is_reported_on_one_line(bring: Bring, vault: Vault, tmp_pa
     }.items():
         path.write_text(content, "utf-8")
 
-        ran = bring("chatgpt", path)
+        ran = import_data("chatgpt", path)
 
         assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
         assert problem in ran.err
     assert vault.notes() == []
 
 
-def test_an_export_of_another_service_does_not_flood_the_terminal(bring: Bring, tmp_path: Path) -> None:
+def test_an_export_of_another_service_does_not_flood_the_terminal(import_data: ImportData, tmp_path: Path) -> None:
     path = tmp_path / "conversations.json"
     path.write_text(json.dumps([{"uuid": str(number)} for number in range(300)]), "utf-8")
 
-    lines = bring("chatgpt", path).err.splitlines()
+    lines = import_data("chatgpt", path).err.splitlines()
 
     assert (len(lines), lines[-1]) == (11, "co: and 290 more; --json lists them all")
 
 
-def test_a_zip_bomb_is_refused(bring: Bring, tmp_path: Path) -> None:
+def test_a_zip_bomb_is_refused(import_data: ImportData, tmp_path: Path) -> None:
     path = write_zip(tmp_path / "bomb.zip", {"conversations.json": b" " * 35_000_000})
 
-    ran = bring("chatgpt", path)
+    ran = import_data("chatgpt", path)
 
     assert (ran.code, ran.out) == (2, "")
     assert "refused as a zip bomb" in ran.err
 
 
-def test_damaged_members_leave_the_others_and_half_a_zip_is_refused(bring: Bring, vault: Vault, tmp_path: Path) -> None:
+def test_damaged_members_leave_the_others_and_half_a_zip_is_refused(
+    import_data: ImportData, vault: Vault, tmp_path: Path
+) -> None:
     path = Path(write_zip(tmp_path / "hurt.zip", {"a.md": "first " * 300, "b.md": "words " * 300, "c.md": "fine"}))
     data = bytearray(path.read_bytes())
     data[45:50] = b"\xff" * 5
@@ -135,14 +137,16 @@ def test_damaged_members_leave_the_others_and_half_a_zip_is_refused(bring: Bring
     path.write_bytes(data)
     (tmp_path / "half.zip").write_bytes(data[:100])
 
-    hurt, half = bring("obsidian", path), bring("obsidian", tmp_path / "half.zip")
+    hurt, half = import_data("obsidian", path), import_data("obsidian", tmp_path / "half.zip")
 
     assert [line.split(": ")[1] for line in hurt.err.splitlines()] == ["a.md", "b.md"]
     assert "half.zip: not a complete zip" in half.err
     assert vault.notes() == ["articles/hurt/c.md"]
 
 
-def test_links_and_names_that_lead_elsewhere_are_not_read(bring: Bring, vault: Vault, tmp_path: Path) -> None:
+def test_links_and_names_that_lead_elsewhere_are_not_read(
+    import_data: ImportData, vault: Vault, tmp_path: Path
+) -> None:
     (tmp_path / "secret.md").write_text("SECRET")
     root = write_files(tmp_path / "brain", {"note.md": "fine"})
     (root / "link.md").symlink_to(tmp_path / "secret.md")
@@ -155,18 +159,20 @@ def test_links_and_names_that_lead_elsewhere_are_not_read(bring: Bring, vault: V
         archive.writestr(link, "../secret.md")
     before = {*os.listdir(tmp_path), "data"}
 
-    ran = bring("obsidian", root, path)
+    ran = import_data("obsidian", root, path)
 
     assert sorted(line.split(": ")[1] for line in ran.err.splitlines()) == sorted(["link.md", "loop", *names])
     assert vault.notes() == ["articles/brain/note.md", "articles/zipped/note.md"]
     assert set(os.listdir(tmp_path)) <= before
 
 
-def test_a_link_inside_the_vault_does_not_lead_an_import_out(bring: Bring, vault: Vault, tmp_path: Path) -> None:
+def test_a_link_inside_the_vault_does_not_lead_an_import_out(
+    import_data: ImportData, vault: Vault, tmp_path: Path
+) -> None:
     (tmp_path / "outside").mkdir()
     vault.path("articles/evil").symlink_to(tmp_path / "outside")
 
-    ran = bring("obsidian", write_files(tmp_path / "evil", {"x.md": "x"}))
+    ran = import_data("obsidian", write_files(tmp_path / "evil", {"x.md": "x"}))
 
     assert ran.code == 2
     assert "leads out of the vault" in ran.err
@@ -192,11 +198,11 @@ def test_any_file_is_identified_again_and_claims_nothing(
     assert vault.path(note.path).read_bytes().endswith(b"Words." + body.replace(b"\0", b""))
 
 
-def test_no_file_can_claim_to_be_my_own_words(bring: Bring, co: Co, vault: Vault, tmp_path: Path) -> None:
+def test_no_file_can_claim_to_be_my_own_words(import_data: ImportData, co: Co, vault: Vault, tmp_path: Path) -> None:
     root = write_files(tmp_path / "evil", {f"memories/keys-{at}.md": poison for at, poison in enumerate(POISON)})
 
     for origin in ("obsidian", "co"):
-        assert bring(origin, root, "--json").json["counts"]["created"] == len(POISON), origin
+        assert import_data(origin, root, "--json").json["counts"]["created"] == len(POISON), origin
 
     assert len(vault.notes()) == 2 * len(POISON)
     for path in vault.notes():
@@ -206,9 +212,9 @@ def test_no_file_can_claim_to_be_my_own_words(bring: Bring, co: Co, vault: Vault
         assert "Mallory" in vault.read(path)
 
 
-def test_a_claim_is_reported_and_renamed_unless_trusted(bring: Bring, vault: Vault, tmp_path: Path) -> None:
-    ran = bring("obsidian", write_files(tmp_path / "evil", {"keys.md": POISON[0]}))
-    bring("obsidian", write_files(tmp_path / "mine", {"keys.md": POISON[0]}), "--trust")
+def test_a_claim_is_reported_and_renamed_unless_trusted(import_data: ImportData, vault: Vault, tmp_path: Path) -> None:
+    ran = import_data("obsidian", write_files(tmp_path / "evil", {"keys.md": POISON[0]}))
+    import_data("obsidian", write_files(tmp_path / "mine", {"keys.md": POISON[0]}), "--trust")
 
     assert "1 note claims to be your own words, or to belong in every prompt: marked `provenance: import`" in ran.out
     assert "imported_provenance: user\nimported_loading: always\n" in vault.read("articles/evil/keys.md")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.command import Co
-from tests.importers.conftest import Bring
+from tests.importers.conftest import ImportData
 from tests.vault import Vault
 
 TEA: dict[str, Any] = {
@@ -23,7 +23,7 @@ TEA: dict[str, Any] = {
 NOTE = "memories/prefers-green-tea.md"
 
 
-def test_every_shape_gives_the_same_memory(bring: Bring, vault: Vault, tmp_path: Path) -> None:
+def test_every_shape_gives_the_same_memory(import_data: ImportData, vault: Vault, tmp_path: Path) -> None:
     for value, name in (
         ({"count": 1, "results": [TEA]}, "a.json"),
         ([TEA], "b.json"),
@@ -32,7 +32,7 @@ def test_every_shape_gives_the_same_memory(bring: Bring, vault: Vault, tmp_path:
     ):
         (tmp_path / name).write_text(json.dumps(value) + "\n\n", "utf-8")
 
-        ran = bring("mem0", tmp_path / name)
+        ran = import_data("mem0", tmp_path / name)
 
         assert (ran.code, ran.err) == (0, "")
         assert vault.notes() == [NOTE]
@@ -43,8 +43,8 @@ def test_every_shape_gives_the_same_memory(bring: Bring, vault: Vault, tmp_path:
         vault.delete(NOTE)
 
 
-def test_metadata_cannot_pass_for_fields_of_ours(bring: Bring, co: Co) -> None:
-    bring("mem0", [TEA])
+def test_metadata_cannot_pass_for_fields_of_ours(import_data: ImportData, co: Co) -> None:
+    import_data("mem0", [TEA])
 
     shown = co("show", NOTE, "--json").json["metadata"]
     assert (shown["provenance"], shown["valid_until"]) == ("import", "2026-08-01T00:00:00Z")

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from tests.command import Co
-from tests.importers.conftest import Bring
+from tests.importers.conftest import ImportData
 from tests.importers.exports import mooring, talk, write_json
 from tests.vault import Vault
 
@@ -15,58 +15,60 @@ NOTE = "articles/chatgpt/mooring-alone.md"
 REF = "article:chatgpt/mooring-alone"
 
 
-def outcome(bring: Bring, answer: str = "Use one long line.", *options: str) -> tuple[str, str]:
-    (item,) = bring("chatgpt", [{**mooring(answer), "update_time": 1_800_000_000}], "--json", *options).json["items"]
+def outcome(import_data: ImportData, answer: str = "Use one long line.", *options: str) -> tuple[str, str]:
+    (item,) = import_data("chatgpt", [{**mooring(answer), "update_time": 1_800_000_000}], "--json", *options).json[
+        "items"
+    ]
     return item["outcome"], item["detail"]
 
 
-def test_the_same_export_again_changes_nothing(bring: Bring, vault: Vault) -> None:
-    assert outcome(bring) == ("created", "")
+def test_the_same_export_again_changes_nothing(import_data: ImportData, vault: Vault) -> None:
+    assert outcome(import_data) == ("created", "")
     before = vault.path(NOTE).stat()
     vault.path("articles/boats").mkdir()
     vault.path(NOTE).rename(vault.path("articles/boats/mooring.md"))
 
-    assert outcome(bring) == ("unchanged", "")
+    assert outcome(import_data) == ("unchanged", "")
     assert vault.path("articles/boats/mooring.md").stat().st_mtime_ns == before.st_mtime_ns
     assert vault.notes() == ["articles/boats/mooring.md"]
 
 
-def test_an_update_keeps_my_title_and_tags(bring: Bring, co: Co, vault: Vault) -> None:
-    outcome(bring)
+def test_an_update_keeps_my_title_and_tags(import_data: ImportData, co: Co, vault: Vault) -> None:
+    outcome(import_data)
     co("edit", REF, "--tag", "boats", "--title", "My title")
 
-    assert outcome(bring, "Two lines are better.") == ("updated", "")
+    assert outcome(import_data, "Two lines are better.") == ("updated", "")
 
     text = vault.read(NOTE)
     for line in ("Two lines are better.", "title: My title", "tags: [boats]", "updated: 2027-01-15T08:00:00Z"):
         assert line in text
-    assert outcome(bring, "Two lines are better.") == ("unchanged", "")
+    assert outcome(import_data, "Two lines are better.") == ("unchanged", "")
 
 
-def test_a_text_that_i_changed_is_overwritten_only_on_request(bring: Bring, co: Co, vault: Vault) -> None:
-    outcome(bring)
+def test_a_text_that_i_changed_is_overwritten_only_on_request(import_data: ImportData, co: Co, vault: Vault) -> None:
+    outcome(import_data)
     co("edit", REF, "--body", "My own summary.")
-    assert outcome(bring)[0] == "unchanged"  # nothing is new in the export
+    assert outcome(import_data)[0] == "unchanged"  # nothing is new in the export
 
-    kept, why = outcome(bring, "Something else.")
+    kept, why = outcome(import_data, "Something else.")
 
     assert kept == "skipped"
     assert why.startswith(f"{REF} was changed here, and differs in the export; `--on-conflict overwrite`")
     assert "My own summary." in vault.read(NOTE)
-    taken, where = outcome(bring, "Something else.", "--on-conflict", "overwrite")
+    taken, where = outcome(import_data, "Something else.", "--on-conflict", "overwrite")
     assert taken == "updated"
     assert "Something else." in vault.read(NOTE)
     assert "My own summary." in vault.read(where.rpartition(" ")[2])
 
 
-def test_a_forgotten_note_does_not_come_back(bring: Bring, co: Co, vault: Vault) -> None:
-    outcome(bring)
+def test_a_forgotten_note_does_not_come_back(import_data: ImportData, co: Co, vault: Vault) -> None:
+    outcome(import_data)
     co("forget", REF)
 
-    assert outcome(bring) == ("forgotten", f"you forgot it here; `co note restore {REF}` brings it back")
+    assert outcome(import_data) == ("forgotten", f"you forgot it here; `co note restore {REF}` brings it back")
     assert vault.notes() == []
     co("note", "restore", REF)
-    assert outcome(bring) == ("unchanged", "")
+    assert outcome(import_data) == ("unchanged", "")
 
 
 def test_two_imports_at_once_write_each_note_once(co: Co, vault: Vault, tmp_path: Path) -> None:
