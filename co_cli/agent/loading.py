@@ -18,7 +18,7 @@ import re
 import tempfile
 import threading
 from collections.abc import Mapping
-from contextlib import AsyncExitStack, suppress
+from contextlib import AbstractContextManager, AsyncExitStack, suppress
 from typing import Annotated, Any, Self, cast
 
 import anyio
@@ -114,7 +114,7 @@ def read_servers(file: str) -> dict[str, McpServer]:
         raise SettingsError(f"{file}: not a JSON list of MCP servers such as {example}: {error}") from None
 
 
-class LoadingAgent:
+class LoadingAgent(AbstractContextManager["LoadingAgent"]):
     """A loader over any pydantic-ai model. Threads can share it; it loads one URL at a time."""
 
     def __init__(
@@ -130,9 +130,6 @@ class LoadingAgent:
         self._lock = threading.Lock()
         self._runner = asyncio.Runner()  # one loop for all URLs: a model's connections belong to their loop
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *_: object) -> None:
         self._runner.close()
 
@@ -143,23 +140,21 @@ class LoadingAgent:
 
     async def _load(self, url: str, before: str) -> LoaderAnswer:
         servers = [_Server(name, settings, self._max_bytes) for name, settings in self._servers.items()]
-        answer: LoaderAnswer = UseHttp("the loading agent did not finish")
+        answer: LoaderAnswer = UseHttp("it did not finish")
         try:
-            with anyio.fail_after(self._seconds):
-                async with anyio.create_task_group() as group:
+            async with asyncio.timeout(self._seconds), anyio.create_task_group() as group:
+                for server in servers:
+                    group.start_soon(server.run)
+                with anyio.move_on_after(min(START_SECONDS, self._seconds / 2)):
                     for server in servers:
-                        group.start_soon(server.run)
-                    with anyio.move_on_after(min(START_SECONDS, self._seconds / 2)):
-                        for server in servers:
-                            await server.ready.wait()
-                    answer = await self._ask(url, before, servers)
-                    group.cancel_scope.cancel()
-                return answer
+                        await server.ready.wait()
+                answer = await self._ask(url, before, servers)
+                group.cancel_scope.cancel()
         except TimeoutError:
-            trouble = f"did not finish within {self._seconds:g} seconds"
+            answer = UseHttp("it was too slow", f"the loading agent took longer than {self._seconds:g} seconds")
         except Exception as error:  # from a model's or a server's library: a URL is never worth a traceback
-            trouble = f"failed: {_reason(error)} (the setting loading_model)"
-        return UseHttp("the loading agent did not finish", f"the loading agent {trouble}")
+            answer = UseHttp("it failed", f"the loading agent failed: {_reason(error)} (setting loading_model)")
+        return answer
 
     async def _ask(self, url: str, before: str, servers: list[_Server]) -> LoaderAnswer:
         run = _Run(url, self._max_bytes, "; ".join(server.problem for server in servers if server.problem))
@@ -270,7 +265,10 @@ class _Server:
                     while page.next_cursor:
                         page = await self.client.list_tools(cursor=page.next_cursor)
                         listed += page.tools
-                    self.tools = [tool for tool in listed if self._allows(tool)]
+                    allowed = self.settings.tools
+                    if allowed is None:
+                        allowed = [tool.name for tool in listed if tool.annotations and tool.annotations.read_only_hint]
+                    self.tools = [tool for tool in listed if tool.name in allowed]
                     self.problem = "" if self.tools else f"the MCP server {self.name} has no tool that may be used"
                     self.ready.set()
                     await anyio.sleep_forever()
@@ -278,16 +276,10 @@ class _Server:
                 stderr.seek(0)
                 said = [line for line in stderr.read().splitlines() if line.strip()][-1:]
                 failed = f"the MCP server {self.name} cannot be {'reached' if self.settings.url else 'started'}"
-                self.problem = f"{failed}: {_reason(error)}" + "".join(
-                    f" (stderr: {one_line(line, LONGEST_REASON)})" for line in said
-                )
+                last = "".join(f" (stderr: {one_line(line, LONGEST_REASON)})" for line in said)
+                self.problem = f"{failed}: {_reason(error)}{last}"
             finally:
                 self.ready.set()
-
-    def _allows(self, tool: McpTool) -> bool:
-        if self.settings.tools is not None:
-            return tool.name in self.settings.tools
-        return bool(tool.annotations and tool.annotations.read_only_hint)
 
     async def _transport(self, stack: AsyncExitStack, stderr: Any) -> Any:
         settings = self.settings

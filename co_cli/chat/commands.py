@@ -173,16 +173,12 @@ class LineHistory(FileHistory):
 
     def __init__(self, data_dir: str, keep: bool) -> None:
         super().__init__(os.path.join(data_dir, HISTORY) if keep else os.devnull)
-        with contextlib.suppress(OSError):  # a folder that cannot be written to must not stop a chat
-            os.close(os.open(self.filename, os.O_CREAT | os.O_WRONLY, 0o600))
-
-    def append_string(self, string: str) -> None:
-        if not string.startswith(" "):
-            super().append_string(string)
 
     def store_string(self, string: str) -> None:
         with contextlib.suppress(OSError):  # a full disk must not end the chat
-            super().store_string(to_utf8(string))
+            os.close(os.open(self.filename, os.O_CREAT | os.O_WRONLY, 0o600))
+            if not string.startswith(" "):
+                super().store_string(to_utf8(string))
 
 
 def new_prompt(history: LineHistory, completer: Completer, **terminal: Any) -> PromptSession[str]:

@@ -94,7 +94,6 @@ class ChatSession:
         self.messages: list[ModelMessage] = []
         self.last: Turn | None = None
         self._model = model  # a name until the first question: loading takes time, and may fail
-        self.model_name = "" if model is None else _name_of(model)
         self._runner = asyncio.Runner()
         self._agent = Agent(
             instructions=INSTRUCTIONS.format(today=date.today()),
@@ -109,10 +108,16 @@ class ChatSession:
     def close(self) -> None:
         self._runner.close()
 
-    def use_model(self, model: str | Model) -> None:
+    @property
+    def model_name(self) -> str:
+        """With the provider, as in `ollama:qwen3`; empty if there is no model."""
+        if isinstance(self._model, Model):
+            return f"{self._model.system}:{self._model.model_name}"
+        return full_name(self._model) if self._model else ""
+
+    def use_model(self, name: str) -> None:
         """Switch to another model. If it raises UnusableModelError, the previous model stays."""
-        self._model = load_model(model) if isinstance(model, str) else model
-        self.model_name = _name_of(model)
+        self._model = load_model(name)
 
     def clear(self) -> None:
         """Start a new conversation."""
@@ -217,7 +222,3 @@ class ChatSession:
             return f"Forget {note.ref} ({note.title})?"
         except KnowledgeError:
             return "Forget a note that is not there?"  # the tool reports what is wrong
-
-
-def _name_of(model: str | Model) -> str:
-    return full_name(model) if isinstance(model, str) else f"{model.system}:{model.model_name}"
