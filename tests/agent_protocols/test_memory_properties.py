@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -33,11 +31,6 @@ def has_own_frontmatter(text: str) -> bool:
     return front.body > front.start and not front.problem
 
 
-def replaced(text: str, old: str, new: str) -> str | None:
-    """The protocol's str_replace: one place, or nothing happens."""
-    return text.replace(old, new) if old and text.count(old) == 1 else None
-
-
 def inserted(text: str, line: int, block: str) -> str | None:
     """The protocol's insert, by lines: after so many of them, or nothing happens."""
     lines = text.split("\n")
@@ -51,46 +44,19 @@ def inserted(text: str, line: int, block: str) -> str | None:
     return "\n".join([*lines[:line], *new, *lines[line:]]) + ("\n" if ended or at_the_end else "")
 
 
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryToolProtocol]:
-    root = tmp_path_factory.mktemp("properties")
-    (root / "vault").mkdir()
-    with KnowledgeBase.open(root / "vault", root / "data") as kb:
-        yield MemoryToolProtocol(kb, overwrite=True)
-
-
 def seen(memory: MemoryToolProtocol, path: str) -> str:
     return memory.files.read(memory.files.locate(path.split("/")[2:]).path).text
 
 
-quick = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-@quick
-@given(text=TEXT, old=TEXT, new=TEXT)
-def test_str_replace_does_what_replacing_in_a_string_does(
-    text: str, old: str, new: str, shared: MemoryToolProtocol
-) -> None:
-    shared.call({"command": "create", "path": "/memories/a.txt", "file_text": text})
-    text = seen(shared, "/memories/a.txt")
-
-    answer = shared.answer({"command": "str_replace", "path": "/memories/a.txt", "old_str": old, "new_str": new})
-
-    expected = replaced(text, old, new)
-    assert answer.refused == (expected is None)
-    if expected is None or not has_own_frontmatter(expected):
-        assert seen(shared, "/memories/a.txt") == (text if expected is None else expected)
-
-
-@quick
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     command=st.fixed_dictionaries(
         {"command": st.sampled_from(["view", "create", "str_replace", "insert", "delete", "rename", "?"])},
         optional=dict.fromkeys(KEYS, ANYTHING),
     )
 )
-def test_whatever_is_sent_is_answered_with_text(command: dict[str, Any], shared: MemoryToolProtocol) -> None:
-    answer = shared.call(command)
+def test_whatever_is_sent_is_answered_with_text(command: dict[str, Any], memory: MemoryToolProtocol) -> None:
+    answer = memory.call(command)
 
     assert answer
     answer.encode()
@@ -128,10 +94,15 @@ class Files(RuleBasedStateMachine):
         name = data.draw(st.sampled_from(sorted(self.model)))
         text = self.model[name]
         line, block = data.draw(st.integers(0, 4)), data.draw(TEXT)
+        command: dict[str, Any] = {"command": "insert", "insert_line": line, "insert_text": block}
         expected = inserted(text, line, block)
+        if data.draw(st.booleans()):
+            old = data.draw(TEXT | st.sampled_from(["", *text]))
+            command = {"command": "str_replace", "old_str": old, "new_str": block}
+            expected = text.replace(old, block) if old and text.count(old) == 1 else None
         if expected is not None and has_own_frontmatter(expected):
             return
-        command = {"command": "insert", "path": f"/memories/{name}", "insert_line": line, "insert_text": block}
+        command["path"] = f"/memories/{name}"
         assert self.memory.answer(command).refused == (expected is None)
         self.model[name] = text if expected is None else expected
 
