@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from co_cli import KnowledgeBase
-from co_cli.retrieval.query import parse
-from co_cli.values import Filters
 from tests.command import Co
 from tests.vault import Vault
 
@@ -50,22 +48,6 @@ def test_another_vault_in_the_same_file_does_not_hide_it(
         second.sync()
 
     assert kb.search("zanzibarian", limit=1).hits[0].ref == "memory:one"
-
-
-def test_a_search_reads_one_snapshot_during_a_rebuild(kb: KnowledgeBase, vault: Vault, data_dir: Path) -> None:
-    """Everything that one search reads is of one moment."""
-    vault.write("memories/a.md", "The safe code is 1234.")
-    vault.write("memories/b.md", "Oaks stand by the harbour.")
-    kb.sync()
-    vault.delete("memories/a.md")
-    with kb.index.engine.reading() as reader:
-        scope = kb.index.view(reader, Filters()).scope
-        matches = reader.words(scope, parse("oaks harbour").words, 10)
-        with KnowledgeBase.open(vault.root, data_dir) as other:
-            other.rebuild()
-        found = reader.passages([match.passage for match in matches])
-
-    assert [passage.ref for passage in found.values()] == ["memory:b"]
 
 
 def test_a_question_that_quotes_what_no_note_has_is_answered_without_the_quotes(

@@ -22,15 +22,7 @@ def test_a_memory_from_saving_to_restoring(vault: Vault, data_dir: Path) -> None
         assert (saved.ref, saved.outcome) == ("memory:deploys", "created")
         assert Path(saved.path) == vault.path("memories/deploys.md")
 
-        found = kb.search(
-            "blue traffic",
-            limit=10,
-            sources=["memory"],
-            tags=["deploy"],
-            category="decision",
-            since="2020-01-01",
-            until="today",
-        )
+        found = kb.search("blue traffic", sources=["memory"], tags=["deploy"], category="decision", until="today")
         assert (found.state, found.degraded) == ("found", [])
         hit = found.hits[0]
         assert (hit.ref, hit.source, hit.path, hit.title) == (saved.ref, "memory", saved.path, "Deploys")
@@ -104,11 +96,8 @@ def test_indexing_and_searching_never_write_to_a_note(kb: KnowledgeBase, vault: 
     assert (file.read_bytes(), file.stat().st_mtime_ns, file.stat().st_ino) == before
 
 
-@pytest.mark.parametrize("ref", ["a\0b", "memory:oak\0", "/x\0y", "\0"])
-def test_a_ref_that_no_file_can_have_is_unknown(kb: KnowledgeBase, vault: Vault, ref: str) -> None:
-    vault.write("memories/oak.md", "Oaks live long.")
-    kb.sync()
-
-    for ask in (kb.note, kb.forget, kb.restore, kb.links, kb.file_of):
-        with pytest.raises((UnknownRefError, InvalidInputError)):
-            ask(ref)
+def test_a_ref_that_no_file_can_have_is_unknown(kb: KnowledgeBase) -> None:
+    for ref in ("a\0b", "memory:oak\0", "/x\0y", "\0"):
+        for ask in (kb.note, kb.forget, kb.restore, kb.links, kb.file_of):
+            with pytest.raises((UnknownRefError, InvalidInputError)):
+                ask(ref)

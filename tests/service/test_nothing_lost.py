@@ -12,25 +12,6 @@ from co_cli import KnowledgeBase
 from co_cli.errors import InvalidInputError, VaultError
 from tests.vault import Vault
 
-SIGNS = (
-    ("The parser is written in C.", "The parser is written in C++."),
-    ("Scripts begin with set -e here.", "Scripts begin with set +e here."),
-    ("Alert when load < limit on blue.", "Alert when load > limit on blue."),
-    ("The sensor reads 5 metres at dawn.", "The sensor reads -5 metres at dawn."),
-    ("Lunch may cost $40 a head.", "Lunch may cost €40 a head."),
-    ("Compare refs with == in the store.", "Compare refs with != in the store."),
-    ("✅ deploy on a quiet day", "❌ deploy on a quiet day"),
-    ("Green follows after ten quiet minutes.", "Green follows after twenty quiet minutes."),
-    ("We deploy on Tuesday morning.", "We deploy on Thursday morning."),
-)
-
-
-def test_a_sign_or_a_number_makes_another_fact(kb: KnowledgeBase) -> None:
-    for one, other in SIGNS:
-        saved = [kb.remember(one), kb.remember(other)]
-        assert [receipt.outcome for receipt in saved] == ["created", "created"], other
-        assert [kb.note(receipt.ref).body.strip() for receipt in saved] == [one, other]
-
 
 @pytest.mark.parametrize("empty", ["", " \n\t "])
 def test_an_empty_text_does_not_replace_a_note(kb: KnowledgeBase, empty: str) -> None:

@@ -25,6 +25,14 @@ DIFFERENT_THINGS = [
     ("The key of the north shed hangs in the kitchen.", "The key of the south shed hangs in the kitchen."),
     ("Use version 1.10 of the driver in production.", "Use version 1.1 of the driver in production."),
     ("Dr. Lee sees patients on the second floor.", "Dr. Leigh sees patients on the second floor."),
+    ("Scripts begin with set -e here.", "Scripts begin with set +e here."),
+    ("Alert when load < limit on blue.", "Alert when load > limit on blue."),
+    ("The sensor reads 5 metres at dawn.", "The sensor reads -5 metres at dawn."),
+    ("Lunch may cost $40 a head.", "Lunch may cost €40 a head."),
+    ("Compare refs with == in the store.", "Compare refs with != in the store."),
+    ("✅ deploy on a quiet day", "❌ deploy on a quiet day"),
+    ("Green follows after ten quiet minutes.", "Green follows after twenty quiet minutes."),
+    ("We deploy on Tuesday morning.", "We deploy on Thursday morning."),
 ]
 CONTRADICTIONS = [
     ("We indent with tabs.", "We indent with spaces."),
@@ -149,9 +157,8 @@ def test_processes_that_save_the_same_words_at_once_make_one_note(vault: Vault, 
     assert len(vault.notes()) == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "title"),
-    [
+def test_a_title_made_from_the_text_loses_list_markers_and_keeps_numbers() -> None:
+    for text, title in (
         ("100% of the budget is spent.", "100% of the budget is spent"),
         ("3 blind mice live in the loft", "3 blind mice live in the loft"),
         ("1.5 litres a day", "1.5 litres a day"),
@@ -162,7 +169,5 @@ def test_processes_that_save_the_same_words_at_once_make_one_note(vault: Vault, 
         ("> - **Blue** before green", "Blue before green"),
         ("My landlord is Mr. Hale. He is kind.", "My landlord is Mr. Hale"),
         ("Dr. Lee sees patients on Mondays.", "Dr. Lee sees patients on Mondays"),
-    ],
-)
-def test_a_title_made_from_the_text_loses_list_markers_and_keeps_numbers(text: str, title: str) -> None:
-    assert title_from(text) == title
+    ):
+        assert title_from(text) == title

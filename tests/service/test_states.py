@@ -7,20 +7,21 @@ from pathlib import Path
 
 import pytest
 
+from co_cli.embedding.embedders import Embedders
+from co_cli.embedding.space import Embedder, VectorSpace
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.values import worth_showing
 from tests.vault import Vault
 
 
-@pytest.mark.parametrize("query", ["zebra", "", "   ", "🦓", '"live oaks"', "oaks -long"])
-@pytest.mark.parametrize("backend", ["fts5", "grep"])
-def test_absent_means_that_everything_was_searched(kb: KnowledgeBase, vault: Vault, query: str, backend: str) -> None:
+def test_absent_means_that_everything_was_searched(kb: KnowledgeBase, vault: Vault) -> None:
     vault.write("memories/oak.md", "Oaks live long.")
     kb.sync()
 
-    found = kb.search(query, backend=backend)
-
-    assert (found.state, found.hits, found.degraded) == ("absent", [], [])
+    for query in ("zebra", "", "   ", "🦓", '"live oaks"', "oaks -long"):
+        for backend in ("fts5", "grep"):
+            found = kb.search(query, backend=backend)
+            assert (found.state, found.hits, found.degraded) == ("absent", [], []), (query, backend)
 
 
 def test_a_vault_that_was_never_synced_is_inconclusive(kb: KnowledgeBase, vault: Vault) -> None:
@@ -32,15 +33,17 @@ def test_a_vault_that_was_never_synced_is_inconclusive(kb: KnowledgeBase, vault:
     assert "co index sync" in found.degraded[0]
 
 
-@pytest.mark.parametrize("backend", ["fts5", "hybrid"])
-def test_without_a_usable_search_db_the_files_answer_and_say_so(vault: Vault, data_dir: Path, backend: str) -> None:
+def test_without_a_usable_search_db_the_files_answer_and_say_so(
+    vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CO_KNOWLEDGE_EXCLUDE", "diary*")
     vault.write("memories/oak.md", "Oaks live long.")
+    vault.write("memories/diary.md", "Oaks bore me.")
     vault.write("memories/blob.md", b"\0\0")
     data_dir.write_text("a file where the folder should be")
 
     with KnowledgeBase.open(vault.root, data_dir) as kb:
-        found = kb.search("oaks", backend=backend)
-        missing = kb.search("zebra", backend=backend)
+        found, missing = kb.search("oaks"), kb.search("zebra")
 
     assert (found.state, found.backend) == ("found", "grep")
     assert [hit.ref for hit in found.hits] == ["memory:oak"]
@@ -148,3 +151,21 @@ def test_where_no_word_of_a_question_is_found_words_do_not_make_the_answer_surer
     assert [one.state for one in found] == ["absent", "absent"]
     assert all(one.confidence is not None and one.confidence < 0.05 for one in found)
     assert kb.search("where do packages wait", words=False).state == "found"
+
+
+class Faulty(Embedders):
+    """Whose author made a mistake."""
+
+    def of(self, space: VectorSpace) -> Embedder | None:
+        raise ZeroDivisionError("a mistake")
+
+
+def test_a_programming_error_is_raised_and_not_hidden_by_a_fallback(vault: Vault, kb: KnowledgeBase) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    kb.sync()
+    kb.index.embedders = Faulty("static")
+
+    with pytest.raises(ZeroDivisionError):
+        kb.search("oaks")
+    assert kb.search("oaks", backend="grep").hits, "the files could have answered"
+    assert kb.engine.database.set_aside is None
