@@ -27,7 +27,6 @@ MAX_BYTES = 1_000_000
 BACKUPS = 2
 MAX_MESSAGE = 500
 LONG_QUOTE = re.compile(r"""(['"`])(?:(?!\1).){41,}?\1""", re.DOTALL)
-LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 
 class CommandLog(RotatingFileHandler):
@@ -82,7 +81,7 @@ def destination() -> tuple[str | None, int]:
     except KnowledgeError:
         return None, logging.WARNING
     path = None if settings.log_level == "off" else os.path.join(settings.data_dir, "co.log")
-    return path, LEVELS.get(settings.log_level, logging.CRITICAL)
+    return path, getattr(logging, settings.log_level.upper(), logging.CRITICAL)  # for `off`
 
 
 def in_log() -> str:

@@ -107,26 +107,6 @@ def test_completion_suggests_what_may_follow(co: Co, vault: Vault, monkeypatch: 
     assert suggestions(["--vault", str(vault.root / "nowhere"), "show", "memory:"]) == []
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash to complete in")
-def test_bash_really_completes(co: Co, vault: Vault, tmp_path: Path) -> None:
-    vault.write("memories/oak.md", "Oaks.")
-    co("index", "sync")
-    co_script = tmp_path / "bin" / "co"
-    co_script.parent.mkdir()
-    co_script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m co_cli "$@"\n')
-    co_script.chmod(0o755)
-    script = """
-eval "$(co config completion bash)"
-COMP_WORDS=(co show memory:o); COMP_CWORD=2; _co; printf '%s\\n' "${COMPREPLY[@]}"
-"""
-
-    path = {"PATH": f"{co_script.parent}:{os.environ['PATH']}"}
-    command = ["bash", "--norc", "-c", script]
-    ran = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **path}, check=True)
-
-    assert (ran.stdout, ran.stderr) == ("memory:oak\n", "")
-
-
 def test_every_shell_accepts_its_script(co: Co) -> None:
     for shell in ("bash", "zsh", "fish"):
         script = co("config", "completion", shell).out
