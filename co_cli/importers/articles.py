@@ -69,10 +69,9 @@ def _import_one(kb: KnowledgeBase, member: Member, data: bytes) -> Imported:
         folder, name = os.path.split(member.name)
         folder = "/".join(["articles", *(slugify(part) for part in folder.split("/") if part)])
         with store.lock(), count_masked() as masked:
-            for path in index.exact_twins("article", fingerprint(note.body)):
-                if store.exists(path) and fingerprint(read_note(path, store.read(path)).body) == fingerprint(note.body):
-                    ref = ref_of(path, "article")
-                    return Imported(origin, Saved(ref, store.absolute(path), "duplicate", f"{ref} says this already"))
+            for path in filter(store.exists, index.exact_twins("article", fingerprint(note.body))):
+                ref = ref_of(path, "article")
+                return Imported(origin, Saved(ref, store.absolute(path), "duplicate", f"{ref} says this already"))
             store.refuse_name(member.name)
             path = store.create(folder, slugify(os.path.splitext(name)[0]), data, index.taken)
             index.index_file(None, path)

@@ -1,4 +1,4 @@
-"""`co data backup` and `co data restore`: what no file can tell is copied while it is in use, and comes back."""
+"""`co data backup` copies activity.db while it is in use, and `co data restore` restores it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import re
 import stat
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import apsw
@@ -123,44 +122,33 @@ def test_a_full_disk_is_called_so_and_leaves_nothing(used: Co, tmp_path: Path) -
         assert [one.name for one in disk.iterdir()] == ["filler.bin"]
 
 
-def newer(path: Path) -> None:
-    create_activity(str(path))
-    connection = apsw.Connection(str(path))
-    connection.pragma("user_version", VERSION + 1)
-    connection.close()
-
-
-def damaged(path: Path) -> None:
-    create_activity(str(path))
-    data = bytearray(path.read_bytes())
-    data[4096:] = b"\xff" * (len(data) - 4096)
-    path.write_bytes(data)
-
-
-def foreign(path: Path) -> None:
-    connection = apsw.Connection(str(path))
-    connection.execute("create table bees (name text)")
-    connection.close()
-
-
-def text(path: Path) -> None:
-    path.write_text("no database" * 99)
-
-
 def test_what_is_not_a_sound_copy_is_refused_and_nothing_changes(used: Co, file: str, tmp_path: Path) -> None:
     used("feedback", "stats")
     before = Path(file).read_bytes()
-    cases: list[tuple[Callable[[Path], object], int, str]] = [
-        (Path.exists, 2, "there is no backup"),
-        (Path.mkdir, 2, "not a regular file"),
+    names = ("nothing", "folder", "text", "foreign", "damaged", "newer")
+    nothing, folder, text, foreign, damaged, newer = (tmp_path / f"{name}.db" for name in names)
+    folder.mkdir()
+    text.write_text("no database" * 99)
+    for path, statement in (
+        (foreign, "create table bees (name text)"),
+        (newer, f"pragma user_version = {VERSION + 1}"),
+    ):
+        if path == newer:
+            create_activity(str(path))
+        connection = apsw.Connection(str(path))
+        connection.execute(statement)
+        connection.close()
+    create_activity(str(damaged))
+    damaged.write_bytes(damaged.read_bytes()[:4096] + b"\xff" * 8192)
+    for path, code, says in (
+        (nothing, 2, "there is no backup"),
+        (folder, 2, "not a regular file"),
         (text, 3, "no database"),
         (foreign, 2, "not a copy of an activity.db"),
         (damaged, 3, "damaged"),
         (newer, 3, "newer co-cli"),
-    ]
-    for number, (make, code, says) in enumerate(cases):
-        make(tmp_path / f"{number}.db")
-        ran = used("data", "restore", str(tmp_path / f"{number}.db"))
+    ):
+        ran = used("data", "restore", str(path))
         assert (ran.code, len(ran.err.splitlines())) == (code, 1), says
         assert says in ran.err
     assert Path(file).read_bytes() == before

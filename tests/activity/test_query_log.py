@@ -89,38 +89,26 @@ def test_everything_that_threads_record_is_written_when_it_closes(open_activity:
         assert rows(activity, "select (select count(*) from searches), recalls from uses") == [(400, 400)]
 
 
-def test_a_brief_process_appends_to_the_spool_and_the_next_reads_it_once(
-    activity: Activity, open_activity: Opener, data_dir: Path, vault: Vault
+def test_a_brief_process_appends_to_the_spool_which_is_read_once_even_after_a_crash(
+    activity: Activity, open_activity: Opener, data_dir: Path, vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def spools() -> list[str]:
+        return [path.name for path in data_dir.glob(f"{SPOOL}*") if path.suffix != ".lock"]
+
     for number in range(3):
         with open_activity(brief=True) as brief:
             brief.searched(answer(vault.root, f"question {number}", "oak"))
     assert [path.name for path in data_dir.iterdir()] == [SPOOL]
-
-    activity.opened(str(vault.root / "memories" / "oak.md"))
-    activity.written()
-    activity.written()
-
-    assert rows(activity, "select recalls, opens from uses") == [(3, 1)]
-    assert not [path for path in data_dir.glob(f"{SPOOL}*") if path.suffix != ".lock"]
-
-
-def test_a_spool_that_was_read_before_a_crash_is_not_counted_again(
-    activity: Activity, open_activity: Opener, data_dir: Path, vault: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with open_activity(brief=True) as brief:
-        brief.searched(answer(vault.root, "oaks", "oak"))
     with monkeypatch.context() as patch:
         patch.setattr(os, "unlink", os.stat)  # killed before the file is removed
         activity.written()
-    assert [path for path in data_dir.glob(f"{SPOOL}.*") if path.suffix != ".lock"]
-    with open_activity(brief=True) as brief:
-        brief.searched(answer(vault.root, "elms", "oak"))
+    assert len(spools()) == 1
 
+    activity.opened(str(vault.root / "memories" / "oak.md"))
     activity.written()
 
-    assert rows(activity, "select (select count(*) from searches), recalls from uses") == [(2, 2)]
-    assert not [path for path in data_dir.glob(f"{SPOOL}.*") if path.suffix != ".lock"]
+    assert rows(activity, "select (select count(*) from searches), recalls, opens from uses") == [(3, 3, 1)]
+    assert spools() == []
 
 
 def test_a_spool_that_nobody_could_read_stops_growing(open_activity: Opener, data_dir: Path, vault: Vault) -> None:

@@ -1,4 +1,4 @@
-"""Judgements come in by a command, by an agent's tool and by use, and are kept with what was shown."""
+"""Ratings are given by a command or an agent's tool, or inferred from use."""
 
 from __future__ import annotations
 
@@ -28,28 +28,20 @@ def judged(data_dir: Path, vault: Vault) -> list[tuple[str, str | None, int, str
         return rows(kb.activity, JUDGED)
 
 
-def test_a_judgement_names_its_question_and_the_rank_of_the_note(co: Co) -> None:
-    ran = co("feedback", "give", "oak", "good", "--query", "how old do oaks get", "--json")
+def test_a_rating_is_about_a_question_by_default_the_last_search_that_found_the_note(co: Co) -> None:
+    given = co("feedback", "give", "oak", "good", "--query", "how long do oaks live", "--json").json
+    assert (given["ref"], given["verdict"], given["query"]) == ("memory:oak", "good", "how long do oaks live")
+    assert (given["rank"], given["judgements"]) == (1, 1.0)
 
-    assert ran.code == 0, ran.err
-    told = ran.json
-    assert (told["ref"], told["verdict"], told["query"]) == ("memory:oak", "good", "how old do oaks get")
-    assert (told["rank"], told["judgements"]) == (1, 1.0)
-
-
-def test_feedback_without_a_query_is_about_the_last_search_that_found_the_note(
-    co: Co, vault: Vault, data_dir: Path
-) -> None:
-    co("search", "oaks by the lake")
-    co("search", "how old do oaks get")
-    co("search", '"beetles come"')
+    for query in ("oaks by the lake", "how old do oaks get", '"beetles come"'):
+        co("search", query)
 
     assert co("feedback", "give", "memory:oak", "bad", "--json").json["query"] == "how old do oaks get"
     assert co("feedback", "give", "article:park", "good", "--json").json["query"] == "how old do oaks get"
     assert co("feedback", "give", "elm", "good", "--json").json["query"] == '"beetles come"'
 
 
-def test_the_last_word_on_a_note_and_a_question_counts(co: Co, vault: Vault, data_dir: Path) -> None:
+def test_the_last_rating_of_a_note_and_a_question_counts(co: Co, vault: Vault, data_dir: Path) -> None:
     for verdict in ("good", "bad", "good", "bad"):
         co("feedback", "give", "oak", verdict, "--query", "OLD   oaks")
     co("feedback", "give", "oak", "good", "-q", "trees")
@@ -71,10 +63,10 @@ def test_a_mistake_is_one_line(co: Co) -> None:
 def test_an_agent_rates_a_note_and_mistakes_are_refused(kb: KnowledgeBase) -> None:
     toolbox = Toolbox(kb)
 
-    told = toolbox.call("rate_memory", {"ref": "co://memory/oak", "verdict": "good", "query": "how old oaks get"})
+    given = toolbox.call("rate_memory", {"ref": "co://memory/oak", "verdict": "good", "query": "how old oaks get"})
 
-    assert told.text == "rated good: memory:oak for 'how old oaks get'."
-    assert told.data["rank"] == 1
+    assert given.text == "rated good: memory:oak for 'how old oaks get'."
+    assert given.data["rank"] == 1
     with pytest.raises(InvalidInputError, match="verdict"):
         toolbox.call("rate_memory", {"ref": "memory:oak", "verdict": "so-so"})
     with pytest.raises((UnknownRefError, InvalidInputError), match="no note"):
@@ -106,13 +98,13 @@ def test_a_note_that_an_answer_cites_was_used(kb: KnowledgeBase) -> None:
     assert rows(kb.activity, "select count(*) from documents where path like '%no-such%'") == [(0,)]
 
 
-def test_a_log_without_texts_keeps_what_was_said_and_not_of_what(
+def test_a_log_without_texts_keeps_the_rating_and_not_the_question(
     co: Co, vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CO_QUERY_LOG", "no-text")
-    told = co("feedback", "give", "oak", "good", "--query", "how old do oaks get", "--json").json
+    given = co("feedback", "give", "oak", "good", "--query", "how old do oaks get", "--json").json
 
-    assert (told["query"], told["judgements"]) == (None, 0)
+    assert (given["query"], given["judgements"]) == (None, 0)
     assert judged(data_dir, vault) == [("memory:oak", None, 1, "said")]
     assert "query_log is no-text and keeps no question" in co("feedback", "give", "elm", "bad", "-q", "sick elms").out
     assert b"how old do oaks" not in (data_dir / "activity.db").read_bytes()

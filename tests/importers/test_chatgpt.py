@@ -103,13 +103,3 @@ def test_dates_are_seconds_milliseconds_or_text_and_wrong_ones_are_ignored(
     texts = [vault.read(path) for path in vault.notes()]
     assert sum("updated: 2023-11-14T22:13:20Z\n" in text for text in texts) == len(good)
     assert sum("updated:" in text for text in texts) == len(good)
-
-
-def test_any_title_gives_a_file_name(import_data: ImportData, vault: Vault) -> None:
-    titles = ["🚤⚓️🌊", "شراع أبيض", "x" * 500, "a/../../b\\c\0d", "\ud83d half", {"no": "text"}, "CON"]
-
-    ran = import_data("chatgpt", [talk(f"t{number}", title) for number, title in enumerate(titles)])
-
-    assert (ran.code, ran.err) == (0, "")
-    names = {"note", "شراع-أبيض", "x" * 60, "a-b-cd", "half", "hello-t5", "con-note"}
-    assert {*vault.notes()} == {f"articles/chatgpt/{name}.md" for name in names}
