@@ -25,7 +25,7 @@ from co_cli.errors import (
     empty_vault,
 )
 from co_cli.index.changes import compare, reported
-from co_cli.index.embed import Embedded, EmbeddingDeadline, embed_text, embed_vault
+from co_cli.index.embed import Embedded, VaultEmbedding, embed_text
 from co_cli.index.engine import CacheState, Engine, NoteKey, Reader, Scope, StoredNote, StoredVault, View
 from co_cli.index.links import Backlink, Link, links_from, links_to
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
@@ -307,7 +307,7 @@ class KnowledgeIndex:
         if state.active and state.active.space.key == target.key and not state.building and not waits:
             return None
         at = None if seconds is None else time.monotonic() + seconds
-        return embed_vault(self.engine, self.origin, self.embedders, EmbeddingDeadline(at, progress))
+        return VaultEmbedding(self.engine, self.origin, self.embedders, at, progress).run()
 
     def embed_saved(self) -> None:
         """Give what was just saved its vectors, if that does not take long."""

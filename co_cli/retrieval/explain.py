@@ -48,8 +48,6 @@ class Subject(NamedTuple):
     """The note that is explained."""
 
     note: int
-    ref: str
-    title: str
     words: frozenset[str]
     """The query's words that it has, as they were typed."""
     cosine: float | None
@@ -57,42 +55,16 @@ class Subject(NamedTuple):
 
 
 def explain_note(index: KnowledgeIndex, request: SearchRequest, ref: str, title: str) -> Explanation:
-    """Why a note is where it is in the answer to a request."""
+    """Why a note is where it is in the answer to a request: follow it through the search."""
     _, trace = search(index, request)
-    subject = _subject(index, trace, ref, title)
+    subject = _subject(index, trace, ref)
     if subject is None:
         text = "it is not indexed yet: `co index sync` updates the index from your files"
         step = Step("index", None, 0, text)
         return Explanation(request.query, ref, title, None, request.limit, None, {}, "index", [step], [text])
-    return explain(trace, subject, request.query)
-
-
-def _subject(index: KnowledgeIndex, trace: Trace, ref: str, title: str) -> Subject | None:
-    with index.engine.reading() as reader:
-        query, view = trace.attempt.query, index.view(reader, trace.attempt.filters)
-        everywhere = index.view(reader, Filters())
-        for vault in everywhere.scope.vaults:
-            prefix = everywhere.prefixes.get(vault, "")
-            if prefix and not ref.startswith(prefix):
-                continue
-            notes = [one.id for one in reader.find_notes(vault, "ref", [ref.removeprefix(prefix)])]
-            ids = list(reader.passages(notes=notes))
-            if not ids:
-                continue
-            found = {term for terms in reader.terms_in(ids, query.words.terms).values() for term in terms}
-            spelled = {word for word in query.spelled if set(tokens(word)) & found}
-            near = reader.cosines(view.space, trace.vector, ids) if view.space and trace.vector else {}
-            inside = any(one.id == notes[0] for one in reader.list_notes(view.scope))
-            return Subject(notes[0], ref, title, frozenset(spelled), max(near.values(), default=None), inside)
-    return None
-
-
-def explain(trace: Trace, subject: Subject, query: str) -> Explanation:
-    """Follow one note through a search."""
     limit, steps = trace.limit, _steps(trace, subject)
     order = best_of_each_note(trace.ranked)
     place = next((number for number, one in enumerate(order, 1) if one.note == subject.note), None)
-    best = order[place - 1] if place else None
     rank = place if place is not None and place <= limit else None
     hints: list[str] = []
     if place is not None and rank is None:
@@ -101,9 +73,27 @@ def explain(trace: Trace, subject: Subject, query: str) -> Explanation:
     lost_in = None if rank else _lost_in(steps, place)
     if rank is None:
         hints += _hints(trace, subject, lost_in)
-    signals = {name: round(part, 4) for name, part in best.signals.items()} if best else {}
-    score = round(sum(signals.values()), 4) if best else None
-    return Explanation(query, subject.ref, subject.title, rank, limit, score, signals, lost_in, steps, hints)
+    signals = {name: round(part, 4) for name, part in order[place - 1].signals.items()} if place else {}
+    score = round(sum(signals.values()), 4) if place else None
+    return Explanation(request.query, ref, title, rank, limit, score, signals, lost_in, steps, hints)
+
+
+def _subject(index: KnowledgeIndex, trace: Trace, ref: str) -> Subject | None:
+    with index.engine.reading() as reader:
+        query, view = trace.attempt.query, index.view(reader, trace.attempt.filters)
+        everywhere = index.view(reader, Filters())
+        for vault in everywhere.scope.vaults:
+            prefix = everywhere.prefixes.get(vault, "")
+            notes = [one.id for one in reader.find_notes(vault, "ref", [ref.removeprefix(prefix)])]
+            ids = list(reader.passages(notes=notes)) if ref.startswith(prefix) else []
+            if not ids:
+                continue
+            found = {term for terms in reader.terms_in(ids, query.words.terms).values() for term in terms}
+            spelled = {word for word in query.spelled if set(tokens(word)) & found}
+            near = reader.cosines(view.space, trace.vector, ids) if view.space and trace.vector else {}
+            inside = any(one.id == notes[0] for one in reader.list_notes(view.scope))
+            return Subject(notes[0], frozenset(spelled), max(near.values(), default=None), inside)
+    return None
 
 
 def _steps(trace: Trace, subject: Subject) -> list[Step]:
