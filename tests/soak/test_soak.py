@@ -18,7 +18,7 @@ from co_cli import KnowledgeBase
 from co_cli.index.sqlite.database_files import fresh_path, swap
 from co_cli.notes import files, store
 from co_cli.notes.files import locked
-from tests.soak import fuzzing, power, scenarios
+from tests.soak import power, scenarios
 from tests.soak.__main__ import main
 from tests.soak.checks import Ledger, differences, files_of, open_vault, sealed_text
 from tests.soak.disk import listening
@@ -286,20 +286,7 @@ def test_a_process_that_stays_holds_no_more_files_and_threads_with_time(tmp_path
     assert max(held[4:]) <= max(held[:4])
 
 
-# -- fuzzing, and the command ------------------------------------------------------------------------------------------
-
-
-def test_no_mutation_of_a_note_a_query_or_a_ref_makes_anything_crash(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    trial = Trial("fuzz", tmp_path, seed=20261115, rounds=1)
-    fuzzing.fuzz(trial)
-
-    assert trial.faults == []
-    assert trial.counts["reading"] == fuzzing.TEXTS
-    monkeypatch.setattr(fuzzing, "slugify", lambda title: title[10**9])
-    fuzzing.attempt(trial, "reading", lambda: fuzzing.read_and_edit(b"Oaks live long."))
-    assert trial.faults == ["round 1: reading raised IndexError: string index out of range"]
+# -- the command -------------------------------------------------------------------------------------------------------
 
 
 @posix_only
