@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from co_cli import __version__
@@ -102,11 +103,13 @@ class _Arrived(NamedTuple):
     fetched_with: str | None = None
     remark: str = ""
 
-    def fields(self, now: str) -> dict[str, object]:
-        """When and how it was fetched. Of the two validators one is enough."""
+    def fields(self, url: str) -> dict[str, object]:
+        """Where it came from, when and how. Of the two validators one is enough."""
         etag, last_modified = self.validators
         return {
-            "fetched": now,
+            "provenance": "web",
+            "source_url": url,
+            "fetched": moment_text(time.time()),
             "fetched_hash": body_hash(self.page.text),
             "fetched_with": self.fetched_with,
             "etag": etag or None,
@@ -135,15 +138,11 @@ class WebPages:
 
     def add(self, address: str, on_conflict: str = "skip", tags: Sequence[str] | None = None) -> PageReceipt:
         """Fetch a page and save it. A page that is saved already is skipped, fetched again, or an error."""
-        _require(on_conflict)
-        with count_masked() as masked:
-            return _with_masked(self._add(address, on_conflict, tags), masked)
+        return _counting_masked(on_conflict, lambda: self._add(address, on_conflict, tags))
 
     def refresh(self, path: str, on_conflict: str = "skip") -> PageReceipt:
         """Fetch the page of one note again."""
-        _require(on_conflict)
-        with count_masked() as masked:
-            return _with_masked(self._refresh(path, on_conflict), masked)
+        return _counting_masked(on_conflict, lambda: self._refresh(path, on_conflict))
 
     def paths(self, refs: Sequence[str] | None = None) -> list[str]:
         """The paths of all notes with a `source_url`, or of those that refs or URLs name."""
@@ -155,12 +154,10 @@ class WebPages:
         """The path of the note with this page. The file is checked, because the index may be older."""
         for path, value in self.index.field_values("source_url").items():
             if _is_page(value, url) and self.store.exists(path):
-                try:
+                with suppress(NotTextError):
                     note = read_note(path, self.store.read(path))
-                except NotTextError:
-                    continue
-                if _is_page(str(note.metadata.get("source_url")), url):
-                    return path
+                    if _is_page(str(note.metadata.get("source_url")), url):
+                        return path
         return None
 
     def _path_of(self, ref: str) -> str:
@@ -272,18 +269,10 @@ class WebPages:
         return Page(title_from(text) if revealed else without_secrets(page.title, "redact"), text)
 
     def _create(self, url: str, arrived: _Arrived, tags: Sequence[str] | None) -> str:
-        page, now = arrived.page, moment_text(time.time())
-        metadata: dict[str, object] = {
-            "title": page.title,
-            "kind": "article",
-            "created": now,
-            "tags": clean_tags(tags),
-            "provenance": "web",
-            "source_url": url,
-            **arrived.fields(now),
-        }
-        data = render_note(metadata, page.text).encode("utf-8", "replace")
-        path = self.store.create("articles", page.title, data, self.index.taken)
+        title, fields = arrived.page.title, arrived.fields(url)
+        own = {"title": title, "kind": "article", "created": fields["fetched"], "tags": clean_tags(tags)}
+        data = render_note({**own, **fields}, arrived.page.text).encode("utf-8", "replace")
+        path = self.store.create("articles", title, data, self.index.taken)
         self.index.index_file(None, path, embed=False)
         return path
 
@@ -302,8 +291,7 @@ class WebPages:
                     raise _Conflict("its text was changed here, and at its origin too")
                 kept = f"the text that was here is in {self.store.keep_copy(path)}"
                 detail = f"{detail}; {kept}" if detail else kept
-            fields = {"provenance": "web", "source_url": url, **arrived.fields(moment_text(time.time()))}
-            change_file(self.store, path, data, page.text, fields)
+            change_file(self.store, path, data, page.text, arrived.fields(url))
             self.index.index_file(None, path, embed=False)
         self.index.embed_saved()
         return self._receipt(note, url, "updated", detail)
@@ -318,9 +306,13 @@ def body_hash(text: str) -> str:
     return hashlib.blake2b(plain.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
-def _require(on_conflict: str) -> None:
+def _counting_masked(on_conflict: str, work: Callable[[], PageReceipt]) -> PageReceipt:
+    """The receipt, with the number of secrets that were masked in what was written."""
     if on_conflict not in ON_CONFLICT:
         raise InvalidInputError(f"on_conflict is one of {', '.join(ON_CONFLICT)}, not {on_conflict!r}")
+    with count_masked() as masked:
+        receipt = work()
+    return receipt._replace(masked=len(masked)) if receipt.outcome in ("created", "updated") else receipt
 
 
 def _is_page(value: str, url: str) -> bool:
@@ -328,10 +320,6 @@ def _is_page(value: str, url: str) -> bool:
         return read_url(value) == url
     except PageRefusedError:
         return False
-
-
-def _with_masked(receipt: PageReceipt, masked: set[str]) -> PageReceipt:
-    return receipt._replace(masked=len(masked)) if masked and receipt.outcome in ("created", "updated") else receipt
 
 
 def _failure(error: KnowledgeError, url: str) -> PageReceipt:
