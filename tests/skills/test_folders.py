@@ -16,24 +16,16 @@ def states(skills: list[Skill]) -> list[tuple[str, str, str]]:
     return [(skill.name, skill.level, skill.state) for skill in skills]
 
 
-def test_both_folders_of_the_home_and_of_the_project_are_looked_into(
+def test_both_folders_of_the_project_and_of_the_home_are_looked_into(
     kb: KnowledgeBase, home: Path, project: SkillRoot
 ) -> None:
-    folders = [
-        home / ".agents/skills",
-        home / ".claude/skills",
-        project.root,
-        project.root.parents[1] / ".claude/skills",
-    ]
+    root = project.root.parents[1]
+    folders = [root / ".agents/skills", root / ".claude/skills", home / ".agents/skills", home / ".claude/skills"]
     for number, folder in enumerate(folders):
         SkillRoot(folder).write(f"skill-{number}")
 
-    assert states(kb.skills.all()) == [
-        ("skill-2", "project", "offered"),
-        ("skill-3", "project", "offered"),
-        ("skill-0", "user", "offered"),
-        ("skill-1", "user", "offered"),
-    ]
+    levels = ["project", "project", "user", "user"]
+    assert states(kb.skills.all()) == [(f"skill-{n}", level, "offered") for n, level in enumerate(levels)]
 
 
 def test_the_projects_skill_comes_before_the_users_and_that_before_a_configured_one(

@@ -75,9 +75,7 @@ def test_a_users_skill_cannot_close_its_fence(kb: KnowledgeBase, mine: SkillRoot
 
     loaded = Toolbox(kb).call("load_skill", {"name": "deploy"}).text
 
-    assert loaded.lower().count("</skill") == 1
-    assert loaded.count("<skill ") == 1
-    assert "\u202e" not in loaded
+    assert (loaded.lower().count("</skill"), loaded.count("<skill "), "\u202e" in loaded) == (1, 1, False)
 
 
 def test_a_skill_that_cannot_be_loaded_is_an_error_with_the_fix(kb: KnowledgeBase, mine: SkillRoot) -> None:
