@@ -64,6 +64,18 @@ class Script:
                 yield {at: DeltaToolCall(name, written)}
 
 
+class Answering:
+    """A model that answers every request with this value as its structured output, and keeps what it was told."""
+
+    def __init__(self, value: Any) -> None:
+        self.value, self.told = value, list[str]()
+        self.model = FunctionModel(self._answer)
+
+    def _answer(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        self.told.append(str(messages))
+        return ModelResponse([ToolCallPart(info.output_tools[0].name, json.dumps({"response": self.value}))])
+
+
 def part_text(part: object) -> str:
     content: Any = getattr(part, "content", "")
     if isinstance(content, str):
