@@ -15,7 +15,7 @@ from co_cli.importers.chatgpt import read_chatgpt
 from co_cli.importers.claude import read_claude
 from co_cli.importers.export import ExportReport, Progress, export_notes
 from co_cli.importers.folders import read_basic_memory, read_obsidian, read_own
-from co_cli.importers.items import ImportReceipt, Read
+from co_cli.importers.items import Entry, ImportReceipt
 from co_cli.importers.memories import read_mem0
 from co_cli.importers.note_importer import WRITTEN, ImportRequest, NoteImporter
 from co_cli.knowledge_base import KnowledgeBase
@@ -28,7 +28,7 @@ Stages = Callable[[str], Progress]
 """Returns the progress bar of a stage of the work, given its verb."""
 EMBEDDING_SECONDS = 5.0
 """How long to wait for a slow embedder; `co index sync` finishes the work."""
-READERS: dict[str, Callable[[Export], Iterator[Read]]] = {
+READERS: dict[str, Callable[[Export], Iterator[Entry]]] = {
     "obsidian": read_obsidian,
     "basic-memory": read_basic_memory,
     "mem0": read_mem0,

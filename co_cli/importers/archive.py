@@ -173,8 +173,7 @@ class Export:
 
     def _on_disk(self) -> Iterator[Member]:
         if self.single:
-            state = os.stat(self.path)
-            yield Member(os.path.basename(self.path), state.st_size, state.st_mtime, self.path)
+            yield Member(os.path.basename(self.path), os.path.getsize(self.path), None, self.path)
             return
         for folder, inner, names in os.walk(self.path, onerror=lambda error: self.fail(error.filename, _reason(error))):
             inner[:] = [name for name in inner if not name.startswith(".")]

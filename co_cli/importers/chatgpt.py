@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from co_cli.importers.archive import Export
 from co_cli.importers.conversations import YOU, Turn, branch, conversation_item
-from co_cli.importers.items import Read, as_list, as_object, as_text, first_text, skipped
+from co_cli.importers.items import Entry, as_list, as_object, as_text, first_text, skipped
 from co_cli.importers.memories import memory_item, memory_lines
 
 SPEAKERS = {"user": YOU, "assistant": "ChatGPT"}
@@ -26,7 +26,7 @@ MARKS = re.compile("\ue200[^\ue201]{0,500}\ue201|[\ue200-\ue206]|\u3010\\d+\u202
 """References to sources, which lead nowhere in a text."""
 
 
-def read_chatgpt(export: Export) -> Iterator[Read]:
+def read_chatgpt(export: Export) -> Iterator[Entry]:
     members = export.matching(WANTED)
     texts = [member for member in members if member.ending in (".txt", ".md")]
     for member in texts:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from co_cli.importers import items
 from co_cli.importers.archive import Export, Member
 from co_cli.importers.conversations import YOU, Turn, branch, conversation_item
-from co_cli.importers.items import Item, Read, as_line, as_list, as_object, as_text, first_text, skipped
+from co_cli.importers.items import Entry, Item, as_line, as_list, as_object, as_text, first_text, skipped
 from co_cli.importers.memories import memory_item
 from co_cli.notes.new_note import title_from
 from co_cli.notes.note import NotTextError, read_note
@@ -33,7 +33,7 @@ INSTRUCTIONS = ("claude.md", "claude.local.md")
 INDEX_LINE = re.compile(r"\s*[-*+]\s+\[[^\]\n]*\]\([^)\n]*\)|\s*[-*+]\s+\[\[|\s*#|\s*$")
 
 
-def read_claude(export: Export) -> Iterator[Read]:
+def read_claude(export: Export) -> Iterator[Entry]:
     data = [member for member in export.matching(DATA) if member.ending == ".json"]
     projects: dict[str, str] = {}
     # projects first: the memories of a project carry its name
@@ -75,7 +75,7 @@ def _messages(found: dict[str, object]) -> Iterator[Turn]:
             yield speaker, "\n\n".join(part.strip() for part in parts if part.strip())
 
 
-def _project(found: dict[str, object], projects: dict[str, str], place: str) -> Iterator[Read]:
+def _project(found: dict[str, object], projects: dict[str, str], place: str) -> Iterator[Entry]:
     name = as_line(found.get("name")) or "Untitled project"
     identity, folder = items.id_of(found, name), f"claude/{slugify(name)}"
     projects[identity] = name
@@ -92,7 +92,7 @@ def _project(found: dict[str, object], projects: dict[str, str], place: str) -> 
             yield skipped(place, "document", title, "it is empty")
 
 
-def _remembered(found: dict[str, object], projects: dict[str, str], place: str) -> Iterator[Read]:
+def _remembered(found: dict[str, object], projects: dict[str, str], place: str) -> Iterator[Entry]:
     """Claude keeps what it remembers as texts with headings; each section becomes a memory."""
     account = first_text(found, "account_uuid", "account_id") or "account"
     yield from _sections(first_text(found, "conversations_memory"), account, "", place)
@@ -104,7 +104,7 @@ def _remembered(found: dict[str, object], projects: dict[str, str], place: str) 
             yield Item(f"{place}, {as_line(name)}", f"{account}/files/{name}", "memory", text, source="memory")
 
 
-def _sections(text: str, identity: str, project: str, place: str) -> Iterator[Read]:
+def _sections(text: str, identity: str, project: str, place: str) -> Iterator[Entry]:
     seen: Counter[str] = Counter()
     parts = ["", "", *SECTION.split(text)]  # headings, bold headings and the texts below them, in turn
     for heading, bold, section in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
@@ -117,7 +117,7 @@ def _sections(text: str, identity: str, project: str, place: str) -> Iterator[Re
             yield Item(f"{place}, “{title}”", known, "memory", said, title, "memory", tags=tags)
 
 
-def _memory_file(export: Export, member: Member, content: bytes) -> Read:
+def _memory_file(export: Export, member: Member, content: bytes) -> Entry:
     """A memory file has a name, a description and a type in its frontmatter; those of the memory tool have none."""
     place, identity = export.place(member), _file_id(export, member)
     try:

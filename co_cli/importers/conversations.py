@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from co_cli.importers.items import Item, Read, as_line, dates_of, first_text, id_of, skipped
+from co_cli.importers.items import Entry, Item, as_line, dates_of, first_text, id_of, skipped
 from co_cli.notes.markdown import FENCE, headings
 from co_cli.notes.new_note import title_from
 
@@ -16,7 +16,7 @@ Turn = tuple[str, str]
 """Who said what."""
 
 
-def conversation_item(found: dict[str, object], messages: Iterable[Turn], folder: str, place: str) -> Read:
+def conversation_item(found: dict[str, object], messages: Iterable[Turn], folder: str, place: str) -> Entry:
     """`found` is a conversation as the service exports it; `messages` are those that belong in it, in order."""
     turns: list[Turn] = []
     for speaker, text in messages:

@@ -59,7 +59,7 @@ class ImportReceipt(NamedTuple):
     """How many secrets are masked in the note."""
 
 
-Read = Item | ImportReceipt
+Entry = Item | ImportReceipt
 """A reader yields a receipt for what it leaves out on purpose or cannot read."""
 
 

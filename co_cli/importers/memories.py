@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from co_cli.importers import items
 from co_cli.importers.archive import Export, Member
-from co_cli.importers.items import Item, Read, as_line, as_list, as_object, as_text, first_text, skipped
+from co_cli.importers.items import Entry, Item, as_line, as_list, as_object, as_text, first_text, skipped
 
 MEM0 = re.compile(r".*\.(?:json|jsonl|ndjson)$", re.I)
 TEXT_KEYS = ("memory", "content", "text", "value", "data")
@@ -22,13 +22,13 @@ LINE = re.compile(r"\s*(?:[-*+\u2022]\s+|\d{1,4}[.)]\s+)?(?:\[([^\]\n]{4,40})\]\
 UNDATED = ("unknown", "no date", "undated", "date unknown")
 
 
-def read_mem0(export: Export) -> Iterator[Read]:
+def read_mem0(export: Export) -> Iterator[Entry]:
     """The result of `get_all`, a list, JSON Lines, or the zip of OpenMemory."""
     for place, value in export.values(export.matching(MEM0)):
         yield memory_item(value, place)
 
 
-def memory_item(value: object, place: str) -> Read:
+def memory_item(value: object, place: str) -> Entry:
     """The memory that a JSON value is; else a failure."""
     found = as_object(value) or {"text": value}
     text = first_text(found, *TEXT_KEYS).strip()
@@ -57,7 +57,7 @@ def memory_item(value: object, place: str) -> Read:
     )
 
 
-def memory_lines(export: Export, member: Member) -> Iterator[Read]:
+def memory_lines(export: Export, member: Member) -> Iterator[Entry]:
     """One memory a line, as copied from a settings page, with bullets, numbers and dates."""
     text = (export.read(member) or b"").decode("utf-8-sig", "replace")
     for number, line in enumerate(text.splitlines(), 1):

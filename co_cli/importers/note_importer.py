@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from co_cli.errors import FrontmatterError, InvalidInputError, KnowledgeError, NoteConflictError, VaultError
-from co_cli.importers.items import ImportOutcome, ImportReceipt, Item, Read, hash_of
+from co_cli.importers.items import Entry, ImportOutcome, ImportReceipt, Item, hash_of
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.editing import set_fields
 from co_cli.notes.files import create_exclusively, make_folders
@@ -61,7 +61,7 @@ class NoteImporter:
         """Where an id, or the text of a memory, is in the export."""
         self._names: set[str] = set()
 
-    def put(self, item: Read) -> ImportReceipt:
+    def put(self, item: Entry) -> ImportReceipt:
         """Decide about one item, and write it if this is not a dry run."""
         if isinstance(item, ImportReceipt):
             return item

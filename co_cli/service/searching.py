@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 BACKENDS = ("grep", "fts5", "hybrid")
 LARGEST_LIMIT = 1_000
-LEARNED = "learned.json"
-"""Weights that were learned from feedback, in the data folder."""
 FAR_AWAY = 1e12
 """Seconds: 30,000 years."""
 
@@ -109,8 +107,7 @@ def settings_weights(settings: Settings) -> dict[str, float] | None:
 
 def learned_weights(kb: KnowledgeBase, even_if_off: bool = False) -> dict[str, float] | None:
     """The weights that feedback taught; None if there are none, or learning is off. Opens no database."""
-    unused = kb.settings.learn == "off" and not even_if_off
-    if unused or not os.path.exists(os.path.join(kb.settings.data_dir, LEARNED)):
+    if kb.settings.learn == "off" and not even_if_off:
         return None
     row: Any = read_learned(kb.settings.data_dir).get(kb.root)
     try:

@@ -72,3 +72,18 @@ def test_a_taken_name_is_left_alone(import_data: ImportData, vault: Vault, brain
 
     assert "there is another note at articles/My Brain/Start.md already" in ran.out
     assert vault.read("articles/My Brain/start.md") == "Mine."
+
+
+def test_an_update_takes_the_new_text_byte_for_byte_and_keeps_my_fields(
+    import_data: ImportData, co: Co, vault: Vault, brain: Path
+) -> None:
+    import_data("obsidian", brain)
+    co("edit", "article:My Brain/Start", "--tag", "mine")
+    (brain / "Start.md").write_bytes(b"---\ntags: [other]\n---\nCaf\xe9\r\nau lait")
+
+    assert import_data("obsidian", brain, "--json").json["counts"]["updated"] == 1
+    assert import_data("obsidian", brain, "--json").json["counts"]["unchanged"] == 2
+
+    head, _, body = vault.path("articles/My Brain/Start.md").read_bytes().rpartition(b"---\n")
+    assert body == b"Caf\xe9\r\nau lait"
+    assert b"aliases: [Home]  # mine\ntags: [mine]\n" in head
