@@ -11,6 +11,7 @@ import struct
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from co_cli.embedding.embedders import Embedders
@@ -310,11 +311,9 @@ class KnowledgeIndex:
         return VaultEmbedding(self.engine, self.origin, self.embedders, at, progress).run()
 
     def embed_saved(self) -> None:
-        """Give what was just saved its vectors, if that does not take long."""
-        try:
+        """Give what was just saved its vectors, if that does not take long; else the next sync does."""
+        with suppress(IndexUnavailableError):
             self.embed_waiting(seconds=SAVE_SECONDS)
-        except IndexUnavailableError:
-            return  # the next sync makes them
 
     def reembed(self, progress: Progress | None = None, fresh: bool = False) -> Embedded | None:
         """Embed every passage again in the space that the settings choose; `fresh` ignores the cache."""
@@ -338,11 +337,10 @@ class KnowledgeIndex:
 
     def works(self) -> bool:
         """Whether search.db can be opened."""
-        try:
+        with suppress(IndexUnavailableError):
             self.state()
-        except IndexUnavailableError:
-            return False
-        return True
+            return True
+        return False
 
     def state(self) -> StoredVault:
         """How much is indexed of this origin alone, when it was synced, and its spaces."""
@@ -476,17 +474,15 @@ class KnowledgeIndex:
 
     def odd(self) -> list[tuple[str, str]]:
         """What is there and cannot be read at all, such as links."""
-        try:
+        with suppress(VaultError):
             return scan_origin(self.origin, self.exclude).odd
-        except VaultError:
-            return []
+        return []
 
     def unread_entries(self) -> list[tuple[str, str]]:
         """The same and more: also links to folders, and names that are no text."""
-        try:
+        with suppress(VaultError):
             return odd_entries(self.origin, self.exclude)
-        except VaultError:
-            return []
+        return []
 
     def damage_behind(self, error: Exception) -> IndexUnavailableError | None:
         """Whether an unexpected error comes from a damaged search.db, which is then moved aside."""
@@ -551,7 +547,5 @@ class KnowledgeIndex:
     def _sweep(self, folders: Sequence[str]) -> None:
         """Remove temporary files of killed writers; younger ones may still be in use."""
         for folder in set(folders):
-            try:
+            with suppress(OSError):  # a vault that can only be read
                 sweep_temporary(os.path.join(self.root, folder))
-            except OSError:
-                continue  # a vault that can only be read

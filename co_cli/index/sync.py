@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from co_cli.index.changes import RACY_SECONDS, Changes, reported, settled
@@ -80,7 +80,8 @@ def sync_files(engine: Engine, origin: Origin, scan: Scan, changes: Changes, opt
     for path, file in known_gone.items():
         if file.skipped is None:
             twins.setdefault(file.hash, []).append(path)
-    for done, batch in _batches(changes.look):
+    for start in range(0, len(changes.look), BATCH):
+        batch = changes.look[start : start + BATCH]
         with engine.reading() as reader:
             known = reader.files(vault, list(filter(_storable, batch)))
         files = [file for path in batch if (file := _look_at(origin, path, known.get(path), seen, options))]
@@ -90,7 +91,7 @@ def sync_files(engine: Engine, origin: Origin, scan: Scan, changes: Changes, opt
             with engine.writing() as writer:
                 writer.put_files(writer.add_vault(origin), files)
         if options.progress:
-            options.progress(done, len(changes.look))
+            options.progress(start + len(batch), len(changes.look))
     removed, kept = _finish(engine, origin, scan, changes, seen)
     if max(len(seen.stored), len(removed)) >= MANY:
         engine.compact()
@@ -105,7 +106,7 @@ def sync_files(engine: Engine, origin: Origin, scan: Scan, changes: Changes, opt
         changed=seen.changed,
         moved=seen.moved,
         removed=removed,
-        excluded=tuple(path for path in removed if os.path.lexists(os.path.join(origin.root, path))),
+        excluded=tuple(path for path in removed if os.path.lexists(f"{origin.root}/{path}")),
         unchanged=max(0, scan.notes - indexed - len(skipped) + len(scan.odd)),
         skipped=sorted(skipped),
         problems=problems,
@@ -200,7 +201,7 @@ def _finish(engine: Engine, origin: Origin, scan: Scan, changes: Changes, seen: 
             others = {one.path for one in writer.find_notes(vault, "path", gone) if one.source != seen.source}
             unlisted.update(dict.fromkeys(others, True))
             gone = [path for path in gone if path not in others]
-        lost_now = [path for path in gone if path not in moved and not _exists(origin, path)]
+        lost_now = [path for path in gone if path not in moved and not os.path.lexists(f"{origin.root}/{path}")]
         vanished = _vanished(writer, vault, origin, lost_now)
         keep = set(lost_now) if vanished or kind_of(origin).keeps_missing else set[str]()
         removed = writer.drop_files(vault, [path for path in gone if path not in keep])
@@ -238,16 +239,6 @@ def _vanished(reader: Reader, vault: int, origin: Origin, lost: Sequence[str]) -
 def _is_synced(reader: Reader, origin: Origin) -> bool:
     vault = reader.vault(origin)
     return vault is not None and vault.synced_at is not None
-
-
-def _exists(origin: Origin, path: str) -> bool:
-    return os.path.lexists(os.path.join(origin.root, path))
-
-
-def _batches(paths: Sequence[str]) -> Iterator[tuple[int, Sequence[str]]]:
-    for start in range(0, len(paths), BATCH):
-        batch = paths[start : start + BATCH]
-        yield start + len(batch), batch
 
 
 def _storable(path: str) -> bool:
