@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from typing import Protocol, Self
 
     from co_cli.activity.database import ActivityDatabase
-    from co_cli.activity.event_writer import EventWriter
     from co_cli.activity.events import Event, Spooled
     from co_cli.index.engine import NoteKey, StoredNote
     from co_cli.settings import Settings
@@ -48,25 +47,22 @@ class Activity:
         self.on_set_aside: Callable[[str], None] | None = None
         """Called once with a message when a damaged activity.db was moved aside."""
         self._kept: list[Event] = []
-        self._writer: EventWriter | None = None
-
-    @property
-    def writer(self) -> EventWriter:
-        if self._writer is None:
-            from co_cli.activity.event_writer import EventWriter  # the database: a cold search does without
-
-            self._writer = EventWriter(self.data_dir, self.on_set_aside)
-        return self._writer
+        self._database: ActivityDatabase | None = None
 
     @property
     def database(self) -> ActivityDatabase:
         """activity.db, which may not have the latest events yet."""
-        return self.writer.database
+        if self._database is None:
+            from co_cli.activity.database import ActivityDatabase  # a cold search does without
+
+            self._database = ActivityDatabase(self.data_dir)
+            self._database.on_set_aside = self.on_set_aside
+        return self._database
 
     def written(self) -> ActivityDatabase:
         """activity.db with everything that was recorded so far. Raises ActivityUnavailableError."""
         self.write([])
-        self.writer.read_spool()
+        self.database.read_spool()
         return self.database
 
     def __enter__(self) -> Self:
@@ -116,7 +112,7 @@ class Activity:
     def write(self, events: Sequence[Event]) -> None:
         """Write the spool, what was kept, and these events to activity.db. What fails is dropped and counted."""
         kept, self._kept = self._kept, []
-        error = self.writer.write([*kept, *events])
+        error = self.database.write([*kept, *events])
         if error is not None:
             self.drop(len(kept) + len(events), error)
 
@@ -130,9 +126,9 @@ class Activity:
         """Write what is left and close activity.db."""
         if self._kept or (not self.brief and os.path.exists(os.path.join(self.data_dir, SPOOL))):
             self.write([])
-        if self._writer is not None:
-            self._writer.database.close()
-            self._writer = None
+        if self._database is not None:
+            self._database.close()
+            self._database = None
 
     def drop(self, count: int, error: BaseException) -> None:
         """Count what was lost, and remember why."""

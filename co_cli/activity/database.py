@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Generator
+import time
+from collections.abc import Generator, Sequence
 
 import apsw
 
-from co_cli.errors import ActivityUnavailableError, IndexDamagedError, IndexUnavailableError
+from co_cli.activity.event_writer import write_events, write_spool
+from co_cli.activity.events import SPOOL, Event
+from co_cli.errors import ActivityUnavailableError, IndexDamagedError, IndexUnavailableError, KnowledgeError
 from co_cli.index.sqlite.connection import Database, FileConnection
 from co_cli.index.sqlite.database_files import (
     BUSY_MS,
@@ -53,6 +56,37 @@ class ActivityDatabase(Database):
     def writing(self) -> Generator[FileConnection]:  # pyright: ignore[reportIncompatibleMethodOverride]
         with explained(self.path), super().writing() as connection:
             yield connection
+
+    def write(self, events: Sequence[Event]) -> Exception | None:
+        """Write the spool and these events. Returns why that failed, if it did."""
+        for last in (False, True):
+            try:
+                self.read_spool()
+                if events:
+                    with self.writing() as connection:
+                        write_events(connection, events)
+                break
+            except (KnowledgeError, apsw.Error, OSError) as error:
+                if last or not isinstance(error.__cause__, IndexDamagedError):
+                    return error
+                # else it was moved aside, and the second attempt makes a new one
+        return None
+
+    def read_spool(self) -> None:
+        """Write the events of the spool. It is renamed first, so that nobody appends to what is read."""
+        data_dir = os.path.dirname(self.path)
+        spool = os.path.join(data_dir, SPOOL)
+        if not os.path.isdir(data_dir):
+            return
+        with locked(f"{spool}.lock"):
+            with contextlib.suppress(FileNotFoundError):
+                os.replace(spool, f"{spool}.{time.time_ns():x}")
+            for name in sorted(os.listdir(data_dir)):
+                if name.startswith(f"{SPOOL}.") and not name.endswith(".lock"):
+                    file = os.path.join(data_dir, name)
+                    with open(file, "rb") as stream, self.writing() as connection:
+                        write_spool(connection, name, stream.read())
+                    os.unlink(file)
 
     def shrink(self) -> None:
         """Return free pages to the disk, so that nothing that was deleted is left in the file."""
