@@ -86,13 +86,13 @@ class NoteImporter:
             return "skipped", None, f"it appears twice in the export, first as {self._places[item.id]}"
         self._places[item.id] = item.place
         path = self._known.get(item.id)
-        if self.request.origin == OWN and os.path.lexists(self.store.absolute(item.id)):
-            path = item.id
+        if self.request.origin == OWN:
+            path = item.id if os.path.lexists(self.store.absolute(item.id)) else None
         if path is not None:
             return self._update(item, path)
         if item.id in self._forgotten:
             ref = source_ref(self._forgotten[item.id])
-            return "forgotten", None, f"you forgot it here; `co note restore {ref}` brings it back"
+            return "forgotten", None, f"you forgot it here; `co note restore {ref}` restores it"
         return self._create(item)
 
     def _update(self, item: Item, path: str) -> Result:

@@ -39,11 +39,11 @@ def tree(root: Path) -> dict[str, bytes]:
 def test_a_folder_or_a_zip_has_the_notes_byte_for_byte(co: Co, full: Vault, home: Path) -> None:
     (home / "out").mkdir()  # an empty folder may be filled
 
-    ran, told = co("data", "export", "--to", "out"), co("data", "export", "--to", "out.zip", "--json").json
+    ran, report = co("data", "export", "--to", "out"), co("data", "export", "--to", "out.zip", "--json").json
 
     size = sum(map(len, NOTES.values()))
     assert (ran.code, ran.err, ran.out) == (0, "", f"7 notes exported to out ({size} bytes)\n")
-    assert told == {"to": "out.zip", "format": "markdown", "notes": 7, "bytes": size, "failures": []}
+    assert report == {"to": "out.zip", "format": "markdown", "notes": 7, "bytes": size, "failures": []}
     assert tree(home / "out") == NOTES
     assert (home / "out" / "memories" / "tea.md").stat().st_mtime == 1_700_000_000
     with zipfile.ZipFile(home / "out.zip") as archive:

@@ -65,7 +65,7 @@ def test_a_forgotten_note_does_not_come_back(import_data: ImportData, co: Co, va
     outcome(import_data)
     co("forget", REF)
 
-    assert outcome(import_data) == ("forgotten", f"you forgot it here; `co note restore {REF}` brings it back")
+    assert outcome(import_data) == ("forgotten", f"you forgot it here; `co note restore {REF}` restores it")
     assert vault.notes() == []
     co("note", "restore", REF)
     assert outcome(import_data) == ("unchanged", "")
