@@ -8,11 +8,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.space import Vector, VectorSpace
 from co_cli.errors import EmbeddingError, SettingsError
-from co_cli.index.engine import Reader, Scope, Standing, StoredPassage, View, WordQuery
+from co_cli.index.engine import Engine, Reader, Scope, Standing, StoredNote, StoredPassage, View, WordQuery
 from co_cli.index.links import links_around
 from co_cli.index.tokens import spans
 from co_cli.notes.dates import asks_only_for_period, describe, find_period
@@ -24,9 +25,6 @@ from co_cli.retrieval.results import ABSENT, Fit, best_of_each_note, confidence,
 from co_cli.retrieval.score import Scored, best_first, trust
 from co_cli.retrieval.signals import NEED_LINKS, VALUES, Material, add_signals
 from co_cli.values import Filters, Hit, Searched, SearchResult, State, moment_text
-
-if TYPE_CHECKING:
-    from co_cli.knowledge_index import KnowledgeIndex
 
 TIER = 0.1
 """The weight of a note's tier where several vaults are searched: it decides between notes that answer as well."""
@@ -61,6 +59,21 @@ class SearchRequest:
         return self.backend == "hybrid" and self.meaning and self.weights.get("meaning", 0.0) > 0
 
 
+class SearchedIndex(Protocol):
+    """What a search needs of `KnowledgeIndex`."""
+
+    engine: Engine
+    embedders: Embedders | None
+    space_hint: VectorSpace | None
+    """The space that answered last, most likely the one that answers now."""
+    unread: list[str]
+    fresh_as_of: float | None
+
+    def view(self, reader: Reader, filters: Filters) -> View: ...
+
+    def uses(self, notes: Mapping[int, StoredNote]) -> Mapping[int, tuple[int, int]]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Trace:
     """The intermediate results of one search, for `explain`."""
@@ -85,7 +98,7 @@ class Attempt:
     """Nothing but filters is asked for: list what passes them."""
 
 
-def search(index: KnowledgeIndex, request: SearchRequest) -> tuple[SearchResult, Trace]:
+def search(index: SearchedIndex, request: SearchRequest) -> tuple[SearchResult, Trace]:
     """Hits, and how they came about: from the narrowest reading of the query that finds something."""
     started = time.perf_counter()
     answers = (_answer(index, request, attempt) for attempt in _attempts(request))
@@ -127,7 +140,7 @@ def _operators(query: Query) -> str:
     return " and ".join(f"{operator}:{value}" for operator, values in named for value in values)
 
 
-def _answer(index: KnowledgeIndex, request: SearchRequest, attempt: Attempt) -> tuple[SearchResult, Trace]:
+def _answer(index: SearchedIndex, request: SearchRequest, attempt: Attempt) -> tuple[SearchResult, Trace]:
     space = index.space_hint
     while True:
         vector, problem = _query_vector(index, request, attempt, space)
@@ -143,7 +156,7 @@ def _answer(index: KnowledgeIndex, request: SearchRequest, attempt: Attempt) -> 
 
 
 def _query_vector(
-    index: KnowledgeIndex, request: SearchRequest, attempt: Attempt, space: VectorSpace | None
+    index: SearchedIndex, request: SearchRequest, attempt: Attempt, space: VectorSpace | None
 ) -> tuple[Vector | None, str | None]:
     """The query's vector, or why there is none although one was wanted."""
     embedders, text = index.embedders, attempt.query.text[:LONGEST_EMBEDDED]
@@ -163,7 +176,7 @@ class _Work:
     """One attempt: what it reads in the transaction, and what it makes of that afterwards."""
 
     def __init__(
-        self, index: KnowledgeIndex, request: SearchRequest, attempt: Attempt, view: View, vector: Vector | None
+        self, index: SearchedIndex, request: SearchRequest, attempt: Attempt, view: View, vector: Vector | None
     ) -> None:
         self.index, self.request, self.attempt, self.view, self.vector = index, request, attempt, view, vector
         self.now = time.time() if attempt.filters.as_of is None else attempt.filters.as_of
