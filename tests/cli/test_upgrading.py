@@ -1,6 +1,7 @@
 """An upgrade: notes stay as they are, search.db is rebuilt, and everything that files cannot tell is kept.
 
 old_data/aea86a6.tar.gz was written by that revision, the last one before search.db was redesigned; make.sh makes it.
+Only its activity.db was converted afterwards, to version 5, the first that a release reads.
 """
 
 from __future__ import annotations
@@ -68,8 +69,8 @@ def test_an_upgrade_keeps_history_feedback_trash_sources_and_trust(upgraded: Co,
 
     assert stats["logged"] == 2
     assert upgraded("feedback", "tune", "--json").json["said"] == 2
-    again = upgraded("feedback", "give", "kettle", "good", "--query", "which room has the kettle", "--json").json
-    assert (again["good"], again["bad"]) == (2, 0)
+    assert upgraded("feedback", "give", "kettle", "good", "--query", "which room has the kettle").code == 0
+    assert upgraded("feedback", "tune", "--json").json["said"] == 3
     trash = upgraded("list", "--trash", "--json").json
 
     assert [note["path"] for note in trash] == ["memories/elm.md", "memories/kettle.md"]
