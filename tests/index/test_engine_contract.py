@@ -398,6 +398,15 @@ def test_a_new_space_replaces_the_active_one_when_it_is_complete(engine: Engine)
         assert writer.nearest(scope_of(vault), active, query, 10) == []
 
 
+def test_a_vault_without_passages_changes_its_space_at_once(engine: Engine) -> None:
+    vault = put(engine)
+    with engine.writing() as writer:
+        writer.begin_space(vault, FLOATS)
+        stored = writer.begin_space(vault, BYTES)
+
+    assert (stored.active and stored.active.space, stored.building) == (BYTES, None)
+
+
 def test_a_full_cache_forgets_what_was_used_least_recently(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("co_cli.index.sqlite.vectors.CACHE_ENTRIES", 3)
     monkeypatch.setattr("co_cli.index.sqlite.vectors.EVICT_EVERY", 2)
