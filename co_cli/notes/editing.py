@@ -11,7 +11,7 @@ import re
 from typing import cast
 
 from co_cli.errors import FrontmatterError, InvalidInputError
-from co_cli.notes.frontmatter import Frontmatter, read_frontmatter, render_value, resolve_scalar, write_block
+from co_cli.notes.frontmatter import HANDLER, Frontmatter, read_frontmatter, render_value, resolve_scalar
 from co_cli.values import to_utf8
 
 FIELD_NAME = re.compile(r"[^\W_](?:[\w .-]*\w)?\Z|_\w+\Z")
@@ -107,14 +107,14 @@ def _listed(value: object) -> object:
 
 
 def _new_block(fields: dict[str, object], newline: str) -> str:
-    lines = write_block(fields).split("\n") if fields else []
+    lines = HANDLER.export(fields).split("\n") if fields else []
     return newline.join(["---", *lines, "---", ""])
 
 
 def _set_one(lines: list[str], key: str, value: object, newline: str) -> list[str]:
     span = _span_of(lines, key)
     if span is None:
-        return lines if value is None else [*lines, write_block({key: value}) + newline]
+        return lines if value is None else [*lines, HANDLER.export({key: value}) + newline]
     first, last = span
     changed = [] if value is None else [_replaced(lines[first:last], key, value)]
     return [*lines[:first], *changed, *lines[last:]]
@@ -131,7 +131,7 @@ def _replaced(lines: list[str], key: str, value: object) -> str:
         edited = "".join(_with_items(lines, cast("list[object]", value), ending))
         if read_frontmatter(f"---\n{edited}---\n").metadata == {key: value}:
             return edited
-    return write_block({key: value}) + ending
+    return HANDLER.export({key: value}) + ending
 
 
 def _with_items(lines: list[str], values: list[object], ending: str) -> list[str]:

@@ -1,7 +1,7 @@
-"""Read a note's frontmatter into a dict and write it back as YAML.
+"""Read a note's frontmatter into a dict and write it back as YAML, with python-frontmatter.
 
 `read_frontmatter` also says where the block is, and returns an error with its line and the fields it could still read,
-instead of raising it. (python-frontmatter does neither.)
+instead of raising it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 from typing import Any, NamedTuple
 
 import yaml
+from frontmatter.default_handlers import SafeLoader, YAMLHandler
 
 BLOCK = re.compile(r"\ufeff?(?:[ \t]*\r?\n)*---[ \t]*(?:\r?\n)(.*?)^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.S | re.M)
 UNCLOSED = re.compile(r"\ufeff?(?:[ \t]*\r?\n)*(---)[ \t]*\r?\n[A-Za-z_][\w-]*:(?:[ \t]|\r?\n)")
@@ -73,7 +74,7 @@ def read_frontmatter(text: str) -> Frontmatter:
     start, end = block.span(1)
     first_line = text.count("\n", 0, start) + 1
     try:
-        metadata = read_block(block[1])
+        metadata = HANDLER.load(block[1])
     except Exception as error:  # PyYAML also raises KeyError, AttributeError and others, for a value like `!!bool x`
         problem, line = _describe(error)
         return Frontmatter(_salvage(block[1]), start, end, block.end(), problem, first_line + line)
@@ -82,7 +83,7 @@ def read_frontmatter(text: str) -> Frontmatter:
 
 def render_value(value: object) -> str:
     """A value as one line of YAML that reads back as the same value."""
-    return write_block({"_": value}).removeprefix("_: ")
+    return HANDLER.export({"_": value}).removeprefix("_: ")
 
 
 def resolve_scalar(text: str) -> str | int | float | bool | None:
@@ -116,7 +117,7 @@ class ScalarResolver:
         return TAG + "merge" if value == "<<" else TAGS[type(resolve_scalar(value))]
 
 
-AnyLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one of libyaml, if PyYAML was built with it
+AnyLoader: Any = SafeLoader  # libyaml's, if PyYAML was built with it
 
 
 class NoteLoader(ScalarResolver, AnyLoader):
@@ -136,7 +137,8 @@ class NoteDumper(ScalarResolver, yaml.SafeDumper):
 
     def choose_scalar_style(self) -> str:
         style: str = super().choose_scalar_style()
-        return '"' if style == "'" else style
+        value: str = getattr(self.event, "value", "")
+        return '"' if style == "'" or value != value.strip() else style
 
     def write_double_quoted(self, text: str, split: bool = True) -> None:
         quoted = json.dumps(text, ensure_ascii=False)
@@ -147,24 +149,29 @@ NoteDumper.add_multi_representer(tuple, NoteDumper.represent_list)
 NoteDumper.add_multi_representer(object, lambda dumper, value: dumper.represent_str(str(value)))
 
 
-def read_block(block: str) -> dict[str, Any]:
-    """Raises whatever is wrong with the block: a YAMLError, mostly."""
-    block = block.replace("\t", "    ")
-    _require_shallow(block)
-    loaded = yaml.load(block, NoteLoader)
-    if loaded is None:
-        return {}
-    if not isinstance(loaded, dict):
-        raise ValueError("the frontmatter is not a list of `key: value` lines")
-    return _expanded(loaded)
+class NoteHandler(YAMLHandler):
+    """python-frontmatter's YAML handler with our scalars, one line per key, and limits on nesting and aliases."""
+
+    def load(self, fm: str, **kwargs: object) -> dict[str, Any]:
+        """Raises whatever is wrong with the block: a YAMLError, mostly."""
+        fm = fm.replace("\t", "    ")
+        _require_shallow(fm)
+        loaded = super().load(fm, Loader=NoteLoader, **kwargs)
+        if loaded is None:
+            return {}
+        if not isinstance(loaded, dict):
+            raise ValueError("the frontmatter is not a list of `key: value` lines")
+        return _expanded(loaded)
+
+    def export(self, metadata: dict[str, object], **kwargs: object) -> str:
+        """YAML without the last line's end."""
+        if not metadata:
+            return ""
+        style = {"default_flow_style": True, "sort_keys": False, "width": float("inf")}
+        return super().export(metadata, Dumper=NoteDumper, **style, **kwargs)
 
 
-def write_block(metadata: dict[str, object]) -> str:
-    """YAML without the last line's end. Not stripped: a value may end with a no-break space."""
-    written: str = yaml.dump(
-        metadata, Dumper=NoteDumper, default_flow_style=True, sort_keys=False, allow_unicode=True, width=float("inf")
-    )
-    return written.removesuffix("\n") if metadata else ""
+HANDLER = NoteHandler()
 
 
 def _require_shallow(block: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from co_cli.notes.frontmatter import read_block, render_value
+from co_cli.notes.frontmatter import HANDLER, render_value
 
 
 def test_a_bare_word_means_what_its_writer_meant() -> None:
@@ -11,7 +11,7 @@ def test_a_bare_word_means_what_its_writer_meant() -> None:
         **{"1.5": 1.5, "12": 12, "True": True, "~": None, "null": None, "!!str 12": "12", "'12'": "12"},
     }
 
-    assert {word: read_block(f"a: {word}")["a"] for word in meant} == meant
+    assert {word: HANDLER.load(f"a: {word}")["a"] for word in meant} == meant
 
 
 def test_a_value_is_written_on_one_line_with_quotes_only_where_needed() -> None:
@@ -22,6 +22,7 @@ def test_a_value_is_written_on_one_line_with_quotes_only_where_needed() -> None:
         ("[[Oak]]", '"[[Oak]]"'),
         ("two\nlines", '"two\\nlines"'),
         ("12", '"12"'),
+        ("ends with a no-break space\xa0", '"ends with a no-break space\xa0"'),
         (True, "true"),
         (["a, b", "c"], '["a, b", c]'),
         ({"a": [1, None]}, "{a: [1, null]}"),
