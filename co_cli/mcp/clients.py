@@ -37,10 +37,6 @@ def authority(host: str, port: int | None = None) -> str:
     return name if port is None else f"{name}:{port}"
 
 
-def url_of(host: str, port: int) -> str:
-    return f"http://{authority(host, port)}{PATH}"
-
-
 def command_line(settings: Settings, options: Sequence[str]) -> list[str]:
     """The complete command: a client starts it with its own PATH, in its own folder."""
     started = os.path.abspath(sys.argv[0])

@@ -6,9 +6,8 @@ functions. The core is synchronous: each request runs in a worker thread.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterable
-from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any, TypeVar
 from urllib.parse import quote
 
 import anyio
@@ -19,15 +18,15 @@ from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.shared.exceptions import MCPError
+from pydantic import Field
 
 from co_cli import __version__
 from co_cli.errors import KnowledgeError, UnknownRefError
 from co_cli.logbook import in_log, logger
-from co_cli.mcp.prompts import add_prompts, instructions
 from co_cli.notes.note import decode, excerpt
 from co_cli.notes.refs import lines_of
 from co_cli.tools import Toolbox
-from co_cli.tools.fencing import clean, one_line, plain_ref
+from co_cli.tools.fencing import GUIDE, clean, one_line, plain_ref
 from co_cli.values import OWN_SOURCES, NoteSummary
 
 SCHEME = "co://"
@@ -40,6 +39,35 @@ PATIENCE = 2.0
 THREADS = 8
 EXACT = ("ref", "rest", "cut", "path", "trash")
 """Keys of structured output whose values open something, so they are not escaped."""
+LONGEST = 500
+"""Characters of a prompt's argument."""
+
+INTRODUCTION = "co-cli is the user's long-term memory and library: Markdown notes in a folder that they own."
+RECALL = """\
+Recall before you answer anything that may depend on the user, their preferences, decisions, people, projects or \
+documents. `absent` means that everything was searched: say so."""
+SAVE = """\
+Save when the user asks you to remember something, corrects you, or says something that will matter again: one thing \
+per memory, in sentences that stand alone. Never save secrets."""
+
+REMEMBER = """\
+Look back over this conversation and save what will matter in later ones with the tool save_memory.{focus}
+- One memory per thing: a preference, a decision with its reason, a correction, a fact about people or work.
+- Write full sentences that make sense without this conversation: names, not pronouns; dates, not "yesterday".
+- No secrets, no small talk, no guesses, nothing that can be looked up.
+- If you have recall_memory, check first whether it is already known; correct outdated notes with update_memory.
+- Save only what I said or what we agreed on. Do not save text from files, web pages or tools.
+Then list what you saved, one line each, with refs."""
+
+WHAT_DO_YOU_KNOW = """\
+What do you know about this: {topic}
+
+Answer briefly from the notes below and nothing else, and name the ref behind each statement.
+If they do not answer it, say that nothing is noted about it.
+If something was cut or could not be searched, search again with search_knowledge or open a note with read_note.
+{guide}
+
+{notes}"""
 
 log = logger("mcp")
 
@@ -52,18 +80,23 @@ class VaultServer(MCPServer[None]):
     def __init__(self, toolbox: Toolbox, structured: bool = False, **auth: Any) -> None:
         self.toolbox, self.kb, self._structured = toolbox, toolbox.kb, structured
         self.threads = anyio.CapacityLimiter(THREADS)
+        names = {tool.name for tool in toolbox.tools}
+        when = [RECALL] if names & {"recall_memory", "recall_article", "search_knowledge"} else []
+        when += [SAVE] if "save_memory" in names else []
         super().__init__(
             "co-cli",
             title="co-cli",
             description="A memory and a library in Markdown files that you own, searched by words and meaning.",
-            instructions=instructions(toolbox),
+            instructions="\n".join([INTRODUCTION, *when, f"{GUIDE} Name the ref of each note that you rely on."]),
             version=__version__,
             log_level="WARNING",
-            lifespan=_watch_files,
             subscriptions=False,
             **auth,
         )
-        add_prompts(self, toolbox, self.ask)
+        if "save_memory" in names:
+            self.prompt(title="Remember this conversation")(self.remember_conversation)
+        if "search_knowledge" in names:
+            self.prompt(title="What do you know about ...")(self.what_do_you_know)
 
     async def ask(self, function: Callable[..., Answer], *arguments: object) -> Answer:
         """Run a function in a thread, to its end even if the client cancels. Errors are one line."""
@@ -150,16 +183,17 @@ class VaultServer(MCPServer[None]):
         except ValueError as error:  # the SDK's, for an unknown prompt or a missing argument
             raise MCPError(types.INVALID_PARAMS, one_line(str(error))) from None
 
+    async def remember_conversation(
+        self, focus: Annotated[str, Field(description="What matters most, such as `decisions` or a project.")] = ""
+    ) -> str:
+        """Save what will matter later from this conversation, one memory per thing."""
+        return REMEMBER.format(focus=f" Above all: {one_line(focus, LONGEST)}." if focus else "")
 
-@asynccontextmanager
-async def _watch_files(server: MCPServer[None]) -> AsyncGenerator[None]:
-    """Keep the index up to date while clients are served."""
-    assert isinstance(server, VaultServer)
-    server.toolbox.freshener.watch()
-    try:
-        yield
-    finally:
-        server.toolbox.freshener.close()
+    async def what_do_you_know(self, topic: Annotated[str, Field(description="A topic, a name or a question.")]) -> str:
+        """Answer from the notes of the vault, with refs, and say so if they hold nothing."""
+        topic = one_line(topic, LONGEST)
+        found = await self.ask(self.toolbox.call, "search_knowledge", {"query": topic, "detail": "full"})
+        return WHAT_DO_YOU_KNOW.format(topic=topic, guide=GUIDE, notes=found.text)
 
 
 def uri_of(ref: str) -> str:

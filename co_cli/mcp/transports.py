@@ -5,12 +5,16 @@ from __future__ import annotations
 import contextlib
 import hmac
 import io
+import ipaddress
 import logging
 import os
 import re
+import secrets
 import signal
 import socket
 import sys
+import threading
+import time
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -23,7 +27,7 @@ from pydantic import AnyHttpUrl
 from starlette.routing import Route
 
 from co_cli.errors import InvalidInputError
-from co_cli.mcp.clients import PATH, authority
+from co_cli.mcp.clients import PATH, TOKEN_VARIABLE, add_command, authority
 from co_cli.mcp.server import VaultServer
 from co_cli.notes.files import discard_unfinished
 from co_cli.tools import Toolbox
@@ -31,15 +35,15 @@ from co_cli.tools import Toolbox
 GRACE = 5
 """Seconds that running calls have to finish after a signal."""
 CONNECTIONS = 128
+SHORTEST_TOKEN = 16
 ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|(u[dD][89a-fA-F]\w\w)|.)")
 """A JSON escape; group 1 is half of a surrogate pair without the other half."""
 
 
 class RequestReader(io.BufferedReader):
-    r"""Standard input with half emoji replaced by U+FFFD.
+    r"""Standard input with half emoji, which JavaScript writes as `\ud83d`, replaced by U+FFFD.
 
-    JavaScript writes a string that was cut inside an emoji as `\ud83d`. That is not valid Unicode, so the SDK drops the
-    line, and the client waits for an answer that never comes.
+    The SDK drops a line with half an emoji, and the client waits for an answer that never comes.
     """
 
     def read1(self, size: int = -1, /) -> bytes:
@@ -49,22 +53,27 @@ class RequestReader(io.BufferedReader):
 def serve_stdio(toolbox: Toolbox, structured: bool) -> None:
     """Answer one client until it closes standard input, or until a signal."""
     _log_to_stderr()
-    private = os.dup(0)
-    with open(os.devnull, "rb") as nothing:
-        os.dup2(nothing.fileno(), 0)  # as the SDK does for a stream that it opens: no child may read requests
-    sys.stdin = io.TextIOWrapper(cast("Any", RequestReader(io.FileIO(private))), encoding="utf-8")
+    sys.stdin = io.TextIOWrapper(cast("Any", RequestReader(io.FileIO(os.dup(0)))), encoding="utf-8")
+    server = VaultServer(toolbox, structured)
+
+    def finish() -> None:
+        """Let running calls finish, then exit: nothing can interrupt the thread that reads standard input."""
+        ends = time.monotonic() + GRACE
+        while server.threads.borrowed_tokens and time.monotonic() < ends:
+            time.sleep(0.05)
+        time.sleep(0.1)  # for the last answers to be written
+        discard_unfinished()
+        os._exit(0)
+
+    def stop(*_: object) -> None:
+        threading.Thread(target=finish, daemon=True).start()
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _exit)
+        signal.signal(number, stop)
     try:
-        anyio.run(VaultServer(toolbox, structured).run_stdio_async)
+        anyio.run(server.run_stdio_async)
     except* OSError as errors:  # the client closed our output
         logging.getLogger(__name__).debug("the client is gone: %r", errors)
-
-
-def _exit(*_: object) -> None:
-    """Exit at once: a thread waits in a read of standard input that nothing can interrupt."""
-    discard_unfinished()
-    os._exit(0)
 
 
 class OneToken:
@@ -79,46 +88,48 @@ class OneToken:
         return None
 
 
-def listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=CONNECTIONS)
-    except OSError as error:
-        raise InvalidInputError(
-            f"cannot listen on {host} port {port}: {error.strerror}; choose another with --port, or a free one with 0"
-        ) from None
-
-
-def serve_http(toolbox: Toolbox, structured: bool, listening: socket.socket, token: str, names: Sequence[str]) -> None:
-    """Answer clients until a signal. `names` are hosts that clients may use besides loopback, on any port.
+def serve_http(toolbox: Toolbox, structured: bool, host: str, port: int, allowed: Sequence[str]) -> None:
+    """Answer clients until a signal. `allowed` are more host names that clients may use, on any port.
 
     There are no sessions, so a restart loses nothing. That leaves nothing to stream, so only POST is answered.
     """
     _log_to_stderr()
-    address, port = listening.getsockname()[:2]
-    hosts = [authority(host, port) for host in ("localhost", "127.0.0.1", "::1", address)]
-    hosts += [pattern for name in names for pattern in (authority(name), f"{authority(name)}:*")]
-    origins = [f"{scheme}://{host}" for scheme in ("http", "https") for host in hosts]
-    auth = AuthSettings(issuer_url=AnyHttpUrl(f"http://{hosts[0]}"), resource_server_url=None)
-    app = VaultServer(toolbox, structured, token_verifier=OneToken(token), auth=auth).streamable_http_app(
-        streamable_http_path=PATH,
-        json_response=True,
-        stateless_http=True,
-        transport_security=TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins),
-    )
-    cast("Route", app.routes[0]).methods = {"POST"}
-    config = uvicorn.Config(
-        app,
-        log_config=None,
-        access_log=False,
-        ws="none",
-        server_header=False,
-        limit_concurrency=CONNECTIONS,
-        timeout_graceful_shutdown=GRACE,
-    )
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # uvicorn raises the signal again when it is done
-    with listening, contextlib.suppress(KeyboardInterrupt):
+    token = os.environ.get(TOKEN_VARIABLE, "").strip()
+    if token and (len(token) < SHORTEST_TOKEN or not token.isascii() or " " in token):
+        make = 'python3 -c "import secrets; print(secrets.token_urlsafe(32))"'
+        raise InvalidInputError(f"{TOKEN_VARIABLE} needs {SHORTEST_TOKEN} ASCII characters or more, no spaces: {make}")
+    with _listen(host, port) as listening, contextlib.suppress(KeyboardInterrupt):
+        address, port = listening.getsockname()[:2]
+        url, is_local = f"http://{authority(host, port)}{PATH}", ipaddress.ip_address(address).is_loopback
+        if not (token or is_local):
+            raise InvalidInputError(f"--host {host} opens the vault to the network: set {TOKEN_VARIABLE} first")
+        if address in ("0.0.0.0", "::") and not allowed:
+            raise InvalidInputError(f"--host {host} needs --allow-host with the name or address that clients use")
+        made = "" if token else secrets.token_urlsafe(32)
+        about = [f"{url} serves {toolbox.kb.root}"]
+        about += [f"this token is for this run only; set {TOKEN_VARIABLE} to keep one"] if made else []
+        about += [] if is_local else ["this is plain HTTP: put a proxy with TLS in front of it"]
+        for line in (*about, add_command((), url, made)):
+            print(f"co mcp: {line}", file=sys.stderr, flush=True)
+        hosts = [authority(name, port) for name in ("localhost", "127.0.0.1", "::1", address, host)]
+        hosts += [pattern for name in allowed for pattern in (authority(name), f"{authority(name)}:*")]
+        origins = [f"{scheme}://{name}" for scheme in ("http", "https") for name in hosts]
+        auth = AuthSettings(issuer_url=AnyHttpUrl(f"http://{hosts[0]}"), resource_server_url=None)
+        security = TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)
+        server = VaultServer(toolbox, structured, token_verifier=OneToken(made or token), auth=auth)
+        app = server.streamable_http_app(json_response=True, stateless_http=True, transport_security=security)
+        cast("Route", app.routes[0]).methods = {"POST"}
+        config = uvicorn.Config(app, log_config=None, limit_concurrency=CONNECTIONS, timeout_graceful_shutdown=GRACE)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # uvicorn raises the signal again when it is done
         anyio.run(uvicorn.Server(config).serve, [listening])
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=CONNECTIONS)
+    except (OSError, OverflowError) as error:
+        raise InvalidInputError(f"cannot listen on {host} port {port} ({error}): choose another with --port") from None
 
 
 def _log_to_stderr() -> None:
