@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import re
 from importlib import import_module
-from textwrap import dedent
+from inspect import cleandoc
 from typing import Any, NamedTuple, NoReturn, TextIO
 
 from co_cli import __version__
@@ -135,7 +135,7 @@ def make_parser(name: str) -> Parser:
     parser = Parser(
         prog=f"co {name}",
         description=f"{command.summary[0].upper()}{command.summary[1:]}.",
-        epilog=dedent(run.__doc__ or "").strip("\n"),
+        epilog=cleandoc(run.__doc__ or ""),
     )
     if add_options := getattr(module, f"add_{function}", None):
         add_options(parser)

@@ -17,6 +17,8 @@ WEEKDAYS: Sequence[str] = "monday tuesday wednesday thursday friday saturday sun
 COUNT_WORDS = "a an one two three four five six seven eight nine ten eleven twelve few".split()
 COUNTS: dict[str, int | str] = dict(zip(COUNT_WORDS, (1, 1, *range(1, 13), 3), strict=True))
 MONTHS_IN = {"month": 1, "quarter": 3, "year": 12}
+HINTS = ("day", "week", "month", "quarter", "year", *(month[:3] for month in MONTHS), *"0123456789")
+"""Each date phrase contains one of these. Compiling PHRASES takes 20 ms, which other queries save."""
 OPEN_ENDED = ("since", "after", "before", "until", "till")
 MAX_WORDS = 25  # in a longer query, a date is one detail of a story
 IMPOSSIBLE = (ValueError, OverflowError, OSError)  # no such day, or out of range for a timestamp
@@ -105,7 +107,8 @@ def find_period(query: str, now: float) -> tuple[Period | None, str]:
     A phrase such as "in May 2025" or "this week" is as often what the note is about as when it was written, so it
     counts only if the query asks for nothing else. Of several dates, none counts.
     """
-    found = list(_find_phrases(query, now)) if len(query.split()) <= MAX_WORDS else []
+    hinted = any(hint in query.lower() for hint in HINTS)
+    found = list(_find_phrases(query, now)) if hinted and len(query.split()) <= MAX_WORDS else []
     if relative := [one for one in found if not one[0].groupdict().keys() & {"month", "year"}]:
         has_year = any(match.groupdict().get("year") for match, *_ in found)  # "last Friday, on 23 January 2022"
         found = [one for one in found if (one in relative) != has_year]
