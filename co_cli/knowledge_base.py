@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from co_cli import service
 from co_cli.activity import Activity
-from co_cli.embedding.embedders import Embedders
+from co_cli.embedding.embedders import Embedders, reader_named
 from co_cli.errors import IndexUnavailableError, InvalidInputError, SettingsError, VaultError
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.knowledge_index import KnowledgeIndex
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Self
 
+    from co_cli.embedding.reader import PassageReader
     from co_cli.index.embed import Embedded
     from co_cli.index.links import Backlink, Link
     from co_cli.notes.note import Note
@@ -71,6 +72,8 @@ class KnowledgeBase:
         """Recorded in the query log."""
         self.short_lived = False
         """Whether the process ends soon, as a command does. Then activity is only written to a spool file."""
+        self.read_seconds = settings.knowledge_reader_ms / 1000 or None
+        """What reading may take in a search; None: as long as it takes."""
         self.sources_problem: str | None = None
         """Why sources.toml cannot be read; then only the vault is searched."""
         self.unsynced: IndexUnavailableError | None = None
@@ -123,14 +126,14 @@ class KnowledgeBase:
         Options are the fields of `Options` (service/searching.py): the filters `sources`, `tags`, `any_tag`,
         `category`, `since`, `until` and `fields`; `as_of`, to search what existed and was valid then; `outdated`, to
         include notes that are superseded or not valid now; `backend`, `profile`, `weights` such as
-        `{"words": 0.5, "recency": 0.2}`, `words`, `meaning`, `min_score`, `prefix` and `reranker`.
+        `{"words": 0.5, "recency": 0.2}`, `words`, `meaning`, `min_score`, `prefix`, `read` and `reranker`.
         `track` counts each hit as a recall of its note and logs the query, as far as the settings allow.
         """
         request = read_request(self, query, Options(limit=limit, **options))
         problem: str | None = None
         found: SearchResult | None = None
         if "skill" in request.filters.sources:
-            found = self.skills.search_sources(request)
+            found, _ = self.skills.search_sources(request)
         elif request.filters.as_of is not None:
             found, problem = service.history.search_as_of(self, request)
         if found is None:
@@ -337,6 +340,11 @@ class KnowledgeBase:
     ) -> service.web_pages.WebPages:
         """Web pages that are saved as articles: add and refresh them. Without a fetcher, the settings make one."""
         return service.web_pages.WebPages(self, fetcher, loader)
+
+    @cached_property
+    def reader(self) -> PassageReader | None:
+        """The model that reads the first results, loaded when it is first used; None if the settings say so."""
+        return reader_named(self.settings.knowledge_reader)
 
     @cached_property
     def skills(self) -> service.skills.Skills:

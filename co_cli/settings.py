@@ -102,6 +102,12 @@ class Settings(NamedTuple):
     knowledge_embedding_host: str | None = _own(
         "text", None, "address of the embedding server, if not the provider's own (ollama: OLLAMA_HOST)"
     )
+    knowledge_reader: Literal["small", "large", "off"] = _choice(
+        "small large off", "small", "the model that reads the first results and orders them: small, large or off"
+    )
+    knowledge_reader_ms: int = _setting(
+        "bytes", 400, "milliseconds that reading may take in one search", project_most=1_000
+    )
     knowledge_hybrid_vector_weight: float = _setting("share", 0.7, "weight of meaning in the score (default 0.7)")
     knowledge_hybrid_text_weight: float = _setting("share", 0.3, "weight of words in the score (default 0.3)")
     knowledge_duplicate_threshold: float = _setting(

@@ -18,6 +18,8 @@ settings.register_profile("house", deadline=None, derandomize=True, max_examples
 settings.register_profile("roam", deadline=None, max_examples=300)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
 
+os.environ["CO_KNOWLEDGE_READER"] = "off"  # it takes time; tests of the reader turn it on
+
 OUTSIDE = ("CO_", "XDG_", "OLLAMA_", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "COLUMNS", "EDITOR", "VISUAL")
 
 
@@ -32,6 +34,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(home))
     for variable, folder in (("XDG_CONFIG_HOME", ".config"), ("XDG_DATA_HOME", ".local/share")):
         monkeypatch.setenv(variable, str(home / folder))
+    monkeypatch.setenv("CO_KNOWLEDGE_READER", "off")
     monkeypatch.chdir(home)
     return home
 

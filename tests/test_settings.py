@@ -69,6 +69,8 @@ VALUES = {
     "tier_team": ("0.5", 0.5),
     "knowledge_search_backend": ("fts5", "fts5"),
     "knowledge_profile": ("agent", "agent"),
+    "knowledge_reader": ("large", "large"),
+    "knowledge_reader_ms": ("250", 250),
     "half_life_days": ("90", 90.0),
     "knowledge_embedding_provider": ("ollama", "ollama"),
     "knowledge_embedding_model": ("embeddinggemma", "embeddinggemma"),

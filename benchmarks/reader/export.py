@@ -126,61 +126,56 @@ class Graph:
         return str(self.add("Cast", halves, to=self.onnx.TensorProto.FLOAT))
 
     def linear(self, name: str, states: str) -> str:
-        """A product in eight bits, with a scale for each column of the weights."""
+        """A product in eight bits, with a scale for each token and for each column of the weights."""
         shape, _, offset, _ = self.tensors[f"{name}.weight"]
         types = self.onnx.TensorProto
         scales = self.stretch(f"{name}.scales", shape[1:], types.FLOAT16, offset)
         matrix = self.stretch(f"{name}.weight", shape, types.INT8, offset + 2 * shape[1])
-        values, scale, zero = self.add("DynamicQuantizeLinear", states, outputs=3)
-        product = self.add("Cast", self.add("MatMulInteger", values, matrix, zero), to=types.FLOAT)
-        scaled = self.add("Mul", product, self.add("Mul", scale, self.add("Cast", scales, to=types.FLOAT)))
+        largest = self.add("ReduceMax", self.add("Abs", states), self.constant([-1]))
+        step = self.add(
+            "Max", self.add("Div", largest, self.constant(127, np.float32)), self.constant(1e-9, np.float32)
+        )
+        values = self.add("Cast", self.add("Round", self.add("Div", states, step)), to=types.INT8)
+        product = self.add("Cast", self.add("MatMulInteger", values, matrix), to=types.FLOAT)
+        scaled = self.add("Mul", self.add("Mul", product, step), self.add("Cast", scales, to=types.FLOAT))
         return str(self.add("Add", scaled, self.small(f"{name}.bias")))
 
     def norm(self, name: str, states: str) -> str:
         parts = self.small(f"{name}.weight"), self.small(f"{name}.bias")
         return str(self.add("LayerNormalization", states, *parts, epsilon=1e-12))
 
-    def attention(self, name: str, states: str, hidden: str) -> str:
+    def attention(self, name: str, states: str) -> str:
         heads = self.header["heads"]
         dim = self.tensors[f"{name}o.weight"][0][0]
-        shape = self.constant([0, 0, 3 * heads, dim // heads])
-        parts = self.add("Transpose", self.add("Reshape", self.linear(f"{name}qkv", states), shape), perm=[0, 2, 1, 3])
-        queries, keys, values = self.add("Split", parts, axis=1, num_outputs=3, outputs=3)
+        shape = self.constant([0, 3 * heads, dim // heads])
+        parts = self.add("Transpose", self.add("Reshape", self.linear(f"{name}qkv", states), shape), perm=[1, 0, 2])
+        queries, keys, values = self.add("Split", parts, axis=0, num_outputs=3, outputs=3)
         scale = self.constant((dim // heads) ** -0.5, np.float32)
-        shares = self.add("MatMul", self.add("Mul", queries, scale), self.add("Transpose", keys, perm=[0, 1, 3, 2]))
-        mixed = self.add("MatMul", self.add("Softmax", self.add("Add", shares, hidden), axis=-1), values)
-        mixed = self.add("Reshape", self.add("Transpose", mixed, perm=[0, 2, 1, 3]), self.constant([0, 0, dim]))
+        shares = self.add("MatMul", self.add("Mul", queries, scale), self.add("Transpose", keys, perm=[0, 2, 1]))
+        mixed = self.add("MatMul", self.add("Softmax", shares, axis=-1), values)
+        mixed = self.add("Reshape", self.add("Transpose", mixed, perm=[1, 0, 2]), self.constant([0, dim]))
         return self.linear(f"{name}o", mixed)
 
     def write(self) -> str:
         """Write the graph next to the model file and return its sha256."""
         types, helper = self.onnx.TensorProto, self.onnx.helper
-        real = self.add("Cast", "real", to=types.FLOAT)
-        lacking = self.add("Sub", real, self.constant(1, np.float32))
-        hidden = self.add("Mul", lacking, self.constant(1e4, np.float32))
-        hidden = self.add("Unsqueeze", hidden, self.constant([1, 2]))
         states = self.norm("ln", "states")
         for layer in range(self.header["layers"]):
             name = f"L.{layer}."
-            states = self.norm(f"{name}l1", self.add("Add", states, self.attention(name, states, hidden)))
+            states = self.norm(f"{name}l1", self.add("Add", states, self.attention(name, states)))
             inner = self.add("Gelu", self.linear(f"{name}f1", states), approximate="tanh")
             states = self.norm(f"{name}l2", self.add("Add", states, self.linear(f"{name}f2", inner)))
-        weighted = self.add("Mul", states, self.add("Unsqueeze", real, self.constant([2])))
-        sums = self.add("ReduceSum", weighted, self.constant([1]), keepdims=0)
-        means = self.add("Div", sums, self.add("ReduceSum", real, self.constant([1])))
-        both = self.add("Concat", self.add("Gather", states, self.constant(0), axis=1), means, axis=1)
+        means = self.add("ReduceMean", states, self.constant([0]))
+        both = self.add("Concat", self.add("Gather", states, self.constant([0]), axis=0), means, axis=1)
         score = self.add("MatMul", self.add("Tanh", self.linear("h1", both)), self.small("h2.weight"))
         score = self.add("Add", score, self.small("h2.bias"))
-        self.nodes.append(helper.make_node("Squeeze", [score, self.constant([1])], ["scores"]))
+        self.nodes.append(helper.make_node("Squeeze", [score], ["score"]))
         dim = self.tensors["ln.weight"][0][0]
         graph = helper.make_graph(
             self.nodes,
             "reader",
-            [
-                helper.make_tensor_value_info("states", types.FLOAT, ["pairs", "tokens", dim]),
-                helper.make_tensor_value_info("real", types.BOOL, ["pairs", "tokens"]),
-            ],
-            [helper.make_tensor_value_info("scores", types.FLOAT, ["pairs"])],
+            [helper.make_tensor_value_info("states", types.FLOAT, ["tokens", dim])],
+            [helper.make_tensor_value_info("score", types.FLOAT, [])],
             self.weights,
         )
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9)

@@ -115,6 +115,7 @@ def _add_ranking(parser: argparse.ArgumentParser, backends: tuple[str, ...]) -> 
     parser.add_argument("--min-score", type=float, metavar="S", help="leave out hits with a lower score")
     parser.add_argument("--no-words", action="store_true", help="search by meaning alone")
     parser.add_argument("--no-meaning", action="store_true", help="search by words alone")
+    parser.add_argument("--read", action="store_true", help="let the reader model order the first results")
     parser.add_argument("--prefix", action="store_true", help="the last word may be the beginning of a word")
     add_filters(parser)
     group = parser.add_argument_group("time")
@@ -128,7 +129,8 @@ def _ranking_of(options: argparse.Namespace) -> dict[str, Any]:
     """What `_add_ranking` added, except the filters, as a search takes it."""
     names = ("backend", "profile", "weights", "min_score", "prefix", "as_of", "outdated")
     given = {name: getattr(options, name) for name in names}
-    return {**given, "words": not options.no_words, "meaning": not options.no_meaning}
+    read = True if options.read else None
+    return {**given, "read": read, "words": not options.no_words, "meaning": not options.no_meaning}
 
 
 def _weights(text: str) -> dict[str, float]:

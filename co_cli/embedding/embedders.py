@@ -7,10 +7,14 @@ says what is wrong. An unknown provider, or a model that the provider cannot hav
 from __future__ import annotations
 
 import threading
+from typing import TYPE_CHECKING
 
 from co_cli.embedding import static
 from co_cli.embedding.space import MINILM, Embedder, VectorSpace
 from co_cli.errors import SettingsError
+
+if TYPE_CHECKING:
+    from co_cli.embedding.reader import PassageReader
 
 LOCAL_SPACES = {space.provider: space for space in (static.SPACE, MINILM)}
 """Providers with one model, which need no server."""
@@ -28,6 +32,15 @@ def space_of(provider: str, model: str | None = None) -> VectorSpace | None:
         fix = "unset CO_KNOWLEDGE_EMBEDDING_MODEL, or choose another provider"
         raise SettingsError(f"the embedding provider {provider} has one model, {name}: {fix}")
     return space
+
+
+def reader_named(name: str) -> PassageReader | None:
+    """The reader of this name; None for `off`."""
+    if name == "off":
+        return None
+    from co_cli.embedding.reader import MODELS, PassageReader  # only long-lived processes read
+
+    return PassageReader(MODELS[name])
 
 
 def _import_remote():

@@ -17,8 +17,9 @@ import json
 import os
 import struct
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
+from itertools import product
 from math import log
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -39,10 +40,6 @@ PAIR_TOKENS = 128
 MOST_WINDOWS = 2
 GROUP = 32
 """Values that share a scale in the word table."""
-BATCH = 5
-"""Pairs of about the same length that are read at once."""
-CHUNK = 10
-"""Candidates that are sorted by length together. The first ones come first, in case the time does not last."""
 
 
 class Model(NamedTuple):
@@ -53,17 +50,30 @@ class Model(NamedTuple):
     graph_sha256: str
     weight: float
     """What one unit of its score adds to the score of a search."""
+    certainty: tuple[float, float, float, float, float] = (20.3, 7.6, -0.45, 0.0, -8.3)
+    """How sure a search is that something answers, as in VectorSpace, with the best score before the constant. Fitted
+    with the vectors of the static model."""
 
 
-SMALL = Model("small", "", "", 0.07)
-LARGE = Model("large", "", "", 0.1)
+SMALL = Model(
+    "small",
+    "5ab3cfec0a0d51175489d261ff50733b7ae0dd9e87a6dba097aa52f25a87c2fc",
+    "5d11991f128ece2edf3b1ea3c5f4db6b7f8fd7f92095f5f12448090b5d4f2409",
+    0.07,
+)
+LARGE = Model(
+    "large",
+    "bfe51963f29f3c0d2273bd122d6ffcca6b6ae504351dfecb4bff0a7f20e304df",
+    "9ad31ac427471d0f902afbf8d6712b030d0cc247a87282c6493a3c1ec32dce45",
+    0.1,
+)
 MODELS = {model.name: model for model in (SMALL, LARGE)}
 
 
 class Runtime(Protocol):
-    """Summed embeddings [pair, token, dimension] and which tokens are real into one score for each pair."""
+    """The embeddings of a pair's tokens [token, dimension] into its score."""
 
-    def __call__(self, states: Numbers, real: NDArray[np.bool_], /) -> Numbers: ...
+    def __call__(self, states: Numbers, /) -> float: ...
 
 
 class PassageReader:
@@ -74,21 +84,23 @@ class PassageReader:
         self._folder, self._onnx = folder, onnx
 
     def scores(self, question: str, texts: Sequence[str], seconds: float | None = None) -> list[float | None]:
-        """A score for each text, more is better; None for those that were not read in time."""
+        """A score for each text, more is better; None for those that were not read in time, from the end."""
         deadline = None if seconds is None else time.monotonic() + seconds
         pieces, table, run = self._loaded
         asked = pieces.pieces(question, QUESTION_TOKENS)
+        room = PAIR_TOKENS - 3 - len(asked)
+        windows = [choose_windows(asked, pieces.pieces(text, PASSAGE_TOKENS), room) for text in texts]
         found: list[float | None] = [None] * len(texts)
         longest = 0.0
-        for batch in _batches(asked, [pieces.pieces(text, PASSAGE_TOKENS) for text in texts]):
-            started = time.monotonic()
-            if deadline is not None and started + longest > deadline:
-                break
-            states, real = table.sums(asked, [window for _, window in batch])
-            for (place, _), score in zip(batch, run(states, real).tolist(), strict=True):
-                so_far = found[place]
-                found[place] = score if so_far is None else max(so_far, score)
-            longest = max(longest, time.monotonic() - started)
+        # the best window of each text first, in case the time does not last
+        for number, (place, parts) in product(range(MOST_WINDOWS), enumerate(windows)):
+            if number < len(parts):
+                started = time.monotonic()
+                if deadline is not None and started + longest > deadline:
+                    break
+                score, so_far = run(table.sums(asked, parts[number])), found[place]
+                found[place] = score if so_far is None else max(score, so_far)
+                longest = max(longest, time.monotonic() - started)
         return found
 
     @cached_property
@@ -108,7 +120,7 @@ class PassageReader:
             return None
         _checked(f"{stem}.onnx", self.model.graph_sha256)
         session = onnxruntime.InferenceSession(f"{stem}.onnx", providers=["CPUExecutionProvider"])
-        return lambda states, real: session.run(["scores"], {"states": states, "real": real})[0]
+        return lambda states: float(session.run(["score"], {"states": states})[0])
 
 
 def _checked(path: str, sha256: str) -> bytes:
@@ -122,17 +134,6 @@ def _checked(path: str, sha256: str) -> bytes:
     if hashlib.sha256(content).hexdigest() != sha256:
         raise ModelMissingError(f"{path} is damaged: {fix}")
     return content
-
-
-def _batches(asked: Sequence[int], passages: Sequence[Sequence[int]]) -> Iterator[list[tuple[int, Sequence[int]]]]:
-    """Places and windows to read at once: the best window of the first passages first, second windows last."""
-    windows = [choose_windows(asked, passage, PAIR_TOKENS - 3 - len(asked)) for passage in passages]
-    for number in range(MOST_WINDOWS):
-        jobs = [(place, found[number]) for place, found in enumerate(windows) if number < len(found)]
-        for at in range(0, len(jobs), CHUNK):
-            chunk = sorted(jobs[at : at + CHUNK], key=lambda job: len(job[1]))
-            for start in range(0, len(chunk), BATCH):
-                yield chunk[start : start + BATCH]
 
 
 def choose_windows(asked: Sequence[int], passage: Sequence[int], room: int) -> list[Sequence[int]]:
@@ -155,16 +156,14 @@ class Table:
     def __init__(self, arrays: dict[str, Any]) -> None:
         self._words, self._places, self._types = (arrays[name] for name in ("w.weight", "p.weight", "t.weight"))
 
-    def sums(self, asked: Sequence[int], windows: Sequence[Sequence[int]]) -> tuple[Numbers, NDArray[np.bool_]]:
-        """What a runtime reads: [CLS] question [SEP] window [SEP] for each window, filled up to the longest."""
+    def sums(self, asked: Sequence[int], window: Sequence[int]) -> Numbers:
+        """What a runtime reads: the embeddings of [CLS] question [SEP] window [SEP]."""
         import numpy as np
 
-        pairs = [[START, *asked, END, *window, END] for window in windows]
-        width = max(map(len, pairs))
-        tokens = np.array([pair + [0] * (width - len(pair)) for pair in pairs])
-        real = np.arange(width) < np.array([[len(pair)] for pair in pairs])
-        types = (np.arange(width) >= len(asked) + 2) & real
-        return self._words.rows(tokens) + self._places[:width] + self._types[types.astype(int)], real
+        tokens = np.array([START, *asked, END, *window, END])
+        types = (np.arange(len(tokens)) >= len(asked) + 2).astype(int)
+        sums: Numbers = self._words.rows(tokens) + self._places[: len(tokens)] + self._types[types]
+        return sums
 
 
 class PackedRows(NamedTuple):
@@ -187,39 +186,35 @@ class NumpyRuntime:
     def __init__(self, layers: int, heads: int, arrays: dict[str, Any]) -> None:
         self._layers, self._heads, self._arrays = layers, heads, arrays
 
-    def __call__(self, states: Numbers, real: NDArray[np.bool_], /) -> Numbers:
+    def __call__(self, states: Numbers, /) -> float:
         import numpy as np
 
         states = self._norm("ln", states)
-        hidden = np.where(real, 0, -1e4).astype(np.float32)[:, None, None, :]
         for layer in range(self._layers):
             name = f"L.{layer}."
-            states = self._norm(f"{name}l1", states + self._attention(name, states, hidden))
+            states = self._norm(f"{name}l1", states + self._attention(name, states))
             inner = self._linear(f"{name}f2", _gelu(self._linear(f"{name}f1", states)))
             states = self._norm(f"{name}l2", states + inner)
-        means = (states * real[..., None]).sum(1) / real.sum(1, keepdims=True)
-        both = np.concatenate([states[:, 0], means.astype(np.float32)], axis=1)
-        scores: Numbers = self._linear("h2", np.tanh(self._linear("h1", both)))[:, 0]
-        return scores
+        both = np.concatenate([states[0], states.mean(0)])
+        return float(self._linear("h2", np.tanh(self._linear("h1", both)))[0])
 
     def _linear(self, name: str, inputs: Numbers) -> Numbers:
         outputs: Numbers = inputs @ self._arrays[f"{name}.weight"]
         outputs += self._arrays[f"{name}.bias"]
         return outputs
 
-    def _attention(self, name: str, states: Numbers, hidden: Numbers) -> Numbers:
+    def _attention(self, name: str, states: Numbers) -> Numbers:
         import numpy as np
 
-        pairs, width, dim = states.shape
-        parts = self._linear(f"{name}qkv", states).reshape(pairs, width, 3, self._heads, -1)
-        queries, keys, values = parts.transpose(2, 0, 3, 1, 4)
-        shares = queries @ keys.swapaxes(2, 3)
+        tokens, dim = states.shape
+        parts = self._linear(f"{name}qkv", states).reshape(tokens, 3, self._heads, -1)
+        queries, keys, values = parts.transpose(1, 2, 0, 3)
+        shares = queries @ keys.swapaxes(1, 2)
         shares *= np.float32((dim // self._heads) ** -0.5)
-        shares += hidden
         shares -= shares.max(-1, keepdims=True)
         np.exp(shares, out=shares)
         shares /= shares.sum(-1, keepdims=True)
-        return self._linear(f"{name}o", (shares @ values).swapaxes(1, 2).reshape(pairs, width, dim))
+        return self._linear(f"{name}o", (shares @ values).swapaxes(0, 1).reshape(tokens, dim))
 
     def _norm(self, name: str, states: Numbers) -> Numbers:
         import numpy as np

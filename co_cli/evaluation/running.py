@@ -54,15 +54,17 @@ class Run(NamedTuple):
 
 
 def method(name: str) -> Method:
-    """`co`, `co:BACKEND` or a baseline. Outdated notes count, so that figures do not change with the calendar."""
+    """`co`, which reads, `co:BACKEND`, which does not, or a baseline.
+
+    Outdated notes count, so that figures do not change with the calendar.
+    """
     backends = {"co": None, **{f"co:{backend}": backend for backend in BACKENDS}}
     if name not in backends and name not in BASELINES:
         raise InvalidInputError(f"there is no method {name!r}; there are {', '.join([*backends, *BASELINES])}")
     if name in BASELINES:
         return lambda desk, text: [ref for ref, _ in BASELINES[name](desk, text)][:10]
-    return lambda desk, text: [
-        without_lines(hit.ref) for hit in desk.kb.search(text, outdated=True, backend=backends[name]).hits
-    ]
+    options: dict[str, Any] = {"outdated": True, "backend": backends[name], "read": name == "co"}
+    return lambda desk, text: [without_lines(hit.ref) for hit in desk.kb.search(text, **options).hits]
 
 
 class Evaluation:
@@ -77,6 +79,7 @@ class Evaluation:
         """With `before`, a vault grows: each question is asked when it holds just the documents that may answer."""
         runs = [(Run(found.name, name, []), method) for name, method in methods.items()]
         if kb:
+            kb.read_seconds = None
             self._sync(kb)
             refs = Desk(kb).texts().keys()
             for question in found.questions:  # a ref that no note has would count as never found
@@ -96,7 +99,8 @@ class Evaluation:
         answers: list[tuple[bool, SearchResult]] = []
         if kb:
             self._sync(kb)
-            answers = [(question.kind != ABSENT, kb.search(question.text)) for question in found.questions]
+            kb.read_seconds = None
+            answers = [(question.kind != ABSENT, kb.search(question.text, read=True)) for question in found.questions]
         for place, group in enumerate(found.groups if not kb and len(found.groups) > 1 else ()):
             with self._vault() as kb:
                 self._fill(kb, found, group)
@@ -121,7 +125,8 @@ class Evaluation:
     def _vault(self) -> KnowledgeBase:
         """With a search.db of its own, so that the words of other groups do not count."""
         vault = tempfile.mkdtemp(dir=self._work)
-        settings = self._settings._replace(vault=vault, data_dir=f"{vault}-data", knowledge_exclude=())
+        changes: dict[str, Any] = {"vault": vault, "data_dir": f"{vault}-data", "knowledge_reader_ms": 0}
+        settings = self._settings._replace(**changes, knowledge_exclude=())
         return KnowledgeBase.open(settings=settings)
 
     def _fill(self, kb: KnowledgeBase, found: QuestionSet, group: str, before: float = math.inf) -> dict[str, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.space import Vector, VectorSpace
@@ -20,11 +20,23 @@ from co_cli.notes.dates import asks_only_for_period, describe, find_period
 from co_cli.retrieval.candidates import DEPTH, Ask, Candidates, gather
 from co_cli.retrieval.profiles import DEFAULT, Profile
 from co_cli.retrieval.query import LONGEST_EMBEDDED, Query, parse
-from co_cli.retrieval.rerank import READ, Reranker, rerank
-from co_cli.retrieval.results import ABSENT, Fit, best_of_each_note, confidence, is_weak, make_hit, searched_text
+from co_cli.retrieval.rerank import READ, READ_SECONDS, Reading, Reranker, read, rerank
+from co_cli.retrieval.results import (
+    ABSENT,
+    Fit,
+    best_of_each_note,
+    confidence,
+    is_weak,
+    make_hit,
+    read_text,
+    searched_text,
+)
 from co_cli.retrieval.score import Scored, best_first, trust
 from co_cli.retrieval.signals import NEED_LINKS, VALUES, Material, add_signals
 from co_cli.values import Filters, Hit, Searched, SearchResult, State, moment_text
+
+if TYPE_CHECKING:
+    from co_cli.embedding.reader import PassageReader
 
 TIER = 0.1
 """The weight of a note's tier where several vaults are searched: it decides between notes that answer as well."""
@@ -51,7 +63,11 @@ class SearchRequest:
     """Each side can be switched off."""
     min_score: float | None = None
     prefix: bool = False
+    reader: PassageReader | None = None
+    read_seconds: float | None = READ_SECONDS
+    """What reading may take; None: as long as it takes."""
     reranker: Reranker | None = None
+    """Any other model, instead of the reader."""
     backend: str = "hybrid"
 
     @property
@@ -185,6 +201,8 @@ class _Work:
             self.weights.setdefault("tier", TIER)
         if request.reranker is not None:
             self.weights.setdefault("reader", 1.0)
+        elif request.reader is not None:
+            self.weights.setdefault("reader", request.reader.model.weight)
         self.candidates, self.scored = Candidates(), list[Scored]()
         self.ranked: list[Scored] = []
         self.deeper: list[Scored] = []
@@ -193,6 +211,8 @@ class _Work:
         self.standings: Mapping[int, Standing] = {}
         self.left: dict[int, str] = {}
         self.sure: float | None = None
+        self.logits: dict[int, float] = {}
+        """What the reader says of passages."""
         self.passages: dict[int, StoredPassage] = {}
         self.suggestions: tuple[str, ...] = ()
 
@@ -211,7 +231,7 @@ class _Work:
         notes = best_of_each_note(self.ranked)
         if self.limit > len(notes) and depth in (matches, len(self.candidates.near)):
             notes = self._read_deeper(reader)
-        read = best_of_each_note(self.scored)[:READ] if self.request.reranker else []
+        read = best_of_each_note(self.scored)[:READ] if self._is_read() else []
         self.passages = reader.passages([one.passage for one in (*notes[: self.limit], *read)])
         self.sure = self._confidence()
         if not notes or (self.sure is not None and self.sure < ABSENT):
@@ -289,10 +309,11 @@ class _Work:
 
     def finish(self, degraded: list[str]) -> tuple[SearchResult, Trace]:
         """The result, from what was read. Only a reranker may take its time here."""
-        request, view, sure = self.request, self.view, self.sure
-        if request.reranker is not None and self.scored:
-            self.ranked, problem = self._reranked(request.reranker)
+        request, view = self.request, self.view
+        if self._is_read() and self.scored:
+            problem = self._read_first()
             degraded += [problem] if problem else []
+        sure = self.sure
         chosen = [one for one in best_of_each_note(self.ranked) if one.passage in self.passages][: self.limit]
         hits = [self._hit(one) for one in chosen]
         degraded += self._shortcomings(hits)
@@ -315,29 +336,49 @@ class _Work:
                 "weights": {name: round(weight, 4) for name, weight in self.weights.items() if weight},
                 "candidates": len(self.candidates.notes) or len(self.ranked),
                 "trust": round(trust(self.candidates), 4) if self.candidates.cosines else None,
+                "reader": request.reader.model.name if request.reader and not request.reranker else None,
+                "read": len(self.logits),
             },
         )
         steps = self.candidates, self.scored, self.ranked, self.left
         return result, Trace(self.attempt, self.limit, self.vector, *steps)
 
-    def _reranked(self, reranker: Reranker) -> tuple[list[Scored], str | None]:
+    def _is_read(self) -> bool:
+        """Whether a model reads the first candidates. What is called exactly so needs no reader."""
+        read = self.request.reader is not None and not self.candidates.named and not self.attempt.listing
+        return self.request.reranker is not None or read
+
+    def _read_first(self) -> str | None:
+        """Put the first candidates into the order of the model that reads them; or say what was wrong."""
+        request, query, weight = self.request, self.attempt.query.text, self.weights["reader"]
         first = [one for one in best_of_each_note(self.scored)[:READ] if one.passage in self.passages]
-        stored = [self.passages[one.passage] for one in first]
-        texts = ["\n".join(part for part in (one.title, one.heading, one.body) if part) for one in stored]
-        others = [one for one in self.scored if one not in first]
-        ranked, problem = rerank(reranker, self.attempt.query.text, [*first, *others], texts, self.weights["reader"])
-        return [*self._rank(ranked), *self.deeper], problem
+        texts = [read_text(self.passages[one.passage]) for one in first]
+        ranked = [*first, *(one for one in self.scored if one not in first)]
+        if request.reranker is not None:
+            reading = rerank(request.reranker, query, ranked, texts, weight)
+        elif request.reader is not None:
+            reading = read(request.reader, query, ranked, texts, weight, request.read_seconds)
+        else:
+            reading = Reading(ranked)
+        self.logits = {one.passage: score for one, score in zip(first, reading.scores, strict=False)}
+        self.ranked = [*self._rank(reading.ranked), *self.deeper]
+        if self.logits and not self.candidates.named and self.candidates.cosines:
+            self.sure = self._confidence()
+        return reading.problem
 
     def _hit(self, one: Scored) -> Hit:
         passage, view = self.passages[one.passage], self.view
-        weak = is_weak(one, passage, self.candidates, self._fit())
+        score = [self.logits[one.passage]] if one.passage in self.logits else []
+        weak = is_weak(one, passage, self.candidates, self._fit(bool(score)), *score)
         return make_hit(one, passage, self.attempt.query.words, view.prefixes.get(passage.vault, ""), weak)
 
-    def _fit(self) -> Fit | None:
-        """What was fitted for the answering vectors; None if meaning was not asked."""
+    def _fit(self, is_read: bool) -> Fit | None:
+        """What was fitted for the answering vectors, and for the reader; None if meaning was not asked."""
         embedders, space = self.index.embedders, self.view.space
         embedder = embedders.of(space.space) if self.vector is not None and space and embedders else None
         certainty = embedder.space.certainty if embedder else None
+        if certainty is not None and is_read and self.request.reader is not None:
+            certainty = self.request.reader.model.certainty
         return None if certainty is None else Fit(certainty, self.view.passages)
 
     def _confidence(self) -> float | None:
@@ -346,7 +387,8 @@ class _Work:
             return 1.0
         if not candidates.cosines:
             return None
-        return confidence(self._fit(), max(candidates.cosines.values()), candidates.best_coverage)
+        best = [max(self.logits.values())] if self.logits else []
+        return confidence(self._fit(bool(best)), max(candidates.cosines.values()), candidates.best_coverage, *best)
 
     def _shortcomings(self, hits: Sequence[Hit]) -> list[str]:
         """What was missing for a full answer."""

@@ -1,6 +1,7 @@
-"""Rerank: a model that reads question and passage together scores the first candidates. Optional.
+"""Rerank: a model that reads question and passage together scores the first candidates.
 
-A reranker is any callable. If it fails, is late or answers nonsense, the order stays as it was, and the result says so.
+The reader of this package is one such model (`read`), any callable another (`rerank`). If it cannot be used, fails, is
+late or answers nonsense, the order stays as it was, and the result says so.
 """
 
 from __future__ import annotations
@@ -8,13 +9,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from math import isfinite
-from typing import Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from co_cli.errors import KnowledgeError
 from co_cli.retrieval.score import Scored, best_first
+
+if TYPE_CHECKING:
+    from co_cli.embedding.reader import PassageReader
 
 READ = 20
 """Notes that are read, each with its best passage."""
+READ_SECONDS = 0.4
+"""What the reader may take by default."""
 SECONDS = 10.0
+"""What any other model may take."""
 
 
 class Reranker(Protocol):
@@ -23,19 +31,44 @@ class Reranker(Protocol):
     def __call__(self, query: str, texts: Sequence[str], /) -> Sequence[float]: ...
 
 
-def rerank(
-    reranker: Reranker, query: str, ranked: Sequence[Scored], texts: Sequence[str], weight: float
-) -> tuple[list[Scored], str | None]:
-    """Add the signal `reader` to the first candidates, which have these texts; or say what was wrong.
+class Reading(NamedTuple):
+    """What a model made of the candidates: their new order, and its scores of the first ones."""
 
-    Its scores are spread from 0 to 1 and weighed. What was not read keeps its score.
+    ranked: list[Scored]
+    scores: Sequence[float] = ()
+    problem: str | None = None
+
+
+def read(
+    reader: PassageReader,
+    query: str,
+    ranked: Sequence[Scored],
+    texts: Sequence[str],
+    weight: float,
+    seconds: float | None,
+) -> Reading:
+    """Add the signal `reader` to the first candidates, which have these texts. Those that time allows are read.
+
+    The lowest score adds nothing, so that candidates which were not read stay where they are, behind those that were.
     """
+    try:
+        found = reader.scores(query, texts, seconds)
+    except KnowledgeError as error:
+        return Reading(list(ranked), problem=f"results are in the order without the reader: {error}")
+    scores = [score for score in found[: found.index(None) if None in found else None] if score is not None]
+    low = min(scores, default=0.0)
+    added = [one.plus("reader", weight * (score - low)) for one, score in zip(ranked, scores, strict=False)]
+    return Reading(best_first([*added, *ranked[len(scores) :]]), scores)
+
+
+def rerank(reranker: Reranker, query: str, ranked: Sequence[Scored], texts: Sequence[str], weight: float) -> Reading:
+    """Add the signal `reader` to the first candidates, with any model's scores spread from 0 to 1 and weighed."""
     scores, problem = _ask(reranker, query, texts)
     if problem:
-        return list(ranked), f"the reranker {problem}: results are in the order without it"
+        return Reading(list(ranked), problem=f"the reranker {problem}: results are in the order without it")
     low, spread = min(scores), max(scores) - min(scores) or 1.0
-    read = [one.plus("reader", weight * (score - low) / spread) for one, score in zip(ranked, scores, strict=False)]
-    return best_first([*read, *ranked[len(texts) :]]), None
+    added = [one.plus("reader", weight * (score - low) / spread) for one, score in zip(ranked, scores, strict=False)]
+    return Reading(best_first([*added, *ranked[len(texts) :]]))
 
 
 def _ask(reranker: Reranker, query: str, texts: Sequence[str]) -> tuple[list[float], str | None]:

@@ -37,23 +37,22 @@ def best_of_each_note(ranked: Sequence[Scored]) -> list[Scored]:
 
 
 class Fit(NamedTuple):
-    """What a search's confidence is made of: what was fitted for these vectors, and how many passages were searched."""
+    """What a search's confidence is made of: what was fitted for these models, and how many passages were searched."""
 
-    certainty: tuple[float, float, float, float]
+    certainty: Sequence[float]
     passages: int
 
 
-def confidence(fit: Fit | None, cosine: float, coverage: float) -> float | None:
+def confidence(fit: Fit | None, cosine: float, coverage: float, *score: float) -> float | None:
     """How sure it is that something answers, 0 to 1; None for vectors that nobody measured.
 
-    A logistic in the cosine, the share of the question's words, and the size of the vault: among more passages, one is
-    near by chance. Fitted by `python -m benchmarks absence`.
+    A logistic in the cosine, the share of the question's words, the size of the vault (among more passages, one is near
+    by chance), and the reader's score if it was read. Fitted by `python -m benchmarks absence`.
     """
     if fit is None:
         return None
-    for_cosine, for_coverage, for_size, at_zero = fit.certainty
-    logit = for_cosine * cosine + for_coverage * coverage + for_size * log(max(fit.passages, 1)) + at_zero
-    return 1 / (1 + exp(-logit))
+    figures = (cosine, coverage, log(max(fit.passages, 1)), *score, 1.0)
+    return 1 / (1 + exp(-sum(weight * figure for weight, figure in zip(fit.certainty, figures, strict=True))))
 
 
 def make_hit(one: Scored, passage: StoredPassage, words: WordQuery, prefix: str, weak: bool) -> Hit:
@@ -98,7 +97,7 @@ def make_snippet(body: str, words: WordQuery) -> Snippet:
     return Snippet(f"{head}{cut}{tail}", _joined(marks))
 
 
-def is_weak(one: Scored, passage: StoredPassage, candidates: Candidates, fit: Fit | None) -> bool:
+def is_weak(one: Scored, passage: StoredPassage, candidates: Candidates, fit: Fit | None, *score: float) -> bool:
     """Whether a hit hardly has to do with the question, taken by itself."""
     cosine = candidates.cosines.get(one.passage)
     if cosine is None or "name" in one.signals:
@@ -106,8 +105,14 @@ def is_weak(one: Scored, passage: StoredPassage, candidates: Candidates, fit: Fi
     coverage = 0.0
     if one.signals.get("words"):
         coverage = candidates.share(candidates.idf.keys() & tokens(searched_text(passage)))
-    sure = confidence(fit, cosine, coverage)
+    sure = confidence(fit, cosine, coverage, *score)
     return sure is not None and sure < WEAK
+
+
+def read_text(passage: StoredPassage) -> str:
+    """What a model reads: the title, unless the text begins with it, the heading, and the text."""
+    title = "" if passage.body.startswith(passage.title.rstrip("….")) else passage.title
+    return "\n".join(part for part in (title, passage.heading, passage.body) if part)
 
 
 def searched_text(passage: StoredPassage) -> str:

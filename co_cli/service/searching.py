@@ -58,6 +58,8 @@ class Options:
     meaning: bool = True
     min_score: float | None = None
     prefix: bool = False
+    read: bool | None = None
+    """Whether the reader reads the first candidates; None: unless the process ends soon."""
     reranker: Reranker | None = None
 
 
@@ -73,6 +75,7 @@ def read_request(kb: KnowledgeBase, query: str, options: Options) -> SearchReque
     if not options.words and (backend != "hybrid" or kb.embedders.space is None):
         raise InvalidInputError("words are switched off, and there are no vectors to search by meaning")
     profile = profile_named(options.profile or kb.settings.knowledge_profile)
+    read = backend == "hybrid" and (not kb.short_lived if options.read is None else options.read)
     return SearchRequest(
         query=query,
         limit=options.limit,
@@ -84,6 +87,8 @@ def read_request(kb: KnowledgeBase, query: str, options: Options) -> SearchReque
         meaning=options.meaning,
         min_score=options.min_score,
         prefix=options.prefix,
+        reader=kb.reader if read else None,
+        read_seconds=kb.read_seconds,
         reranker=options.reranker,
         backend=backend,
     )

@@ -111,7 +111,8 @@ def reranked(answer: Any, weight: float = 1.0) -> tuple[list[Scored], str | None
             raise answer
         return answer
 
-    return rerank(reranker, "question", RANKED, TEXTS, weight)
+    reading = rerank(reranker, "question", RANKED, TEXTS, weight)
+    return reading.ranked, reading.problem
 
 
 def test_scores_of_a_reranker_on_any_scale_are_spread_from_0_to_1_and_weighed() -> None:
@@ -146,8 +147,8 @@ def test_a_reranker_that_never_answers_is_not_waited_for(monkeypatch: pytest.Mon
         forever.wait()
         return []
 
-    found, problem = rerank(wait, "question", RANKED, TEXTS, 1.0)
+    reading = rerank(wait, "question", RANKED, TEXTS, 1.0)
     forever.set()
 
-    assert found == RANKED
-    assert problem == "the reranker did not answer within 0.05 s: results are in the order without it"
+    assert reading.ranked == RANKED
+    assert reading.problem == "the reranker did not answer within 0.05 s: results are in the order without it"

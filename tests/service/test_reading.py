@@ -1,0 +1,124 @@
+"""The reader: it orders the first results in long-lived processes, within its time, and is never needed."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from co_cli.embedding.reader import FOLDER, LARGE, SMALL, Model, PassageReader, choose_windows
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.values import SearchResult
+from tests.command import Co
+from tests.vault import Vault
+
+QUESTION = "is our mother on blood thinners?"
+ANSWER = "memory:mamma"
+NOTES = {
+    "mamma": "Mamma takes apixaban, five milligrams at eight and at eight, since the flutter in 2023.",
+    "blood": "Tobi gave blood in March; the next date is in June.",
+    "computer": "The motherboard of the old computer is broken. Ours is still under warranty.",
+    "paint": "Thinner for the oil paint is in the shed, top shelf.",
+    "aunt": "Our aunt comes for Mother's Day, with the dog.",
+    "cash-box": "The cash box is counted by two people every Friday evening.",
+}
+
+
+@pytest.fixture
+def reading(vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> KnowledgeBase:
+    """The notes above, with the reader that new installations have."""
+    monkeypatch.delenv("CO_KNOWLEDGE_READER")
+    for name, text in NOTES.items():
+        vault.write(f"memories/{name}.md", text)
+    kb = KnowledgeBase.open(vault.root, data_dir)
+    kb.read_seconds = None
+    kb.sync()
+    return kb
+
+
+def refs(found: SearchResult) -> list[str]:
+    return [hit.ref for hit in found.hits]
+
+
+@pytest.mark.parametrize("model", [SMALL, LARGE], ids=lambda model: model.name)
+def test_numpy_and_onnxruntime_give_the_same_scores(model: Model) -> None:
+    texts = [*NOTES.values(), " ".join(NOTES.values()) * 4]
+
+    plain, fast = (PassageReader(model, onnx=onnx).scores(QUESTION, texts) for onnx in (False, True))
+
+    contributions = [model.weight * abs(one - other) for one, other in zip(plain, fast, strict=True) if one and other]
+    assert len(contributions) == len(texts)
+    assert max(contributions) < 0.03
+    assert sum(contributions) / len(contributions) < 0.01
+
+
+def test_the_reader_lifts_an_answer_that_words_and_vectors_put_low(reading: KnowledgeBase) -> None:
+    unread, read = (reading.search(QUESTION, read=wanted) for wanted in (False, None))
+
+    assert refs(unread).index(ANSWER) > 3
+    assert refs(read).index(ANSWER) < 2
+    assert max(read.hits, key=lambda hit: hit.signals.get("reader", 0.0)).ref == ANSWER
+    assert (read.meta["reader"], read.meta["read"]) == ("small", len(NOTES))
+    assert (unread.meta["reader"], unread.meta["read"]) == (None, 0)
+    steps = reading.why(QUESTION, ANSWER).steps
+    assert any("reader" in str(step) for step in steps)
+
+
+def test_what_was_not_read_in_time_keeps_its_place(reading: KnowledgeBase) -> None:
+    unread = reading.search(QUESTION, read=False)
+    reading.read_seconds = 1e-9
+
+    late = reading.search(QUESTION)
+
+    assert refs(late) == refs(unread)
+    assert late.meta["read"] <= 1
+    assert late.degraded == []
+
+
+def test_a_note_that_is_called_exactly_so_is_not_read(reading: KnowledgeBase) -> None:
+    found = reading.search("cash box")
+
+    assert refs(found)[0] == "memory:cash-box"
+    assert found.meta["read"] == 0
+
+
+@pytest.mark.parametrize("damage", ["cut short", "missing"])
+def test_without_its_file_the_search_answers_in_the_order_without_it(
+    reading: KnowledgeBase, tmp_path: Path, damage: str
+) -> None:
+    folder = tmp_path / "model"
+    folder.mkdir()
+    if damage == "cut short":
+        weights = shutil.copy(Path(FOLDER, "reader-small.bin"), folder)
+        with Path(weights).open("r+b") as file:
+            file.truncate(1_000_000)
+    reading.reader = PassageReader(SMALL, str(folder))
+
+    found = reading.search(QUESTION)
+
+    assert refs(found) == refs(reading.search(QUESTION, read=False))
+    assert [reason for reason in found.degraded if "without the reader" in reason and "pip install" in reason]
+
+
+def test_the_command_line_reads_when_it_is_asked_to(
+    reading: KnowledgeBase, co: Co, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CO_KNOWLEDGE_READER_MS", "60000")
+    plain, read = (co("search", QUESTION, *flags, "--json").json for flags in ((), ("--read",)))
+
+    assert plain["meta"]["reader"] is None
+    assert (read["meta"]["reader"], read["meta"]["read"]) == ("small", len(NOTES))
+    assert ANSWER in [hit["ref"] for hit in read["hits"][:2]]
+    monkeypatch.setenv("CO_KNOWLEDGE_READER", "off")
+    assert co("search", QUESTION, "--read", "--json").json["meta"]["reader"] is None
+
+
+def test_a_long_passage_is_read_where_it_matches() -> None:
+    asked, filler = [5_000, 6_000, 2_003], [2_054] * 300
+
+    windows = choose_windows(asked, [*filler, 5_000, 7_000, 6_000, *filler], 100)
+
+    assert len(windows) == 2
+    assert all(7_000 in window for window in windows)
+    assert all(len(window) <= 100 for window in windows)
