@@ -22,8 +22,10 @@ from co_cli.cli.opening import (
 )
 from co_cli.cli.terminal import ProgressBar, Screen, columns, count_of, printable, size_of
 from co_cli.errors import InvalidInputError
-from co_cli.importers import READERS, ImportReport, ImportRequest, export_notes, import_export
-from co_cli.values import ON_CONFLICT
+from co_cli.importers.export import export_notes
+from co_cli.importers.items import ImportReceipt
+from co_cli.importers.note_importer import READERS, ImportRequest, import_export
+from co_cli.values import ON_CONFLICT, masked_text
 
 OUTCOMES = ("created", "updated", "unchanged", "skipped", "forgotten", "failed")
 PLANNED = {"created": "new", "updated": "changed"}
@@ -70,27 +72,52 @@ def run_import(options: argparse.Namespace) -> int:
             bars.close()  # the bar of the previous stage
             return bars.enter_context(ProgressBar(verb))
 
-        report = import_export(kb, request, stage)
-    failed = [receipt for receipt in report.receipts if receipt.outcome == "failed"]
+        receipts = import_export(kb, request, stage)
+    failed = [receipt for receipt in receipts if receipt.outcome == "failed"]
+    remarks = _remarks(receipts, options.yes)
     if options.json:
-        counts = Counter(receipt.outcome for receipt in report.receipts)
-        about = {"format": options.format, "written": report.written, "counts": {one: counts[one] for one in OUTCOMES}}
-        print_json({**about, "items": report.receipts, "remarks": report.remarks})
+        counts = Counter(receipt.outcome for receipt in receipts)
+        about = {"format": options.format, "written": options.yes, "counts": {one: counts[one] for one in OUTCOMES}}
+        print_json({**about, "items": receipts, "remarks": remarks})
         return 2 if failed else 0
     for receipt in failed[:FAILURES_SHOWN]:
         print(printable(f"co: {receipt.origin}: {receipt.detail}"), file=sys.stderr)
     if len(failed) > FAILURES_SHOWN:
         print(f"co: and {len(failed) - FAILURES_SHOWN:,} more; --json lists them all", file=sys.stderr)
-    if len(failed) < len(report.receipts):
-        _show(Screen(), report)
+    if len(failed) < len(receipts):
+        screen = Screen()
+        _show(screen, receipts, options.yes)
+        for remark in remarks:
+            screen.wrapped(remark + ".")
+        if not options.yes:
+            planned = any(receipt.outcome in PLANNED for receipt in receipts)
+            screen.line("Nothing is written yet: run the same command with --yes." if planned else "Nothing to write.")
     return 2 if failed else 0
 
 
-def _show(screen: Screen, report: ImportReport) -> None:
+def _remarks(receipts: list[ImportReceipt], written: bool) -> list[str]:
+    """Sentences about masked secrets and about notes that are not trusted."""
+    to_be = "" if written else "to be "
+    masked = [receipt.masked for receipt in receipts if receipt.masked]
+    disowned = sum(receipt.disowned for receipt in receipts)
+    remarks: list[str] = []
+    if masked:
+        secrets = masked_text(sum(masked)).replace("masked", f"{to_be}masked")
+        remarks.append(f"{secrets} in {count_of(len(masked), 'note')}")
+    if disowned:
+        remarks.append(
+            f"{count_of(disowned, 'note')} {'claims' if disowned == 1 else 'claim'} to be your own words, or to belong "
+            f"in every prompt: {to_be}marked `provenance: import`; if you wrote this export yourself, `--trust` keeps "
+            "what it says"
+        )
+    return remarks
+
+
+def _show(screen: Screen, receipts: list[ImportReceipt], written: bool) -> None:
     """A table of items by kind and outcome, then the first few of each outcome."""
-    names = {outcome: outcome if report.written else PLANNED.get(outcome, outcome) for outcome in OUTCOMES}
-    counts = Counter((receipt.noun, receipt.outcome) for receipt in report.receipts)
-    nouns = {receipt.noun: count_of(2, receipt.noun).partition(" ")[2] for receipt in report.receipts}
+    names = {outcome: outcome if written else PLANNED.get(outcome, outcome) for outcome in OUTCOMES}
+    counts = Counter((receipt.noun, receipt.outcome) for receipt in receipts)
+    nouns = {receipt.noun: count_of(2, receipt.noun).partition(" ")[2] for receipt in receipts}
     outcomes = [outcome for outcome in OUTCOMES if any(counts[noun, outcome] for noun in nouns)]
     first = max(map(columns, nouns.values()))
     screen.line(screen.paint(" " * first + "".join(f"  {names[outcome]:>9}" for outcome in outcomes), "dim"))
@@ -99,7 +126,7 @@ def _show(screen: Screen, report: ImportReport) -> None:
     for outcome in outcomes:
         if outcome in ("unchanged", "failed"):
             continue
-        found = [receipt for receipt in report.receipts if receipt.outcome == outcome]
+        found = [receipt for receipt in receipts if receipt.outcome == outcome]
         screen.line()
         screen.line(screen.paint(f"{names[outcome]}:", "bold"))
         for receipt in found[:SHOWN]:
@@ -108,11 +135,6 @@ def _show(screen: Screen, report: ImportReport) -> None:
         if len(found) > SHOWN:
             screen.line(screen.paint(f"  … and {len(found) - SHOWN:,} more", "dim"))
     screen.line()
-    for remark in report.remarks:
-        screen.wrapped(remark + ".")
-    if not report.written:
-        planned = {"created", "updated"} & {*outcomes}
-        screen.wrapped("Nothing is written yet: run the same command with --yes." if planned else "Nothing to write.")
 
 
 def add_export(parser: argparse.ArgumentParser) -> None:

@@ -6,76 +6,56 @@ their own words (`provenance: user`). Those are kept under other names.
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
-from co_cli.errors import KnowledgeError
-from co_cli.importers.archive import Export, Member
+from co_cli.importers.archive import TEXTS, Export, Member
+from co_cli.importers.items import Progress
 from co_cli.importers.note_importer import claims_renamed
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.editing import set_fields
-from co_cli.notes.note import NotTextError, read_note
+from co_cli.notes.note import read_note
 from co_cli.notes.refs import ref_of, slugify
 from co_cli.notes.secrets import count_masked
 from co_cli.notes.similarity import fingerprint
 from co_cli.values import Saved
 
-TEXTS = (".md", ".markdown", ".txt", ".text")
+Imported = tuple[str, Saved | None, str]
+"""The path of a file, and its receipt or why it was left out."""
 
 
-class Imported(NamedTuple):
-    """One file that was asked for: its receipt, or why it was left out."""
-
-    origin: str
-    saved: Saved | None
-    skipped: str = ""
-
-
-def import_articles(
-    kb: KnowledgeBase, paths: Sequence[str], progress: Callable[[int, int], None] | None = None
-) -> list[Imported]:
+def import_articles(kb: KnowledgeBase, paths: Sequence[str], progress: Progress | None = None) -> list[Imported]:
     """Copy each file, and every text of a folder."""
     done: list[Imported] = []
     for export in [Export(path, kb.settings.knowledge_max_note_bytes) for path in paths]:
-        with export:
-            members = [one for one in export.members if export.single or _is_text(one.name)]
-            for number, member in enumerate(members, 1):
-                data = export.read(member)
-                if data is not None:
-                    done.append(_import_one(kb, member, data))
+        with contextlib.closing(export):
+            for member in export.members:
+                if export.single or member.name.lower().endswith(TEXTS):
+                    with export.reporting(member.name):
+                        done.append((member.where, _copy(kb, member, export.read(member)), ""))
                 if progress:
-                    progress(number, len(members))
-            for failure in export.failures:
-                origin = failure.origin if export.single else os.path.join(export.path, failure.origin)
-                if export.single or _is_text(origin):
-                    done.append(Imported(origin, None, failure.detail))
+                    progress(export.done, export.size)
+            base = os.path.dirname(export.path) if export.single else export.path
+            done += [(os.path.join(base, failure.origin), None, failure.detail) for failure in export.receipts]
     return done
 
 
-def _is_text(name: str) -> bool:
-    return name.lower().endswith(TEXTS)
-
-
-def _import_one(kb: KnowledgeBase, member: Member, data: bytes) -> Imported:
-    origin, store, index = member.where, kb.store, kb.index
-    try:
-        note = read_note(f"articles/{member.base}", data)
-        if not note.body.strip():
-            return Imported(origin, None, "the file is empty")
-        if claims := claims_renamed(note.metadata):
-            text = set_fields(data.decode("utf-8", "surrogateescape"), claims, note.path)
-            data = text.encode("utf-8", "surrogateescape")
-        folder, name = os.path.split(member.name)
-        folder = "/".join(["articles", *(slugify(part) for part in folder.split("/") if part)])
-        with store.lock(), count_masked() as masked:
-            for path in filter(store.exists, index.exact_twins("article", fingerprint(note.body))):
-                ref = ref_of(path, "article")
-                return Imported(origin, Saved(ref, store.absolute(path), "duplicate", f"{ref} says this already"))
-            store.refuse_name(member.name)
-            path = store.create(folder, slugify(os.path.splitext(name)[0]), data, index.taken)
-            index.index_file(None, path)
-    except (NotTextError, KnowledgeError) as error:
-        return Imported(origin, None, str(error))
-    ref = index.ref_of(path) or ref_of(path, "article")
-    return Imported(origin, Saved(ref, store.absolute(path), "created", masked=len(masked)))
+def _copy(kb: KnowledgeBase, member: Member, data: bytes) -> Saved:
+    folder, name = os.path.split(member.name)
+    note = read_note(f"articles/{name}", data)
+    if not note.body.strip():
+        raise ValueError("the file is empty")
+    if claims := claims_renamed(note.metadata):
+        text = set_fields(data.decode("utf-8", "surrogateescape"), claims, note.path)
+        data = text.encode("utf-8", "surrogateescape")
+    folder = "/".join(["articles", *(slugify(part) for part in folder.split("/") if part)])
+    with kb.store.lock(), count_masked() as masked:
+        for path in filter(kb.store.exists, kb.index.exact_twins("article", fingerprint(note.body))):
+            ref = ref_of(path, "article")
+            return Saved(ref, kb.store.absolute(path), "duplicate", f"{ref} says this already")
+        kb.store.refuse_name(member.name)
+        path = kb.store.create(folder, slugify(os.path.splitext(name)[0]), data, kb.index.taken)
+        kb.index.index_file(None, path)
+    ref = kb.index.ref_of(path) or ref_of(path, "article")
+    return Saved(ref, kb.store.absolute(path), "created", masked=len(masked))

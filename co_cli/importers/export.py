@@ -12,16 +12,17 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import IO, NamedTuple
 
 from co_cli.errors import InvalidInputError, KnowledgeError, NoteFileError
+from co_cli.importers.archive import reason
+from co_cli.importers.items import Progress
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.files import TEMPORARY
 from co_cli.notes.note import NotTextError, read_note
 from co_cli.values import NoteSummary, moment_text
 
-Progress = Callable[[int, int], None]
 STANDARD_OUTPUT = "-"
 NoteFile = tuple[str, bytes, float]
 """The path in the vault, the content, and when it was modified."""
@@ -50,30 +51,12 @@ def export_notes(
     layout = layout or ("jsonl" if to == STANDARD_OUTPUT or to.lower().endswith(".jsonl") else "markdown")
     failures: list[str] = []
     files = _files(kb, notes, failures, progress)
-    if to == STANDARD_OUTPUT:
-        if layout != "jsonl":
-            raise InvalidInputError("only --format jsonl can go to standard output; give markdown a folder or a .zip")
+    if to != STANDARD_OUTPUT:
+        sizes = _write(files, to, layout, kb.root)
+    elif layout == "jsonl":
         sizes = _write_lines(files, sys.stdout.buffer)
     else:
-        folder = layout == "markdown" and not to.lower().endswith(".zip")
-        _refuse_target(to, folder, kb.root)
-        target = os.path.abspath(to)
-        try:
-            with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=os.path.dirname(target)) as temporary:
-                made = os.path.join(temporary, "export")
-                if folder:
-                    sizes = _write_folder(files, made)
-                    with contextlib.suppress(FileNotFoundError):
-                        os.rmdir(target)  # refuses if it is no longer empty
-                    os.rename(made, target)
-                else:
-                    with open(made, "xb") as stream:
-                        sizes = (_write_lines if layout == "jsonl" else _write_zip)(files, stream)
-                    with open(target, "xb"):  # takes the name, if it is still free
-                        os.replace(made, target)
-        except OSError as error:
-            why = f"{error.strerror or error}; check the disk and the folder"
-            raise NoteFileError(f"cannot write {to}: {why}") from error
+        raise InvalidInputError("only --format jsonl can go to standard output; give markdown a folder or a .zip")
     return ExportReport(to, layout, len(sizes), sum(sizes), failures)
 
 
@@ -83,14 +66,41 @@ def _files(
     """The notes that are in the vault; those read in place from elsewhere are not exported."""
     for number, note in enumerate(notes, 1):
         path = os.path.relpath(note.path, kb.root).replace(os.sep, "/")
-        if path.startswith("../"):
-            continue
         try:
-            yield path, kb.store.read(path), os.stat(note.path).st_mtime
+            if not path.startswith("../"):
+                yield path, kb.store.read(path), os.stat(note.path).st_mtime
         except (KnowledgeError, OSError) as error:
-            failures.append(f"{path}: {getattr(error, 'strerror', None) or error}")
+            failures.append(f"{path}: {reason(error)}")
         if progress:
             progress(number, len(notes))
+
+
+def _write(files: Iterator[NoteFile], to: str, layout: str, root: str) -> list[int]:
+    """Write a new folder or file, and return the sizes of its notes."""
+    folder, target = layout == "markdown" and not to.lower().endswith(".zip"), os.path.realpath(to)
+    if f"{target}{os.sep}".startswith(root + os.sep):
+        raise InvalidInputError(f"{to} is in the vault, where an export would become notes again; export elsewhere")
+    if not os.path.isdir(os.path.dirname(target)):
+        raise InvalidInputError(f"{to}: there is no folder {os.path.dirname(target)}; make it first")
+    if os.path.lexists(to) and not (folder and os.path.isdir(to) and not os.listdir(to)):
+        fix = "name a new or an empty folder" if folder else "nothing is overwritten; name another file"
+        raise InvalidInputError(f"{to} exists already: {fix}")
+    try:
+        with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=os.path.dirname(target)) as temporary:
+            made = os.path.join(temporary, "export")
+            if folder:
+                sizes = _write_folder(files, made)
+                with contextlib.suppress(FileNotFoundError):
+                    os.rmdir(target)  # refuses if it is no longer empty
+                os.rename(made, target)
+            else:
+                with open(made, "xb") as stream:
+                    sizes = (_write_lines if layout == "jsonl" else _write_zip)(files, stream)
+                with open(target, "xb"):  # takes the name, if it is still free
+                    os.replace(made, target)
+    except OSError as error:
+        raise NoteFileError(f"cannot write {to}: {reason(error)}; check the disk and the folder") from error
+    return sizes
 
 
 def _write_folder(files: Iterator[NoteFile], folder: str) -> list[int]:
@@ -137,15 +147,3 @@ def _write_lines(files: Iterator[NoteFile], stream: IO[bytes]) -> list[int]:
             text = json.dumps(line, ensure_ascii=False) + "\n"
             sizes.append(stream.write(text.encode("utf-8", "backslashreplace")))
     return sizes
-
-
-def _refuse_target(to: str, folder: bool, root: str) -> None:
-    target = os.path.realpath(to)
-    parent = os.path.dirname(target)
-    if target == root or target.startswith(root + os.sep):
-        raise InvalidInputError(f"{to} is in the vault, where an export would become notes again; export elsewhere")
-    if not os.path.isdir(parent):
-        raise InvalidInputError(f"{to}: there is no folder {parent}; make it first")
-    if os.path.lexists(to) and not (folder and os.path.isdir(target) and not os.listdir(target)):
-        fix = "name a new or an empty folder" if folder else "nothing is overwritten; name another file"
-        raise InvalidInputError(f"{to} exists already: {fix}")

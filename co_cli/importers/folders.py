@@ -5,12 +5,12 @@ Names stay as they are, because `[[wikilinks]]` use them. Files that are not Mar
 
 from __future__ import annotations
 
+import os
 import re
-from collections import Counter
 from collections.abc import Iterator
 
 from co_cli.importers.archive import Export
-from co_cli.importers.items import Item, as_text
+from co_cli.importers.items import Item, first_text, skipped
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.note import BINARY_PROBE, UTF_16
 from co_cli.notes.refs import ENDINGS
@@ -26,21 +26,17 @@ def read_own(export: Export) -> Iterator[Item]:
         return
     notes = [member for member in export.members if member.name.lower().endswith(ENDINGS)]
     for member in notes:
-        place = export.place(member)
-        data = None if UNSAFE.search(member.name) else export.read(member)
-        if UNSAFE.search(member.name):
-            export.fail(place, "the name has a backslash or an odd character; rename it")
-        elif data is not None and data.startswith(UTF_16):
-            export.fail(place, "UTF-16; save it as UTF-8 there, then import it again")
-        elif data is not None and b"\0" in data[:BINARY_PROBE]:
-            export.fail(place, "not a text file")
-        elif data is not None:
-            text, name = data.decode("utf-8", "surrogateescape"), member.name
-            yield Item(place, name, "note", text, member.base, path=name, modified=member.modified)
-    others = Counter(one.ending or "no ending" for one in {*export.members} - {*notes})
-    if notes and others:
-        listed = ", ".join(f"{count:,} {ending}" for ending, count in others.most_common(6))
-        export.remarks.append(f"Not copied, because they are not Markdown: {listed}")
+        name, title = member.name, os.path.basename(member.name)
+        with export.reporting(name):
+            if UNSAFE.search(name):
+                raise ValueError("the name has a backslash or an odd character; rename it")
+            data = export.read(member)
+            if data.startswith(UTF_16) or b"\0" in data[:BINARY_PROBE]:
+                raise ValueError("not a text in UTF-8; save it as UTF-8 there, then import it again")
+            text = data.decode("utf-8", "surrogateescape")
+            yield Item(name, name, "note", text, title, path=name, modified=member.modified)
+    others = sorted({*export.members} - {*notes}) if notes else []
+    export.receipts += [skipped(one.name, "file", one.name, "not Markdown, so it is not copied") for one in others]
 
 
 def read_obsidian(export: Export) -> Iterator[Item]:
@@ -53,5 +49,4 @@ def read_obsidian(export: Export) -> Iterator[Item]:
 def read_basic_memory(export: Export) -> Iterator[Item]:
     """Every note of the project, identified by its permalink, which stays when the file moves."""
     for file in read_obsidian(export):
-        permalink = read_frontmatter(file.text).metadata.get("permalink")
-        yield file._replace(id=as_text(permalink).strip() or file.id)
+        yield file._replace(id=first_text(read_frontmatter(file.text).metadata, "permalink") or file.id)

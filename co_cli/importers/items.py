@@ -1,24 +1,21 @@
-"""The values between readers and the writer: things to import, receipts, and tolerant access to JSON values.
+"""The values between readers and the importer: items, receipts, and tolerant access to JSON values.
 
-A reader turns an export into these and knows nothing about the vault; the writer knows nothing about formats.
+A reader turns an export into these and knows nothing about the vault; the importer knows nothing about formats.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Callable
 from typing import Literal, NamedTuple, cast
 
 from co_cli.notes.dates import read_moment
 from co_cli.values import OwnSource, moment_text, to_utf8
 
+Progress = Callable[[int, int], None]  # how much is done, and of how much
 ImportOutcome = Literal["created", "updated", "unchanged", "skipped", "forgotten", "failed"]
-DATES = {
-    "created": ("created_at", "create_time", "created", "created_timestamp", "timestamp"),
-    "updated": ("updated_at", "update_time", "updated", "modified"),
-}
-MILLISECONDS = 1e11
-"""A larger number is milliseconds: as seconds it would be beyond the year 5138."""
+DATES = {"created": ("created_at", "create_time", "timestamp"), "updated": ("updated_at", "update_time", "modified")}
 YEAR_10000 = 253_402_300_800
 
 
@@ -57,6 +54,8 @@ class ImportReceipt(NamedTuple):
     detail: str = ""
     masked: int = 0
     """How many secrets are masked in the note."""
+    disowned: bool = False
+    """The file claims to be the person's own words, or to belong in every prompt, and is not trusted."""
 
 
 Entry = Item | ImportReceipt
@@ -85,31 +84,28 @@ def as_text(value: object) -> str:
     return to_utf8(value).replace("\0", "") if isinstance(value, str) else ""
 
 
-def as_line(value: object) -> str:
-    return " ".join(as_text(value).split())
-
-
 def first_text(value: dict[str, object], *keys: str) -> str:
-    """The first of these members that is a text and not blank."""
-    return next((text for text in (as_text(value.get(key)) for key in keys) if text.strip()), "")
+    """The first of these members that is a text and not blank, without the white space around it."""
+    return next(filter(None, (as_text(value.get(key)).strip() for key in keys)), "")
 
 
 def id_of(value: dict[str, object], text: str) -> str:
-    """The id the service gave it, else one made from its text."""
+    """The id that the service gave it, else one made from its text."""
     return first_text(value, "conversation_id", "uuid", "id") or f"text:{hash_of(text)}"
 
 
 def dates_of(value: dict[str, object]) -> dict[str, object]:
-    """The fields `created` and `updated`, as far as they are known."""
-    dates = {field: [moment_of(value.get(key)) for key in keys] for field, keys in DATES.items()}
-    return {field: next(filter(None, found)) for field, found in dates.items() if any(found)}
+    """The fields `created` and `updated`; None if unknown."""
+    return {
+        field: next(filter(None, (moment_of(value.get(key)) for key in keys)), None) for field, keys in DATES.items()
+    }
 
 
 def moment_of(value: object) -> str | None:
-    """A date from an export: seconds or milliseconds since 1970, or ISO text. None for anything else, and for 0."""
+    """A date from an export: seconds since 1970, or ISO text. None for anything else, and for 0."""
     seconds = read_moment(as_text(value)) if isinstance(value, str) and value.strip() else None
     if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-        seconds = value / 1000 if abs(value) >= MILLISECONDS else value
+        seconds = value
     return moment_text(seconds) if seconds is not None and 0 < seconds < YEAR_10000 else None
 
 

@@ -1,9 +1,9 @@
-"""Decide what to do with each item of an export, and write it.
+"""Import exports of other services: decide what to do with each item, and write it.
 
 `imported_from` and `import_id` identify an item in the next import. `import_hash` has the hashes of the item and of the
 text that was written: they tell whether the export changed, and whether the person changed the text here. An update
-replaces the text and keeps the person's frontmatter. With `write=False` the decisions are the same and nothing is
-written.
+replaces the text and keeps the person's frontmatter. The first pass makes the same decisions and writes nothing: it is
+the dry run, and it finds every conflict before a file is touched.
 """
 
 from __future__ import annotations
@@ -11,15 +11,18 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from co_cli.errors import FrontmatterError, InvalidInputError, KnowledgeError, NoteConflictError, VaultError
-from co_cli.importers.items import Entry, ImportOutcome, ImportReceipt, Item, hash_of
+from co_cli.errors import FrontmatterError, IndexUnavailableError, InvalidInputError, KnowledgeError, NoteConflictError
+from co_cli.importers.archive import Export, reason
+from co_cli.importers.assistants import read_chatgpt, read_claude, read_mem0
+from co_cli.importers.folders import read_basic_memory, read_obsidian, read_own
+from co_cli.importers.items import Entry, ImportOutcome, ImportReceipt, Item, Progress, hash_of
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.editing import set_fields
-from co_cli.notes.files import create_exclusively, make_folders
+from co_cli.notes.files import create_exclusively, locked, make_folders
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.new_note import NewNote, title_from
 from co_cli.notes.note import read_note
@@ -28,19 +31,31 @@ from co_cli.notes.secrets import count_masked, redact_line
 from co_cli.notes.similarity import fingerprint
 from co_cli.values import Draft
 
-ORIGIN, IDENTITY, HASH = "imported_from", "import_id", "import_hash"
+READERS: dict[str, Callable[[Export], Iterator[Entry]]] = {
+    "obsidian": read_obsidian,
+    "basic-memory": read_basic_memory,
+    "mem0": read_mem0,
+    "claude": read_claude,
+    "chatgpt": read_chatgpt,
+    "co": read_own,
+}
+TRUSTABLE = ("obsidian", "basic-memory", "co")
+"""Formats whose files may be the person's own words."""
 OWN = "co"
 """The format of `co data export`: a note is identified by its path, and compared and replaced as a whole."""
+ORIGIN, IDENTITY, HASH = "imported_from", "import_id", "import_hash"
+NO_HASH = "0" * 16
 OTHERS_WORDS = ("import", "web", "agent")
 """What a file may say of its provenance without claiming to be the person's own words."""
-NO_HASH = "0" * 16
 WRITTEN = ("created", "updated")
+EMBEDDING_SECONDS = 5.0
+"""How long to wait for a slow embedder; `co index sync` finishes the work."""
 Result = tuple[ImportOutcome, str | None, str]
 """The outcome, the note's path in the vault, and a detail."""
 
 
 class ImportRequest(NamedTuple):
-    """Exports of one format. Without `write` the report only says what would be done."""
+    """Exports of one format. Without `write` the receipts only say what would be done."""
 
     origin: str
     paths: Sequence[str]
@@ -50,21 +65,56 @@ class ImportRequest(NamedTuple):
     """The files are the person's own words."""
 
 
+def import_export(
+    kb: KnowledgeBase, request: ImportRequest, stages: Callable[[str], Progress] | None = None
+) -> list[ImportReceipt]:
+    """Import exports, or say what would be done. `stages` returns the progress bar of a stage, given its verb."""
+    if request.trust and request.origin not in TRUSTABLE:
+        raise InvalidInputError(f"what {request.origin} wrote is not your own words: trust {', '.join(TRUSTABLE)} only")
+    for path in request.paths:
+        real = os.path.realpath(path)
+        if f"{real}{os.sep}".startswith(kb.root + os.sep) or kb.root.startswith(real + os.sep):
+            raise InvalidInputError(f"{path} is the vault, a folder in it, or a folder around it: nothing to import")
+    try:
+        os.makedirs(kb.settings.data_dir, exist_ok=True)
+        with locked(os.path.join(kb.settings.data_dir, "import.lock")):  # a second import sees what the first one wrote
+            kb.index.sync(progress=stages and stages("indexing"), seconds=EMBEDDING_SECONDS)
+            receipts = _run(kb, request._replace(write=False), stages and stages("reading"))
+            if request.write and any(receipt.outcome in WRITTEN for receipt in receipts):
+                receipts = _run(kb, request, stages and stages("writing"))
+                kb.index.sync(progress=stages and stages("indexing"), seconds=EMBEDDING_SECONDS)
+            return receipts
+    except OSError as error:
+        raise IndexUnavailableError(f"the import stopped: {error}; check {kb.settings.data_dir} and the disk") from None
+
+
+def _run(kb: KnowledgeBase, request: ImportRequest, progress: Progress | None) -> list[ImportReceipt]:
+    importer = NoteImporter(kb, request)
+    receipts: list[ImportReceipt] = []
+    for path in request.paths:
+        before = len(receipts)
+        with contextlib.closing(Export(path, kb.settings.knowledge_max_note_bytes)) as export:
+            for item in READERS[request.origin](export):
+                receipts.append(item if isinstance(item, ImportReceipt) else importer.put(item))
+                if progress:
+                    progress(export.done, export.size)
+            if len(receipts) == before and not export.receipts:
+                export.fail(path, f"there is nothing in it that `co data import {request.origin}` can read")
+            receipts += export.receipts
+    return receipts
+
+
 class NoteImporter:
     """Writes the items of one import to the vault."""
 
     def __init__(self, kb: KnowledgeBase, request: ImportRequest) -> None:
         self.kb, self.store, self.index, self.request = kb, kb.store, kb.index, request
-        self.disowned = 0
-        """Files that claimed to be the person's own words, or to belong in every prompt."""
         self._places: dict[str, str] = {}
         """Where an id, or the text of a memory, is in the export."""
         self._names: set[str] = set()
 
-    def put(self, item: Entry) -> ImportReceipt:
+    def put(self, item: Item) -> ImportReceipt:
         """Decide about one item, and write it if this is not a dry run."""
-        if isinstance(item, ImportReceipt):
-            return item
         masked = set[str]()
         try:
             with count_masked() as masked, self.store.lock() if self.request.write else contextlib.nullcontext():
@@ -73,21 +123,26 @@ class NoteImporter:
             if self.request.on_conflict == "error":
                 raise NoteConflictError(f"{item.place}: {error}") from None
             outcome, path, detail = "skipped", None, str(error)
-        except KnowledgeError as error:
-            outcome, path, detail = "failed", None, str(error)
-        place, title = item.place, item.title or title_from(item.text)
+        except (KnowledgeError, OSError) as error:
+            outcome, path, detail = "failed", None, reason(error)
+        place, title = item.place, item.title or title_from(item.text or "untitled")
         if self.store.secrets != "allow":
             place, title = redact_line(place, item.text), redact_line(title, item.text)
         ref, full = (source_ref(path), self.store.absolute(path)) if path else (None, None)
-        return ImportReceipt(place, item.noun, outcome, title, ref, full, detail, len(masked) * (outcome in WRITTEN))
+        receipt = ImportReceipt(place, item.noun, outcome, title, ref, full, detail)
+        if outcome not in WRITTEN:
+            return receipt
+        claims = item.path and not self.request.trust and claims_renamed(read_frontmatter(item.text).metadata)
+        return receipt._replace(masked=len(masked), disowned=bool(claims))
 
     def _put(self, item: Item) -> Result:
+        if not item.text.strip():
+            return "skipped", None, "it is empty"
         if item.id in self._places:
             return "skipped", None, f"it appears twice in the export, first as {self._places[item.id]}"
         self._places[item.id] = item.place
-        path = self._known.get(item.id)
-        if self.request.origin == OWN:
-            path = item.id if os.path.lexists(self.store.absolute(item.id)) else None
+        here = self.request.origin == OWN and os.path.lexists(self.store.absolute(item.id))
+        path = item.id if here else self._known.get(item.id)
         if path is not None:
             return self._update(item, path)
         if item.id in self._forgotten:
@@ -122,41 +177,30 @@ class NoteImporter:
         return "updated", path, detail
 
     def _create(self, item: Item) -> Result:
-        if not item.text.strip():
-            return "skipped", None, "it is empty"
         if item.source == "memory":  # skip one that another memory says word for word
             said = fingerprint(item.text)
-            twins = [source_ref(path) for path in self.index.exact_twins("memory", said)]
-            twins += [self._places[said]] if said in self._places else []
-            if twins:
-                return "skipped", None, f"{twins[0]} says the same"
+            twin = next(map(source_ref, self.index.exact_twins("memory", said)), None) or self._places.get(said)
+            if twin:
+                return "skipped", None, f"{twin} says the same"
             self._places[said] = item.place
         data, path = self._render(item), item.path
         if path:
             self.store.refuse_name(path)
-            if self._taken(path) or os.path.lexists(self.store.absolute(path)):
+            full = self.store.absolute(path)
+            if self._taken(path) or os.path.lexists(full):
                 return "skipped", None, f"there is another note at {path} already; rename one of the two"
             self._names.add(name_key(path))
-        if not self.request.write:
-            return "created", None, ""
-        if path:
-            self._copy(item, data)
-        else:
+            if self.request.write:
+                make_folders(os.path.dirname(full))
+                if not create_exclusively(full, data):
+                    raise NoteConflictError(f"another program just wrote {path}; import again")
+                if item.modified is not None:
+                    os.utime(full, (item.modified, item.modified))  # the date of a note that gives none itself
+        elif self.request.write:
             folder = f"{FOLDERS[item.source]}/{item.folder}".rstrip("/")
             path = self.store.create(folder, read_note("note.md", data).title, data, self._taken)
             self._names.add(name_key(path))
-        return "created", path, ""
-
-    def _copy(self, item: Item, data: bytes) -> None:
-        full = self.store.absolute(item.path)
-        try:
-            make_folders(os.path.dirname(full))
-            if not create_exclusively(full, data):
-                raise NoteConflictError(f"another program just wrote {item.path}; import again")
-            if item.modified is not None:
-                os.utime(full, (item.modified, item.modified))  # the date of a note that gives none itself
-        except OSError as error:
-            raise VaultError(f"cannot write {item.path}: {error.strerror or error}; check the disk") from None
+        return "created", path if self.request.write else None, ""
 
     def _render(self, item: Item, here: bytes = b"") -> bytes:
         """The note to write: with the fields that identify it, secrets masked. `here` is the one it would replace."""
@@ -172,8 +216,7 @@ class NoteImporter:
             data = draft.render(time.time())
         largest = self.kb.settings.knowledge_max_note_bytes
         if len(data) > largest:
-            limit = f"the limit is {largest:,} (setting knowledge_max_note_bytes)"
-            raise InvalidInputError(f"{len(data):,} bytes are too long for a note; {limit}")
+            raise InvalidInputError(f"it has more than {largest:,} bytes (setting knowledge_max_note_bytes)")
         data = self.store.safe(data, here)
         return data.replace(unhashed.encode(), unhashed.replace(NO_HASH, hash_of(_split(data)[1])).encode(), 1)
 
@@ -182,9 +225,8 @@ class NoteImporter:
         mark: dict[str, object] = {} if self.request.trust else {"provenance": "import"}
         metadata = read_frontmatter(text).metadata
         claims = {} if self.request.trust else claims_renamed(metadata)
-        self.disowned += bool(claims)
         try:
-            return set_fields(text, {**stamp, **({} if "provenance" in metadata else mark), **claims})
+            return set_fields(text, {**stamp, **({} if metadata.get("provenance") else mark), **claims})
         except (FrontmatterError, InvalidInputError):
             return set_fields("", {**stamp, **mark}) + text  # broken frontmatter becomes text, where it claims nothing
 
@@ -202,10 +244,8 @@ class NoteImporter:
         for kept, home in self.store.trashed():
             with contextlib.suppress(KnowledgeError):
                 fields, _ = _split(self.store.read(kept))
-                if self.request.origin == OWN:
-                    found[home] = home
-                elif fields.get(ORIGIN) == self.request.origin:
-                    found.setdefault(str(fields.get(IDENTITY)), home)
+                if self.request.origin in (OWN, fields.get(ORIGIN)):
+                    found.setdefault(home if self.request.origin == OWN else str(fields.get(IDENTITY)), home)
         return found
 
     def _taken(self, path: str) -> bool:

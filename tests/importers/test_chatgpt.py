@@ -89,10 +89,8 @@ def test_saved_memories_come_as_json_or_as_lines(import_data: ImportData, vault:
     assert "updated: 2026-02-01T08:00:00Z" in vault.read("memories/prefers-green-tea.md")
 
 
-def test_dates_are_seconds_milliseconds_or_text_and_wrong_ones_are_ignored(
-    import_data: ImportData, vault: Vault
-) -> None:
-    good = [1_700_000_000, 1_700_000_000_000, "2023-11-14T22:13:20.123456+00:00"]
+def test_dates_are_seconds_or_text_and_wrong_ones_are_ignored(import_data: ImportData, vault: Vault) -> None:
+    good = [1_700_000_000, "2023-11-14T22:13:20.123456+00:00"]
     bad: list[Any] = [None, 0, "soon", [], float("inf"), float("nan"), -1e300, True, "2024-13-45"]
 
     ran = import_data(

@@ -70,13 +70,13 @@ def test_projects_and_what_claude_remembers_become_notes(import_data: ImportData
     assert vault.notes() == [
         "articles/claude/harbour/depths-md.md",
         "articles/claude/harbour/harbour.md",
-        "memories/harbour-the-harbour-is-in-kiel.md",
-        "memories/personal-context.md",
-        "memories/work-context.md",
+        "articles/claude/what-claude-remembers-about-a-project.md",
+        "articles/claude/what-claude-remembers.md",
     ]
     assert "## Instructions\n\nAnswer in knots.\n" in vault.read("articles/claude/harbour/harbour.md")
-    assert vault.read("memories/work-context.md").endswith("---\nAnna is a pilot.\n")
-    assert "tags: [harbour]" in vault.read("memories/harbour-the-harbour-is-in-kiel.md")
+    text = vault.read("articles/claude/what-claude-remembers.md")
+    assert text.endswith("## Work context\n\nAnna is a pilot.\n\n## Personal context\n\nShe sings bass.\n")
+    assert vault.read("articles/claude/what-claude-remembers-about-a-project.md").endswith("The harbour is in Kiel.\n")
 
 
 def test_memory_files_and_instructions_are_taken_from_claudes_folder(
@@ -98,9 +98,9 @@ def test_memory_files_and_instructions_are_taken_from_claudes_folder(
     again = import_data("claude", root / memory, "--json")
 
     assert (ran.code, ran.err) == (0, "")
-    assert "MEMORY.md: it is only an index of the other files" in ran.out
     names = (
         "articles/claude/claude-claude-md",
+        "articles/claude/work-boat-memory-memory-md",
         "memories/half-of-the-sails-are-sewn",
         "memories/never-mock-the-database",
     )
@@ -108,4 +108,4 @@ def test_memory_files_and_instructions_are_taken_from_claudes_folder(
     text = vault.read("memories/never-mock-the-database.md")
     assert "category: feedback\nprovenance: import\n" in text
     assert text.endswith("Use a real database. See [[deploys]].\n")
-    assert again.json["counts"]["unchanged"] == 2
+    assert again.json["counts"]["unchanged"] == 3

@@ -37,7 +37,7 @@ def test_a_note_keeps_its_name_its_place_and_every_line(
     ran = import_data("obsidian", brain)
 
     assert (ran.code, ran.err) == (0, "")
-    assert "Not copied, because they are not Markdown: " in ran.out
+    assert "  knot.png: not Markdown, so it is not copied\n" in ran.out
     assert vault.notes() == ["articles/My Brain/Daily/2026-01-01.md", "articles/My Brain/Start.md"]
     note = vault.path("articles/My Brain/Start.md")
     _, front, body = note.read_bytes().decode().split("---\n", 2)
