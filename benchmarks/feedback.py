@@ -20,7 +20,7 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.refs import without_lines
 from co_cli.paths import sample_vault
 from co_cli.retrieval.profiles import DEFAULT
-from co_cli.service.feedback import JudgedQuestion, Judgement, Lesson, learn, rank_candidates, weights_of
+from co_cli.service.feedback import DEFAULT_WEIGHTS, Comparison, Judgement, Lesson, compare, learn, weights_of
 from co_cli.settings import load_settings
 
 LOOKED_AT = 10
@@ -62,19 +62,20 @@ def bench_feedback(bar: Bar | None = None) -> list[BenchRow]:
     return rows
 
 
-def rate(kb: KnowledgeBase, questions: Sequence[Question], default: float) -> list[JudgedQuestion]:
-    """What somebody says who knows the answers."""
-    found: list[JudgedQuestion] = []
+def rate(kb: KnowledgeBase, questions: Sequence[Question]) -> tuple[list[Comparison], int]:
+    """What somebody says who knows the answers, and in how many ratings."""
+    found: list[Comparison] = []
+    count = 0
     for question in questions:
-        candidates = rank_candidates(kb, question.text, default)
-        judged = [
-            Judgement(one.ref, question.text, one.ref in question.answers)
-            for place, one in enumerate(candidates[:LOOKED_AT])
-            if place == 0 or one.ref in question.answers
-        ]
-        if any(one.good for one in judged):
-            found.append(JudgedQuestion(question.text, tuple(judged), candidates))
-    return found
+        hits = kb.search(question.text, LOOKED_AT, profile="default", weights=DEFAULT_WEIGHTS, read=False).hits
+        rated: dict[str, Judgement] = {}
+        for place, ref in enumerate(without_lines(hit.ref) for hit in hits):
+            if place == 0 or ref in question.answers:
+                rated[ref] = Judgement(ref, question.text, ref in question.answers)
+        if any(one.good for one in rated.values()):
+            found.append(compare(kb, rated))
+            count += len(rated)
+    return found, count
 
 
 def experiment(
@@ -98,7 +99,7 @@ def _teach(kb: KnowledgeBase, user: str, questions: Sequence[Question], default:
     lessons: list[Lesson] = []
     sums = [0.0, 0.0, 0.0]
     for taught, held in (halves, halves[::-1]):
-        lesson = learn(rate(kb, taught, default), default)
+        lesson = learn(*rate(kb, taught))
         lessons.append(lesson)
         weights = default, lesson.meaning if lesson.kept else default, lesson.meaning
         worth = {meaning: _ndcg(kb, held, meaning) for meaning in dict.fromkeys(weights)}
@@ -111,6 +112,6 @@ def _teach(kb: KnowledgeBase, user: str, questions: Sequence[Question], default:
 def _ndcg(kb: KnowledgeBase, questions: Sequence[Question], meaning: float) -> float:
     total = 0.0
     for question in questions:
-        found = kb.search(question.text, outdated=True, profile="default", weights=weights_of(meaning))
+        found = kb.search(question.text, outdated=True, profile="default", weights=weights_of(meaning), read=False)
         total += mark_ranking([without_lines(hit.ref) for hit in found.hits], question.answers).ndcg10
     return total / len(questions) if questions else 0.0

@@ -6,7 +6,6 @@ somebody said. Learned weights have their own file, because a cold search must n
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -17,12 +16,11 @@ from co_cli.activity.events import Cited, Opened
 from co_cli.activity.query_log import fold, last_question
 from co_cli.activity.versions import document_id, vault_id
 from co_cli.index.sqlite.connection import fetch
-from co_cli.notes.files import locked, replace
+from co_cli.notes.files import change_json, read_json
 from co_cli.notes.refs import path_of, ref_of, source_ref, without_lines
 
-LEARNED = "learned.json"
-MOST = 5_000
-"""Ratings that a vault keeps; the oldest go first."""
+LEARNED, MOST = "learned.json", 20_000
+"""The file of learned weights, and how many ratings are kept."""
 SHORTLY = 1_800.0
 """Seconds after a search in which an opened or cited note counts as its answer."""
 
@@ -33,11 +31,7 @@ on conflict (vault_id, document_id, folded) do update set
     query = excluded.query, good = excluded.good, how = excluded.how, at = excluded.at, ref = excluded.ref
 where excluded.how = 'said' or judgements.how <> 'said'
 """
-DROP_OLDEST = """
-delete from judgements where id in (
-    select id from judgements where vault_id = :vault order by at desc, id desc limit -1 offset :most
-)
-"""
+DROP_OLDEST = "delete from judgements where id <= (select max(id) from judgements) - :most"
 ALL = "select ref, query, good, how from judgements where vault_id = :vault order by at, id"
 CLEAR = "delete from judgements where vault_id = :vault"
 
@@ -53,23 +47,20 @@ class Judgement(NamedTuple):
     """said, opened or cited"""
 
 
-def put_judgement(
-    connection: apsw.Connection, root: str, place: tuple[str, str], judgement: Judgement, at: float
-) -> None:
+def put(connection: apsw.Connection, root: str, place: tuple[str, str], judgement: Judgement, at: float) -> None:
     """`root` is the vault that was searched, `place` the folder and path of the note."""
-    vault = vault_id(connection, root)
     document = document_id(connection, vault_id(connection, place[0]), place[1])
     row = {**judgement._asdict(), "good": int(judgement.good), "folded": fold(judgement.query or "")}
-    connection.execute(PUT, {**row, "vault": vault, "document": document, "at": at})
-    connection.execute(DROP_OLDEST, {"vault": vault, "most": MOST})
+    connection.execute(PUT, {**row, "vault": vault_id(connection, root), "document": document, "at": at})
+    connection.execute(DROP_OLDEST, {"most": MOST})
 
 
-def judgements(connection: apsw.Connection, root: str) -> list[Judgement]:
+def read(connection: apsw.Connection, root: str) -> list[Judgement]:
     """Oldest first."""
     return [Judgement._make(row) for row in fetch(connection, ALL, {"vault": vault_id(connection, root)})]
 
 
-def clear_judgements(connection: apsw.Connection, root: str) -> int:
+def clear(connection: apsw.Connection, root: str) -> int:
     """Delete them and overwrite their words in the file. Returns how many there were."""
     connection.pragma("secure_delete", 1)
     connection.execute(CLEAR, {"vault": vault_id(connection, root)})
@@ -79,30 +70,20 @@ def clear_judgements(connection: apsw.Connection, root: str) -> int:
 def infer_judgements(connection: apsw.Connection, events: Sequence[Opened | Cited]) -> None:
     """A note that was opened or cited shortly after a search found it counts as its answer."""
     for event in events:
-        opened = isinstance(event, Opened)
-        paths = [event.path] if isinstance(event, Opened) else map(path_of, map(without_lines, event.refs))
+        how, paths = "opened", [event.path] if isinstance(event, Opened) else []
+        if isinstance(event, Cited):
+            how, paths = "cited", [path_of(without_lines(ref)) for ref in event.refs]
         for path in dict.fromkeys(filter(None, paths)):
             refs = [ref_of(path, source) for source in ("memory", "article")]
             query = last_question(connection, event.root, refs, event.at, SHORTLY)
             if query is not None:
-                judgement = Judgement(source_ref(path), query, True, "opened" if opened else "cited")
-                put_judgement(connection, event.root, (event.root, path), judgement, event.at)
+                put(connection, event.root, (event.root, path), Judgement(source_ref(path), query, True, how), event.at)
 
 
 def read_learned(data_dir: str) -> dict[str, Any]:
-    """What was learned, by the folder of its vault. Nothing if the file is missing or damaged."""
-    try:
-        with open(os.path.join(data_dir, LEARNED), encoding="utf-8") as stream:
-            found: Any = json.load(stream)
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}  # pyright: ignore[reportUnknownVariableType]
+    """What was learned, by the folder of its vault."""
+    return read_json(os.path.join(data_dir, LEARNED))
 
 
 def change_learned(data_dir: str, change: Callable[[dict[str, Any]], object]) -> None:
-    path = os.path.join(data_dir, LEARNED)
-    os.makedirs(data_dir, exist_ok=True)
-    with locked(f"{path}.lock"):
-        known = read_learned(data_dir)
-        change(known)
-        replace(path, json.dumps(known, indent=1).encode())
+    change_json(os.path.join(data_dir, LEARNED), change)

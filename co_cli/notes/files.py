@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import sys
 import threading
 import time
 from collections.abc import Callable, Generator
+from typing import Any
 
 from co_cli.paths import TEMPORARY
 
@@ -50,6 +52,25 @@ def replace(path: str, data: bytes, check: Callable[[], None] | None = None) -> 
     finally:
         _discard(temporary)
     sync_folder(os.path.dirname(path))
+
+
+def read_json(path: str) -> dict[str, Any]:
+    """A small file of state as an object; an empty one if the file cannot be read."""
+    try:
+        with open(path, encoding="utf-8") as stream:
+            found: Any = json.load(stream)
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}  # pyright: ignore[reportUnknownVariableType]
+
+
+def change_json(path: str, change: Callable[[dict[str, Any]], object]) -> None:
+    """Change a small file of state that several processes may write."""
+    make_folders(os.path.dirname(path))
+    with locked(f"{path}.lock"):
+        state = read_json(path)
+        change(state)
+        replace(path, json.dumps(state, indent=1).encode())
 
 
 def sync_folder(folder: str) -> None:

@@ -196,13 +196,9 @@ def rate_memory(
     """Say whether a note that a search found was what you needed (good) or unrelated (bad); later searches rank better
     for it. Call it when you have used a note, or when the first hits were wrong. It does not change the note: to
     correct it use update_memory."""
-    rated = judge(ctx.kb, without_lines(plain_ref(ref)), verdict, query)
+    rated = judge(ctx.kb, without_lines(plain_ref(ref)), verdict == "good", query)
     about = f" for {one_line(rated.query)!r}" if rated.query else ", about the note alone: no search was named or found"
-    text = f"rated {rated.verdict}: {one_line(rated.ref)}{about}."
-    if rated.applied and rated.lesson is not None:
-        text += f" Searches now weigh meaning {rated.lesson.meaning:.2f} and words {1 - rated.lesson.meaning:.2f}."
-    data = {name: value for name, value in rated._asdict().items() if name != "lesson"}
-    return ToolResult(text, data)
+    return ToolResult(f"rated {verdict}: {one_line(rated.ref)}{about}.", rated._asdict())
 
 
 def saved_receipt(kb: KnowledgeBase, saved: Saved, content: str) -> ToolResult[Receipt]:

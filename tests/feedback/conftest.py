@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.activity.judgements import Judgement, put_judgement
+from co_cli.activity import judgements
+from co_cli.activity.judgements import Judgement
 from co_cli.knowledge_base import KnowledgeBase
 from tests.vault import Vault
 
@@ -41,6 +42,6 @@ def judge_answers(words: Vault, data_dir: Path) -> Judge:
         with KnowledgeBase.open(words.root, data_dir) as kb, kb.activity.database.writing() as connection:
             for word, note in QUESTIONS[:count]:
                 judgement = Judgement(f"memory:{note}", word, True)
-                put_judgement(connection, kb.root, (kb.root, f"memories/{note}.md"), judgement, time.time())
+                judgements.put(connection, kb.root, (kb.root, f"memories/{note}.md"), judgement, time.time())
 
     return judge

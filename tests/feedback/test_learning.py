@@ -1,76 +1,50 @@
-"""The rule that learns from judgements, and the check that refuses what does not help. No vault, no database."""
+"""The rule that learns from ratings, and the check that refuses what does not help. No vault, no database."""
 
 from __future__ import annotations
 
 import random
 
-from co_cli.service.feedback import BOUND, ENOUGH, Candidate, JudgedQuestion, Judgement, learn, questions_of
+from co_cli.service.feedback import DEFAULT_WEIGHTS, STEPS, Comparison, learn
 
-DEFAULT = 0.4
-
-
-def asked(number: int, prefers: str, good: str = "", how: str = "said") -> JudgedQuestion:
-    """A question whose good note ranks second, and first if words or meaning count a little more."""
-    ahead = 0.08 if prefers == "words" else 0.0
-    shown = Candidate("words", 0.5, 0.25, 0.0), Candidate("meaning", 0.25, 0.5, ahead)
-    text = f"question {number}"
-    return JudgedQuestion(text, (Judgement(good or prefers, text, True, how),), shown)
+DEFAULT = DEFAULT_WEIGHTS["meaning"]
+WORDS, MEANING = (0.25, 0.5), (0.5, 0.25)
+"""The parts of a note that has more of the words, and of one that has more of the meaning."""
+PREFER_MEANING = Comparison(good=[(*MEANING, 0.0)], others=[(*WORDS, 0.12)])
+"""The good note ranks second, and first if meaning counts a little more."""
+PREFER_WORDS = Comparison(good=[(*WORDS, 0.08)], others=[(*MEANING, 0.0)])
 
 
-def test_weights_move_towards_what_was_judged_good_within_a_bound() -> None:
-    for prefers, other, side in (("meaning", "words", 1), ("words", "meaning", -1)):
-        questions = [asked(number, prefers) for number in range(40)]
-
-        lesson = learn(questions, DEFAULT)
+def test_weights_move_towards_what_was_rated_good_within_a_bound() -> None:
+    for preferred, opposite, side in ((PREFER_MEANING, PREFER_WORDS, 1), (PREFER_WORDS, PREFER_MEANING, -1)):
+        lesson = learn([preferred] * 40, 40)
 
         assert lesson.kept, lesson
-        assert 0 < side * (lesson.meaning - DEFAULT) <= BOUND + 1e-9
+        assert 0 < side * (lesson.meaning - DEFAULT) <= max(STEPS) + 1e-9
         assert (lesson.after or 0) > (lesson.before or 0)
-        assert not learn(questions, DEFAULT, lesson.meaning).kept, "not again"
-        assert learn([asked(number, other) for number in range(40)], DEFAULT, lesson.meaning).kept, "and back"
+        assert not learn([preferred] * 40, 40, lesson.meaning).kept, "not again"
+        assert learn([opposite] * 40, 40, lesson.meaning).kept, "and back"
 
 
-def test_thirty_judgements_are_enough_and_opening_a_note_counts_less_than_a_verdict() -> None:
-    questions = [asked(number, "meaning") for number in range(30)]
-    assert learn(questions[:29], DEFAULT).why == "29 of the 30 ratings needed to learn"
-    assert learn(questions, DEFAULT).kept
-
-    opened = [asked(number, "meaning", how="opened") for number in range(100)]
-    assert not learn(opened[:99], DEFAULT).kept
-    assert learn(opened, DEFAULT).kept
+def test_it_takes_thirty_ratings_of_ten_questions() -> None:
+    assert learn([PREFER_MEANING] * 30, 29).why == "29 of the 30 ratings needed to learn"
+    few = learn([PREFER_MEANING] * 9, 30)
+    assert (few.kept, few.meaning, few.questions) == (False, DEFAULT, 9)
+    assert learn([PREFER_MEANING] * 30, 30).kept
 
 
-def test_one_question_does_not_move_weights_however_often_it_is_judged() -> None:
-    again = questions_of([Judgement("meaning", "the same", True) for _ in range(100)])
-    assert (len(again), len(again[0].judged)) == (1, 1)
+def test_a_question_without_its_good_note_or_without_others_teaches_nothing() -> None:
+    useless = [Comparison([], PREFER_MEANING.others), Comparison(PREFER_MEANING.good, [])]
 
-    shown = tuple(Candidate(f"n{number}", number % 7 / 7, number % 5 / 5, 0.0) for number in range(100))
-    judged = tuple(Judgement(one.ref, "the only one", place % 2 == 0) for place, one in enumerate(shown))
-    lesson = learn([JudgedQuestion("the only one", judged, shown)], DEFAULT)
-    assert lesson.judgements >= ENOUGH
-    assert (lesson.kept, lesson.meaning) == (False, DEFAULT)
+    assert learn(useless * 20, 40).questions == 0
 
 
-def test_the_last_verdict_counts_and_bad_notes_alone_teach_nothing() -> None:
-    rows = [Judgement("oak", f"question {number}", good) for good in (True, False) for number in range(40)]
-
-    assert len(questions_of(rows[:40])) == 40
-    assert questions_of(rows) == []
-
-
-def test_chance_rarely_passes_the_check_and_weights_never_leave_the_bounds() -> None:
+def test_chance_rarely_passes_the_check() -> None:
     kept = 0
     for seed in range(12):
         chance = random.Random(seed)
-        questions: list[JudgedQuestion] = []
-        for number in range(60):
-            shown = tuple(
-                Candidate(f"n{place}", chance.random() / 2, chance.random() / 2, chance.random() / 5)
-                for place in range(8)
-            )
-            questions.append(JudgedQuestion(f"q{number}", (Judgement(f"n{chance.randrange(8)}", None, True),), shown))
-        lesson = learn(questions, DEFAULT)
-        assert lesson.before is not None  # it was replayed
-        assert abs(lesson.meaning - DEFAULT) <= BOUND + 1e-9
-        kept += lesson.kept
+        found: list[Comparison] = []
+        for _ in range(60):
+            notes = [(chance.random() / 2, chance.random() / 2, chance.random() / 5) for _ in range(8)]
+            found.append(Comparison(notes[:1], notes[1:]))
+        kept += learn(found, 60).kept
     assert kept <= 2

@@ -24,7 +24,7 @@ def learned(co: Co, vault: Vault, data_dir: Path) -> dict[str, float]:
     vault.write("memories/elm.md", "Elms fall ill when beetles come.")
     co("index", "sync")
     with KnowledgeBase.open(vault.root, data_dir) as kb:
-        row = {"ranking": ranking_of(kb), "meaning": 0.8, "judgements": 40.0}
+        row = {"ranking": ranking_of(kb), "meaning": 0.8}
         change_learned(str(data_dir), lambda known: known.update({kb.root: row}))
     return WEIGHTS
 
@@ -37,9 +37,9 @@ def test_learned_weights_are_shown_first_and_applying_them_can_be_undone(
     before = co("feedback", "tune", "--json").json
     assert (before["in_use"], before["learned"], before["said"]) == (DEFAULT, None, 40)
     assert before["lesson"]["kept"], before["lesson"]
-    assert 0.75 < before["lesson"]["meaning"] <= 0.85
+    assert 0.75 <= before["lesson"]["meaning"] <= 0.85
     assert before["lesson"]["after"] > before["lesson"]["before"]
-    assert "`co feedback tune --apply` uses them" in co("feedback", "tune", "--apply", "--dry-run").out
+    assert "`co feedback tune --apply` uses the suggested weights" in co("feedback", "tune").out
     assert not (data_dir / LEARNED).exists()
 
     assert "applied; `co feedback tune --reset` undoes it" in co("feedback", "tune", "--apply").out
@@ -50,9 +50,8 @@ def test_learned_weights_are_shown_first_and_applying_them_can_be_undone(
     assert after["learned"]["meaning"] == before["lesson"]["meaning"]
     assert (after["said"], after["lesson"]["kept"]) == (40, False)  # what is in use is not learned again
 
-    assert "would go back to meaning 0.70" in co("feedback", "tune", "--reset", "--dry-run").out
     assert co("index", "status", "--json").json["learned"] == after["learned"]
-    assert "reset: searches use the default weights" in co("feedback", "tune", "--reset").out
+    assert "in use     meaning 0.70, words 0.30 (default)" in co("feedback", "tune", "--reset").out
     assert co("index", "status", "--json").json["learned"] is None
     assert co("feedback", "tune", "--apply").code == 0
     assert co("index", "status", "--json").json["learned"] == after["learned"]
@@ -64,20 +63,19 @@ def test_learned_weights_are_shown_first_and_applying_them_can_be_undone(
 def test_weights_are_learned_automatically_only_if_the_setting_is_on(
     co: Co, judge_answers: Judge, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judge_answers(28)
-    assert "29 of the 30 ratings" in co("feedback", "give", "bank", "good", "-q", "money").out
-    assert not (data_dir / LEARNED).exists()
+    judge_answers(29)
+    assert "29 of the 30 ratings" in co("feedback", "tune").out
 
     for learn in ("off", "ask", "on"):
         monkeypatch.setenv("CO_LEARN", learn)
-        ran = co("feedback", "give", "weather", "good", "-q", "rain")
+        co("feedback", "give", "weather", "good", "-q", "rain")
 
-        assert ("Searches now use meaning 0." in ran.out) is (learn == "on")
         assert (data_dir / LEARNED).exists() is (learn == "on")
-        assert ("`co feedback tune` shows" in ran.out) is (learn == "ask")
+    assert co("index", "status", "--json").json["learned"]
     co("feedback", "tune", "--reset")
     judge_answers(40)
-    assert not co("feedback", "give", "boots", "good", "-q", "shoe", "--json").json["applied"]
+    co("feedback", "give", "boots", "good", "-q", "shoe")
+    assert co("index", "status", "--json").json["learned"] is None
 
 
 def share(kb: KnowledgeBase, **options: object) -> float:
