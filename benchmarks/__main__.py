@@ -29,6 +29,7 @@ COST = {
     "remember": Bench("one save, compared with writing the file alone", 10_000),
     "search": Bench("one warm search, compared with the `simple` baseline", 10_000),
     "cold": Bench("one search in a new process, compared with a Python start", 10_000),
+    "reader": Bench("one search whose first 20 results are read", 10_000),
     "footprint": Bench("the size of search.db and the memory of a process", 10_000),
     "watch": Bench("how soon a save is found, and what an idle watcher costs", 2_000),
     "mcp": Bench("the start of the MCP server, compared with its SDK", 10_000),
@@ -94,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-MODULES = {"lancedb": "peers", "ripgrep": "peers", "compare": "bootstrap"}
+MODULES = {"reader": "reader.speed", "lancedb": "peers", "ripgrep": "peers", "compare": "bootstrap"}
 
 
 def make_parser() -> argparse.ArgumentParser:

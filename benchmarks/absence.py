@@ -1,6 +1,7 @@
-"""Fit how sure a search is that something answers: a logistic in three plain figures.
+"""Fit how sure a search is that something answers: a logistic in four plain figures.
 
-The best cosine, the share of the question's words that one passage has, and the size of the vault.
+The best cosine, the share of the question's words that one passage has, the size of the vault, and the best score of
+the reader (not with CO_KNOWLEDGE_READER=off).
 
 Each set's vault is asked its own questions, which it can answer, and those of other families and groups, which it
 cannot. Each set counts the same, and so do both kinds of question. Figures are of families that were left out.
@@ -40,6 +41,8 @@ class Asked(NamedTuple):
     cosine: float
     coverage: float
     passages: int
+    read: tuple[float, ...]
+    """The reader's best score, if it reads."""
 
 
 def bench_absence(folders: Sequence[str], bar: Bar | None = None) -> list[BenchRow]:
@@ -57,7 +60,7 @@ def bench_absence(folders: Sequence[str], bar: Bar | None = None) -> list[BenchR
         mine = [one for one in asked if families[one.set] == family]
         sure = [[float(weights @ _features(one)) for one in mine if one.answerable is kind] for kind in (True, False)]
         rows.append(BenchRow(f"{family}: AUROC", auroc(*sure), ""))
-    names = "cosine", "coverage", "logarithm of the passages", "constant"
+    names = ["cosine", "coverage", "logarithm of the passages", *("reader" for _ in asked[0].read), "constant"]
     return rows + [BenchRow(name, float(value), "") for name, value in zip(names, fit(asked), strict=True)]
 
 
@@ -66,11 +69,11 @@ def fit(asked: Sequence[Asked]) -> np.ndarray:
     features = np.array([_features(one) for one in asked])
     answers = np.array([float(one.answerable) for one in asked])
     share = np.array([1 / sum(other[:2] == one[:2] for other in asked) for one in asked]) * 100
-    found = np.zeros(4)
+    found = np.zeros(features.shape[1])
     for _ in range(STEPS):
         sure = 1 / (1 + np.exp(-features @ found))
         slope = features.T @ (share * (sure - answers)) + RIDGE * found
-        curve = (features * (share * sure * (1 - sure))[:, None]).T @ features + RIDGE * np.eye(4)
+        curve = (features * (share * sure * (1 - sure))[:, None]).T @ features + RIDGE * np.eye(len(found))
         found -= np.linalg.solve(curve, slope)
     return found
 
@@ -90,9 +93,11 @@ def _ask(found: QuestionSet, foreign: Sequence[Question]) -> Iterator[Asked]:
 
 
 def _one(kb: KnowledgeBase, name: str, text: str, answerable: bool) -> Asked:
-    result, trace = kb.index.find(SearchRequest(text, filters=Filters(outdated=True)))
+    request = SearchRequest(text, filters=Filters(outdated=True), reader=kb.reader, read_seconds=None)
+    result, trace = kb.index.find(request)
     nearest = max(trace.candidates.cosines.values(), default=0.0)
-    return Asked(name, answerable, nearest, trace.candidates.best_coverage, result.searched.passages)
+    read = (max(trace.read.values(), default=0.0),) if kb.reader else ()
+    return Asked(name, answerable, nearest, trace.candidates.best_coverage, result.searched.passages, read)
 
 
 def _some(found: QuestionSet, count: int) -> list[Question]:
@@ -100,4 +105,4 @@ def _some(found: QuestionSet, count: int) -> list[Question]:
 
 
 def _features(one: Asked) -> np.ndarray:
-    return np.array([one.cosine, one.coverage, math.log(max(one.passages, 1)), 1.0])
+    return np.array([one.cosine, one.coverage, math.log(max(one.passages, 1)), *one.read, 1.0])

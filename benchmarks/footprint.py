@@ -28,7 +28,7 @@ import os, sys, threading, time
 from co_cli.knowledge_base import KnowledgeBase
 with KnowledgeBase.open() as kb:
     for query in sys.argv[1:]:
-        kb.search(query)
+        kb.search(query, read=False)
     time.sleep(0.5)
     status = dict(line.split(":", 1) for line in open("/proc/self/status"))
     print(status["RssAnon"].split()[0], status["VmRSS"].split()[0])

@@ -189,7 +189,7 @@ class Recorder:
         self.asked: list[tuple[str, list[tuple[str, float, str]]]] = []
 
     def __call__(self, desk: Desk, question: str) -> list[str]:
-        request = read_request(desk.kb, question, Options(limit=CANDIDATES, outdated=True))
+        request = read_request(desk.kb, question, Options(limit=CANDIDATES, outdated=True, read=False))
         best = best_of_each_note(desk.kb.index.find(request)[1].ranked)[:CANDIDATES]
         with desk.kb.engine.reading() as reader:
             passages = reader.passages([one.passage for one in best])

@@ -101,6 +101,7 @@ class Trace:
     scored: list[Scored]  # after the formula
     ranked: list[Scored]  # at the end, every passage
     left: Mapping[int, str]  # notes that were found and left out, and why
+    read: Mapping[int, float]  # the reader's scores of passages
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,7 +341,7 @@ class _Work:
                 "read": len(self.logits),
             },
         )
-        steps = self.candidates, self.scored, self.ranked, self.left
+        steps = self.candidates, self.scored, self.ranked, self.left, self.logits
         return result, Trace(self.attempt, self.limit, self.vector, *steps)
 
     def _is_read(self) -> bool:
