@@ -1,12 +1,13 @@
 """Read an export as downloaded (a zip), unpacked (a folder), or one file of it.
 
-Nothing is unpacked to disk and no link is followed. What cannot be read becomes a failed receipt, and reading goes on.
+Nothing is unpacked to disk and no link is followed. JSON is read one value at a time, so that memory depends on the
+longest conversation and not on the export. What cannot be read becomes a failed receipt, and reading goes on.
 """
 
 from __future__ import annotations
 
 import contextlib
-import itertools
+import io
 import json
 import os
 import re
@@ -14,7 +15,7 @@ import stat
 import zipfile
 import zlib
 from collections.abc import Generator, Iterator
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.importers.items import ImportReceipt, as_list, as_object, failed
@@ -22,14 +23,13 @@ from co_cli.notes.refs import FOLDERS
 from co_cli.paths import open_regular
 from co_cli.values import to_utf8
 
-MAX_JSON = 1_000_000_000
-"""Bytes of one JSON file. It is held in memory, but only one of its values at a time is parsed."""
+MAX_VALUE = 100_000_000  # characters of one JSON value
+CHUNK = 1 << 20
 BOMB_BYTES = 30_000_000
 BOMB_RATIO = 300
 """Conversations compress to a tenth; nothing real of that size compresses to a three-hundredth."""
 TEXTS = (".md", ".markdown", ".txt", ".text", ".xml")
-WRAPPERS = ("conversations", "results", "memories", "items")
-"""Members of an object that hold the list we want."""
+WRAPPERS = ("conversations", "results", "memories", "items")  # members that hold the list we want
 SEPARATORS = re.compile(r"[\s,]*")
 DECODER = json.JSONDecoder(strict=False)
 ESCAPES = re.compile(r"^/|\\|^[^/]*:|(?:^|/)\.\.(?:/|$)")
@@ -90,15 +90,20 @@ class Export:
         except UNREADABLE as error:
             self.fail(place, reason(error))
 
-    def read(self, member: Member, largest: int | None = None) -> bytes:
-        """A whole member, uncompressed. Raises one of UNREADABLE, also if it is larger than a note may be."""
-        archive, where, largest = self.archive, member.where, largest or self.largest
-        if archive and member.size > max(BOMB_BYTES, BOMB_RATIO * archive.getinfo(where).compress_size):
+    def open(self, member: Member) -> IO[bytes]:
+        """The bytes of a member, uncompressed. zipfile never reads more than the size that the zip declares."""
+        if not self.archive:
+            return open_regular(member.where, follow=self.single)
+        if member.size > max(BOMB_BYTES, BOMB_RATIO * self.archive.getinfo(member.where).compress_size):
             raise ValueError(f"unpacks to {member.size:,} bytes: refused as a zip bomb")
-        with archive.open(where) if archive else open_regular(where, follow=self.single) as stream:
-            data = stream.read(largest + 1)
-        if len(data) > largest:
-            raise ValueError(f"more than {largest:,} bytes (for a note, the setting knowledge_max_note_bytes)")
+        return self.archive.open(member.where)
+
+    def read(self, member: Member) -> bytes:
+        """A whole member. Raises one of UNREADABLE, also if it is larger than a note may be."""
+        with self.open(member) as stream:
+            data = stream.read(self.largest + 1)
+        if len(data) > self.largest:
+            raise ValueError(f"more than {self.largest:,} bytes (setting knowledge_max_note_bytes)")
         self.done += len(data)
         return data
 
@@ -112,9 +117,9 @@ class Export:
             if not named and not wanted.search(f"{self.name}/{member.name}"):
                 continue
             number, before = 0, self.done
-            with self.reporting(member.name):
-                for value, at in _decode(self.read(member, MAX_JSON).decode("utf-8-sig", "replace")):
-                    self.done = before + at
+            with self.reporting(member.name), self.open(member) as stream:
+                for value in _decode(stream):
+                    self.done = before + stream.tell()
                     holder = as_object(value)
                     listed = next((holder[key] for key in WRAPPERS if isinstance(holder.get(key), list)), [value])
                     for one in as_list(listed):
@@ -157,17 +162,27 @@ def reason(error: BaseException) -> str:
     return "it has a password; unpack it first" if locked else " ".join(said.split())
 
 
-def _decode(text: str) -> Iterator[tuple[object, int]]:
-    """The values of JSON or JSON Lines, or the members of a list, and where each ends."""
-    listed = text.lstrip().startswith("[")
-    at = text.index("[") + 1 if listed else 0
-    for number in itertools.count(1):
+def _decode(stream: IO[bytes]) -> Iterator[object]:
+    """The values of JSON or JSON Lines, or the members of a list."""
+    reader = io.TextIOWrapper(stream, "utf-8-sig", "replace")
+    text = reader.read(CHUNK).lstrip()
+    listed = text.startswith("[")
+    at, number = int(listed), 1
+    while True:
         separators = SEPARATORS.match(text, at)
         at = separators.end() if separators else at
-        if text.startswith("]", at) if listed else number > 1 and at == len(text):
+        if listed and text.startswith("]", at):
             return
         try:
             value, at = DECODER.raw_decode(text, at)
-        except ValueError as error:
-            raise ValueError(f"item {number:,}: cut off or not valid JSON ({reason(error)})") from None
-        yield value, at
+        except ValueError as error:  # perhaps because the rest is not read yet
+            more = reader.read(max(CHUNK, len(text) - at))  # doubles, so a long value is not parsed too often
+            text, at = text[at:] + more, 0
+            if more and len(text) <= MAX_VALUE:
+                continue
+            if not text and not listed and number > 1:
+                return
+            why = f"longer than {MAX_VALUE:,} characters" if more else reason(error)
+            raise ValueError(f"item {number:,}: cut off or not valid JSON ({why})") from None
+        yield value
+        number += 1

@@ -21,8 +21,7 @@ from co_cli.notes.secrets import count_masked
 from co_cli.notes.similarity import fingerprint
 from co_cli.values import Saved
 
-Imported = tuple[str, Saved | None, str]
-"""The path of a file, and its receipt or why it was left out."""
+Imported = tuple[str, Saved | None, str]  # the path of a file, and its receipt or why it was left out
 
 
 def import_articles(kb: KnowledgeBase, paths: Sequence[str], progress: Progress | None = None) -> list[Imported]:

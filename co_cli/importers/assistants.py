@@ -31,11 +31,9 @@ MARKS = re.compile("\ue200[^\ue201]{0,500}\ue201|[\ue200-\ue206]|\u3010\\d+\u202
 """References to sources, which lead nowhere in a text."""
 CLAUDE_FILE = re.compile(r"(?:^|/)(?:conversations|projects|memories)[-_\d]*(?:/[^/]+)?\.json$", re.I)
 NO_PARENT = "00000000-0000-4000-8000-000000000000"
-BOLD_LINE = re.compile(r"^\*\*([^*\n]+?):?\*\*:?[ \t]*$", re.M)
-"""How Claude writes a heading in what it remembers."""
+BOLD_LINE = re.compile(r"^\*\*([^*\n]+?):?\*\*:?[ \t]*$", re.M)  # a heading in what Claude remembers
 PASTED = re.compile(r"(?:paste[\w .-]*)?$", re.I)
-DOCUMENT = re.compile(r"(?:^|/)(?:claude|claude\.local|memory)\.md$", re.I)
-"""Instructions, or the index of a memory folder: too long for a memory."""
+DOCUMENT = re.compile(r"(?:^|/)(?:claude|claude\.local|memory)\.md$", re.I)  # too long for a memory
 MEMORY_FILE = re.compile(r"(?:^|/)(?:memory|memories)/|/(?:claude|claude\.local)\.md$", re.I)
 PROJECT_FILE = re.compile(r"[^/]+/(?:memory|memories)/.*", re.I)
 MEM0_FILE = re.compile(r"\.(?:json|jsonl|ndjson)$", re.I)

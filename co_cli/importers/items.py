@@ -24,16 +24,13 @@ class Item(NamedTuple):
 
     place: str
     """Where it is in the export, for people: `conversations.json, item 3`."""
-    id: str
-    """Identifies the same thing in the next export."""
+    id: str  # identifies the same thing in the next export
     noun: str
     text: str
     """Of a file everything, with bytes that are not UTF-8 as surrogates."""
-    title: str = ""
-    """By default the first sentence."""
+    title: str = ""  # by default the first sentence
     source: OwnSource = "article"
-    folder: str = ""
-    """Below `articles/` or `memories/`."""
+    folder: str = ""  # below `articles/` or `memories/`
     tags: tuple[str, ...] = ()
     category: str | None = None
     fields: dict[str, object] = {}  # noqa: RUF012 - never written to
@@ -52,14 +49,12 @@ class ImportReceipt(NamedTuple):
     ref: str | None = None
     path: str | None = None
     detail: str = ""
-    masked: int = 0
-    """How many secrets are masked in the note."""
+    masked: int = 0  # secrets that are masked in the note
     disowned: bool = False
     """The file claims to be the person's own words, or to belong in every prompt, and is not trusted."""
 
 
-Entry = Item | ImportReceipt
-"""A reader yields a receipt for what it leaves out on purpose or cannot read."""
+Entry = Item | ImportReceipt  # a receipt for what a reader leaves out on purpose or cannot read
 
 
 def skipped(place: str, noun: str, title: str, why: str) -> ImportReceipt:

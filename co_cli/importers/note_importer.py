@@ -39,17 +39,13 @@ READERS: dict[str, Callable[[Export], Iterator[Entry]]] = {
     "chatgpt": read_chatgpt,
     "co": read_own,
 }
-TRUSTABLE = ("obsidian", "basic-memory", "co")
-"""Formats whose files may be the person's own words."""
-OWN = "co"
-"""The format of `co data export`: a note is identified by its path, and compared and replaced as a whole."""
+TRUSTABLE = ("obsidian", "basic-memory", "co")  # formats whose files may be the person's own words
+OWN = "co"  # of `co data export`: a note is identified by its path, and compared and replaced as a whole
 ORIGIN, IDENTITY, HASH = "imported_from", "import_id", "import_hash"
 NO_HASH = "0" * 16
-OTHERS_WORDS = ("import", "web", "agent")
-"""What a file may say of its provenance without claiming to be the person's own words."""
+OTHERS_WORDS = ("import", "web", "agent")  # provenance that does not claim to be the person's own words
 WRITTEN = ("created", "updated")
-EMBEDDING_SECONDS = 5.0
-"""How long to wait for a slow embedder; `co index sync` finishes the work."""
+EMBEDDING_SECONDS = 5.0  # for a slow embedder; `co index sync` finishes the work
 Result = tuple[ImportOutcome, str | None, str]
 """The outcome, the note's path in the vault, and a detail."""
 
@@ -61,8 +57,7 @@ class ImportRequest(NamedTuple):
     paths: Sequence[str]
     write: bool = False
     on_conflict: str = "skip"
-    trust: bool = False
-    """The files are the person's own words."""
+    trust: bool = False  # the files are the person's own words
 
 
 def import_export(
@@ -109,8 +104,7 @@ class NoteImporter:
 
     def __init__(self, kb: KnowledgeBase, request: ImportRequest) -> None:
         self.kb, self.store, self.index, self.request = kb, kb.store, kb.index, request
-        self._places: dict[str, str] = {}
-        """Where an id, or the text of a memory, is in the export."""
+        self._places: dict[str, str] = {}  # where an id, or the text of a memory, is in the export
         self._names: set[str] = set()
 
     def put(self, item: Item) -> ImportReceipt:
