@@ -1,19 +1,15 @@
 """The interactive chat: read a line, run a slash command or answer a question, until the user leaves.
 
-Most slash commands run the `co` command that does the same, so they work without a model. The session arrives later
-than the prompt, because pydantic-ai takes a second to import.
+Most slash commands run the `co` command that does the same, so they work without a model.
 """
 
 from __future__ import annotations
 
 import contextlib
-import io
 import os
-import sys
 from argparse import Namespace
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
@@ -22,20 +18,17 @@ from prompt_toolkit.formatted_text import FormattedText
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
-from co_cli.chat.models import NO_MODEL
-from co_cli.chat.screen import Output, TerminalOutput
+from co_cli.agent.models import NO_MODEL, load_model
+from co_cli.chat.session import ChatSession, Turn
 from co_cli.cli.app import main
 from co_cli.cli.terminal import Screen, printable
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.notes.refs import without_lines
 from co_cli.service.freshness import Freshener
 from co_cli.values import to_utf8
 
-if TYPE_CHECKING:
-    from co_cli.chat.session import ChatSession, Turn
-
 HISTORY = "chat-history"
+keys = KeyBindings()
 
 
 class SlashCommand(NamedTuple):
@@ -61,28 +54,11 @@ COMMANDS = {
 }
 
 
-def start_session(
-    kb: KnowledgeBase, model: str | None, confirm: Callable[[str], Awaitable[bool]], terminal: bool, silent: bool
-) -> Future[ChatSession]:
-    """Open a session in another thread, while the user types."""
-    nowhere = io.StringIO()
-    plain = Output(nowhere, nowhere) if silent else Output(sys.stdout, sys.stderr)
-    output = TerminalOutput(sys.stdout) if terminal else plain
-
-    def start() -> ChatSession:
-        from co_cli.chat.session import ChatSession  # with pydantic-ai: a second
-
-        return ChatSession(kb, model, output, confirm)
-
-    return ThreadPoolExecutor(1).submit(start)
-
-
-def talk(kb: KnowledgeBase, session: Future[ChatSession], history: LineHistory, options: Namespace) -> None:
+def talk(session: ChatSession, keep_history: bool, options: Namespace) -> None:
     """Run until the user leaves. `options` name the vault that the chat was started with."""
-    freshener = Freshener(kb)
-    freshener.watch()
-    prompt = new_prompt(history, CommandCompleter(kb))
-    with contextlib.closing(freshener), contextlib.suppress(EOFError):
+    prompt = new_prompt(session.kb, keep_history)
+    with contextlib.closing(Freshener(session.kb)) as freshener, contextlib.suppress(EOFError):
+        freshener.watch()
         while True:
             try:
                 line = to_utf8(prompt.prompt(FormattedText([("ansicyan bold", "› ")]))).strip()
@@ -92,13 +68,13 @@ def talk(kb: KnowledgeBase, session: Future[ChatSession], history: LineHistory, 
                 print("/quit or Ctrl-D ends the chat.")
 
 
-def handle(session: Future[ChatSession], line: str, options: Namespace) -> bool:
+def handle(session: ChatSession, line: str, options: Namespace) -> bool:
     """Run a slash command or answer a question. False ends the chat; an error does not."""
     name, _, argument = line.partition(" ")
     try:
         if name.startswith("/") and "/" not in name[1:]:  # `/usr/bin is full` is a question
             return run_command(session, name, argument.strip(), options)
-        problem = session.result().ask(line).problem
+        problem = session.ask(line).problem
     except KnowledgeError as error:
         problem = str(error)
     if problem:
@@ -106,20 +82,20 @@ def handle(session: Future[ChatSession], line: str, options: Namespace) -> bool:
     return True
 
 
-def run_command(session: Future[ChatSession], typed: str, argument: str, options: Namespace) -> bool:
+def run_command(session: ChatSession, typed: str, argument: str, options: Namespace) -> bool:
     """Run the command of this name, or the only one that begins with it. False ends the chat."""
     found = [name for name in COMMANDS if name.startswith(typed.lower())]
     if len(found) != 1:
         raise InvalidInputError(f"no command {typed}: did you mean {' or '.join(found) or '/help'}?")
     match found[0]:
         case "/why":
-            explain(session.result().last)
+            explain(session.last)
         case "/model":
             if argument:
-                session.result().use_model(argument)
-            print(printable(session.result().model_name) or NO_MODEL)
+                session.model = load_model(argument)
+            print(printable(session.model_name) or NO_MODEL)
         case "/clear":
-            session.result().clear()
+            session.messages, session.last = [], None
             print("Started a new conversation. Saved notes stay.")
         case "/help":
             for name, command in COMMANDS.items():
@@ -136,19 +112,13 @@ def run_command(session: Future[ChatSession], typed: str, argument: str, options
 
 
 def explain(turn: Turn | None) -> None:
-    """Print what an answer is based on: the notes in the prompt and those that tools returned."""
-    screen = Screen()
-    if turn is None or not (turn.injected or turn.tool_calls):
-        screen.line("The answer is not based on any note." if turn else "There is no answer yet.")
-        return
-    for note in turn.injected:
-        screen.wrapped(f"in the prompt ({note['why']}): {note['ref']} {note['title']}")
-    for call in turn.tool_calls.values():
-        screen.wrapped(call.summary)
-        for hit in call.result.get("hits", ()):
-            signals = " ".join(f"{name} {value:.2f}" for name, value in hit["signals"].items())
-            named = ", named in the answer" if without_lines(hit["ref"]) in turn.answer else ""
-            screen.wrapped(f"{hit['ref']} {hit['title']}: {hit['score']:.2f} ({signals}){named}", "  ")
+    """Print what an answer is based on: the notes in the prompt and those that tools returned, with scores."""
+    lines = [f"in the prompt ({note['why']}): {note['ref']}" for note in turn.injected] if turn else []
+    for call in turn.tool_calls.values() if turn else ():
+        hits = [f"{hit['ref']} {hit['title']}: {hit['score']:.2f}" for hit in call["result"].get("hits", ())]
+        lines += [call["summary"], *hits]
+    for line in lines or ["There is no answer yet, or it is not based on any note."]:
+        Screen().wrapped(line)
 
 
 class CommandCompleter(Completer):
@@ -160,8 +130,8 @@ class CommandCompleter(Completer):
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         name, blank, typed = document.text_before_cursor.partition(" ")
         if not blank and name.startswith("/"):
-            names = [one for one in COMMANDS if one.startswith(name)]
-            yield from (Completion(one, -len(name), display_meta=COMMANDS[one].summary) for one in names)
+            found = {one: command for one, command in COMMANDS.items() if one.startswith(name)}
+            yield from (Completion(one, -len(name), display_meta=command.summary) for one, command in found.items())
         elif name in COMMANDS and COMMANDS[name].argument == "REF":
             with contextlib.suppress(KnowledgeError):  # an index that cannot be read: commands report it
                 refs = [ref for ref in self._kb.index.titles() if typed in ref]
@@ -171,9 +141,6 @@ class CommandCompleter(Completer):
 class LineHistory(FileHistory):
     """What was typed, in a file that only its owner can read. A line that begins with a space is not kept."""
 
-    def __init__(self, data_dir: str, keep: bool) -> None:
-        super().__init__(os.path.join(data_dir, HISTORY) if keep else os.devnull)
-
     def store_string(self, string: str) -> None:
         with contextlib.suppress(OSError):  # a full disk must not end the chat
             os.close(os.open(self.filename, os.O_CREAT | os.O_WRONLY, 0o600))
@@ -181,30 +148,20 @@ class LineHistory(FileHistory):
                 super().store_string(to_utf8(string))
 
 
-def new_prompt(history: LineHistory, completer: Completer, **terminal: Any) -> PromptSession[str]:
+@keys.add("escape", "enter")
+def _start_another_line(event: KeyPressEvent) -> None:
+    event.current_buffer.insert_text("\n")
+
+
+def new_prompt(kb: KnowledgeBase, keep_history: bool) -> PromptSession[str]:
     """Enter sends, Alt-Enter starts another line."""
-    keys = KeyBindings()
-
-    @keys.add("escape", "enter")
-    def _(event: KeyPressEvent) -> None:
-        event.current_buffer.insert_text("\n")
-
-    return PromptSession(
-        history=history,
-        completer=completer,
-        complete_in_thread=True,
-        prompt_continuation="… ",
-        key_bindings=keys,
-        reserve_space_for_menu=5,
-        **terminal,
-    )
+    history = LineHistory(os.path.join(kb.settings.data_dir, HISTORY) if keep_history else os.devnull)
+    return PromptSession(history=history, completer=CommandCompleter(kb), complete_in_thread=True, key_bindings=keys)
 
 
-async def confirm(question: str, **terminal: Any) -> bool:
+async def confirm(question: str) -> bool:
     """Ask for a yes; anything else, Ctrl-C included, is a no."""
-    try:
+    with contextlib.suppress(KeyboardInterrupt, EOFError):
         asked = FormattedText([("ansicyan bold", f"{printable(question)} [y/N] ")])
-        answer = await PromptSession[str](**terminal).prompt_async(asked)
-    except (KeyboardInterrupt, EOFError):
-        return False
-    return answer.strip().lower() in ("y", "yes")
+        return (await PromptSession[str]().prompt_async(asked)).strip().lower() in ("y", "yes")
+    return False

@@ -7,31 +7,21 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import textwrap
 from collections.abc import AsyncIterable, Awaitable, Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import date
-from typing import Any
+from typing import Any, cast
 
-from pydantic_ai import Agent, capture_run_messages
+from pydantic_ai import Agent, capture_run_messages, messages
 from pydantic_ai.capabilities import HandleDeferredToolCalls
-from pydantic_ai.messages import (
-    AgentStreamEvent,
-    FunctionToolCallEvent,
-    FunctionToolResultEvent,
-    ModelMessage,
-    PartDeltaEvent,
-    PartStartEvent,
-    TextContent,
-    TextPart,
-    TextPartDelta,
-)
 from pydantic_ai.models import Model
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, RunContext, ToolDenied
 
 from co_cli.agent import Knowledge
 from co_cli.agent.injection import KEY, user_contents
-from co_cli.chat.models import NO_MODEL, UnusableModelError, full_name, load_model, problem_of
-from co_cli.chat.screen import Output, summarise
+from co_cli.agent.models import NO_MODEL, UnusableModelError, load_model, problem_of
+from co_cli.chat.screen import Output
 from co_cli.errors import KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.tools.fencing import plain_ref
@@ -45,167 +35,114 @@ USAGE = ("requests", "tool_calls", "input_tokens", "output_tokens")
 
 
 @dataclass(slots=True)
-class ToolCall:
-    """What a model asked of a tool, and what came back."""
-
-    name: str
-    arguments: dict[str, Any]
-    outcome: str | None = None
-    """`success`, `failed`, `denied`, `interrupted` or `retried`; None while it runs."""
-    result: dict[str, Any] = field(default_factory=dict[str, Any])
-    summary: str = ""
-
-
-@dataclass(slots=True)
 class Turn:
     """A question, its answer, and what the answer is based on."""
 
     question: str
     model: str
     answer: str = ""
-    tool_calls: dict[str, ToolCall] = field(default_factory=dict[str, ToolCall])
+    tool_calls: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    """By id: `name`, `arguments`, `outcome`, `result`, and `summary` in one line."""
     injected: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    """Notes that were added to the question: `ref`, `title`, `why`, `evidence`."""
-    cut: list[str] = field(default_factory=list[str])
-    """Refs that were left out of the prompt for lack of space."""
+    """Notes that were added to the question: `ref`, `why`, `evidence`, `tokens`."""
     usage: dict[str, int] = field(default_factory=dict[str, int])
     stopped: bool = False
     problem: str | None = None
     """Why there is no answer, with the fix, on one line."""
-
-    def as_object(self) -> dict[str, Any]:
-        """For `--json`."""
-        results = [call.result for call in self.tool_calls.values()]
-        saved = [result["ref"] for result in results if result.get("outcome") in ("created", "updated")]
-        return {**asdict(self), "tool_calls": list(map(asdict, self.tool_calls.values())), "saved": saved}
 
 
 class ChatSession:
     """Questions and answers that build on each other. `confirm` decides whether a note may be forgotten."""
 
     def __init__(
-        self,
-        kb: KnowledgeBase,
-        model: str | Model | None,
-        output: Output,
-        confirm: Callable[[str], Awaitable[bool]],
+        self, kb: KnowledgeBase, model: str | Model | None, output: Output, confirm: Callable[[str], Awaitable[bool]]
     ) -> None:
         self.kb, self.output, self.confirm = kb, output, confirm
-        self.messages: list[ModelMessage] = []
+        self.model = model  # a name until the first question: loading takes time, and may fail
+        self.messages: list[messages.ModelMessage] = []
         self.last: Turn | None = None
-        self._model = model  # a name until the first question: loading takes time, and may fail
-        self._runner = asyncio.Runner()
+        self._loop = asyncio.new_event_loop()
+        knowledge = Knowledge(knowledge_base=kb, approve_forget=True, skills="tools")
         self._agent = Agent(
             instructions=INSTRUCTIONS.format(today=date.today()),
-            capabilities=[
-                Knowledge(knowledge_base=kb, approve_forget=True, skills="tools"),
-                HandleDeferredToolCalls[Any](handler=self._ask_for_approval),
-            ],
+            capabilities=[knowledge, HandleDeferredToolCalls[Any](handler=self._ask_for_approval)],
             retries=2,
             name="co",
         )
 
-    def close(self) -> None:
-        self._runner.close()
-
     @property
     def model_name(self) -> str:
-        """With the provider, as in `ollama:qwen3`; empty if there is no model."""
-        if isinstance(self._model, Model):
-            return f"{self._model.system}:{self._model.model_name}"
-        return full_name(self._model) if self._model else ""
-
-    def use_model(self, name: str) -> None:
-        """Switch to another model. If it raises UnusableModelError, the previous model stays."""
-        self._model = load_model(name)
-
-    def clear(self) -> None:
-        """Start a new conversation."""
-        self.messages, self.last = [], None
+        """With the provider once it is loaded, as in `ollama:qwen3`; empty if there is no model."""
+        return f"{self.model.system}:{self.model.model_name}" if isinstance(self.model, Model) else self.model or ""
 
     def ask(self, question: str) -> Turn:
         """Print the answer as it arrives. Ctrl-C stops it. Raises UnusableModelError if there is no model."""
-        if self._model is None:
+        if self.model is None:
             raise UnusableModelError(NO_MODEL)
-        if isinstance(self._model, str):
-            self.use_model(self._model)
+        self.model = load_model(self.model) if isinstance(self.model, str) else self.model
         self.output.status("thinking …")
-        loop = self._runner.get_loop()
-        task = loop.create_task(self.answer(question))
+        task = self._loop.create_task(self.answer(question))
 
         def stop(*_: object) -> None:
             if not task.cancelling():  # pressing Ctrl-C again changes nothing
-                loop.call_soon_threadsafe(task.cancel)
+                self._loop.call_soon_threadsafe(task.cancel)
 
         before = signal.signal(signal.SIGINT, stop)
         try:
-            self.last = loop.run_until_complete(task)
+            return self._loop.run_until_complete(task)
         finally:
             signal.signal(signal.SIGINT, before)
             self.output.finish()
-        return self.last
 
     async def answer(self, question: str) -> Turn:
         """Cancelling it stops the answer and returns what there is of it."""
-        turn = Turn(question, self.model_name)
-
-        async def follow(run: RunContext[Any], events: AsyncIterable[AgentStreamEvent]) -> None:
-            if not turn.injected:
-                self._record_injected(run, turn)
-            async for event in events:
-                self._handle(event, turn)
-
-        with capture_run_messages() as messages:
+        turn = self.last = Turn(question, self.model_name)
+        with capture_run_messages() as captured:
             try:
                 result = await self._agent.run(
-                    question, model=self._model, message_history=self.messages, event_stream_handler=follow
+                    question, model=self.model, message_history=self.messages, event_stream_handler=self._follow
                 )
                 turn.answer = result.output
                 turn.usage = {name: getattr(result.usage, name) for name in USAGE}
             except asyncio.CancelledError:
                 turn.stopped = True
+                self.output.line("· stopped")
             except Exception as error:  # the chat goes on after any error
-                turn.problem = problem_of(error, self.model_name, begun=bool(turn.answer))
-        for call in turn.tool_calls.values():
-            if call.outcome is None:
-                self._finish(call, "interrupted", "stopped")
-        if turn.stopped:
-            self.output.line("· stopped")
+                turn.problem = problem_of(error, turn.model, begun=bool(turn.answer))
         if turn.answer or turn.tool_calls or turn.stopped:  # a question that failed at once can be asked again
-            self.messages = messages
+            self.messages = captured
         return turn
 
-    def _record_injected(self, run: RunContext[Any], turn: Turn) -> None:
-        """What `Knowledge` added to this question, from the metadata of the text that it added."""
+    async def _follow(self, run: RunContext[Any], events: AsyncIterable[messages.AgentStreamEvent]) -> None:
+        """Print and record what happens. `Knowledge` says what it added in the metadata of the text that it added."""
+        turn = cast("Turn", self.last)
         for content in user_contents([message for message in run.messages if message.run_id == run.run_id]):
-            metadata: Any = content.metadata if isinstance(content, TextContent) else None
-            if metadata and KEY in metadata:
-                turn.cut = [note["ref"] for note in metadata[KEY]["cut"]]
-                for note in metadata[KEY]["injected"]:
-                    about = {name: note[name] for name in ("ref", "why", "evidence")}
-                    turn.injected.append({**about, "title": self.kb.note(note["ref"]).title})
+            metadata: Any = content.metadata if isinstance(content, messages.TextContent) else None
+            if metadata and KEY in metadata and not turn.injected:
+                turn.injected = metadata[KEY]["injected"]
                 self.output.line(f"· added to the question: {' '.join(note['ref'] for note in turn.injected)}")
-
-    def _handle(self, event: AgentStreamEvent, turn: Turn) -> None:
-        match event:
-            case PartStartEvent(part=TextPart(content=text)) | PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
-                turn.answer += text
-                self.output.text(text)
-            case FunctionToolCallEvent(part=part):
-                turn.tool_calls.setdefault(part.tool_call_id, ToolCall(part.tool_name, part.args_as_dict()))
-                turn.answer = ""  # what was said before a tool call is not the answer
-                self.output.status(f"{part.tool_name} …")
-            case FunctionToolResultEvent(part=part):
-                call = turn.tool_calls[part.tool_call_id]
-                call.result = getattr(part, "metadata", None) or {}
-                self._finish(call, getattr(part, "outcome", "retried"), str(part.content))
-            case _:
-                pass
-
-    def _finish(self, call: ToolCall, outcome: str, text: str) -> None:
-        call.outcome, call.summary = outcome, summarise(call.name, call.arguments, text, call.result)
-        self.output.line(f"· {call.summary}")
-        self.output.status("thinking …")
+        async for event in events:
+            match event:
+                case (
+                    messages.PartStartEvent(part=messages.TextPart(content=text))
+                    | messages.PartDeltaEvent(delta=messages.TextPartDelta(content_delta=text))
+                ):
+                    turn.answer += text
+                    self.output.text(text)
+                case messages.FunctionToolCallEvent(part=part):
+                    about = {"name": part.tool_name, "arguments": part.args_as_dict(), "outcome": "interrupted"}
+                    turn.tool_calls.setdefault(part.tool_call_id, {**about, "result": {}, "summary": part.tool_name})
+                    turn.answer = ""  # what was said before a tool call is not the answer
+                    self.output.status(f"{part.tool_name} …")
+                case messages.FunctionToolResultEvent(part=part):
+                    call = turn.tool_calls[part.tool_call_id]
+                    call["outcome"] = getattr(part, "outcome", "retried")
+                    call["result"] = getattr(part, "metadata", None) or {}
+                    call["summary"] = summarise(call, str(part.content))
+                    self.output.line(f"· {call['summary']}")
+                    self.output.status("thinking …")
+                case _:
+                    pass
 
     async def _ask_for_approval(self, _: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
         results = DeferredToolResults()
@@ -222,3 +159,11 @@ class ChatSession:
             return f"Forget {note.ref} ({note.title})?"
         except KnowledgeError:
             return "Forget a note that is not there?"  # the tool reports what is wrong
+
+
+def summarise(call: dict[str, Any], text: str) -> str:
+    """`recall_memory "deploy" → found: memory:blue-pool-first`: what a tool was asked, and what it answered."""
+    asked = textwrap.shorten(str(next(iter(call["arguments"].values()), "")), 48, placeholder=" …")
+    refs = [str(note["ref"]) for note in call["result"].get("hits") or call["result"].get("notes") or ()]
+    found = f"{call['result'].get('state', 'found')}: {' '.join(refs)}" if refs else text
+    return f'{call["name"]} "{asked}" → {textwrap.shorten(found, 160, placeholder=" …")}'

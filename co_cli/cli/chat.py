@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
+from dataclasses import asdict
 
-from co_cli.chat.models import NO_MODEL
+from co_cli.agent.models import NO_MODEL
 from co_cli.cli.opening import print_json
 from co_cli.cli.terminal import printable
 from co_cli.errors import InvalidInputError
@@ -14,15 +16,12 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.settings import load_settings
 from co_cli.tools.fencing import clean
 
-MAX_STDIN = 1_000_000
-"""Bytes of standard input: more than any model reads at once."""
+MAX_STDIN = 1_000_000  # bytes: more than any model reads at once
 
 
 def add_chat(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("question", nargs="*", help="ask this and leave; without it, a conversation begins")
-    parser.add_argument(
-        "-m", "--model", metavar="NAME", help="ollama:qwen3, openai:gpt-5, ... (setting model, CO_MODEL)"
-    )
+    parser.add_argument("-m", "--model", metavar="NAME", help="ollama:qwen3, openai:gpt-5, ... (setting model)")
     parser.add_argument("-y", "--yes", action="store_true", help="let the model forget notes without asking")
     parser.add_argument("--no-history", action="store_true", help="do not keep what is typed (setting chat_history)")
 
@@ -46,26 +45,29 @@ def run_chat(options: argparse.Namespace) -> int:
     if not question:
         print(f"{settings.model or NO_MODEL}\n/help lists commands, Ctrl-C stops an answer, Ctrl-D ends the chat.")
     os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")
-    from co_cli.chat.commands import LineHistory, confirm, start_session, talk  # with prompt-toolkit and rich
+    from co_cli.chat.commands import confirm, talk  # with prompt-toolkit, rich and pydantic-ai: a second
+    from co_cli.chat.screen import Output
+    from co_cli.chat.session import ChatSession
 
     async def allow(question: str) -> bool:
         return options.yes or (terminal and piped is None and await confirm(question))
 
+    streams = (io.StringIO(), io.StringIO()) if options.json else (sys.stdout, sys.stderr)
     with KnowledgeBase.open(settings=settings) as kb:
         kb.front_end = "chat"
-        session = start_session(kb, settings.model, allow, terminal, silent=options.json)
+        session = ChatSession(kb, settings.model, Output(*streams, terminal), allow)
         if not question:
-            history = LineHistory(settings.data_dir, settings.chat_history == "on" and not options.no_history)
-            talk(kb, session, history, options)
+            talk(session, settings.chat_history == "on" and not options.no_history, options)
             return 0
         if options.question and piped and piped.strip():
             question += f'\n\n<context from="standard input">\n{clean(piped).strip()}\n</context>'
-        turn = session.result().ask(question)
-        session.result().close()
+        turn = session.ask(question)
     if turn.problem:
         print(f"co: {printable(turn.problem)}", file=sys.stderr)
     elif options.json:
-        print_json(turn.as_object())
+        calls = list(turn.tool_calls.values())
+        saved = [call["result"]["ref"] for call in calls if call["result"].get("outcome") in ("created", "updated")]
+        print_json({**asdict(turn), "tool_calls": calls, "saved": saved})
     return 3 if turn.problem else 130 if turn.stopped else 0
 
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Generator, Sequence
 from typing import Any
 
-from co_cli.chat.models import load_model
+from co_cli.agent.models import load_model
 from co_cli.cli.opening import json_text, kept_text, open_knowledge_base, print_result, settings_of
 from co_cli.cli.terminal import ProgressBar, Screen, count_of, printable, size_of
 from co_cli.index.verify import Compared, verify

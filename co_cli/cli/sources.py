@@ -12,7 +12,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from co_cli.chat.models import load_model
+from co_cli.agent.models import load_model
 from co_cli.cli.opening import (
     INDEXED,
     add_no_sync,

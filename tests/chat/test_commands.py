@@ -6,12 +6,12 @@ import io
 import os
 import stat
 from argparse import Namespace
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from prompt_toolkit.completion import CompleteEvent, DummyCompleter
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
@@ -27,21 +27,13 @@ Chat = Callable[[str], str]
 
 
 @pytest.fixture
-def session(notes: Vault, kb: KnowledgeBase, capsys: pytest.CaptureFixture[str]) -> Iterator[ChatSession]:
+def session(notes: Vault, kb: KnowledgeBase) -> ChatSession:
     """A session without a model."""
 
     async def refuse(question: str) -> bool:
         return False
 
-    session = ChatSession(kb, None, Output(io.StringIO(), io.StringIO()), refuse)
-    yield session
-    session.close()
-
-
-def ready(session: ChatSession) -> Future[ChatSession]:
-    future = Future[ChatSession]()
-    future.set_result(session)
-    return future
+    return ChatSession(kb, None, Output(io.StringIO(), io.StringIO(), markdown=False), refuse)
 
 
 @pytest.fixture
@@ -50,7 +42,7 @@ def chat(session: ChatSession, vault: Vault, data_dir: Path, capsys: pytest.Capt
     options = Namespace(vault=str(vault.root), data_dir=str(data_dir))
 
     def run(line: str) -> str:
-        assert handle(ready(session), line, options)
+        assert handle(session, line, options)
         said = capsys.readouterr()
         return said.out + said.err
 
@@ -85,31 +77,33 @@ def test_a_mistake_is_one_line_with_the_fix_and_the_chat_goes_on(chat: Chat, ses
         said = chat(line)
         assert fix in said, line
         assert said.count("\n") == 1, line
-    assert [line for line in ("/quit", "/QUIT", "/q") if handle(ready(session), line, Namespace())] == []
+    assert [line for line in ("/quit", "/QUIT", "/q") if handle(session, line, Namespace())] == []
 
 
-def typed(keys: str, data_dir: Path, keep: bool = True) -> str:
+def typed(keys: str, kb: KnowledgeBase) -> str:
     """What the prompt returns for these keys."""
-    with create_pipe_input() as keyboard:
-        prompt = new_prompt(LineHistory(str(data_dir), keep), DummyCompleter(), input=keyboard, output=DummyOutput())
+    with create_pipe_input() as keyboard, create_app_session(keyboard, DummyOutput()):
         keyboard.send_text(keys)
-        return prompt.prompt()
+        return new_prompt(kb, keep_history=True).prompt()
 
 
-def test_enter_sends_and_alt_enter_starts_another_line(tmp_path: Path) -> None:
-    assert typed("one" + ALT_ENTER + "two" + ENTER, tmp_path) == "one\ntwo"
+def test_enter_sends_and_alt_enter_starts_another_line(kb: KnowledgeBase) -> None:
+    assert typed("one" + ALT_ENTER + "two" + ENTER, kb) == "one\ntwo"
     with pytest.raises(KeyboardInterrupt):
-        typed(CTRL_C, tmp_path)
+        typed(CTRL_C, kb)
     with pytest.raises(EOFError):
-        typed(CTRL_D, tmp_path)
+        typed(CTRL_D, kb)
 
 
-def test_the_next_chat_remembers_the_lines_of_the_last(tmp_path: Path) -> None:
-    typed("first" + ENTER, tmp_path)
-    typed("one" + ALT_ENTER + "two" + ENTER, tmp_path)
+def test_the_next_chat_remembers_the_lines_of_the_last(kb: KnowledgeBase, data_dir: Path) -> None:
+    kb.sync()  # makes the folder
+    typed("first" + ENTER, kb)
+    typed(" a secret" + ENTER, kb)
+    typed("one" + ALT_ENTER + "two" + ENTER, kb)
 
-    assert list(LineHistory(str(tmp_path), keep=True).load_history_strings()) == ["one\ntwo", "first"]
-    assert stat.S_IMODE(os.stat(tmp_path / HISTORY).st_mode) == 0o600
+    file = data_dir / HISTORY
+    assert list(LineHistory(file).load_history_strings()) == ["one\ntwo", "first"]
+    assert stat.S_IMODE(os.stat(file).st_mode) == 0o600
 
 
 @pytest.mark.usefixtures("notes")

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from co_cli.chat.screen import TerminalOutput
+from co_cli.chat.screen import Output
 from tests.safety.hostile import HOSTILE, OBEYED
 
 ANSWER = """\
@@ -43,7 +43,7 @@ class FakeTerminal(io.StringIO):
 def printed(text: str, size: int = 1000) -> str:
     """What a terminal shows of a text that arrives in pieces."""
     screen = FakeTerminal()
-    output = TerminalOutput(screen)
+    output = Output(screen, screen, markdown=True)
     for start in range(0, len(text), size):
         output.text(text[start : start + size])
     output.finish()
@@ -66,7 +66,7 @@ def test_nothing_in_an_answer_controls_the_terminal(monkeypatch: pytest.MonkeyPa
     ours = re.compile(r"\x1b\[(?:[0-9;]*m|2K|1A|\?25[lh])|\r")
     for text in HOSTILE_MARKDOWN:
         screen = FakeTerminal()
-        output = TerminalOutput(screen)
+        output = Output(screen, screen, markdown=True)
         output.line(text)
         output.status(text)
         output.text(text)

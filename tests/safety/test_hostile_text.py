@@ -11,7 +11,6 @@ import subprocess
 import sys
 from argparse import Namespace
 from collections.abc import Awaitable, Iterator
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from pydantic_ai import Agent, models
 
 from co_cli.agent import Knowledge
 from co_cli.chat.commands import handle
-from co_cli.chat.screen import TerminalOutput
+from co_cli.chat.screen import Output
 from co_cli.chat.session import ChatSession
 from co_cli.cli.completion import SCRIPTS
 from co_cli.knowledge_base import KnowledgeBase
@@ -243,8 +242,8 @@ def test_a_chat_on_a_terminal_steers_nothing(
         return False
 
     with KnowledgeBase.open() as kb:
-        future, options = Future[ChatSession](), Namespace(vault=None, data_dir=None)
-        future.set_result(ChatSession(kb, Script(*turns).model, TerminalOutput(screen), refuse))
+        options = Namespace(vault=None, data_dir=None)
+        session = ChatSession(kb, Script(*turns).model, Output(screen, screen, markdown=True), refuse)
         refs = [f"/show memory:m{number}" for number in range(len(HOSTILE))]
         for line in (
             "What about zebra?",
@@ -257,8 +256,7 @@ def test_a_chat_on_a_terminal_steers_nothing(
             *refs,
             *(f"{command} {one}" for one in HOSTILE.values() for command in ("/notes", "/show", "/restore", "/")),
         ):
-            handle(future, line, options)
-        future.result().close()
+            handle(session, line, options)
     drawn = screen.getvalue()
     said = capsys.readouterr()
 
