@@ -34,8 +34,8 @@ def run_eval(options: argparse.Namespace) -> int:
       {"question": "who is king?", "answers": [], "kind": "absent"}
     A SET is a folder in BEIR's layout: corpus.jsonl, queries.jsonl and qrels.tsv.
     Its documents become notes in a temporary vault. Your vault is only read.
-    Methods: co (read by the model of the setting knowledge_reader, however long it
-    takes), co:BACKEND (not read), grep, fts5-all, fts5-any, vectors, spec, rrf, simple
+    Methods: co (with the reader, without a time limit), co:BACKEND (without it),
+    grep, fts5-all, fts5-any, vectors, spec, rrf, simple
 
     examples:
       co eval
