@@ -19,7 +19,7 @@ from co_cli.notes.refs import without_lines
 from co_cli.service.context import ContextNote
 from co_cli.tools import TOOLS
 from co_cli.tools.budget import estimate_tokens, within
-from co_cli.tools.fencing import GUIDE, fence_note, one_line
+from co_cli.tools.fencing import GUIDE, fence_note
 from co_cli.tools.skill_tools import fence_skill
 
 KEY = "co_cli_context"
@@ -36,13 +36,9 @@ TOOL_NAMES = tuple(tool.name for tool in TOOLS)
 REF = re.compile(r'^<note ref="([^"]+)"', re.MULTILINE)
 
 SURE, AHEAD = 0.3, 0.05
-"""Minimum confidence of a search for skills, and distance to the score of the next skill. Measured on 1,000 skills and
-144 tasks (`python -m benchmarks skills`): 58 tasks get their skill at once and none a wrong one; 12 of 93 everyday
-prompts get one."""
-LONGEST = 1_000
-"""Characters of a prompt that are compared with skills: people say what they want at the beginning."""
-SKILLS = "<skills>\n"
-SKILL_HEAD = f"{SKILLS}A skill that may fit, added unasked: use it if it does, and do not mention it if it does not."
+"""Minimum confidence of a search for skills, and distance to the score of the next skill. Measured on 144 tasks with
+1,000 skills: 58 get their skill at once and none a wrong one; 12 of 93 everyday prompts get one."""
+SKILL_HEAD = "<skills>\nA skill that may fit, added unasked: use it if it does, and do not mention it if it does not."
 SKILL_NAME = re.compile(r'^<skill name="([^"]+)"', re.MULTILINE)
 
 
@@ -105,22 +101,20 @@ def _fence(note: ContextNote, text: str, shown: str | None = None) -> str:
 def skill_for(
     kb: KnowledgeBase, prompt: str, seen: set[str], budget: int
 ) -> tuple[UserPromptPart | None, dict[str, Any]]:
-    """The part to add, and a report of it; nothing if no skill clearly fits, it was seen, or it is the project's."""
+    """The part to add, and a report; nothing if no skill clearly fits and has room, or if it is the project's."""
     try:
-        found, result = kb.skills.search(prompt[:LONGEST], 2)
-        if not found or (result.confidence or 0.0) < SURE:
+        found, result = kb.skills.search(prompt[:1_000], 2)  # people say what they want at the beginning
+        ahead = found[0][1] - sum(score for _, score in found[1:]) if found else 0.0
+        if ahead < AHEAD or (result.confidence or 0.0) < SURE:
             return None, {}
-        (skill, score), *others = found
-        if score - sum(other for _, other in others) < AHEAD or skill.level == "project" or skill.name in seen:
-            return None, {}
-        text, rest = fence_skill(kb.skills.open(skill), budget)
+        skill = found[0][0]
+        text, cut = fence_skill(skill, *kb.skills.open(skill), budget)
     except KnowledgeError as error:
         return None, {"problem": str(error)}  # the run goes on without it
-    whole = rest is None and estimate_tokens(text) <= budget
-    if not whole:
-        opening = f'<skill name="{one_line(skill.name)}" from="{skill.level}">'
-        text = f"{opening}\n{one_line(skill.description)}\n</skill>\nload_skill opens it."
-    report = {"name": skill.name, "confidence": result.confidence, "whole": whole, "tokens": estimate_tokens(text)}
+    tokens = estimate_tokens(text)
+    if cut or tokens > budget or skill.level == "project" or skill.name in seen:
+        return None, {}
+    report = {"name": skill.name, "confidence": result.confidence, "tokens": tokens}
     content = TextContent(f"{SKILL_HEAD}\n{text}\n</skills>", metadata={"co_cli_skill": report})
     return UserPromptPart([content]), report
 
@@ -140,9 +134,9 @@ def seen_refs(messages: Sequence[ModelMessage]) -> set[str]:
 
 def seen_skills(messages: Sequence[ModelMessage]) -> set[str]:
     """Skills that this conversation has already: added unasked, or loaded by a tool."""
-    texts = [text for text in user_texts(user_contents(messages)) if text.startswith(SKILLS)]
-    loaded = (_get(part.metadata, "name") for part in _tool_returns(messages, ("load_skill",)))
-    return {*(unescape(name) for text in texts for name in SKILL_NAME.findall(text)), *filter(None, loaded)}
+    texts = [str(part.content) for part in _tool_returns(messages, ("load_skill",))]
+    texts += user_texts(user_contents(messages))
+    return {unescape(name) for text in texts for name in SKILL_NAME.findall(text)}
 
 
 def _tool_returns(messages: Sequence[ModelMessage], tools: tuple[str, ...]) -> Iterator[ToolReturnPart]:

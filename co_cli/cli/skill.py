@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import os
 import textwrap
 from typing import Any
 
-from co_cli.cli.opening import at_least_1, open_knowledge_base, print_result
-from co_cli.cli.terminal import Screen, count_of, printable
+from co_cli.cli.opening import add_limit, open_knowledge_base, print_result
+from co_cli.cli.terminal import count_of
 from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.skills import Skill
 
-LONGEST_LISTED = 150
-"""Characters of a description in a list; `co skill show` has all of it."""
-
 
 def add_skill(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "action", nargs="?", default="list", choices=("list", "search", "show"), help="list (default), search or show"
-    )
+    actions = ("list", "search", "show")
+    parser.add_argument("action", nargs="?", default="list", choices=actions, help="list (default), search or show")
     parser.add_argument("words", nargs="*", metavar="WORD", help="a task to find a skill for, or the name of one")
-    parser.add_argument(
-        "-n", "--limit", type=at_least_1, metavar="N", help="search: maximum number of results (default 3)"
-    )
+    add_limit(parser, 3, "search: maximum number of results")
     parser.add_argument("--all", action="store_true", help="list: also those that agents are not offered, and why")
 
 
@@ -42,80 +35,51 @@ def run_skill(options: argparse.Namespace) -> int:
       co skill search "turn this contract into a fillable form"
       co skill show pdf-forms
     """
-    action, words = options.action, " ".join(options.words).strip()
-    wrong = {"--limit": options.limit and action != "search", "--all": options.all and action != "list"}
-    for option in (option for option, given in wrong.items() if given):
-        raise InvalidInputError(f"{option} is not for `co skill {action}`")
-    if action == "list" and words:
-        raise InvalidInputError(f"`co skill list` takes no words; `co skill search {words}` looks for one")
-    if action != "list" and not words:
-        raise InvalidInputError(f"say which: co skill {action} {'TASK' if action == 'search' else 'NAME'}")
+    words = " ".join(options.words).strip()
+    if bool(words) == (options.action == "list"):
+        raise InvalidInputError("write `co skill list`, `co skill search TASK` or `co skill show NAME`")
     with open_knowledge_base(options) as kb:
-        run = {"list": _list, "search": _search, "show": _show}[action]
-        return run(kb, words, options)
+        return {"list": _list, "search": _search, "show": _show}[options.action](kb, words, options)
 
 
 def _list(kb: KnowledgeBase, _: str, options: argparse.Namespace) -> int:
-    found, left_out = kb.skills.all(), kb.skills.folders()[1]
+    found = kb.skills.all()
     listed = [one for one in found if options.all or one.state in ("offered", "manual")]
-
-    def show(screen: Screen) -> None:
-        for one in sorted(listed, key=lambda one: one.name):
-            about = one.level if one.state == "offered" else f"{one.level}, {one.state}"
-            screen.entry(one.name, screen.paint(about, "dim"))
-            screen.wrapped(textwrap.shorten(one.description, LONGEST_LISTED, placeholder=" …"), "  ")
-            screen.wrapped(one.detail, "  ", style="yellow")
-        for path, reason in left_out:
-            screen.wrapped(f"{path}: {reason}", style="yellow")
-        if len(found) > len(listed):
-            screen.line(f"{count_of(len(found) - len(listed), 'skill')} not offered: `co skill list --all` says why")
-        elif not found:
-            screen.wrapped("No skills here: put folders with a SKILL.md into .agents/skills, here or in your home.")
-
-    rows = [{"path": path, "reason": reason} for path, reason in left_out]
-    return print_result(options, {"skills": list(map(_row, listed)), "left_out": rows}, show, 0 if listed else 1)
+    lines: list[str] = []
+    for one in sorted(listed, key=lambda one: one.name):
+        about = one.level if one.state == "offered" else f"{one.level}, {one.state}"
+        lines += [f"{one.name}  {about}", f"  {textwrap.shorten(one.description, 150, placeholder=' …')}"]
+        lines += [f"  {one.detail}"] if one.detail else []
+    if len(found) > len(listed):
+        lines.append(f"{count_of(len(found) - len(listed), 'skill')} not offered: `co skill list --all` says why")
+    elif not found:
+        lines.append("No skills here: put folders with a SKILL.md into .agents/skills, here or in your home.")
+    return print_result(options, [_row(one) for one in listed], lines, 0 if listed else 1)
 
 
 def _search(kb: KnowledgeBase, query: str, options: argparse.Namespace) -> int:
-    found, result = kb.skills.search(query, options.limit or 3)
+    found, result = kb.skills.search(query, options.limit)
     kb.track(result)
-
-    def show(screen: Screen) -> None:
-        if not found:
-            screen.line(f"No skill is about that: {count_of(result.searched.notes, 'skill')} searched.")
-        elif result.state != "found":
-            screen.line("No skill clearly fits. The nearest:")
-        for one, score in found:
-            screen.entry(one.name, screen.paint(f"{one.level}, {score:.2f}", "dim"))
-            screen.wrapped(one.description, "  ")
-        for reason in result.degraded:
-            screen.wrapped(f"note: {reason}", style="yellow")
-
+    lines = [line for one, n in found for line in (f"{one.name}  {one.level}, {n:.2f}", f"  {one.description}")]
+    if result.state != "found" or not found:
+        lines.append(f"No skill clearly fits: {count_of(result.searched.notes, 'skill')} searched.")
+    lines += [f"note: {reason}" for reason in result.degraded]
+    about = {name: getattr(result, name) for name in ("query", "state", "degraded", "confidence", "took_ms")}
     rows = [{**_row(one), "score": score} for one, score in found]
-    about = {name: getattr(result, name) for name in ("query", "state", "degraded", "backend", "confidence", "took_ms")}
-    return print_result(options, {**about, "searched": result.searched.notes, "skills": rows}, show, 0 if found else 1)
+    value = {**about, "searched": result.searched.notes, "skills": rows}
+    return print_result(options, value, lines, 0 if found else 1)
 
 
 def _show(kb: KnowledgeBase, name: str, options: argparse.Namespace) -> int:
-    one, note, files, more = kb.skills.open(kb.skills.find(name))
-    fields = {key: value for key, value in note.metadata.items() if key != "provenance"}
-
-    def show(screen: Screen) -> None:
-        screen.entry(one.name, screen.paint(one.level, "dim"))
-        screen.line(screen.paint(printable(one.path), "dim"))
-        screen.wrapped("" if one.state == "offered" else f"{one.state}: {one.detail}", style="yellow")
-        screen.wrapped(one.description)
-        for key in ("license", "compatibility", "allowed-tools"):
-            screen.wrapped(f"{key}: {fields[key]}" if fields.get(key) else "", style="dim")
-        listed = ["", "files:", *(f"  {path}" for path in files), *(["  ..."] if more else [])]
-        for line in ["", *note.body.strip().splitlines(), *(listed if files else [])]:
-            screen.line(printable(line))
-
-    return print_result(
-        options, {**_row(one), "fields": fields, "body": note.body, "files": files, "more_files": more}, show
-    )
+    one = kb.skills.find(name)
+    note, files = kb.skills.open(one)
+    fields = {key: value for key, value in note.metadata.items() if key not in ("name", "provenance")}
+    lines = [f"{one.name}  {one.level}", one.path]
+    lines += [f"{one.state}: {one.detail}"] if one.state != "offered" else []
+    lines += [*(f"{key}: {value}" for key, value in fields.items()), "", *note.body.strip().splitlines()]
+    lines += ["", "files:", *(f"  {path}" for path in files)] if files else []
+    return print_result(options, {**_row(one), "fields": fields, "body": note.body, "files": files}, lines)
 
 
 def _row(one: Skill) -> dict[str, Any]:
-    row = {key: getattr(one, key) for key in ("name", "description", "level", "state", "detail", "path")}
-    return {**row, "folder": os.path.dirname(one.path)}
+    return {key: getattr(one, key) for key in ("name", "description", "level", "state", "detail", "path")}

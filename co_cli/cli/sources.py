@@ -153,7 +153,7 @@ def run_sources(options: argparse.Namespace) -> int:
     shows its files.
     """
     with open_synced(options, INDEXED) as kb:
-        states = [*kb.sources.states(), *kb.skills.states()]
+        states = kb.sources.states()
         orphaned = kb.sources.orphaned()
 
     def show(screen: Screen) -> None:

@@ -65,7 +65,7 @@ class Lookup:
         """The origin of a note, and the note as its file is now. Raises UnknownRefError with the closest refs."""
         if ref.startswith("skill:"):
             skill = self.kb.skills.find(ref)
-            return skill.origin, self.kb.skills.open(skill).note
+            return skill.origin, self.kb.skills.open(skill)[0]
         origin, path = self.locate(ref)
         kind = kind_of(origin)
         largest = kind.largest(os.path.basename(path), self.kb.settings.knowledge_max_note_bytes)

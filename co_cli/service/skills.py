@@ -10,18 +10,17 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
-from itertools import islice, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from co_cli.errors import IndexUnavailableError, InvalidInputError, VaultError
-from co_cli.notes.note import Note, NotTextError
+from co_cli.notes.note import Note
 from co_cli.notes.store import NoteStore
-from co_cli.paths import PROJECT_FOLDER, find_project
+from co_cli.paths import PROJECT_FOLDER
 from co_cli.retrieval.pipeline import SearchRequest
-from co_cli.service.origins import SourceState
 from co_cli.service.searching import LARGEST_LIMIT, Options, find, read_request
 from co_cli.sources.origin import Origin, kind_of
 from co_cli.sources.skill_format import HEAVY, SKILL_FILE, folder_name
@@ -34,15 +33,10 @@ Level = Literal["project", "user", "configured"]
 State = Literal["offered", "manual", "shadowed", "invalid"]
 
 PLACES = (os.path.join(".agents", "skills"), os.path.join(".claude", "skills"))
-ROOT_MARKS = (".git", PROJECT_FOLDER)
 MANUAL = "disable-model-invocation"
-MANUAL_DETAIL = f"`{MANUAL}: true` keeps it for people to call"
-"""A field that some agents know."""
-EMBEDDING = 5.0
-"""Seconds that a slow embedding provider may take for new skills; the next call continues."""
+"""A field that some agents know: the skill is for people to call."""
 WIDER, ALIKE = 4, 0.6
 """How many times the limit is searched, and the share of words from which two descriptions count as the same."""
-MAX_FILES = 100
 
 
 class Skill(NamedTuple):
@@ -66,28 +60,20 @@ class Skill(NamedTuple):
         return os.path.join(self.origin.root, *self.inside.split("/"))
 
 
-class LoadedSkill(NamedTuple):
-    """A skill as its file is now, with the names of the other files in its folder."""
-
-    skill: Skill
-    note: Note
-    files: list[str]
-    more_files: bool
-
-
 class Skills:
     """The skills that one knowledge base can use. Safe to share between threads."""
 
     def __init__(self, kb: KnowledgeBase, home: str | None = None) -> None:
-        """The project is that of the vault or of the current folder; of `home`, if one is given."""
+        """The project is that of the current folder; of `home`, if one is given."""
         self._kb = kb
         self._home = home or os.path.expanduser("~")
-        self._project = _project_folders(kb.root, os.path.realpath(home or "."), os.path.realpath(self._home))
+        self._project = _project_folders(os.path.realpath(home or "."), os.path.realpath(self._home))
 
-    def folders(self) -> tuple[list[tuple[Level, str, Origin]], list[tuple[str, str]]]:
-        """Where skills are, by precedence: level, path and origin; and paths that are left out, with the reason."""
+    def folders(self) -> list[tuple[Level, str, Origin]]:
+        """Where skills are, by precedence: level, path and origin. Links out of a project are not followed."""
         root = self._project[-1] if self._project else None
-        named, added = self._kb.settings.skill_folders, {origin.root: origin for origin in self._added()}
+        added = {origin.root: origin for origin in self._kb.sources.all() if origin.kind == "skill"}
+        named = self._kb.settings.skill_folders
         wanted: list[tuple[Level, str]] = [
             *(("project", os.path.join(folder, place)) for folder in self._project for place in PLACES),
             *(("project", path) for path in named if _is_inside(path, root)),
@@ -95,16 +81,15 @@ class Skills:
             *(("configured", path) for path in (*named, *added) if not _is_inside(path, root)),
         ]
         found: list[tuple[Level, str, Origin]] = []
-        missing = "the setting skill_folders names it, and it is not there"
-        left_out = [(path, missing) for path in named if not os.path.isdir(path)]
         for level, path in wanted:
             for place in (path, *_links(path)):
                 real = os.path.realpath(place)
-                if level == "project" and not _is_inside(real, root):
-                    left_out += [(place, "a link out of the project, not followed")] if os.path.isdir(real) else []
-                elif os.path.isdir(real) and not any(_is_inside(real, origin.root) for _, _, origin in found):
-                    found.append((level, place, added.get(real) or _origin_at(real, os.path.basename(place))))
-        return found, left_out
+                allowed = os.path.isdir(real) and (level != "project" or _is_inside(real, root))
+                if allowed and not any(_is_inside(real, origin.root) for _, _, origin in found):
+                    is_skill = os.path.isfile(os.path.join(real, SKILL_FILE))
+                    name = (os.path.basename(place), SKILL_FILE) if is_skill else ()
+                    found.append((level, place, added.get(real) or Origin("skill", real, *name)))
+        return found
 
     def there(self) -> bool:
         """Whether agents are offered any. Without a usable index there are none."""
@@ -114,125 +99,95 @@ class Skills:
             return False
 
     def all(self) -> list[Skill]:
-        """Every skill by precedence and name, also those that are not offered."""
+        """Every skill by precedence and path, also those that are not offered."""
         found: dict[str, Skill] = {}
         first: dict[str, Skill] = {}
-        for level, place, origin in self.folders()[0]:
-            skills = sorted(self._read_folder(level, place, origin), key=lambda skill: skill.inside)
+        for level, place, origin in self.folders():
+            skills = list(self._read_folder(level, place, origin))
             parents = {skill.inside.rpartition("/")[0] for skill in skills}
             for skill in skills:
                 if skill.file in found or any(str(one) in parents for one in Path(skill.inside).parents[1:-1]):
                     continue  # found through another folder, or part of another skill
-                before = first.get(skill.name)
-                if before and skill.state != "invalid":
-                    detail = f"{before.path} comes first ({before.level} before {level})"
-                    skill = skill._replace(state="shadowed", detail=detail)
-                elif skill.state != "invalid":
-                    first[skill.name] = skill
+                if skill.state != "invalid":
+                    before = first.setdefault(skill.name, skill)
+                    if before is not skill:
+                        detail = f"{before.path} comes first ({before.level} before {level})"
+                        skill = skill._replace(state="shadowed", detail=detail)
                 found[skill.file] = skill
         return list(found.values())
-
-    def states(self) -> list[SourceState]:
-        """A row of `co source list` for each folder that has any; one that was added has a row there already."""
-        added, skills = self._added(), self.all()
-        rows: list[SourceState] = []
-        for origin in dict.fromkeys(skill.origin for skill in skills if skill.origin not in added):
-            broken = [skill.state == "invalid" for skill in skills if skill.origin == origin]
-            rows.append(SourceState("skill", origin.root, broken.count(False), 0, 0, sum(broken), 0, None, True))
-        return rows
 
     def search(self, query: str, limit: int = 3) -> tuple[list[tuple[Skill, float]], SearchResult]:
         """Skills for a task with their scores, best first, and the search result that they come from."""
         options = Options(limit=min(limit * WIDER, LARGEST_LIMIT), sources=("skill",))
-        offered, result = self._search(read_request(self._kb, query, options))
+        result, offered = self.search_sources(read_request(self._kb, query, options))
         found = [(offered[hit.path], hit.score) for hit in result.hits if hit.score > 0]
         return _varied(found)[:limit], result._replace(hits=result.hits[:limit])
 
-    def search_sources(self, request: SearchRequest) -> SearchResult:
-        """A search of several sources, among them skills that are offered."""
-        return self._search(request)[1]
-
-    def load(self, name: str) -> LoadedSkill:
-        """The skill of this name that agents are offered."""
-        skill = self.find(name)
-        if skill.state != "offered":
-            raise InvalidInputError(f"the skill {skill.name} is not offered: {skill.detail}")
-        return self.open(skill)
-
-    def find(self, name: str) -> Skill:
-        """A skill by its name or ref: the one that is offered, if there is one of that name."""
-        wanted = re.sub("[_ ]", "-", name.strip().removeprefix("skill:").partition("#")[0].strip().lower())
-        skills = sorted(self.all(), key=lambda skill: skill.state != "offered")
-        for skill in skills:
-            if skill.name.lower() == wanted:
-                return skill
-        close = get_close_matches(wanted, {skill.name for skill in skills if skill.state == "offered"}, cutoff=0.4)
-        hint = f"did you mean {', '.join(close)}?" if close else "`co skill` lists them"
-        raise InvalidInputError(f"there is no skill {name.strip()!r}: {hint}")
-
-    def open(self, skill: Skill) -> LoadedSkill:
-        """Read a skill from its file."""
-        try:
-            data = NoteStore(skill.origin.root).read(skill.inside)
-            note = kind_of(skill.origin).read(skill.origin, skill.inside, data)
-        except NotTextError as error:
-            raise InvalidInputError(f"{skill.path} is not a skill: {error}") from None
-        files = list(islice(_files(os.path.dirname(skill.file)), MAX_FILES + 1))
-        return LoadedSkill(skill, note, files[:MAX_FILES], len(files) > MAX_FILES)
-
-    def _read_folder(self, level: Level, place: str, origin: Origin) -> list[Skill]:
-        """What is in a folder now."""
-
-        def skill(inside: str, description: str, problem: str | None, manual: bool = False) -> Skill:
-            path = os.path.join(place, *inside.split("/"))
-            state: State = "invalid" if problem else "manual" if manual else "offered"
-            detail = f"{path}:{problem.removeprefix('line ')}" if problem else MANUAL_DETAIL if manual else ""
-            return Skill(folder_name(origin, inside), description, level, path, state, detail, origin, inside)
-
-        index = self._kb.index.of(origin)
-        try:
-            skipped = index.sync(seconds=EMBEDDING).skipped
-        except VaultError as error:
-            return [skill(SKILL_FILE, "", f"line 1: {error}")]
-        problems = dict(index.reported()[1])
-        manual = {row.path for row in index.docs(Filters(fields=((MANUAL, "true"),)))}
-        rows = [row for row in index.docs() if row.missing is None]
-        skills = [skill(row.path, row.description, problems.get(row.path), row.path in manual) for row in rows]
-        return skills + [skill(path, "", f" {reason}") for path, reason in skipped]
-
-    def _search(self, request: SearchRequest) -> tuple[dict[str, Skill], SearchResult]:
-        """Offered skills by their file, and the result of the search."""
+    def search_sources(self, request: SearchRequest) -> tuple[SearchResult, dict[str, Skill]]:
+        """A search of several sources, among them skills that are offered; and those skills by their file."""
         kb, skills = self._kb, self.all()
         offered = {skill.file: skill for skill in skills if skill.state == "offered"}
         alone = all(source == "skill" for source in request.filters.sources)
         origins = [*dict.fromkeys(skill.origin for skill in skills), *([] if alone else [kb.index.origin])]
         if not origins:
-            return offered, SearchResult(request.query, "absent", [], request.backend, Searched(0, 0, None), [], 0.0)
+            return SearchResult(request.query, "absent", [], request.backend, Searched(0, 0, None), [], 0.0), offered
         index = kb.index.of(origins[0])
         index.linked = [*origins[1:], *([] if alone else kb.index.linked)]
         # skills that are not offered are found, too, and left out
         limit = min(request.limit + len(skills) - len(offered), LARGEST_LIMIT)
         result, _ = find(kb, index, replace(request, limit=limit), None if alone else kb.unsynced)
         hits = [hit for hit in result.hits if hit.source != "skill" or hit.path in offered]
-        return offered, result._replace(hits=hits[: request.limit])
+        return result._replace(hits=hits[: request.limit]), offered
 
-    def _added(self) -> list[Origin]:
-        """Folders that `co add --as skill` made a source of this vault."""
-        return [origin for origin in self._kb.sources.all() if origin.kind == "skill"]
+    def find(self, name: str, offered: bool = False) -> Skill:
+        """A skill by its name or ref; of several, the one that is offered. `offered`: no other will do."""
+        wanted = re.sub("[_ ]", "-", name.strip().removeprefix("skill:").partition("#")[0].strip().lower())
+        skills = sorted(self.all(), key=lambda skill: skill.state != "offered")
+        for skill in skills:
+            if skill.name.lower() == wanted:
+                if offered and skill.state != "offered":
+                    raise InvalidInputError(f"the skill {skill.name} is not offered: {skill.detail}")
+                return skill
+        close = get_close_matches(wanted, [skill.name for skill in skills], cutoff=0.4)
+        hint = f"did you mean {', '.join(dict.fromkeys(close))}?" if close else "`co skill` lists them"
+        raise InvalidInputError(f"there is no skill {name.strip()!r}: {hint}")
+
+    def open(self, skill: Skill) -> tuple[Note, list[str]]:
+        """A skill as its file is now, and the other files in its folder (the first 100, without hidden ones)."""
+        data = NoteStore(skill.origin.root).read(skill.inside)
+        note = kind_of(skill.origin).read(skill.origin, skill.inside, data)
+        root = Path(skill.file).parent
+        files = [file.relative_to(root) for file in sorted(root.rglob("*")) if file.is_file()]
+        shown = [file for file in files if not any(part[0] == "." or f"{part}/" in HEAVY for part in file.parts)]
+        return note, [file.as_posix() for file in shown if str(file) != SKILL_FILE][:100]
+
+    def _read_folder(self, level: Level, place: str, origin: Origin) -> Iterator[Skill]:
+        """What is in a folder, by path: now, or when it could last be read."""
+        index = self._kb.index.of(origin)
+        with suppress(VaultError):
+            index.sync(seconds=5.0)  # a slow embedding provider continues at the next call
+        problems = dict(index.reported()[1])
+        manual = {row.path for row in index.docs(Filters(fields=((MANUAL, "true"),)))}
+        for row in sorted((row for row in index.docs() if row.missing is None), key=lambda row: row.path):
+            name, path = folder_name(origin, row.path), os.path.join(place, *row.path.split("/"))
+            state, detail = "offered", ""
+            if row.path in problems:
+                state, detail = "invalid", f"{path}: {problems[row.path]}"
+            elif row.path in manual:
+                state, detail = "manual", f"`{MANUAL}: true` keeps it for people to call"
+            yield Skill(name, row.description, level, path, state, detail, origin, row.path)
 
 
-def _project_folders(vault: str, start: str, home: str) -> list[str]:
-    """The folders from `start` up to the root of the project, which is last; none in the home itself.
-
-    The project is that of the vault, else that of `start`. A home is not a project, and nothing above a root counts.
-    """
-    folders = [start, *map(str, Path(start).parents)]
-    root = os.path.realpath(find_project(vault) or home)
-    if root == home:
-        below = [*takewhile(lambda folder: folder != home, folders)]
-        marked = (folder for folder in below if any(os.path.exists(os.path.join(folder, mark)) for mark in ROOT_MARKS))
-        return below[: below.index(next(marked, start)) + 1] if below else []
-    return folders[: folders.index(root) + 1] if root in folders else [root]
+def _project_folders(start: str, home: str) -> list[str]:
+    """The folders from `start` up to the root of its project, which is last; none in the home itself."""
+    folders: list[str] = []
+    for folder in (start, *map(str, Path(start).parents)):
+        if folder == home:  # a home is not a project, and nothing above it is
+            break
+        folders.append(folder)
+        if any(os.path.exists(os.path.join(folder, mark)) for mark in (".git", PROJECT_FOLDER)):
+            return folders
+    return folders[:1]
 
 
 def _links(folder: str) -> list[str]:
@@ -241,35 +196,12 @@ def _links(folder: str) -> list[str]:
     return [str(link) for link in links if any(any(link.glob(f"{depth}{SKILL_FILE}")) for depth in ("", "*/"))]
 
 
-def _origin_at(real: str, name: str) -> Origin:
-    is_skill = os.path.isfile(os.path.join(real, SKILL_FILE))
-    return Origin("skill", real, name, SKILL_FILE) if is_skill else Origin("skill", real)
-
-
 def _is_inside(path: str, folder: str | None) -> bool:
     return folder is not None and Path(os.path.realpath(path)).is_relative_to(folder)
 
 
 def _varied(found: list[tuple[Skill, float]]) -> list[tuple[Skill, float]]:
     """Skills that say nearly the same as a better one go last: one job for forty products is one answer."""
-    first: list[tuple[Skill, float]] = []
-    last: list[tuple[Skill, float]] = []
-    descriptions: list[set[str]] = []
-    for one in found:
-        words = set(re.findall(r"\w+", one[0].description.casefold()))
-        if any(len(words & others) >= ALIKE * len(words | others) for others in descriptions):
-            last.append(one)
-        else:
-            first.append(one)
-            descriptions.append(words)
-    return first + last
-
-
-def _files(folder: str) -> Iterator[str]:
-    """The other files of a skill, without hidden ones; links are not followed."""
-    for place, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and f"{name}/" not in HEAVY)
-        for name in sorted(names):
-            path = os.path.relpath(os.path.join(place, name), folder).replace(os.sep, "/")
-            if not name.startswith(".") and path != SKILL_FILE:
-                yield path
+    words = [set(re.findall(r"\w+", skill.description.casefold())) for skill, _ in found]
+    last = [any(len(one & other) >= ALIKE * len(one | other) for other in words[:n]) for n, one in enumerate(words)]
+    return [one for _, one in sorted(zip(last, found, strict=True), key=lambda pair: pair[0])]

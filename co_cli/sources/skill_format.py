@@ -9,29 +9,19 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Iterator
-from typing import cast
+from typing import Any
 
-from co_cli.notes.frontmatter import read_frontmatter
-from co_cli.notes.note import Note, decode, read_note
+from co_cli.notes.note import Note, read_note
 from co_cli.sources.origin import Kind, Origin
 from co_cli.values import Passage
 
 SKILL_FILE = "SKILL.md"
-PROVENANCE = "skill"
-"""Whatever a skill says of itself: it is an instruction that somebody wrote, not what the user said."""
 HEAVY = ("node_modules/", "__pycache__/", "venv/", "site-packages/")
 """Folders that a skill's scripts leave behind: large, and without skills."""
 SEARCHED = 600
 """Characters of a body that are searched."""
 NAME = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
-MAX_NAME = 64
-TEXTS = {
-    "description": (1_024, "1 to 1,024 characters: what it does and when to use it"),
-    "license": (100_000, "text"),
-    "compatibility": (500, "1 to 500 characters"),
-}
-"""The fields that hold text, with their longest length."""
+MAX_NAME, MAX_DESCRIPTION = 64, 1_024
 
 
 class SkillKind(Kind):
@@ -51,17 +41,16 @@ class SkillKind(Kind):
     def read(self, origin: Origin, path: str, data: bytes) -> Note:
         folder = folder_name(origin, path)
         note = read_note(path, data)
-        text, undecodable = decode(data)
         return note._replace(
             ref=f"skill:{folder}",
             source="skill",
             title=folder,
-            metadata={**note.metadata, "provenance": PROVENANCE},
+            metadata={**note.metadata, "provenance": "skill"},  # not what the user said, whatever it claims
             tags=(),  # a `#` in a body is a comment of a script
             aliases=(),
             links=(),
             category=None,
-            problem=undecodable or broken_rules(text, folder),
+            problem=note.problem or _broken_rule(note.metadata, folder),
         )
 
 
@@ -83,33 +72,14 @@ def folder_name(origin: Origin, path: str) -> str:
     return folder.rpartition("/")[2] or (origin.name if origin.only else os.path.basename(origin.root))
 
 
-def broken_rules(text: str, folder: str) -> str | None:
-    """What is wrong, all of it, as `line 2: …; line 3: …`; None for a skill that agents can be offered."""
-    front = read_frontmatter(text)
-    if front.problem:
-        return f"line {front.problem_line}: {front.problem}"
-    if front.start == front.end:
-        return front.remark or "line 1: there is no frontmatter; begin with `---`, `name:`, `description:`, `---`"
-    problems: list[str] = []
-    for rule in _problems(front.metadata, folder):
-        found = re.search(rf"^{rule.split()[0]}[ \t]*:", text, re.MULTILINE)
-        problems.append(f"line {text.count(chr(10), 0, found.start()) + 1 if found else 1}: {rule}")
-    return "; ".join(problems) or None
-
-
-def _problems(fields: dict[str, object], folder: str) -> Iterator[str]:
-    """The rules that are broken. Each begins with the name of its field."""
+def _broken_rule(fields: dict[str, Any], folder: str) -> str | None:
+    """None for a skill that agents can be offered."""
     name = unicodedata.normalize("NFKC", str(fields.get("name") or "").strip())
+    description = fields.get("description")
     if not NAME.fullmatch(name) or name != name.lower() or len(name) > MAX_NAME:
-        yield f"name must be 1 to {MAX_NAME} lowercase letters, digits and single hyphens, not {name[:70]!r}"
-    elif name != unicodedata.normalize("NFKC", folder):
-        yield f"name is {name!r} and its folder {folder!r}; they must be the same"
-    for key, (longest, rule) in TEXTS.items():
-        value = fields.get(key, "" if key == "description" else "not given")
-        if not isinstance(value, str) or not 0 < len(value.strip()) <= longest:
-            yield f"{key} must be {rule}"
-    if not isinstance(fields.get("metadata", {}), dict):
-        yield "metadata must be a map of keys to values"
-    tools = fields.get("allowed-tools", "")
-    if not all(isinstance(tool, str) for tool in (cast("list[object]", tools) if isinstance(tools, list) else [tools])):
-        yield "allowed-tools must be text or a list of texts"
+        return f"name must be 1 to {MAX_NAME} lowercase letters, digits and single hyphens, not {name[:70]!r}"
+    if name != unicodedata.normalize("NFKC", folder):
+        return f"name is {name!r} and its folder {folder!r}; they must be the same"
+    if not isinstance(description, str) or not 0 < len(description.strip()) <= MAX_DESCRIPTION:
+        return f"description must be 1 to {MAX_DESCRIPTION:,} characters: what it does and when to use it"
+    return None

@@ -35,7 +35,7 @@ def test_the_projects_skill_comes_before_the_users_and_that_before_a_configured_
         root.write("review", f"Reviews code as the {whose} does.")
     monkeypatch.setenv("CO_SKILL_FOLDERS", str(tmp_path / "team"))
 
-    listed = co("skill", "list", "--all", "--json").json["skills"]
+    listed = co("skill", "list", "--all", "--json").json
 
     assert [(skill["level"], skill["state"]) for skill in listed] == [
         ("project", "offered"),
@@ -60,12 +60,12 @@ def test_a_linked_skill_of_the_user_is_found_once_under_the_name_of_the_link(
     (mine.root / "docx").symlink_to(shared.root / "docx")  # as installers do
 
     assert states(kb.skills.all()) == [("docx", "user", "offered"), ("pdf", "user", "offered")]
-    loaded = kb.skills.load("pdf")
-    assert loaded.skill.path == str(mine.root / "pdf" / "SKILL.md")
-    assert loaded.files == ["scripts/fill.py"]
+    found = kb.skills.find("pdf")
+    assert found.path == str(mine.root / "pdf" / "SKILL.md")
+    assert kb.skills.open(found)[1] == ["scripts/fill.py"]
 
 
-def test_a_link_out_of_the_project_is_not_followed_and_is_reported(
+def test_a_link_out_of_the_project_is_not_followed(
     co: Co, tmp_path: Path, mine: SkillRoot, project: SkillRoot
 ) -> None:
     inside = SkillRoot(project.root.parents[1] / "docs")
@@ -75,11 +75,9 @@ def test_a_link_out_of_the_project_is_not_followed_and_is_reported(
     (project.root / "style").symlink_to(inside.root / "style")
     (project.root / "stolen").symlink_to(mine.root / "private")
 
-    told = co("skill", "list", "--all", "--json").json
+    listed = co("skill", "list", "--all", "--json").json
 
-    assert [(skill["name"], skill["level"]) for skill in told["skills"]] == [("style", "project"), ("private", "user")]
-    assert [Path(one["path"]).name for one in told["left_out"]] == ["stolen"]
-    assert "a link out of the project" in told["left_out"][0]["reason"]
+    assert [(skill["name"], skill["level"]) for skill in listed] == [("style", "project"), ("private", "user")]
 
 
 def test_skills_may_be_grouped_and_what_lies_in_a_skill_is_part_of_it(kb: KnowledgeBase, mine: SkillRoot) -> None:
@@ -88,7 +86,7 @@ def test_skills_may_be_grouped_and_what_lies_in_a_skill_is_part_of_it(kb: Knowle
     mine.put("group/pdf/node_modules/left-pad/SKILL.md", "---\nname: left-pad\ndescription: x\n---\n")
 
     assert [skill.name for skill in kb.skills.all()] == ["pdf"]
-    assert kb.skills.load("pdf").files == ["examples/tiny/SKILL.md"]
+    assert kb.skills.open(kb.skills.find("pdf"))[1] == ["examples/tiny/SKILL.md"]
 
 
 def test_a_projects_file_names_folders_inside_the_project_only(
@@ -99,7 +97,7 @@ def test_a_projects_file_names_folders_inside_the_project_only(
     settings = SkillRoot(root / ".co-cli").put("settings.toml", 'skill_folders = ["tools/skills"]\n')
     SkillRoot(root / "tools" / "skills").write("inside")
 
-    assert [(skill["name"], skill["level"]) for skill in co("skill", "--json").json["skills"]] == [
+    assert [(skill["name"], skill["level"]) for skill in co("skill", "--json").json] == [
         ("inside", "project")
     ]
 
@@ -117,5 +115,5 @@ def test_a_folder_that_was_added_as_skills_is_one_of_theirs_and_not_in_an_ordina
 
     assert co("add", str(tmp_path / "team"), "--as", "skill").code == 0
 
-    assert [skill["level"] for skill in co("skill", "--json").json["skills"]] == ["configured"]
+    assert [skill["level"] for skill in co("skill", "--json").json] == ["configured"]
     assert co("search", "sharpens knives").code == 1

@@ -11,37 +11,31 @@ from tests.house.package import REPOSITORY
 from tests.skills.conftest import SkillRoot
 
 BROKEN = (
-    ("name: Pdf\ndescription: Fills forms.", 2, "lowercase letters, digits and single hyphens"),
-    ("name: pdf_forms\ndescription: Fills forms.", 2, "lowercase letters, digits and single hyphens"),
-    ("name: pdf--forms\ndescription: Fills forms.", 2, "single hyphens"),
-    ("name: -pdf\ndescription: Fills forms.", 2, "single hyphens"),
-    (f"name: {'a' * 65}\ndescription: Fills forms.", 2, "1 to 64"),
-    ("name: other\ndescription: Fills forms.", 2, "name is 'other' and its folder 'pdf'"),
-    ("description: Fills forms.", 1, "name must be"),
-    ("name: pdf", 1, "description must be"),
-    ("name: pdf\ndescription: ''", 3, "description must be"),
-    (f"name: pdf\ndescription: {'d' * 1025}", 3, "1 to 1,024 characters"),
-    ("name: pdf\ndescription: Fills.\nlicense: [MIT]", 4, "license must be text"),
-    (f"name: pdf\ndescription: Fills.\ncompatibility: {'c' * 501}", 4, "1 to 500 characters"),
-    ("name: pdf\ndescription: Fills.\nmetadata: nobody", 4, "metadata must be a map"),
-    ("name: pdf\ndescription: Fills.\nallowed-tools: 3", 4, "allowed-tools must be text"),
-    ("name: pdf\ndescription: a: b", 3, ""),
+    ("name: Pdf\ndescription: Fills forms.", "lowercase letters, digits and single hyphens"),
+    ("name: pdf_forms\ndescription: Fills forms.", "lowercase letters, digits and single hyphens"),
+    ("name: pdf--forms\ndescription: Fills forms.", "single hyphens"),
+    ("name: -pdf\ndescription: Fills forms.", "single hyphens"),
+    (f"name: {'a' * 65}\ndescription: Fills forms.", "1 to 64"),
+    ("name: other\ndescription: Fills forms.", "name is 'other' and its folder 'pdf'"),
+    ("description: Fills forms.", "name must be"),
+    ("name: pdf", "description must be"),
+    ("name: pdf\ndescription: ''", "description must be"),
+    (f"name: pdf\ndescription: {'d' * 1025}", "1 to 1,024 characters"),
+    ("name: pdf\ndescription: a: b", "line 3: a second `: ` in one line"),
 )
 
 
-def test_a_skill_that_breaks_a_rule_is_reported_with_file_line_and_rule_and_not_offered(
-    co: Co, mine: SkillRoot
-) -> None:
-    for front, line, rule in BROKEN:
+def test_a_skill_that_breaks_a_rule_is_reported_with_file_and_rule_and_not_offered(co: Co, mine: SkillRoot) -> None:
+    for front, rule in BROKEN:
         file = mine.put("pdf/SKILL.md", f"---\n{front}\n---\nSteps.\n")
 
-        listed = co("skill", "list", "--all", "--json").json["skills"]
+        listed = co("skill", "list", "--all", "--json").json
 
         assert [(skill["name"], skill["state"]) for skill in listed] == [("pdf", "invalid")], front
-        assert listed[0]["detail"].startswith(f"{file}:{line}: "), front
+        assert listed[0]["detail"].startswith(f"{file}: "), front
         assert rule in listed[0]["detail"], front
     assert co("skill", "search", "fill forms").code == 1
-    assert co("skill", "--json").json["skills"] == []
+    assert co("skill", "--json").json == []
 
 
 def test_a_skill_with_every_field_of_the_format_is_offered_and_shown(co: Co, mine: SkillRoot) -> None:
@@ -61,7 +55,7 @@ def test_a_skill_with_every_field_of_the_format_is_offered_and_shown(co: Co, min
     assert ran.out.endswith("# Steps\n\nRun scripts/fill.py.\n\nfiles:\n  scripts/fill.py\n")
     assert (shown["state"], shown["description"]) == ("offered", "Fills forms. Use for contracts.")
     assert shown["fields"]["metadata"] == {"author": "example-org", "version": "1.0"}
-    assert (shown["files"], shown["more_files"]) == (["scripts/fill.py"], False)
+    assert shown["files"] == ["scripts/fill.py"]
 
 
 def test_skills_are_listed_by_name_with_those_that_are_not_offered_on_request(

@@ -44,7 +44,7 @@ def test_a_skill_is_found_by_a_task_and_loaded_by_its_name(kb: KnowledgeBase, mi
 
     assert found.data["skills"][0]["name"] == "pdf-forms"
     assert "- pdf-forms: Creates and fills PDF forms, contracts with blanks." in found.text
-    assert "A skill that the user installed." in loaded.text
+    assert "The user installed this skill." in loaded.text
     assert "Run `scripts/fill.py <user>`." in loaded.text  # code of what the user installed stays as it is
     assert f"Files in {mine.root / 'pdf-forms'}: scripts/fill.py" in loaded.text
     assert loaded.data["files"] == ["scripts/fill.py"]
