@@ -29,7 +29,7 @@ SORTED_BATCHES = 40
 """Batches whose questions are sorted by length together, so that little of a batch is padding."""
 WIDTH_STEP = 32
 WARM_UP = 0.06
-LESSON = 16
+LESSON = 12
 """Candidates of each question that a teacher scores."""
 COSINE_TEMPERATURE = 0.05
 KIND_WEIGHTS = (0.0, -0.4, 0.7)

@@ -34,6 +34,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "secrets": ('"allow"',),
     "knowledge_max_note_bytes": ("10000000000", '"10000000000"', "1e10"),
     "context_tokens": ("1000000", '"1000000"', "1e6"),
+    "knowledge_reader_ms": ("60000",),
     "model": ('"ollama:x"', '"openai:gpt-5"'),
     "chat_history": ('"on"',),
     "log_level": ('"off"', '"debug"'),
@@ -52,6 +53,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
 HARMLESS = {
     "knowledge_search_backend": "how this project's own notes are searched",
     "knowledge_profile": "the order of what is found",
+    "knowledge_reader": "the order of what is found",
     "half_life_days": "the order of what is found",
     "knowledge_hybrid_vector_weight": "the order of what is found",
     "knowledge_hybrid_text_weight": "the order of what is found",
