@@ -119,7 +119,10 @@ class PassageReader:
         except ModuleNotFoundError:
             return None
         _checked(f"{stem}.onnx", self.model.graph_sha256)
-        session = onnxruntime.InferenceSession(f"{stem}.onnx", providers=["CPUExecutionProvider"])
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = min(4, os.cpu_count() or 1)
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # a server waits most of the time
+        session = onnxruntime.InferenceSession(f"{stem}.onnx", options, providers=["CPUExecutionProvider"])
         return lambda states: float(session.run(["score"], {"states": states})[0])
 
 
