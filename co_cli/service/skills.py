@@ -117,8 +117,8 @@ class Skills:
         return list(found.values())
 
     def search(self, query: str, limit: int = 3) -> tuple[list[tuple[Skill, float]], SearchResult]:
-        """Skills for a task with their scores, best first, and the search result that they come from."""
-        options = Options(limit=min(limit * WIDER, LARGEST_LIMIT), sources=("skill",))
+        """Skills for a task with their scores, best first, and the search result. The reader would order them worse."""
+        options = Options(limit=min(limit * WIDER, LARGEST_LIMIT), sources=("skill",), read=False)
         result, offered = self.search_sources(read_request(self._kb, query, options))
         found = [(offered[hit.path], hit.score) for hit in result.hits if hit.score > 0]
         return _varied(found)[:limit], result._replace(hits=result.hits[:limit])
