@@ -12,7 +12,7 @@ from typing import Any
 
 from co_cli.agent.models import load_model
 from co_cli.cli.opening import json_text, kept_text, open_knowledge_base, print_result, settings_of
-from co_cli.cli.terminal import ProgressBar, Screen, count_of, printable, size_of
+from co_cli.cli.terminal import ProgressBar, count_of, printable, size_of
 from co_cli.index.verify import Compared, verify
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.doctor import unread_text
@@ -22,11 +22,10 @@ from co_cli.service.searching import learned_weights
 from co_cli.sources.origin import kind_of
 from co_cli.values import BINARY, Status, SyncReport, moment_text
 
-MOST_REFS = 20
-"""Maximum number of refs on one line of `co index watch`; JSON has all of them."""
+MOST_SHOWN = 20
+"""Refs on a line of `co index watch`, and differences that `co index verify` lists; JSON has all of them."""
 CHANGES = ("changed", "added", "moved", "removed", "missing")
-MOST_DIFFERENCES = 20
-MARKS = {"ok": ("ok", "green"), "warning": ("!!", "yellow"), "error": ("XX", "red")}
+MARKS = {"ok": "ok", "warning": "!!", "error": "XX"}
 
 
 def add_sync(parser: argparse.ArgumentParser) -> None:
@@ -79,17 +78,14 @@ def _boundaries_model(kb: KnowledgeBase) -> Generator[None]:
 
 
 def _print_report(options: argparse.Namespace, report: SyncReport) -> int:
-    def show(screen: Screen) -> None:
-        if report.kept:
-            screen.wrapped(kept_text(len(report.kept)), style="yellow")
-        screen.line(_counts(report, [(len(report.removed), "removed")]) or "The vault is empty.")
-        _list_troubles(screen, report.skipped, report.problems)
-        for label, one in report.linked:
-            counts = _counts(one, [(len(one.gone), "missing"), (len(one.excluded), "left out")])
-            screen.entry(label, counts or "no texts there")
-            _list_troubles(screen, [(path, reason) for path, reason in one.skipped if reason != BINARY], one.problems)
-
-    return print_result(options, {**vars(report), "linked": {label: vars(one) for label, one in report.linked}}, show)
+    lines = [kept_text(len(report.kept))] if report.kept else []
+    lines.append(_counts(report, [(len(report.removed), "removed")]) or "The vault is empty.")
+    lines += _troubles(report.skipped, report.problems)
+    for label, one in report.linked:
+        counts = _counts(one, [(len(one.gone), "missing"), (len(one.excluded), "left out")])
+        lines.append(f"{label}  {counts or 'no texts there'}")
+        lines += _troubles([(path, reason) for path, reason in one.skipped if reason != BINARY], one.problems)
+    return print_result(options, {**vars(report), "linked": {label: vars(one) for label, one in report.linked}}, lines)
 
 
 def _counts(report: SyncReport, gone: list[tuple[int, str]]) -> str:
@@ -98,11 +94,9 @@ def _counts(report: SyncReport, gone: list[tuple[int, str]]) -> str:
     return ", ".join(f"{count:,} {what}" for count, what in counts if count)
 
 
-def _list_troubles(screen: Screen, skipped: Sequence[tuple[str, str]], problems: Sequence[tuple[str, str]]) -> None:
-    for path, reason in skipped:
-        screen.line(f"{screen.paint('skipped', 'yellow')}  {printable(f'{path}: {reason}')}")
-    for path, problem in problems:
-        screen.line(f"{screen.paint('problem', 'yellow')}  {printable(f'{path}: {problem} (indexed all the same)')}")
+def _troubles(skipped: Sequence[tuple[str, str]], problems: Sequence[tuple[str, str]]) -> list[str]:
+    lines = [f"skipped  {path}: {reason}" for path, reason in skipped]
+    return lines + [f"problem  {path}: {problem} (indexed all the same)" for path, problem in problems]
 
 
 def run_status(options: argparse.Namespace) -> int:
@@ -135,13 +129,8 @@ def run_status(options: argparse.Namespace) -> int:
         rows.append(("weights", f"{weights}, learned from feedback (`co feedback tune`)"))
     if state.odd:
         rows.append(("odd", unread_text(state.odd)))
-
-    def show(screen: Screen) -> None:
-        for name, value in rows:
-            screen.line(f"{screen.paint(f'{name:<8}', 'dim')}{printable(value)}")
-        _list_troubles(screen, state.skipped, state.problems)
-
-    return print_result(options, {**state._asdict(), "waiting": waiting, "learned": learned}, show)
+    lines = [*(f"{name:<8}{value}" for name, value in rows), *_troubles(state.skipped, state.problems)]
+    return print_result(options, {**state._asdict(), "waiting": waiting, "learned": learned}, lines)
 
 
 def _vectors(state: Status) -> str:
@@ -213,20 +202,12 @@ def run_doctor(options: argparse.Namespace) -> int:
     """
     with open_knowledge_base(options) as kb:
         findings = kb.doctor(options.fix)
-
-    def show(screen: Screen) -> None:
-        for finding in findings:
-            _print_mark(screen, "ok" if finding.fixed else finding.level, finding.text)
-            if finding.cure:
-                screen.line(f"    {'fixed' if finding.fixed else 'fix'}: {printable(finding.cure)}")
-
+    lines: list[str] = []
+    for finding in findings:
+        lines.append(f"{MARKS['ok' if finding.fixed else finding.level]}  {finding.text}")
+        lines += [f"    {'fixed' if finding.fixed else 'fix'}: {finding.cure}"] if finding.cure else []
     broken = any(finding.level == "error" and not finding.fixed for finding in findings)
-    return print_result(options, findings, show, 3 if broken else 0)
-
-
-def _print_mark(screen: Screen, level: str, text: str) -> None:
-    mark, style = MARKS[level]
-    screen.line(f"{screen.paint(mark, style)}  {printable(text)}")
+    return print_result(options, findings, lines, 3 if broken else 0)
 
 
 def add_verify(parser: argparse.ArgumentParser) -> None:
@@ -257,38 +238,30 @@ def run_verify(options: argparse.Namespace) -> int:
             kb.rebuild(bar)
             found, repaired = verify(kb.index, bar, by_model), True
         unread = kb.index.unread_entries()
-
-    def show(screen: Screen) -> None:
-        if found.damage:
-            _print_mark(screen, "error", f"search.db is damaged: {found.damage}")
-        for one in found.origins:
-            _show_compared(screen, one)
-        if unread:
-            _print_mark(screen, "warning", unread_text(unread))
-        if not found.agrees:
-            screen.line("The index differs from the files: `co index verify --repair` rebuilds it.")
-        else:
-            screen.line("Repaired: index and files agree." if repaired else "Index and files agree.")
-
+    lines = [f"XX  search.db is damaged: {found.damage}"] if found.damage else []
+    lines += [line for one in found.origins for line in _compared_lines(one)]
+    lines += [f"!!  {unread_text(unread)}"] if unread else []
+    if not found.agrees:
+        lines.append("The index differs from the files: `co index verify --repair` rebuilds it.")
+    else:
+        lines.append("Repaired: index and files agree." if repaired else "Index and files agree.")
     origins = [{**one._asdict(), "there": not one.problem} for one in found.origins]
     result = {"agrees": found.agrees, "repaired": repaired, "damage": found.damage, "odd": unread, "origins": origins}
-    return print_result(options, result, show, 0 if found.agrees else 3)
+    return print_result(options, result, lines, 0 if found.agrees else 3)
 
 
-def _show_compared(screen: Screen, one: Compared) -> None:
+def _compared_lines(one: Compared) -> list[str]:
     if one.problem:
-        _print_mark(screen, "warning", f"{one.label} is not there now, and was not compared: {one.problem}")
-        return
+        return [f"!!  {one.label} is not there now, and was not compared: {one.problem}"]
     counts = f"{count_of(one.files, 'file')} ({size_of(one.bytes)}), {count_of(one.passages, 'passage')}"
     more = ((one.skipped, "not indexed"), (one.missing, "kept though gone"))
     counts += "".join(f", {count:,} {what}" for count, what in more if count)
-    _print_mark(screen, "error" if one.differing else "ok", f"{one.label}: {counts}")
     sign = "=" if one.of_files == one.of_index else "is not"
-    screen.line(f"    files {one.of_files[:16]} {sign} index {one.of_index[:16]}")
-    for difference in one.differing[:MOST_DIFFERENCES]:
-        screen.line(f"    {printable(': '.join(difference))}")
-    if len(one.differing) > MOST_DIFFERENCES:
-        screen.line(f"    and {len(one.differing) - MOST_DIFFERENCES:,} more (--json lists them)")
+    lines = [f"{'XX' if one.differing else 'ok'}  {one.label}: {counts}"]
+    lines.append(f"    files {one.of_files[:16]} {sign} index {one.of_index[:16]}")
+    lines += [f"    {': '.join(difference)}" for difference in one.differing[:MOST_SHOWN]]
+    left = len(one.differing) - MOST_SHOWN
+    return [*lines, f"    and {left:,} more (--json lists them)"] if left > 0 else lines
 
 
 def add_watch(parser: argparse.ArgumentParser) -> None:
@@ -352,5 +325,5 @@ def _as_line(found: dict[str, Any]) -> str:
     changes: dict[str, list[str]] = {name: found[name] for name in CHANGES if found[name]}
     counts = ", ".join(f"{len(refs):,} {'new' if name == 'added' else name}" for name, refs in changes.items())
     refs = [printable(ref) for refs in changes.values() for ref in refs]
-    more = [f"and {len(refs) - MOST_REFS:,} more"] if len(refs) > MOST_REFS else []
-    return f"{counts}: {', '.join([*refs[:MOST_REFS], *more])}"
+    more = [f"and {len(refs) - MOST_SHOWN:,} more"] if len(refs) > MOST_SHOWN else []
+    return f"{counts}: {', '.join([*refs[:MOST_SHOWN], *more])}"

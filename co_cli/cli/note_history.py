@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Iterator
 from typing import Any
 
 from co_cli.cli.opening import add_limit, find_note, open_synced, print_result
-from co_cli.cli.terminal import Screen, age, printable, size_of
+from co_cli.cli.terminal import age, size_of
 from co_cli.errors import NoteMissingError, UnknownRefError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.knowledge_index import KnowledgeIndex
@@ -39,8 +40,8 @@ def run_history(options: argparse.Namespace) -> int:
             raise lost
         if lost is not None and found.head:
             ref, title = index.ref_of(found.path) or source_ref(found.path), found.head.title
-    shown = as_object(found, ref, title)
-    return print_result(options, shown, lambda screen: _show(screen, found, ref, title), 0 if found.changes else 1)
+    lines = [f"{title or found.path}  {ref}", *_lines(found)]
+    return print_result(options, as_object(found, ref, title), lines, 0 if found.changes else 1)
 
 
 def _place(kb: KnowledgeBase, ref: str) -> tuple[KnowledgeIndex, str, str, str, UnknownRefError | None]:
@@ -68,32 +69,25 @@ def as_object(found: History, ref: str, title: str) -> dict[str, object]:
     }
 
 
-def _show(screen: Screen, found: History, ref: str, title: str) -> None:
-    screen.titled(title or found.path, ref)
+def _lines(found: History) -> Iterator[str]:
     head = found.head
     if head and (head.recalls or head.opens):
-        last = max(head.recalled or 0.0, head.opened or 0.0)
-        used = f"recalled {head.recalls:,} x, opened {head.opens:,} x, last {age(moment_text(last), time.time())}"
-        screen.wrapped(used, "  ", style="dim")
+        last = age(moment_text(max(head.recalled or 0.0, head.opened or 0.0)), time.time())
+        yield f"  recalled {head.recalls:,} x, opened {head.opens:,} x, last {last}"
     if head and head.gone is not None:
-        screen.wrapped(f"gone since {moment_text(head.gone)}", "  ", style="dim")
+        yield f"  gone since {moment_text(head.gone)}"
     for change in found.changes:
-        screen.wrapped(f"{moment_text(change.at)[:16].replace('T', ' ')}  {_text(change)}", "  ")
+        yield f"  {moment_text(change.at)[:16].replace('T', ' ')}  {_text(change)}"
     if not found.changes:
-        screen.line("  No history yet.")
-    for problem in found.problems:
-        screen.wrapped(f"note: {problem}", style="yellow")
+        yield "  No history yet."
+    yield from (f"note: {problem}" for problem in found.problems)
 
 
 def _text(change: NoteChange) -> str:
     if change.source == "git":
-        lines = ""
-        if change.lines_added is not None and change.lines_deleted is not None:
-            lines = f", +{change.lines_added} -{change.lines_deleted} lines"
-        commit, author = (change.hash or "")[:SHORT_HASH], printable(change.author or "")
-        return f"git {commit}  {printable(change.what)} ({author}{lines})"
-    details = [printable(f"from {change.before}")] if change.before else []
+        lines = f", +{change.lines_added} -{change.lines_deleted} lines" if change.lines_added is not None else ""
+        return f"git {(change.hash or '')[:SHORT_HASH]}  {change.what} ({change.author}{lines})"
+    details = [f"from {change.before}"] if change.before else []
     if change.size is not None and change.what != "removed":
-        grown = f", {change.grew:+,}" if change.grew else ""
-        details.append(f"{size_of(change.size)}{grown}")
+        details.append(f"{size_of(change.size)}{f', {change.grew:+,}' if change.grew else ''}")
     return f"{change.what:<8}  {(change.hash or '')[:SHORT_HASH]}  {', '.join(details)}".rstrip()
