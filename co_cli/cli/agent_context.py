@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from co_cli.cli.opening import at_least_1, open_synced, print_result
-from co_cli.cli.terminal import Screen, printable
+from co_cli.cli.terminal import printable
 from co_cli.service.vaults import vaults_for_prompts, why_untrusted
 from co_cli.values import OWN_SOURCES, Filters
 
@@ -50,30 +51,19 @@ def run_context(options: argparse.Namespace) -> int:
     report: dict[str, Any] = {"warnings": [], **given.report}
     for note in (*report["injected"], *report["cut"]):
         note["reason"] = REASONS[note["why"]]
-    return print_result(options, {**given._asdict(), "report": report}, lambda screen: _show(screen, given, report))
+    return print_result(options, {**given._asdict(), "report": report}, _lines(given, report))
 
 
-def _show(screen: Screen, given: WorkingSet, report: dict[str, Any]) -> None:
-    screen.wrapped(f"instructions, about {given.instructions_tokens:,} tokens", style="bold")
-    screen.wrapped(given.instructions)
-    screen.line()
-    screen.wrapped(f"{len(given.tools)} tools, about {sum(given.tools.values()):,} tokens", style="bold")
-    screen.wrapped(", ".join(given.tools))
-    screen.line()
-    room = f"about {given.knowledge_tokens:,} of {report['budget']:,} tokens"
-    screen.wrapped(f"notes in the user's turn, {room}", style="bold")
-    screen.text(given.knowledge or "none")
-    _explain(screen, "why", report["injected"])
-    _explain(screen, "left out for lack of room", report["cut"])
-    for problem in (*report["warnings"], *report["degraded"]):
-        screen.line()
-        screen.wrapped(f"warning: {problem}", style="yellow")
-
-
-def _explain(screen: Screen, heading: str, notes: list[dict[str, Any]]) -> None:
-    if notes:
-        screen.line()
-        screen.wrapped(heading, style="bold")
-    for note in notes:
-        evidence = f", evidence {note['evidence']:.2f}" if note["evidence"] is not None else ""
-        screen.wrapped(f"{note['ref']}: {note['reason']}{evidence}; about {note['tokens']:,} tokens", "  ")
+def _lines(given: WorkingSet, report: dict[str, Any]) -> Iterator[str]:
+    yield f"INSTRUCTIONS, about {given.instructions_tokens:,} tokens"
+    yield from (*given.instructions.splitlines(), "")
+    yield f"{len(given.tools)} TOOLS, about {sum(given.tools.values()):,} tokens"
+    yield from (", ".join(given.tools), "")
+    yield f"NOTES in the user's turn, about {given.knowledge_tokens:,} of {report['budget']:,} tokens"
+    yield from (given.knowledge or "none").splitlines()
+    for heading, notes in (("why", report["injected"]), ("left out for lack of room", report["cut"])):
+        yield from ["", heading] if notes else []
+        for note in notes:
+            evidence = f", evidence {note['evidence']:.2f}" if note["evidence"] is not None else ""
+            yield f"  {note['ref']}: {note['reason']}{evidence}; about {note['tokens']:,} tokens"
+    yield from (f"warning: {problem}" for problem in (*report["warnings"], *report["degraded"]))

@@ -5,22 +5,17 @@ from __future__ import annotations
 import argparse
 import os
 
-from co_cli.cli.opening import add_limit, open_knowledge_base, print_json, print_result, settings_of
+from co_cli.cli.opening import add_limit, open_knowledge_base, print_result, settings_of
 from co_cli.cli.search import query_of, show_result
-from co_cli.cli.terminal import ProgressBar, Screen, printable
+from co_cli.cli.terminal import ProgressBar
 from co_cli.errors import SettingsError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.files import is_empty_folder
 from co_cli.paths import project_vault, sample_vault
 from co_cli.service.vaults import make_vault, trust, trusted_vaults, vault_at, vaults_for_prompts, why_trusted
 from co_cli.settings import SETTINGS, load_settings, unknown_setting
-from co_cli.values import SearchResult
 
-TOUR = (
-    "who decides what ships",
-    "who may spend money without asking",
-    "what went wrong with the bells",
-)
+TOUR = "who decides what ships"
 
 
 def add_init(parser: argparse.ArgumentParser) -> None:
@@ -53,7 +48,7 @@ def run_init(options: argparse.Namespace) -> int:
 
 
 def add_demo(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("query", nargs="*", help="what to look for (default: a short tour)")
+    parser.add_argument("query", nargs="*", help=f"what to look for (default: {TOUR})")
     add_limit(parser, 3)
 
 
@@ -61,26 +56,17 @@ def run_demo(options: argparse.Namespace) -> int:
     """
     The sample vault is about a small team that makes tide clocks.
 
-    example:
-      co demo "who decides what ships"
+    examples:
+      co demo
+      co demo "what went wrong with the bells"
     """
     settings = load_settings({"data_dir": options.data_dir})
-    queries = [query_of(options.query)] if options.query else TOUR
-    answers: list[SearchResult] = []
-    screen = Screen()
+    query = query_of(options.query) if options.query else TOUR
     with KnowledgeBase.open(sample_vault(), os.path.join(settings.data_dir, "demo")) as kb:
         with ProgressBar("indexing") as bar:
             kb.sync(bar)
-        for number, query in enumerate(queries):
-            answers.append(kb.search(query, limit=options.limit))
-            if options.json:
-                continue
-            if len(queries) > 1:
-                screen.line(("\n" if number else "") + screen.paint(f'$ co demo "{query}"', "green"))
-            show_result(answers[-1])
-    if options.json:
-        print_json(answers[0] if options.query else answers)
-    return 0 if all(found.hits for found in answers) else 1
+        found = kb.search(query, limit=options.limit)
+    return print_result(options, found, lambda _: show_result(found), 0 if found.hits else 1)
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
@@ -103,15 +89,11 @@ def run_settings(options: argparse.Namespace) -> int:
     rows = {name: {"value": value, "origin": loaded.origins[name]} for name, value in values.items()}
     if options.name:
         return print_result(options, rows[options.name], [_text(values[options.name])])
-
-    def show(screen: Screen) -> None:
-        for setting in SETTINGS:
-            value = screen.paint(printable(_text(values[setting.name])), "bold")
-            origin = screen.paint(f"({printable(loaded.origins[setting.name])})", "cyan")
-            screen.line(f"{setting.name} = {value}  {origin}")
-            screen.wrapped(f"{setting.help} [{setting.environment}]", "    ", style="dim")
-
-    return print_result(options, rows, show)
+    lines: list[str] = []
+    for setting in SETTINGS:
+        lines.append(f"{setting.name} = {_text(values[setting.name])}  ({loaded.origins[setting.name]})")
+        lines.append(f"    {setting.help} [{setting.environment}]")
+    return print_result(options, rows, lines)
 
 
 def _text(value: object) -> str:
@@ -151,11 +133,8 @@ def run_trust(options: argparse.Namespace) -> int:
         root = vault_at(options.folder, known) if options.folder else kb.root
         changed = trust(data_dir, root, not options.off)
         anyway = why_trusted(kb.settings) if root == kb.root else ""
-    if options.off and anyway:
-        message = f"{root} {'was removed from' if changed else 'is not in'} your list, but is trusted here: {anyway}"
-    else:
-        already = "" if changed else " already"
-        message = f"{root} is{already} {'no longer trusted' if options.off else 'trusted'}"
-        message += f"; it needs no entry here: {anyway}" if anyway and changed else ""
+    message = f"{root} is {'' if changed else 'already '}{'no longer trusted' if options.off else 'trusted'}"
+    if anyway:
+        message = f"{root} is {'still ' if options.off else ''}trusted: {anyway}"
     result = {"vault": root, "trusted": not options.off or bool(anyway), "changed": changed}
     return print_result(options, result, [message])

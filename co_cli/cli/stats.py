@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import math
+import textwrap
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from co_cli.activity.query_log import DAY, MOST_DAYS, clear_log
 from co_cli.activity.statistics import Day, NotesUse, NoteUse, Searches, count_notes, count_searches
 from co_cli.cli.opening import add_limit, confirm_clear, open_knowledge_base, print_result
-from co_cli.cli.terminal import Screen, age, columns, count_of, printable
+from co_cli.cli.terminal import count_of
 from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.values import moment_text
 
-WIDEST = 78
-BARS = " ▁▂▃▄▅▆▇█"
+WIDEST = 74
 
 
 def add_stats(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +53,7 @@ def run_stats(options: argparse.Namespace) -> int:
     notes = notes._replace(recalled=notes.recalled[: options.limit])
     never, code = notes.never_recalled[: options.limit], 0 if searches.logged or notes.recalled else 1
     shown = as_object(searches, notes, never)
-    return print_result(options, shown, lambda screen: _show(screen, searches, notes, never, query_log), code)
+    return print_result(options, shown, _lines(searches, notes, never, query_log), code)
 
 
 def _clear(options: argparse.Namespace, kb: KnowledgeBase) -> int:
@@ -100,61 +99,31 @@ def _use(note: NoteUse) -> dict[str, object]:
     return {**note._asdict(), **{name: None if at is None else moment_text(at) for name, at in moments}}
 
 
-def _show(screen: Screen, searches: Searches, notes: NotesUse, never: Sequence[NoteUse], query_log: str) -> None:
-    days, total = searches.days, _total(searches, "searches")
-    span = f"in the last {count_of(len(days), 'day')}" if len(days) > 1 else "today"
-    by = ", ".join(f"{name} {number:,}" for name, number in searches.front_ends.items())
-    screen.wrapped(f"{count_of(total, 'search')} {span}{f' ({by})' if ', ' in by else ''}.")
+def _lines(searches: Searches, notes: NotesUse, never: Sequence[NoteUse], query_log: str) -> Iterator[str]:
+    total, by = _total(searches, "searches"), ", ".join(f"{name} {n:,}" for name, n in searches.front_ends.items())
+    span = f"in the last {count_of(len(searches.days), 'day')}" if len(searches.days) > 1 else "today"
+    yield f"{count_of(total, 'search')} {span}{f' ({by})' if ', ' in by else ''}."
     if query_log != "on":
-        meaning = "nothing more is recorded" if query_log == "off" else "the words are left out"
-        screen.wrapped(f"The query log is {query_log}: {meaning}.", style="dim")
+        yield f"The query log is {query_log}: {'nothing more' if query_log == 'off' else 'no text'} is recorded."
     if total:
         took = f"Median {_ms(searches.median_ms)}, 95 % within {_ms(searches.p95_ms)}."
-        screen.wrapped(f"{_total(searches, 'unanswered'):,} found nothing. {took}")
-    if total and len(days) > 1:
-        ends = f"{_date(days[0])} to {_date(days[-1])}"
-        most, slowest = max(day.searches for day in days), max(day.p95_ms or 0.0 for day in days)
-        _table(screen, f"Searches a day, {ends}, at most {most:,}", [("", bars([day.searches for day in days]))])
-        took = bars([day.p95_ms or 0.0 for day in days])
-        _table(screen, f"Time within which 95 % were answered, at most {_ms(slowest)}", [("", took)])
-    _table(screen, "Asked most often", [(f"{one.times:,}", one.text) for one in searches.common])
-    _table(screen, "Found nothing", [(f"{one.times:,}", one.text) for one in searches.unanswered])
-    slow = ((one, f"{one.front_end}, {moment_text(one.at)[:10]}") for one in searches.slow)
-    _table(screen, "Took longest", [(_ms(one.took_ms), f"{one.text or '(no text)'} · {by}") for one, by in slow])
-    often = ((one, age(moment_text(one.recalled or 0.0), time.time())) for one in notes.recalled)
-    rows = [(f"{one.recalls:,}", f"{one.ref}  {one.title} · {last}") for one, last in often]
-    _table(screen, "Notes recalled most often", rows)
+        yield f"{_total(searches, 'unanswered'):,} found nothing. {took}"
+    yield from _table("Asked most often", [(f"{one.times:,}", one.text) for one in searches.common])
+    yield from _table("Found nothing", [(f"{one.times:,}", one.text) for one in searches.unanswered])
+    slow = [(_ms(one.took_ms), f"{one.text or '(no text)'}, {moment_text(one.at)[:10]}") for one in searches.slow]
+    yield from _table("Took longest", slow)
+    rows = [(f"{one.recalls:,}", f"{one.ref}  {one.title}") for one in notes.recalled]
+    yield from _table("Notes recalled most often", rows)
     if notes.recalled:
         title = f"Never recalled: {len(notes.never_recalled):,} of {count_of(notes.notes, 'note')}"
-        _table(screen, title, [("", f"{one.ref}  {one.title}") for one in never])
+        yield from _table(title, [("", f"{one.ref}  {one.title}") for one in never])
 
 
-def bars(values: list[float] | list[int]) -> str:
-    """One character for each value; if they do not fit, neighbours share one, for the largest of them."""
-    share = math.ceil(len(values) / (WIDEST - 4))
-    shared = [max(values[place : place + share]) for place in range(0, len(values), share)]
-    top = max(shared) or 1
-    return "".join(BARS[math.ceil(value / top * (len(BARS) - 1))] for value in shared)
-
-
-def _table(screen: Screen, title: str, rows: list[tuple[str, str]]) -> None:
-    if not rows:
-        return
-    screen.line()
-    screen.line(screen.paint(title, "bold"))
-    wide = max(len(number) for number, _ in rows)
+def _table(title: str, rows: list[tuple[str, str]]) -> Iterator[str]:
+    wide = max((len(number) for number, _ in rows), default=0)
+    yield from ["", title] if rows else []
     for number, text in rows:
-        screen.line(f"  {number:>{wide}}  {_short(text, min(screen.width, WIDEST) - wide - 4)}")
-
-
-def _short(text: str, room: int) -> str:
-    """Shorten a text to one line that fits."""
-    text = printable(text.replace("\n", " "))
-    if columns(text) <= room:
-        return text
-    while text and columns(text) > room - 2:
-        text = text[:-1]
-    return f"{text.rstrip()} …"
+        yield f"  {number:>{wide}}  {textwrap.shorten(text, WIDEST - wide, placeholder=' …')}"
 
 
 def _ms(value: float | None) -> str:
