@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from co_cli.cli.parsing import COMMANDS, GROUPS, make_parser, print_help, split_command, unknown_command
 from co_cli.cli.terminal import printable
-from co_cli.errors import KnowledgeError
+from co_cli.errors import KnowledgeError, SecretError
 from co_cli.index.sqlite.database_files import no_room
 from co_cli.notes.files import discard_unfinished
 from co_cli.settings import this_process
@@ -42,6 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     try:
         return _run(arguments)
+    except SecretError as error:  # a model must not be told how to switch the check off
+        return _complain(f"{error}, or set CO_SECRETS to redact or allow", error.exit_code)
     except KnowledgeError as error:
         return _complain(str(error), error.exit_code)
     except BrokenPipeError:

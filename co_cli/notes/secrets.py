@@ -38,8 +38,8 @@ PLACEHOLDER = re.compile(
     r"\{\{|example|your[-_ ]|change-?me|placeholder|redacted|dummy|0123456|abcdefgh"
 )
 EXAMPLE_PASSWORDS = ("pass", "password", "passwd", "passw0rd", "secret", "admin", "test", "tiger", "token")
-CODE = re.compile(r"[()\[\]{}\\|]|^[A-Za-z_]+(?:[.:][A-Za-z_]\w*)+$|^\w*_\w*[A-Za-z]$|://|^\.?/|^--")
-"""Source code, a path or an address after `token =`: a call, an index, `module.name`, `a_name`."""
+CODE = re.compile(r"[()\[\]{}\\|]|^[A-Za-z_]+(?:[.:][A-Za-z_]\w*)+$|^\w*_\w*[A-Za-z]$|://|^--")
+"""Source code or an address after `token =`: a call, an index, `module.name`, `a_name`."""
 POINTER = re.compile(
     r"^(?:arn|ssm|vault):|^projects/|"
     r"^(?i:see|ask|look|check|kept|stored|in|from)[-_:/](?:[A-Za-z]+[-_:/])*"
@@ -105,7 +105,9 @@ def _is_password(match: re.Match[str], secret: str) -> bool:
     name = match["name"].lower()
     if not _is_real(match, secret) or CODE.search(secret) or POINTER.search(secret):
         return False
-    if not name.startswith("p") and _is_phrase(secret):
+    if secret.startswith(("/", "./")) and not _is_random(match, secret):  # a path
+        return False
+    if not name.startswith(("pass", "pwd")) and _is_phrase(secret):
         return False
     if name == "token" and COMMIT.fullmatch(secret) and GIT_WORD.search(_line_around(match)):
         return False
@@ -157,10 +159,13 @@ OWN_RULES = (
         r"\b(?:sk-[A-Za-z0-9_-]{20,200}|gh[pousr]_[A-Za-z0-9]{30,255}|[rs]k_(?:live|test)_[0-9A-Za-z]{16,255})",
         _is_random,
     ),
-    Rule(
+    Rule("telegram bot token", (":aa",), r"(?<!\d)\d{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])", _is_real),
+    Rule(  # also at the end of a longer name: DB_PASSWORD, clientSecret
         "",
-        ("passw", "passphrase", "pwd", "secret", "key", "token"),
-        r"(?i)\b(?P<name>passw(?:or)?d|passphrase|pwd|secret|(?:api|access)[ _-]?key|(?:auth[ _-]?)?token)\b[\"']?"
+        ("passw", "passphrase", "_pass", "pwd", "secret", "key", "token"),
+        r"(?i)(?:(?<![^\W_])|(?-i:(?<=[a-z])(?=[A-Z])))"
+        r"(?P<name>passw(?:or)?d|passphrase|(?<=_)pass|pwd|secret(?:[ _-]?access)?[ _-]?key(?:_base)?|secret"
+        r"|(?:api|access|private|encryption|signing)[ _-]?key|(?:auth[ _-]?)?token)(?:_?\d{1,2})?\b[\"']?"
         r"\s{0,9}(?:is|[:=])\s{0,9}[\"'`]?(?P<secret>[^\s\"'`,;]{7,199}[^\s\"'`,;.!?)\]])",
         _is_password,
     ),
@@ -228,10 +233,7 @@ def without_secrets(text: str, policy: str, before: str = "", place: str = "") -
     secret, (start, _, what) = next(reversed(new.items()))
     others = f" and {len(new) - 1} more" if len(new) > 1 else ""
     place = place or f"line {text.count(chr(10), 0, start) + 1}"
-    raise SecretError(
-        f"this holds {what} ({place}: {mask(secret)}){others}, and nothing was saved: take it out, or set "
-        "CO_SECRETS to redact or allow"
-    )
+    raise SecretError(f"this holds {what} ({place}: {mask(secret)}){others}, and nothing was saved: take it out")
 
 
 _masked: ContextVar[set[str] | None] = ContextVar("masked", default=None)

@@ -64,12 +64,11 @@ def by_update_memory(vault: Vault, data_dir: Path) -> None:
 def by_memory_tool(vault: Vault, data_dir: Path) -> None:
     vault.write("memories/menu.md", "---\ntitle: Menu\n---\nSoup.\n")
     with KnowledgeBase.open(vault.root, data_dir) as kb:
-        memory = MemoryToolProtocol(kb, overwrite=True)
+        memory = MemoryToolProtocol(kb)
         new = {"command": "create", "path": "/memories/new.md", "file_text": CLAIMING}
-        over = {"command": "create", "path": "/memories/menu.md", "file_text": CLAIMING}
         edit = {"command": "str_replace", "path": "/memories/menu.md", "old_str": "title: Menu"}
-        for command in (new, over, {**edit, "new_str": "title: Menu\nloading: always"}):
-            assert memory.call(command).startswith("Error: `loading` adds a note to prompts")
+        for command in (new, {**edit, "new_str": "title: Menu\nloading: always"}):
+            assert memory.answer(command).text.startswith("Error: `loading` adds a note to prompts")
 
 
 def by_the_harness(vault: Vault, data_dir: Path) -> None:

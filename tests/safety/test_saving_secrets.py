@@ -72,7 +72,7 @@ def by_tool(tool: str, **arguments: Any) -> Callable[[Co, Path, WebServer], str]
 def by_memory_tool(**command: Any) -> Callable[[Co, Path, WebServer], str]:
     def call(co: Co, outside: Path, server: WebServer) -> str:
         with opened(co) as kb:
-            return MemoryToolProtocol(kb, overwrite=True).call(command)
+            return MemoryToolProtocol(kb).answer(command).text
 
     return call
 
@@ -115,7 +115,6 @@ DOORS: dict[str, Callable[[Co, Path, WebServer], str]] = {
     "save_article": by_tool("save_article", content=TEXT, title="The bot"),
     "update_memory": by_tool("update_memory", ref="memory:bot", content=TEXT),
     "memory tool, create": by_memory_tool(command="create", path="/memories/new.md", file_text=TEXT),
-    "memory tool, create over": by_memory_tool(command="create", path="/memories/bot.md", file_text=TEXT),
     "memory tool, replace": by_memory_tool(
         command="str_replace", path="/memories/bot.md", old_str="signs in", new_str=TOKEN
     ),
@@ -219,6 +218,15 @@ def test_a_secret_is_refused_and_reaches_no_file_or_masked_if_the_person_says_so
         told += masked
     assert TOKEN[4:24] not in told
     assert holding(TOKEN, vault.root, data_dir, home) == []
+
+
+def test_env_lines_and_bot_tokens_are_refused_and_only_a_person_is_told_how_to_allow_them(co: Co, vault: Vault) -> None:
+    for form in ("DB_PASSWORD={A16}", "export CLIENT_SECRET='{A32}'", "AWS_SECRET_ACCESS_KEY={b40}", "{d9}:AA{A33}"):
+        line = make(form)
+        with opened(co) as kb, pytest.raises(SecretError, match=r"nothing was saved: take it out$"):
+            Toolbox(kb).call("save_memory", {"content": line})
+        assert "set CO_SECRETS to redact or allow" in co("remember", line).err
+    assert vault.files() == []
 
 
 def test_an_import_shows_no_key_of_a_title_or_a_file_name(
