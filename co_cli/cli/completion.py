@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from itertools import pairwise
 
 from co_cli.cli.parsing import COMMANDS, GROUPS, make_parser, split_command
@@ -12,8 +13,6 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.settings import SETTINGS
 from co_cli.values import OWN_SOURCES
 
-SOURCE = "SOURCE"
-"""The metavar of a source in the parsers: which there are depends on the vault."""
 SCRIPTS = {
     "bash": """\
 _co() {
@@ -88,7 +87,7 @@ def _possible(typed: str, before: list[str]) -> Iterable[str]:
     actions = make_parser(name)._actions  # pyright: ignore[reportPrivateUsage]
     chosen = next((action for action in actions if before[-1] in action.option_strings), None)
     if chosen is not None and chosen.nargs != 0:
-        return _ask(before, _sources, OWN_SOURCES) if chosen.metavar == SOURCE else chosen.choices or ()
+        return _ask(before, _sources) if chosen.metavar == "SOURCE" else chosen.choices or ()
     if typed.startswith("-"):
         return sorted(option for action in actions for option in action.option_strings if option.startswith("--"))
     if name == "note restore":
@@ -97,10 +96,10 @@ def _possible(typed: str, before: list[str]) -> Iterable[str]:
         return _ask(before, lambda kb: sorted(kb.index.titles()))
     if name == "config show":
         return [setting.name for setting in SETTINGS]
-    words = [word for action in actions if not action.option_strings for word in action.choices or ()]
-    if any(action.metavar == SOURCE and not action.option_strings for action in actions):
-        words += _ask(before, _sources, OWN_SOURCES)
-    return words
+    plain = [action for action in actions if not action.option_strings]
+    if any(action.metavar == "SOURCE" for action in plain):  # which there are depends on the vault
+        return _ask(before, _sources)
+    return [word for action in plain for word in action.choices or ()]
 
 
 def _sources(kb: KnowledgeBase) -> list[str]:
@@ -108,11 +107,9 @@ def _sources(kb: KnowledgeBase) -> list[str]:
     return [*OWN_SOURCES, *(origin.label for origin in kb.index.linked)]
 
 
-def _ask(words: list[str], question: Callable[[KnowledgeBase], list[str]], default: Iterable[str] = ()) -> list[str]:
-    """An answer from the vault that the words name. Completion must never get in the way of typing."""
+def _ask(words: list[str], question: Callable[[KnowledgeBase], list[str]]) -> list[str]:
+    """An answer from the vault that the words name; nothing if there is none."""
     named = dict(pairwise(words))
-    try:
-        with KnowledgeBase.open(named.get("--vault"), named.get("--data-dir")) as kb:
-            return question(kb)
-    except KnowledgeError:
-        return list(default)
+    with suppress(KnowledgeError), KnowledgeBase.open(named.get("--vault"), named.get("--data-dir")) as kb:
+        return question(kb)
+    return []

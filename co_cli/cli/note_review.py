@@ -29,7 +29,7 @@ def add_review(parser: argparse.ArgumentParser) -> None:
         "In a terminal you decide about each: f forgets a note (it goes to the trash),\n"
         "s marks the older of two as superseded by the newer, e opens your editor,\n"
         "k keeps it and never asks again, n skips it, q quits. Nothing is changed\n"
-        "unless you press a key.\n\n"
+        "unless you type a letter and press Enter.\n\n"
         "examples:\n  co note review\n  co note review --only secret --only near-duplicate\n  co note review --json\n"
     )
 
@@ -59,9 +59,8 @@ def run_review(options: argparse.Namespace) -> int:
 def _show(screen: Screen, found: Review) -> None:
     for kind, text in KINDS.items():
         items = [item for item in found.items if item.kind == kind]
-        if not items:
-            continue
-        screen.line(screen.paint(f"{kind}: {len(items):,} ({text})", "bold"))
+        if items:
+            screen.line(screen.paint(f"{kind}: {len(items):,} ({text})", "bold"))
         for item in items[:SHOWN]:
             _show_item(screen, item)
         if len(items) > SHOWN:

@@ -8,7 +8,7 @@ import re
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -24,13 +24,13 @@ from co_cli.cli.opening import (
     read_stdin,
     sync_first,
 )
-from co_cli.cli.terminal import ProgressBar, Screen, count_of, printable
+from co_cli.cli.terminal import ProgressBar, count_of, printable
 from co_cli.errors import InvalidInputError, SettingsError
 from co_cli.importers.articles import import_articles
 from co_cli.settings import Settings
 from co_cli.sources.origin import KINDS
 from co_cli.sources.web.addresses import looks_like_url
-from co_cli.values import BINARY, ON_CONFLICT, masked_text
+from co_cli.values import BINARY, ON_CONFLICT, SyncReport, masked_text
 
 if TYPE_CHECKING:
     from co_cli.service.origins import SourceReceipt
@@ -155,22 +155,16 @@ def run_sources(options: argparse.Namespace) -> int:
     with open_synced(options, INDEXED) as kb:
         states = kb.sources.states()
         orphaned = kb.sources.orphaned()
-
-    def show(screen: Screen) -> None:
-        for state in states:
-            about = [count_of(state.notes, "note")]
-            counted = ((state.binary, "binary"), (state.skipped, "skipped"), (state.missing, "missing"))
-            about += [f"{count:,} {word}" for count, word in counted if count]
-            about += [] if state.there else ["not there now"]
-            screen.entry(state.source, ", ".join(about))
-            screen.line(f"  {screen.paint(printable(state.path), 'dim')}")
-        if not states:
-            screen.line("No notes and no sources yet: `co remember` saves a note, `co add` adds a source.")
-        if orphaned:
-            command = f"co index move {shlex.quote(orphaned[0])} {shlex.quote(kb.root)}"
-            screen.line(printable(f"{orphaned[0]} had sources, too, and is gone: if it moved here, `{command}`"))
-
-    return print_result(options, states, show, 0 if states else 1)
+    lines = [] if states else ["No notes and no sources yet: `co remember` saves a note, `co add` adds a source."]
+    for state in states:
+        counted = ((state.binary, "binary"), (state.skipped, "skipped"), (state.missing, "missing"))
+        about = [count_of(state.notes, "note"), *(f"{count:,} {word}" for count, word in counted if count)]
+        about += [] if state.there else ["not there now"]
+        lines += [f"{state.source}  {', '.join(about)}", f"  {state.path}"]
+    if orphaned:
+        command = f"co index move {shlex.quote(orphaned[0])} {shlex.quote(kb.root)}"
+        lines.append(f"{orphaned[0]} had sources, too, and is gone: if it moved here, `{command}`")
+    return print_result(options, states, lines, 0 if states else 1)
 
 
 def add_tree(parser: argparse.ArgumentParser) -> None:
@@ -188,16 +182,8 @@ def run_tree(options: argparse.Namespace) -> int:
     """
     with open_synced(options, INDEXED) as kb:
         shown = kb.sources.trees(options.source)
-
-    def show(screen: Screen) -> None:
-        for number, one in enumerate(shown):
-            if number:
-                screen.line()
-            screen.entry(one.source, screen.paint(printable(one.path), "dim"))
-            for line in one.lines(options.depth):
-                screen.line(printable(line))
-
-    return print_result(options, shown, show, 0 if any(one.files for one in shown) else 1)
+    lines = [line for one in shown for line in ("", f"{one.source}  {one.path}", *one.lines(options.depth))]
+    return print_result(options, shown, lines[1:], 0 if any(one.files for one in shown) else 1)
 
 
 def add_article(parser: argparse.ArgumentParser) -> None:
@@ -262,10 +248,9 @@ def _loader(settings: Settings, prompt_addition: str = "") -> Generator[Loader |
 
 
 def _check_options(options: argparse.Namespace, urls: list[str], paths: list[str]) -> None:
+    """Before anything is fetched."""
     if "-" in paths:
-        raise InvalidInputError(
-            "standard input is for `co note article add -`; this takes addresses, files and folders"
-        )
+        raise InvalidInputError("standard input is for `co note article add -`; this takes pages, files and folders")
     if paths and options.tag:
         raise InvalidInputError(f"--tag: only for web pages; {paths[0]} is read as it is")
     given = [f"--{name}" for name, value in (("as", options.kind), ("name", options.name)) if value]
@@ -273,17 +258,11 @@ def _check_options(options: argparse.Namespace, urls: list[str], paths: list[str
         raise InvalidInputError(f"{' and '.join(given)}: only for files and folders, not for {urls[0]}")
     if options.name and len(paths) > 1:
         raise InvalidInputError("--name: one name is for one file or folder")
-    for path in paths:
-        if not os.path.exists(os.path.expanduser(path)):  # before anything is fetched
-            raise InvalidInputError(_not_found(path))
-
-
-def _not_found(path: str) -> str:
-    if not path.strip():
-        return "an address, a file or a folder is missing: the name is empty"
-    ending = os.path.splitext(path.partition("/")[0])[1]
-    page = ending and ending.lower() not in TEXTS and not path.startswith((".", "~"))
-    return f"{path}: there is no such file or folder" + (f"; a web page is https://{path}" if page else "")
+    for path in (path for path in paths if not os.path.exists(os.path.expanduser(path))):
+        ending = os.path.splitext(path.partition("/")[0])[1]
+        page = ending and ending.lower() not in TEXTS and not path.startswith((".", "~"))
+        hint = f"; a web page is https://{path}" if page else ""
+        raise InvalidInputError(f"{path or 'an empty name'}: there is no such file or folder{hint}")
 
 
 class Results:
@@ -307,8 +286,8 @@ class Results:
             skipped = [{"path": path, "reason": reason} for path, reason in report.skipped]
             row |= {"excluded": report.excluded, "unchanged": report.unchanged, "skipped": skipped}
         self._add(row, 3 if outcome == "missing" else 0)
-        if not self.as_json:
-            _print_files(receipt)
+        if report is not None and not self.as_json:
+            _print_troubles(report)
 
     def _add(self, row: Row, code: int) -> None:
         self.rows.append(row)
@@ -336,24 +315,10 @@ class Results:
         return self.code if self.rows else 1
 
 
-def _print_files(receipt: SourceReceipt) -> None:
-    """The first changed files, and the first that could not be read as text."""
-    report = receipt.report
-    if report is None:
-        return
-    changes = [("new", path) for path in report.added] if receipt.outcome != "created" else []
-    changes += [("changed", path) for path in report.changed]
-    changes += [("moved", f"{old} to {new}") for old, new in report.moved]
-    changes += [("missing", path) for path in report.gone]
-    changes += [("left out", path) for path in report.excluded]
-    _print_first([f"{word} {path}" for word, path in changes], "--json lists them all", sys.stdout)
-    _print_first([f"{path}: {problem} (indexed all the same)" for path, problem in report.problems], "", sys.stderr)
-    skipped = [f"skipped {path}: {reason}" for path, reason in report.skipped if reason != BINARY]
-    _print_first(skipped, f"`co source tree {receipt.label}` shows them", sys.stderr)
-
-
-def _print_first(lines: Sequence[str], more: str, stream: Any) -> None:
+def _print_troubles(report: SyncReport) -> None:
+    lines = [f"skipped {path}: {reason}" for path, reason in report.skipped if reason != BINARY]
+    lines += [f"{path}: {problem} (indexed all the same)" for path, problem in report.problems]
     for line in lines[:MOST_SHOWN]:
-        print(f"  {printable(line)}", file=stream)
-    if len(lines) > MOST_SHOWN and more:
-        print(f"  and {count_of(len(lines) - MOST_SHOWN, 'more file')}; {printable(more)}", file=stream)
+        print(f"  {printable(line)}", file=sys.stderr)
+    if len(lines) > MOST_SHOWN:
+        print(f"  and {count_of(len(lines) - MOST_SHOWN, 'more file')}; --json lists them all", file=sys.stderr)

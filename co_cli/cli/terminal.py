@@ -151,7 +151,7 @@ def size_of(count: int) -> str:
 
 
 class ProgressBar:
-    """A bar on stderr for work that takes more than 0.4 s; a line every five seconds if stderr is not a terminal."""
+    """A bar on stderr for work that takes more than 0.4 s, if stderr is a terminal."""
 
     def __init__(self, verb: str, stream: TextIO | None = None) -> None:
         self.verb, self.stream = verb, stream or sys.stderr
@@ -163,19 +163,14 @@ class ProgressBar:
         now = time.monotonic()
         if total != self.total:  # another stage, with another speed
             self.started, self.total = self.shown if not self.total else now, total
-        wait = 0.1 if self.stream.isatty() else 5.0
-        if now - self.started < 0.4 or now - self.shown < wait:
+        if now - self.started < 0.4 or now - self.shown < 0.1 or not self.stream.isatty():
             return
-        self.shown = now
-        rate = done / max(now - self.started, 1e-9)
-        left = (total - done) / rate if rate else 0
-        text = f"{self.verb} {done:,} of {total:,} ({rate:,.0f} a second, {left:,.0f} s left)"
-        if self.stream.isatty():
-            filled = 24 * done // max(total, 1)
-            self.stream.write(f"\r\x1b[K[{'#' * filled}{'.' * (24 - filled)}] {text}"[: terminal_width() + 4])
-            self.drawn = True
-        else:
-            self.stream.write(text + "\n")
+        self.shown, self.drawn = now, True
+        rate = done / (now - self.started)
+        left = f", {(total - done) / rate:,.0f} s left" if rate else ""
+        filled = 24 * done // max(total, 1)
+        text = f"[{'#' * filled}{'.' * (24 - filled)}] {self.verb} {done:,} of {total:,}{left}"
+        self.stream.write(f"\r\x1b[K{text[: terminal_width()]}")
         self.stream.flush()
 
     def __enter__(self) -> Self:
@@ -200,28 +195,7 @@ def terminal_width() -> int:
 
 
 def read_key(prompt: str, allowed: str) -> str:
-    """Wait for one of these keys, without Enter where the terminal supports that. The end of input counts as q."""
-    try:
-        import termios
-        import tty
-    except ImportError:  # Windows
-        return _read_line(prompt, allowed)
-    descriptor = sys.stdin.fileno()
-    before = termios.tcgetattr(descriptor)
-    try:
-        tty.setcbreak(descriptor)  # before the prompt, because it discards what was typed
-        print(prompt, flush=True)
-        while True:
-            pressed = os.read(descriptor, 1).decode("latin-1").lower()
-            if not pressed or pressed == "\x04":
-                return "q"
-            if pressed in allowed:
-                return pressed
-    finally:
-        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
-
-
-def _read_line(prompt: str, allowed: str) -> str:
+    """Wait for one of these letters and Enter. The end of input counts as q."""
     while True:
         print(prompt, flush=True)
         line = sys.stdin.readline()

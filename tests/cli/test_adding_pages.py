@@ -83,7 +83,7 @@ def test_mistakes_are_one_line_and_nothing_is_fetched(co: Co, vault: Vault, home
         ("add", "-"): "co note article add -",
         ("add", "nowhere.md"): "no such file or folder\n",
         ("add", "example.org/guide"): "a web page is https://example.org/guide",
-        ("add", ""): "the name is empty",
+        ("add", ""): "an empty name: there is no such file",
         ("add", "file.md", "--tag", "x"): "--tag: only for web pages",
         ("add", "file.md", "https://example.org", "--name", "x"): "--name: only for files and folders",
         ("add", "http://127.0.0.1:9/", "--on-conflict", "merge"): "not 'merge'",

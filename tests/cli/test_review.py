@@ -131,17 +131,17 @@ def test_keys_forget_supersede_keep_and_leave(co: Co, vault: Vault, kb: Knowledg
     with terminal(co.folder, "note", "review") as child:
         child.expect_exact("near-duplicate")
         child.expect_exact("[q] quit")
-        child.send("s")
+        child.sendline("s")
         child.expect_exact("supersedes memory:a-old")
         child.expect_exact("[q] quit")
-        child.send("f")
+        child.sendline("f")
         child.expect_exact("forgotten")
         child.expect_exact("[q] quit")
-        child.send("x")  # no key of this finding: nothing happens
-        child.send("k")
+        child.sendline("x")  # no key of this finding: nothing happens
+        child.sendline("k")
         child.expect_exact("will not be asked again")
         child.expect_exact("[q] quit")
-        child.send("q")
+        child.sendline("q")
         child.expect(pexpect.EOF)
 
     assert kb.note("memory:a-new").supersedes == ("memory:a-old",)
@@ -155,7 +155,7 @@ def test_a_kept_finding_comes_back_when_it_is_about_something_else(co: Co, vault
     memory(vault, "visa", "The visa holds.", "valid_until: 2025-06-30")
     with terminal(co.folder, "note", "review") as child:
         child.expect_exact("[q] quit")
-        child.send("k")
+        child.sendline("k")
         child.expect(pexpect.EOF)
     assert co("note", "review", "--json").json["dismissed"] == 1
 
@@ -168,7 +168,7 @@ def test_the_editor_opens_for_a_finding(co: Co, vault: Vault) -> None:
     memory(vault, "link", "See [[nowhere]].")
     with terminal(co.folder, "note", "review", EDITOR="sed -i s/nowhere/link/") as child:
         child.expect_exact("[q] quit")
-        child.send("e")
+        child.sendline("e")
         child.expect(pexpect.EOF)
 
     assert found(co, "broken-link") == []

@@ -154,16 +154,9 @@ def test_refresh_reports_changes_and_keeps_missing_notes(co: Co, vault: Vault, h
     gone = co("show", "folder:handbook/zebras.txt")
     assert (gone.code, "`co source refresh folder:handbook --drop-missing`" in gone.err) == (3, True)
     assert "1 missing" in co("source", "list").out
-    for number in range(12):
-        (handbook / f"new-{number:02}.txt").write_text(f"New {number}.")
 
-    lines = co("source", "refresh", "handbook", "--drop-missing").out.splitlines()
+    assert co("source", "refresh", "handbook", "--drop-missing").out.endswith(", 1 dropped\n")
 
-    assert lines[0].endswith(", 1 dropped")
-    assert lines[1:] == [
-        *(f"  new new-{number:02}.txt" for number in range(10)),
-        "  and 2 more files; --json lists them all",
-    ]
     assert not any("zebras" in ref for ref in refs(co, "zebras"))
 
 
@@ -360,6 +353,4 @@ def test_what_becomes_ignored_is_removed_and_not_missing(co: Co, vault: Vault, h
     assert not any("zebras" in ref for ref in refs(co, "zebras stripes"))
     (handbook / "guides" / "deploy.md").unlink()
     (handbook / ".coignore").write_text("zebras.txt\nkeys.py\n")
-    ran = co("source", "refresh", "handbook").out
-    assert "1 missing, 1 left out" in ran
-    assert "  missing guides/deploy.md\n  left out keys.py\n" in ran
+    assert "1 missing, 1 left out" in co("source", "refresh", "handbook").out

@@ -85,15 +85,13 @@ def test_ages_counts_and_sizes_are_in_words() -> None:
     assert {size: size_of(size) for size in sizes} == sizes
 
 
-def test_progress_is_shown_for_long_work_only() -> None:
-    stream = io.StringIO()
-    bar = ProgressBar("indexing", stream)
-    bar(10, 10)
-    assert stream.getvalue() == ""
+def test_progress_is_shown_on_a_terminal_for_long_work_only() -> None:
+    for is_terminal, seconds, shown in ((True, 10, "indexing 500 of 1,000, 10 s left"), (True, 0, ""), (False, 10, "")):
+        stream = io.StringIO()
+        stream.isatty = lambda answer=is_terminal: answer  # type: ignore[method-assign]
+        bar = ProgressBar("indexing", stream)
+        bar.started -= seconds
+        bar.shown -= seconds
+        bar(500, 1000)
 
-    bar = ProgressBar("indexing", stream)
-    bar.started -= 10
-    bar.shown -= 10
-    bar(500, 1000)
-
-    assert stream.getvalue() == "indexing 500 of 1,000 (50 a second, 10 s left)\n"
+        assert stream.getvalue().partition("] ")[2] == shown
