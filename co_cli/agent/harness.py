@@ -18,20 +18,17 @@ import anyio.to_thread
 from pydantic_ai.exceptions import ToolFailed
 
 from co_cli.agent.deps import PathLike
-from co_cli.agent.memory_files import ROOT, Entry, MemoryFiles, clean_text, is_note_name
+from co_cli.agent.memory_files import Kind, MemoryFiles
 from co_cli.agent.toolset import VaultAccess, model_error
 from co_cli.errors import InvalidInputError, KnowledgeError, NoteConflictError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.logbook import logger
-from co_cli.notes.files import make_folders, replace
-from co_cli.notes.secrets import count_masked
+from co_cli.notes.files import make_folders, read_json, replace
 from co_cli.notes.store import content_hash
 from co_cli.service.searching import LARGEST_LIMIT
-from co_cli.values import masked_text, to_utf8
+from co_cli.values import to_utf8
 
 HOME = "main"
 """The scope of the vault's own memories; `Memory` uses it by default."""
-SEGMENT = re.compile(r"(?!.*\.\.)(?!\.\Z)[A-Za-z0-9_.-]{1,200}")
 UNSAFE = re.compile(r"[^A-Za-z0-9._-]|(?<=\.)\.|^[._-]")
 FRESH_SECONDS = 1.0
 """How long a search waits for files that were just saved."""
@@ -79,110 +76,87 @@ class VaultMemoryStore:
     @in_thread
     def read(self, path: str, *, max_chars: int) -> Any:
         files = MemoryFiles(self._access.kb())
-        entry = _locate(files, path)
-        if entry.kind != "file":
+        stored, kind = _locate(files, path)
+        if kind != "file":
             return None
-        file = files.read(entry.path)
-        text = to_utf8(file.text)
-        return harness("MemoryFile", text[:max_chars], content_hash(file.data), None, len(text) > max_chars)
-
-    @in_thread
-    def get_operation(self, operation: Any) -> Any:
-        return self._replayed(operation)
-
-    @in_thread
-    def write(self, path: str, content: str, *, expected_version: str | None, operation: Any = None) -> Any:
-        return self._change(path, clean_text(content), expected_version, operation)
+        text, data = files.read(stored)
+        return harness("MemoryFile", text[:max_chars], content_hash(data), None, len(text) > max_chars)
 
     @in_thread
     def delete(self, path: str, *, expected_version: str | None, operation: Any = None) -> Any:
-        return self._change(path, None, expected_version, operation)
+        return self._change(path, None, expected_version=expected_version, operation=operation)
 
     @in_thread
     def list_paths(self, prefix: str = "", *, limit: int) -> list[str]:
-        return self._paths(prefix)[:limit]
+        paths = _scoped_paths(MemoryFiles(self._access.kb()))
+        return sorted(path for path in paths if path.startswith(prefix))[:limit]
 
     @in_thread
     def search(self, prefix: str, query: str, *, limit: int, **bounds: int) -> Any:
         """`bounds` are for stores that read files. The index knows all, and the harness cuts long snippets."""
         toolbox = self._access.toolbox()
         late = toolbox.freshener.ensure(FRESH_SECONDS)
-        scanned = {path for path in self._paths(prefix) if "/" not in path.removeprefix(prefix)}
+        paths, place = _scoped_paths(MemoryFiles(toolbox.kb)), toolbox.kb.store.absolute
+        inside = {place(paths[path]): path for path in paths if f"{path.rpartition('/')[0]}/" == prefix}
         result = toolbox.kb.search(query, limit=LARGEST_LIMIT, sources=["memory"])  # other scopes may rank first
-        found = [(_scoped(os.path.relpath(hit.path, toolbox.kb.root).replace(os.sep, "/")), hit) for hit in result.hits]
-        inside = [(path, to_utf8(hit.snippet), hit.score) for path, hit in found if path in scanned]
-        cut = late or len(found) == LARGEST_LIMIT or result.state == "inconclusive" or len(inside) > limit
-        matches = [harness("MemorySearchMatch", *match) for match in inside[:limit]]
-        return harness("MemorySearchResult", matches, len(scanned), bool(cut))
+        hits = [hit for hit in result.hits if hit.path in inside]
+        matches = [harness("MemorySearchMatch", inside[hit.path], to_utf8(hit.snippet), hit.score) for hit in hits]
+        cut = bool(late) or result.state == "inconclusive" or len(hits) > limit
+        return harness("MemorySearchResult", matches[:limit], len(inside), cut)
 
-    def _change(self, path: str, text: str | None, version: str | None, operation: Any) -> Any:
-        """Replace the file that has this version (None: create it). Without a text, move it to the trash."""
+    def _change(self, path: str, content: str | None, *, expected_version: str | None, operation: Any = None) -> Any:
+        """Replace the file that has this version (None: create it). Without content, move it to the trash."""
         files = MemoryFiles(self._access.kb())
-        with count_masked() as masked, files.writing():
+        with files.writing():
             before = self._replayed(operation)
             if before is not None:
                 return before
-            entry = _locate(files, path)
-            file = files.read(entry.path) if entry.kind == "file" else None
-            if (file and content_hash(file.data)) != version:
+            stored, kind = _locate(files, path)
+            data = files.read(stored)[1] if kind == "file" else None
+            if expected_version != (None if data is None else content_hash(data)):
                 raise NoteConflictError(f"{path} was changed meanwhile; read it again, then repeat the change")
-            if file is not None and to_utf8(file.text) != file.text:
-                raise InvalidInputError(f"{path} is not valid UTF-8; save it as UTF-8, then change it")
-            if text is None and file is not None:
-                files.store.trash(entry.path)
-            new_version = None if text is None else content_hash(files.write(entry.path, text, file))
-            self._record(operation, new_version, file is not None)
-        if masked:
-            logger("harness").warning("%s: %s before it was written", path, masked_text(len(masked)))
-        return harness("MemoryMutation", new_version, False, file is not None)
-
-    def _paths(self, prefix: str) -> list[str]:
-        found = map(_scoped, MemoryFiles(self._access.kb()).paths())
-        return sorted(path for path in found if path and path.startswith(prefix))
+            if content is None and data is not None:
+                files.store.trash(stored)
+            new_version = None if content is None else content_hash(files.write(stored, content, data))
+            if operation is not None:
+                receipt = {operation.id: [operation.fingerprint, new_version, data is not None]}
+                newest = list((read_json(self._receipts()) | receipt).items())[-MAX_RECEIPTS:]
+                make_folders(os.path.dirname(self._receipts()))
+                replace(self._receipts(), json.dumps(dict(newest)).encode())
+        return harness("MemoryMutation", new_version, False, data is not None)
 
     def _replayed(self, operation: Any) -> Any:
         """What an operation did, if it was carried out before."""
-        receipt = self._receipts().get(operation.id) if operation else None
+        receipt = read_json(self._receipts()).get(operation.id) if operation else None
         if receipt is None:
             return None
         fingerprint, version, existed = receipt
         if fingerprint != operation.fingerprint:
-            text = f"operation {operation.id} was used before, with other arguments"
-            raise harness("MemoryOperationConflictError", text)
+            raise harness("MemoryOperationConflictError", f"{operation.id} was used before, with other arguments")
         return harness("MemoryMutation", version, True, existed)
 
-    def _receipts_file(self) -> str:
+    get_operation, write = in_thread(_replayed), in_thread(_change)
+
+    def _receipts(self) -> str:
         kb = self._access.kb()
         return os.path.join(kb.settings.data_dir, "memory-operations", f"{content_hash(os.fsencode(kb.root))}.json")
 
-    def _receipts(self) -> dict[str, tuple[str, str | None, bool]]:
-        try:
-            with open(self._receipts_file(), encoding="utf-8") as stream:
-                return dict(json.load(stream))
-        except (FileNotFoundError, ValueError, TypeError):  # damaged: versions still protect the files
-            return {}
 
-    def _record(self, operation: Any, version: str | None, existed: bool) -> None:
-        if operation is not None:
-            receipts = self._receipts() | {operation.id: (operation.fingerprint, version, existed)}
-            make_folders(os.path.dirname(self._receipts_file()))
-            replace(self._receipts_file(), json.dumps(dict(list(receipts.items())[-MAX_RECEIPTS:])).encode())
-
-
-def _locate(files: MemoryFiles, path: str) -> Entry:
-    *scope, name = path.split("/")
-    if not scope or not all(map(SEGMENT.fullmatch, (*scope, name))):
+def _locate(files: MemoryFiles, path: str) -> tuple[str, Kind]:
+    known, names = _scoped_paths(files), path.split("/")
+    if not re.fullmatch(r"[\w.-]+(/[\w.-]+)+", path, re.ASCII):
         raise InvalidInputError(f"{path!r} is not a memory path such as {HOME}/notes.md")
-    known = {_scoped(one): one for one in files.paths()}
     if path in known:
-        return Entry(known[path], "file")
-    return files.locate([name] if scope == [HOME] else [*scope, name])
+        return known[path], "file"
+    return files.locate(names[1:] if names[0] == HOME and len(names) == 2 else names)
 
 
-def _scoped(path: str) -> str | None:
-    """The scoped path of a file in the vault, if it has one."""
-    root, *scope, name = path.split("/")
-    if root != ROOT or scope == [HOME] or not is_note_name(name) or not all(map(SEGMENT.fullmatch, scope)):
-        return None
-    safe = UNSAFE.sub(lambda letter: f"_{ord(letter[0]):x}_", name)
-    return "/".join((*(scope or [HOME]), safe))
+def _scoped_paths(files: MemoryFiles) -> dict[str, str]:
+    """What the harness calls each file, and its path. The folder `memories/main/` has no scope."""
+    found: dict[str, str] = {}
+    for path in files.paths():
+        _, *scope, name = path.split("/")
+        names = (UNSAFE.sub(lambda letter: f"_{ord(letter[0]):x}_", part) for part in (*(scope or [HOME]), name))
+        if scope != [HOME]:
+            found["/".join(names)] = path
+    return found

@@ -1,8 +1,8 @@
 """The vault's `memories/` folder as the files of another memory protocol.
 
-Such a protocol names files as it likes, while the index reads Markdown: `notes.txt` is stored as `notes.txt.md`, listed
-as `notes.txt`, and found by both names. Names match in any case and Unicode form. Links are never followed; hidden and
-excluded names are refused. Frontmatter that only says `provenance: agent` is hidden: a model counts its own lines.
+Such a protocol names files as it likes, while the index reads Markdown: `notes.txt` is stored as `notes.txt.md` and
+found by both names. Names match in any case and Unicode form. Links are never followed; hidden and excluded names are
+refused. Frontmatter that only says `provenance: agent` is hidden: a model counts its own lines.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import contextlib
 import os
 import re
 from collections.abc import Generator, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from co_cli.errors import FrontmatterError, InvalidInputError, KnowledgeError, NoteConflictError
 from co_cli.knowledge_base import KnowledgeBase
@@ -19,38 +19,19 @@ from co_cli.knowledge_index import SAVE_SECONDS
 from co_cli.notes.editing import set_fields
 from co_cli.notes.files import create_exclusively, make_folders, sync_folder
 from co_cli.notes.frontmatter import read_frontmatter
-from co_cli.notes.note import BINARY_PROBE, UTF_16, read_note
+from co_cli.notes.note import read_note
 from co_cli.notes.refs import name_key
 from co_cli.sources.origin import ENDING, THE_VAULT
 from co_cli.sources.walk import IgnoreRules, entries_of, may_list, path_of, scan_origin
 from co_cli.values import to_utf8
 
+Kind = Literal["file", "folder", "missing"]
 ROOT = "memories"
-PROVENANCE = "agent"
-AGENT_ONLY = f"---\nprovenance: {PROVENANCE}\n---\n"
-OTHER_ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,9}\.md\Z")
-
-
-class Entry(NamedTuple):
-    """What a path leads to, or where it would be created."""
-
-    path: str
-    kind: Literal["file", "folder", "missing"]
-
-
-class MemoryFile(NamedTuple):
-    """A file as a protocol sees it, and what is needed to write it back byte for byte."""
-
-    path: str
-    text: str
-    """Lines end in `\\n`; bytes that are not UTF-8 are lone surrogates."""
-    data: bytes
-    newline: str
-    hides_frontmatter: bool
+AGENT_ONLY = "---\nprovenance: agent\n---\n"
 
 
 class MemoryFiles:
-    """The files below `memories/` of one vault, for one command: ignore files are read once."""
+    """The files below `memories/` of one vault."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb, self.store = kb, kb.store
@@ -59,36 +40,34 @@ class MemoryFiles:
         """Every note in `memories/` that is not hidden, excluded or a link."""
         return self._scan()[0]
 
-    def locate(self, names: Sequence[str]) -> Entry:
-        """Follow names down from `memories/`: exactly, else in any case and Unicode form, else to a new path.
+    def locate(self, names: Sequence[str], new: Kind = "file") -> tuple[str, Kind]:
+        """Follow names down from `memories/`: exactly, else in any case and Unicode form, else to a new file or folder.
 
-        Raises InvalidInputError for names that cannot be used.
+        Returns the path, and what is there. Raises InvalidInputError for names that cannot be used.
         """
         files, rules = self._scan()
         folders = {ROOT, *(path[: slash.start()] for path in files for slash in re.finditer("/", path))}
-        known = {path: path for path in (*files, *folders)}
-        similar = {name_key(path): path for path in known}
-        path, given = ROOT, "/".join(("", ROOT, *names))
+        known = {name_key(path): path for path in (*files, *folders)} | {path: path for path in (*files, *folders)}
+        path = ROOT
         for depth, name in enumerate(names, 1):
-            if path in known and path not in folders:
-                raise InvalidInputError(f"Path {given} leads through the file {shown(path)}")
-            wanted = [f"{path}/{name}", f"{path}/{note_name(name) if depth == len(names) else name}"]
-            found = [*map(known.get, wanted), *(similar.get(name_key(one)) for one in wanted)]
-            path = next(filter(None, found), wanted[1])
-        if path not in known and not may_list(self.store.root, path, rules):
-            raise InvalidInputError(f"Path {given} cannot be used: it is hidden, excluded or a link")
-        return Entry(path, "folder" if path in folders else "file" if path in known else "missing")
+            stored = name if depth < len(names) or THE_VAULT.wants(name) else name + ENDING
+            wanted = [f"{path}/{name}", f"{path}/{stored}"]
+            found = [known.get(form) for form in (*wanted, *map(name_key, wanted))]
+            path = next(filter(None, found), wanted[new == "file"])
+        if path in folders or path in files:
+            return path, "folder" if path in folders else "file"
+        if not may_list(self.store.root, path, rules):
+            raise InvalidInputError(f"Path /{'/'.join((ROOT, *names))} cannot be used: hidden, excluded or a link")
+        return path, "missing"
 
-    def read(self, path: str) -> MemoryFile:
-        """A file as text. Raises InvalidInputError if it is not text."""
+    def read(self, path: str) -> tuple[str, bytes]:
+        """A file as text, where lines end in `\\n`, and as bytes. Raises InvalidInputError if it is not UTF-8."""
         data = self.store.read(path)
-        if data.startswith(UTF_16) or b"\0" in data[:BINARY_PROBE]:
-            raise InvalidInputError(f"{shown(path)} is not UTF-8 text")
-        text = data.decode("utf-8", "surrogateescape")
-        hides = text.startswith(AGENT_ONLY)
+        text = data.decode("utf-8", "replace")
+        if text.encode() != data or "\0" in text:
+            raise InvalidInputError(f"/{path} is not UTF-8 text; save it as UTF-8 first")
         text = text.removeprefix(AGENT_ONLY)
-        newline = "\r\n" if "\r\n" in text and text.count("\r\n") == text.count("\n") else "\n"
-        return MemoryFile(path, text.replace(newline, "\n"), data, newline, hides)
+        return text.replace(_line_end(text), "\n"), data
 
     @contextlib.contextmanager
     def writing(self) -> Generator[None]:
@@ -98,30 +77,39 @@ class MemoryFiles:
         with contextlib.suppress(KnowledgeError):  # the files are the truth: the next sync reads them
             self.kb.index.sync(seconds=SAVE_SECONDS)
 
-    def write(self, path: str, text: str, old: MemoryFile | None = None, keep_old: bool = False) -> bytes:
-        """Create a file, or replace the old one and with `keep_old` put a copy of it into the trash.
+    def write(self, path: str, text: str, old: bytes | None = None) -> bytes:
+        """Create a file, or replace the old one. Returns what was written, with secrets masked.
 
-        Returns what was written, with secrets masked. Raises NoteConflictError if a new file exists, or an old one
-        changed.
+        Raises NoteConflictError if a new file exists, or an old one changed; InvalidInputError for what a model may not
+        write: a note that is too long, and frontmatter that names another author or adds the note to prompts.
         """
-        data = self._encode(path, text, old)
-        if old is None:
-            self.store.refuse_name(path)
-            make_folders(os.path.dirname(self.store.absolute(path)))
-            if not create_exclusively(self.store.absolute(path), data):
-                raise NoteConflictError(f"File {shown(path)} already exists")
+        original, text = (old or b"").decode(), to_utf8(text).replace("\0", "")
+        text = text.replace("\n", _line_end(original.removeprefix(AGENT_ONLY)))
+        if old is None or original.startswith(AGENT_ONLY):
+            text = _with_provenance(text)
+        data, limit = text.encode(), self.kb.settings.knowledge_max_note_bytes
+        if len(data) > limit:
+            raise InvalidInputError(f"/{path} would be over {limit:,} bytes: split it into several files")
+        before, after = read_note(path, old or b""), read_note(path, data)
+        if after.provenance not in (before.provenance, "agent"):
+            raise InvalidInputError("`provenance` says who wrote a note: leave it as it is")
+        if after.metadata.get("loading") not in (None, before.metadata.get("loading")):
+            raise InvalidInputError("`loading` adds a note to prompts, which only the user decides: leave it out")
+        data = self.store.safe(data, old or b"")
+        if old is not None:
+            self.store.replace(path, data, based_on=old)
             return data
-        if keep_old:
-            self.store.keep(path, old.data)
-        if data != old.data:
-            self.store.replace(path, data, based_on=old.data)
+        self.store.refuse_name(path)
+        make_folders(os.path.dirname(self.store.absolute(path)))
+        if not create_exclusively(self.store.absolute(path), data):
+            raise NoteConflictError(f"File /{path} already exists")
         return data
 
     def move(self, old: str, new: str) -> bool:
         """Move a file or a folder; False if the target exists."""
         self.store.refuse_name(new)
         source, target = self.store.absolute(old), self.store.absolute(new)
-        if os.path.lexists(target) and not os.path.samefile(source, target):
+        if os.path.lexists(target):
             return False
         make_folders(os.path.dirname(target))
         os.rename(source, target)
@@ -129,47 +117,14 @@ class MemoryFiles:
         sync_folder(os.path.dirname(source))
         return True
 
-    def _encode(self, path: str, text: str, old: MemoryFile | None) -> bytes:
-        """The bytes to write. Refuses what a model may not write: a note that is too long, and frontmatter that names
-        another author or adds the note to prompts.
-        """
-        text = text.replace("\n", old.newline if old else "\n")
-        if old is None or old.hides_frontmatter:
-            text = _with_provenance(text)
-        data, limit = text.encode("utf-8", "surrogateescape"), self.kb.settings.knowledge_max_note_bytes
-        if len(data) > limit:
-            problem = f"would have {len(data):,} bytes; the limit is {limit:,}: split it into several files"
-            raise InvalidInputError(f"{shown(path)} {problem}")
-        before, after = read_note(path, old.data if old else b""), read_note(path, data)
-        if after.provenance not in (before.provenance, PROVENANCE):
-            raise InvalidInputError("`provenance` says who wrote a note: leave it as it is")
-        if after.metadata.get("loading") not in (None, before.metadata.get("loading")):
-            raise InvalidInputError("`loading` adds a note to prompts, which only the user decides: leave it out")
-        return self.store.safe(data, old.data if old else b"")
-
     def _scan(self) -> tuple[list[str], IgnoreRules | None]:
         scan = scan_origin(self.kb.index.origin, self.kb.index.exclude)
         paths = [path_of(folder, name) for folder, listing in scan.listings.items() for name in entries_of(listing)]
         return [path for path in paths if path.startswith(f"{ROOT}/")], scan.excluded
 
 
-def is_note_name(name: str) -> bool:
-    """Does the index read files of this name?"""
-    return THE_VAULT.wants(name)
-
-
-def note_name(name: str) -> str:
-    return name if is_note_name(name) else name + ENDING
-
-
-def shown(path: str) -> str:
-    """A path inside the vault as a model writes it: `notes.txt.md` was created as `notes.txt`."""
-    return "/" + (path.removesuffix(ENDING) if OTHER_ENDING.search(path) else path)
-
-
-def clean_text(text: str) -> str:
-    """What a model sent, as UTF-8 without NUL."""
-    return to_utf8(text).replace("\0", "")
+def _line_end(text: str) -> str:
+    return "\r\n" if "\r\n" in text and text.count("\r\n") == text.count("\n") else "\n"
 
 
 def _with_provenance(text: str) -> str:
@@ -177,5 +132,5 @@ def _with_provenance(text: str) -> str:
     front = read_frontmatter(text)
     if front.body > front.start and not front.problem:
         with contextlib.suppress(FrontmatterError):  # what cannot be edited safely is plain text
-            return set_fields(text, {"provenance": PROVENANCE})
+            return set_fields(text, {"provenance": "agent"})
     return AGENT_ONLY + text

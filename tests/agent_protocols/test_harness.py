@@ -94,7 +94,7 @@ def test_a_delete_goes_to_the_trash(scoped: Store, kb: KnowledgeBase) -> None:
 
 def test_paths_that_lead_elsewhere_are_refused(scoped: Store, vault: Vault) -> None:
     wrong = ["main/../a.md", "../a.md", "/etc/passwd", "main//a.md", "main/a b.md", "main/.", "main/ü.md", "a.md", ""]
-    for path in (*wrong, "main/.a.md"):
+    for path in (*wrong, "main/.a.md", "main/a\0.md"):
         with pytest.raises(ModelRetry):
             scoped.write(path, "x", None)
     vault.write("secret.md", "x")
@@ -136,7 +136,7 @@ def test_a_repeated_operation_is_not_done_twice(scoped: Store, kb: KnowledgeBase
 
 
 def test_the_version_of_a_masked_text_is_that_of_what_was_written(
-    vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CO_SECRETS", "redact")
     token = make("ghp_{A36}")
@@ -147,7 +147,6 @@ def test_the_version_of_a_masked_text_is_that_of_what_was_written(
 
         assert second.version == memory.version("main/bot.md")
     assert token not in vault.read("memories/bot.md")
-    assert caplog.messages == ["main/bot.md: 1 secret masked before it was written"] * 2
 
 
 # -- with the harness -------------------------------------------------------------------------------------------------

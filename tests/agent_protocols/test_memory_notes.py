@@ -18,15 +18,15 @@ def refs(kb: KnowledgeBase, query: str) -> list[str]:
 
 
 def create(memory: MemoryToolProtocol, name: str, text: str) -> str:
-    return memory.call({"command": "create", "path": f"/memories/{name}", "file_text": text})
+    return memory.answer({"command": "create", "path": f"/memories/{name}", "file_text": text}).text
 
 
 def view(memory: MemoryToolProtocol, name: str) -> str:
-    return memory.call({"command": "view", "path": f"/memories/{name}"})
+    return memory.answer({"command": "view", "path": f"/memories/{name}"}).text
 
 
 def replace(memory: MemoryToolProtocol, name: str, old: str, new: str) -> str:
-    return memory.call({"command": "str_replace", "path": f"/memories/{name}", "old_str": old, "new_str": new})
+    return memory.answer({"command": "str_replace", "path": f"/memories/{name}", "old_str": old, "new_str": new}).text
 
 
 def test_a_created_file_is_a_note_that_search_and_its_own_path_find(
@@ -53,11 +53,11 @@ def test_the_index_is_up_to_date_after_every_command(kb: KnowledgeBase, memory: 
     create(memory, "a.txt", "Harbour lights\n")
     create(memory, "b/c.md", "Kettle\n")
     replace(memory, "a.txt", "Harbour", "Orchard")
-    memory.call({"command": "insert", "path": "/memories/a.txt", "insert_line": 1, "insert_text": "Glacier"})
-    memory.call({"command": "rename", "old_path": "/memories/b", "new_path": "/memories/d"})
-    memory.call({"command": "rename", "old_path": "/memories/a.txt", "new_path": "/memories/d/e.txt"})
+    memory.answer({"command": "insert", "path": "/memories/a.txt", "insert_line": 1, "insert_text": "Glacier"})
+    memory.answer({"command": "rename", "old_path": "/memories/b", "new_path": "/memories/d"})
+    memory.answer({"command": "rename", "old_path": "/memories/a.txt", "new_path": "/memories/d/e.txt"})
     create(memory, "gone.md", "Violin\n")
-    memory.call({"command": "delete", "path": "/memories/gone.md"})
+    memory.answer({"command": "delete", "path": "/memories/gone.md"})
 
     found = {query: refs(kb, query) for query in ("harbour", "orchard", "glacier", "kettle", "violin")}
     report = kb.sync()
@@ -67,24 +67,11 @@ def test_the_index_is_up_to_date_after_every_command(kb: KnowledgeBase, memory: 
     assert (report.added, report.changed, report.removed) == ([], [], [])
 
 
-def test_overwrite_moves_the_old_version_to_the_trash(kb: KnowledgeBase, vault: Vault) -> None:
-    memory = MemoryToolProtocol(kb, overwrite=True)
-    vault.write("memories/plan.md", "---\ntags: [ops]\n---\nThe old plan.\n")
-    kb.sync()
-
-    assert create(memory, "plan.md", "The new plan.\n") == "File created successfully at: /memories/plan.md"
-
-    assert refs(kb, "new plan") == ["memory:plan"]
-    assert refs(kb, "old") == []
-    ((kept, home),) = kb.store.trashed()
-    assert home == "memories/plan.md"
-    assert vault.read(kept) == "---\ntags: [ops]\n---\nThe old plan.\n"
-
-
 def test_an_edit_keeps_every_other_byte_of_a_persons_note(vault: Vault, memory: MemoryToolProtocol) -> None:
     text = "\ufeff---\r\ntitle: 'Blue'   # ours\r\nodd: [1,2]\r\n---\r\nBlue first.\r\n\r\nGreen follows.\r\n"
     vault.write("memories/blue.md", text)
     vault.write("memories/old.md", b"caf\xe9\nblue\n")
+    create(memory, "mine.md", "one\r\ntwo\r\n")
 
     seen = view(memory, "blue.md")
     replace(memory, "blue.md", "Blue first.\n\nGreen", "Blue first.\n\nThen green")
@@ -93,8 +80,10 @@ def test_an_edit_keeps_every_other_byte_of_a_persons_note(vault: Vault, memory: 
     assert "\r" not in seen
     assert "     2\ttitle: 'Blue'   # ours\n" in seen
     assert vault.path("memories/blue.md").read_bytes().decode() == text.replace("Green", "Then green")
-    assert "caf\ufffd" in view(memory, "old.md")
-    assert vault.path("memories/old.md").read_bytes() == b"caf\xe9\ngr\xc3\xbcn\n"
+    assert "not UTF-8" in view(memory, "old.md")
+    assert vault.path("memories/old.md").read_bytes() == b"caf\xe9\nblue\n"
+    replace(memory, "mine.md", "one\ntwo", "one\ntwo\nthree")
+    assert vault.path("memories/mine.md").read_bytes() == b"---\nprovenance: agent\n---\none\r\ntwo\r\nthree\r\n"
 
 
 def test_a_model_can_write_frontmatter_but_not_another_author(kb: KnowledgeBase, memory: MemoryToolProtocol) -> None:
@@ -145,7 +134,7 @@ def test_of_many_creates_and_renames_to_one_name_one_wins_and_nothing_is_lost(
 
     def rename(number: int) -> str:
         command = {"command": "rename", "old_path": f"/memories/n{number}.md", "new_path": "/memories/one.md"}
-        return memory.call(command)
+        return memory.answer(command).text
 
     renamed = together([lambda n=n: rename(n) for n in range(8)])
 
@@ -169,7 +158,7 @@ with KnowledgeBase.open(*sys.argv[1:]) as kb:
 def insert_lines(memory: MemoryToolProtocol, who: str) -> None:
     for number in range(10):
         command = {"command": "insert", "path": "/memories/log.txt", "insert_line": 1, "insert_text": f"{who}{number}"}
-        assert memory.call(command) == "The file /memories/log.txt has been edited."
+        assert memory.answer(command).text == "The file /memories/log.txt has been edited."
 
 
 def test_two_processes_insert_into_one_file_and_nothing_is_lost(

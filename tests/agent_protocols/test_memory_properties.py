@@ -45,7 +45,7 @@ def inserted(text: str, line: int, block: str) -> str | None:
 
 
 def seen(memory: MemoryToolProtocol, path: str) -> str:
-    return memory.files.read(memory.files.locate(path.split("/")[2:]).path).text
+    return memory.files.read(memory.files.locate(path.split("/")[2:])[0])[0]
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -56,7 +56,7 @@ def seen(memory: MemoryToolProtocol, path: str) -> str:
     )
 )
 def test_whatever_is_sent_is_answered_with_text(command: dict[str, Any], memory: MemoryToolProtocol) -> None:
-    answer = memory.call(command)
+    answer = memory.answer(command).text
 
     assert answer
     answer.encode()
