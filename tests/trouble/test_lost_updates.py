@@ -108,10 +108,10 @@ def test_a_review_does_not_forget_a_note_that_changed_since_it_was_shown(co: Co,
     with terminal(co.folder, "note", "review") as child:
         child.expect_exact("[q] quit")
         vault.write("memories/visa.md", "---\nvalid_until: 2099-06-30\n---\nThe visa holds again.\n")
-        child.send("f")
+        child.sendline("f")
         child.expect_exact("was changed since")
         child.expect_exact("[q] quit")
-        child.send("q")
+        child.sendline("q")
         child.expect(pexpect.EOF)
 
     assert vault.notes() == ["memories/visa.md"]
