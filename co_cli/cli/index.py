@@ -111,7 +111,6 @@ def run_status(options: argparse.Namespace) -> int:
     notes = ", ".join(count_of(count, source) for source, count in state.notes.items()) or "none yet"
     missing = f", {state.missing:,} of them missing: the files are gone" if state.missing else ""
     behind = f", {count_of(waiting, 'file')} changed since" if waiting else ""
-    found = "" if state.cache_hit_rate is None else f", {state.cache_hit_rate:.0%} of lookups found"
     trashed = [f"{tier}: {count_of(count, 'note')}" for tier, count in state.trashed_in_tiers.items()]
     rows = [
         ("vault", f"{state.vault} ({state.tier})" if state.tier else state.vault),
@@ -121,14 +120,10 @@ def run_status(options: argparse.Namespace) -> int:
         ("synced", f"{state.synced_at or 'never'}{behind}"),
         ("search", state.backend),
         ("vectors", _vectors(state)),
-        ("cache", f"{count_of(state.cache_entries, 'vector')} ({size_of(state.cache_bytes)}){found}"),
         ("trash", ", ".join((count_of(state.trashed, "note"), *trashed))),
     ]
-    if learned:
-        weights = f"meaning {learned['meaning']:.2f}, words {learned['words']:.2f}"
-        rows.append(("weights", f"{weights}, learned from feedback (`co feedback tune`)"))
-    if state.odd:
-        rows.append(("odd", unread_text(state.odd)))
+    rows += [("weights", "learned from feedback: `co feedback tune`")] if learned else []
+    rows += [("odd", unread_text(state.odd))] if state.odd else []
     lines = [*(f"{name:<8}{value}" for name, value in rows), *_troubles(state.skipped, state.problems)]
     return print_result(options, {**state._asdict(), "waiting": waiting, "learned": learned}, lines)
 
@@ -158,13 +153,11 @@ def run_reembed(options: argparse.Namespace) -> int:
         result = kb.reembed(bar, options.fresh)
         state = kb.status()
     done, problem = (result.done, result.problem) if result else (0, None)
+    lines = [f"{count_of(done, 'passage')} embedded; searches use {_vectors(state)}"]
+    lines += [f"stopped: {problem}"] if problem else []
     if result is None:
-        lines = [
-            f"Nothing to embed: {'the vault is empty' if kb.embedders.space else 'the embedding provider is `none`'}."
-        ]
-    else:
-        lines = [f"{count_of(done, 'passage')} embedded; searches use {_vectors(state)}"]
-        lines += [f"stopped: {problem}"] if problem else []
+        why = "the vault is empty" if kb.embedders.space else "the embedding provider is `none`"
+        lines = [f"Nothing to embed: {why}."]
     value = {"embedded": done, "waiting": state.unembedded, "space": state.space, "problem": problem}
     return print_result(options, value, lines, 3 if problem else 0)
 

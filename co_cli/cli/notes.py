@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import shlex
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
-from co_cli.cli.editor import edit_note, read_bytes
+from co_cli.cli.editor import edit_note, new_text, read_bytes
 from co_cli.cli.opening import (
     add_filters,
     add_limit,
@@ -24,7 +27,7 @@ from co_cli.cli.opening import (
     read_stdin,
     show_unused_tags,
 )
-from co_cli.cli.terminal import Screen, age, count_of, printable, read_key
+from co_cli.cli.terminal import Screen, age, printable, read_key
 from co_cli.errors import IndexUnavailableError, InvalidInputError
 from co_cli.index.links import Link
 from co_cli.knowledge_base import KnowledgeBase
@@ -38,8 +41,17 @@ from co_cli.service.vaults import TIERS
 from co_cli.values import ON_RELATED, NoteSummary, OnRelated, moment_text
 
 
+SORTS: dict[str, Callable[[NoteSummary], Any]] = {
+    "oldest": lambda note: note.created,
+    "changed": lambda note: -os.stat(note.path).st_mtime if os.path.exists(note.path) else 0,
+    "title": lambda note: note.title.casefold(),
+    "ref": lambda note: note.ref,
+}
+"""The orders of `co list --sort`."""
+
+
 def add_remember(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("text", nargs="*", help="what to remember; - or nothing reads standard input")
+    parser.add_argument("text", nargs="*", help="what to remember (default: your editor opens, or standard input)")
     parser.add_argument("--title", help="a title (default: the first sentence)")
     parser.add_argument("-t", "--tag", action="append", metavar="TAG", help="a tag (repeatable)")
     parser.add_argument("--category", help="preference, fact, decision, correction, procedure, ...")
@@ -55,6 +67,8 @@ def add_remember(parser: argparse.ArgumentParser) -> None:
 
 def run_remember(options: argparse.Namespace) -> int:
     """
+    Without text your editor opens ($VISUAL or $EDITOR); - reads standard input.
+
     examples:
       co remember "Blue takes traffic first." --tag deploy --category decision
       pbpaste | co remember - --title 'Release checklist'
@@ -64,8 +78,11 @@ def run_remember(options: argparse.Namespace) -> int:
         if not 0 <= options.importance <= 1:
             raise InvalidInputError(f"--importance is between 0 and 1, not {options.importance:g}")
         fields["importance"] = options.importance
-    content = _text(options.text)
-    with open_synced(options) as kb:
+    typing = not options.text and sys.stdin is not None and sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison]
+    with (
+        new_text() if typing else contextlib.nullcontext(_text(options.text)) as content,
+        open_synced(options) as kb,
+    ):
         saved = kb.remember(
             content,
             title=options.title,
@@ -109,6 +126,7 @@ def add_list(parser: argparse.ArgumentParser) -> None:
     )
     add_limit(parser, None)
     add_no_sync(parser)
+    parser.add_argument("--sort", choices=tuple(SORTS), help="the order (default: newest first)")
     parser.add_argument("--trash", action="store_true", help="list forgotten notes instead")
     add_filters(parser)
 
@@ -118,26 +136,26 @@ def run_list(options: argparse.Namespace) -> int:
     examples:
       co list memory --tag deploy
       co list --since 7d --json
+      co list --sort changed -n 10
       co list --trash
     """
     if options.trash:
         return _list_trash(options)
     with open_synced(options) as kb:
-        notes = kb.notes(options.source, limit=options.limit, **filters_of(options))
-        screen = Screen()
-        if options.json:
-            print_json(notes)
-        elif notes:
+        notes = kb.notes(options.source, limit=None if options.sort else options.limit, **filters_of(options))
+        if options.sort:
+            notes = sorted(notes, key=SORTS[options.sort])[: options.limit]
+
+        def show(screen: Screen) -> None:
             for note in notes:
                 _print_row(screen, note)
-            if screen.interactive:
-                screen.line(screen.paint(count_of(len(notes), "note"), "dim"))
-        elif filters := filters_text(options):
-            screen.wrapped(f"No notes with {filters}.")
-            show_unused_tags(screen, kb, options.tag)
-        else:
-            screen.line("No notes here: `co source list` lists linked sources." if kb.index.linked else "No notes.")
-    return 0 if notes else 1
+            filters = filters_text(options)
+            if not notes:
+                linked = "No notes here: `co source list` lists linked sources." if kb.index.linked else "No notes."
+                screen.wrapped(f"No notes with {filters}." if filters else linked)
+                show_unused_tags(screen, kb, options.tag)
+
+        return print_result(options, notes, show, 0 if notes else 1)
 
 
 def _list_trash(options: argparse.Namespace) -> int:
@@ -145,13 +163,14 @@ def _list_trash(options: argparse.Namespace) -> int:
         raise InvalidInputError(f"--trash lists everything that was forgotten; leave out {filters}")
     with open_knowledge_base(options) as kb:
         trashed = kb.lookup.trashed()[: options.limit]
-    lines = [f"{one.name}  ({one.trash})" for one in trashed] or ["The trash is empty."]
-    return print_result(options, trashed, lines, 0 if trashed else 1)
+    now = time.time()
+    lines = [f"{one.ref}  {one.title}  forgotten {age(one.forgotten, now)}  ({one.trash})" for one in trashed]
+    return print_result(options, trashed, lines or ["The trash is empty."], 0 if trashed else 1)
 
 
 def _print_row(screen: Screen, note: NoteSummary) -> None:
     tags = " ".join(f"#{tag}" for tag in note.tags)
-    gone = "missing at its origin" if note.missing else ""
+    gone = "missing at its origin" if note.missing else note.outdated or ""
     about = " · ".join(part for part in (age(note.created, time.time()), gone, tags) if part)
     if screen.fits(note.ref, note.title, about):
         screen.entry(note.ref, f"{printable(note.title)}  {screen.paint(printable(about), 'dim')}")

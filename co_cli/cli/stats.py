@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from co_cli.activity.query_log import DAY, MOST_DAYS, clear_log
-from co_cli.activity.statistics import Day, NotesUse, NoteUse, Searches, count_notes, count_searches
+from co_cli.activity.statistics import NotesUse, NoteUse, Searches, count_notes, count_searches
 from co_cli.cli.opening import add_limit, confirm_clear, open_knowledge_base, print_result
 from co_cli.cli.terminal import count_of
 from co_cli.errors import InvalidInputError
@@ -67,16 +67,12 @@ def _clear(options: argparse.Namespace, kb: KnowledgeBase) -> int:
 
 
 def as_object(searches: Searches, notes: NotesUse, never: Sequence[NoteUse]) -> dict[str, object]:
-    days = [{"date": _date(day), **day._asdict()} for day in searches.days]
+    days = [{"date": moment_text(day.day * DAY)[:10], **day._asdict()} for day in searches.days]
     for day in days:
         del day["day"]
     return {
         **{name: _total(searches, name) for name in ("searches", "unanswered", "degraded")},
-        "median_ms": searches.median_ms,
-        "p95_ms": searches.p95_ms,
-        "front_ends": searches.front_ends,
-        "logged": searches.logged,
-        "common": searches.common,
+        **{name: getattr(searches, name) for name in ("median_ms", "p95_ms", "front_ends", "logged", "common")},
         "found_nothing": searches.unanswered,
         "slow": [{**slow._asdict(), "at": moment_text(slow.at)} for slow in searches.slow],
         "most_recalled": [_use(note) for note in notes.recalled],
@@ -88,10 +84,6 @@ def as_object(searches: Searches, notes: NotesUse, never: Sequence[NoteUse]) -> 
 
 def _total(searches: Searches, name: str) -> int:
     return sum(getattr(day, name) for day in searches.days)
-
-
-def _date(day: Day) -> str:
-    return moment_text(day.day * DAY)[:10]
 
 
 def _use(note: NoteUse) -> dict[str, object]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.chat_server import ChatServer, calls, fails
+from tests.chat_server import ChatServer, calls
 from tests.command import Co
 from tests.vault import Vault
 
@@ -41,14 +41,6 @@ def test_a_document_is_cut_where_the_model_says_and_is_not_asked_about_again(co:
     assert co("index", "rebuild").code == 0
     assert lines_of(co) == [58, 60]
     assert len(server.requests) == 1
-
-
-def test_indexing_works_while_the_model_is_down(co: Co, server: ChatServer) -> None:
-    server.play(fails(400))
-
-    assert co("index", "sync").code == 0
-
-    assert lines_of(co) not in ([], [58, 60])
 
 
 def test_a_search_asks_no_model(co: Co, server: ChatServer) -> None:

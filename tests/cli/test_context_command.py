@@ -49,15 +49,6 @@ def test_a_profile_that_grows_warns_before_it_is_cut(co: Co, vault: Vault) -> No
     assert "memory:profile" in ran["warnings"][0]
 
 
-def test_notes_without_room_are_listed_with_their_cost(co: Co, vault: Vault) -> None:
-    profile(vault, "Mara is the user. " * 500)
-
-    said = co("note", "context").out
-
-    assert "left out for lack of room\n  memory:profile: " in said
-    assert "warning: notes that are `loading: always` take about" in said
-
-
 def test_the_setting_says_how_much_room_there_is(co: Co, vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     profile(vault, "Mara is the user. " * 100)
 

@@ -71,11 +71,6 @@ def test_wrong_usage_is_one_line(co: Co) -> None:
     assert {arguments: text for arguments, text in said.items() if WRONG_USAGE[arguments] not in text} == {}
 
 
-def test_mistakes_in_options_fit_in_80_columns(co: Co) -> None:
-    for option in ("--since", "--backend", "--profile", "--limit"):
-        assert len(complaint(co("search", "oaks", option, "florb"))) <= 81, option
-
-
 @pytest.mark.parametrize(
     "command", [("search", "x"), ("remember", "x"), ("forget", "x"), ("index", "sync"), ("doctor",)]
 )
@@ -141,12 +136,6 @@ def test_a_wrong_settings_file_is_named_with_the_line(co: Co, home: Path, owner:
             said = complaint(co(*command))
             assert f"{file}:2: " in said
             assert problem in said
-
-
-def test_a_wrong_variable_is_named(co: Co, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CO_KNOWLEDGE_SEARCH_BACKEND", "google")
-
-    assert "CO_KNOWLEDGE_SEARCH_BACKEND: knowledge_search_backend is one of grep" in complaint(co("search", "x"))
 
 
 def test_words_that_are_not_utf_8_do_no_harm(co: Co, vault: Vault, tmp_path: Path) -> None:

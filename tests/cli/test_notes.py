@@ -207,6 +207,7 @@ def test_forget_and_restore(co: Co, vault: Vault) -> None:
     assert co("search", "oaks", "--no-sync", "--backend", "fts5").code == 1
     assert co("list", "--trash").out.startswith("memories/oak.md  (.trash/")
     assert co("list", "--trash", "--json").json[0]["path"] == "memories/oak.md"
+    assert co("show", "memory:oak").err == "co: memory:oak was forgotten: `co note restore memory:oak` brings it back\n"
     assert co("note", "restore", "oak", "nope").code == 2
     assert vault.notes() == []
 
@@ -261,13 +262,3 @@ def test_a_tag_that_cannot_be_removed_changes_nothing(co: Co, vault: Vault) -> N
         ran = co("edit", "blue", *options)
         assert (ran.code, problem in ran.err) == (2, True)
     assert file.read_bytes() == before
-
-
-def test_a_forgotten_note_is_named_with_the_command_that_restores_it(co: Co, vault: Vault) -> None:
-    vault.write("memories/blue.md", "Blue first.")
-    co("forget", "blue")
-
-    ran = co("show", "memory:blue")
-
-    assert ran.code == 2
-    assert ran.err == "co: memory:blue was forgotten: `co note restore memory:blue` brings it back\n"

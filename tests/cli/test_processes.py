@@ -22,12 +22,17 @@ COMPLETED = {
     "search --no-s": "--no-sync",
     "search --backend ": "grep fts5 hybrid",
     "search --source art": "article",
-    "search --tag ": "",
+    "search --tag ": "deploy tree/old",
     "source tree fol": "folder:trees",
     "list ": "memory article folder:trees",
     "config completion b": "bash",
     "config show knowledge_s": "knowledge_search_backend",
     "show memory:o": "memory:oak",
+    "show folder:": "folder:trees",
+    "show folder:trees/": "folder:trees/ash.txt",
+    "note why age memory:e": "memory:elm",
+    "remember Oaks --supersedes memory:e": "memory:elm",
+    "source refresh ": "folder:trees memory:elm memory:oak",
     "show --raw memory:": "memory:elm memory:oak",
     "note restore ": "article:trees/yew",
     "index re": "rebuild reembed",
@@ -95,6 +100,7 @@ def test_a_terminal_that_cannot_show_a_letter_gets_a_question_mark(co: Co, vault
 def test_completion_suggests_what_may_follow(co: Co, vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     for path in ("memories/oak.md", "memories/elm.md", "articles/trees/yew.md"):
         vault.write(path, path)
+    vault.write("memories/oak.md", "---\ntags: [tree/old, deploy]\n---\nOaks live long.")
     (co.folder / "trees").mkdir()
     (co.folder / "trees" / "ash.txt").write_text("Ash.")
     co("add", str(co.folder / "trees"))

@@ -18,20 +18,6 @@ OLD, NEW = "The door code is 1111.", "The door code is 2222."
 OLD_REF, NEW_REF = "memory:the-door-code-is-1111", "memory:the-door-code-is-2222"
 
 
-def test_naming_a_related_memory_changes_nothing(kb: KnowledgeBase, vault: Vault) -> None:
-    old = kb.remember(OLD)
-    before = Path(old.path).read_bytes()
-
-    saved = kb.remember(NEW)
-
-    assert [(one.ref, one.title, one.why) for one in saved.related] == [
-        (OLD_REF, "The door code is 1111", "80% the same words")
-    ]
-    assert Path(old.path).read_bytes() == before
-    assert kb.note(saved.ref).supersedes == ()
-    assert {hit.ref for hit in kb.search("door code").hits} == {OLD_REF, NEW_REF}
-
-
 def test_superseding_is_written_into_the_new_note_only(kb: KnowledgeBase) -> None:
     old = kb.remember(OLD)
     before = Path(old.path).read_bytes()
@@ -109,16 +95,3 @@ def test_in_a_terminal_a_key_decides(co: Co, kb: KnowledgeBase, key: str, kept: 
 
     kb.sync()
     assert {hit.ref for hit in kb.search("door code").hits} == set(kept)
-
-
-def test_in_another_tier_the_command_works_there(co: Co, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("CO_VAULT")
-    (tmp_path / "project" / ".co-cli").mkdir(parents=True)
-    monkeypatch.chdir(tmp_path / "project")
-    co("remember", OLD, "--tier", "user")
-
-    related = co("remember", NEW, "--tier", "user").out.splitlines()[1]
-
-    assert related.startswith(f"related: user:{OLD_REF} (")
-    assert co(*related.partition(": co ")[2].split()).code == 0
-    assert [hit["ref"] for hit in co("search", "door code", "--json").json["hits"]] == [f"user:{NEW_REF}"]

@@ -136,15 +136,3 @@ def test_verify_compares_folders_and_other_vaults(
     ran = co("index", "verify")
     assert ran.code == 0
     assert "folder:handbook is not there now, and was not compared" in ran.out
-
-
-def test_verify_repairs_a_damaged_search_db(co: Co, trees: Vault, data_dir: Path) -> None:
-    with (data_dir / "search.db").open("r+b") as stream:
-        stream.seek(4096 * 30)
-        stream.write(b"\xff" * 4096 * 20)
-
-    told, repaired = co("index", "verify", "--no-sync"), co("index", "verify", "--repair")
-
-    assert told.code == 3
-    assert repaired.code == 0
-    assert "memory:oak" in co("search", "oaks").out
