@@ -87,24 +87,34 @@ def _possible(typed: str, before: list[str]) -> Iterable[str]:
     actions = make_parser(name)._actions  # pyright: ignore[reportPrivateUsage]
     chosen = next((action for action in actions if before[-1] in action.option_strings), None)
     if chosen is not None and chosen.nargs != 0:
-        return _ask(before, _sources) if chosen.metavar == "SOURCE" else chosen.choices or ()
+        return _values(chosen, typed, before)
     if typed.startswith("-"):
         return sorted(option for action in actions for option in action.option_strings if option.startswith("--"))
     if name == "note restore":
         return _ask(before, lambda kb: sorted({one.ref for one in kb.lookup.trashed()}))
-    if name in ("show", "edit", "forget", "note history"):
-        return _ask(before, lambda kb: sorted(kb.index.titles()))
-    if name == "config show":
+    if name in ("config show", "config set"):
         return [setting.name for setting in SETTINGS]
-    plain = [action for action in actions if not action.option_strings]
-    if any(action.metavar == "SOURCE" for action in plain):  # which there are depends on the vault
-        return _ask(before, _sources)
-    return [word for action in plain for word in action.choices or ()]
+    return [word for action in actions if not action.option_strings for word in _values(action, typed, before)]
 
 
-def _sources(kb: KnowledgeBase) -> list[str]:
-    """The sources of the vault, and those that were added to it."""
-    return [*OWN_SOURCES, *(origin.label for origin in kb.index.linked)]
+def _values(action: argparse.Action, typed: str, before: list[str]) -> Iterable[str]:
+    """What an argument may be. Which refs, tags and sources there are depends on the vault."""
+    if action.dest == "ref" or action.metavar == "REF":
+        return _ask(before, lambda kb: _refs(kb, typed))
+    if action.metavar == "TAG":
+        return _ask(before, lambda kb: list(kb.tags()))
+    if action.metavar == "SOURCE":
+        return _ask(before, lambda kb: [*OWN_SOURCES, *(origin.label for origin in kb.index.linked)])
+    return action.choices or ()
+
+
+def _refs(kb: KnowledgeBase, typed: str) -> list[str]:
+    """The refs of the vault, and those of a source whose name is typed already."""
+    refs, linked = list(kb.index.titles()), [origin for origin in kb.index.linked if typed.startswith(origin.label)]
+    for origin in linked:
+        prefix = f"{origin.tier}:" if origin.tier else ""
+        refs += [prefix + ref for ref in kb.index.of(origin).titles()]
+    return sorted([*refs, *(origin.label for origin in kb.index.linked if not origin.tier)])
 
 
 def _ask(words: list[str], question: Callable[[KnowledgeBase], list[str]]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Edit a copy of a note in the user's editor, so that what others write to the note meanwhile is not lost."""
+"""Write and change notes in the user's editor: on a copy, so that what others write to a note meanwhile is not lost."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Generator
 
 from co_cli.cli.opening import sync_first
 from co_cli.errors import InvalidInputError, KnowledgeError
@@ -25,6 +26,8 @@ MIN_SECONDS = 1.0
 
 def edit_note(kb: KnowledgeBase, ref: str, version: str | None = None) -> Saved:
     """Let the user change a note. It is written back only if nobody else changed it meanwhile."""
+    if not kb.lookup.locate(ref)[0].tier:
+        kb.lookup.open_own(ref, "changed")  # refuses files of linked sources
     path = kb.file_of(ref)
     before, masked = read_bytes(path), set[str]()
     require_version(path, before, version)
@@ -34,7 +37,7 @@ def edit_note(kb: KnowledgeBase, ref: str, version: str | None = None) -> Saved:
         with open(copy, "wb") as stream:
             stream.write(before)
         started = time.monotonic()
-        open_editor(copy, path)
+        open_editor(copy, f"open the file yourself: {path}", f"the note is unchanged: {path}")
         after = read_bytes(copy)
         if before.strip() and not after.strip():
             raise InvalidInputError(f"the editor left no text; the note is unchanged (`co forget` removes it): {path}")
@@ -59,15 +62,37 @@ def edit_note(kb: KnowledgeBase, ref: str, version: str | None = None) -> Saved:
     return Saved(note.ref, path, outcome, detail, masked=len(masked))
 
 
-def open_editor(copy: str, path: str) -> None:
-    """Run the editor on a copy of the file `path`, and wait."""
+@contextlib.contextmanager
+def new_text() -> Generator[str]:
+    """A text that the user writes in their editor. It is kept if it cannot be saved."""
+    folder = tempfile.mkdtemp(prefix="co-remember-")
+    file = os.path.join(folder, "memory.md")
+    try:
+        with open(file, "xb"):
+            pass
+        open_editor(file, 'give the text: co remember "TEXT"', "nothing was saved")
+        text = read_bytes(file).decode("utf-8", "replace")
+        if not text.strip():
+            raise InvalidInputError("you wrote nothing, so nothing was saved")
+        yield text
+    except (KnowledgeError, KeyboardInterrupt) as error:
+        if not _has_new_text(file, b""):
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        reason = str(error) or "stopped; nothing was saved"
+        raise KnowledgeError(f"{reason}; what you wrote is kept in {file}") from error
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def open_editor(file: str, instead: str, unchanged: str) -> None:
+    """Run the editor on a file, and wait. The texts say what to do without an editor, and what its failure means."""
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not editor:
-        raise InvalidInputError(f"set EDITOR, or open the file yourself: {path}")
+        raise InvalidInputError(f"set EDITOR, or {instead}")
     try:
         mine = signal.signal(signal.SIGINT, _ignore)
         try:
-            done = subprocess.run([*shlex.split(editor), copy], check=False)
+            done = subprocess.run([*shlex.split(editor), file], check=False)
         finally:
             signal.signal(signal.SIGINT, mine)
     except (OSError, ValueError) as error:
@@ -76,7 +101,7 @@ def open_editor(copy: str, path: str) -> None:
     if done.returncode in (-signal.SIGINT, 128 + signal.SIGINT):
         raise KeyboardInterrupt
     if done.returncode:
-        raise KnowledgeError(f"{editor} ended with {done.returncode}; the note is unchanged: {path}")
+        raise KnowledgeError(f"{editor} ended with {done.returncode}; {unchanged}")
 
 
 def _ignore(number: int, frame: object) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from rapidfuzz import fuzz, process
 
 from co_cli.errors import (
     InvalidInputError,
+    KnowledgeError,
     NoteFileError,
     NoteForgottenError,
     NoteMissingError,
@@ -19,9 +22,10 @@ from co_cli.errors import (
 )
 from co_cli.index.engine import Standing
 from co_cli.index.links import Backlink, Link
+from co_cli.index.names import fold_name
 from co_cli.knowledge_index import KnowledgeIndex
-from co_cli.notes.note import Note, NotTextError
-from co_cli.notes.refs import ENDINGS, FOLDERS, path_of, source_ref, without_lines
+from co_cli.notes.note import Note, NotTextError, read_note
+from co_cli.notes.refs import ENDINGS, FOLDERS, path_of, source_ref, without_ending, without_lines
 from co_cli.notes.store import NoteStore
 from co_cli.sources.origin import VAULT, Origin, kind_of
 from co_cli.sources.walk import would_list
@@ -43,6 +47,9 @@ class Trashed(NamedTuple):
     """Its path in that vault now."""
     tier: str | None = None
     """The tier of that vault; None for the open one."""
+    title: str = ""
+    forgotten: str = ""
+    """When, as an ISO date."""
 
     @property
     def name(self) -> str:
@@ -96,7 +103,6 @@ class Lookup:
         if ref.startswith("skill:"):
             skill = self.kb.skills.find(ref)
             return skill.origin, skill.inside
-        asked = _forms(ref)[-1]
         for origin in self.kb.index.linked:
             path = self._path_in(origin, ref)
             if path is not None:
@@ -104,11 +110,33 @@ class Lookup:
         try:
             return Origin(VAULT, self.store.root), self._locate_own(ref)
         except UnknownRefError:
-            path = path_of(asked)
-            for origin in self.kb.index.linked:
-                if origin.tier and path is not None and self._is_listed(origin, path):
-                    return origin, path
-            raise
+            found = self._locate_elsewhere(_forms(ref)[-1])
+            if found is None:
+                raise
+            return found
+
+    def _locate_elsewhere(self, asked: str) -> tuple[Origin, str] | None:
+        """A note by its path inside a linked source, else by its title, alias or file name anywhere."""
+        for origin in self.kb.index.linked:
+            path = path_of(asked) if origin.tier else kind_of(origin).path(origin, asked)
+            if path is not None and not os.path.isabs(path) and self._is_listed(origin, path):
+                return origin, path
+        if self.index is None or not _is_utf8(asked):
+            return None
+        name = fold_name(without_ending(asked))
+        for origins in ([self.kb.index.origin], self.kb.index.linked):  # the vault's own notes come first
+            found = [
+                (origin, note)
+                for origin in (origins if name else ())
+                for note in self.index.of(origin).own_notes("name", name)
+                if self._is_listed(origin, note.path)
+            ]
+            if len({(note.root, note.path) for _, note in found}) > 1:
+                refs = ", ".join(f"{origin.tier}:{note.ref}" if origin.tier else note.ref for origin, note in found)
+                raise InvalidInputError(f"{asked!r} is the name of several notes: {refs}")
+            if found:
+                return found[0][0], found[0][1].path
+        return None
 
     def outdated(self, note: Note) -> str | None:
         return outdated(note, self.index)
@@ -124,11 +152,13 @@ class Lookup:
 
     def trashed(self) -> list[Trashed]:
         """Forgotten notes of this vault, then of the other tiers' vaults."""
-        own = [Trashed(path, trash) for trash, path in self.store.trashed()]
-        for origin in self.kb.index.linked:
-            if origin.tier:
-                own += [Trashed(path, trash, origin.tier) for trash, path in NoteStore(origin.root).trashed()]
-        return own
+        stores = [(self.store, None)]
+        stores += [(NoteStore(origin.root), origin.tier) for origin in self.kb.index.linked if origin.tier]
+        return [
+            Trashed(path, trash, tier, _title_of(store, trash, path), _forgotten_at(trash))
+            for store, tier in stores
+            for trash, path in store.trashed()
+        ]
 
     def trashed_path(self, ref: str) -> str:
         """Where a forgotten note of this vault was. Raises UnknownRefError with the closest ones."""
@@ -207,6 +237,19 @@ def outdated(note: Note, index: KnowledgeIndex | None) -> str | None:
     return Standing(now, *note.valid, by).problem(now)
 
 
+def _title_of(store: NoteStore, trash: str, path: str) -> str:
+    with contextlib.suppress(KnowledgeError, NotTextError):
+        return read_note(path, store.read(trash)).title
+    return ""
+
+
+def _forgotten_at(trash: str) -> str:
+    """`.trash/20261116T101849Z/memories/oak.md` was forgotten at 2026-11-16T10:18:49Z."""
+    with contextlib.suppress(ValueError):
+        return moment_text(datetime.fromisoformat(trash.split("/")[1].partition("-")[0]).timestamp())
+    return ""
+
+
 def _forms(ref: str) -> list[str]:
     """The ref as given, because a file name may end in a blank; then without blanks."""
     return list(dict.fromkeys(without_lines(form) for form in (ref, ref.strip())))
@@ -229,7 +272,9 @@ def _possible_paths(asked: str, root: str) -> list[str]:
     """The paths in the vault that a ref, a name or a path could mean, the likeliest first."""
     path = path_of(asked)
     if path is not None:
-        return [path]
+        source, _, name = asked.partition(":")  # `article:inbox/x` is `article:/inbox/x`, if there is no other
+        other = path_of(f"{source}:{name[1:] if name.startswith('/') else '/' + name}")
+        return [path, other] if other else [path]
     inside = _inside(asked, root)
     if os.path.isabs(asked):
         return [inside] if inside is not None else []

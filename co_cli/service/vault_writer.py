@@ -130,8 +130,7 @@ class VaultWriter:
             with store.lock():
                 store.replace(path, data, based_on)
         except KnowledgeError as error:
-            linked = not own and not origin.tier  # a linked source gets no trash folder from us
-            if linked or isinstance(error, SecretError):
+            if isinstance(error, SecretError):
                 raise
             kept = store.keep(path, store.safe(data, based_on))
             raise TextKeptError(f"{path} was changed or moved since; your text is kept in {kept} ({error})") from error

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.cli.screen import on_terminal, plain
 from tests.command import Co
 from tests.vault import Vault
 
@@ -49,6 +51,18 @@ def test_remember_writes_a_note_that_reads_well(co: Co, vault: Vault) -> None:
         "---",
         "Blue takes traffic first.",
     ]
+
+
+def test_bare_remember_opens_the_editor_in_a_terminal(co: Co, vault: Vault, editor: Editor) -> None:
+    editor('echo "Blue takes traffic first." > "$1"')
+    assert plain(on_terminal(co.folder, "remember", "-t", "ops")) == "created memory:blue-takes-traffic-first\n"
+    assert "tags: [ops]" in vault.read("memories/blue-takes-traffic-first.md")
+
+    editor("true")
+    assert "nothing was saved" in on_terminal(co.folder, "remember")
+    editor('echo "The door is open." > "$1"')
+    kept = plain(on_terminal(co.folder, "remember", "--supersedes", "nowhere")).split(" is kept in ")[1]
+    assert Path("".join(kept.split())).read_text() == "The door is open.\n"
 
 
 def test_remember_reads_standard_input(co: Co, vault: Vault) -> None:
@@ -199,14 +213,31 @@ def test_edit_opens_the_editor_and_indexes_what_it_left(co: Co, vault: Vault, ed
     assert co("edit", "oak").out.startswith("updated: memory:oak, line ")
 
 
+def test_list_sorts_by_title_ref_age_or_change(co: Co, vault: Vault) -> None:
+    for day, name, title in ((3, "a", "Willow"), (1, "b", "Elm"), (2, "c", "Oak")):
+        vault.write(f"memories/{name}.md", f"---\ntitle: {title}\ncreated: 2026-03-0{day}\n---\nText {name}.\n")
+    os.utime(vault.path("memories/c.md"), (2e9, 2e9))
+
+    def order(*options: str) -> str:
+        return " ".join(row["title"] for row in co("list", "--json", *options).json)
+
+    assert order() == "Willow Oak Elm"
+    assert order("--sort", "oldest") == "Elm Oak Willow"
+    assert order("--sort", "ref") == "Willow Elm Oak"
+    assert order("--sort", "title", "-n", "2") == "Elm Oak"
+    assert order("--sort", "changed").startswith("Oak ")
+
+
 def test_forget_and_restore(co: Co, vault: Vault) -> None:
     vault.write("memories/oak.md", NOTE)
 
     gone = co("forget", "oak", "oak")
     assert gone.out == "forgotten memory:oak; `co note restore memory:oak` restores it\n"
     assert co("search", "oaks", "--no-sync", "--backend", "fts5").code == 1
-    assert co("list", "--trash").out.startswith("memories/oak.md  (.trash/")
-    assert co("list", "--trash", "--json").json[0]["path"] == "memories/oak.md"
+    assert co("list", "--trash").out.startswith("memory:oak  Oaks  forgotten today  (.trash/")
+    [trashed] = co("list", "--trash", "--json").json
+    assert (trashed["path"], trashed["title"]) == ("memories/oak.md", "Oaks")
+    assert trashed["forgotten"].startswith("20")
     assert co("show", "memory:oak").err == "co: memory:oak was forgotten: `co note restore memory:oak` brings it back\n"
     assert co("note", "restore", "oak", "nope").code == 2
     assert vault.notes() == []

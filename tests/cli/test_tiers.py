@@ -161,8 +161,8 @@ def test_a_forgotten_note_of_a_tier_is_restored_there(co: Co, three: dict[str, V
         ("user", "memories/tea-user.md"),
     ]
     assert three["user"].path(listed[1]["trash"]).exists()
-    names = [line.partition("  (")[0] for line in co("list", "--trash").out.splitlines()]
-    assert names == ["memories/tea-project.md", "user:memories/tea-user.md"]
+    names = [line.partition("  ")[0] for line in co("list", "--trash").out.splitlines()]
+    assert names == ["memory:tea-project", "user:memory:tea-user"]
     assert co("config", "completion", "--words", "note", "restore", "").out.split() == [
         "memory:tea-project",
         "user:memory:tea-user",
