@@ -37,6 +37,8 @@ class WordQuery:
     excluded: tuple[Needle, ...] = ()
     prefixes: tuple[Term, ...] = ()
     """Beginnings of words that count like terms: for completion as you type."""
+    hints: tuple[Term, ...] = ()
+    """Words that nobody typed but an answer is likely to have. They count like terms."""
 
     @property
     def empty(self) -> bool:
@@ -295,12 +297,17 @@ class Reader(Protocol):
         """The cosine of each of these passages that has a vector."""
         ...
 
-    def named(self, scope: Scope, name: str) -> list[Named]:
-        """Notes with this folded name. None at all if too many share it, because then it identifies none of them."""
+    def named(self, scope: Scope, name: str, longer: bool = False) -> list[Named]:
+        """Notes with this folded name, and with `longer` those whose name begins with its words.
+
+        None at all if too many share it, because then it identifies none of them.
+        """
         ...
 
-    def term_counts(self, vaults: Iterable[int], terms: Iterable[Term] | None = None) -> tuple[int, dict[Term, int]]:
-        """The number of passages, and how many of them have each of these terms (by default: every term)."""
+    def term_counts(
+        self, vaults: Iterable[int], terms: Iterable[Term] | None = None, start: str = ""
+    ) -> tuple[int, dict[Term, int]]:
+        """The number of passages, and how many have each of these terms (by default: every term with this start)."""
         ...
 
     def terms_in(self, passages: Sequence[int], terms: Iterable[Term]) -> dict[int, set[Term]]:

@@ -5,6 +5,7 @@ Case, accents, punctuation, `-` and `_` do not count.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 LONGEST_NAME = 300
 BLANKED = {place: " " for place in range(128) if not chr(place).isalnum() and chr(place) not in "+#"}
 """C, C++ and C# are three names."""
+NUMBER = re.compile(r"([^\W\d_]{1,10}) ?0*([1-9]\d{0,4})")
+"""Letters and a number, such as ADR-012."""
+MOST_DIGITS = 5
 ACCENTS = range(0x300, 0x370)
 
 
@@ -38,6 +42,16 @@ def fold_name(text: str) -> str:
         )
     folded = " ".join(word for part in spaced.split() if (word := part.lstrip("+#")))
     return folded if len(folded) <= LONGEST_NAME else ""
+
+
+def numbers_of(name: str) -> list[str]:
+    """How notes may write a folded name that is a number: `adr 12`, `adr12`, `adr 012` and so on."""
+    found = NUMBER.fullmatch(name)
+    if found is None:
+        return []
+    letters, digits = found.groups()
+    padded = [digits.zfill(width) for width in range(len(digits), MOST_DIGITS + 1)]
+    return [f"{letters}{gap}{number}" for number in padded for gap in (" ", "")]
 
 
 def names_of(note: Note) -> dict[str, str]:

@@ -100,6 +100,14 @@ class Period:
     since: float | None
     until: float | None
 
+    @property
+    def day(self) -> str:
+        """The day, such as `2026-11-10`, if the period is one."""
+        if self.since is None or self.until is None:
+            return ""
+        first = date.fromtimestamp(self.since)
+        return first.isoformat() if date.fromtimestamp(self.until - 1) == first else ""
+
 
 def find_period(query: str, now: float) -> tuple[Period | None, str]:
     """The period that a query asks for, and the rest of the query without that phrase.

@@ -8,7 +8,7 @@ from math import log
 
 from co_cli.embedding.space import Vector
 from co_cli.index.engine import Match, Named, Reader, Scope, StoredSpace, Term, WordQuery
-from co_cli.index.names import fold_name
+from co_cli.index.names import fold_name, numbers_of
 from co_cli.retrieval.query import Query
 
 DEPTH = 100
@@ -44,6 +44,8 @@ class Candidates:
     """How rare each word of the question is in these vaults."""
     having: Mapping[int, set[Term]] = field(default_factory=dict[int, set[Term]])
     """Which words of the question the best word matches have."""
+    unknown: frozenset[Term] = frozenset()
+    """Words of the question that no passage has."""
 
     def share(self, terms: Iterable[Term]) -> float:
         """How much of the question these words are, rare words counting more, 0 to 1."""
@@ -68,7 +70,7 @@ def gather(reader: Reader, ask: Ask, space: StoredSpace | None, vector: Vector |
     # a phrase or an exclusion says which passages may answer: vectors then only score
     if space is not None and vector is not None and query.plain:
         near = reader.nearest(scope, space, vector, ask.depth)
-    named = reader.named(scope, fold_name(query.text)) if query.plain else []
+    named = _named(reader, ask) if query.plain else []
     notes = {match.passage: match.note for match in matches} | {one.passage: one.note for one in near}
     proposed = set(notes.values())
     notes |= {one.passage: one.note for one in named if one.note not in proposed}
@@ -79,7 +81,18 @@ def gather(reader: Reader, ask: Ask, space: StoredSpace | None, vector: Vector |
     total, counts = reader.term_counts(scope.vaults, terms)
     idf = {term: log(1 + (total - count + 0.5) / (count + 0.5)) for term, count in counts.items()}
     having = reader.terms_in([match.passage for match in matches[:LOOKED_AT]], terms)
-    return Candidates(matches, near, named, notes, cosines, idf, having)
+    unknown = frozenset(term for term, count in counts.items() if not count)
+    return Candidates(matches, near, named, notes, cosines, idf, having, unknown)
+
+
+def _named(reader: Reader, ask: Ask) -> list[Named]:
+    """Notes that are called what was asked for; else those whose name begins with the number that was asked for."""
+    name = fold_name(ask.query.text)
+    found = reader.named(ask.scope, name)
+    if found:
+        return found
+    numbered = [one for number in numbers_of(name) for one in reader.named(ask.scope, number, longer=True)]
+    return [one._replace(kind="number") for one in numbered]
 
 
 def _counted(words: WordQuery) -> tuple[Term, ...]:

@@ -5,6 +5,7 @@ Everything is read in one transaction. Whatever may be slow, embedding the query
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,9 +14,9 @@ from typing import TYPE_CHECKING, Protocol
 from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.space import Vector, VectorSpace
 from co_cli.errors import EmbeddingError, SettingsError
-from co_cli.index.engine import Engine, Reader, Scope, Standing, StoredNote, StoredPassage, View, WordQuery
+from co_cli.index.engine import Engine, Reader, Standing, StoredNote, StoredPassage, View, WordQuery
 from co_cli.index.links import links_around
-from co_cli.index.tokens import spans
+from co_cli.index.names import fold_name
 from co_cli.notes.dates import asks_only_for_period, describe, find_period
 from co_cli.retrieval.candidates import DEPTH, Ask, Candidates, gather
 from co_cli.retrieval.profiles import DEFAULT, Profile
@@ -29,10 +30,10 @@ from co_cli.retrieval.results import (
     is_weak,
     make_hit,
     read_text,
-    searched_text,
 )
 from co_cli.retrieval.score import Scored, best_first, trust
 from co_cli.retrieval.signals import NEED_LINKS, VALUES, Material, add_signals
+from co_cli.retrieval.spelling import respell, suggest
 from co_cli.values import Filters, Hit, Searched, SearchResult, State, moment_text
 
 if TYPE_CHECKING:
@@ -43,8 +44,6 @@ TIER = 0.1
 FEW_MATCHES = 50
 PASSAGES_PER_NOTE = 5
 """Passages looked at for each note wanted beyond the usual candidates."""
-MOST_SUGGESTED, CLOSE = 3, 70
-"""Words of the vault suggested for a query that found nothing, and how alike they must be, 0 to 100."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +112,8 @@ class Attempt:
     understood: tuple[str, ...] = ()
     listing: bool = False
     """Nothing but filters is asked for: list what passes them."""
+    day: str = ""
+    """The day that is asked for: its daily note is listed first."""
 
 
 def search(index: SearchedIndex, request: SearchRequest) -> tuple[SearchResult, Trace]:
@@ -121,6 +122,9 @@ def search(index: SearchedIndex, request: SearchRequest) -> tuple[SearchResult, 
     answers = (_answer(index, request, attempt) for attempt in _attempts(request))
     first = next(answers)
     result, trace = first if first[0].hits else next((answer for answer in answers if answer[0].hits), first)
+    respelled = _respelled(index, trace)
+    if respelled is not None:
+        result, trace = _answer(index, request, respelled)
     took = round((time.perf_counter() - started) * 1000, 1)
     return result._replace(took_ms=took, meta={**result.meta, "took_ms": took}), trace
 
@@ -140,7 +144,8 @@ def _attempts(request: SearchRequest) -> Iterator[Attempt]:
         understood.append(f"only notes with {_operators(query)} were searched")
     only_narrows = not query.text.strip() or (query.words.empty and narrowed != request.filters)
     listing = only_narrows or (period is not None and asks_only_for_period(query.text))
-    yield Attempt(query, narrowed, tuple(understood), listing and narrowed != Filters())
+    day = fold_name(period.day) if period else ""
+    yield Attempt(query, narrowed, tuple(understood), listing and narrowed != Filters(), day)
     if query.quotes_in_passing:
         plain = parse(query.text.replace('"', " "), request.prefix)
         yield Attempt(plain, narrowed, (*understood, "no note has the quoted words as they are"))
@@ -150,6 +155,22 @@ def _attempts(request: SearchRequest) -> Iterator[Attempt]:
     elif period is not None:
         query = parse(request.query, request.prefix)
         yield Attempt(query, request.filters, (f"{describe(period)}: nothing was found, all notes were searched",))
+
+
+def _respelled(index: SearchedIndex, trace: Trace) -> Attempt | None:
+    """The same query with words that notes have, for those that none has; None if there are no such words."""
+    attempt, query = trace.attempt, trace.attempt.query
+    if not trace.candidates.unknown or trace.candidates.named or query.words.prefixes or not query.plain:
+        return None
+    with index.engine.reading() as reader:
+        scope = index.view(reader, attempt.filters).scope
+        found = respell(reader, scope, query.text, trace.candidates.unknown)
+    text = query.text
+    for typed, meant in found.items():
+        text = re.sub(rf"\b{re.escape(typed)}\b", meant, text)
+    understood = tuple(f'no note has "{typed}": searched for "{meant}"' for typed, meant in found.items())
+    respelled = replace(query, text=text, words=parse(text).words)
+    return replace(attempt, query=respelled, understood=(*attempt.understood, *understood)) if found else None
 
 
 def _operators(query: Query) -> str:
@@ -236,7 +257,7 @@ class _Work:
         self.passages = reader.passages([one.passage for one in (*notes[: self.limit], *read)])
         self.sure = self._confidence()
         if not notes or (self.sure is not None and self.sure < ABSENT):
-            self.suggestions = _suggestions(reader, self.view.scope, self.attempt.query)
+            self.suggestions = suggest(reader, self.view.scope, self.attempt.query)
 
     def _read_listing(self, reader: Reader) -> None:
         """The newest notes that pass the filters and are valid, each by its first passage."""
@@ -244,7 +265,8 @@ class _Work:
         for needle in words.excluded:
             refused = reader.words(scope, WordQuery(phrases=(needle,)), self.view.passages)
             self.left |= {one.note: "it has a word that the query excludes" for one in refused}
-        notes = reader.list_notes(scope)
+        daily = {one.note for one in reader.named(scope, self.attempt.day, longer=True)}
+        notes = sorted(reader.list_notes(scope), key=lambda note: note.id not in daily)
         self.standings = reader.standings([note.id for note in notes], self.now)
         chosen = [note.id for note in notes if self._is_valid(note.id)][: self.limit]
         first: dict[int, StoredPassage] = {}
@@ -423,27 +445,3 @@ def _capped(one: Scored, ceiling: float) -> Scored:
     if one.score <= ceiling:
         return one
     return Scored(one.passage, one.note, {name: part * ceiling / one.score for name, part in one.signals.items()})
-
-
-def _suggestions(reader: Reader, scope: Scope, query: Query) -> tuple[str, ...]:
-    """Words of these vaults that are spelled nearly like those of the query."""
-    if not query.words.terms:
-        return ()
-    from rapidfuzz import fuzz, process  # 40 ms, only for a query that found nothing
-
-    vocabulary = reader.term_counts(scope.vaults)[1]
-    found: dict[str, None] = {}
-    for term in (term for term in query.words.terms if term not in vocabulary):
-        for close, _, _ in process.extract(term, sorted(vocabulary), scorer=fuzz.ratio, limit=2, score_cutoff=CLOSE):
-            if word := _spelled(reader, scope, close):
-                found[word] = None
-    return tuple(found)[:MOST_SUGGESTED]
-
-
-def _spelled(reader: Reader, scope: Scope, term: str) -> str | None:
-    """A word as some passage spells it, for its token."""
-    matches = reader.words(scope, WordQuery(terms=(term,)), 1)
-    for passage in reader.passages([match.passage for match in matches]).values():
-        text = searched_text(passage)
-        return next((text[start:end].lower() for start, end, token in spans(text) if token == term), None)
-    return None

@@ -31,6 +31,10 @@ PART = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 EDGES = "".join(chr(place) for place in range(33, 128) if not chr(place).isalnum()) + "\u2018\u2019\u201c\u201d\u2026"
+WENT_WRONG = re.compile(r"\bwhat went wrong (?=with|in|at|on|during|when)", re.IGNORECASE)
+ASKS_WHY = re.compile(r"\s*why\b", re.IGNORECASE)
+CAUSES = ("why", "because", "cause", "reason", "wrong")
+"""Words that are likely in the answer to a question that begins with "why"."""
 POSSESSIVE = re.compile(r"['\u2019]s$", re.IGNORECASE)
 
 
@@ -69,7 +73,7 @@ class Query:
 
 def parse(text: str, prefix: bool = False) -> Query:
     """Take a query apart. With `prefix`, its last word may be the beginning of one."""
-    text = to_utf8(text)[:LONGEST_QUERY].replace("\0", " ")
+    text = WENT_WRONG.sub("why ", to_utf8(text)[:LONGEST_QUERY].replace("\0", " "))
     found: dict[str, list[str]] = {name: [] for name in ("tag", "path", "file", "loose", "shown", "quoted", "refused")}
     for part in PART.finditer(text):
         if part["operator"] or part["tag"]:
@@ -88,6 +92,7 @@ def parse(text: str, prefix: bool = False) -> Query:
         phrases=_needles(found["quoted"]),
         excluded=_needles(found["refused"]),
         prefixes=_prefixes(found["loose"], prefix and not text[-1:].isspace()),
+        hints=tuple(token for word in CAUSES for token in tokens(word)) if ASKS_WHY.match(text) else (),
     )
     return Query(
         text=" ".join(found["shown"]),

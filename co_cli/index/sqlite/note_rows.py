@@ -71,7 +71,8 @@ FIND_BY = {
 NAMED = """
 select (select min(passages.id) from passages where passages.doc_id = names.doc_id) as first, names.doc_id, names.kind
 from names cross join docs on docs.id = names.doc_id
-where names.vault_id = :vault and names.name = :name and first is not null and {filters} limit :limit
+where names.vault_id = :vault and names.name >= :name and names.name <= :last and first is not null and {filters}
+group by names.doc_id limit :limit
 """
 ANY_ENDING = """
 select exists (select 1 from docs indexed by docs_with_an_end where vault_id = docs_vault.value
@@ -196,11 +197,12 @@ class NoteReader(VectorReader):
         since, ref, which = rows[0] if rows else (now, named, None)
         return ref if since <= now and which != note else None
 
-    def named(self, scope: Scope, name: str) -> list[Named]:
+    def named(self, scope: Scope, name: str, longer: bool = False) -> list[Named]:
         found: list[Named] = []
         for vault in scope.vaults if name else ():
             where, values = conditions(scope, vault)
-            bound = {**values, "vault": vault, "name": name, "limit": MOST_NAMED + 1}
+            last = f"{name} {words.LAST}" if longer else name
+            bound = {**values, "vault": vault, "name": name, "last": last, "limit": MOST_NAMED + 1}
             found += [Named(*row) for row in fetch(self.connection, NAMED.format(filters=where), bound)]
         return found if len(found) <= MOST_NAMED else []
 

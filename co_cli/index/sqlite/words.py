@@ -42,6 +42,9 @@ select passages.id, docs.vault_id from passages join docs on docs.id = passages.
 where passages.id in (select value from json_each(:ids))
 """
 VOCABULARY = "create virtual table temp.vocabulary using fts5vocab (main, {table}, row)"
+FIND_TERMS = "select term, doc from temp.vocabulary where term >= :start and term < :end"
+LAST = "\U0010ffff"
+"""Sorts behind every letter."""
 MERGE = "insert into {table} ({table}) values ('optimize')"
 
 
@@ -61,12 +64,14 @@ class WordReader:
         found = [one for vault in scope.vaults for one in self._words_of(vault, scope, match, limit)]
         return sorted(found, key=lambda one: (-one.score, one.passage))[:limit]
 
-    def term_counts(self, vaults: Iterable[int], terms: Iterable[Term] | None = None) -> tuple[int, dict[Term, int]]:
+    def term_counts(
+        self, vaults: Iterable[int], terms: Iterable[Term] | None = None, start: str = ""
+    ) -> tuple[int, dict[Term, int]]:
         total, counts = 0, dict.fromkeys(terms or (), 0)
         for vault in vaults:
             total += int(self.connection.execute("select passages from vaults where id = ?", (vault,)).get or 0)
             if terms is None:
-                for term, passages in self._vocabulary(vault):
+                for term, passages in self._vocabulary(vault, start):
                     counts[term] = counts.get(term, 0) + passages
                 continue
             count = COUNT.format(table=words_table(vault))
@@ -87,10 +92,10 @@ class WordReader:
                     found[passage].add(term)
         return found
 
-    def _vocabulary(self, vault: int) -> list[tuple[Term, int]]:
+    def _vocabulary(self, vault: int, start: str) -> list[tuple[Term, int]]:
         self.connection.execute("drop table if exists temp.vocabulary")
         self.connection.execute(VOCABULARY.format(table=words_table(vault)))
-        found = fetch(self.connection, "select term, doc from temp.vocabulary")
+        found = fetch(self.connection, FIND_TERMS, {"start": start, "end": start + LAST})
         self.connection.execute("drop table temp.vocabulary")
         return found
 
@@ -119,7 +124,8 @@ class WordReader:
 def match_text(query: WordQuery) -> str:
     """A safe MATCH expression: every token is quoted."""
     phrases = [quoted(phrase) for phrase in query.phrases]
-    wanted = [quoted((term,)) for term in query.terms] + [f"{quoted((start,))}*" for start in query.prefixes]
+    wanted = [quoted((term,)) for term in (*query.terms, *query.hints)]
+    wanted += [f"{quoted((start,))}*" for start in query.prefixes]
     if phrases:  # phrases must be there; the other words only count
         expression = " AND ".join([*phrases, f"({' OR '.join([phrases[0], *wanted])})"])
     else:

@@ -1,0 +1,77 @@
+"""Words of a query that no note has into words that notes do have: misspelled words, and numbers such as `TP557`."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+
+from co_cli.embedding.minilm import VOCABULARY
+from co_cli.index.engine import Reader, Scope, Term, WordQuery
+from co_cli.index.tokens import spans, tokens
+from co_cli.retrieval.query import Query
+from co_cli.retrieval.results import searched_text
+
+SHORTEST, SAME_START = 6, 2
+"""Letters of a word that may be misspelled, and how many of its first letters are taken as right."""
+CLOSE_STEMS, CLOSE_WORDS = 0.7, 0.83
+"""How alike stems and words must be, 0 to 1: one wrong letter in six, two in twelve."""
+MOST_STEMS, MOST_PASSAGES = 5, 5
+MOST_SUGGESTED, SUGGESTED = 3, 70
+"""Words of the vault suggested for a query that found nothing, and how alike they must be, 0 to 100."""
+LONGEST = 300
+"""Characters of a query that somebody typed. What is longer was pasted."""
+WORD = re.compile(r"[\w-]+")
+NUMBER = re.compile(r"\b([^\W\d_]{1,10})[ -]?(\d{1,9})\b")
+
+
+def respell(reader: Reader, scope: Scope, text: str, unknown: frozenset[Term]) -> dict[str, str]:
+    """For words of a text with these unknown terms, as typed: what notes have instead."""
+    found: dict[str, str] = {}
+    if len(text) > LONGEST:
+        return found
+    for number in NUMBER.finditer(text):  # TP557 and TP 557
+        other = number.expand(r"\1 \2" if number[0].isalnum() else r"\1\2")
+        if unknown & {*tokens(number[0])} and all(reader.term_counts(scope.vaults, tokens(other))[1].values()):
+            found[number[0]] = other
+    for word in WORD.findall(text):  # a capital may begin a name, and another name is not what was meant
+        terms = tokens(word)
+        is_lone = len(terms) == 1 and terms[0] in unknown
+        if is_lone and word.islower() and word.isalpha() and len(word) >= SHORTEST and not _is_english(word):
+            other = _closest(reader, scope, word, terms[0])
+            found |= {word: other} if other else {}
+    return found
+
+
+def suggest(reader: Reader, scope: Scope, query: Query) -> tuple[str, ...]:
+    """Words of these vaults that are spelled nearly like those of the query."""
+    if not query.words.terms:
+        return ()
+    from rapidfuzz import fuzz, process  # 40 ms, only for a query that found nothing
+
+    vocabulary = reader.term_counts(scope.vaults)[1]
+    found: dict[str, None] = {}
+    for term in (term for term in query.words.terms if term not in vocabulary):
+        close = process.extract(term, sorted(vocabulary), scorer=fuzz.ratio, limit=2, score_cutoff=SUGGESTED)
+        found |= dict.fromkeys(word for one, _, _ in close for word in _spellings(reader, scope, one)[:1])
+    return tuple(found)[:MOST_SUGGESTED]
+
+
+def _is_english(word: str) -> bool:
+    """Whether it is among the 30,000 pieces of English text that the models know: then it is spelled right."""
+    with open(VOCABULARY, encoding="utf-8") as pieces:
+        return f"\n{word}\n" in pieces.read()
+
+
+def _closest(reader: Reader, scope: Scope, word: str, term: Term) -> str | None:
+    stems = reader.term_counts(scope.vaults, start=term[:SAME_START])[1]
+    close = get_close_matches(term, sorted(stems), MOST_STEMS, CLOSE_STEMS)
+    words = [spelled for stem in close for spelled in _spellings(reader, scope, stem)]
+    return next(iter(get_close_matches(word, words, 1, CLOSE_WORDS)), None)
+
+
+def _spellings(reader: Reader, scope: Scope, term: Term) -> list[str]:
+    """How some passages spell the words of a token."""
+    matches = reader.words(scope, WordQuery(terms=(term,)), MOST_PASSAGES)
+    texts = map(searched_text, reader.passages([match.passage for match in matches]).values())
+    spelled = (text[start:end].lower() for text in texts for start, end, token in spans(text) if token == term)
+    return list(dict.fromkeys(spelled))

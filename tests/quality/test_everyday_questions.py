@@ -1,0 +1,47 @@
+"""Short questions that people typed, and the note that must come first: a vault of 48 notes, through `co search`.
+
+Each one failed once. `everyday/` is a vault that you can search yourself: `co search --vault tests/quality/everyday`.
+"""
+
+from __future__ import annotations
+
+import shutil
+from datetime import date
+from pathlib import Path
+
+from tests.command import Co
+from tests.vault import Vault
+
+NOTES = Path(__file__).parent / "everyday"
+TODAY = f"daily/{date.today()}.md"
+FIRST = {
+    "when do we deploy": "memories/deploy-window.md",
+    "why was the disk full": "incidents/2026-09-14-shop-down.md",
+    "adr 12": "adr/ADR-012-sqlite-at-the-edge.md",
+    "ADR12": "adr/ADR-012-sqlite-at-the-edge.md",
+    "ADR-012": "adr/ADR-012-sqlite-at-the-edge.md",
+    "notes from 2026-11-10": "daily/2026-11-10.md",
+    "today": TODAY,
+    "idempotncy key": "runbooks/payments-retry.md",
+    "TP557": "parts/thermal-printer.md",
+    "ZX 81": "parts/scanner.md",
+    "what went wrong with the bells": "incidents/2026-02-08-silent-bells.md",
+}
+
+
+def test_the_right_note_comes_first_for_everyday_questions(co: Co, vault: Vault) -> None:
+    shutil.copytree(NOTES, vault.root, dirs_exist_ok=True)
+    vault.write(TODAY, "Bought stamps, and read the lease again.")
+
+    hits = {query: co("search", query, "--json").json["hits"][0] for query in FIRST}
+
+    found = {query: Path(hit["path"]).relative_to(vault.root).as_posix() for query, hit in hits.items()}
+    assert found == FIRST
+    assert hits["what went wrong with the bells"]["heading"] == "Why"  # and not "What went well"
+
+
+def test_a_word_that_was_respelled_is_named(co: Co, vault: Vault) -> None:
+    vault.write("memories/retries.md", "Send an idempotency key with each payment. Mareike wrote the client.")
+
+    assert 'no note has "idempotncy": searched for "idempotency"' in co("search", "idempotncy").out
+    assert "searched for" not in co("search", "Mareika").out, "another name is not what was meant"
