@@ -27,8 +27,9 @@ from co_cli.cli.opening import (
 from co_cli.cli.terminal import ProgressBar, count_of, printable
 from co_cli.errors import InvalidInputError, SettingsError
 from co_cli.importers.articles import import_articles
+from co_cli.service.origins import is_glob
 from co_cli.settings import Settings
-from co_cli.sources.origin import KINDS
+from co_cli.sources.origin import KINDS, Origin
 from co_cli.sources.web.addresses import looks_like_url
 from co_cli.values import BINARY, ON_CONFLICT, SyncReport, masked_text
 
@@ -85,7 +86,9 @@ def run_add(options: argparse.Namespace) -> int:
 
 
 def add_refresh(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("ref", nargs="*", metavar="REF", help="sources, articles from web pages, or addresses")
+    parser.add_argument(
+        "ref", nargs="*", metavar="REF", help="sources, files in them, saved pages, addresses, or globs"
+    )
     parser.add_argument("--all", action="store_true", help="all sources and all saved pages")
     parser.add_argument("--drop-missing", action="store_true", help="remove notes whose file is gone")
     _add_on_conflict(parser, "a text that you changed")
@@ -99,24 +102,30 @@ def run_refresh(options: argparse.Namespace) -> int:
     examples:
       co source refresh --all
       co source refresh folder:handbook --drop-missing
+      co source refresh ~/handbook/guides '*.html'
       co source refresh article:guide --on-conflict overwrite
     """
     if bool(options.ref) == options.all:
         raise InvalidInputError("name what to refresh, or give --all" + (" alone" if options.all else ""))
     results = Results(options.json, "reading")
     with open_knowledge_base(options) as kb, results.bar:
-        origins = kb.sources.all()
-        names = {name for origin in origins for name in (origin.label, origin.name)}
-        given = [ref for ref in options.ref if ref in names or options.drop_missing or SOURCE.fullmatch(ref)]
-        labels = [origin.label for origin in (origins if options.all else map(kb.sources.find, given))]
-        refs = [ref for ref in options.ref if ref not in given]
-        for label in labels:
-            results.add_source(kb.sources.refresh(label, options.drop_missing, results.bar))
+        origins: list[Origin] = kb.sources.all() if options.all else []
+        refs: list[str] = []
+        for ref in options.ref:
+            found = kb.sources.matching(ref)
+            if not found and (options.drop_missing or SOURCE.fullmatch(ref)):
+                kb.sources.find(ref)  # raises, with the sources that there are
+            origins += found
+            refs += [] if found and not is_glob(ref) else [ref]
+        for origin in dict.fromkeys(origins):
+            results.add_source(kb.sources.refresh(origin.label, options.drop_missing, results.bar))
         if refs or options.all:
             sync_first(kb, INDEXED)
             with _loader(kb.settings) as loader:
                 pages = kb.web_pages(loader=loader)
                 paths = pages.paths(refs or None)
+                if not paths and not origins and refs:
+                    raise InvalidInputError(f"nothing that can be refreshed is called {refs[0]!r}")
                 for number, path in enumerate(paths):
                     results.bar(number, len(paths))
                     results.add_page(pages.refresh(path, options.on_conflict or "skip"))

@@ -10,6 +10,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from fnmatch import fnmatch
 from itertools import count
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -101,6 +102,20 @@ class Origins:
         known = f"the sources here are {names}" if names else "none was added yet: `co add PATH` adds one"
         raise InvalidInputError(f"there is no source {label!r}; {known}")
 
+    def matching(self, name: str) -> list[Origin]:
+        """The sources that a label, a name, the ref or path of a file or folder in them, or a glob means."""
+        real = os.path.realpath(os.path.expanduser(name))
+        found: list[Origin] = []
+        for origin in self.all():
+            inside = _inside(real, origin.path) and os.path.exists(real)
+            if name in (origin.label, origin.name) or name.startswith(f"{origin.label}/") or inside:
+                found.append(origin)
+            elif is_glob(name) and os.path.isdir(origin.root):
+                files = self._index.of(origin).files()
+                paths = (path for file in files for path in (file, f"{origin.label}/{file}", f"{origin.root}/{file}"))
+                found += [origin] if any(fnmatch(path, glob) for path in paths for glob in (name, real)) else []
+        return found
+
     def add(
         self,
         path: str,
@@ -135,6 +150,8 @@ class Origins:
             if known:
                 return self._add_again(known[0], name, on_conflict, progress)
             report = self._index.of(made[0]).sync(progress=progress)
+            if only and report.skipped:
+                raise InvalidInputError(f"{origin.path}: {report.skipped[0][1]}")
         except BaseException:  # also Ctrl-C
             if made and made[0] in self.all():
                 self.remove(made[0].label)
@@ -253,6 +270,10 @@ class Origins:
                     f"{path} holds {other.label}, whose notes would be found twice: "
                     f"`co source remove {other.label}` first"
                 )
+
+
+def is_glob(name: str) -> bool:
+    return any(letter in name for letter in "*?[")
 
 
 def _draw(branch: Branch, indent: str, depth: int | None) -> Iterator[str]:

@@ -14,6 +14,7 @@ import hashlib
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from fnmatch import fnmatch
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from co_cli import __version__
@@ -31,6 +32,7 @@ from co_cli.notes.new_note import clean_tags, title_from
 from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.notes.refs import ref_of
 from co_cli.notes.secrets import count_masked, reveals_secret, without_secrets
+from co_cli.service.origins import is_glob
 from co_cli.service.vault_writer import change_file
 from co_cli.settings import Settings
 from co_cli.sources.web.addresses import Exceptions, looks_like_url, read_url, without_credentials
@@ -145,10 +147,17 @@ class WebPages:
         return _counting_masked(on_conflict, lambda: self._refresh(path, on_conflict))
 
     def paths(self, refs: Sequence[str] | None = None) -> list[str]:
-        """The paths of all notes with a `source_url`, or of those that refs or URLs name."""
-        if refs is not None:
-            return list(dict.fromkeys(map(self._path_of, refs)))
-        return [path for path in self.index.field_values("source_url") if self.store.exists(path)]
+        """The paths of all notes with a `source_url`, or of those that refs, URLs or globs name."""
+        known = [path for path in self.index.field_values("source_url") if self.store.exists(path)]
+        if refs is None:
+            return known
+        named: list[str] = []
+        for ref in refs:
+            if is_glob(ref) and not looks_like_url(ref):
+                named += [path for path in known if fnmatch(path, ref) or fnmatch(ref_of(path, "article"), ref)]
+            else:
+                named.append(self._path_of(ref))
+        return list(dict.fromkeys(named))
 
     def find(self, url: str) -> str | None:
         """The path of the note with this page. The file is checked, because the index may be older."""

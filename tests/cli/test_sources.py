@@ -40,7 +40,9 @@ def refs(co: Co, *arguments: str) -> list[str]:
     return [hit["ref"] for hit in co("search", *arguments, "--json").json["hits"]]
 
 
-def test_a_folder_is_searched_with_the_notes_and_is_not_touched(co: Co, vault: Vault, handbook: Path) -> None:
+def test_a_folder_is_searched_with_the_notes_and_is_not_touched(
+    co: Co, vault: Vault, handbook: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     vault.write("memories/green.md", "Green is the slower pool.")
     before = state(handbook)
 
@@ -55,10 +57,11 @@ def test_a_folder_is_searched_with_the_notes_and_is_not_touched(co: Co, vault: V
     whole = co("show", "folder:handbook/guides/deploy.md", "--json").json
     assert (whole["ref"], whole["path"]) == ("folder:handbook/guides/deploy.md", str(handbook / "guides/deploy.md"))
     assert co("show", str(handbook / "zebras.txt")).out.endswith("\n\nZebras have stripes.\n")
-    for arguments in (("forget",), ("edit", "--title", "x")):
+    monkeypatch.setenv("EDITOR", "sed -i s/stripes/dots/")
+    for arguments in (("forget",), ("edit", "--title", "x"), ("edit",)):
         ran = co(arguments[0], "folder:handbook/zebras.txt", *arguments[1:])
         assert ran.code == 2
-        assert str(handbook / "zebras.txt") in ran.err
+        assert f"it belongs to a linked source; edit {handbook / 'zebras.txt'}" in ran.err
     assert state(handbook) == before
     assert vault.notes() == ["memories/green.md"]
 
@@ -116,6 +119,11 @@ def test_documents_are_read_once_their_reader_is_installed(
         without.setattr("co_cli.sources.documents.find_spec", lambda name: None)
         assert 'pip install "co-cli[documents]"' in co("add", str(folder)).err
         assert co("source", "refresh", "papers").out.endswith("unchanged folder:papers: 1 skipped\n")
+        (tmp_path / "b.pdf").write_bytes((folder / "a.pdf").read_bytes())
+        alone = co("add", str(tmp_path / "b.pdf"))
+        assert (alone.code, alone.out) == (2, "")
+        assert 'b.pdf: needs the extra "documents": pip install' in alone.err
+        assert len(co("source", "list", "--json").json) == 1
 
     assert co("index", "sync").code == 0
 
@@ -158,6 +166,16 @@ def test_refresh_reports_changes_and_keeps_missing_notes(co: Co, vault: Vault, h
     assert co("source", "refresh", "handbook", "--drop-missing").out.endswith(", 1 dropped\n")
 
     assert not any("zebras" in ref for ref in refs(co, "zebras"))
+
+
+def test_refresh_takes_a_ref_a_path_or_a_glob_of_a_source(co: Co, vault: Vault, handbook: Path) -> None:
+    co("add", str(handbook))
+    names = ("folder:handbook/zebras.txt", str(handbook / "zebras.txt"), str(handbook / "guides"), "*.txt")
+    for number, name in enumerate((*names, str(handbook / "z*"), "folder:handbook/*")):
+        (handbook / "zebras.txt").write_text(f"Zebras have {number} stripes.\n")
+        (row,) = co("source", "refresh", name, "--json").json
+        assert (row["ref"], row["changed"]) == ("folder:handbook", ["zebras.txt"]), name
+    assert "nothing that can be refreshed is called '*.rst'" in co("source", "refresh", "*.rst").err
 
 
 @pytest.mark.parametrize("empty", [True, False], ids=["an empty mount point", "no folder"])
