@@ -205,8 +205,9 @@ def add_article(parser: argparse.ArgumentParser) -> None:
 
 def run_article(options: argparse.Namespace) -> int:
     """
-    Files are copied byte for byte; a folder keeps its subfolders.
-    What is there already is not added twice.
+    Texts are copied byte for byte, and the text of web pages and documents is
+    saved as Markdown. A folder keeps its subfolders. What is there already is not
+    added twice.
 
     examples:
       co note article add design.md notes/
@@ -232,7 +233,7 @@ def run_article(options: argparse.Namespace) -> int:
         lines.append(f"{count_of(created, 'article')} added, {len(imported) - created:,} not")
     rows = [{"origin": origin, "saved": saved, "skipped": reason or None} for origin, saved, reason in imported]
     code = 0 if any(saved for _, saved, _ in imported) else 1
-    return print_result(options, rows, lines or ["No texts there (.md, .markdown, .txt)."], code)
+    return print_result(options, rows, lines or ["No texts there (.md, .markdown, .txt, .html)."], code)
 
 
 def _add_on_conflict(parser: argparse.ArgumentParser, what: str) -> None:

@@ -107,6 +107,17 @@ class Export:
         self.done += len(data)
         return data
 
+    def read_hidden(self, name: str, most: int) -> bytes:
+        """The beginning of a file that is no member because it is hidden; nothing if it cannot be read."""
+        with contextlib.suppress(*UNREADABLE, KeyError):
+            if not self.archive:
+                with open_regular(os.path.join(self.path, name), follow=False) as stream:
+                    return stream.read(most)
+            inside = name if name in self.archive.namelist() else f"{self.name}/{name}"
+            with self.archive.open(inside) as stream:
+                return stream.read(most)
+        return b""
+
     def values(self, wanted: re.Pattern[str]) -> Iterator[tuple[str, object]]:
         """Each value of the JSON files that are `wanted`, with its place; the members of a list one by one.
 

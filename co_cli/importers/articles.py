@@ -1,4 +1,4 @@
-"""Copy files into the vault as articles, byte for byte.
+"""Copy files into the vault as articles: texts byte for byte, web pages and documents as the text that is in them.
 
 Except for two claims that only the person can make: that a note belongs in every prompt (`loading`), and that it is
 their own words (`provenance: user`). Those are kept under other names.
@@ -14,13 +14,15 @@ from co_cli.importers.archive import TEXTS, Export, Member
 from co_cli.importers.items import Progress
 from co_cli.importers.note_importer import claims_renamed
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.notes.editing import set_fields
+from co_cli.notes.editing import render_note, set_fields
 from co_cli.notes.note import read_note
 from co_cli.notes.refs import ref_of, slugify
 from co_cli.notes.secrets import count_masked
 from co_cli.notes.similarity import fingerprint
+from co_cli.sources.documents import LIBRARIES, READERS, ending_of, read_document
 from co_cli.values import Saved
 
+PAGES = (".html", ".htm")
 Imported = tuple[str, Saved | None, str]  # the path of a file, and its receipt or why it was left out
 
 
@@ -30,7 +32,7 @@ def import_articles(kb: KnowledgeBase, paths: Sequence[str], progress: Progress 
     for export in [Export(path, kb.settings.knowledge_max_note_bytes) for path in paths]:
         with contextlib.closing(export):
             for member in export.members:
-                if export.single or member.name.lower().endswith(TEXTS):
+                if export.single or member.name.lower().endswith((*TEXTS, *PAGES)):
                     with export.reporting(member.name):
                         done.append((member.where, _copy(kb, member, export.read(member)), ""))
                 if progress:
@@ -42,6 +44,10 @@ def import_articles(kb: KnowledgeBase, paths: Sequence[str], progress: Progress 
 
 def _copy(kb: KnowledgeBase, member: Member, data: bytes) -> Saved:
     folder, name = os.path.split(member.name)
+    if ending_of(name) in (*READERS, *LIBRARIES):
+        document = read_document(name, data)
+        fields = {"title": document.title or name, "kind": "article", "provenance": "import"}
+        data = render_note(fields, document.text).encode()
     note = read_note(f"articles/{name}", data)
     if not note.body.strip():
         raise ValueError("the file is empty")

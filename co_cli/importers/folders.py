@@ -14,6 +14,7 @@ from co_cli.importers.items import Item, first_text, skipped
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.note import BINARY_PROBE, UTF_16
 from co_cli.notes.refs import ENDINGS
+from co_cli.sources.folder import APP_SETTINGS, LARGEST_SETTINGS, obsidian_patterns
 
 UNSAFE = re.compile(r"[\\\0-\x1f\x7f\ud800-\udfff]")
 """A backslash is a separator elsewhere, control characters do harm in a terminal, and names are UTF-8."""
@@ -40,7 +41,14 @@ def read_own(export: Export) -> Iterator[Item]:
 
 
 def read_obsidian(export: Export) -> Iterator[Item]:
-    """Every note of the vault, in a folder of its name and identified by its path."""
+    """Every note that the vault does not exclude, in a folder of its name and identified by its path."""
+    if patterns := obsidian_patterns(export.read_hidden(APP_SETTINGS, LARGEST_SETTINGS)):
+        from pathspec import GitIgnoreSpec  # 20 ms, which `co add` would pay too
+
+        excluded = GitIgnoreSpec.from_lines(patterns)
+        left_out = [one for one in export.members if excluded.match_file(one.name)]
+        export.members = [one for one in export.members if one not in left_out]
+        export.receipts += [skipped(one.name, "file", one.name, "Obsidian's settings exclude it") for one in left_out]
     name = UNSAFE.sub("-", export.name).strip(". ") or "vault"
     for file in read_own(export):
         yield file._replace(id=f"{name}/{file.id}", path=f"articles/{name}/{file.path}")

@@ -76,10 +76,10 @@ class Note(NamedTuple):
 
     @property
     def provenance(self) -> str:
-        """Who said it. Files in a folder may be anybody's, and broken frontmatter may have said something else than
-        `user`.
+        """Who said it. Files of a folder or an Obsidian vault may be anybody's, and broken frontmatter may have said
+        something else than `user`.
         """
-        if self.source == "folder":
+        if self.source in ("folder", "obsidian"):
             return "import"
         return _line(self.metadata.get("provenance")) or ("unknown" if self.problem else "user")
 

@@ -20,7 +20,7 @@ HEAVY = ("node_modules/", "__pycache__/", "venv/", "*.egg-info/", "*~", "#*#", "
 """What tools leave behind, and unfinished files."""
 LARGEST = 100_000_000
 """A PDF is larger than the text in it."""
-APP_SETTINGS = os.path.join(".obsidian", "app.json")
+APP_SETTINGS = ".obsidian/app.json"
 LARGEST_SETTINGS = 1_000_000
 
 
@@ -79,12 +79,19 @@ class ObsidianKind(Kind):
 
 
 def _excluded_files(root: str) -> list[str]:
-    """Obsidian's "excluded files" as patterns. Its regular expressions, written between slashes, are ignored."""
     try:
         with open_regular(os.path.join(root, APP_SETTINGS)) as stream:
-            settings: Any = json.loads(stream.read(LARGEST_SETTINGS))
+            return obsidian_patterns(stream.read(LARGEST_SETTINGS))
+    except OSError:
+        return []
+
+
+def obsidian_patterns(app_settings: bytes) -> list[str]:
+    """The "excluded files" in Obsidian's app.json. Its regular expressions, written between slashes, are ignored."""
+    try:
+        settings: Any = json.loads(app_settings)
         filters = [one for one in settings["userIgnoreFilters"] if isinstance(one, str) and one.strip("/")]
-    except (OSError, ValueError, RecursionError, LookupError, TypeError):
+    except (ValueError, RecursionError, LookupError, TypeError):
         return []  # there are none, or Obsidian is just writing them
     literal = [one for one in filters if not (one.startswith("/") and one.endswith("/"))]
     return ["/" + re.sub(r"([*?\[\]!#\\ ])", r"\\\1", one) for one in literal]

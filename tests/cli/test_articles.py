@@ -39,6 +39,25 @@ def test_a_folder_keeps_its_subfolders_and_leaves_out_what_is_no_text(co: Co, va
     assert len(vault.notes()) == 2
 
 
+def test_an_html_file_is_extracted_as_co_add_extracts_it(co: Co, vault: Vault, tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text(
+        "<title>Deploys</title><nav><a href='/'>Home</a></nav><article><h1>Deploys</h1>"
+        "<p>Blue takes the traffic first, and always on a Tuesday morning.</p></article>"
+    )
+    co("add", str(tmp_path / "page.html"))
+    co("note", "article", "add", str(tmp_path / "page.html"))
+
+    added, copied = (co("show", ref, "--json").json for ref in ("folder:page/page.html", "article:page"))
+
+    assert (
+        copied["body"]
+        == added["body"]
+        == "# Deploys\n\nBlue takes the traffic first, and always on a Tuesday morning.\n"
+    )
+    assert copied["title"] == added["title"] == "Deploys"
+    assert copied["metadata"]["provenance"] == "import"
+
+
 def test_standard_input_becomes_an_article(co: Co, vault: Vault) -> None:
     ran = co("note", "article", "add", "-", "--title", "A page", "-t", "web", stdin="# Heading\n\nText.\n")
 

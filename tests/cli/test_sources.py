@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from co_cli.knowledge_base import KnowledgeBase
 from co_cli.sources.origin import registry_file
 from tests.command import Co
 from tests.sources.document_files import lines_of, pdf
@@ -256,7 +257,7 @@ def test_links_in_an_obsidian_vault_resolve_as_obsidian_resolves_them(co: Co, va
     pages = {
         ".obsidian/app.json": '{"userIgnoreFilters": ["Templates/", "Old Stuff/", "/^x/"]}',
         "Index.md": "Start at [[Projects/Plan]], [[alpha|the first]], ![[Diagram#Core]], [[Nowhere]].",
-        "Plan.md": "The plan at the root.",
+        "Plan.md": "---\nprovenance: user\n---\nThe plan at the root.",
         "Projects/Plan.md": "---\naliases: [Roadmap]\ntags: [work/alpha]\n---\nSee [[Plan]] and [here](../Alpha.md).",
         "Projects/Notes.md": "Back to [[Plan]] from here. #work/beta",
         "Alpha.md": "Alpha itself: [[Alpha]].",
@@ -277,6 +278,8 @@ def test_links_in_an_obsidian_vault_resolve_as_obsidian_resolves_them(co: Co, va
     targets = [f"{name}/Projects/Plan", f"{name}/Alpha", f"{name}/Deep/Diagram", None]
     assert [(one["ref"], one["there"]) for one in index["links"]] == [(ref, ref is not None) for ref in targets]
     plan = co("show", f"{name}/Projects/Plan", "--json").json
+    with KnowledgeBase.open() as kb:
+        assert kb.note(f"{name}/Plan").provenance == "import"  # whatever it says: it may be anybody's vault
     assert [one["ref"] for one in plan["links"]] == [f"{name}/Plan", f"{name}/Alpha"]
     assert [one["ref"] for one in plan["linked_from"]] == [f"{name}/Index"]
     assert f"linked from: {name}/Index, {name}/Projects/Plan" in co("show", f"{name}/Alpha").out

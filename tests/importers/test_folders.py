@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,21 @@ def test_a_note_keeps_its_name_its_place_and_every_line(
     shown = co("show", "article:My Brain/Start", "--json").json
     assert (shown["aliases"], shown["tags"]) == (["Home"], ["boats/sail"])
     assert {"target": "Daily/2026-01-01", "ref": "article:My Brain/Daily/2026-01-01", "there": True} in shown["links"]
+
+
+def test_files_that_obsidian_excludes_are_not_imported(import_data: ImportData, vault: Vault, tmp_path: Path) -> None:
+    settings = '{"userIgnoreFilters": ["Templates/", "Old Stuff/"]}'
+    files = {**FILES, ".obsidian/app.json": settings, "Templates/day.md": "Template.", "Old Stuff/a.md": "Old."}
+    brain = write_files(tmp_path / "My Brain", files)
+    with zipfile.ZipFile(tmp_path / "zipped.zip", "w") as archive:
+        for name, text in files.items():
+            archive.writestr(f"Zipped/{name}", text)
+
+    for export in (brain, tmp_path / "zipped.zip"):
+        assert "Templates/day.md: Obsidian's settings exclude it\n" in import_data("obsidian", export).out
+
+    kept = ("Daily/2026-01-01.md", "Start.md")
+    assert vault.notes() == [f"articles/{folder}/{name}" for folder in ("My Brain", "Zipped") for name in kept]
 
 
 def test_a_note_of_basic_memory_is_identified_by_its_permalink(
