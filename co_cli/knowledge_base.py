@@ -118,6 +118,14 @@ class KnowledgeBase:
     ) -> None:
         self.close()
 
+    def __deepcopy__(self, memo: object) -> KnowledgeBase:
+        """It is a handle: copies of what holds it share it."""
+        return self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickled as its settings: another process opens the same vault."""
+        return KnowledgeBase, (self.settings,)
+
     # -- search -----------------------------------------------------------------------------------------------------
 
     def search(self, query: str, limit: int = 10, *, track: bool = False, **options: Any) -> SearchResult:
@@ -272,12 +280,15 @@ class KnowledgeBase:
             self.activity.opened(os.path.join(origin.root, *note.path.split("/")), linked)
         return note
 
-    def notes(self, source: str | None = None, limit: int | None = None, **filters: Any) -> list[NoteSummary]:
-        """List notes, newest first: memories and articles, or one source. Filters are those of `search`."""
+    def notes(
+        self, source: str | Sequence[str] | None = None, limit: int | None = None, **filters: Any
+    ) -> list[NoteSummary]:
+        """List notes, newest first: memories and articles, or these sources. Filters are those of `search`."""
         if limit is not None and limit < 1:
             raise InvalidInputError(f"limit is at least 1, not {limit}")
-        options = Options(sources=[source] if source else OWN_SOURCES, **filters)
+        options = Options(sources=source or OWN_SOURCES, **filters)
         rows = self.index.docs(read_filters(self.index.linked, options), -1 if limit is None else limit)
+        outdated = self.index.outdated([row.id for row in rows])
         return [
             NoteSummary(
                 row.ref,
@@ -289,6 +300,7 @@ class KnowledgeBase:
                 moment_text(row.created),
                 row.description,
                 row.missing is not None,
+                outdated.get(row.id),
             )
             for row in rows
         ]

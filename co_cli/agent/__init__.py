@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from co_cli.agent.anthropic_memory import memory_tool as memory_tool
+    from co_cli.agent.capability import ContextAddedEvent as ContextAddedEvent
     from co_cli.agent.capability import Knowledge as Knowledge
     from co_cli.agent.capability import agent as agent
     from co_cli.agent.deps import CoDeps as CoDeps
     from co_cli.agent.toolset import knowledge_toolset as knowledge_toolset
 
-__all__ = ["CoDeps", "Knowledge", "agent", "knowledge_toolset", "memory_tool"]
+__all__ = ["CoDeps", "ContextAddedEvent", "Knowledge", "agent", "knowledge_toolset", "memory_tool"]
 
 _HOMES = {
     "Knowledge": "co_cli.agent.capability",
+    "ContextAddedEvent": "co_cli.agent.capability",
     "CoDeps": "co_cli.agent.deps",
     "knowledge_toolset": "co_cli.agent.toolset",
     "agent": "co_cli.agent.capability",

@@ -6,7 +6,7 @@ Constructing it touches nothing: the first run or the first call opens the vault
 
 from __future__ import annotations
 
-import copy
+import json
 from collections.abc import Collection, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
@@ -14,20 +14,21 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import anyio
 import anyio.to_thread
-from pydantic_ai import Agent, FunctionToolset, RunContext
+from pydantic_ai import Agent, CapabilityEvent, FunctionToolset, RunContext
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import TextContent, UserPromptPart
 from pydantic_ai.run import AgentRunResult
 
 from co_cli.agent.deps import PathLike
-from co_cli.agent.injection import inject, seen_refs, seen_skills, skill_for, user_text
+from co_cli.agent.injection import KEY, Seen, skill_for, user_text
 from co_cli.agent.toolset import VaultAccess, make_toolset
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.refs import without_lines
-from co_cli.service.context import Context, ContextNote, always_notes, matching_notes
+from co_cli.service.context import ContextNote, always_notes, matching_notes
 from co_cli.tools.budget import estimate_tokens
 from co_cli.tools.fencing import one_line
+from co_cli.tools.prompt_notes import is_unchanged, render_notes
 from co_cli.tools.toolbox import RESULT_TOKENS
 
 FRESH_SECONDS = 0.3
@@ -40,13 +41,21 @@ SkillUse = Literal["off", "tools", "inject"]
 SKILL_USES: tuple[SkillUse, ...] = get_args(SkillUse)
 GUIDANCE = {
     "recall_memory": "Before you answer anything that may depend on the user, their preferences, decisions, people or "
-    "projects, call recall_memory. If it answers absent, say that you have no note of it instead of guessing.",
+    "projects, call recall_memory. If it answers absent, try once in other words, then say that nothing is noted.",
     "save_memory": "When the user asks you to remember something, corrects you, or states a lasting preference, "
     "decision or fact, call save_memory, one thing at a time. Say that something is saved only after the tool said so. "
     "Do not save secrets, small talk or guesses.",
     "update_memory": "When a note turns out to be wrong, call update_memory instead of saving a second version.",
     "forget_memory": "Call forget_memory only when the user wants something forgotten.",
 }
+
+
+@dataclass(kw_only=True)
+class ContextAddedEvent(CapabilityEvent, namespace="knowledge"):
+    """In the run's event stream, before the first request: what was added to the user's turn, and what was not."""
+
+    report: dict[str, Any] = field(default_factory=dict[str, Any])
+    """`injected`, `cut`, `budget`, `degraded`, and `skill` if one was added."""
 
 
 @dataclass
@@ -65,7 +74,7 @@ class Knowledge(AbstractCapability[Any]):
     knowledge_base: KnowledgeBase | None = None
     """One that is open already; you close it."""
     tools: Sequence[str] | None = None
-    """Names of the tools that the agent gets; None: all."""
+    """Names of the tools that the agent gets; None: those of `default`."""
     read_only: bool = False
     """Leave out the tools that write."""
     approve_forget: bool = False
@@ -85,8 +94,6 @@ class Knowledge(AbstractCapability[Any]):
     create: bool = False
     """Create the vault on first use if it does not exist."""
     id: str | None = "knowledge"
-    report: dict[str, Any] = field(default_factory=dict[str, Any], init=False, repr=False, compare=False)
-    """What this run was given: `injected`, `cut`, `budget`, `degraded`. Also in the run's metadata, under `id`."""
 
     @classmethod
     def combine(cls, capabilities: Sequence[AbstractCapability[Any]]) -> AbstractCapability[Any]:
@@ -113,11 +120,9 @@ class Knowledge(AbstractCapability[Any]):
     def get_instructions(self) -> str:
         return instructions([tool.name for tool in self.access.selected], self.context)
 
-    async def for_run(self, ctx: RunContext[Any]) -> Knowledge:
-        """The same vault and tools, with a report of its own."""
-        mine = copy.copy(self)
-        mine.report = {}
-        return mine
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is opened on first use, so that it can be pickled and copied."""
+        return {name: value for name, value in self.__dict__.items() if name not in ("access", "toolset")}
 
     async def before_run(self, ctx: RunContext[Any]) -> None:
         """Find the notes and the skill for the prompt, and add them to the user's turn as data."""
@@ -126,50 +131,52 @@ class Knowledge(AbstractCapability[Any]):
             return
         found = Additions(self.context_tokens or DEFAULT_ROOM)
         seconds = CONTEXT_SECONDS if self.context_seconds is None else self.context_seconds
-        seen = seen_refs(ctx.messages), seen_skills(ctx.messages)
-        with anyio.move_on_after(seconds) as limit:
-            await anyio.to_thread.run_sync(self.find, ctx.deps, text, *seen, found, abandon_on_cancel=True)
-        if limit.cancelled_caught:
-            found.degraded.append(f"not everything was searched: finding notes took longer than {seconds:g} s")
-        part, self.report = self.finish(found)
+        seen = Seen.in_messages(ctx.messages)
+        with ctx.tracer.start_as_current_span("add knowledge to the prompt") as span:
+            with anyio.move_on_after(seconds) as limit:
+                await anyio.to_thread.run_sync(self.find, ctx.deps, text, seen, found, abandon_on_cancel=True)
+            if limit.cancelled_caught:
+                found.degraded.append(f"not everything was searched: finding notes took longer than {seconds:g} s")
+            part, report = self.finish(found)
+            span.set_attribute("knowledge.notes", len(report.get("injected", ())))
+            if ctx.trace_include_content:
+                span.set_attribute("knowledge.report", json.dumps(report))
         for one in (found.skill, part):
             if one is not None:
                 ctx.enqueue(one)
+        await ctx.emit(ContextAddedEvent(report=report))
 
-    def find(self, deps: object, text: str, seen: Collection[str], seen_skills: set[str], found: Additions) -> None:
+    def find(self, deps: object, text: str, seen: Seen, found: Additions) -> None:
         """Collect step by step in `found`, so that a run that cannot wait uses what is there."""
         toolbox = self.access.toolbox(deps)
         kb = toolbox.kb
         found.room = kb.settings.context_tokens if self.context_tokens is None else self.context_tokens
         if self.skills == "inject":
-            found.skill, found.skill_report = skill_for(kb, text, seen_skills, found.room)
+            found.skill, found.skill_report = skill_for(kb, text, seen.skills, found.room)
         if not self.context:
             return
         found.degraded += toolbox.freshener.ensure(FRESH_SECONDS)
-        self._add(found, always_notes(kb, seen), seen)
-        self._add(found, matching_notes(kb, text, {*seen, *(note.ref for note in found.notes)}), seen)
-
-    def _add(self, found: Additions, context: Context, seen: Collection[str]) -> None:
+        always = always_notes(kb)
+        found.notes += [note for note in always.notes if not is_unchanged(note, seen.notes)]
+        found.degraded += always.degraded
+        matching = matching_notes(kb, text, {*seen.refs, *(note.ref for note in always.notes)})
         # what is seen is known as fences spell it, which is not always how the index does
-        found.notes += [note for note in context.notes if one_line(without_lines(note.ref)) not in seen]
-        found.degraded += context.degraded
+        found.notes += [note for note in matching.notes if one_line(without_lines(note.ref)) not in seen.refs]
+        found.degraded += matching.degraded
 
     def finish(self, found: Additions) -> tuple[UserPromptPart | None, dict[str, Any]]:
         """The part with the notes, and the report."""
         skill = {"skill": found.skill_report} if found.skill_report else {}
         if not self.context:
             return None, skill
-        part, report = inject(list(found.notes), found.room)
+        text, report = render_notes(list(found.notes), found.room)
+        part = UserPromptPart([TextContent(text, metadata={KEY: report})]) if text else None
         return part, {**skill, **report, "degraded": list(found.degraded)}
 
     async def after_run(self, ctx: RunContext[Any], *, result: AgentRunResult[Any]) -> AgentRunResult[Any]:
-        """Put the report in the run's metadata, and count the notes that the answer cites as used."""
+        """Count the notes that the answer cites as used."""
         if isinstance(result.output, str):
             self.access.kb(ctx.deps).activity.cited(result.output)
-        # there is no public way to add to it; without this one the report is still in the part's own metadata
-        state: Any = getattr(result, "_state", None)
-        if self.report and state is not None:
-            state.metadata = {**(result.metadata or {}), self.id or "knowledge": self.report}
         return result
 
 
@@ -217,7 +224,7 @@ def working_set(kb: KnowledgeBase, task: str, context_tokens: int | None = None)
     """For this task as the first prompt; an empty one gets the notes that are always added."""
     given = Knowledge(knowledge_base=kb, context_tokens=context_tokens)
     found = Additions(DEFAULT_ROOM)
-    given.find(None, task, (), set(), found)
+    given.find(None, task, Seen.in_messages([]), found)
     part, report = given.finish(found)
     content = part.content[0] if part else ""
     knowledge = content.content if isinstance(content, TextContent) else ""

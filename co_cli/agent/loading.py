@@ -34,7 +34,7 @@ from pydantic_ai.exceptions import ModelRetry, UsageLimitExceeded
 from pydantic_ai.models import Model
 from pydantic_ai.usage import UsageLimits
 
-from co_cli.agent.toolset import ARGUMENTS
+from co_cli.agent.toolset import LenientToolset
 from co_cli.errors import SettingsError
 from co_cli.service.web_pages import Loaded, LoaderAnswer, LoadFailed, UseHttp
 from co_cli.sources.web.addresses import read_url
@@ -165,7 +165,7 @@ class LoadingAgent(AbstractContextManager["LoadingAgent"]):
             self._model,
             output_type=[ToolOutput(end, name=end.__name__) for end in (run.accept, run.use_http, run.fail)],
             instructions=self._instructions,
-            tools=tools,
+            toolsets=[LenientToolset(tools)],
             retries={"tools": MAX_TURNS, "output": MAX_TURNS},
         )
         lines = [f"URL: {url}"]
@@ -238,9 +238,7 @@ class _Run:
             self.kept.append((page, origin, ctx.run_step))
             return preview(len(self.kept), page, origin)
 
-        made = Tool[object].from_schema(call, name, (tool.description or "")[:1_500], tool.input_schema, takes_ctx=True)
-        made.function_schema.validator = ARGUMENTS
-        return made
+        return Tool[object].from_schema(call, name, (tool.description or "")[:1_500], tool.input_schema, takes_ctx=True)
 
 
 class _Server:

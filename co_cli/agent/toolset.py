@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -16,6 +16,7 @@ import anyio.to_thread
 from pydantic_ai import FunctionToolset, RunContext, Tool, ToolReturn
 from pydantic_ai.exceptions import ModelRetry, ToolFailed, UserError
 from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.toolsets import ToolsetTool
 from pydantic_core import SchemaValidator, core_schema
 
 from co_cli.agent.deps import CoDeps, PathLike, open_once
@@ -102,9 +103,17 @@ def knowledge_toolset(
     return make_toolset(access, approve_forget, id)
 
 
+class LenientToolset(FunctionToolset[Any]):
+    """Accepts any JSON object: its tools validate their own arguments, and say what would be right."""
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        tools = await super().get_tools(ctx)
+        return {name: replace(tool, args_validator=ARGUMENTS) for name, tool in tools.items()}
+
+
 def make_toolset(access: VaultAccess, approve_forget: bool, id: str | None) -> FunctionToolset[Any]:
     tools = [_make_tool(access, tool, approve_forget and tool.name == "forget_memory") for tool in access.selected]
-    return FunctionToolset(tools, max_retries=MAX_RETRIES, id=id)
+    return LenientToolset(tools, max_retries=MAX_RETRIES, id=id)
 
 
 def _make_tool(access: VaultAccess, tool: AgentTool, requires_approval: bool) -> Tool[Any]:
@@ -118,7 +127,6 @@ def _make_tool(access: VaultAccess, tool: AgentTool, requires_approval: bool) ->
         return ToolReturn(result.text, metadata=result.data)
 
     made = Tool[Any].from_schema(call, tool.name, tool.description, tool.parameters, takes_ctx=True)
-    made.function_schema.validator = ARGUMENTS
     made.requires_approval = requires_approval
     if tool in SKILL_TOOLS:
         made.prepare = partial(_prepare_skill_tool, access)
@@ -146,4 +154,3 @@ def _to_object(value: Any) -> Any:
 ARGUMENTS = SchemaValidator(
     core_schema.no_info_before_validator_function(_to_object, core_schema.dict_schema(core_schema.str_schema()))
 )
-"""Any JSON object: the tools validate what is in it, and say what would be right."""

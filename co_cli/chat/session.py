@@ -19,7 +19,7 @@ from pydantic_ai.models import Model
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, RunContext, ToolDenied
 
 from co_cli.agent import Knowledge
-from co_cli.agent.injection import KEY, user_contents
+from co_cli.agent.capability import ContextAddedEvent
 from co_cli.agent.models import NO_MODEL, UnusableModelError, load_model, problem_of
 from co_cli.chat.screen import Output
 from co_cli.errors import KnowledgeError
@@ -114,15 +114,13 @@ class ChatSession:
         return turn
 
     async def _follow(self, run: RunContext[Any], events: AsyncIterable[messages.AgentStreamEvent]) -> None:
-        """Print and record what happens. `Knowledge` says what it added in the metadata of the text that it added."""
+        """Print and record what happens."""
         turn = cast("Turn", self.last)
-        for content in user_contents([message for message in run.messages if message.run_id == run.run_id]):
-            metadata: Any = content.metadata if isinstance(content, messages.TextContent) else None
-            if metadata and KEY in metadata and not turn.injected:
-                turn.injected = metadata[KEY]["injected"]
-                self.output.line(f"· added to the question: {' '.join(note['ref'] for note in turn.injected)}")
         async for event in events:
             match event:
+                case ContextAddedEvent(report={"injected": [_, *_] as injected}):
+                    turn.injected = injected
+                    self.output.line(f"· added to the question: {' '.join(note['ref'] for note in injected)}")
                 case (
                     messages.PartStartEvent(part=messages.TextPart(content=text))
                     | messages.PartDeltaEvent(delta=messages.TextPartDelta(content_delta=text))

@@ -62,8 +62,8 @@ class Context(NamedTuple):
     degraded: list[str]
 
 
-def always_notes(kb: KnowledgeBase, seen: Collection[str]) -> Context:
-    """Notes marked `loading: always` that were not `seen` in the conversation: by importance, then newest first."""
+def always_notes(kb: KnowledgeBase) -> Context:
+    """Notes marked `loading: always`: by importance, then newest first."""
     allowed, _ = vaults_for_prompts(kb.settings, kb.root, kb.index.linked)
     try:
         rows = kb.index.docs(Filters(OWN_SOURCES, fields=(("loading", "always"),)))
@@ -71,7 +71,7 @@ def always_notes(kb: KnowledgeBase, seen: Collection[str]) -> Context:
         return Context([], [f"no notes were added: {error}"])
     untrusted = [row.ref for row in rows if row.root not in allowed]
     refs = [row.ref for row in rows if row.root in allowed]
-    notes = [note for ref in refs[:MAX_ALWAYS] if ref not in seen and (note := _open(kb, ref))]
+    notes = [note for ref in refs[:MAX_ALWAYS] if (note := _open(kb, ref))]
     notes.sort(key=_importance, reverse=True)
     degraded: list[str] = []
     if len(refs) > MAX_ALWAYS:

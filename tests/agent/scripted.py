@@ -4,10 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextContent, TextPart, ToolCallPart
+from pydantic_ai import RunContext
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.messages import (
+    AgentStreamEvent,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextContent,
+    TextPart,
+    ToolCallPart,
+)
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
+
+from co_cli.agent import ContextAddedEvent
 
 Call = tuple[str, Mapping[str, Any] | str]
 Turn = str | list[Call] | Callable[[list[ModelMessage]], "Turn"]
@@ -74,6 +87,17 @@ class Answering:
     def _answer(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         self.told.append(str(messages))
         return ModelResponse([ToolCallPart(info.output_tools[0].name, json.dumps({"response": self.value}))])
+
+
+@dataclass
+class Reports(AbstractCapability[Any]):
+    """A listener: what `Knowledge` says about each run."""
+
+    found: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+
+    async def on_event(self, ctx: RunContext[Any], *, event: AgentStreamEvent) -> None:
+        if isinstance(event, ContextAddedEvent):
+            self.found.append(event.report)
 
 
 def part_text(part: object) -> str:

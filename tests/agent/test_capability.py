@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
+import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from opentelemetry.trace import INVALID_SPAN_CONTEXT, NonRecordingSpan, NoOpTracer, NoOpTracerProvider
 from pydantic import ImportString, TypeAdapter
-from pydantic_ai import Agent, RunContext
-from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai import Agent, InstrumentationSettings, RunContext
+from pydantic_ai.capabilities import Instrumentation
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.models.test import TestModel
 
@@ -18,12 +23,8 @@ from co_cli.agent import CoDeps, Knowledge, agent, knowledge_toolset
 from co_cli.agent.toolset import VaultAccess
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.tools import TOOLS
-from tests.agent.scripted import Script, returned
+from tests.agent.scripted import Reports, Script, returned
 from tests.vault import Vault
-
-combines = pytest.mark.skipif(
-    not hasattr(AbstractCapability, "combine"), reason="this pydantic-ai does not combine capabilities of one id yet"
-)
 
 
 def tools_of(script: Script) -> list[str]:
@@ -43,7 +44,48 @@ def test_a_missing_vault_is_created_only_on_request(home: Path, tmp_path: Path) 
     assert (folder / ".gitignore").read_text() == ".trash/\n"
 
 
-@combines
+def test_knowledge_can_be_copied_and_pickled_even_after_it_was_used(kb: KnowledgeBase, vault: Vault) -> None:
+    vault.write("memories/oak.md", "---\nloading: always\n---\nOaks live long.")
+    script = Script(*["Long."] * 3)
+    used = Knowledge(knowledge_base=kb, context_tokens=300)
+    Agent(script.model, capabilities=[used]).run_sync("How long?")
+
+    assert copy.deepcopy(used).knowledge_base is kb
+    for one in (copy.deepcopy(used), pickle.loads(pickle.dumps(used))):
+        Agent(script.model, capabilities=[one]).run_sync("How long?")
+        assert "Oaks live long." in script.told
+        assert one.context_tokens == 300
+    one.knowledge_base.close()
+
+
+def test_a_trace_shows_what_was_added_to_the_prompt(kb: KnowledgeBase, vault: Vault) -> None:
+    vault.write("memories/oak.md", "---\nloading: always\n---\nOaks live long.")
+    spans: list[tuple[str, dict[str, Any]]] = []
+
+    class Span(NonRecordingSpan):
+        def set_attribute(self, key: str, value: Any) -> None:
+            spans[-1][1][key] = value
+
+    class Tracer(NoOpTracer):
+        @contextmanager
+        def start_as_current_span(self, name: str, *args: Any, **options: Any) -> Iterator[Span]:
+            spans.append((name, {}))
+            yield Span(INVALID_SPAN_CONTEXT)
+
+    class Provider(NoOpTracerProvider):
+        def get_tracer(self, *args: Any, **options: Any) -> Tracer:
+            return Tracer()
+
+    for content in (True, False):
+        settings = InstrumentationSettings(tracer_provider=Provider(), include_content=content)
+        capabilities = [Knowledge(knowledge_base=kb), Instrumentation(settings=settings)]
+        Agent(Script("Long.").model, capabilities=capabilities).run_sync("How long?")
+
+    (_, shown), (_, hidden) = [span for span in spans if span[0] == "add knowledge to the prompt"]
+    assert json.loads(shown["knowledge.report"])["injected"][0]["ref"] == "memory:oak"
+    assert hidden == {"knowledge.notes": 1}
+
+
 def test_two_of_one_id_are_refused(kb: KnowledgeBase) -> None:
     given = [Knowledge(knowledge_base=kb, read_only=True), Knowledge(knowledge_base=kb)]
 
@@ -145,14 +187,13 @@ def test_wrong_settings_are_an_error_at_first_use(monkeypatch: pytest.MonkeyPatc
 def test_an_agent_comes_from_a_spec(vault: Vault, data_dir: Path, tmp_path: Path) -> None:
     vault.write("memories/oak.md", "---\nloading: always\n---\nOaks live long.")
     options = {"vault": str(vault.root), "data_dir": str(data_dir), "read_only": True, "context_tokens": 300}
-    script = Script(*[[("recall_memory", {"query": "oaks"})], "Long."] * 2)
+    script, reports = Script(*[[("recall_memory", {"query": "oaks"})], "Long."] * 2), Reports()
     for name in ("agent.yaml", "agent.json"):  # JSON is YAML too
         (tmp_path / name).write_text(json.dumps({"capabilities": [{"Knowledge": options}]}))
         made = Agent.from_file(tmp_path / name, custom_capability_types=[Knowledge], model=script.model)
-        result = made.run_sync("How old do oaks get?")
+        result = made.run_sync("How old do oaks get?", capabilities=[reports])
         assert returned(result.all_messages(), "recall_memory")[0]["hits"][0]["ref"] == "memory:oak"
         assert "save_memory" not in tools_of(script)
-        assert result.metadata is not None
-        assert result.metadata["knowledge"]["budget"] == 300
+        assert reports.found.pop()["budget"] == 300
     for spec in ("Knowledge", {"Knowledge": str(vault.root)}):
         Agent.from_spec({"capabilities": [spec]}, custom_capability_types=[Knowledge], model="test")

@@ -10,6 +10,7 @@ import pytest
 from pydantic_ai import Agent, ModelMessagesTypeAdapter
 from pydantic_ai.messages import (
     BinaryContent,
+    CompactionPart,
     ImageUrl,
     ModelMessage,
     ModelRequest,
@@ -19,12 +20,14 @@ from pydantic_ai.messages import (
     ToolReturnPart,
     UserPromptPart,
 )
+from pydantic_ai.result import StreamedRunResult
+from pydantic_ai.run import AgentRunResult
 
 from co_cli.agent import Knowledge, capability
 from co_cli.agent.injection import KEY
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.settings import load_settings
-from tests.agent.scripted import Script, part_text
+from tests.agent.scripted import Reports, Script, part_text
 from tests.embedding.loopback import OllamaServer
 from tests.vault import Vault
 
@@ -41,13 +44,13 @@ def notes(vault: Vault) -> None:
     vault.write("memories/soup.md", "On Thursdays there is soup at noon.")
 
 
-def injected(metadata: dict[str, Any] | None) -> list[tuple[str, str]]:
-    assert metadata is not None
-    return [(note["ref"], note["why"]) for note in metadata["knowledge"]["injected"]]
+def injected(result: AgentRunResult[str] | StreamedRunResult[Any, str]) -> list[tuple[str, str]]:
+    pieces = context_of(result.new_messages())
+    return [(note["ref"], note["why"]) for piece in pieces for note in piece.metadata[KEY]["injected"]]
 
 
-def refs(metadata: dict[str, Any] | None) -> list[str]:
-    return [ref for ref, _ in injected(metadata)]
+def refs(result: AgentRunResult[str] | StreamedRunResult[Any, str]) -> list[str]:
+    return [ref for ref, _ in injected(result)]
 
 
 def context_of(messages: list[ModelMessage]) -> list[TextContent]:
@@ -65,12 +68,12 @@ def test_notes_follow_the_prompt_in_the_same_turn_however_the_agent_is_run(knowl
         await agent.run("How do I speak?")
         async with agent.run_stream("How do I speak?") as streamed:
             assert await streamed.get_output() == "Plainly. "
-        assert refs(streamed.metadata) == ["memory:tone"]
+        assert refs(streamed) == ["memory:tone"]
         async with agent.iter("How do I speak?") as run:
             async for _ in run:
                 pass
         assert run.result is not None
-        assert refs(run.result.metadata) == ["memory:tone"]
+        assert refs(run.result) == ["memory:tone"]
 
     asyncio.run(every_way())
     agent.run_sync("How do I speak?")
@@ -92,15 +95,37 @@ def test_a_note_is_added_once_a_conversation(knowledge: Knowledge) -> None:
 
     first = agent.run_sync("Where does the spare key of Lannick hang?")
     second = agent.run_sync("Where does the spare key of Lannick hang?", message_history=first.all_messages())
-    assert refs(second.metadata) == []
+    assert refs(second) == []
     assert script.everything.count(UNMARKED) == 1
 
     stored = ModelMessagesTypeAdapter.validate_json(second.all_messages_json())
     third = agent.run_sync("The spare key of Lannick hangs where?", message_history=stored)
-    assert refs(third.metadata) == []
+    assert refs(third) == []
 
     other = agent.run_sync("Where does the spare key of Lannick hang?")
-    assert refs(other.metadata) == ["memory:tone", "memory:lannick-key"]
+    assert refs(other) == ["memory:tone", "memory:lannick-key"]
+
+
+def test_a_note_that_is_always_loaded_is_sent_again_when_it_changed_and_after_a_compaction(
+    knowledge: Knowledge, vault: Vault
+) -> None:
+    agent = Agent(Script(*["Well."] * 5).model, capabilities=[knowledge])
+    first = agent.run_sync("Hello!")
+    same = agent.run_sync("And now?", message_history=first.all_messages())
+    vault.write("memories/tone.md", f"{ALWAYS} Never shout.")
+    changed = agent.run_sync("And now?", message_history=same.all_messages())
+    settled = agent.run_sync("And now?", message_history=changed.all_messages())
+    compacted = [*settled.all_messages(), ModelResponse([CompactionPart("They talked about tone.")])]
+    after = agent.run_sync("And now?", message_history=compacted)
+
+    assert [refs(run) for run in (first, same, changed, settled, after)] == [
+        ["memory:tone"],
+        [],
+        ["memory:tone"],
+        [],
+        ["memory:tone"],
+    ]
+    assert "Never shout." in context_of(changed.new_messages())[0].content
 
 
 def test_what_does_not_fit_the_budget_is_cut_and_named(vault: Vault, kb: KnowledgeBase) -> None:
@@ -110,15 +135,13 @@ def test_what_does_not_fit_the_budget_is_cut_and_named(vault: Vault, kb: Knowled
 
     result = Agent(script.model, capabilities=[Knowledge(knowledge_base=kb, context_tokens=200)]).run_sync("Hello!")
 
-    assert result.metadata is not None
-    report = result.metadata["knowledge"]
-    assert refs(result.metadata) == ["memory:long"]
+    (context,) = context_of(result.all_messages())
+    report = context.metadata[KEY]
+    assert refs(result) == ["memory:long"]
     assert [note["ref"] for note in report["cut"]] == ["memory:long", "memory:tone"]
     assert report["cut"][0]["tokens"] > 500
-    (context,) = context_of(result.all_messages())
     assert len(context.content) <= 200 * 4
     assert "read_note opens all of it" in context.content
-    assert context.metadata[KEY]["cut"] == report["cut"]
 
 
 def test_a_run_does_not_wait_for_an_embedding_server_that_does_not_answer(
@@ -129,19 +152,19 @@ def test_a_run_does_not_wait_for_an_embedding_server_that_does_not_answer(
     flags = {"vault": vault.root, "data_dir": data_dir, **provider}
     with KnowledgeBase.open(settings=load_settings(flags)) as kb:
         kb.sync()
-        agent = Agent(Script("Well.", "Well.").model, capabilities=[Knowledge(knowledge_base=kb)])
+        reports = Reports()
+        agent = Agent(Script("Well.", "Well.").model, capabilities=[Knowledge(knowledge_base=kb), reports])
         server.faults = ["503"] * 5
-        refused = agent.run_sync(KEY_QUESTION).metadata
+        refused = agent.run_sync(KEY_QUESTION)
         server.faults = ["slow"] * 5
         monkeypatch.setattr(capability, "CONTEXT_SECONDS", 0.5)
-        slow = agent.run_sync(KEY_QUESTION + " Now?").metadata
+        slow = agent.run_sync(KEY_QUESTION + " Now?")
         server.close()  # lets a held answer go
 
     assert refs(refused) == ["memory:tone", "memory:lannick-key"]
     assert refs(slow) == ["memory:tone"]
-    degraded = [one["knowledge"]["degraded"][0] for one in (refused, slow) if one]
-    assert "compared by words" in degraded[0]
-    assert "took longer" in degraded[1]
+    assert "compared by words" in reports.found[0]["degraded"][0]
+    assert "took longer" in reports.found[1]["degraded"][0]
 
 
 KEY_QUESTION = "Where does the spare key of the Lannick harbour hang?"
@@ -152,15 +175,13 @@ def test_each_added_note_has_its_reason(knowledge: Knowledge) -> None:
     agent = Agent(script.model, capabilities=[knowledge], metadata={"tenant": "lannick"})
 
     result = agent.run_sync(KEY_QUESTION)
-    assert injected(result.metadata) == [("memory:tone", "always"), ("memory:lannick-key", "recalled")]
+    assert injected(result) == [("memory:tone", "always"), ("memory:lannick-key", "recalled")]
     assert '<note ref="memory:lannick-key" title="Lannick key" provenance="user" why="recalled">' in script.told
-    assert result.metadata is not None
-    assert result.metadata["knowledge"]["degraded"] == []
-    assert result.metadata["tenant"] == "lannick"
+    assert result.metadata == {"tenant": "lannick"}
 
     upset = agent.run_sync("The harbour master is upset. Write to him.")
-    assert ("memory:apologies", "contextual") in injected(upset.metadata)
-    assert refs(agent.run_sync("Write a haiku about autumn.").metadata) == ["memory:tone"]
+    assert ("memory:apologies", "contextual") in injected(upset)
+    assert refs(agent.run_sync("Write a haiku about autumn.")) == ["memory:tone"]
 
 
 def test_notes_that_are_invalid_or_not_ours_are_not_added(knowledge: Knowledge, vault: Vault) -> None:
@@ -172,7 +193,7 @@ def test_notes_that_are_invalid_or_not_ours_are_not_added(knowledge: Knowledge, 
 
     result = Agent(Script("In the bakery.").model, capabilities=[knowledge]).run_sync(KEY_QUESTION)
 
-    assert refs(result.metadata) == ["memory:tone", "memory:lannick-key"]
+    assert refs(result) == ["memory:tone", "memory:lannick-key"]
 
 
 def test_any_prompt_gets_its_notes(knowledge: Knowledge) -> None:
@@ -188,11 +209,11 @@ def test_any_prompt_gets_its_notes(knowledge: Knowledge) -> None:
     ]
     agent = Agent(Script(*["Well."] * 9).model, capabilities=[knowledge])
 
-    found = [refs(agent.run_sync(prompt).metadata) for prompt in prompts]
+    found = [refs(agent.run_sync(prompt)) for prompt in prompts]
     history = agent.run_sync(message_history=[ModelRequest([UserPromptPart(KEY_QUESTION)])])
 
     assert {refs[0] for refs in found} == {"memory:tone"}
-    assert found[2] == found[7] == refs(history.metadata) == ["memory:tone", "memory:lannick-key"]
+    assert found[2] == found[7] == refs(history) == ["memory:tone", "memory:lannick-key"]
 
 
 def test_a_run_that_is_not_the_users_turn_or_has_no_room_adds_nothing(kb: KnowledgeBase) -> None:
@@ -204,8 +225,7 @@ def test_a_run_that_is_not_the_users_turn_or_has_no_room_adds_nothing(kb: Knowle
     script = Script(*["Well."] * 4)
     agent = Agent(script.model, capabilities=[Knowledge(knowledge_base=kb)], instructions="Go on.")
 
-    assert agent.run_sync().metadata is None
-    assert agent.run_sync(message_history=history).metadata is None
+    assert refs(agent.run_sync()) == refs(agent.run_sync(message_history=history)) == []
     for options in ({"context": False}, {"context_tokens": 10}):
         Agent(script.model, capabilities=[Knowledge(knowledge_base=kb, **options)]).run_sync("Hello!")
         assert script.told == "Hello!"

@@ -213,7 +213,7 @@ def test_a_clone_s_many_notes_do_not_crowd_out_the_person_s_own(clone: Path, hom
     with KnowledgeBase.open() as kb:
         kb.sync()
 
-        assert [note.ref for note in always_notes(kb, ()).notes] == ["user:memory:english"]
+        assert [note.ref for note in always_notes(kb).notes] == ["user:memory:english"]
 
 
 def test_only_a_vault_or_a_project_can_be_trusted(clone: Path, home: Path, tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_most_questions_in_a_memorys_own_words_add_it(sample: KnowledgeBase) -> 
     lines = (Path(sample_vault()) / "questions.jsonl").read_text("utf-8").splitlines()
     asked = [question for question in map(json.loads, lines) if question["kind"] == "words"]
     asked = [question for question in asked if any(ref.startswith("memory:") for ref in question["answers"])]
-    always = {note.ref for note in always_notes(sample, ()).notes}
+    always = {note.ref for note in always_notes(sample).notes}
 
     answered = [
         question for question in asked if {*reasons(sample, question["question"]), *always} & set(question["answers"])
@@ -71,8 +71,7 @@ def test_always_notes_are_ordered_by_importance(kb: KnowledgeBase, vault: Vault)
         vault.write(f"memories/{name}.md", f"---\nloading: always\n{said}---\nA {name} matter.")
     kb.sync()
 
-    assert [note.title for note in always_notes(kb, ()).notes] == ["Great", "Plain", "Small"]
-    assert [note.title for note in always_notes(kb, {"memory:great"}).notes] == ["Plain", "Small"]
+    assert [note.title for note in always_notes(kb).notes] == ["Great", "Plain", "Small"]
 
 
 def test_the_matching_section_of_a_contextual_article_is_added(kb: KnowledgeBase, vault: Vault) -> None:
@@ -105,5 +104,5 @@ def test_a_vault_that_cannot_be_searched_gives_nothing_and_says_so(
     data_dir.mkdir(exist_ok=True)
     (data_dir / "search.db").mkdir()
 
-    assert always_notes(kb, ()).notes == matching_notes(kb, "Do oaks live long?", ()).notes == []
-    assert "search.db" in always_notes(kb, ()).degraded[0]
+    assert always_notes(kb).notes == matching_notes(kb, "Do oaks live long?", ()).notes == []
+    assert "search.db" in always_notes(kb).degraded[0]

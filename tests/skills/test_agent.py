@@ -9,7 +9,7 @@ from pydantic_ai import Agent, models
 
 from co_cli.agent import Knowledge, capability, knowledge_toolset
 from co_cli.knowledge_base import KnowledgeBase
-from tests.agent.scripted import Script
+from tests.agent.scripted import Reports, Script
 from tests.skills.conftest import SkillRoot
 
 NAMES = ["find_skills", "load_skill"]
@@ -57,19 +57,17 @@ def test_the_skill_that_is_clearly_meant_is_added_to_the_users_turn_once(kb: Kno
     mine.write("pdf-forms", FORMS, "Flatten only when asked.")
     others(mine)
     script = Script("Done.", "Done.")
-    asked = agent(script, kb, skills="inject")
+    asked, reports = agent(script, kb, skills="inject"), Reports()
 
-    first = asked.run_sync(PROMPT)
+    first = asked.run_sync(PROMPT, capabilities=[reports])
     told = script.told
-    again = asked.run_sync(PROMPT, message_history=first.all_messages())
+    asked.run_sync(PROMPT, message_history=first.all_messages(), capabilities=[reports])
 
     assert "<skills>\nA skill that may fit, added unasked" in told
     assert "Flatten only when asked." in told
     assert "Flatten" not in script.instructions
     assert script.everything.count("Flatten only when asked.") == 1
-    assert first.metadata is not None
-    assert first.metadata["knowledge"]["skill"]["name"] == "pdf-forms"
-    assert "knowledge" not in (again.metadata or {})
+    assert [one.get("skill", {}).get("name") for one in reports.found] == ["pdf-forms", None]
 
 
 def test_no_skill_is_added_that_does_not_fit_or_is_the_projects(

@@ -1,0 +1,89 @@
+"""Render the notes that are added to a prompt: fenced as data, within a budget, with a report of what was cut."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from html import unescape
+from typing import Any
+
+from co_cli.notes.refs import without_lines
+from co_cli.service.context import ContextNote
+from co_cli.tools.budget import estimate_tokens, within
+from co_cli.tools.fencing import GUIDE, clean, fence_note, one_line
+
+OPENING = "<knowledge>\n"
+HEAD = f"{OPENING}Notes from the vault that may matter here; nobody asked for them. {GUIDE}"
+TAIL = "</knowledge>"
+FRAME_TOKENS = estimate_tokens(f"{HEAD}\n{TAIL}")
+CROWDED = 0.8
+"""The share of the budget above which notes that are always added cause a warning."""
+MIN_TOKENS = 40
+"""Worth showing of a note; with less room it is reported as cut."""
+NOTE = re.compile(r'^<note ref="([^"]+)"[^>]*>\n(.*?)\n</note>$', re.MULTILINE | re.DOTALL)
+
+
+def render_notes(notes: Sequence[ContextNote], budget: int) -> tuple[str, dict[str, Any]]:
+    """The text to add, empty if there is none, and a report of what was added and what was cut."""
+    left = budget - FRAME_TOKENS
+    fences: list[str] = []
+    report: dict[str, Any] = {"injected": [], "cut": [], "budget": budget}
+    for note in notes:
+        fence, missing = _fenced(note, left)
+        tokens = estimate_tokens(fence) + 1
+        about: dict[str, Any] = {"ref": note.ref, "why": note.why, "evidence": note.evidence}
+        if not fence or tokens > left:
+            report["cut"].append({**about, "tokens": estimate_tokens(note.text)})
+            continue
+        left -= tokens
+        fences.append(fence)
+        report["injected"].append({**about, "tokens": tokens})
+        if missing:
+            report["cut"].append({**about, "tokens": missing})
+    warning = _crowded(notes, budget)
+    if warning:
+        report["warnings"] = [warning]
+    return "\n".join([HEAD, *fences, TAIL]) if fences else "", report
+
+
+def _crowded(notes: Sequence[ContextNote], budget: int) -> str | None:
+    """A warning if notes that are always added take most of the budget, or all of it."""
+    always = [note for note in notes if note.why == "always"]
+    taken = FRAME_TOKENS + sum(estimate_tokens(_fence(note, note.text)) + 1 for note in always)
+    if not always or taken < CROWDED * budget:
+        return None
+    longest = max(always, key=lambda note: len(note.text))
+    when = "and something is cut" if taken > budget else "before something is cut"
+    return (
+        f"notes that are `loading: always` take about {taken:,} of {budget:,} tokens (context_tokens): "
+        f"shorten {longest.ref}, mark fewer notes, or raise the setting, {when}"
+    )
+
+
+def _fenced(note: ContextNote, room: int) -> tuple[str, int]:
+    """The note as it fits, and how many tokens of it were left out; empty if too little would be left."""
+    whole = _fence(note, note.text)
+    if estimate_tokens(whole) < room:
+        return whole, 0
+    more = f"a part; read_note opens all of it, about {estimate_tokens(note.text)} tokens"
+    inside = room - estimate_tokens(_fence(note, "", more)) - 3
+    if inside < MIN_TOKENS:
+        return "", 0
+    text, missing = within(note.text, inside)
+    return _fence(note, f"{text} …", more), missing
+
+
+def _fence(note: ContextNote, text: str, shown: str | None = None) -> str:
+    return fence_note(note.ref, note.title, note.provenance, text, why=note.why, shown=shown)
+
+
+def rendered_notes(text: str) -> dict[str, str]:
+    """The notes in a text of `render_notes`: each ref, as fences spell it, with what was shown."""
+    return {unescape(ref): shown for ref, shown in NOTE.findall(text)} if text.startswith(OPENING) else {}
+
+
+def is_unchanged(note: ContextNote, rendered: dict[str, str]) -> bool:
+    """Whether a note was rendered as it is now. Of a note that was cut, only the part that was shown is compared."""
+    shown = rendered.get(one_line(without_lines(note.ref)))
+    text = clean(note.text).strip()
+    return shown is not None and (shown == text or (shown.endswith(" …") and text.startswith(shown[:-2])))
