@@ -1,21 +1,24 @@
-"""`co init`, `co demo`, `co config show` and `co config trust`."""
+"""`co init`, `co demo`, and `co config show`, `set` and `trust`."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import re
+import tomllib
 
 from co_cli.cli.opening import add_limit, open_knowledge_base, print_result, settings_of
 from co_cli.cli.search import query_of, show_result
-from co_cli.cli.terminal import ProgressBar
+from co_cli.cli.terminal import ProgressBar, Screen, count_of
 from co_cli.errors import SettingsError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.notes.files import is_empty_folder
-from co_cli.paths import project_vault, sample_vault
+from co_cli.notes.files import create_exclusively, is_empty_folder, locked, make_folders, replace
+from co_cli.paths import find_project, project_settings_file, project_vault, sample_vault, user_settings_file
 from co_cli.service.vaults import make_vault, trust, trusted_vaults, vault_at, vaults_for_prompts, why_trusted
-from co_cli.settings import SETTINGS, load_settings, unknown_setting
+from co_cli.settings import BY_NAME, SETTINGS, load_settings, refuse_unsafe, unknown_setting
 
-TOUR = "who decides what ships"
+TOUR = ("who decides what ships", "what went wrong with the bells", "is there a phone app")
 
 
 def add_init(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +51,7 @@ def run_init(options: argparse.Namespace) -> int:
 
 
 def add_demo(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("query", nargs="*", help=f"what to look for (default: {TOUR})")
+    parser.add_argument("query", nargs="*", help=f"what to look for (default: {TOUR[0]})")
     add_limit(parser, 3)
 
 
@@ -61,12 +64,24 @@ def run_demo(options: argparse.Namespace) -> int:
       co demo "what went wrong with the bells"
     """
     settings = load_settings({"data_dir": options.data_dir})
-    query = query_of(options.query) if options.query else TOUR
+    query = query_of(options.query) if options.query else TOUR[0]
     with KnowledgeBase.open(sample_vault(), os.path.join(settings.data_dir, "demo")) as kb:
         with ProgressBar("indexing") as bar:
             kb.sync(bar)
         found = kb.search(query, limit=options.limit)
-    return print_result(options, found, lambda _: show_result(found), 0 if found.hits else 1)
+
+    def show(screen: Screen) -> None:
+        if not options.query:
+            notes = count_of(found.searched.notes, "note")
+            screen.wrapped(f"A sample: {notes} of a small team that makes tide clocks.", style="dim")
+            screen.line(f"$ co demo {query}\n")
+        show_result(found)
+        if not options.query:
+            screen.line()
+            screen.wrapped(f"Ask more:  {' · '.join(f'co demo {one}' for one in TOUR[1:])}", style="dim")
+            screen.wrapped("Your own:  co remember TEXT · co add FOLDER · co search QUERY", style="dim")
+
+    return print_result(options, found, show, 0 if found.hits else 1)
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
@@ -94,6 +109,73 @@ def run_settings(options: argparse.Namespace) -> int:
         lines.append(f"{setting.name} = {_text(values[setting.name])}  ({loaded.origins[setting.name]})")
         lines.append(f"    {setting.help} [{setting.environment}]")
     return print_result(options, rows, lines)
+
+
+def add_set(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="KEY", help="the setting; `co config show` lists them")
+    parser.add_argument("value", metavar="VALUE", help="its value; an empty one removes the line")
+
+
+def run_set(options: argparse.Namespace) -> int:
+    """
+    The value is written to your own settings.toml, or to the project's if that
+    one sets it already. Other lines of the file stay as they are.
+
+    examples:
+      co config set knowledge_reader off
+      co config set knowledge_exclude 'drafts/, *.tmp.md'
+    """
+    name, loaded = options.name, settings_of(options)
+    if name not in BY_NAME:
+        raise SettingsError(unknown_setting(name))
+    project = find_project(loaded.vault) or find_project(os.getcwd())
+    shared = project_settings_file(project) if project else ""
+    in_project = bool(shared) and loaded.origins[name].startswith(f"{shared}:")
+    file = shared if in_project else user_settings_file(os.environ)
+    if file is None:
+        raise SettingsError("your home folder is not known: set HOME")
+    value: object = None
+    if options.value:
+        try:
+            value = getattr(load_settings({name: options.value}), name)
+        except SettingsError as error:
+            raise SettingsError(str(error).partition(": ")[2]) from None
+        if in_project:
+            refuse_unsafe(BY_NAME[name], value, file, str(project))
+    write_setting(file, name, value)
+    now = settings_of(options)
+    origin = now.origins[name]
+    lines = [f"{name} = {_text(getattr(now, name))}  ({origin})"]
+    if not origin.startswith(f"{file}:") and options.value:
+        lines.append(f"{file} says {_text(value)}, but {origin} comes first")
+    return print_result(options, {"file": file, "value": getattr(now, name), "origin": origin}, lines)
+
+
+def write_setting(file: str, name: str, value: object) -> None:
+    """Change one line of a settings.toml, or add or remove it."""
+    before = ""
+    if os.path.exists(file):
+        with open(file, encoding="utf-8", newline="") as stream:
+            before = stream.read()
+    listed = list(value) if isinstance(value, tuple) else value  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    line = "" if value is None else f"{name} = {json.dumps(listed, ensure_ascii=False)}\n"
+    found = re.search(rf"^[ \t]*{name}[ \t]*=.*(?:\n|\Z)", before, re.MULTILINE)
+    start, end = found.span() if found else (len(before), len(before))
+    gap = "\n" if not found and before and not before.endswith("\n") else ""
+    after = before[:start] + gap + line + before[end:]
+    expected = {**tomllib.loads(before), name: listed}
+    if value is None:
+        del expected[name]
+    try:
+        changed = tomllib.loads(after) == expected
+    except tomllib.TOMLDecodeError:  # its value has several lines
+        changed = False
+    if not changed:
+        raise SettingsError(f"{file}: {name} is written in a way that co cannot change: edit the file")
+    make_folders(os.path.dirname(file))
+    with locked(os.path.dirname(file)):
+        if not create_exclusively(file, after.encode()):
+            replace(file, after.encode())
 
 
 def _text(value: object) -> str:

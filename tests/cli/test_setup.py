@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from co_cli.settings import SETTINGS
+from tests.cli.screen import on_terminal, plain
 from tests.command import Co
 from tests.vault import Vault
 
@@ -53,9 +54,25 @@ def test_without_a_project_the_users_own_vault_is_created_on_first_use(no_vault:
 def test_the_demo_searches_the_sample_vault_and_leaves_yours_alone(co: Co, vault: Vault) -> None:
     assert "memory:odalys-has-the-last-word" in co("demo", "who decides what ships").out
     assert len(co("demo", "bronze bell", "--json", "-n", "2").json["hits"]) == 2
-    assert co("demo").out == co("demo", "who decides what ships").out
     assert vault.files() == []
     assert co("search", "odalys").code == 1
+
+
+def test_the_demo_answers_three_questions_on_a_screen_each_and_says_what_to_try_next(co: Co, home: Path) -> None:
+    first, *others = (
+        ("who decides what ships", "memory:odalys-has-the-last-word"),
+        ("what went wrong with the bells", "article:incidents/2026-02-silent-bells"),
+        ("is there a phone app", "memory:no-phone-app"),
+    )
+    for query, ref in (first, *others):
+        assert co("demo", query, "--json").json["hits"][0]["ref"].startswith(ref), query
+
+    drawn = plain(on_terminal(home, "demo"))
+
+    assert drawn.index(first[0]) < drawn.index(first[1])
+    assert all(f"co demo {query}" in drawn for query, _ in others)
+    assert drawn.count("\n") <= 24, drawn
+    assert all(plain(on_terminal(home, "demo", query)).count("\n") <= 24 for query, _ in others)
 
 
 def test_config_shows_every_setting_and_where_it_came_from(
