@@ -17,7 +17,7 @@ from co_cli.index.tokens import is_stop_word, tokens
 
 DATA = Path(__file__).parent / "data"
 ROOT = Path(__file__).parents[2]
-MEASURED = (ROOT / "knowledge", ROOT / "benchmarks" / "quality" / "short_notes")
+MEASURED = (ROOT / "knowledge", ROOT / "benchmarks" / "quality")
 FIELDS = {"id": str, "life": str, "form": str, "text": str, "questions": list, "near": list}
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 SPEAKER = re.compile(r"\w[^:\n]{0,39}: \S")
