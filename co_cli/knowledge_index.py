@@ -354,6 +354,12 @@ class KnowledgeIndex:
             notes = reader.list_notes(view.scope, limit)
         return [note._replace(ref=view.prefixes.get(note.vault, "") + note.ref) for note in notes]
 
+    def outdated(self, notes: Sequence[int]) -> dict[int, str | None]:
+        """Why each of these notes is not valid now; None, or no entry, if it is."""
+        now = time.time()
+        with self.engine.reading() as reader:
+            return {note: standing.problem(now) for note, standing in reader.standings(notes, now).items()}
+
     def own_notes(self, key: NoteKey, *values: str) -> list[StoredNote]:
         """Notes of this origin by one of their keys."""
         wanted = [value for value in values if to_utf8(value) == value]

@@ -260,6 +260,8 @@ class NoteSummary(NamedTuple):
     description: str = ""
     missing: bool = False
     """It is still indexed although its file is gone."""
+    outdated: str | None = None
+    """Why it is not valid now, such as `superseded by memory:new`."""
 
 
 class Forgotten(NamedTuple):

@@ -18,7 +18,7 @@ HOST = "127.0.0.1"
 
 def add_mcp(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--read-only", action="store_true", help="offer no tool that writes")
-    parser.add_argument("--tools", metavar="A,B", help="offer only these tools")
+    parser.add_argument("--tools", metavar="A,B", help="offer only these tools; `default` means the usual ones")
     parser.add_argument("--structured", action="store_true", help="send structured output besides the text")
     parser.add_argument("--print-config", choices=tuple(CLIENTS), metavar="CLIENT", help=", ".join(CLIENTS))
     group = parser.add_argument_group("over HTTP")

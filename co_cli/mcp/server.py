@@ -24,7 +24,7 @@ from co_cli import __version__
 from co_cli.errors import KnowledgeError, UnknownRefError
 from co_cli.logbook import in_log, logger
 from co_cli.notes.note import decode, excerpt
-from co_cli.notes.refs import lines_of
+from co_cli.notes.refs import lines_of, without_lines
 from co_cli.tools import Toolbox
 from co_cli.tools.fencing import GUIDE, clean, one_line, plain_ref
 from co_cli.values import OWN_SOURCES, NoteSummary
@@ -45,7 +45,8 @@ LONGEST = 500
 INTRODUCTION = "co-cli is the user's long-term memory and library: Markdown notes in a folder that they own."
 RECALL = """\
 Recall before you answer anything that may depend on the user, their preferences, decisions, people, projects or \
-documents. `absent` means that everything was searched: say so."""
+documents. `absent` means that everything was searched and nothing clearly matches: try once in other words, then say \
+so."""
 SAVE = """\
 Save when the user asks you to remember something, corrects you, or says something that will matter again: one thing \
 per memory, in sentences that stand alone. Never save secrets."""
@@ -145,7 +146,9 @@ class VaultServer(MCPServer[None]):
                 uri=uri_of(note.ref),
                 name=one_line(note.ref),
                 title=one_line(note.title),
-                description=one_line(f"{note.description} {' '.join(f'#{tag}' for tag in note.tags)}"),
+                description=one_line(
+                    f"{note.outdated or ''} {note.description} {' '.join(f'#{tag}' for tag in note.tags)}"
+                ),
                 mime_type=MARKDOWN,
             )
             for note in await self.ask(self._newest_notes)
@@ -173,6 +176,8 @@ class VaultServer(MCPServer[None]):
             raise UnknownRefError(uri, [])
         self.toolbox.freshener.ensure(PATIENCE)
         note = self.kb.note(ref)
+        if note.ref not in (ref, without_lines(ref)):  # found by its title: a URI is exact
+            raise UnknownRefError(ref, [note.ref])
         return "\n".join(excerpt(ref, note)) if lines_of(ref) else decode(self.kb.store.read(note.path))[0]
 
     async def get_prompt(

@@ -12,8 +12,8 @@ from co_cli.notes.note import excerpt
 from co_cli.notes.refs import lines_of, without_lines
 from co_cli.tools.budget import estimate_tokens, whole_lines
 from co_cli.tools.fencing import fence_note, one_line, plain_ref
-from co_cli.tools.knowledge import DOCUMENTS, Found, Limit, Narrowing, Query, recall
-from co_cli.tools.memory import Category, NewTags, Receipt, Ref, saved_receipt
+from co_cli.tools.knowledge import DOCUMENTS, Found, Limit, Narrowing, Ranking, recall
+from co_cli.tools.memory import Receipt, Ref, saved_receipt
 from co_cli.tools.tool import ToolContext, ToolResult, tool
 from co_cli.values import moment_text
 
@@ -39,26 +39,21 @@ class OpenedNote:
 
 
 @tool("Recall articles", read_only=True)
-def recall_article(
-    ctx: ToolContext, query: Query, limit: Limit = 5, **narrowing: Unpack[Narrowing]
-) -> ToolResult[Found]:
-    """Find passages in longer documents: guides, reference pages, meeting notes, saved web pages, and folders the user
-    added. Each hit has a ref to its lines; open it with read_note. For short facts and preferences use
-    recall_memory."""
-    return recall(ctx, query, limit, DOCUMENTS, narrowing)
+def recall_article(ctx: ToolContext, query: str, limit: Limit = 5, **narrowing: Unpack[Narrowing]) -> ToolResult[Found]:
+    """Like recall_memory, in longer documents: guides, web pages, meeting notes, folders that the user added."""
+    return recall(ctx, query, limit, DOCUMENTS, Ranking(**narrowing))
 
 
 @tool("Save an article")
 def save_article(
     ctx: ToolContext,
-    content: Annotated[str, Field(description="The document, in Markdown with headings.")],
-    title: Annotated[str, Field(description="Its title.")],
-    tags: NewTags = None,
-    category: Category = None,
-    source_url: Annotated[str | None, Field(description="Where it comes from.")] = None,
+    content: str,
+    title: str,
+    tags: list[str] | None = None,
+    category: str | None = None,
+    source_url: str | None = None,
 ) -> ToolResult[Receipt]:
-    """Save a longer document: a summary, a guide, a report, the text of a page. It is searched section by section. For
-    a single fact or preference use save_memory."""
+    """Save a longer document, in Markdown with headings: a summary, a guide, a page. For one fact use save_memory."""
     fields: dict[str, object] = {} if source_url is None else {"source_url": source_url}
     saved = ctx.kb.remember(content, title, tags, category, ctx.provenance, source="article", fields=fields)
     return saved_receipt(ctx.kb, saved, content)
@@ -66,8 +61,8 @@ def save_article(
 
 @tool("Read a note", read_only=True)
 def read_note(ctx: ToolContext, ref: Ref) -> ToolResult[OpenedNote]:
-    """Read a note, or the lines that a ref points to, as the file is now. Use it after a search to read more than the
-    snippet, and before update_memory. A long note comes in parts; the answer gives the ref of the next."""
+    """Read a note, or the lines that its ref names. Use it after a search, and before update_memory. A long note comes
+    in parts; the answer gives the ref of the next."""
     ref = plain_ref(ref)
     note = ctx.kb.note(ref, track=True)
     lines, wanted = excerpt(ref, note), lines_of(ref)

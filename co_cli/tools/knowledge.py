@@ -21,7 +21,14 @@ SHORT = 150
 MIN_TOKENS, PART_TOKENS = 40, 20
 """Worth showing of a note, else only its ref is given; and what a fence needs to say that it shows a part."""
 WEAK = 0.4
-"""Share of the best score below which recall drops a hit. Measured: 24 % fewer tokens, no answer lost."""
+"""Share of the best score below which a hit is dropped. On the sample vault's 158 questions, with the reader and 8
+hits, that saves 12 % of the tokens and loses no question; of the score without the reader's part,
+20 % and one question."""
+SURE, UNSURE = 0.9, 0.3
+"""Confidence from which on it is called high, and below which low. On the sample vault the first hit is right for 62 of
+79 questions with a high one, 16 of 41 in between, and 14 of 96 with a low one."""
+CUT_TOKENS = 60
+"""For the refs of hits that were left out."""
 DOCUMENTS = tuple(source for source in SOURCES if source not in ("memory", "skill"))
 """Sources of longer texts. Skills have tools of their own."""
 if TYPE_CHECKING:
@@ -29,20 +36,23 @@ if TYPE_CHECKING:
 else:
     SearchedSource = Literal["memory", *DOCUMENTS]
 
-Query = Annotated[str, Field(description="A question, or words you expect in the note.")]
-Limit = Annotated[int, Field(ge=1, le=50, description="Maximum number of results.")]
+Limit = Annotated[int, Field(ge=1, le=50)]
 
 
 class Narrowing(TypedDict, total=False):
     """Optional arguments of every search, named as `KnowledgeBase.search` names them."""
 
-    tags: Annotated[list[str], Field(description="Only notes with all of these tags.")]
-    category: Annotated[str, Field(description="Only this category, such as preference or decision.")]
-    since: Annotated[str, Field(description="Only notes since this day: 2026-03-01 or 7d.")]
-    until: Annotated[str, Field(description="Only notes up to this day.")]
-    min_score: Annotated[float, Field(description="Drop hits below this score.")]
-    profile: Annotated[Literal["default", "agent", "seven", "rrf", "fresh"], Field(description="How hits are ranked.")]
-    weights: Annotated[dict[str, float], Field(description='Weights of signals, such as {"recency": 0.2}.')]
+    tags: list[str]
+    category: str
+    since: Annotated[str, Field(description="2026-03-01 or 7d")]
+    until: str
+
+
+class Ranking(Narrowing, total=False):
+    """And how to rank what was found."""
+
+    profile: Literal["default", "agent", "seven", "rrf", "fresh"]
+    weights: dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +70,7 @@ class FoundNote:
     tags: list[str]
     created: str
     provenance: str
+    outdated: Annotated[str | None, Field(description="Why it is no longer valid.")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,29 +90,36 @@ class Found:
 @tool("Search everything", read_only=True)
 def search_knowledge(
     ctx: ToolContext,
-    query: Query,
-    sources: Annotated[list[SearchedSource] | None, Field(description="Only these kinds of notes.")] = None,
-    detail: Annotated[Literal["scan", "full"], Field(description="How much of each hit.")] = "scan",
+    query: str,
+    sources: list[SearchedSource] | None = None,
+    detail: Literal["scan", "full"] = "scan",
     limit: Limit = 8,
-    **narrowing: Unpack[Narrowing],
+    **narrowing: Unpack[Ranking],
 ) -> ToolResult[Found]:
-    """Search memories, articles and added folders together. detail=scan gives title, score, snippet and token cost:
-    scan first, then open the one or two notes that matter with read_note. detail=full gives whole passages at once, for
-    a narrow question with a small limit."""
+    """Like recall_memory, in memories, articles and added folders together. detail=scan gives snippets: open the notes
+    that matter with read_note. detail=full gives whole passages."""
     found, dropped = search(ctx, query, limit, sources, narrowing)
-    return render(ctx, found, dropped, ctx.budget if detail == "full" else 0)
+    searched = (
+        f"notes of {', '.join(sources)}"
+        if sources
+        else f"{found.searched.notes:,} note{'s' * (found.searched.notes != 1)}"
+    )
+    return render(ctx, found, dropped, ctx.budget if detail == "full" else 0, searched)
 
 
-def recall(ctx: ToolContext, query: str, limit: int, sources: Sequence[str], narrowing: Narrowing) -> ToolResult[Found]:
-    """Search some sources, drop weak hits, and show short notes whole."""
+def recall(ctx: ToolContext, query: str, limit: int, sources: Sequence[str], narrowing: Ranking) -> ToolResult[Found]:
+    """Search some sources and show short notes whole. If nothing clearly matches, say where else to look."""
     found, dropped = search(ctx, query, limit, sources, narrowing)
-    weak = WEAK * max((hit.score for hit in found.hits), default=0.0)
-    found = found._replace(hits=[hit for hit in found.hits if hit.score >= weak > 0] or found.hits)
-    return render(ctx, found, dropped, SHORT)
+    searched, others = ("memories", DOCUMENTS) if "memory" in sources else ("longer documents", ["memory"])
+    advice = ""
+    unclear = found.state != "found" or confidence_word(found) == "low"
+    if unclear and any(ctx.kb.notes(source, limit=1) for source in others):
+        advice = f" Only {searched} were searched: search_knowledge searches the rest, too."
+    return render(ctx, found, dropped, SHORT, searched, advice)
 
 
 def search(
-    ctx: ToolContext, query: str, limit: int, sources: Sequence[str] | None, narrowing: Narrowing
+    ctx: ToolContext, query: str, limit: int, sources: Sequence[str] | None, narrowing: Ranking
 ) -> tuple[SearchResult, dict[str, Any]]:
     """The result, and the filters that were dropped because nothing matched them.
 
@@ -111,49 +129,58 @@ def search(
     guessed = {name: narrowing.get(name) for name in ("tags", "category") if narrowing.get(name)}
     if guessed and found.state == "absent":
         rest = {name: value for name, value in narrowing.items() if name not in guessed}
-        return ctx.kb.search(query, limit=limit, sources=sources, **cast("Narrowing", rest)), guessed
+        return ctx.kb.search(query, limit=limit, sources=sources, **cast("Ranking", rest)), guessed
     return found, {}
 
 
-def render(ctx: ToolContext, found: SearchResult, dropped: dict[str, Any], most: int) -> ToolResult[Found]:
-    """Hits within the budget; notes of at most `most` tokens are shown whole, of others a snippet."""
+def render(
+    ctx: ToolContext, found: SearchResult, dropped: dict[str, Any], most: int, searched: str, advice: str = ""
+) -> ToolResult[Found]:
+    """Hits that are not weak, within the budget: notes of at most `most` tokens whole, of others a snippet."""
+    weak = WEAK * max((hit.score for hit in found.hits), default=0.0)
+    found = found._replace(hits=[hit for hit in found.hits if hit.score >= weak > 0] or found.hits)
     ctx.kb.track(found)
     degraded = [*ctx.degraded, *found.degraded]
     state = "inconclusive" if found.state != "found" and degraded else found.state
     shown = ((name, value if isinstance(value, str) else ", ".join(value)) for name, value in dropped.items())
     without = " and ".join(f"{name}={one_line(value)}" for name, value in shown)
-    lines = [_headline(found, state, degraded, without)]
+    lines = [_headline(found, state, searched, degraded, without) + advice]
     hits: list[FoundNote] = []
     cut: list[str] = []
-    left = ctx.budget
+    left = ctx.budget - estimate_tokens(lines[0]) - CUT_TOKENS
     for hit in worth_showing(found):
-        if left < MIN_TOKENS:
+        if hits and left < MIN_TOKENS:
             cut.append(hit.ref)
             continue
         note, fenced = _fit(_shown(ctx, hit, most), hit.missing, left)
+        if hits and estimate_tokens(fenced) > left:
+            cut.append(hit.ref)
+            continue
         hits.append(note)
         lines.append(fenced)
         left -= estimate_tokens(fenced)
     if cut:
-        lines.append(f"Found too, left out to keep this short: {', '.join(map(one_line, cut))}. read_note opens them.")
-    searched = dict(found.searched._asdict())
+        refs, left_out = within(", ".join(map(one_line, cut)), CUT_TOKENS - PART_TOKENS)
+        lines.append(f"Found too, left out to keep this short: {refs}{' …' if left_out else ''} read_note opens them.")
     return ToolResult(
-        "\n".join(lines), Found(state, searched, degraded, found.confidence, hits, cut, [*dropped], found.meta)
+        "\n".join(lines),
+        Found(state, found.searched._asdict(), degraded, found.confidence, hits, cut, [*dropped], found.meta),
     )
 
 
 def _shown(ctx: ToolContext, hit: Hit, most: int) -> FoundNote:
-    text, provenance = hit.snippet, "unknown"
+    text, provenance, outdated = hit.snippet, "unknown", None
     try:
         note = ctx.kb.note(hit.ref)
         text, provenance = "\n".join(excerpt(hit.ref, note)).strip(), note.provenance
+        outdated = ctx.kb.outdated(note)
     except KnowledgeError:
         pass  # the file was removed, or its lines were, since it was indexed
     tokens = estimate_tokens(text)
     whole = tokens <= most or " ".join(text.split()) == hit.snippet.strip()
     shown = text if whole else hit.snippet
     found = (hit.ref, hit.title, hit.source, hit.score, dict(hit.signals))
-    return FoundNote(*found, shown, whole, tokens, list(hit.tags), hit.created, provenance)
+    return FoundNote(*found, shown, whole, tokens, list(hit.tags), hit.created, provenance, outdated)
 
 
 def _fit(note: FoundNote, missing: bool, room: int) -> tuple[FoundNote, str]:
@@ -179,24 +206,32 @@ def _fenced(note: FoundNote, missing: bool) -> str:
         tags=" ".join(note.tags),
         score=f"{note.score:.2f}",
         shown=None if note.whole else f"a part; read_note opens all of it, about {note.tokens} tokens",
+        outdated=note.outdated,
         missing="its file is gone, or its drive is not mounted" if missing else None,
     )
 
 
-def _headline(found: SearchResult, state: str, degraded: list[str], dropped: str) -> str:
-    searched = found.searched
-    fresh = f", index fresh as of {searched.fresh_as_of}" if searched.fresh_as_of else ""
-    scope = f"{searched.notes} {'note' if searched.notes == 1 else 'notes'} searched{fresh}"
+def confidence_word(found: SearchResult) -> str:
+    """How sure it is that something here answers; empty if that was not measured."""
+    sure = found.confidence
+    return "" if sure is None else "high" if sure >= SURE else "low" if sure < UNSURE else "medium"
+
+
+def _headline(found: SearchResult, state: str, searched: str, degraded: list[str], dropped: str) -> str:
+    fresh = f", index fresh as of {found.searched.fresh_as_of}" if found.searched.fresh_as_of else ""
+    scope = f"{searched} searched{fresh}"
     problems = f" But: {one_line('; '.join(degraded))}." if degraded else ""
     if found.understood:  # a date in the query limits what was searched
         scope += f"; understood {one_line('; '.join(found.understood))}"
     match state:
         case "found":
+            word = confidence_word(found)
+            sure = f", {word} confidence" if word else ""
             wider = f" None with {dropped}: this is what there is without." if dropped else ""
-            return f"found: {len(found.hits)} of {scope}.{wider}{problems}"
+            return f"found{sure}: {len(found.hits)} hit{'s' * (len(found.hits) != 1)}; {scope}.{wider}{problems}"
         case "absent":
-            nearest = " The nearest, which may have nothing to do with it:" if found.hits else ""
+            nearest = "The nearest notes follow; try" if found.hits else "Try"
             wider = f", neither with {dropped} nor without" if dropped else ""
-            return f"absent: nothing here clearly says that{wider}. All of {scope}.{nearest}"
+            return f"absent: no clear match{wider}; all {scope}. {nearest} once in other words."
         case _:
             return f"inconclusive: nothing clearly found, but not everything could be asked ({scope}).{problems}"

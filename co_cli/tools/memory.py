@@ -22,7 +22,7 @@ from co_cli.service.feedback import judge
 from co_cli.service.searching import close_tags, unused_tags
 from co_cli.tools.budget import estimate_tokens
 from co_cli.tools.fencing import one_line, plain_ref
-from co_cli.tools.knowledge import Found, Limit, Narrowing, Query, recall
+from co_cli.tools.knowledge import Found, Limit, Ranking, recall
 from co_cli.tools.tool import ToolContext, ToolResult, tool
 from co_cli.values import Saved, masked_text, to_utf8
 
@@ -35,10 +35,7 @@ _short = partial(one_line, longest=LONGEST_TITLE)
 MOST_TAGS = 10
 """Tags that are suggested when none is similar to the one asked for."""
 
-Ref = Annotated[str, Field(description="Ref from another tool: memory:slug or article:slug#L10-24.")]
-NewTags = Annotated[list[str] | None, Field(description="A few short words to find it by, such as a project or topic.")]
-Category = Annotated[str | None, Field(description="Such as preference, fact, decision, correction, procedure.")]
-Importance = Annotated[float | None, Field(ge=0, le=1, description="How much it matters. Leave out unless you know.")]
+Ref = Annotated[str, Field(description="memory:slug or article:slug#L10-24")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,37 +55,26 @@ class Receipt:
 
 
 @tool("Recall memories", read_only=True)
-def recall_memory(
-    ctx: ToolContext, query: Query, limit: Limit = 5, **narrowing: Unpack[Narrowing]
-) -> ToolResult[Found]:
-    """Look up what was saved earlier about the user: preferences, decisions, corrections, people, projects, and how
-    things are done here. Call it before you answer anything that may depend on that, and before you save something that
-    may be known. For long documents use recall_article. The answer says `found`, `absent` (everything was searched and
-    nothing is there: do not try other words) or `inconclusive` (something could not be searched)."""
+def recall_memory(ctx: ToolContext, query: str, limit: Limit = 5, **narrowing: Unpack[Ranking]) -> ToolResult[Found]:
+    """Look up what is known about the user: preferences, decisions, corrections, people, projects, how things are done
+    here. Call it before you answer anything that may depend on that, and before you save."""
     return recall(ctx, query, limit, ["memory"], narrowing)
 
 
 @tool("Save a memory")
 def save_memory(
     ctx: ToolContext,
-    content: Annotated[str, Field(description="What to remember. Markdown.")],
-    title: Annotated[str | None, Field(description="A few words that state it. Default: the first sentence.")] = None,
-    tags: NewTags = None,
-    category: Category = None,
-    importance: Importance = None,
-    supersedes: Annotated[
-        list[str] | None, Field(description="Refs of notes that this one replaces; they are no longer recalled.")
-    ] = None,
-    on_related: Annotated[
-        Literal["report", "keep", "supersede"],
-        Field(description="Similar memories: name them, do not look for them, or supersede them."),
-    ] = "report",
+    content: str,
+    title: str | None = None,
+    tags: list[str] | None = None,
+    category: Annotated[str | None, Field(description="Such as preference, fact or decision.")] = None,
+    importance: Annotated[float | None, Field(ge=0, le=1, description="0 to 1")] = None,
+    supersedes: Annotated[list[str] | None, Field(description="Refs of notes that this one replaces.")] = None,
 ) -> ToolResult[Receipt]:
-    """Remember one thing for later conversations: a preference, a decision, a correction, a fact about the user or
-    their work. Call it when the user asks you to remember, corrects you, or says something that will matter again.
-    Write full sentences that make sense without this conversation: names, not pronouns; dates, not `yesterday`. No
-    secrets, small talk, or what can be looked up. The answer names similar memories: if this replaces one, save the
-    same content again with `supersedes`. For a document use save_article, to correct a note update_memory."""
+    """Remember one thing for later conversations: a preference, a decision, a correction, a fact. Call it when the user
+    asks you to, corrects you, or says something that will matter again. Write sentences that stand alone: names, not
+    pronouns; dates, not `yesterday`. No secrets, no small talk. The answer names similar memories: if this replaces
+    one, save it again with `supersedes`."""
     saved = ctx.kb.remember(
         content,
         title=title,
@@ -97,7 +83,6 @@ def save_memory(
         provenance=ctx.provenance,
         fields={} if importance is None else {"importance": importance},
         supersedes=[without_lines(plain_ref(ref)) for ref in supersedes or ()],
-        on_related=on_related,
     )
     return saved_receipt(ctx.kb, saved, content)
 
@@ -106,16 +91,15 @@ def save_memory(
 def update_memory(
     ctx: ToolContext,
     ref: Ref,
-    content: Annotated[str | None, Field(description="The whole new text. Markdown.")] = None,
-    title: Annotated[str | None, Field(description="New title.")] = None,
-    tags: Annotated[list[str] | None, Field(description="All its tags; an empty list removes them.")] = None,
-    category: Category = None,
-    importance: Importance = None,
-    version: Annotated[str | None, Field(description="Version you read, from read_note or a receipt.")] = None,
+    content: Annotated[str | None, Field(description="The whole new text.")] = None,
+    title: str | None = None,
+    tags: Annotated[list[str] | None, Field(description="All its tags; [] removes them.")] = None,
+    category: str | None = None,
+    importance: Annotated[float | None, Field(ge=0, le=1)] = None,
+    version: str | None = None,
 ) -> ToolResult[Receipt]:
-    """Change a note that is no longer right: give its ref and only what changes. `content` replaces the whole text, so
-    read the note first and pass the `version` you read; then no one's later change is overwritten. `tags` replaces all
-    tags. The rest of the file stays as it is. To add a new fact use save_memory."""
+    """Correct a note: give its ref and only what changes. Before you change `content`, read the note and pass its
+    `version`, so that nobody's later change is overwritten. For a new fact use save_memory."""
     ref = plain_ref(ref)
     if all(value is None for value in (content, title, tags, category, importance)):
         raise InvalidInputError(f"update_memory: say what changes of {ref}: content, title, tags, category, importance")
@@ -138,8 +122,7 @@ def update_memory(
 
 @tool("Forget a memory", destructive=True, idempotent=False)
 def forget_memory(ctx: ToolContext, ref: Ref) -> ToolResult[dict[str, Any]]:
-    """Remove a note that is wrong or that the user wants forgotten. The file moves to the vault's trash;
-    `co note restore` brings it back. To correct a note use update_memory."""
+    """Move a note to the trash, because it is wrong or the user wants it forgotten."""
     gone = ctx.kb.forget(without_lines(plain_ref(ref)))
     shown = one_line(gone.ref)
     text = f"forgotten {shown}: it is in the vault's trash, and `co note restore {shown}` brings it back."
@@ -149,11 +132,10 @@ def forget_memory(ctx: ToolContext, ref: Ref) -> ToolResult[dict[str, Any]]:
 @tool("List memories", read_only=True)
 def list_memories(
     ctx: ToolContext,
-    tags: Annotated[list[str] | None, Field(description="Only memories with all of these tags.")] = None,
-    limit: Annotated[int, Field(ge=1, le=200, description="Maximum number of memories.")] = 20,
+    tags: list[str] | None = None,
+    limit: Annotated[int, Field(ge=1, le=200)] = 20,
 ) -> ToolResult[dict[str, Any]]:
-    """List memories by title, newest first, to see what there is or what has a tag. To find something specific use
-    recall_memory."""
+    """List memories by title, newest first: all, or those with a tag."""
     notes = ctx.kb.notes("memory", tags=tags)
     lines: list[str] = []
     room = ctx.budget
@@ -164,7 +146,7 @@ def list_memories(
             _short(note.title),
             note.created[:10],
             about,
-            "missing" if note.missing else "",
+            "missing" if note.missing else _short(note.outdated or ""),
         ]
         line = " · ".join(filter(None, parts))
         room -= estimate_tokens(line)
@@ -181,6 +163,7 @@ def list_memories(
     text += ["<notes>", *lines, "</notes>"] if lines else []
     listed = [
         {"ref": one.ref, "title": one.title, "tags": list(one.tags), "created": one.created, "category": one.category}
+        | {"outdated": one.outdated}
         for one in notes[: len(lines)]
     ]
     return ToolResult("\n".join(text), {"notes": listed, "more": more, "total": total})
@@ -221,7 +204,7 @@ def receipt(kb: KnowledgeBase, saved: Saved, note: Note, read_back: bool) -> Too
     ]
     text = f"{done} {one_line(saved.ref)} ({_short(note.title)}): {'; '.join(proofs)}; version {note.version}."
     detail = one_line(saved.detail.removeprefix(f"{saved.ref}; "))
-    text += f" {detail[:1].upper()}{detail[1:]}." if detail else ""
+    text += f" ({detail}.)" if detail else ""
     if saved.related:
         named = ", ".join(f"{one_line(one.ref)} ({_short(one.title)}; {one.why})" for one in saved.related)
         refs = ", ".join(f'"{one_line(one.ref)}"' for one in saved.related)

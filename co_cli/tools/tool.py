@@ -26,6 +26,8 @@ Data = TypeVar("Data")
 
 EMPTY = ("", "null", "none", "undefined")
 """What models write for an argument that they leave out."""
+UNTOLD = ("minimum", "maximum", "additionalProperties")
+"""Parts of a schema that are checked, but cost a model more tokens than a mistake would."""
 MAX_ITEMS, MAX_NAME = 100, 60
 """Items of a list that are accepted, and characters of an unknown argument's name that are reported."""
 
@@ -78,15 +80,19 @@ class Tool:
                 fields[name] = (hints[name], ... if parameter.default is parameter.empty else parameter.default)
         config = ConfigDict(coerce_numbers_to_str=True, allow_inf_nan=False)
         self._model = create_model(self.name, __config__=config, **fields)
-        self.parameters = self._model.model_json_schema(schema_generator=_LeanSchema)
-        """JSON schema of the arguments."""
-        del self.parameters["title"]
+        schema = self._model.model_json_schema(schema_generator=_LeanSchema)
+        self._properties: dict[str, dict[str, Any]] = schema.pop("properties")
+        lean = {name: {key: one[key] for key in one if key not in UNTOLD} for name, one in self._properties.items()}
+        self.parameters = {"type": "object", "properties": lean} | {
+            key: schema[key] for key in schema if key == "required"
+        }
+        """JSON schema of the arguments, as short as a model needs it: every request carries it."""
         self.returns = TypeAdapter[Any](get_args(hints["return"])[0]).json_schema()
         """JSON schema of `ToolResult.data`."""
 
     def read_arguments(self, sent: Mapping[str, Any] | None) -> tuple[dict[str, Any], list[str]]:
         """The arguments as the function takes them, and the names that it does not have."""
-        properties: dict[str, dict[str, Any]] = self.parameters["properties"]
+        properties = self._properties
         required = self.parameters.get("required", ())
         given: dict[str, Any] = {}
         ignored: list[str] = []
@@ -102,7 +108,7 @@ class Tool:
             first = error.errors(include_url=False)[0]
             name = str(first["loc"][0])
             if first["type"] == "missing":
-                raise InvalidInputError(f"{self.name} needs {name} ({properties[name]['description']})") from None
+                raise InvalidInputError(f"{self.name} needs {name}") from None
             message = f"{name}: {first['msg']}, not {reprlib.repr(first['input'])}"
             raise InvalidInputError(f"{self.name}: {message}") from None
         return {name: getattr(model, name) for name in given}, ignored

@@ -18,9 +18,12 @@ from co_cli.tools.tool import Tool, ToolContext, ToolResult
 
 TOOLS: tuple[Tool, ...] = (
     *(recall_memory, save_memory, update_memory, forget_memory, list_memories),
-    *(recall_article, save_article, read_note, search_knowledge, rate_memory),
+    *(recall_article, save_article, read_note, search_knowledge),
 )
-EVERY_TOOL = (*TOOLS, *SKILL_TOOLS)
+"""What an agent gets by default: every tool costs tokens in every request."""
+EVERY_TOOL = (*TOOLS, rate_memory, *SKILL_TOOLS)
+DEFAULT = "default"
+"""Stands for the tools of the default list among the names of others."""
 
 RESULT_TOKENS = 2_000
 PATIENCE = 5.0
@@ -30,13 +33,14 @@ MAX_REF, MAX_ERROR, MAX_IGNORED = 200, 2_000, 10
 
 
 def select_tools(names: Sequence[str] | None, read_only: bool, with_skills: bool) -> tuple[Tool, ...]:
-    """The named tools, or all. Raises InvalidInputError for a name that no tool has."""
-    names = [names] if isinstance(names, str) else names
+    """The named tools, or the default ones. Raises InvalidInputError for a name that no tool has."""
+    names = [names] if isinstance(names, str) else [DEFAULT] if names is None else names
     known = [tool.name for tool in EVERY_TOOL]
-    unknown = [name for name in names or () if name not in known]
+    unknown = [name for name in names if name not in (*known, DEFAULT)]
     if unknown:
         raise InvalidInputError(f"there is no tool {', '.join(unknown)}; the tools are {', '.join(known)}")
-    tools = [tool for tool in EVERY_TOOL if names is None or tool.name in names]
+    default = (*TOOLS, *SKILL_TOOLS) if DEFAULT in names else ()
+    tools = [tool for tool in EVERY_TOOL if tool.name in names or tool in default]
     return tuple(
         tool for tool in tools if (tool.read_only or not read_only) and (with_skills or tool not in SKILL_TOOLS)
     )

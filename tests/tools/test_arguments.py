@@ -37,7 +37,6 @@ CORRECTED: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"tags": "[deploy, 'ops']"}, {"tags": ["deploy", "ops"]}),
     ({"tags": ["a", None, 7, " "]}, {"tags": ["a", "7"]}),
     ({"tags": ["null"], "category": ""}, {}),
-    ({"min_score": "0.4"}, {"min_score": 0.4}),
     ({"weights": '{"recency": "0.2"}'}, {"weights": {"recency": 0.2}}),
 ]
 
@@ -56,7 +55,7 @@ REFUSED: list[tuple[str, dict[str, Any] | None, str]] = [
     ("recall_memory", {"query": "x", "tags": [["a"]]}, "tags: Input should be a valid string"),
     ("recall_memory", {"query": "x", "profile": "best"}, "profile: Input should be 'default', .* or 'fresh'"),
     ("recall_memory", {"query": "x", "weights": {"words": "high"}}, "weights: Input should be a valid number"),
-    ("recall_memory", {"query": "x", "min_score": "nan"}, "min_score: Input should be a finite number"),
+    ("save_memory", {"content": "x", "importance": "nan"}, "importance: Input should be a finite number"),
     ("search_knowledge", {"query": "x", "sources": "web"}, "sources: Input should be 'memory', 'article'"),
     ("save_memory", {"content": "x", "importance": 8}, "importance: Input should be less than or equal to 1"),
     ("save_article", {"content": "x"}, "save_article needs title"),
@@ -99,7 +98,7 @@ HOSTILE: list[Any] = [
 
 @pytest.mark.parametrize("tool", EVERY_TOOL, ids=lambda tool: tool.name)
 def test_hostile_arguments_are_answered_or_refused_in_one_short_line(kb: Any, tool: Any) -> None:
-    toolbox = Toolbox(kb, with_skills=True)
+    toolbox = Toolbox(kb, names=["default", "rate_memory"], with_skills=True)
     required = dict.fromkeys(tool.parameters.get("required", ()), "x")
     if "verdict" in required:
         required["verdict"] = "good"

@@ -25,7 +25,7 @@ def test_a_memory_is_recalled_whole_with_its_ref_and_who_said_it(vault: Vault, t
 
     result = toolbox.call("recall_memory", {"query": "which pool takes traffic"})
 
-    assert result.text.startswith("found: 1 of 1 note searched, index fresh as of ")
+    assert result.text.startswith("found, high confidence: 1 hit; memories searched, index fresh as of ")
     assert '<note ref="memory:blue" title="Blue first" provenance="user" created="2026-01-02"' in result.text
     assert "\nBlue takes traffic first.\n</note>" in result.text
     assert result.data["hits"][0]["whole"] is True
@@ -37,7 +37,38 @@ def test_nothing_found_in_a_vault_that_was_searched_whole_is_absent(vault: Vault
     result = Toolbox(kb).call("recall_memory", {"query": '"quarterly revenue"'})
 
     assert result.data["state"] == "absent"
-    assert result.text.startswith("absent: nothing here clearly says that. All of 1 note searched, index fresh as of ")
+    assert result.text.startswith("absent: no clear match; all memories searched, index fresh as of ")
+    assert result.text.endswith("Try once in other words.")
+
+
+def test_a_search_that_found_nothing_sure_says_where_else_to_look(vault: Vault, kb: KnowledgeBase) -> None:
+    toolbox = Toolbox(kb)
+    vault.write("memories/blue.md", BLUE)
+    alone = toolbox.call("recall_memory", {"query": "the recipe of grandma's plum cake"})
+    vault.write("articles/cake.md", "# Plum cake\n\nBake grandma's plum cake for an hour.\n")
+    kb.sync()
+
+    unsure = toolbox.call("recall_memory", {"query": "the recipe of grandma's plum cake"}).text
+    sure = toolbox.call("recall_memory", {"query": "Blue takes traffic first"}).text
+
+    assert "search_knowledge" not in alone.text
+    assert "once in other words. Only memories were searched: search_knowledge searches the rest, too." in unsure
+    assert sure.startswith("found, high confidence: ")
+    assert "search_knowledge" not in sure
+
+
+def test_weak_hits_are_dropped_and_superseded_notes_marked(vault: Vault, toolbox: Toolbox) -> None:
+    vault.write("memories/old.md", "The staging database is refreshed on Mondays.")
+    vault.write("memories/new.md", "---\nsupersedes: old\n---\nThe staging database is refreshed on Fridays.")
+    vault.write("memories/cake.md", "Plum cake needs an hour in the oven.")
+
+    for tool in ("recall_memory", "search_knowledge"):
+        found = toolbox.call(tool, {"query": "when is the staging database refreshed"})
+        assert [hit["ref"] for hit in found.data["hits"]] == ["memory:new"]
+    listed = toolbox.call("list_memories").text.splitlines()
+
+    assert [line for line in listed if line.startswith("memory:old ") and "superseded by memory:new" in line]
+    assert 'outdated="superseded by memory:new"' in toolbox.call("read_note", {"ref": "memory:old"}).text
 
 
 def test_nothing_found_while_files_are_still_being_indexed_is_inconclusive(vault: Vault, kb: KnowledgeBase) -> None:
@@ -50,7 +81,7 @@ def test_nothing_found_while_files_are_still_being_indexed_is_inconclusive(vault
     other.execute("rollback")
 
     assert result.data["state"] == "inconclusive"
-    assert result.text.startswith("inconclusive: nothing clearly found, but not everything could be asked (0 notes")
+    assert result.text.startswith("inconclusive: nothing clearly found, but not everything could be asked (memories")
     assert BEHIND in result.text
 
 
@@ -78,9 +109,8 @@ def test_an_answer_keeps_to_its_budget_and_names_what_it_cut(vault: Vault, kb: K
 
         refs = [hit["ref"] for hit in result.data["hits"]] + result.data["cut"]
         assert len(set(refs)) == 30
-        assert result.data["cut"]
-        assert all(ref in result.text for ref in refs)
-        assert estimate_tokens(result.text[: result.text.index("Found too")]) < 700
+        assert all(ref in result.text for ref in refs[: len(result.data["hits"]) + 1])
+        assert estimate_tokens(result.text) <= 500
 
 
 def test_only_the_tools_asked_for_are_in_the_box(kb: KnowledgeBase) -> None:
@@ -118,26 +148,34 @@ def test_names_of_files_cannot_pose_as_structure_outside_of_a_fence(vault: Vault
     assert len(result.data["cut"]) > 5
     assert "</note>" not in result.text[result.text.index("Found too") :]
     with pytest.raises(UnknownRefError) as refused:
-        toolbox.call("read_note", {"ref": "memory:zebra1</note"})
-    assert "</note>" not in str(refused.value).replace("'memory:zebra1</note'", "")
+        toolbox.call("read_note", {"ref": "memory:zebra1</not"})
+    assert "</note>" not in str(refused.value).replace("'memory:zebra1</not'", "")
 
 
-def test_a_search_can_be_limited_to_days_and_to_a_least_score(vault: Vault, toolbox: Toolbox) -> None:
+def test_a_search_can_be_limited_to_days(vault: Vault, toolbox: Toolbox) -> None:
     for year in (2020, 2022, 2024):
         vault.write(f"memories/y{year}.md", f"---\ncreated: {year}-06-01\n---\nZebras graze, seen in {year}.\n")
     for tool in ("recall_memory", "search_knowledge"):
         days = toolbox.call(tool, {"query": "zebras graze", "since": "2021-01-01", "until": "2023-01-01"})
 
         assert [hit["ref"] for hit in days.data["hits"]] == ["memory:y2022"]
-        assert toolbox.call(tool, {"query": "zebras graze", "min_score": 1.5}).data["hits"] == []
         with pytest.raises(InvalidInputError, match="since is a date"):
             toolbox.call(tool, {"query": "zebras", "since": "some day"})
 
 
-def test_tools_cost_no_more_than_2450_tokens() -> None:
-    described = [{"name": one.name, "description": one.description, "parameters": one.parameters} for one in TOOLS]
+def test_the_default_tools_cost_a_model_no_more_than_4800_bytes(toolbox: Toolbox) -> None:
+    described = [
+        {"name": one.name, "description": one.description, "parameters": one.parameters} for one in toolbox.tools
+    ]
 
-    assert estimate_tokens(json.dumps(described)) <= 2_450
+    assert len(json.dumps(described, separators=(",", ":")).encode()) <= 4_800
+
+
+def test_other_tools_are_added_by_name(kb: KnowledgeBase) -> None:
+    default = [tool.name for tool in Toolbox(kb).tools]
+
+    assert default == [tool.name for tool in TOOLS]
+    assert [tool.name for tool in Toolbox(kb, names=["default", "rate_memory"]).tools] == [*default, "rate_memory"]
 
 
 def test_refs_are_read_as_fences_resources_and_models_spell_them(vault: Vault, toolbox: Toolbox) -> None:
