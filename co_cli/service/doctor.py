@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from co_cli.embedding.embedders import LOCAL_SPACES
 from co_cli.errors import IndexDamagedError, IndexUnavailableError, KnowledgeError, VaultError
+from co_cli.index.engine import WordQuery
 from co_cli.index.sqlite.database_files import no_room, set_aside_before
 from co_cli.index.sqlite.sqlite_engine import library_problems
 from co_cli.index.verify import compare
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 SHOWN = 3
 """How many of many files a finding names."""
+ENGLISH, FEWEST_JUDGED = ("the", "and", "with", "that", "from"), 10
+"""Words that nearly every passage in English has one of, and how many passages it takes to tell a language."""
 NOT_SETTINGS = {"CO_MCP_TOKEN", "CO_API_KEY", "CO_API_URL", "CO_BASE_URL"}
 """Variables that look like settings: the token of `co mcp --http`, and what Cohere's packages read."""
 
@@ -84,6 +88,7 @@ def examine(kb: KnowledgeBase, fix: bool) -> list[Finding]:
         lambda: _database(kb, fix),
         lambda: _index(kb, kb.index.origin, fix),
         lambda: _unembedded(kb),
+        lambda: _language(kb),
         lambda: _secrets(kb),
         lambda: _activity(kb, fix),
         lambda: _linked_sources(kb, fix),
@@ -245,6 +250,20 @@ def _unembedded(kb: KnowledgeBase) -> Iterator[Finding]:
         yield Finding("vectors", "warning", text, "co index reembed")
     else:
         yield Finding("vectors", "ok", f"vectors: {status.space or 'none, search uses words only'}")
+
+
+def _language(kb: KnowledgeBase) -> Iterator[Finding]:
+    """The local models know English. Elsewhere only words find notes, which the user may not notice."""
+    space = kb.embedders.space
+    if space is None or space.provider not in LOCAL_SPACES:
+        return
+    with kb.engine.reading() as reader:
+        view = kb.index.view(reader, Filters())
+        english = len(reader.words(view.scope, WordQuery(terms=ENGLISH), view.passages))
+    if view.passages >= FEWEST_JUDGED and english < view.passages / 2:
+        text = f"most notes are not English, but {space.provider} is an English model: use a multilingual one"
+        cure = "ollama pull embeddinggemma && co config set knowledge_embedding_provider ollama"
+        yield Finding("language", "warning", text, cure)
 
 
 def _activity(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
