@@ -217,7 +217,7 @@ def load_settings(
             raise SettingsError(f"{origin}: a project may not set {name}; set it yourself with {setting.environment}")
         value = _checked(setting, raw, origin, base)
         if project:
-            _refuse_unsafe(setting, value, origin, project)
+            refuse_unsafe(setting, value, origin, project)
         values[name], origins[name] = value, origin
 
     project = _project_of((flags or {}).get("vault") or environ.get("CO_VAULT"), start)
@@ -277,7 +277,7 @@ def _read_file(file: str, project: str | None) -> Iterator[tuple[str, object, st
         yield name, raw, f"{file}:{text.count(chr(10), 0, found.start()) + 1 if found else 1}"
 
 
-def _refuse_unsafe(setting: Setting, value: Any, origin: str, project: str) -> None:
+def refuse_unsafe(setting: Setting, value: Any, origin: str, project: str) -> None:
     """Raise SettingsError for a value that a checked-in file may not choose."""
     name, yourself = setting.name, f"choose {value!r} yourself with {setting.environment}"
     if setting.project_choices and value not in setting.project_choices:

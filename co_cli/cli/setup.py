@@ -6,17 +6,22 @@ import argparse
 import json
 import os
 import re
+import shlex
+import sys
+import time
 import tomllib
 
 from co_cli.cli.opening import add_limit, open_knowledge_base, print_result, settings_of
 from co_cli.cli.search import query_of, show_result
-from co_cli.cli.terminal import ProgressBar, Screen, count_of
+from co_cli.cli.terminal import ProgressBar, Screen, count_of, printable, read_key
 from co_cli.errors import SettingsError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.files import create_exclusively, is_empty_folder, locked, make_folders, replace
 from co_cli.paths import find_project, project_settings_file, project_vault, sample_vault, user_settings_file
 from co_cli.service.vaults import make_vault, trust, trusted_vaults, vault_at, vaults_for_prompts, why_trusted
 from co_cli.settings import BY_NAME, SETTINGS, load_settings, refuse_unsafe, unknown_setting
+from co_cli.sources.folder import HEAVY
+from co_cli.sources.origin import MARKDOWN
 
 TOUR = ("who decides what ships", "what went wrong with the bells", "is there a phone app")
 
@@ -29,7 +34,8 @@ def run_init(options: argparse.Namespace) -> int:
     """
     Creates .co-cli/knowledge/ with memories/ and articles/ in the project, or the
     vault that --vault names. Running it again changes nothing.
-    Commit the folder if the notes belong to the team.
+    Commit the folder if the notes belong to the team. If the project has notes
+    already, co offers to search them, too.
 
     examples:
       co init
@@ -47,7 +53,38 @@ def run_init(options: argparse.Namespace) -> int:
         trust(load_settings({"data_dir": options.data_dir}, start=vault).data_dir, vault)
     lines = [f"{'created' if made else 'there is already'} {vault}"]
     lines += ['next: co remember "What this project taught us today." --tag lesson'] if made else []
-    return print_result(options, {"vault": vault, "made": made}, lines)
+    print_result(options, {"vault": vault, "made": made}, lines)
+    project = find_project(vault)
+    if made and not options.json and project and project_vault(project) == vault:
+        _offer_notes(options, vault, project)
+    return 0
+
+
+def _offer_notes(options: argparse.Namespace, vault: str, project: str) -> None:
+    """Offer to search the notes that are in a project already."""
+    notes = _count_notes(project)
+    if not notes:
+        return
+    there = f"{count_of(notes, 'note')} {'is' if notes == 1 else 'are'} in {project} already"
+    if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
+        print(printable(f"{there}: `co add {shlex.quote(project)}` makes them searchable"))
+        return
+    print(printable(f"{there}."))
+    if read_key("[y] search them, too  [n] not now", "yn") == "y":
+        with KnowledgeBase.open(vault, options.data_dir) as kb, ProgressBar("indexing") as bar:
+            receipt = kb.sources.add(project, progress=bar)
+        print(printable(f"{receipt.path}  {receipt.outcome} {receipt.label}: {receipt.detail}"))
+
+
+def _count_notes(folder: str) -> int:
+    """How many Markdown files can be seen in a folder within a second."""
+    count, deadline = 0, time.monotonic() + 1.0
+    for _, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".") and f"{name}/" not in HEAVY]
+        count += sum(name.lower().endswith(MARKDOWN) for name in names)
+        if time.monotonic() > deadline:
+            break
+    return count
 
 
 def add_demo(parser: argparse.ArgumentParser) -> None:
@@ -157,13 +194,13 @@ def write_setting(file: str, name: str, value: object) -> None:
     if os.path.exists(file):
         with open(file, encoding="utf-8", newline="") as stream:
             before = stream.read()
-    listed = list(value) if isinstance(value, tuple) else value  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    listed: object = list(value) if isinstance(value, tuple) else value  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     line = "" if value is None else f"{name} = {json.dumps(listed, ensure_ascii=False)}\n"
     found = re.search(rf"^[ \t]*{name}[ \t]*=.*(?:\n|\Z)", before, re.MULTILINE)
     start, end = found.span() if found else (len(before), len(before))
     gap = "\n" if not found and before and not before.endswith("\n") else ""
     after = before[:start] + gap + line + before[end:]
-    expected = {**tomllib.loads(before), name: listed}
+    expected: dict[str, object] = {**tomllib.loads(before), name: listed}
     if value is None:
         del expected[name]
     try:
@@ -172,6 +209,7 @@ def write_setting(file: str, name: str, value: object) -> None:
         changed = False
     if not changed:
         raise SettingsError(f"{file}: {name} is written in a way that co cannot change: edit the file")
+    file = os.path.realpath(file)  # it may be a link to a folder of dotfiles
     make_folders(os.path.dirname(file))
     with locked(os.path.dirname(file)):
         if not create_exclusively(file, after.encode()):

@@ -46,8 +46,8 @@ def _copy(kb: KnowledgeBase, member: Member, data: bytes) -> Saved:
     folder, name = os.path.split(member.name)
     if ending_of(name) in (*READERS, *LIBRARIES):
         document = read_document(name, data)
-        fields = {"title": document.title or name, "kind": "article", "provenance": "import"}
-        data = render_note(fields, document.text).encode()
+        title = document.title or name
+        data = render_note({"title": title, "kind": "article", "provenance": "import"}, document.text).encode()
     note = read_note(f"articles/{name}", data)
     if not note.body.strip():
         raise ValueError("the file is empty")

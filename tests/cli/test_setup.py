@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from co_cli.settings import SETTINGS
-from tests.cli.screen import on_terminal, plain
+from tests.cli.screen import on_terminal, plain, terminal
 from tests.command import Co
 from tests.vault import Vault
 
@@ -30,6 +31,22 @@ def test_init_creates_a_vault_that_every_folder_below_uses(
     monkeypatch.chdir(home)
     assert no_vault("init", "--json").json == {"vault": f"{home}/.co-cli/knowledge", "made": False}
     assert len(list(home.rglob("*.md"))) == 1
+
+
+def test_init_offers_to_search_the_notes_of_the_project(no_vault: Co, home: Path) -> None:
+    project = home / "my project"
+    (project / "docs").mkdir(parents=True)
+    (project / "docs" / "zebras.md").write_text("Zebras have stripes.\n")
+
+    assert f"1 note is in {project} already: `co add '{project}'` makes" in no_vault("init", str(project)).out
+
+    shutil.rmtree(project / ".co-cli")
+    with terminal(project, "init") as child:
+        child.expect("1 note is in")
+        child.sendline("y")
+        child.expect("created folder:my-project: 1 new")
+    found = no_vault("search", "zebras", "--vault", f"{project}/.co-cli/knowledge", "--json").json
+    assert found["hits"][0]["ref"].startswith("folder:my-project/docs/zebras.md")
 
 
 def test_init_takes_a_folder_a_vault_or_the_environment(
@@ -89,3 +106,32 @@ def test_config_shows_every_setting_and_where_it_came_from(
     assert co("--vault", str(tmp_path), "config", "show", "vault").out == f"{tmp_path}\n"
     flag = co("config", "show", "vault", "--json", "--vault", str(tmp_path)).json
     assert flag == {"value": str(tmp_path), "origin": "--vault"}
+
+
+def test_config_set_writes_one_line_of_the_file_that_counts(
+    no_vault: Co, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, project = home / ".config/co-cli/settings.toml", home / "project"
+    shared = project / ".co-cli/settings.toml"
+    shared.parent.mkdir(parents=True)
+    shared.write_text('# ours\nsecrets = "redact"\n')
+    monkeypatch.chdir(project)
+
+    assert no_vault("config", "set", "half_life_days", "30").out == f"half_life_days = 30.0  ({own}:1)\n"
+    no_vault("config", "set", "knowledge_exclude", "drafts/, *.tmp.md")
+    no_vault("config", "set", "half_life_days", "60")
+    assert own.read_text() == 'half_life_days = 60.0\nknowledge_exclude = ["drafts/", "*.tmp.md"]\n'
+    no_vault("config", "set", "half_life_days", "")
+    assert own.read_text() == 'knowledge_exclude = ["drafts/", "*.tmp.md"]\n'
+
+    assert no_vault("config", "set", "secrets", "refuse").out == f"secrets = refuse  ({shared}:2)\n"
+    assert shared.read_text() == '# ours\nsecrets = "refuse"\n'
+    for name, value, problem in (
+        ("secrets", "allow", "a project may set secrets to refuse, redact only"),
+        ("half_life_days", "soon", "half_life_days is a number, not 'soon'"),
+        ("half_life", "1", "unknown setting 'half_life': did you mean half_life_days?"),
+    ):
+        ran = no_vault("config", "set", name, value)
+        assert (ran.code, problem in ran.err) == (2, True), ran.err
+    monkeypatch.setenv("CO_LEARN", "off")
+    assert "says on, but CO_LEARN comes first" in no_vault("config", "set", "learn", "on").out
