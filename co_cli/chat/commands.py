@@ -54,14 +54,16 @@ COMMANDS = {
 }
 
 
-def talk(session: ChatSession, keep_history: bool, options: Namespace) -> None:
+def talk(session: ChatSession, options: Namespace) -> None:
     """Run until the user leaves. `options` name the vault that the chat was started with."""
-    prompt = new_prompt(session.kb, keep_history)
+    prompt = new_prompt(session.kb, session.keep)
     with contextlib.closing(Freshener(session.kb)) as freshener, contextlib.suppress(EOFError):
         freshener.watch()
         while True:
             try:
-                line = to_utf8(prompt.prompt(FormattedText([("ansicyan bold", "› ")]))).strip()
+                typed = to_utf8(prompt.prompt(FormattedText([("ansicyan bold", "› ")])))
+                session.keep = session.keep and not typed.startswith(" ")
+                line = typed.strip()
                 if line and not handle(session, line, options):
                     return
             except KeyboardInterrupt:

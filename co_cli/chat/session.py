@@ -6,6 +6,9 @@ An answer that is stopped or fails stays in the history as far as it got, so the
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
+import os
 import signal
 import textwrap
 from collections.abc import AsyncIterable, Awaitable, Callable
@@ -22,7 +25,7 @@ from co_cli.agent import Knowledge
 from co_cli.agent.capability import ContextAddedEvent
 from co_cli.agent.models import NO_MODEL, UnusableModelError, load_model, problem_of
 from co_cli.chat.screen import Output
-from co_cli.errors import KnowledgeError
+from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.tools.fencing import plain_ref
 from co_cli.tools.memory import forget_memory
@@ -31,6 +34,8 @@ INSTRUCTIONS = """\
 You talk with a person in their terminal. Answer in Markdown, briefly: say what was asked for, and no more.
 When you rely on a note, name its ref, such as memory:slug. Today is {today}."""
 DENIED = "The person did not allow it. Do not try again unless they ask for it."
+CONVERSATION = "chat-conversation.json"
+"""In the data folder: the last conversation, for `co chat --continue`."""
 USAGE = ("requests", "tool_calls", "input_tokens", "output_tokens")
 
 
@@ -60,6 +65,8 @@ class ChatSession:
         self.kb, self.output, self.confirm = kb, output, confirm
         self.model = model  # a name until the first question: loading takes time, and may fail
         self.messages: list[messages.ModelMessage] = []
+        self.keep = False
+        """Whether the conversation is stored after each answer."""
         self.last: Turn | None = None
         self._loop = asyncio.new_event_loop()
         knowledge = Knowledge(knowledge_base=kb, approve_forget=True, skills="tools")
@@ -93,6 +100,29 @@ class ChatSession:
         finally:
             signal.signal(signal.SIGINT, before)
             self.output.finish()
+            if self.keep:
+                self.store()
+
+    def store(self) -> None:
+        """Write the conversation to a file that only its owner can read."""
+        file = os.path.join(self.kb.settings.data_dir, CONVERSATION)
+        said = messages.ModelMessagesTypeAdapter.dump_python(self.messages, mode="json")
+        with contextlib.suppress(OSError):  # a full disk must not end the chat
+            with open(os.open(f"{file}.new", os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "w") as stream:
+                json.dump({"vault": self.kb.root, "messages": said}, stream)
+            os.replace(f"{file}.new", file)
+
+    def resume(self) -> None:
+        """Go on with the last conversation that was stored. Raises InvalidInputError if there is none."""
+        try:
+            with open(os.path.join(self.kb.settings.data_dir, CONVERSATION), encoding="utf-8") as stream:
+                stored = json.load(stream)
+            if stored["vault"] == self.kb.root:
+                self.messages = messages.ModelMessagesTypeAdapter.validate_python(stored["messages"])
+        except (OSError, ValueError, LookupError, TypeError):
+            self.messages = []
+        if not self.messages:
+            raise InvalidInputError("there is no conversation about this vault to continue: leave out --continue")
 
     async def answer(self, question: str) -> Turn:
         """Cancelling it stops the answer and returns what there is of it."""

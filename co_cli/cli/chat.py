@@ -22,8 +22,9 @@ MAX_STDIN = 1_000_000  # bytes: more than any model reads at once
 def add_chat(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("question", nargs="*", help="ask this and leave; without it, a conversation begins")
     parser.add_argument("-m", "--model", metavar="NAME", help="ollama:qwen3, openai:gpt-5, ... (setting model)")
+    parser.add_argument("-c", "--continue", dest="resume", action="store_true", help="continue the last conversation")
     parser.add_argument("-y", "--yes", action="store_true", help="let the model forget notes without asking")
-    parser.add_argument("--no-history", action="store_true", help="do not keep what is typed (setting chat_history)")
+    parser.add_argument("--no-history", action="store_true", help="do not keep what is said (setting chat_history)")
 
 
 def run_chat(options: argparse.Namespace) -> int:
@@ -33,6 +34,7 @@ def run_chat(options: argparse.Namespace) -> int:
     examples:
       co chat --model ollama:qwen3
       co chat "what did we decide about deploys?"
+      co chat --continue "and why?"
       git diff | co chat "summarise this and remember the decision"
     """
     settings = load_settings({"vault": options.vault, "data_dir": options.data_dir, "model": options.model})
@@ -56,8 +58,11 @@ def run_chat(options: argparse.Namespace) -> int:
     with KnowledgeBase.open(settings=settings) as kb:
         kb.front_end = "chat"
         session = ChatSession(kb, settings.model, Output(*streams, terminal), allow)
+        session.keep = settings.chat_history == "on" and not options.no_history
+        if options.resume:
+            session.resume()
         if not question:
-            talk(session, settings.chat_history == "on" and not options.no_history, options)
+            talk(session, options)
             return 0
         if options.question and piped and piped.strip():
             question += f'\n\n<context from="standard input">\n{clean(piped).strip()}\n</context>'

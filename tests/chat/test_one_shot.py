@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -46,6 +48,23 @@ def test_json_is_one_object(co: Co) -> None:
     assert said["tool_calls"][0]["result"]["hits"][0]["ref"] == "memory:blue"
     assert (said["usage"]["requests"], said["usage"]["output_tokens"]) == (2, 10)
     assert {"question", "injected", "stopped"} <= set(said)
+
+
+def test_the_last_conversation_is_continued_unless_it_was_not_kept(co: Co, server: ChatServer, data_dir: Path) -> None:
+    refused = co("chat", "--continue", "and why?")
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert "there is no conversation about this vault to continue" in refused.err
+
+    server.play(text("Blue first."), text("It is quieter."), text("Hush."), text("Still quieter."))
+    co("chat", "what goes first?")
+    ran = co("chat", "--continue", "and why?")
+    co("chat", "--no-history", "a secret?")
+    co("chat", "-c", "really?")
+
+    assert (ran.code, ran.out) == (0, "It is quieter.\n")
+    assert server.said("user", 1) == "what goes first?\nand why?"
+    assert server.said("assistant", 3) == "Blue first.\nIt is quieter."
+    assert stat.S_IMODE((data_dir / "chat-conversation.json").stat().st_mode) == 0o600
 
 
 def test_what_is_piped_in_goes_with_the_question_as_data(co: Co, server: ChatServer) -> None:
