@@ -1,4 +1,4 @@
-"""`co remember`, `list`, `show`, `edit`, `forget` and `co note restore`."""
+"""`co remember`, `list`, `show`, `open`, `edit`, `forget` and `co note restore`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import os
 import shlex
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -25,10 +26,11 @@ from co_cli.cli.opening import (
     print_json,
     print_result,
     read_stdin,
+    result_ref,
     show_unused_tags,
 )
-from co_cli.cli.terminal import Screen, age, printable, read_key
-from co_cli.errors import IndexUnavailableError, InvalidInputError
+from co_cli.cli.terminal import Screen, age, note_url, paged, printable, read_key
+from co_cli.errors import IndexUnavailableError, InvalidInputError, KnowledgeError
 from co_cli.index.links import Link
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.editing import require_field_name
@@ -38,9 +40,10 @@ from co_cli.notes.note import Note, excerpt, own_tags
 from co_cli.notes.refs import ENDINGS, lines_of
 from co_cli.notes.wikilinks import Attachments
 from co_cli.service.vaults import TIERS
-from co_cli.values import ON_RELATED, NoteSummary, OnRelated, moment_text
+from co_cli.values import ON_RELATED, SOURCES, NoteSummary, OnRelated, moment_text
 
-
+DOCUMENTS = (*ENDINGS, ".txt", ".pdf", ".html", ".htm", ".docx", ".xlsx", ".pptx", ".odt", ".epub")
+"""What `co open` opens. An added folder may hold scripts, which some systems run when they are opened."""
 SORTS: dict[str, Callable[[NoteSummary], Any]] = {
     "oldest": lambda note: note.created,
     "changed": lambda note: -os.stat(note.path).st_mtime if os.path.exists(note.path) else 0,
@@ -142,7 +145,8 @@ def run_list(options: argparse.Namespace) -> int:
     if options.trash:
         return _list_trash(options)
     with open_synced(options) as kb:
-        notes = kb.notes(options.source, limit=None if options.sort else options.limit, **filters_of(options))
+        wanted = options.source or SOURCES
+        notes = kb.notes(wanted, limit=None if options.sort else options.limit, **filters_of(options))
         if options.sort:
             notes = sorted(notes, key=SORTS[options.sort])[: options.limit]
 
@@ -151,8 +155,7 @@ def run_list(options: argparse.Namespace) -> int:
                 _print_row(screen, note)
             filters = filters_text(options)
             if not notes:
-                linked = "No notes here: `co source list` lists linked sources." if kb.index.linked else "No notes."
-                screen.wrapped(f"No notes with {filters}." if filters else linked)
+                screen.wrapped(f"No notes with {filters}." if filters else "No notes.")
                 show_unused_tags(screen, kb, options.tag)
 
         return print_result(options, notes, show, 0 if notes else 1)
@@ -181,7 +184,8 @@ def _print_row(screen: Screen, note: NoteSummary) -> None:
 
 
 def add_show(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("ref", nargs="+", help="a ref such as memory:slug or article:slug#L10-24, or a path")
+    which = "a ref such as memory:slug or article:slug#L10-24, a title, an alias, a path, or the number of a result"
+    parser.add_argument("ref", nargs="+", help=which)
     parser.add_argument("--raw", action="store_true", help="the file as it is, frontmatter included")
 
 
@@ -189,24 +193,54 @@ def run_show(options: argparse.Namespace) -> int:
     """
     examples:
       co show memory:blue-pool-first
+      co show "Blue pool first"
       co show article:runbooks/deploy#L10-24
+      co show 2
     """
     with open_knowledge_base(options) as kb:
-        notes = [(ref, find_note(kb, ref, track=True)) for ref in options.ref]
+        notes = [(ref, find_note(kb, ref, track=True)) for ref in (result_ref(kb, one) for one in options.ref)]
         if options.json:
             shown = [_as_object(kb, ref, note) for ref, note in notes]
             print_json(shown[0] if len(shown) == 1 else shown)
             return 0
         screen = Screen()
-        for number, (ref, note) in enumerate(notes):
-            if number:
-                screen.line()
-            if options.raw:
-                sys.stdout.flush()
-                sys.stdout.buffer.write(read_bytes(kb.file_of(ref)))
-            else:
-                _show(screen, kb, ref, note)
+        with contextlib.nullcontext() if options.raw else paged():
+            for number, (ref, note) in enumerate(notes):
+                if number:
+                    screen.line()
+                if options.raw:
+                    sys.stdout.flush()
+                    sys.stdout.buffer.write(read_bytes(kb.file_of(ref)))
+                else:
+                    _show(screen, kb, ref, note)
     return 0
+
+
+def add_open(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("ref", help="a ref, a title, a path, or the number of a search result")
+
+
+def run_open(options: argparse.Namespace) -> int:
+    """
+    Opens the file in the program that your system has for it, a note of an
+    Obsidian vault in Obsidian.
+
+    examples:
+      co open 2
+      co open Atlas
+    """
+    with open_knowledge_base(options) as kb:
+        ref = result_ref(kb, options.ref)
+        note, file = find_note(kb, ref, track=True), kb.file_of(ref)
+    if not file.lower().endswith(DOCUMENTS):
+        raise InvalidInputError(f"{note.ref} is no document, and opening it could run it: `co show` prints it")
+    opener = {"darwin": "open", "win32": "explorer"}.get(sys.platform, "xdg-open")
+    url = note_url(file)
+    for target in (url, file) if url.startswith("obsidian:") else (file,):
+        with contextlib.suppress(OSError):
+            if subprocess.run([opener, target], check=False, stderr=subprocess.DEVNULL).returncode == 0:
+                return print_result(options, {"ref": note.ref, "path": file}, [f"opened {file}"])
+    raise KnowledgeError(f"{opener} cannot open it: open {shlex.quote(file)} yourself, or use `co show` or `co edit`")
 
 
 def _as_object(kb: KnowledgeBase, ref: str, note: Note) -> dict[str, Any]:
@@ -283,6 +317,7 @@ def run_edit(options: argparse.Namespace) -> int:
     """
     given = (options.title, options.tag, options.add_tag, options.drop_tag, options.category, options.set, options.body)
     with open_knowledge_base(options) as kb:
+        options.ref = result_ref(kb, options.ref)
         note = find_note(kb, options.ref)
         if all(value is None for value in given):
             saved = edit_note(kb, note.ref, options.based_on)

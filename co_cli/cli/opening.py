@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from co_cli.cli.terminal import CONTROL, ProgressBar, Screen, printable
@@ -26,6 +28,8 @@ SLOW_SECONDS = 2.0
 FILTERS = ("source", "tag", "category", "since", "until", "where")
 INDEXED = "fts5"
 """A backend to sync for: the index must be fresh even if searches do not use it."""
+LAST_SEARCH = "last-search.json"
+"""The refs that the last search showed, in the data folder, so that `co show 2` knows what 2 is."""
 
 
 def settings_of(options: Any) -> Settings:
@@ -99,6 +103,23 @@ def find_note(kb: KnowledgeBase, ref: str, track: bool = False) -> Note:
     except UnknownRefError:
         sync_first(kb)
         return kb.note(ref, track)
+
+
+def keep_results(kb: KnowledgeBase, refs: list[str]) -> None:
+    """Keep what a search showed, for `result_ref`."""
+    with suppress(OSError), open(os.path.join(kb.settings.data_dir, LAST_SEARCH), "w", encoding="utf-8") as file:
+        json.dump({"vault": kb.root, "refs": refs}, file)
+
+
+def result_ref(kb: KnowledgeBase, ref: str) -> str:
+    """The ref of a result of this vault's last search, if a number was given; else the ref itself."""
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        number = int(ref)
+        with open(os.path.join(kb.settings.data_dir, LAST_SEARCH), encoding="utf-8") as file:
+            kept = json.load(file)
+        if kept["vault"] == kb.root and 1 <= number <= len(kept["refs"]):
+            return kept["refs"][number - 1]
+    return ref
 
 
 def add_filters(parser: argparse.ArgumentParser) -> None:

@@ -29,6 +29,7 @@ COMMANDS = {
     "search": Command("search", "search all notes"),
     "remember": Command("notes", "save a memory"),
     "show": Command("notes", "show one note"),
+    "open": Command("notes", "open a note's file in its program"),
     "list": Command("notes", "list notes, newest first"),
     "add": Command("sources", "make folders, files and web pages searchable"),
     "chat": Command("chat", "talk with a model that has your notes"),
@@ -63,7 +64,6 @@ COMMANDS = {
     "data backup": Command("data", "back up activity.db (history and feedback)"),
     "data restore": Command("data", "restore activity.db from a backup"),
     "config show": Command("setup", "show every setting and where it came from", "settings"),
-    "config set": Command("setup", "write a setting to the file it belongs in"),
     "config trust": Command("setup", "allow a vault's notes to be added to prompts"),
     "config completion": Command("completion", "print shell completion for bash, zsh or fish"),
     "init": Command("setup", "create a vault here"),
@@ -83,7 +83,7 @@ GROUPS = {
 """The first words of commands such as `co index sync`."""
 MEANT = {
     "find": "search", "query": "search", "ask": "search", "rm": "forget", "delete": "forget", "new": "remember",
-    "save": "remember", "ls": "list", "cat": "show", "open": "show", "trash": "list --trash", "settings": "config show",
+    "save": "remember", "ls": "list", "cat": "show", "trash": "list --trash", "settings": "config show",
 }  # fmt: skip
 """What people type, and the command that does it."""
 
@@ -97,7 +97,7 @@ A memory for agents and people, kept in Markdown files that you own.
 """
 WIDTH = 80
 """Mistakes are shown in one line of a usual terminal."""
-FIRST = ("search", "remember", "show", "list", "add", "chat")
+FIRST = ("search", "remember", "show", "open", "list", "add", "chat")
 SECOND = ("edit", "forget")
 
 

@@ -11,21 +11,28 @@ from co_cli.cli.opening import (
     add_filters,
     add_limit,
     add_no_sync,
+    at_least_1,
     filters_of,
     filters_text,
     find_note,
+    keep_results,
     log_info,
     open_synced,
     print_json,
     print_result,
     show_unused_tags,
 )
-from co_cli.cli.terminal import Screen, age, count_of
+from co_cli.cli.terminal import Screen, age, count_of, printable
 from co_cli.errors import InvalidInputError, KnowledgeError
+from co_cli.index.engine import WordQuery
+from co_cli.index.tokens import tokens
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.notes.refs import without_lines
 from co_cli.retrieval.profiles import PROFILES, check_weights
+from co_cli.retrieval.query import parse
+from co_cli.retrieval.results import make_snippet
 from co_cli.service.searching import learned_in_use
-from co_cli.values import LOWEST_SHOWN, Hit, SearchResult, worth_showing
+from co_cli.values import Hit, SearchResult, worth_showing
 
 if TYPE_CHECKING:
     from typing import Any
@@ -44,6 +51,25 @@ SIGNALS = {
     "use": "how often it was found and opened",
     "tier": "which vault it is in",
 }
+REASONS = {
+    "name": "its name matches",
+    "meaning": "similar meaning",
+    "reader": "reads like an answer",
+    "recency": "recent",
+    "importance": "important",
+    "severity": "severe",
+    "tags": "shared tags",
+    "domain": "same domain",
+    "links": "linked with other hits",
+    "use": "used often",
+}
+REASON_SHARE = 0.2
+"""Share of a score from which on a signal is a reason."""
+LIMIT, SHOWN = 10, 5
+"""Results for programs and pipes, and on a terminal."""
+DROP = 0.4
+"""On a terminal, hits below this share of the best score are left out, as in the answers of tools."""
+MOST_WORDS = 6
 NO_NOTES_YET = (
     "Nothing found: there are no notes here yet. `co remember TEXT` saves one, `co add DIR` makes a folder searchable, "
     "`co demo` searches a sample."
@@ -71,6 +97,9 @@ def run_search(options: argparse.Namespace) -> int:
       co search "how do we deploy"
       co search '"blue pool" -green' --tag deploy --since 30d
       co search latency --source article --where domain=billing --json
+      co search deploy -0 | xargs -0 grep -n rollback
+
+    `co show 2`, `co open 2` and `co edit 2` take the second result.
     """
     return _answer(options, options.source)
 
@@ -90,7 +119,10 @@ def run_recall(options: argparse.Namespace) -> int:
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
-    add_limit(parser, 10)
+    limit = f"maximum number of results (default {LIMIT}; on a terminal the best {SHOWN} at most)"
+    parser.add_argument("-n", "--limit", type=at_least_1, metavar="N", help=limit)
+    parser.add_argument("--paths", action="store_true", help="print only the paths of files, one per line")
+    parser.add_argument("-0", "--null", action="store_true", help="the same, with a NUL after each, for xargs -0")
     parser.add_argument("--explain", action="store_true", help="show every part of each score, and what it means")
     add_no_sync(parser)
     _add_ranking(parser, ("grep", "fts5", "hybrid"))
@@ -155,12 +187,18 @@ def query_of(words: list[str]) -> str:
 def _answer(options: argparse.Namespace, sources: list[str] | None, full: bool = False) -> int:
     query, ranking = query_of(options.query), _ranking_of(options)
     with open_synced(options, options.backend) as kb:
-        found = kb.search(query, limit=options.limit, sources=sources, **ranking, **filters_of(options))
+        found = kb.search(query, limit=options.limit or LIMIT, sources=sources, **ranking, **filters_of(options))
         if options.json:
             print_json(found)
+        elif options.paths or options.null:
+            _print_paths(found, "\0" if options.null else "\n")
         else:
-            filters = filters_text(options)
-            show_result(found, kb if full else None, options.explain, more=bool(kb.index.linked or filters))
+            filters, total = filters_text(options), len(worth_showing(found))
+            if options.limit is None and Screen().interactive:
+                found = found._replace(hits=_best(found))
+            show_result(found, kb if full else None, options.explain, bool(kb.index.linked or filters), numbered=True)
+            if len(found.hits) < total:
+                Screen().wrapped(f"{count_of(total - len(found.hits), 'more hit')}: -n {LIMIT} shows all", style="dim")
             if found.state == "absent" and filters:
                 show_unused_tags(Screen(), kb, options.tag)
                 wider = kb.search(query, limit=1, sources=["memory"] if full else None, **ranking)
@@ -173,31 +211,49 @@ def _answer(options: argparse.Namespace, sources: list[str] | None, full: bool =
         sys.stdout.flush()
         numbers = (found.backend, found.state, len(found.hits), found.searched.notes, found.took_ms)
         log_info("searched by %s: %s, %d hits of %d notes, %s ms", *numbers)
+        if not options.json:
+            keep_results(kb, [without_lines(hit.ref) for hit in worth_showing(found)])
         kb.track(found)  # after the answer is shown, so that nobody waits for it
     return 0 if found.state == "found" else 1
 
 
+def _best(found: SearchResult) -> list[Hit]:
+    """The first hits, up to where the scores drop."""
+    hits = worth_showing(found)[:SHOWN]
+    least = DROP * max((hit.score for hit in hits), default=0.0)
+    return [hit for hit in hits if hit.score >= least]
+
+
+def _print_paths(found: SearchResult, end: str) -> None:
+    for path in dict.fromkeys(hit.path for hit in found.hits if found.state == "found"):
+        print(printable(path) if sys.stdout.isatty() else path, end=end)
+
+
 def show_result(
-    found: SearchResult, full_from: KnowledgeBase | None = None, explain: bool = False, more: bool = False
+    found: SearchResult,
+    full_from: KnowledgeBase | None = None,
+    explain: bool = False,
+    more: bool = False,
+    numbered: bool = False,
 ) -> None:
     """Print hits; with a knowledge base, full notes. `more`: whether there may be notes that were not searched."""
-    screen, now, hits = Screen(), time.time(), worth_showing(found)
+    screen, now, hits, asked = Screen(), time.time(), worth_showing(found), parse(found.query).words
+    indent = "   " if numbered else "  "
     if found.state != "found":
         screen.wrapped(_nothing_found(found, more))
         if hits:
             screen.line()
-    for number, hit in enumerate(hits):
-        if number:
+    for number, hit in enumerate(hits, 1):
+        if number > 1:
             screen.line()
-        screen.titled(hit.title, hit.ref)
-        if hit.heading:
-            screen.wrapped(hit.heading, "  ")
+        title = f"{hit.title} > {hit.heading}" if hit.heading else hit.title
+        screen.titled(f"{number}. {title}" if numbered else title, hit.ref, hit.path)
         body = _body(hit, full_from) if full_from else None
         if body is None:
-            screen.wrapped(hit.snippet, "  ", hit.marks)
+            screen.snippet(hit.snippet, indent, hit.marks)
         else:
-            screen.text(body.strip(), "  ")
-        screen.wrapped(_about(hit, now, explain), "  ", style="dim")
+            screen.text(body.strip(), indent)
+        screen.wrapped(_about(hit, asked, now, explain), indent, style="dim")
     if explain and hits:
         screen.line()
         for name, meaning in SIGNALS.items():
@@ -234,19 +290,24 @@ def _body(hit: Hit, kb: KnowledgeBase) -> str | None:
         return None  # gone since it was indexed
 
 
-def _about(hit: Hit, now: float, explain: bool) -> str:
+def _about(hit: Hit, asked: WordQuery, now: float, explain: bool) -> str:
     tags = " ".join(f"#{tag}" for tag in hit.tags)
     parts = sorted(hit.signals.items(), key=lambda part: -part[1])
-    if not parts:
-        score = ""  # listed, not ranked
-    elif explain:
-        score = f"{hit.score:.4f} = " + " + ".join(f"{name} {value:.4f}" for name, value in parts)
-    else:
-        shown = [part for part in parts if abs(part[1]) >= LOWEST_SHOWN] or parts[:1]
-        score = f"{hit.score:.2f} ({', '.join(f'{name} {value:.2f}' for name, value in shown)})"
+    score = f"{hit.score:.4f} = " + " + ".join(f"{name} {value:.4f}" for name, value in parts)
     gone = "missing at its origin" if hit.missing else ""
     weak = "weak match" if hit.weak else ""
-    return " · ".join(part for part in (tags, age(hit.created, now), gone, weak, score) if part)
+    about = (weak, *_reasons(hit, asked), tags, age(hit.created, now), gone, score if explain and parts else "")
+    return " · ".join(part for part in about if part)
+
+
+def _reasons(hit: Hit, asked: WordQuery) -> list[str]:
+    """Why it was found: `matches: deploy, tuesday` and `similar meaning`."""
+    named = make_snippet(" ".join((hit.title, hit.heading, *hit.tags)), asked)
+    marked = [text[first:last].lower() for text, marks in (named, (hit.snippet, hit.marks)) for first, last in marks]
+    words = list({" ".join(tokens(word)): word for word in reversed(marked)}.values())[::-1][:MOST_WORDS]
+    found = [f"matches: {', '.join(words)}"] if words else []
+    least = REASON_SHARE * hit.score
+    return found + [text for name, text in REASONS.items() if hit.signals.get(name, 0.0) >= least > 0]
 
 
 def add_why(parser: argparse.ArgumentParser) -> None:

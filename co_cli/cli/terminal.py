@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import sys
 import time
 import unicodedata
+from contextlib import contextmanager, redirect_stdout
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
     from typing import Self, TextIO
 
 CONTROL = "[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]"
 CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 NARROWEST, WIDEST = 40, 100
+SNIPPET_LINES, CODE_LINES = 2, 4
+"""Lines of a snippet on a terminal, and of one with code."""
+LINKING = (
+    "VTE_VERSION", "KITTY_WINDOW_ID", "WEZTERM_PANE", "KONSOLE_VERSION", "ITERM_SESSION_ID", "WT_SESSION",
+    "ALACRITTY_WINDOW_ID", "GHOSTTY_RESOURCES_DIR", "VSCODE_INJECTION",
+)  # fmt: skip
+"""Set by terminals that show links (OSC 8)."""
 
 
 def printable(text: str) -> str:
@@ -48,12 +58,38 @@ def use_colour(stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
+def note_url(path: str) -> str:
+    """What opens a file: `obsidian://` in an Obsidian vault, else `file://`."""
+    quoted = re.sub(rb"[^A-Za-z0-9/._~-]", lambda found: b"%%%02X" % found[0][0], os.fsencode(path)).decode()
+    folder = os.path.dirname(path)
+    while folder != os.path.dirname(folder):
+        if os.path.isdir(os.path.join(folder, ".obsidian")):
+            return f"obsidian://open?path={quoted.replace('/', '%2F')}"
+        folder = os.path.dirname(folder)
+    return f"file://{quoted}"
+
+
+@contextmanager
+def paged() -> Generator[None]:
+    """Show what is printed in $PAGER, or in less, if this is a terminal."""
+    if not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
+        yield
+        return
+    import pydoc  # 30 ms, and only to read on a terminal
+
+    with redirect_stdout(io.StringIO()) as printed:
+        yield
+    os.environ.setdefault("LESS", "FRX")  # as git does: colours, and no pager for less than a screen
+    pydoc.pager(printed.getvalue())
+
+
 class Screen:
     """Standard output for people."""
 
     def __init__(self) -> None:
         self.colour = use_colour(sys.stdout)
         self.interactive = sys.stdout.isatty()
+        self.links = self.colour and self.interactive and any(name in os.environ for name in LINKING)
         self.width = terminal_width()
 
     def paint(self, text: str, *styles: str) -> str:
@@ -77,21 +113,47 @@ class Screen:
         for line in text.splitlines():
             self.wrapped(line, indent) if line else self.line()
 
-    def titled(self, title: str, ref: str) -> None:
-        """A title and its ref, on one line if they fit."""
+    def titled(self, title: str, ref: str, path: str = "") -> None:
+        """A title and its ref, on one line if they fit. The title links to the file, if the terminal can."""
+        url = note_url(path) if path and self.links else ""
+        lines = self._lines(title, self.width)
+        shown = [self._linked(self.paint(printable(title[start:end]), "bold"), url) for start, end in lines]
         if self.fits(title, ref):
-            self.line(f"{self.paint(printable(title), 'bold')}  {self.paint(printable(ref), 'cyan')}")
+            self.line(f"{shown[0] if shown else ''}  {self.paint(printable(ref), 'cyan')}")
         else:
-            self.wrapped(title, style="bold")
-            self.line("  " + self.paint(printable(ref), "cyan"))
+            for line in (*shown, "  " + self.paint(printable(ref), "cyan")):
+                self.line(line)
 
     def wrapped(self, text: str, indent: str = "", marks: tuple[tuple[int, int], ...] = (), style: str = "") -> None:
         """Print a text in lines that fit, or on one line when not on a terminal. `marks` are highlighted."""
-        start = 0
-        while start < len(text):
-            end = self._line_end(text, start, self.width - len(indent))
+        for start, end in self._lines(text, self.width - len(indent)):
             line = self._marked(text, start, end, marks)
             self.line(indent + (self.paint(line, style) if style else line))
+
+    def snippet(self, text: str, indent: str, marks: tuple[tuple[int, int], ...]) -> None:
+        """Print a snippet, in which code has its own lines. On a terminal, only the lines with the most matches."""
+        lines: list[tuple[int, int]] = []
+        start = 0
+        for part in text.split("\n"):
+            lines += [(start + first, start + last) for first, last in self._lines(part, self.width - len(indent))]
+            start += len(part) + 1
+        if self.interactive:
+            most = CODE_LINES if "\n" in text else SNIPPET_LINES
+            counts = [sum(start <= first < end for first, _ in marks) for start, end in lines]
+            best = max(range(max(1, len(lines) - most + 1)), key=lambda place: sum(counts[place : place + most]))
+            lines = lines[best : best + most]
+        for start, end in lines:
+            self.line(indent + self._marked(text, start, end, marks))
+
+    def _linked(self, text: str, url: str) -> str:
+        return f"\x1b]8;;{url}\x1b\\{text}\x1b]8;;\x1b\\" if url else text
+
+    def _lines(self, text: str, width: int) -> Iterator[tuple[int, int]]:
+        """Where each line of a text begins and ends."""
+        start = 0
+        while start < len(text):
+            end = self._line_end(text, start, width)
+            yield start, end
             start = end + 1 if end < len(text) and text[end] == " " else end
 
     def _line_end(self, text: str, start: int, width: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from math import exp, log
 from typing import NamedTuple
@@ -15,6 +16,7 @@ from co_cli.values import Hit, moment_text
 
 SNIPPET = 240  # characters
 LONGEST_MARKED = 20_000
+CODE = re.compile(r"^[ \t]*(?:```|~~~)[^\n]*\n(.*?)(?:\n[ \t]*(?:```|~~~)[ \t]*$|\Z)", re.M | re.S)
 ABSENT = 0.01
 """Below this confidence nothing is there. So low because a wrong `absent` costs more than a doubtful hit."""
 WEAK = 0.1
@@ -22,7 +24,7 @@ WEAK = 0.1
 
 
 class Snippet(NamedTuple):
-    """One line of text, and where in it the matched words are."""
+    """One line of text, but code has its own lines, and where in it the matched words are."""
 
     text: str
     marks: tuple[tuple[int, int], ...]
@@ -83,7 +85,7 @@ def make_hit(one: Scored, passage: StoredPassage, words: WordQuery, prefix: str,
 
 def make_snippet(body: str, words: WordQuery) -> Snippet:
     """The stretch of a text with most of the matched words; its beginning if none of them occurs."""
-    text = " ".join(body[:LONGEST_MARKED].split())
+    text = _flat(body[:LONGEST_MARKED])
     wanted = {*words.terms, *(token for phrase in words.phrases for token in phrase)}
     found = [
         (start, end, token) for start, end, token in spans(text) if token in wanted or token.startswith(words.prefixes)
@@ -95,6 +97,15 @@ def make_snippet(body: str, words: WordQuery) -> Snippet:
     shift = len(head) - start
     marks = [(first + shift, last + shift) for first, last, _ in found if start <= first and last <= start + len(cut)]
     return Snippet(f"{head}{cut}{tail}", _joined(marks))
+
+
+def _flat(body: str) -> str:
+    """Prose on one line; code blocks keep their lines and lose their fences."""
+    parts = CODE.split(body)
+    for place, part in enumerate(parts):
+        lines = [line.rstrip() for line in part.splitlines()] if place % 2 else [" ".join(part.split())]
+        parts[place] = "\n".join(line for line in lines if line)
+    return "\n".join(part for part in parts if part)
 
 
 def is_weak(one: Scored, passage: StoredPassage, candidates: Candidates, fit: Fit | None, *score: float) -> bool:
@@ -132,7 +143,8 @@ def _best_start(text: str, found: Sequence[tuple[int, int, str]]) -> int:
 
 def _word_start(text: str, place: int) -> int:
     """The first place after a blank at or before this one; the place itself in a text without blanks."""
-    blank = text.rfind(" ", max(0, place - 40), place + 1)
+    first = max(0, place - 40)
+    blank = max(text.rfind(" ", first, place + 1), text.rfind("\n", first, place + 1))
     return blank + 1 if blank >= 0 else place
 
 

@@ -34,7 +34,9 @@ from co_cli.values import moment_text
 if TYPE_CHECKING:
     from co_cli.knowledge_base import KnowledgeBase
 
-MIN_SIMILARITY = 66
+MIN_SIMILARITY = 75
+SHORTEST_GUESS = 3
+"""Letters of a ref that is compared with others: one or two letters are part of nearly every name."""
 MAX_SUGGESTIONS = 3
 
 
@@ -123,12 +125,12 @@ class Lookup:
                 return origin, path
         if self.index is None or not _is_utf8(asked):
             return None
-        name = fold_name(without_ending(asked))
+        names = [name for name in (fold_name(asked), fold_name(without_ending(asked))) if name]
         for origins in ([self.kb.index.origin], self.kb.index.linked):  # the vault's own notes come first
             found = [
                 (origin, note)
-                for origin in (origins if name else ())
-                for note in self.index.of(origin).own_notes("name", name)
+                for origin in origins
+                for note in self.index.of(origin).own_notes("name", *names)
                 if self._is_listed(origin, note.path)
             ]
             if len({(note.root, note.path) for _, note in found}) > 1:
@@ -171,7 +173,10 @@ class Lookup:
         refs = [source_ref(path) for path in paths]
         if not refs:
             raise InvalidInputError(f"no note {ref!r} in the trash: it is empty")
-        raise UnknownRefError(ref, _closest(_forms(ref)[-1], refs) or refs[:MAX_SUGGESTIONS])
+        closest = _closest(_forms(ref)[-1], refs)
+        if not closest:
+            raise InvalidInputError(f"no note {ref!r} in the trash: `co list --trash` lists what is there")
+        raise UnknownRefError(ref, closest)
 
     def _locate_own(self, ref: str) -> str:
         store, index = self.store, self.index
@@ -305,6 +310,8 @@ def _is_utf8(text: str) -> bool:
 
 def _closest(asked: str, refs: Iterable[str]) -> list[str]:
     name = asked.rsplit(":", 1)[-1]
+    if len(name) < SHORTEST_GUESS:
+        return []
     names = {ref: ref.rsplit(":", 1)[-1] for ref in refs}
     found = process.extract(
         name, names, scorer=fuzz.WRatio, limit=MAX_SUGGESTIONS, score_cutoff=MIN_SIMILARITY, processor=str.casefold

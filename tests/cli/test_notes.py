@@ -112,6 +112,52 @@ def test_show_takes_a_ref_a_name_or_a_path(co: Co, vault: Vault) -> None:
     assert len(co("show", "oak", "oak", "--json").json) == 2
 
 
+def test_notes_of_added_sources_are_listed_and_opened_by_title_alias_file_name_or_path(
+    co: Co, vault: Vault, tmp_path: Path
+) -> None:
+    vault.write("memories/oak.md", NOTE)
+    vault.write("inbox/elm.md", "---\ntitle: Tall elms\n---\nElms stand.")
+    file = tmp_path / "wood" / "plans" / "Zeta.md"
+    file.parent.mkdir(parents=True)
+    file.write_text("---\ntitle: The Zeta plan\naliases: [Zed]\n---\nPlant zelkovas.")
+    (tmp_path / "wood" / "oaks.md").write_text("# Oaks\n\nOaks elsewhere.")
+    co("add", str(tmp_path / "wood"))
+
+    refs = {note["ref"] for note in co("list", "--json").json}
+    assert refs == {"memory:oak", "article:/inbox/elm", "folder:wood/oaks.md", "folder:wood/plans/Zeta.md"}
+    for name in ("the zeta plan", "Zed", "Zeta", "zeta.md", "plans/Zeta.md", "/folder:wood/plans/Zeta.md"):
+        assert "Plant zelkovas." in co("show", name).out, name
+    for name in ("tall elms", "article:inbox/elm", "article:/inbox/elm", "/article:inbox/elm"):
+        assert "Elms stand." in co("show", name).out, name
+    assert "Oaks live long." in co("show", "Oaks").out  # the vault comes first
+    vault.write("memories/oak2.md", NOTE)
+    co("index", "sync")
+    assert co("show", "oaks").err == "co: 'oaks' is the name of several notes: memory:oak, memory:oak2\n"
+
+
+def test_show_open_and_edit_take_the_number_of_a_result_of_the_last_search(
+    co: Co, vault: Vault, editor: Editor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault.write("memories/oak.md", NOTE)
+    article = vault.write("articles/elm.md", "# Elms\n\nOld.\n\n## Age\n\nElms live long with oaks, elms and oaks.\n")
+    opener = tmp_path / "bin" / "xdg-open"
+    opener.parent.mkdir()
+    opener.write_text('#!/bin/sh\necho "$1" > "$0.opened"\n')
+    opener.chmod(0o755)
+    monkeypatch.setenv("PATH", str(opener.parent), prepend=os.pathsep)
+    monkeypatch.setattr("sys.platform", "linux")
+    editor('echo More. >> "$1"')
+
+    lines = co("search", "long life of elms", "--backend", "fts5").out.splitlines()
+    co("search", "oaks", "--json")  # shows no numbers
+    assert [line.split()[0] for line in lines if "  article:elm#" in line or "  memory:oak" in line] == ["1.", "2."]
+    assert "Old." in co("show", "1").out  # the whole note
+    assert co("open", "1").out == f"opened {article}\n"
+    assert Path(f"{opener}.opened").read_text() == f"{article}\n"
+    assert (co("edit", "2").code, vault.read("memories/oak.md")) == (0, f"{NOTE}More.\n")
+    assert "no note '3'" in co("show", "3").err
+
+
 def test_show_raw_is_the_file_byte_for_byte(co: Co, vault: Vault) -> None:
     vault.write("memories/oak.md", b"\xef\xbb\xbf---\r\ntitle: T\r\n---\r\ncaf\xe9\r\n")
 

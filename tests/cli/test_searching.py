@@ -38,14 +38,34 @@ def refs(co: Co, *arguments: str) -> list[str]:
     return [hit["ref"].split("#")[0] for hit in ran.json["hits"]]
 
 
-def test_a_person_sees_title_ref_snippet_tags_and_age(co: Co) -> None:
-    ran = co("search", "centuries", "--backend", "fts5")
+def test_a_person_sees_title_ref_snippet_reasons_tags_and_age(co: Co) -> None:
+    ran = co("search", "oaks for centuries")
 
     assert ran.code == 0
     lines = ran.out.splitlines()
-    assert lines[:2] == ["Oaks  memory:oak", "  Oaks live for centuries in the park."]
-    assert lines[2].startswith("  #tree #old · ")
+    assert lines[:2] == ["1. Oaks  memory:oak", "   Oaks live for centuries in the park."]
+    assert lines[2].startswith("   matches: oaks, centuries · similar meaning · #tree #old · ")
     assert "ago" in lines[2] or "today" in lines[2]
+    assert not re.search(r"\d\.\d", ran.out)  # numbers are for --explain
+
+
+def test_a_snippet_keeps_the_lines_of_code(co: Co, vault: Vault) -> None:
+    vault.write(
+        "articles/saw.md", "Saw planks\nlike this:\n\n```python\nfor log in logs:\n    saw(log)\n```\nThen rest.\n"
+    )
+
+    out = co("search", "saw logs", "--backend", "fts5").out
+
+    assert "   Saw planks like this:\n   for log in logs:\n       saw(log)\n   Then rest.\n" in out
+
+
+def test_paths_of_results_are_printed_for_pipes(co: Co, vault: Vault) -> None:
+    files = [str(vault.path(f"memories/{name}.md")) for name in ("elm", "oak")]
+    chosen = ("search", "park", "--tag", "tree", "--backend", "fts5")
+
+    assert sorted(co(*chosen, "--paths").out.splitlines()) == files
+    assert sorted(co(*chosen, "-0").out.split("\0")) == ["", *files]
+    assert co("search", "zeppelin", "--paths") == (1, "", "")
 
 
 def test_a_program_gets_one_object_with_the_agreed_names(co: Co) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from datetime import UTC, datetime
 
 import pytest
@@ -35,6 +36,49 @@ def test_a_terminal_gets_colour_and_lines_that_fit(co: Co, vault: Vault) -> None
         assert shown - 20 < widest("\n".join(lines)) <= shown
     for environ in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
         assert not ESCAPES.search(on_terminal(co.folder, "list", **environ))
+
+
+def test_a_terminal_gets_the_best_hits_and_whole_words_are_highlighted(co: Co, vault: Vault) -> None:
+    vault.write(
+        "memories/ink.md", "---\ntitle: Ink\n---\n" + "Filler without any meaning. " * 20 + "I mix ink in inns."
+    )
+    for number in range(8):
+        vault.write(f"memories/oak{number}.md", f"---\ntitle: Oak {number}\n---\nOak trees grow in the park.")
+    vault.write("memories/pen.md", "---\ntitle: Pens\n---\nA pen needs ink.")
+
+    best, named = (on_terminal(co.folder, "search", query) for query in ("how do I mix ink", "pens"))
+    five = plain(on_terminal(co.folder, "search", "oak trees"))
+
+    assert (best.count("memory:"), named.count("memory:"), " more hit" in named and ": -n 10 shows all" in named) == (
+        2,
+        1,
+        True,
+    )
+    assert re.findall(r"\x1b\[1;33m(.+?)\x1b", best) == ["ink", "mix", "ink"]
+    assert [line for line in plain(best).splitlines() if "Filler" in line][1:] == []  # two lines, one with the matches
+    assert (five.count("memory:"), "5. Oak" in five) == (5, True)
+    assert plain(on_terminal(co.folder, "search", "oak trees", "-n", "7")).count("memory:") == 7
+    assert len(co("search", "oak trees", "--json").json["hits"]) > 5
+
+
+@pytest.mark.usefixtures("trees")
+def test_titles_are_links_in_terminals_that_show_links(co: Co, vault: Vault) -> None:
+    file = vault.write("memories/blue oak.md", "Blue oaks.")
+    linked = f"\x1b]8;;file://{str(file).replace(' ', '%20')}\x1b\\"
+
+    assert linked in on_terminal(co.folder, "search", "blue oaks", WEZTERM_PANE="0")
+    assert "\x1b]8" not in on_terminal(co.folder, "search", "blue oaks")
+    vault.path(".obsidian").mkdir()
+    drawn = on_terminal(co.folder, "search", "blue oaks", WEZTERM_PANE="0")
+    assert f"\x1b]8;;obsidian://open?path={str(file).replace('/', '%2F').replace(' ', '%20')}\x1b" in drawn
+
+
+@pytest.mark.usefixtures("trees")
+def test_show_is_paged_on_a_terminal_only(co: Co) -> None:
+    assert plain(on_terminal(co.folder, "show", "sakura", PAGER="sed s/^/paged:/")).startswith(
+        "paged:桜  memory:sakura"
+    )
+    assert co("show", "sakura").out.startswith("桜  memory:sakura")
 
 
 @pytest.mark.usefixtures("trees")
