@@ -64,6 +64,7 @@ COMMANDS = {
     "data backup": Command("data", "back up activity.db (history and feedback)"),
     "data restore": Command("data", "restore activity.db from a backup"),
     "config show": Command("setup", "show every setting and where it came from", "settings"),
+    "config set": Command("setup", "write a setting to the file it belongs in"),
     "config trust": Command("setup", "allow a vault's notes to be added to prompts"),
     "config completion": Command("completion", "print shell completion for bash, zsh or fish"),
     "init": Command("setup", "create a vault here"),
