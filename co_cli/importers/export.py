@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import sys
 import tempfile
 import time
@@ -24,6 +25,8 @@ from co_cli.notes.note import NotTextError, read_note
 from co_cli.values import NoteSummary, moment_text
 
 STANDARD_OUTPUT = "-"
+OTHER_FILE = re.compile(r"\w\.(?!zip$|jsonl$)[a-z]\w*$", re.IGNORECASE)
+"""A name such as x.pdf, of a format that is not written."""
 NoteFile = tuple[str, bytes, float]
 """The path in the vault, the content, and when it was modified."""
 ZIP_START = (1980, 1, 1, 0, 0, 0)
@@ -48,6 +51,10 @@ def export_notes(
     progress: Progress | None = None,
 ) -> ExportReport:
     """Write these notes to a new folder, zip or JSON Lines file; `-` is standard output."""
+    if layout is None and OTHER_FILE.search(to) and not os.path.isdir(to):
+        raise InvalidInputError(
+            f"notes go to a folder, a .zip or a .jsonl file, not to {to}; if that is a folder, add --format markdown"
+        )
     layout = layout or ("jsonl" if to == STANDARD_OUTPUT or to.lower().endswith(".jsonl") else "markdown")
     failures: list[str] = []
     files = _files(kb, notes, failures, progress)

@@ -34,7 +34,8 @@ from co_cli.values import moment_text
 if TYPE_CHECKING:
     from co_cli.knowledge_base import KnowledgeBase
 
-MIN_SIMILARITY = 75
+MIN_SIMILARITY, MIN_PART = 66, 75
+"""For the name as a whole, and for the best part of a longer name."""
 SHORTEST_GUESS = 3
 """Letters of a ref that is compared with others: one or two letters are part of nearly every name."""
 MAX_SUGGESTIONS = 3
@@ -316,4 +317,8 @@ def _closest(asked: str, refs: Iterable[str]) -> list[str]:
     found = process.extract(
         name, names, scorer=fuzz.WRatio, limit=MAX_SUGGESTIONS, score_cutoff=MIN_SIMILARITY, processor=str.casefold
     )
-    return [ref for _, _, ref in found if ref != asked]
+    return [
+        ref
+        for known, score, ref in found
+        if ref != asked and (score >= MIN_PART or fuzz.ratio(name, known, processor=str.casefold) >= MIN_SIMILARITY)
+    ]

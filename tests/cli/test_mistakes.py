@@ -94,8 +94,11 @@ def test_an_unknown_ref_names_the_closest_ones(co: Co, vault: Vault) -> None:
             said = complaint(co(command, ref))
             assert f"no note {ref!r}: did you mean " in said
             assert closest in said
-    for far in ("zzzzzzzz", "door"):
+    vault.write("memories/contact-nuala.md", "Nuala.")
+    for far in ("zzzzzzzz", "door", "a", "atlas"):  # `atlas` is not far from `act-nual`
         assert "`co list` shows every ref" in complaint(co("show", far))
+    co("forget", "oak")
+    assert "`co list --trash` lists what is there" in complaint(co("note", "restore", "atlas"))
 
 
 def test_an_unknown_command_of_a_group_names_the_closest_of_that_group_or_its_help(co: Co) -> None:

@@ -51,6 +51,15 @@ def test_a_folder_or_a_zip_has_the_notes_byte_for_byte(co: Co, full: Vault, home
     assert sorted(os.listdir(home)) == ["out", "out.zip"]
 
 
+def test_a_format_that_is_not_written_is_refused(co: Co, full: Vault, home: Path) -> None:
+    ran = co("data", "export", "--to", "notes.pdf")
+
+    assert (ran.code, ran.out, os.listdir(home)) == (2, "", [])
+    assert "notes go to a folder, a .zip or a .jsonl file, not to notes.pdf" in ran.err
+    for options in (("--to", "notes-2026.1"), ("--to", "my.notes", "--format", "markdown")):
+        assert co("data", "export", *options).code == 0
+
+
 def test_an_export_gives_the_same_vault_back(co: Co, full: Vault, home: Path, tmp_path: Path) -> None:
     for to in ("out", "out.zip"):
         co("data", "export", "--to", to)
