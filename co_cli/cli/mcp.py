@@ -8,7 +8,7 @@ import sys
 
 from co_cli.cli.opening import open_knowledge_base, print_json
 from co_cli.errors import InvalidInputError
-from co_cli.mcp.clients import CLIENTS, PATH, add_command, authority, client_config, command_line
+from co_cli.mcp.clients import CLIENTS, PATH, add_command, authority, client_config, command_line, environment
 from co_cli.settings import Settings
 from co_cli.tools import Toolbox
 
@@ -71,7 +71,7 @@ def _print_config(options: argparse.Namespace, settings: Settings) -> None:
     command = command_line(settings, extra)
     address = f"http://{authority(options.host, options.port)}{PATH}" if options.http else ""
     if client == "claude-code" and not options.json:
-        print(add_command(command, address))
+        print(add_command(command, address, env=environment(settings)))
     else:
-        print_json(client_config(client, command, address))
+        print_json(client_config(client, command, address, environment(settings)))
     print(f"{client}: {CLIENTS[client]}", file=sys.stderr)

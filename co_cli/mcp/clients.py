@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from co_cli.errors import InvalidInputError
-from co_cli.settings import Settings
+from co_cli.settings import SETTINGS, Settings
 
 NAME = "co"
 """The server's name in a client."""
@@ -48,9 +48,22 @@ def command_line(settings: Settings, options: Sequence[str]) -> list[str]:
     return [*words, *options]
 
 
-def client_config(client: str, command: Sequence[str], address: str = "") -> dict[str, Any]:
+def environment(settings: Settings) -> dict[str, str]:
+    """The settings that come from variables, which a client may not have; paths are absolute."""
+    values = settings._asdict()
+    env: dict[str, str] = {}
+    for one in SETTINGS:
+        if settings.origins[one.name] == one.environment and one.name not in ("vault", "data_dir"):
+            paths = {"path": [values[one.name]], "paths": values[one.name]}.get(one.kind)
+            env[one.environment] = ",".join(paths) if paths else os.environ[one.environment]
+    return env
+
+
+def client_config(
+    client: str, command: Sequence[str], address: str = "", env: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """The JSON for a client that starts the command or, if there is an address, connects to that."""
-    server: dict[str, Any] = {"command": command[0], "args": list(command[1:])}
+    server: dict[str, Any] = {"command": command[0], "args": list(command[1:])} | ({"env": env} if env else {})
     if address:
         if client not in TOKENS:
             raise InvalidInputError("Claude Desktop starts its servers itself: leave out --http")
@@ -62,10 +75,13 @@ def client_config(client: str, command: Sequence[str], address: str = "") -> dic
     return {"mcpServers": {NAME: server}}
 
 
-def add_command(command: Sequence[str], address: str = "", token: str = "") -> str:
+def add_command(
+    command: Sequence[str], address: str = "", token: str = "", env: Mapping[str, str] | None = None
+) -> str:
     """The command that adds the server to Claude Code. Without a token, the shell reads it from the variable."""
     words = ["claude", "mcp", "add", "--scope", "user"]
     if not address:
-        return shlex.join([*words, NAME, "--", *command])
+        variables = [word for name, value in (env or {}).items() for word in ("--env", f"{name}={value}")]
+        return shlex.join([*words, NAME, *variables, "--", *command])
     connect = shlex.join([*words, "--transport", "http", NAME, address])
     return f'{connect} --header "Authorization: Bearer {token or "$" + TOKEN_VARIABLE}"'

@@ -25,8 +25,10 @@ from co_cli.errors import KnowledgeError, UnknownRefError
 from co_cli.logbook import in_log, logger
 from co_cli.notes.note import decode, excerpt
 from co_cli.notes.refs import lines_of, without_lines
+from co_cli.service.context import always_notes, matching_notes
 from co_cli.tools import Toolbox
 from co_cli.tools.fencing import GUIDE, clean, one_line, plain_ref
+from co_cli.tools.prompt_notes import render_notes
 from co_cli.values import OWN_SOURCES, NoteSummary
 
 SCHEME = "co://"
@@ -98,6 +100,7 @@ class VaultServer(MCPServer[None]):
             self.prompt(title="Remember this conversation")(self.remember_conversation)
         if "search_knowledge" in names:
             self.prompt(title="What do you know about ...")(self.what_do_you_know)
+        self.prompt(title="Notes to keep in mind")(self.context)
 
     async def ask(self, function: Callable[..., Answer], *arguments: object) -> Answer:
         """Run a function in a thread, to its end even if the client cancels. Errors are one line."""
@@ -199,6 +202,16 @@ class VaultServer(MCPServer[None]):
         topic = one_line(topic, LONGEST)
         found = await self.ask(self.toolbox.call, "search_knowledge", {"query": topic, "detail": "full"})
         return WHAT_DO_YOU_KNOW.format(topic=topic, guide=GUIDE, notes=found.text)
+
+    async def context(self, task: Annotated[str, Field(description="What the conversation is about.")] = "") -> str:
+        """The notes marked `loading: always`, and those that are clearly about a task."""
+        return await self.ask(self._context, task)
+
+    def _context(self, task: str) -> str:
+        self.toolbox.freshener.ensure(PATIENCE)
+        notes = always_notes(self.kb).notes
+        notes += matching_notes(self.kb, task, {note.ref for note in notes}).notes
+        return render_notes(notes, self.kb.settings.context_tokens)[0] or "No note has to be kept in mind."
 
 
 def uri_of(ref: str) -> str:

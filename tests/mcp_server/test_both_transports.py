@@ -121,6 +121,22 @@ def test_prompts_name_the_tool_and_contain_notes_as_data(served: Served) -> None
             talk.get_prompt(name, {})
 
 
+def test_notes_that_are_always_loaded_come_with_a_prompt_as_they_are_now(served: Served) -> None:
+    place, talk = served
+
+    def context() -> str:
+        return talk.get_prompt("context", {"task": "the kiln"}).messages[0].content.text
+
+    assert context() == "No note has to be kept in mind."
+    deadline = time.monotonic() + 120
+    for text in ("Speak plainly.", "Speak up."):
+        place.vault.write("memories/tone.md", f"---\nloading: always\n---\n{text} {POISON}")
+        while f'<note ref="memory:tone" title="Tone" provenance="user" why="always">\n{text}' not in context():
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        assert "<system>" not in context()
+
+
 def test_calls_at_once_lose_nothing(served: Served) -> None:
     place, talk = served
     names = """

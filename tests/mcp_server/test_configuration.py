@@ -27,21 +27,32 @@ def server_in(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_the_printed_command_serves_this_vault_from_any_folder(
-    co: Co, vault: Vault, data_dir: Path, tmp_path: Path
+    co: Co, vault: Vault, data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vault.write("memories/oak.md", "Oaks live long.")
+    vault.write("drafts/elm.md", "Elms get old, too.")
+    monkeypatch.setenv("CO_KNOWLEDGE_EXCLUDE", "drafts/**")
     server = server_in(co("mcp", "--print-config", "claude-desktop", "--read-only").json)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    parameters = StdioServerParameters(**server, cwd=elsewhere, env={"HOME": str(elsewhere)})
+    monkeypatch.delenv("CO_KNOWLEDGE_EXCLUDE")
+    variables = server.pop("env")
+    parameters = StdioServerParameters(**server, cwd=elsewhere, env={"HOME": str(elsewhere), **variables})
 
     with connected(lambda: Client(parameters)) as talk:
         names = {tool.name for tool in talk.list_tools().tools}
         found = talk.call_tool("recall_memory", {"query": "how old do oaks get"})
+        draft = talk.call_tool("search_knowledge", {"query": "elms"})
 
     assert names == {"recall_memory", "recall_article", "search_knowledge", "read_note", "list_memories"}
     assert '<note ref="memory:oak"' in found.content[0].text
+    assert "Elms" not in draft.content[0].text
     assert (data_dir / "search.db").exists()
+    assert variables["CO_KNOWLEDGE_EXCLUDE"] == "drafts/**"
+    monkeypatch.setenv("CO_TEAM_VAULT", "team")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "team").mkdir()
+    assert f" --env CO_TEAM_VAULT={tmp_path}/team " in co("mcp", "--print-config", "claude-code").out
 
 
 def test_over_http_the_token_is_named_and_never_written(co: Co, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,7 +74,7 @@ def test_only_the_chosen_tools_are_offered(place: Place) -> None:
     assert names == {"recall_memory", "search_knowledge"}
     assert refused.is_error
     assert "there is no tool 'forget_memory' here" in refused.content[0].text
-    assert prompts == {"what_do_you_know"}
+    assert prompts == {"what_do_you_know", "context"}
     assert "recall_article" not in instructions
     assert "save_memory" not in instructions
 
