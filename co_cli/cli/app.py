@@ -80,7 +80,8 @@ def _run(arguments: list[str]) -> int:
     this_process.command, this_process.verbose, this_process.chatty = name, False, False
     this_process.vault = this_process.data_dir = None
     parser = make_parser(name)
-    plain = name == "config completion" or "--" in rest  # argparse cannot mix options and words then
+    # argparse cannot mix options and words after `--`, and without options there is nothing to mix
+    plain = name == "config completion" or "--" in rest or not any(word.startswith("-") for word in rest)
     options = parser.parse_args(rest) if plain else parser.parse_intermixed_args(rest)
     this_process.vault, this_process.data_dir, this_process.verbose = options.vault, options.data_dir, options.verbose
     this_process.chatty = this_process.verbose
