@@ -49,7 +49,10 @@ def bench_lancedb(notes: int, bar: Bar | None = None) -> list[BenchRow]:
             kb.search(query, read=False)
             theirs(query)
         turns = {one: iter(asked * 2) for one in ("theirs", "ours")}
-        tasks = {"theirs": lambda: theirs(next(turns["theirs"])), "ours": lambda: kb.search(next(turns["ours"]), read=False)}
+        tasks = {
+            "theirs": lambda: theirs(next(turns["theirs"])),
+            "ours": lambda: kb.search(next(turns["ours"]), read=False),
+        }
         wall = interleaved(tasks, QUERIES)
         cpu = interleaved(tasks, QUERIES, clock=time.process_time)
     return [

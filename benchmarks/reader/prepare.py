@@ -23,7 +23,8 @@ import numpy as np
 from benchmarks.reader.check_data import check
 from benchmarks.reader.export import write_model
 from benchmarks.reader.packed import Texts, padded, save
-from co_cli.embedding.minilm import VOCABULARY, words
+from co_cli.embedding.minilm import words
+from co_cli.embedding.space import VOCABULARY
 from co_cli.embedding.static import split_word
 from co_cli.evaluation.baselines import Desk
 from co_cli.evaluation.running import Evaluation

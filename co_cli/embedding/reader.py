@@ -23,7 +23,8 @@ from itertools import product
 from math import log
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from co_cli.embedding.minilm import VOCABULARY, WordPieces
+from co_cli.embedding.minilm import WordPieces
+from co_cli.embedding.space import VOCABULARY
 from co_cli.errors import ModelMissingError
 
 if TYPE_CHECKING:
@@ -85,8 +86,8 @@ class PassageReader:
 
     def scores(self, question: str, texts: Sequence[str], seconds: float | None = None) -> list[float | None]:
         """A score for each text, more is better; None for those that were not read in time, from the end."""
+        pieces, table, run = self._loaded  # what this takes does not count
         deadline = None if seconds is None else time.monotonic() + seconds
-        pieces, table, run = self._loaded
         asked = pieces.pieces(question, QUESTION_TOKENS)
         room = PAIR_TOKENS - 3 - len(asked)
         windows = [choose_windows(asked, pieces.pieces(text, PASSAGE_TOKENS), room) for text in texts]

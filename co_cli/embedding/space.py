@@ -6,6 +6,7 @@ process handles it without importing either.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, Protocol
 
@@ -13,6 +14,8 @@ from co_cli.errors import EmbeddingError
 
 EmbedKind = Literal["query", "document"]
 Vector = bytes
+VOCABULARY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "model", "minilm-vocab.txt")
+"""The word pieces of MiniLM and of the reader, one a line."""
 
 
 class VectorSpace(NamedTuple):

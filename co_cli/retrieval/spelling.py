@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 
-from co_cli.embedding.minilm import VOCABULARY
+from co_cli.embedding.space import VOCABULARY
 from co_cli.index.engine import Reader, Scope, Term, WordQuery
 from co_cli.index.tokens import spans, tokens
 from co_cli.retrieval.query import Query
@@ -63,6 +62,8 @@ def _is_english(word: str) -> bool:
 
 
 def _closest(reader: Reader, scope: Scope, word: str, term: Term) -> str | None:
+    from difflib import get_close_matches  # only for a word that no note has
+
     stems = reader.term_counts(scope.vaults, start=term[:SAME_START])[1]
     close = get_close_matches(term, sorted(stems), MOST_STEMS, CLOSE_STEMS)
     words = [spelled for stem in close for spelled in _spellings(reader, scope, stem)]

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.embedding.minilm import VOCABULARY, WEIGHTS_PACKAGE, MiniLMEmbedder, WordPieces
+from co_cli.embedding.minilm import WEIGHTS_PACKAGE, MiniLMEmbedder, WordPieces
+from co_cli.embedding.space import VOCABULARY
 from co_cli.errors import ModelMissingError
 
 needs_the_extra = pytest.mark.skipif(
