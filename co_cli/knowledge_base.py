@@ -59,7 +59,10 @@ class KnowledgeBase:
         self.root = require_vault(settings.vault)
         self.engine = SqliteEngine.at(os.path.join(settings.data_dir, "search.db"))
         self.embedders = Embedders(
-            settings.knowledge_embedding_provider, settings.knowledge_embedding_model, settings.knowledge_embedding_host
+            settings.knowledge_embedding_provider,
+            settings.knowledge_embedding_model,
+            settings.knowledge_embedding_host,
+            settings.data_dir,
         )
         self.index = KnowledgeIndex(
             self.engine,

@@ -6,18 +6,24 @@ says what is wrong. An unknown provider, or a model that the provider cannot hav
 
 from __future__ import annotations
 
+import contextlib
+import os
 import threading
+import time
 from typing import TYPE_CHECKING
 
 from co_cli.embedding import static
 from co_cli.embedding.space import MINILM, Embedder, VectorSpace
 from co_cli.errors import SettingsError
+from co_cli.notes.files import change_json, read_json
 
 if TYPE_CHECKING:
     from co_cli.embedding.reader import PassageReader
 
 LOCAL_SPACES = {space.provider: space for space in (static.SPACE, MINILM)}
 """Providers with one model, which need no server."""
+REST_SECONDS = 300.0
+"""How long searches and saves do without a server that cannot be reached. `co index sync` asks it again."""
 
 
 def space_of(provider: str, model: str | None = None) -> VectorSpace | None:
@@ -49,12 +55,40 @@ def _import_remote():
     return remote
 
 
+class Outage:
+    """A server that cannot be reached, noted in a file, so that only one of many processes waits for it."""
+
+    def __init__(self, file: str | None, host: str | None) -> None:
+        self._file, address = file, host or os.environ.get("OLLAMA_HOST") or "default"
+        self._server = address.rpartition("@")[2]  # without a password
+
+    @property
+    def problem(self) -> str | None:
+        """What was wrong a moment ago; None if the server was not asked lately, or answered."""
+        at, problem = (read_json(self._file).get(self._server) if self._file else None) or (0.0, "")
+        if not 0 <= time.time() - at < REST_SECONDS:
+            return None
+        return f"{problem}; it is asked again after {REST_SECONDS / 60:.0f} minutes, or by `co index sync`"
+
+    def note(self, problem: str | None) -> None:
+        """None: the server answered."""
+        if self._file is None or (problem is None and not os.path.exists(self._file)):
+            return
+        noted = {self._server: (time.time(), problem)} if problem else {}
+        with contextlib.suppress(OSError):
+            change_json(self._file, lambda state: (state.pop(self._server, None), state.update(noted)))
+
+
 class Embedders:
     """One provider, model and host from the settings. Each embedder is opened when it is first needed."""
 
-    def __init__(self, provider: str, model: str | None = None, host: str | None = None) -> None:
+    def __init__(
+        self, provider: str, model: str | None = None, host: str | None = None, data_dir: str | None = None
+    ) -> None:
+        """In `data_dir`, processes tell each other about a server that cannot be reached."""
         self.space: VectorSpace | None = space_of(provider, model)
         """The space of new vectors; None: search by words only."""
+        self.outage = Outage(data_dir and os.path.join(data_dir, "outage.json"), host)
         self._host = host
         self._lock = threading.Lock()
         self._open: dict[str, Embedder | None] = {}
@@ -81,4 +115,4 @@ class Embedders:
             return MiniLMEmbedder()
         # with a local provider, a host in the settings belongs to the server that was used before
         is_theirs = self.space is None or self.space.provider in (space.provider, *LOCAL_SPACES)
-        return _import_remote().RemoteEmbedder(known, self._host if is_theirs else None)
+        return _import_remote().RemoteEmbedder(known, self._host if is_theirs else None, self.outage)

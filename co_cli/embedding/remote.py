@@ -15,11 +15,14 @@ import struct
 import sys
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from co_cli.embedding.space import EmbedKind, OutOfTimeError, Vector, VectorSpace
 from co_cli.errors import EmbeddingError, KnowledgeError, ModelMissingError, SettingsError
 from co_cli.event_loop import run_async
+
+if TYPE_CHECKING:
+    from co_cli.embedding.embedders import Outage
 
 DEFAULT_MODELS = {
     "ollama": "embeddinggemma",
@@ -46,7 +49,8 @@ PROMPTS = {
 }
 """What the authors of Ollama's models recommend for queries and documents. `{title}` is a document's first line."""
 DEFAULT_OLLAMA_HOST = "http://127.0.0.1:11434"
-CONNECT_SECONDS = 2.0
+CONNECT_SECONDS = 1.0
+"""Less than a command gives slow vectors, so that an address where nothing answers is noticed as such."""
 SECONDS: dict[EmbedKind, float] = {"query": 5.0, "document": 120.0}
 PAUSES = (1.0, 4.0)
 """Seconds before each further try with documents, unless the provider asks for more."""
@@ -78,14 +82,16 @@ def remote_space(provider: str, model: str | None = None) -> VectorSpace:
 class RemoteEmbedder:
     """Any provider behind one interface. Safe to call from several threads and where an event loop is running."""
 
-    def __init__(self, space: VectorSpace, host: str | None = None) -> None:
+    def __init__(self, space: VectorSpace, host: str | None = None, outage: Outage | None = None) -> None:
         self.space = space
-        self._host = host
+        self._host, self._outage = host, outage
         self._name = f"{space.provider}'s {space.model}"
         self._call: Call | None = None
 
     def embed(self, texts: Sequence[str], kind: EmbedKind, seconds: float | None = None) -> list[Vector | None]:
         sent = [add_prompt(self.space, text[:MAX_TEXT], kind) for text in texts if text.strip()]
+        if self._outage and (kind == "query" or seconds is not None) and (problem := self._outage.problem):
+            raise EmbeddingError(problem)  # somebody is waiting, and would wait in vain
         deadline = math.inf if seconds is None else time.monotonic() + seconds
         vectors: list[Vector] = []
         for at in range(0, len(sent), BATCH_TEXTS):
@@ -100,11 +106,16 @@ class RemoteEmbedder:
         while True:
             seconds = min(SECONDS[kind], deadline - time.monotonic())
             try:
-                return self._unit_vectors(run_async(asyncio.wait_for(self._call(texts, kind), seconds)), len(texts))
+                answer = run_async(asyncio.wait_for(self._call(texts, kind), seconds))
+                if self._outage:
+                    self._outage.note(None)
+                return self._unit_vectors(answer, len(texts))
             except TimeoutError as error:
                 raise OutOfTimeError(f"{self._name} did not answer within {seconds:.2g} s: try again later") from error
             except Exception as error:
                 problem = self._problem(error)
+                if self._outage and isinstance(problem, _UnreachableError):
+                    self._outage.note(str(problem))
                 wait = max(pauses.pop(0), problem.seconds) if pauses and isinstance(problem, _RetryError) else math.inf
                 if wait > min(MAX_WAIT, deadline - time.monotonic()):
                     raise problem from error
@@ -131,9 +142,9 @@ class RemoteEmbedder:
         status: int | None = getattr(error, "status_code", None)
         if isinstance(error, EmbeddingError):
             return error
-        if isinstance(error, ConnectionError) and provider == "ollama":
+        if provider == "ollama" and (isinstance(error, ConnectionError) or type(error).__name__ == "ConnectTimeout"):
             host = _quote(self._host or os.environ.get("OLLAMA_HOST") or DEFAULT_OLLAMA_HOST)
-            return EmbeddingError(f"Ollama is not running at {host}: run `ollama serve`, or set OLLAMA_HOST")
+            return _UnreachableError(f"Ollama is not running at {host}: run `ollama serve`, or set OLLAMA_HOST")
         if status is None:
             return _RetryError(f"{self._name} cannot be reached, or broke off its answer ({said}): check the network")
         if status in (401, 402, 403) or getattr(error, "provider_error_code", None) == "insufficient_quota":
@@ -146,6 +157,10 @@ class RemoteEmbedder:
             later = f"in {seconds:.0f} s" if seconds else "later"
             return _RetryError(f"{self._name} is overloaded (HTTP {status}, {said}): try again {later}", seconds)
         return EmbeddingError(f"{self._name} refused the texts (HTTP {status}, {said}): {OTHER_MODEL}")
+
+
+class _UnreachableError(EmbeddingError):
+    """Nothing listens at the address of the server."""
 
 
 class _RetryError(EmbeddingError):

@@ -424,6 +424,9 @@ class _Work:
             found.append("no note has a vector yet: answered by words")
         elif by_meaning and view.unready and self.vector is not None:
             found.append(f"answered by words, for lack of vectors: {', '.join(view.unready)}")
+        elif self.vector is not None and embedders and view.space and view.space.space != embedders.space:
+            problem = embedders.outage.problem  # of the server whose vectors are not there yet
+            found += [f"answered with the vectors of {view.space.space.provider}: {problem}"] if problem else []
         if self.index.unread and not hits:
             found.append(f"could not be read, and may say it: {', '.join(self.index.unread[:3])}")
         return found

@@ -109,7 +109,8 @@ def test_a_server_that_dies_midway_leaves_what_it_did(
         NOTES - SLOW_BATCH,
     )
     found = kb.search("where are parcels kept before they leave")
-    assert (found.state, found.degraded) == ("found", [])
+    assert found.state == "found"
+    assert found.degraded[0].startswith("answered with the vectors of static: Ollama is not running")
     assert set(found.hits[0].signals) >= {"meaning"}
 
     server = TurnedOllama()

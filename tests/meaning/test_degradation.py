@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import socket
 import time
 from collections.abc import Sequence
 
@@ -108,6 +109,27 @@ def test_a_save_does_not_wait_for_a_server_that_hangs(
     assert saved.outcome == "created"
     assert kb.status().unembedded == 1
     assert [hit.ref for hit in kb.search("elm", backend="fts5").hits] == [saved.ref]
+
+
+def test_an_unreachable_ollama_costs_one_wait_for_all_processes_and_is_reported(
+    open_kb: Open, vault: Vault, ollama: TurnedOllama, model: str
+) -> None:
+    vault.write("memories/oak.md", OAK)
+    ollama.close()
+    open_kb("ollama", model, ollama.url).sync(seconds=2.0)
+
+    with socket.create_server(("127.0.0.1", int(ollama.url.rpartition(":")[2]))) as listener:
+        later = open_kb("ollama", f"{model}-2", ollama.url)  # a space that this process has not tried yet
+        later.sync(seconds=2.0)
+        found = later.search("oaks")
+        listener.setblocking(False)
+        with pytest.raises(BlockingIOError):  # nobody asked it again
+            listener.accept()
+
+    assert [hit.ref for hit in found.hits] == ["memory:oak"]
+    [problem] = found.degraded
+    assert f"Ollama is not running at {ollama.url}" in problem
+    assert "`co index sync`" in problem
 
 
 class Unusable(StaticEmbedder):
