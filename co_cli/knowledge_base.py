@@ -236,17 +236,20 @@ class KnowledgeBase:
         tier: str | None = None,
         supersedes: str | Sequence[str] = (),
         on_related: OnRelated = "report",
+        path: str | None = None,
     ) -> Saved:
         """Save a note. It can be found when this returns.
 
         `fields` are any other frontmatter keys, such as `importance`. `tier` chooses the vault to save to: `user`,
-        `project` or `team`; None is this one. `supersedes` are notes that this one replaces.
+        `project` or `team`; None is this one. `supersedes` are notes that this one replaces. `path` is its file in
+        `memories/` or `articles/`, such as `people/mara.md`, or a folder such as `people/`; a file that exists is not
+        overwritten.
 
         If a note has the same text already, ignoring case, white space and punctuation, the outcome is `duplicate` and
         nothing is written. Otherwise a new note is written, and `related` names up to three similar memories;
         `on_related` says whether to name them (`report`), to supersede them (`supersede`) or not to look (`keep`).
         """
-        draft = Draft(content, title, tags, category, provenance, source, fields, tier, supersedes, on_related)
+        draft = Draft(content, title, tags, category, provenance, source, fields, tier, supersedes, on_related, path)
         return self.writer.save(draft)
 
     def update(

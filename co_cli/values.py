@@ -200,6 +200,8 @@ class Draft(NamedTuple):
     supersedes: str | Sequence[str] = ()
     """Refs of notes that it replaces."""
     on_related: OnRelated = "report"
+    path: str | None = None
+    """Its file in `memories/` or `articles/`, such as `people/mara.md`, or a folder: `people/`. None: by its title."""
 
 
 class Change(NamedTuple):

@@ -35,15 +35,16 @@ class NewNote:
         self.tags = clean_tags(draft.tags)
         self.category = one_line(draft.category or "") or None
         self.provenance = one_line(draft.provenance) or "user"
+        self.path = to_utf8(draft.path or "").replace("\\", "/").strip()
         self.fields = dict(draft.fields or {})
         for key in OWN_FIELDS:
             if key in self.fields:
                 raise InvalidInputError(
                     f"{key} cannot be set as another field: use --{key.rstrip('s')}, or in Python the parameter {key}"
                 )
-        created = self.fields.get("created")
-        if created is not None and read_moment(created) is None:
-            raise InvalidInputError(f"created is a date such as 2026-03-01, not {created!r}")
+        for key in ("created", "valid_from", "valid_until"):
+            if self.fields.get(key) is not None and read_moment(self.fields[key]) is None:
+                raise InvalidInputError(f"{key} is a date such as 2026-03-01, not {self.fields[key]!r}")
 
     @property
     def supersedes(self) -> list[str]:

@@ -23,7 +23,7 @@ from co_cli.notes.files import (
     sync_folder,
 )
 from co_cli.notes.refs import name_key, slugify
-from co_cli.paths import NO_ROOM, open_regular
+from co_cli.paths import NO_ROOM, open_regular, permission_cure
 from co_cli.values import to_utf8
 
 TRASH = ".trash"
@@ -121,6 +121,15 @@ class NoteStore:
                 if not is_taken(path) and create_exclusively(self.absolute(path), data):
                     return path
         raise NoteConflictError(f"{folder}/ has too many notes named {slug!r}; choose another title")
+
+    def create_at(self, path: str, data: bytes) -> None:
+        """Write a new note at this path. Raises NoteConflictError if a file is there."""
+        self.refuse_name(path)
+        data = self.safe(data)
+        with _reporting("write", path):
+            make_folders(os.path.dirname(self.absolute(path)))
+            if not create_exclusively(self.absolute(path), data):
+                raise NoteConflictError(f"{path} exists already; nothing was written")
 
     def replace(self, path: str, data: bytes, based_on: bytes) -> None:
         """Write over a note if it still has the content that the change was based on."""
@@ -239,9 +248,8 @@ def _reporting(verb: str, path: str) -> Generator[None]:
     except FileNotFoundError as error:
         raise NoteFileError(f"cannot {verb} {path}: there is no such file ({error.filename})") from error
     except PermissionError as error:
-        # files are written under a temporary name, so what counts is the folder
-        at = error.filename if verb == "read" else os.path.dirname(os.fsdecode(error.filename))
-        raise NoteFileError(f"cannot {verb} {path}: no permission; check the rights of {at}") from error
+        cure = permission_cure(os.fsdecode(error.filename), write=verb != "read")
+        raise NoteFileError(f"cannot {verb} {path}: no permission; `{cure}`") from error
     except OSError as error:
         fix = "free some space" if error.errno in NO_ROOM else "check the disk and the folder"
         raise NoteFileError(f"cannot {verb} {path}: {error.strerror or error}; {fix}") from error

@@ -27,7 +27,7 @@ from co_cli.notes.editing import Tags, set_body, set_fields
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.new_note import NewNote, clean_tags, one_or_list, title_from
 from co_cli.notes.note import UTF_16, Note, NotTextError, read_note, version_of
-from co_cli.notes.refs import FOLDERS, ref_of
+from co_cli.notes.refs import ENDINGS, FOLDERS, ref_of
 from co_cli.notes.secrets import count_masked, find_secrets
 from co_cli.notes.similarity import fingerprint, likeness, words_of
 from co_cli.notes.store import NoteStore
@@ -35,6 +35,7 @@ from co_cli.retrieval.pipeline import SearchRequest
 from co_cli.retrieval.results import best_of_each_note
 from co_cli.service.lookup import Lookup, outdated
 from co_cli.service.vaults import open_tier, tier_of
+from co_cli.sources.walk import may_list
 from co_cli.values import (
     ON_RELATED,
     OWN_SOURCES,
@@ -57,6 +58,8 @@ MOST_RELATED = 3
 CLOSE = 0.75
 """The cosine of the embedded model from which on two memories are close in meaning. Chosen with the share of words on
 146 labelled pairs of short memories: see benchmarks/NOTES.md."""
+UNUSABLE = re.compile(r'[\x00-\x1f\x7f:*?"<>|#^\[\]]|//|[ .](?:/|$)')
+"""In a path that a caller chose: what some file system, or a link in Obsidian, cannot hold."""
 OPERATORS = re.compile(r'["#:]|(?<!\S)-+')
 """What a search would read as a phrase, a filter or an exclusion."""
 
@@ -231,11 +234,27 @@ class VaultWriter:
             refs = [one.ref for one in related]
             new.supersede(refs)
             related, detail = [], f"it supersedes {', '.join(refs)}"
-        taken = index.taken if index else None
-        path = self.store.create(FOLDERS[new.source], new.title, new.render(time.time()), taken)
+        path = self._write(index, new)
         self._index(path, embed=False)  # before another writer asks whether this is a repeat
         ref = ref_of(path, new.source)
         return Saved(ref, self.store.absolute(path), "created", f"{ref}; {detail}" if detail else "", tuple(related))
+
+    def _write(self, index: KnowledgeIndex | None, new: NewNote) -> str:
+        """Write the file of a new note, where it says or named after its title. Returns its path."""
+        home, data, taken = FOLDERS[new.source], new.render(time.time()), index.taken if index else None
+        inside = new.path.strip("/").removeprefix(f"{home}/")
+        if not inside:
+            return self.store.create(home, new.title, data, taken)
+        path = f"{home}/{inside}"
+        if UNUSABLE.search(inside) or not may_list(self.kb.root, path, None):
+            raise InvalidInputError(f"{new.path!r} is no path in {home}/ that can be used, such as people/mara.md")
+        if new.path.endswith("/"):
+            return self.store.create(path, new.title, data, taken)
+        path += "" if path.lower().endswith(ENDINGS) else ".md"
+        if taken and taken(path):
+            raise NoteConflictError(f"{path} exists already; nothing was written")
+        self.store.create_at(path, data)
+        return path
 
     def _repeat(self, new: NewNote, note: Note, data: bytes) -> Saved:
         """Write nothing, unless the repeat supersedes a note: a caller who was shown related notes decides so."""

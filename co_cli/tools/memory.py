@@ -70,6 +70,8 @@ def save_memory(
     category: Annotated[str | None, Field(description="Such as preference, fact or decision.")] = None,
     importance: Annotated[float | None, Field(ge=0, le=1, description="0 to 1")] = None,
     supersedes: Annotated[list[str] | None, Field(description="Refs of notes that this one replaces.")] = None,
+    valid_until: Annotated[str | None, Field(description="2026-03-01")] = None,
+    path: Annotated[str | None, Field(description="people/mara.md")] = None,
 ) -> ToolResult[Receipt]:
     """Remember one thing for later conversations: a preference, a decision, a correction, a fact. Call it when the user
     asks you to, corrects you, or says something that will matter again. Write sentences that stand alone: names, not
@@ -81,7 +83,12 @@ def save_memory(
         tags=tags,
         category=category,
         provenance=ctx.provenance,
-        fields={} if importance is None else {"importance": importance},
+        fields={
+            name: value
+            for name, value in (("importance", importance), ("valid_until", valid_until))
+            if value is not None
+        },
+        path=path,
         supersedes=[without_lines(plain_ref(ref)) for ref in supersedes or ()],
     )
     return saved_receipt(ctx.kb, saved, content)

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from typing import Any, cast
 
-from co_cli.errors import InvalidInputError, KnowledgeError, NoteMissingError, UnknownRefError
+from co_cli.errors import InvalidInputError, KnowledgeError, NoteConflictError, NoteMissingError, UnknownRefError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.freshness import Freshener
 from co_cli.tools.article_tools import read_note, recall_article, save_article
+from co_cli.tools.context_tools import context_refresh, context_tree, next_step
 from co_cli.tools.fencing import one_line
 from co_cli.tools.knowledge import search_knowledge
 from co_cli.tools.memory import forget_memory, list_memories, rate_memory, recall_memory, save_memory, update_memory
@@ -21,7 +22,7 @@ TOOLS: tuple[Tool, ...] = (
     *(recall_article, save_article, read_note, search_knowledge),
 )
 """What an agent gets by default: every tool costs tokens in every request."""
-EVERY_TOOL = (*TOOLS, rate_memory, *SKILL_TOOLS)
+EVERY_TOOL = (*TOOLS, rate_memory, context_tree, context_refresh, *SKILL_TOOLS)
 DEFAULT = "default"
 """Stands for the tools of the default list among the names of others."""
 
@@ -78,6 +79,8 @@ class Toolbox:
             text, data = tool.function(ToolContext(self.kb, self.result_tokens, degraded), **values)
         except NoteMissingError:
             raise
+        except NoteConflictError as error:
+            raise NoteConflictError(f"{str(error).rstrip('.')}.{next_step(self.kb, values)}") from None
         except UnknownRefError as error:
             shown = error.ref if len(error.ref) <= MAX_REF else error.ref[:MAX_REF] + "..."
             if error.closest:  # file names, which anybody may have chosen

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from co_cli.errors import InvalidInputError
+from co_cli.errors import InvalidInputError, NoteConflictError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.tools import Toolbox
 from tests.vault import Vault
@@ -39,6 +39,40 @@ def test_a_repeat_is_not_written_and_a_similar_memory_is_named(toolbox: Toolbox)
     assert nearly.data["outcome"] == "created"
     assert [one["ref"] for one in nearly.data["related"]] == [first.data["ref"]]
     assert f'supersedes=["{first.data["ref"]}"]' in nearly.text
+
+
+def test_a_memory_is_saved_where_and_for_as_long_as_the_model_says(vault: Vault, toolbox: Toolbox) -> None:
+    mara = {"content": "Mara is on call.", "path": "people/mara", "valid_until": "2999-03-01"}
+    saved = toolbox.call("save_memory", mara)
+    inbox = toolbox.call("save_memory", {"content": "Jonas is away.", "path": "memories/people/"})
+
+    assert (saved.data["ref"], inbox.data["ref"]) == ("memory:people/mara", "memory:people/jonas-is-away")
+    assert "valid_until: 2999-03-01" in vault.read("memories/people/mara.md").replace("'", "")
+    for path in ("../mara", "/etc/../../x", ".git/config", "people/.hidden", "a:b", "a//b", "con\x00"):
+        with pytest.raises(InvalidInputError, match=r"is no path in memories/"):
+            toolbox.call("save_memory", {"content": f"Mara likes {path!r}.", "path": path})
+    with pytest.raises(InvalidInputError, match="valid_until is a date such as 2026-03-01"):
+        toolbox.call("save_memory", {"content": "Mara is away.", "valid_until": "soon"})
+
+
+def test_a_conflict_names_the_next_step_and_the_files_around_it(vault: Vault, toolbox: Toolbox) -> None:
+    vault.write("memories/people/mara.md", "Mara is on call.")
+    vault.write("memories/people/jonas.md", "Jonas is away.")
+
+    with pytest.raises(NoteConflictError) as exists:
+        toolbox.call("save_memory", {"content": "Mara is not on call.", "path": "people/mara.md"})
+    with pytest.raises(NoteConflictError) as changed:
+        toolbox.call("update_memory", {"ref": "memory:people/mara", "content": "Away.", "version": "0" * 8})
+
+    assert str(exists.value) == (
+        "memories/people/mara.md exists already; nothing was written. Next: read_note, then update_memory with the ref "
+        "and version that it gives, or save_memory with another path. In memories/people: memories/people/jonas.md, "
+        "memories/people/mara.md."
+    )
+    assert "Nothing was written" in str(changed.value)
+    assert "Next: read_note, then update_memory with the ref and version" in str(changed.value)
+    assert "memories/people/jonas.md, " in str(changed.value)
+    assert vault.read("memories/people/mara.md") == "Mara is on call."
 
 
 def test_an_update_changes_what_it_names_and_nothing_else(vault: Vault, toolbox: Toolbox) -> None:
