@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import stat
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,22 @@ def _open(path: str, flags: int) -> int:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, "a folder, not a file", path)
     raise OSError(errno.EINVAL, "not a regular file", path)
+
+
+def permission_cure(path: str, write: bool = False) -> str:
+    """The command that gives you the right to a file: on the first folder that you may not enter, else on the file.
+
+    To write is to create a file under another name, so what counts is the folder.
+    """
+    at = os.path.dirname(path) if write else path
+    above = [at]
+    while os.path.dirname(above[-1]) != above[-1]:
+        above.append(os.path.dirname(above[-1]))
+    for folder in reversed(above[1:]):
+        if os.path.isdir(folder) and not os.access(folder, os.X_OK):
+            return f"chmod u+rwx {shlex.quote(folder)}"
+    at = next(one for one in above if os.path.exists(one))
+    return f"chmod u+{'rwx' if os.path.isdir(at) else 'rw'} {shlex.quote(at)}"
 
 
 def find_project(start: str) -> str | None:

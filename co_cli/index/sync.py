@@ -16,7 +16,7 @@ from co_cli.index.engine import Engine, IndexedFile, Reader, StoredFile, SyncSta
 from co_cli.notes.files import is_empty_folder
 from co_cli.notes.note import NotTextError
 from co_cli.notes.store import content_hash
-from co_cli.paths import open_regular
+from co_cli.paths import open_regular, permission_cure
 from co_cli.sources.origin import VAULT, Origin, kind_of
 from co_cli.sources.passages import Boundaries, passages_of
 from co_cli.sources.walk import Scan, is_listed, place_of
@@ -127,7 +127,8 @@ def read_file(
             state = os.fstat(stream.fileno())
             data = stream.read(limit + 1) if state.st_size <= limit and reason is None else b""
     except OSError as error:
-        raise Unreadable(f"cannot be read: {error.strerror}") from None
+        cure = f"; `{permission_cure(os.path.join(origin.root, path))}`" if isinstance(error, PermissionError) else ""
+        raise Unreadable(f"cannot be read: {error.strerror}{cure}") from None
     mtime = state.st_mtime_ns / 1e9
     if state.st_size > limit and reason is None:
         reason = f"{state.st_size:,} bytes; the limit is {limit:,} (setting knowledge_max_note_bytes)"

@@ -339,8 +339,8 @@ class _Work:
         sure = self.sure
         chosen = [one for one in best_of_each_note(self.ranked) if one.passage in self.passages][: self.limit]
         hits = [self._hit(one) for one in chosen]
-        degraded += self._shortcomings(hits)
         answered = bool(hits) and (sure is None or sure >= ABSENT)
+        degraded += self._shortcomings(answered)
         state: State = "found" if answered else "inconclusive" if degraded else "absent"
         fresh = self.index.fresh_as_of or view.synced_at
         result = SearchResult(
@@ -413,7 +413,7 @@ class _Work:
         best = [max(self.logits.values())] if self.logits else []
         return confidence(self._fit(bool(best)), max(candidates.cosines.values()), candidates.best_coverage, *best)
 
-    def _shortcomings(self, hits: Sequence[Hit]) -> list[str]:
+    def _shortcomings(self, answered: bool) -> list[str]:
         """What was missing for a full answer."""
         found: list[str] = []
         view, embedders = self.view, self.index.embedders
@@ -427,8 +427,8 @@ class _Work:
         elif self.vector is not None and embedders and view.space and view.space.space != embedders.space:
             problem = embedders.outage.problem  # of the server whose vectors are not there yet
             found += [f"answered with the vectors of {view.space.space.provider}: {problem}"] if problem else []
-        if self.index.unread and not hits:
-            found.append(f"could not be read, and may say it: {', '.join(self.index.unread[:3])}")
+        if self.index.unread and not answered:
+            found.append(f"could not be read, and may say it: {', '.join(self.index.unread[:3])}; see `co doctor`")
         return found
 
 

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from co_cli.embedding.embedders import LOCAL_SPACES
 from co_cli.errors import IndexDamagedError, IndexUnavailableError, KnowledgeError, VaultError
 from co_cli.index.engine import WordQuery
-from co_cli.index.sqlite.database_files import no_room, set_aside_before
+from co_cli.index.sqlite.database_files import no_room, set_aside_before, unwritable
 from co_cli.index.sqlite.sqlite_engine import library_problems
 from co_cli.index.verify import compare
 from co_cli.notes.secrets import find_secrets
+from co_cli.paths import permission_cure
 from co_cli.service.vaults import tier_of
 from co_cli.settings import SETTINGS
 from co_cli.sources.origin import Origin
@@ -104,9 +105,10 @@ def examine(kb: KnowledgeBase, fix: bool) -> list[Finding]:
                 findings.append(Finding("index", "error", str(error), "co index rebuild", True))
                 continue
             full = no_room(kb.engine.path, error.__cause__)
-            cure = (
-                "free some space" if full else "delete search.db, or close what uses it; it is rebuilt from the files"
-            )
+            cure = "delete search.db, or close what uses it; it is rebuilt from the files"
+            if refused := unwritable(kb.engine.path):
+                cure = refused[1]
+            cure = "free some space" if full else cure
             return [*findings, Finding("index", "error", str(error), cure)]
     return findings
 
@@ -211,6 +213,10 @@ def _index(kb: KnowledgeBase, origin: Origin, fix: bool) -> Iterator[Finding]:
         yield finding("content", "error", text, "co index rebuild" if own else "co doctor --fix", fix)
     elif own and not waiting:
         yield finding("content", "ok", "every indexed note has the content of its file")
+    unreadable = [path for path in index.files() if not os.access(os.path.join(index.root, path), os.R_OK)]
+    for path in unreadable:
+        cure = permission_cure(os.path.join(index.root, path))
+        yield finding("note", "warning", f"{path} cannot be read: no permission", cure)
     skipped, problems = index.reported()
     skipped = [(path, reason) for path, reason in skipped if reason != BINARY or own]
     for path, reason in skipped:
@@ -221,9 +227,9 @@ def _index(kb: KnowledgeBase, origin: Origin, fix: bool) -> Iterator[Finding]:
     if unread:
         cure = "replace it with the file itself, or rename it; nothing of it is searched"
         yield finding("odd entries", "warning", unread_text(unread), cure)
-    if not own and not (waiting or missing or differing or skipped or problems or unread):
+    if not own and not (waiting or missing or differing or unreadable or skipped or problems or unread):
         yield finding("", "ok", f"the index agrees with the files (notes: {index.state().notes:,})")
-    elif own and not skipped and not problems:
+    elif own and not unreadable and not skipped and not problems:
         yield finding("notes", "ok", "every note can be read")
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from co_cli.errors import SettingsError
 from co_cli.notes.files import create_exclusively, locked, make_folders, replace
 from co_cli.notes.refs import path_of
+from co_cli.paths import permission_cure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -151,7 +152,8 @@ def read_registry(data_dir: str) -> list[Added]:
     except UnicodeDecodeError:
         raise SettingsError(f"{file}:1: not UTF-8 text; save it as UTF-8") from None
     except OSError as error:
-        raise SettingsError(f"{file}: cannot be read: {error.strerror}") from None
+        cure = f"; `{permission_cure(file)}`" if isinstance(error, PermissionError) else ""
+        raise SettingsError(f"{file}: cannot be read: {error.strerror}{cure}") from None
     import tomllib  # only if something was added
 
     try:

@@ -108,17 +108,19 @@ def test_whatever_the_system_refuses_is_named_with_a_cure(vault: Vault, monkeypa
 
 @pytest.mark.skipif(not can_obey(), reason="this root cannot give up its right to ignore permissions")
 def test_what_may_not_be_read_or_written_is_one_line_and_the_rest_is_found(
-    co: Co, vault: Vault, kb: KnowledgeBase
+    co: Co, vault: Vault, kb: KnowledgeBase, tmp_path: Path
 ) -> None:
     vault.write("memories/oak.md", OAK)
-    vault.write("memories/secret.md", "Oaks are secret.").chmod(0)
+    vault.write("memories/my secret.md", "Oaks are secret.").chmod(0)
     refused: dict[str, str] = {}
+    cure = f"chmod u+rw '{vault.path('memories/my secret.md')}'"
 
     synced = co.process("index", "sync", before=obey_permissions)
-    refused["no permission"] = co.process("show", "memory:secret", before=obey_permissions).err
+    checked = co.process("doctor", before=obey_permissions)
+    refused[f"no permission; `{cure}`"] = co.process("show", "memory:my secret", before=obey_permissions).err
     vault.path("memories").chmod(0o555)
     found = co.process("search", "oaks", before=obey_permissions)
-    refused[f"check the rights of {vault.path('memories')}\n"] = co.process(
+    refused[f"`chmod u+rwx {vault.path('memories')}`\n"] = co.process(
         "remember", "Elms fall ill.", before=obey_permissions
     ).err
     vault.path("memories").chmod(0o755)
@@ -126,7 +128,12 @@ def test_what_may_not_be_read_or_written_is_one_line_and_the_rest_is_found(
     refused[str(vault.root)] = co.process("search", "oaks", before=obey_permissions).err
     vault.root.chmod(0o755)
 
-    assert "skipped  memories/secret.md" in synced.out
+    (tmp_path / "my data").mkdir(mode=0o500)
+    listed = co.process("list", "--data-dir", str(tmp_path / "my data"), before=obey_permissions)
+    refused[f"the data folder {tmp_path}/my data cannot be written: `chmod u+rwx '{tmp_path}/my data'`"] = listed.err
+
+    assert f"skipped  memories/my secret.md: cannot be read: Permission denied; `{cure}`\n" in synced.out
+    assert f"memories/my secret.md cannot be read: no permission\n    fix: {cure}\n" in checked.out
     assert "memory:oak" in found.out
     assert {words: err for words, err in refused.items() if words not in err or not one_line(err)} == {}
     assert kb.search("oaks").hits

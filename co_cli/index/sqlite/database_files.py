@@ -16,7 +16,7 @@ import apsw
 
 from co_cli.errors import IndexUnavailableError
 from co_cli.notes.files import locked, make_folders, sync_folder
-from co_cli.paths import NO_ROOM
+from co_cli.paths import NO_ROOM, permission_cure
 
 if TYPE_CHECKING:
     from co_cli.index.sqlite.connection import Database
@@ -182,7 +182,20 @@ def explain(path: str, error: BaseException) -> IndexUnavailableError:
     full = no_room(path, error)
     if full:
         return IndexUnavailableError(f"{path} cannot be written: {full}; free some space, or set CO_DATA_DIR")
-    return IndexUnavailableError(f"{path} cannot be opened ({error}): check the folder, or set CO_DATA_DIR")
+    what, cure = unwritable(path) or (f"{path} cannot be opened ({error})", "")
+    return IndexUnavailableError(f"{what}: {f'`{cure}`' if cure else 'check the folder'}, or set CO_DATA_DIR")
+
+
+def unwritable(path: str) -> tuple[str, str] | None:
+    """That the file or its folder may not be written, and the command that allows it."""
+    folder = there = os.path.dirname(path)
+    while not os.path.lexists(there):
+        there = os.path.dirname(there)
+    if os.path.exists(path) and not os.access(path, os.R_OK | os.W_OK):
+        return f"{path} cannot be read and written", permission_cure(path)
+    if os.path.isdir(there) and not os.access(there, os.R_OK | os.W_OK | os.X_OK):
+        return f"the data folder {folder} cannot be written", permission_cure(path, write=True)
+    return None
 
 
 def no_room(path: str, error: BaseException | None) -> str | None:
