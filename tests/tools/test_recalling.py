@@ -176,6 +176,30 @@ def test_a_search_obeys_the_profile_and_the_weights_that_a_model_names(vault: Va
         assert ranked["meta"]["profile"] == "rrf"
 
 
+@pytest.mark.parametrize("about", [("The user's", "The user", "lives"), ("My", "I", "live")], ids=["third", "first"])
+def test_questions_about_the_user_find_what_is_about_the_user(toolbox: Toolbox, about: tuple[str, str, str]) -> None:
+    of, subject, lives = about
+    saved = [f"{of} name is Tomas.", f"{subject} {lives} in Porto.", f"{of} sister is called Ines."]
+    others = [
+        "The name pattern of files is date-title.",
+        "The old server lives in the basement.",
+        "Mara lives in Lisbon.",
+    ]
+    others += [
+        "Mara lives in Lisbon.",
+        "Every user of the wiki has a name badge.",
+        "We know that the bells fail in rain.",
+    ]
+    refs = [toolbox.call("save_memory", {"content": text}).data["ref"] for text in (*saved, *others)][: len(saved)]
+
+    def recall(question: str) -> list[str]:
+        return [hit["ref"] for hit in toolbox.call("recall_memory", {"query": question}).data["hits"]]
+
+    asked = ("What is my name?", "where do I live", "what is my sister called")
+    assert [recall(question)[0] for question in asked] == refs
+    assert set(recall("what do you know about me?")[:3]) == set(refs)
+
+
 def test_the_files_are_shown_as_a_tree_and_read_again_by_ref_path_glob_or_all(
     vault: Vault, kb: KnowledgeBase, tmp_path: Path
 ) -> None:
