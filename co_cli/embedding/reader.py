@@ -53,7 +53,7 @@ class Model(NamedTuple):
     """What one unit of its score adds to the score of a search."""
     certainty: tuple[float, float, float, float, float] = (20.3, 7.6, -0.45, 0.0, -8.3)
     """How sure a search is that something answers, as in VectorSpace, with the best score before the constant. Fitted
-    with the vectors of the static model."""
+    with the vectors of the static model; without a fit, the score does not count."""
 
 
 SMALL = Model(
@@ -61,6 +61,7 @@ SMALL = Model(
     "5ab3cfec0a0d51175489d261ff50733b7ae0dd9e87a6dba097aa52f25a87c2fc",
     "5d11991f128ece2edf3b1ea3c5f4db6b7f8fd7f92095f5f12448090b5d4f2409",
     0.07,
+    (9.2, 3.4, -0.38, 1.66, -1.7),
 )
 LARGE = Model(
     "large",
