@@ -148,9 +148,9 @@ class ChatSession:
         turn = cast("Turn", self.last)
         async for event in events:
             match event:
-                case ContextAddedEvent(report={"injected": [_, *_] as injected}):
-                    turn.injected = injected
-                    self.output.line(f"· added to the question: {' '.join(note['ref'] for note in injected)}")
+                case ContextAddedEvent(report=report) if report.get("injected"):
+                    turn.injected = report["injected"]
+                    self.output.line(f"· added to the question: {' '.join(note['ref'] for note in turn.injected)}")
                 case (
                     messages.PartStartEvent(part=messages.TextPart(content=text))
                     | messages.PartDeltaEvent(delta=messages.TextPartDelta(content_delta=text))
