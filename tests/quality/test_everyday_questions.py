@@ -1,6 +1,7 @@
 """Short questions that people typed, and the note that must come first: a vault of 48 notes, through `co search`.
 
-Each one failed for a new user or in this vault once. You can search it yourself: `co search --vault tests/quality/everyday`.
+Each one failed for a new user or in this vault once. You can search it yourself:
+`co search --vault tests/quality/everyday`.
 """
 
 from __future__ import annotations

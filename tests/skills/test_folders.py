@@ -65,9 +65,7 @@ def test_a_linked_skill_of_the_user_is_found_once_under_the_name_of_the_link(
     assert kb.skills.open(found)[1] == ["scripts/fill.py"]
 
 
-def test_a_link_out_of_the_project_is_not_followed(
-    co: Co, tmp_path: Path, mine: SkillRoot, project: SkillRoot
-) -> None:
+def test_a_link_out_of_the_project_is_not_followed(co: Co, tmp_path: Path, mine: SkillRoot, project: SkillRoot) -> None:
     inside = SkillRoot(project.root.parents[1] / "docs")
     inside.write("style")
     mine.write("private")
@@ -97,9 +95,7 @@ def test_a_projects_file_names_folders_inside_the_project_only(
     settings = SkillRoot(root / ".co-cli").put("settings.toml", 'skill_folders = ["tools/skills"]\n')
     SkillRoot(root / "tools" / "skills").write("inside")
 
-    assert [(skill["name"], skill["level"]) for skill in co("skill", "--json").json] == [
-        ("inside", "project")
-    ]
+    assert [(skill["name"], skill["level"]) for skill in co("skill", "--json").json] == [("inside", "project")]
 
     settings.write_text('skill_folders = ["tools/skills", "../elsewhere"]\n')
     refused = co("skill")
