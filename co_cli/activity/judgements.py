@@ -20,7 +20,7 @@ from co_cli.notes.files import change_json, read_json
 from co_cli.notes.refs import path_of, ref_of, source_ref, without_lines
 
 LEARNED, MOST = "learned.json", 20_000
-"""The file of learned weights, and how many ratings are kept."""
+"""The file of learned weights, and how many ratings a vault keeps: the oldest are dropped first."""
 SHORTLY = 1_800.0
 """Seconds after a search in which an opened or cited note counts as its answer."""
 
@@ -31,7 +31,11 @@ on conflict (vault_id, document_id, folded) do update set
     query = excluded.query, good = excluded.good, how = excluded.how, at = excluded.at, ref = excluded.ref
 where excluded.how = 'said' or judgements.how <> 'said'
 """
-DROP_OLDEST = "delete from judgements where id <= (select max(id) from judgements) - :most"
+DROP_OLDEST = """
+delete from judgements where id in (
+    select id from judgements where vault_id = :vault order by at desc, id desc limit -1 offset :most
+)
+"""
 ALL = "select ref, query, good, how from judgements where vault_id = :vault order by at, id"
 CLEAR = "delete from judgements where vault_id = :vault"
 
@@ -49,10 +53,10 @@ class Judgement(NamedTuple):
 
 def put(connection: apsw.Connection, root: str, place: tuple[str, str], judgement: Judgement, at: float) -> None:
     """`root` is the vault that was searched, `place` the folder and path of the note."""
-    document = document_id(connection, vault_id(connection, place[0]), place[1])
+    vault, document = vault_id(connection, root), document_id(connection, vault_id(connection, place[0]), place[1])
     row = {**judgement._asdict(), "good": int(judgement.good), "folded": fold(judgement.query or "")}
-    connection.execute(PUT, {**row, "vault": vault_id(connection, root), "document": document, "at": at})
-    connection.execute(DROP_OLDEST, {"most": MOST})
+    connection.execute(PUT, {**row, "vault": vault, "document": document, "at": at})
+    connection.execute(DROP_OLDEST, {"vault": vault, "most": MOST})
 
 
 def read(connection: apsw.Connection, root: str) -> list[Judgement]:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from co_cli.activity import judgements
+from co_cli.activity.judgements import Judgement
 from co_cli.errors import InvalidInputError, UnknownRefError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.tools.toolbox import Toolbox
@@ -105,3 +107,18 @@ def test_a_log_without_texts_keeps_the_rating_and_not_the_question(
     assert judged(data_dir, vault) == [("memory:oak", None, 1, "said")]
     assert "about the note alone: no question is known" in co("feedback", "give", "elm", "bad", "-q", "sick elms").out
     assert b"how old do oaks" not in (data_dir / "activity.db").read_bytes()
+
+
+def test_a_vault_drops_its_own_ratings_that_are_oldest_by_time(
+    vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judgements, "MOST", 2)
+    given = [
+        ("/elsewhere", "kept", 1.0),
+        *((str(vault.root), query, at) for query, at in (("b", 4), ("a", 2), ("c", 3))),
+    ]
+    with KnowledgeBase.open(vault.root, data_dir) as kb, kb.activity.database.writing() as connection:
+        for root, query, at in given:
+            judgements.put(connection, root, (root, "memories/oak.md"), Judgement("memory:oak", query, True), at)
+
+    assert [query for _, query, _, _ in judged(data_dir, vault)] == ["kept", "b", "c"]
