@@ -53,7 +53,10 @@ class RequestReader(io.BufferedReader):
 def serve_stdio(toolbox: Toolbox, structured: bool) -> None:
     """Answer one client until it closes standard input, or until a signal."""
     _log_to_stderr()
-    sys.stdin = io.TextIOWrapper(cast("Any", RequestReader(io.FileIO(os.dup(0)))), encoding="utf-8")
+    requests = os.dup(0)
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)  # a child process must not read requests
+    sys.stdin = io.TextIOWrapper(cast("Any", RequestReader(io.FileIO(requests))), encoding="utf-8")
     server = VaultServer(toolbox, structured)
 
     def finish() -> None:
@@ -119,7 +122,15 @@ def serve_http(toolbox: Toolbox, structured: bool, host: str, port: int, allowed
         server = VaultServer(toolbox, structured, token_verifier=OneToken(made or token), auth=auth)
         app = server.streamable_http_app(json_response=True, stateless_http=True, transport_security=security)
         cast("Route", app.routes[0]).methods = {"POST"}
-        config = uvicorn.Config(app, log_config=None, limit_concurrency=CONNECTIONS, timeout_graceful_shutdown=GRACE)
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            ws="none",
+            server_header=False,
+            limit_concurrency=CONNECTIONS,
+            timeout_graceful_shutdown=GRACE,
+        )
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # uvicorn raises the signal again when it is done
         anyio.run(uvicorn.Server(config).serve, [listening])
 

@@ -110,3 +110,14 @@ def test_every_address_of_a_machine_needs_a_name_for_clients(co: Co, monkeypatch
 
     assert (ran.code, ran.out) == (2, "")
     assert "needs --allow-host" in ran.err
+
+
+def test_the_server_accepts_no_web_socket_and_does_not_name_its_software(address: str) -> None:
+    upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
+    asked = httpx2.get(
+        address, headers={**GOOD, **upgrade, "Sec-WebSocket-Key": "MDEyMzQ1Njc4OWFiY2RlZg=="}, timeout=60
+    )
+
+    assert asked.status_code == 405
+    for answer in (asked, post(address, **GOOD), post(address)):
+        assert "server" not in answer.headers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 
@@ -34,6 +35,15 @@ def test_standard_output_carries_only_the_protocol_until_the_client_hangs_up(pla
     assert "Half an otter \ufffd swims in C:\\ud83e 🦦." in place.vault.read("memories/half.md")
     assert odd["text"] == "Line one.\nLine two,   three.\n\n日本語 🦦"  # nothing in it ends a line of the protocol
     assert ended == (0, "", "")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_child_processes_cannot_read_the_requests(place: Place) -> None:
+    server = place.start()
+    server.initialise()
+
+    assert os.readlink(f"/proc/{server.pid}/fd/0") == os.devnull
+    assert server.end() == (0, "", "")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals to send")
