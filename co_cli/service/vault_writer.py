@@ -27,7 +27,7 @@ from co_cli.notes.editing import Tags, set_body, set_fields
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.new_note import NewNote, clean_tags, one_or_list, title_from
 from co_cli.notes.note import UTF_16, Note, NotTextError, read_note, version_of
-from co_cli.notes.refs import ENDINGS, FOLDERS, ref_of
+from co_cli.notes.refs import ENDINGS, FOLDERS, ref_of, slugify
 from co_cli.notes.secrets import count_masked, find_secrets
 from co_cli.notes.similarity import fingerprint, likeness, words_of
 from co_cli.notes.store import NoteStore
@@ -35,7 +35,8 @@ from co_cli.retrieval.pipeline import SearchRequest
 from co_cli.retrieval.results import best_of_each_note
 from co_cli.service.lookup import Lookup, outdated
 from co_cli.service.vaults import open_tier, tier_of
-from co_cli.sources.walk import may_list
+from co_cli.sources.origin import IGNORE_FILE
+from co_cli.sources.walk import ignore_rules, may_list
 from co_cli.values import (
     ON_RELATED,
     OWN_SOURCES,
@@ -244,17 +245,27 @@ class VaultWriter:
         home, data, taken = FOLDERS[new.source], new.render(time.time()), index.taken if index else None
         inside = new.path.strip("/").removeprefix(f"{home}/")
         if not inside:
+            self._require_included(f"{home}/{slugify(new.title)}.md")
             return self.store.create(home, new.title, data, taken)
         path = f"{home}/{inside}"
         if UNUSABLE.search(inside) or not may_list(self.kb.root, path, None):
             raise InvalidInputError(f"{new.path!r} is no path in {home}/ that can be used, such as people/mara.md")
         if new.path.endswith("/"):
+            self._require_included(f"{path}/{slugify(new.title)}.md")
             return self.store.create(path, new.title, data, taken)
         path += "" if path.lower().endswith(ENDINGS) else ".md"
+        self._require_included(path)
         if taken and taken(path):
             raise NoteConflictError(f"{path} exists already; nothing was written")
         self.store.create_at(path, data)
         return path
+
+    def _require_included(self, path: str) -> None:
+        """Refuse a path that is excluded: no search would find the note."""
+        index = self.kb.index
+        rules = ignore_rules(index.origin, index.exclude)
+        if rules and not may_list(index.root, path, rules):
+            raise InvalidInputError(f"{path} is excluded (knowledge_exclude or {IGNORE_FILE}): nothing was written")
 
     def _repeat(self, new: NewNote, note: Note, data: bytes) -> Saved:
         """Write nothing, unless the repeat supersedes a note: a caller who was shown related notes decides so."""

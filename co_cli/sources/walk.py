@@ -94,7 +94,7 @@ def require_vault(root: str) -> str:
 def scan_origin(origin: str | Origin, exclude: Sequence[str] = ()) -> Scan:
     """Walk a vault, given by its path, or another origin. Raises VaultError if it cannot be read."""
     origin = Origin(VAULT, origin) if isinstance(origin, str) else origin
-    scan = Scan({}, [], 0, _ignore_rules(origin, exclude), [])
+    scan = Scan({}, [], 0, ignore_rules(origin, exclude), [])
     count, waiting = 0, [""]
     while waiting:
         folder = waiting.pop()
@@ -115,7 +115,7 @@ def scan_origin(origin: str | Origin, exclude: Sequence[str] = ()) -> Scan:
 
 def folders_of(origin: Origin, exclude: Sequence[str] = ()) -> list[str]:
     """The full paths of all folders that a walk would list."""
-    return [folder for folder, _ in _folders(origin, _ignore_rules(origin, exclude))]
+    return [folder for folder, _ in _folders(origin, ignore_rules(origin, exclude))]
 
 
 def _folders(origin: Origin, excluded: IgnoreRules | None) -> Iterator[tuple[str, list[str]]]:
@@ -145,7 +145,7 @@ def would_list(origin: Origin, path: str, exclude: Sequence[str] = ()) -> bool:
     """Whether a walk of the origin would list this path. No other path may be opened by a ref."""
     if (origin.only and path != origin.only) or not kind_of(origin).wants(place_of(path)[1]):
         return False
-    return is_listed(origin.root, path, _ignore_rules(origin, exclude))
+    return is_listed(origin.root, path, ignore_rules(origin, exclude))
 
 
 def is_listed(root: str, path: str, excluded: IgnoreRules | None) -> bool:
@@ -225,7 +225,7 @@ def _pack(names: list[str], numbers: list[int]) -> bytes:
     return head + "\0".join(names).encode("utf-8", "surrogateescape")
 
 
-def _ignore_rules(origin: Origin, setting: Sequence[str]) -> IgnoreRules | None:
+def ignore_rules(origin: Origin, setting: Sequence[str]) -> IgnoreRules | None:
     """None if nothing is excluded, which is usual and costs nothing."""
     patterns, files = kind_of(origin).exclusions(origin)
     if not patterns and not setting and not any(os.path.lexists(os.path.join(origin.root, name)) for name in files):

@@ -55,6 +55,17 @@ def test_a_memory_is_saved_where_and_for_as_long_as_the_model_says(vault: Vault,
         toolbox.call("save_memory", {"content": "Mara is away.", "valid_until": "soon"})
 
 
+def test_a_memory_is_not_saved_where_no_search_would_find_it(vault: Vault, toolbox: Toolbox) -> None:
+    vault.write(".coignore", "memories/drafts/\n*secret*\n")
+
+    for path, title in (("drafts/mara", "Mara"), ("drafts/", "Mara"), ("people/secret.md", "Mara"), ("", "A secret")):
+        with pytest.raises(InvalidInputError, match=r"is excluded \(.*\): nothing was written$"):
+            toolbox.call("save_memory", {"content": "Mara is on call.", "title": title, "path": path})
+
+    assert not [*(vault.root / "memories").rglob("*.md")]
+    assert toolbox.call("save_memory", {"content": "Mara is on call.", "path": "people/"}).data["outcome"] == "created"
+
+
 def test_a_conflict_names_the_next_step_and_the_files_around_it(vault: Vault, toolbox: Toolbox) -> None:
     vault.write("memories/people/mara.md", "Mara is on call.")
     vault.write("memories/people/jonas.md", "Jonas is away.")
