@@ -24,13 +24,16 @@ from co_cli.notes.note import read_note
 from co_cli.notes.refs import slugify
 from co_cli.values import to_utf8
 
-CHATGPT_FILE = re.compile(r"/(?:conversations[-_]?\d*|[^/]*\bmemor(?:y|ies)\b[^/]*)\.jsonl?$", re.I)
+MEMORIES = r"(?:[^/]*[-_ ])?memor(?:y|ies)(?:[-_ ][^/]*)?"  # saved_memories, not memorandum
+CHATGPT_FILE = re.compile(rf"/(?:conversations[-_]?\d*|{MEMORIES})\.jsonl?$", re.I)
+CHATGPT_LINES = re.compile(rf"(?:^|/){MEMORIES}\.(?:txt|md)$", re.I)
 SPOKEN = ("text", "multimodal_text", "audio_transcription")
 HIDDEN = ("is_visually_hidden_from_conversation", "is_user_system_message")
 MARKS = re.compile("\ue200[^\ue201]{0,500}\ue201|[\ue200-\ue206]|\u3010\\d+\u2020[^\u3011]{0,80}\u3011")
 """References to sources, which lead nowhere in a text."""
 CLAUDE_FILE = re.compile(r"(?:^|/)(?:conversations|projects|memories)[-_\d]*(?:/[^/]+)?\.json$", re.I)
 NO_PARENT = "00000000-0000-4000-8000-000000000000"
+REMEMBERED = ("conversations_memory", "project_memories", "memory_files")
 BOLD_LINE = re.compile(r"^\*\*([^*\n]+?):?\*\*:?[ \t]*$", re.M)  # a heading in what Claude remembers
 PASTED = re.compile(r"(?:paste[\w .-]*)?$", re.I)
 DOCUMENT = re.compile(r"(?:^|/)(?:claude|claude\.local|memory)\.md$", re.I)  # too long for a memory
@@ -48,7 +51,7 @@ Turns = Iterable[tuple[str, str]]  # who said what
 def read_chatgpt(export: Export) -> Iterator[Entry]:
     """`conversations.json`, or `conversations-000.json` and so on; saved memories as JSON or lines of text."""
     for member in export.members:
-        if member.name.lower().endswith(TEXTS) and (export.single or "memor" in member.name.lower()):
+        if CHATGPT_LINES.search(member.name) or (export.single and member.name.lower().endswith(TEXTS)):
             yield from _memory_lines(export, member)
     for place, value in export.values(CHATGPT_FILE):
         found = as_object(value)
@@ -68,7 +71,7 @@ def read_claude(export: Export) -> Iterator[Entry]:
         found = as_object(value)
         if "chat_messages" in found:
             yield _conversation(found, _claude_turns(found), "claude", place)
-        elif "conversations_memory" in found or "project_memories" in found:
+        elif any(key in found for key in REMEMBERED):
             yield from _remembered(found, place)
         elif "docs" in found or "prompt_template" in found:
             yield from _project(found, place)
@@ -143,11 +146,12 @@ def _chatgpt_turns(found: dict[str, object]) -> Turns:
 
 
 def _claude_turns(found: dict[str, object]) -> Turns:
-    """Without answers that were regenerated: the branch of the last message. All messages, if it has no beginning."""
+    """Without answers that were regenerated: the branch shown last. All messages, if it has no beginning."""
     messages = [as_object(message) for message in as_list(found["chat_messages"])]
     by_id = {as_text(message.get("uuid")): message for message in messages}
     parents = {key: one.get("parent_message_uuid") for key, one in by_id.items()}
-    seen = [by_id[one] for one in _branch(parents, next(reversed(by_id), None))]
+    leaf = first_text(found, "current_leaf_message_uuid")
+    seen = [by_id[one] for one in _branch(parents, leaf if leaf in by_id else next(reversed(by_id), None))]
     for message in seen if seen and seen[0].get("parent_message_uuid") == NO_PARENT else messages:
         blocks = [as_object(block) for block in as_list(message.get("content"))] or [{**message, "type": "text"}]
         parts = [first_text(block, "text") for block in blocks if block.get("type") == "text"]
@@ -177,6 +181,10 @@ def _remembered(found: dict[str, object], place: str) -> Iterator[Item]:
         text, title = BOLD_LINE.sub(r"## \1", as_text(value).strip()), "What Claude remembers"
         title += " about a project" if project else ""
         yield Item(place, f"{account}/{as_text(project)}", "document", text, title, folder="claude")
+    for number, file in enumerate(map(as_object, as_list(found.get("memory_files"))), 1):
+        name, text = first_text(file, "path", "name", "file_name"), first_text(file, "content", "text")
+        identity = f"{account}/files/{name or number}"
+        yield Item(f"{place}, memory file {number}", identity, "memory", text, source="memory")
 
 
 def _memory_file(export: Export, member: Member) -> Item:

@@ -101,3 +101,17 @@ def test_dates_are_seconds_or_text_and_wrong_ones_are_ignored(import_data: Impor
     texts = [vault.read(path) for path in vault.notes()]
     assert sum("updated: 2023-11-14T22:13:20Z\n" in text for text in texts) == len(good)
     assert sum("updated:" in text for text in texts) == len(good)
+
+
+def test_files_are_read_if_their_name_says_memories(import_data: ImportData, vault: Vault, tmp_path: Path) -> None:
+    files: dict[str, Any] = {
+        "saved_memories.json": [{"content": "Likes tea"}],
+        "export/user_memory.json": [{"content": "Has a boat"}],
+        "memories-2.txt": "Sings bass",
+        "memorandum.txt": "Not a memory",
+        "memorandum.json": [{"content": "Not this either"}],
+    }
+
+    import_data("chatgpt", write_zip(tmp_path / "data.zip", files))
+
+    assert vault.notes() == [f"memories/{name}.md" for name in ("has-a-boat", "likes-tea", "sings-bass")]

@@ -23,6 +23,29 @@ def test_a_regenerated_answer_is_left_out_unless_the_chain_is_broken(import_data
         assert ("The new one" in text, "The old one" in text) == (True, kept)
 
 
+def test_the_answer_that_is_shown_is_imported_even_if_it_is_not_the_last(import_data: ImportData, vault: Vault) -> None:
+    messages = [
+        claude_message("m1", "human", "Name one", NO_PARENT),
+        claude_message("m2", "assistant", "The first one", "m1"),
+        claude_message("m3", "assistant", "The second one", "m1"),
+    ]
+
+    import_data("claude", [{**claude_conversation("Again", *messages), "current_leaf_message_uuid": "m2"}])
+
+    text = vault.read("articles/claude/again.md")
+    assert ("The first one" in text, "The second one" in text) == (True, False)
+
+
+def test_memory_files_of_the_export_become_memories(import_data: ImportData, vault: Vault, tmp_path: Path) -> None:
+    files = [{"path": "/tea.md", "content": "Anna likes tea."}, {"path": "/boat.md", "content": "Anna has a boat."}]
+
+    for _ in range(2):
+        ran = import_data("claude", write_zip(tmp_path / "data.zip", {"memories.json": [{"memory_files": files}]}))
+
+        assert (ran.code, ran.err) == (0, "")
+        assert vault.notes() == ["memories/anna-has-a-boat.md", "memories/anna-likes-tea.md"]
+
+
 def test_a_conversation_becomes_an_article_without_thoughts_and_tools(import_data: ImportData, vault: Vault) -> None:
     blocks = [
         {"type": "thinking", "thinking": "SECRET"},
