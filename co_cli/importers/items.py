@@ -15,7 +15,11 @@ from co_cli.values import OwnSource, moment_text, to_utf8
 
 Progress = Callable[[int, int], None]  # how much is done, and of how much
 ImportOutcome = Literal["created", "updated", "unchanged", "skipped", "forgotten", "failed"]
-DATES = {"created": ("created_at", "create_time", "timestamp"), "updated": ("updated_at", "update_time", "modified")}
+DATES = {
+    "created": ("created_at", "create_time", "created", "created_timestamp", "timestamp"),
+    "updated": ("updated_at", "update_time", "updated", "modified"),
+}
+MILLISECONDS = 1e11  # a larger number is milliseconds: as seconds it would be after the year 5138
 YEAR_10000 = 253_402_300_800
 
 
@@ -97,10 +101,10 @@ def dates_of(value: dict[str, object]) -> dict[str, object]:
 
 
 def moment_of(value: object) -> str | None:
-    """A date from an export: seconds since 1970, or ISO text. None for anything else, and for 0."""
+    """A date from an export: seconds or milliseconds since 1970, or ISO text. None for anything else, and for 0."""
     seconds = read_moment(as_text(value)) if isinstance(value, str) and value.strip() else None
     if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-        seconds = value
+        seconds = value / 1000 if value >= MILLISECONDS else value
     return moment_text(seconds) if seconds is not None and 0 < seconds < YEAR_10000 else None
 
 

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.command import Co
 from tests.importers.conftest import ImportData
 from tests.vault import Vault
@@ -50,3 +52,22 @@ def test_metadata_cannot_pass_for_fields_of_ours(import_data: ImportData, co: Co
     assert (shown["provenance"], shown["valid_until"]) == ("import", "2026-08-01T00:00:00Z")
     assert "loading" not in shown
     assert shown["import_metadata"] == {"user_id": "anna", "type": "taste", "provenance": "user", "loading": "always"}
+
+
+@pytest.mark.parametrize(
+    ("created", "updated"),
+    [
+        ({"created": 1_700_000_000_000}, {"updated": 1_700_003_600_000}),
+        ({"created_timestamp": 1_700_000_000}, {"updated": "2023-11-14T23:13:20Z"}),
+    ],
+)
+def test_dates_are_read_in_milliseconds_and_under_other_names(
+    import_data: ImportData, vault: Vault, tmp_path: Path, created: dict[str, object], updated: dict[str, object]
+) -> None:
+    (tmp_path / "a.json").write_text(json.dumps([{"id": "1", "memory": "Likes tea", **created, **updated}]), "utf-8")
+
+    import_data("mem0", tmp_path / "a.json")
+
+    text = vault.read("memories/likes-tea.md")
+    assert "created: 2023-11-14T22:13:20Z" in text
+    assert "updated: 2023-11-14T23:13:20Z" in text
