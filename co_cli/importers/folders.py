@@ -46,7 +46,7 @@ def read_obsidian(export: Export) -> Iterator[Item]:
         from pathspec import GitIgnoreSpec  # 20 ms, which `co add` would pay too
 
         excluded = GitIgnoreSpec.from_lines(patterns)
-        left_out = [one for one in export.members if excluded.match_file(one.name)]
+        left_out = {one: None for one in export.members if excluded.match_file(one.name)}  # an ordered set
         export.members = [one for one in export.members if one not in left_out]
         export.receipts += [skipped(one.name, "file", one.name, "Obsidian's settings exclude it") for one in left_out]
     name = UNSAFE.sub("-", export.name).strip(". ") or "vault"
