@@ -103,6 +103,8 @@ def _write(files: Iterator[NoteFile], to: str, layout: str, root: str) -> list[i
             else:
                 with open(made, "xb") as stream:
                     sizes = (_write_lines if layout == "jsonl" else _write_zip)(files, stream)
+                    stream.flush()
+                    os.fsync(stream.fileno())  # a crash after the rename must not leave an empty file
                 with open(target, "xb"):  # takes the name, if it is still free
                     os.replace(made, target)
     except OSError as error:

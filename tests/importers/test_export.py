@@ -100,3 +100,20 @@ def test_a_mistake_is_one_line(co: Co, full: Vault, home: Path) -> None:
         assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1), arguments
         assert problem in ran.err
     assert tree(home) == {}
+
+
+def test_a_file_is_on_the_disk_before_it_gets_its_name(
+    co: Co, full: Vault, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[tuple[int, bool]] = []
+    fsync = os.fsync
+
+    def watched(number: int) -> None:
+        synced.append((os.fstat(number).st_ino, (home / "notes.jsonl").exists()))
+        fsync(number)
+
+    monkeypatch.setattr(os, "fsync", watched)
+
+    co("data", "export", "--to", "notes.jsonl")
+
+    assert ((home / "notes.jsonl").stat().st_ino, False) in synced
