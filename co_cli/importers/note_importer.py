@@ -29,7 +29,7 @@ from co_cli.notes.note import read_note
 from co_cli.notes.refs import FOLDERS, name_key, source_ref
 from co_cli.notes.secrets import count_masked, redact_line
 from co_cli.notes.similarity import fingerprint
-from co_cli.values import Draft
+from co_cli.values import ON_CONFLICT, Draft
 
 READERS: dict[str, Callable[[Export], Iterator[Entry]]] = {
     "obsidian": read_obsidian,
@@ -64,6 +64,10 @@ def import_export(
     kb: KnowledgeBase, request: ImportRequest, stages: Callable[[str], Progress] | None = None
 ) -> list[ImportReceipt]:
     """Import exports, or say what would be done. `stages` returns the progress bar of a stage, given its verb."""
+    if request.origin not in READERS:
+        raise InvalidInputError(f"the format is one of {', '.join(READERS)}, not {request.origin!r}")
+    if request.on_conflict not in ON_CONFLICT:
+        raise InvalidInputError(f"on_conflict is one of {', '.join(ON_CONFLICT)}, not {request.on_conflict!r}")
     if request.trust and request.origin not in TRUSTABLE:
         raise InvalidInputError(f"what {request.origin} wrote is not your own words: trust {', '.join(TRUSTABLE)} only")
     for path in request.paths:

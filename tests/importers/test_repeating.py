@@ -6,6 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from co_cli.errors import InvalidInputError
+from co_cli.importers.note_importer import ImportRequest, import_export
+from co_cli.knowledge_base import KnowledgeBase
 from tests.command import Co
 from tests.importers.conftest import ImportData
 from tests.importers.exports import mooring, talk, write_json
@@ -79,3 +84,15 @@ def test_two_imports_at_once_write_each_note_once(co: Co, vault: Vault, tmp_path
 
     assert [process.communicate(timeout=60)[1] for process in running] == [b"", b""]
     assert len(vault.notes()) == 12
+
+
+@pytest.mark.parametrize(
+    ("request_", "problem"),
+    [
+        (ImportRequest("evernote", []), "the format is one of obsidian, .*, not 'evernote'"),
+        (ImportRequest("mem0", [], on_conflict="replace"), "on_conflict is one of skip, .*, not 'replace'"),
+    ],
+)
+def test_an_unknown_format_or_policy_is_refused(kb: KnowledgeBase, request_: ImportRequest, problem: str) -> None:
+    with pytest.raises(InvalidInputError, match=problem):
+        import_export(kb, request_)
