@@ -190,6 +190,15 @@ def run_set(options: argparse.Namespace) -> int:
 
 def write_setting(file: str, name: str, value: object) -> None:
     """Change one line of a settings.toml, or add or remove it."""
+    file = os.path.realpath(file)  # it may be a link to a folder of dotfiles
+    make_folders(os.path.dirname(file))
+    with locked(os.path.dirname(file)):  # before it is read, so that no other change is lost
+        after = _edited(file, name, value)
+        if not create_exclusively(file, after):
+            replace(file, after)
+
+
+def _edited(file: str, name: str, value: object) -> bytes:
     before = ""
     if os.path.exists(file):
         with open(file, encoding="utf-8", newline="") as stream:
@@ -209,11 +218,7 @@ def write_setting(file: str, name: str, value: object) -> None:
         changed = False
     if not changed:
         raise SettingsError(f"{file}: {name} is written in a way that co cannot change: edit the file")
-    file = os.path.realpath(file)  # it may be a link to a folder of dotfiles
-    make_folders(os.path.dirname(file))
-    with locked(os.path.dirname(file)):
-        if not create_exclusively(file, after.encode()):
-            replace(file, after.encode())
+    return after.encode()
 
 
 def _text(value: object) -> str:

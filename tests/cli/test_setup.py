@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import shutil
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from co_cli.cli.setup import write_setting
 from co_cli.settings import SETTINGS
 from tests.cli.screen import on_terminal, plain, terminal
 from tests.command import Co
@@ -135,3 +138,13 @@ def test_config_set_writes_one_line_of_the_file_that_counts(
         assert (ran.code, problem in ran.err) == (2, True), ran.err
     monkeypatch.setenv("CO_LEARN", "off")
     assert "says on, but CO_LEARN comes first" in no_vault("config", "set", "learn", "on").out
+
+
+def test_settings_that_are_set_at_the_same_time_are_all_kept(tmp_path: Path) -> None:
+    file, names = tmp_path / "new" / "settings.toml", [f"setting_{number}" for number in range(16)]
+
+    with ThreadPoolExecutor(len(names)) as pool:
+        for name in names:
+            pool.submit(write_setting, str(file), name, "on")
+
+    assert tomllib.loads(file.read_text()) == dict.fromkeys(names, "on")
