@@ -13,13 +13,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from co_cli.errors import IndexUnavailableError, InvalidInputError, VaultError
-from co_cli.notes.note import Note
+from co_cli.notes.note import Note, NotTextError
 from co_cli.notes.store import NoteStore
-from co_cli.paths import PROJECT_FOLDER
+from co_cli.paths import PROJECT_FOLDER, find_project
 from co_cli.retrieval.pipeline import SearchRequest
 from co_cli.service.searching import LARGEST_LIMIT, Options, find, read_request
 from co_cli.sources.origin import Origin, kind_of
@@ -35,6 +36,7 @@ State = Literal["offered", "manual", "shadowed", "invalid"]
 PLACES = (os.path.join(".agents", "skills"), os.path.join(".claude", "skills"))
 MANUAL = "disable-model-invocation"
 """A field that some agents know: the skill is for people to call."""
+MOST_FILES = 100
 WIDER, ALIKE = 4, 0.6
 """How many times the limit is searched, and the share of words from which two descriptions count as the same."""
 
@@ -64,10 +66,10 @@ class Skills:
     """The skills that one knowledge base can use. Safe to share between threads."""
 
     def __init__(self, kb: KnowledgeBase, home: str | None = None) -> None:
-        """The project is that of the current folder; of `home`, if one is given."""
+        """The project is that of the vault, else that of the current folder; of `home`, if one is given."""
         self._kb = kb
         self._home = home or os.path.expanduser("~")
-        self._project = _project_folders(os.path.realpath(home or "."), os.path.realpath(self._home))
+        self._project = _project_folders(kb.root, os.path.realpath(home or "."), os.path.realpath(self._home))
 
     def folders(self) -> list[tuple[Level, str, Origin]]:
         """Where skills are, by precedence: level, path and origin. Links out of a project are not followed."""
@@ -155,33 +157,43 @@ class Skills:
     def open(self, skill: Skill) -> tuple[Note, list[str]]:
         """A skill as its file is now, and the other files in its folder (the first 100, without hidden ones)."""
         data = NoteStore(skill.origin.root).read(skill.inside)
-        note = kind_of(skill.origin).read(skill.origin, skill.inside, data)
-        root = Path(skill.file).parent
-        files = [file.relative_to(root) for file in sorted(root.rglob("*")) if file.is_file()]
-        shown = [file for file in files if not any(part[0] == "." or f"{part}/" in HEAVY for part in file.parts)]
-        return note, [file.as_posix() for file in shown if str(file) != SKILL_FILE][:100]
+        try:
+            note = kind_of(skill.origin).read(skill.origin, skill.inside, data)
+        except NotTextError as error:
+            raise InvalidInputError(f"{skill.path} is not a skill: {error}") from None
+        return note, list(islice(_files(os.path.dirname(skill.file)), MOST_FILES))
 
     def _read_folder(self, level: Level, place: str, origin: Origin) -> Iterator[Skill]:
         """What is in a folder, by path: now, or when it could last be read."""
         index = self._kb.index.of(origin)
         with suppress(VaultError):
             index.sync(seconds=5.0)  # a slow embedding provider continues at the next call
-        problems = dict(index.reported()[1])
+        unread, broken = index.reported()
+        problems = dict(broken)
         manual = {row.path for row in index.docs(Filters(fields=((MANUAL, "true"),)))}
-        for row in sorted((row for row in index.docs() if row.missing is None), key=lambda row: row.path):
-            name, path = folder_name(origin, row.path), os.path.join(place, *row.path.split("/"))
+        described = {row.path: row.description for row in index.docs() if row.missing is None}
+        problems |= {inside: reason for inside, reason in unread if inside not in described}  # binary, or too large
+        for inside in sorted({*described, *problems}):
+            name, path = folder_name(origin, inside), os.path.join(place, *inside.split("/"))
             state, detail = "offered", ""
-            if row.path in problems:
-                state, detail = "invalid", f"{path}: {problems[row.path]}"
-            elif row.path in manual:
+            if inside in problems:
+                state, detail = "invalid", f"{path}: {problems[inside]}"
+            elif inside in manual:
                 state, detail = "manual", f"`{MANUAL}: true` keeps it for people to call"
-            yield Skill(name, row.description, level, path, state, detail, origin, row.path)
+            yield Skill(name, described.get(inside, ""), level, path, state, detail, origin, inside)
 
 
-def _project_folders(start: str, home: str) -> list[str]:
-    """The folders from `start` up to the root of its project, which is last; none in the home itself."""
+def _project_folders(vault: str, start: str, home: str) -> list[str]:
+    """The folders from `start` up to the root of the project, which is last; none in the home itself.
+
+    The project is the vault's, as MCP clients start servers in any folder; else that of `start`.
+    """
+    above = [start, *map(str, Path(start).parents)]
+    root = os.path.realpath(find_project(vault) or home)
+    if root != home:
+        return above[: above.index(root) + 1] if root in above else [root]
     folders: list[str] = []
-    for folder in (start, *map(str, Path(start).parents)):
+    for folder in above:
         if folder == home:  # a home is not a project, and nothing above it is
             break
         folders.append(folder)
@@ -194,6 +206,16 @@ def _links(folder: str) -> list[str]:
     """Links in a folder of skills that lead to a skill or to another such folder."""
     links = (entry for entry in sorted(Path(folder).glob("[!.]*")) if entry.is_symlink())
     return [str(link) for link in links if any(any(link.glob(f"{depth}{SKILL_FILE}")) for depth in ("", "*/"))]
+
+
+def _files(folder: str) -> Iterator[str]:
+    """The other files of a skill, without hidden ones; links to folders are not followed."""
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and f"{name}/" not in HEAVY)
+        for name in sorted(names):
+            path = os.path.relpath(os.path.join(place, name), folder).replace(os.sep, "/")
+            if not name.startswith(".") and path != SKILL_FILE:
+                yield path
 
 
 def _is_inside(path: str, folder: str | None) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -113,3 +115,57 @@ def test_a_folder_that_was_added_as_skills_is_one_of_theirs_and_not_in_an_ordina
 
     assert [skill["level"] for skill in co("skill", "--json").json] == ["configured"]
     assert co("search", "sharpens knives").code == 1
+
+
+def test_skills_of_the_vaults_project_are_found_from_any_folder(
+    tmp_path: Path, data_dir: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "ours"
+    (root / ".co-cli" / "knowledge").mkdir(parents=True)
+    (root / "nested" / ".git").mkdir(parents=True)
+    (tmp_path / "elsewhere").mkdir()
+    SkillRoot(root / ".agents" / "skills").write("review")
+
+    for folder in (tmp_path / "elsewhere", root / "nested", home, root):
+        monkeypatch.chdir(folder)
+        with KnowledgeBase.open(root / ".co-cli" / "knowledge", data_dir) as kb:
+            assert states(kb.skills.all()) == [("review", "project", "offered")], folder
+
+
+def test_files_of_a_skill_are_listed_without_entering_heavy_and_hidden_folders(
+    kb: KnowledgeBase, mine: SkillRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine.write("pdf")
+    for number in range(120):
+        mine.put(f"pdf/scripts/{number:03}.py", "")
+    for path in ("node_modules/a/b/c.js", ".venv/lib/x.py", "scripts/.cache/y"):
+        mine.put(f"pdf/{path}", "")
+    skill, listed, scandir = kb.skills.find("pdf"), list[str](), os.scandir
+
+    def list_folder(folder: str) -> Iterator[os.DirEntry[str]]:
+        listed.append(os.path.relpath(folder, mine.root))
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", list_folder)
+    _, files = kb.skills.open(skill)
+
+    assert files == [f"scripts/{number:03}.py" for number in range(100)]
+    assert listed == ["pdf", "pdf/scripts"]
+
+
+def test_a_skill_file_that_cannot_be_read_is_listed_with_the_reason(co: Co, mine: SkillRoot) -> None:
+    mine.write("good")
+    mine.put("large/SKILL.md", "x" * 3_000_000)
+    mine.put("binary/SKILL.md", "").write_bytes(b"\x00\x01\xff" * 100)
+
+    listed = {skill["name"]: skill for skill in co("skill", "list", "--all", "--json").json}
+
+    assert {name: skill["state"] for name, skill in listed.items()} == {
+        "binary": "invalid",
+        "good": "offered",
+        "large": "invalid",
+    }
+    assert "not a text file" in listed["binary"]["detail"]
+    assert "bytes" in listed["large"]["detail"]
+    shown = co("skill", "show", "binary")
+    assert (shown.code, len(shown.err.splitlines())) == (2, 1)
