@@ -88,7 +88,7 @@ def run_search(options: argparse.Namespace) -> int:
     query syntax:
       any words               notes with any of them, and notes close in meaning
       "a phrase"              exactly these words
-      -word                   without this word
+      -word or -"2222"        without this word, phrase or number
       tag:ops or #ops         only notes with this tag
       path:guides file:2026   only notes whose path or file name contains this
       last week, since May    only notes of that time

@@ -36,6 +36,7 @@ PLAIN_TEXT = {
     "issue #123": ["issue", "123"],
     "git tag: move one": ["git", "tag", "move", "one"],
     "hashtag:ops": ["hashtag", "ops"],
+    "code -2222": ["code", "2222"],
     "-draft": ["draft"],
     '-"old draft"': [],
     "Mara's boat": ["mara", "boat"],
@@ -51,6 +52,11 @@ def test_what_only_looks_like_an_operator_is_plain_text() -> None:
     assert [
         text for text, query in parsed.items() if query.words.excluded or query.narrow(Filters()) != Filters()
     ] == []
+
+
+def test_a_number_in_quotes_can_be_excluded() -> None:
+    query = parse('code -"2222"')
+    assert (terms(query), query.words.excluded) == (stemmed("code"), (("2222",),))
 
 
 def test_an_exclusion_alone_asks_for_what_it_would_exclude_unless_there_is_a_filter() -> None:
