@@ -8,6 +8,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Generator
@@ -20,6 +21,7 @@ from co_cli.paths import open_regular
 from co_cli.service.vault_writer import TextKeptError, require_version
 from co_cli.values import Saved
 
+DEFAULT_EDITORS = ("vi", "nano", "notepad")
 MIN_SECONDS = 1.0
 """An editor that returns sooner without a change probably did not wait for its window."""
 
@@ -87,6 +89,8 @@ def new_text() -> Generator[str]:
 def open_editor(file: str, instead: str, unchanged: str) -> None:
     """Run the editor on a file, and wait. The texts say what to do without an editor, and what its failure means."""
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not editor and sys.stdin is not None and sys.stdin.isatty():  # a script would wait for vi forever
+        editor = next(filter(shutil.which, DEFAULT_EDITORS), None)
     if not editor:
         raise InvalidInputError(f"set EDITOR, or {instead}")
     try:

@@ -162,7 +162,7 @@ def run_list(options: argparse.Namespace) -> int:
 
 
 def _list_trash(options: argparse.Namespace) -> int:
-    if filters := filters_text(options) or options.source:
+    if filters := filters_text(options) or options.source or (options.sort and "--sort"):
         raise InvalidInputError(f"--trash lists everything that was forgotten; leave out {filters}")
     with open_knowledge_base(options) as kb:
         trashed = kb.lookup.trashed()[: options.limit]
@@ -367,7 +367,7 @@ def _text(words: list[str]) -> str:
 
 
 def add_forget(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("ref", nargs="+", help="which notes")
+    parser.add_argument("ref", nargs="+", help="which notes, or their numbers in your last search")
 
 
 def run_forget(options: argparse.Namespace) -> int:
@@ -378,7 +378,8 @@ def run_forget(options: argparse.Namespace) -> int:
       co forget memory:blue-pool-first
     """
     with open_knowledge_base(options) as kb:
-        refs = dict.fromkeys(find_note(kb, ref).ref for ref in options.ref)  # if one is unknown, none is forgotten
+        # if one is unknown, none is forgotten
+        refs = dict.fromkeys(find_note(kb, result_ref(kb, ref)).ref for ref in options.ref)
         gone = [kb.forget(ref) for ref in refs]
     return print_result(
         options, gone, (f"forgotten {one.ref}; `co note restore {one.ref}` restores it" for one in gone)

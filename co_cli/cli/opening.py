@@ -119,6 +119,18 @@ def result_ref(kb: KnowledgeBase, ref: str) -> str:
             kept = json.load(file)
         if kept["vault"] == kb.root and 1 <= number <= len(kept["refs"]):
             return kept["refs"][number - 1]
+        if kept["vault"] == kb.root:
+            return _named_by_number(kb, ref, len(kept["refs"]))
+    return ref
+
+
+def _named_by_number(kb: KnowledgeBase, ref: str, results: int) -> str:
+    """A number that is no result may still be the name of a note."""
+    try:
+        find_note(kb, ref)
+    except UnknownRefError:
+        shown = "1 result" if results == 1 else f"{results} results"
+        raise InvalidInputError(f"no note {ref!r}, and the last search had {shown}") from None
     return ref
 
 

@@ -38,6 +38,7 @@ WRONG_USAGE = {
     ("list", "--limt=3"): "did you mean --limit?",
     ("list", "books"): "books",
     ("list", "--trash", "--tag", "x"): "--trash lists everything that was forgotten; leave out --tag",
+    ("list", "--trash", "--sort", "title"): "--trash lists everything that was forgotten; leave out --sort",
     ("note", "article", "add", "a.md", "--title", "T"): "--title: only for standard input (-)",
     ("note", "article", "remove", "x"): "remove",
     ("remember",): "nothing to remember",

@@ -53,6 +53,20 @@ def test_remember_writes_a_note_that_reads_well(co: Co, vault: Vault) -> None:
     ]
 
 
+@pytest.mark.parametrize("name", ["vi", "nano", "notepad"])
+def test_without_a_chosen_editor_a_usual_one_opens(
+    co: Co, vault: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    script = tmp_path / "bin" / name
+    script.parent.mkdir()
+    script.write_text('#!/bin/sh\necho "Blue takes traffic first." > "$1"\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", str(script.parent))
+
+    assert plain(on_terminal(co.folder, "remember")) == "created memory:blue-takes-traffic-first\n"
+    assert "set EDITOR" in co("edit", "memory:blue-takes-traffic-first").err  # a script does not wait for an editor
+
+
 def test_bare_remember_opens_the_editor_in_a_terminal(co: Co, vault: Vault, editor: Editor) -> None:
     editor('echo "Blue takes traffic first." > "$1"')
     assert plain(on_terminal(co.folder, "remember", "-t", "ops")) == "created memory:blue-takes-traffic-first\n"
@@ -135,7 +149,7 @@ def test_notes_of_added_sources_are_listed_and_opened_by_title_alias_file_name_o
     assert co("show", "oaks").err == "co: 'oaks' is the name of several notes: memory:oak, memory:oak2\n"
 
 
-def test_show_open_and_edit_take_the_number_of_a_result_of_the_last_search(
+def test_show_open_edit_and_forget_take_the_number_of_a_result_of_the_last_search(
     co: Co, vault: Vault, editor: Editor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vault.write("memories/oak.md", NOTE)
@@ -155,7 +169,12 @@ def test_show_open_and_edit_take_the_number_of_a_result_of_the_last_search(
     assert co("open", "1").out == f"opened {article}\n"
     assert Path(f"{opener}.opened").read_text() == f"{article}\n"
     assert (co("edit", "2").code, vault.read("memories/oak.md")) == (0, f"{NOTE}More.\n")
-    assert "no note '3'" in co("show", "3").err
+    for command in ("show", "open", "edit", "forget"):
+        ran = co(command, "3")
+        assert (ran.code, ran.err) == (2, "co: no note '3', and the last search had 2 results\n")
+    assert co("forget", "2").out.startswith("forgotten memory:oak;")
+    vault.write("memories/3.md", "Three.")
+    assert "Three." in co("show", "3").out
 
 
 def test_show_raw_is_the_file_byte_for_byte(co: Co, vault: Vault) -> None:
