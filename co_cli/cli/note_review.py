@@ -1,4 +1,4 @@
-"""`co note review`: list findings about notes, or decide about each with a key in a terminal."""
+"""`co note review`: list findings about notes, or decide about each in a terminal, with a letter and Enter."""
 
 from __future__ import annotations
 
