@@ -546,9 +546,7 @@ class KnowledgeIndex:
         kind, name = kind_of(self.origin), place_of(path)[1]
         if skipped.startswith("needs the extra"):
             return kind.unread(name) is None
-        return (
-            "(setting knowledge_max_note_bytes)" in skipped and f" {kind.largest(name, self.limit):,} (" not in skipped
-        )
+        return " bytes; the limit" in skipped and not skipped.endswith(kind.limit_text(name, self.limit))
 
     def _sweep(self, folders: Sequence[str]) -> None:
         """Remove temporary files of killed writers; younger ones may still be in use."""

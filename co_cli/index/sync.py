@@ -121,7 +121,7 @@ def read_file(
     if not _storable(path):
         raise Unreadable("the file name is not valid UTF-8; rename it")
     kind, name = kind_of(origin), place_of(path)[1]
-    reason, limit = kind.unread(name), kind.largest(name, limit)
+    reason, why, limit = kind.unread(name), kind.limit_text(name, limit), kind.largest(name, limit)
     try:
         with open_regular(os.path.join(origin.root, path), follow=False) as stream:
             state = os.fstat(stream.fileno())
@@ -131,7 +131,7 @@ def read_file(
         raise Unreadable(f"cannot be read: {error.strerror}{cure}") from None
     mtime = state.st_mtime_ns / 1e9
     if state.st_size > limit and reason is None:
-        reason = f"{state.st_size:,} bytes; the limit is {limit:,} (setting knowledge_max_note_bytes)"
+        reason = f"{state.st_size:,} bytes; {why}"
     if reason is not None:
         return IndexedFile(path, f"unread:{state.st_size}:{state.st_mtime_ns}:{limit}", mtime, None, [], reason)
     file_hash = content_hash(data)

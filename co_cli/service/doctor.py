@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,14 +16,15 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from co_cli.embedding.embedders import LOCAL_SPACES
 from co_cli.errors import IndexDamagedError, IndexUnavailableError, KnowledgeError, VaultError
-from co_cli.index.engine import WordQuery
 from co_cli.index.sqlite.database_files import no_room, set_aside_before, unwritable
 from co_cli.index.sqlite.sqlite_engine import library_problems
+from co_cli.index.tokens import tokens
 from co_cli.index.verify import compare
 from co_cli.notes.secrets import find_secrets
 from co_cli.paths import permission_cure
 from co_cli.service.vaults import tier_of
 from co_cli.settings import SETTINGS
+from co_cli.sources.documents import INSTALL_READERS, NEEDS_EXTRA
 from co_cli.sources.origin import Origin
 from co_cli.values import BINARY, OWN_SOURCES, Filters, Status, moment_text
 
@@ -31,8 +33,11 @@ if TYPE_CHECKING:
 
 SHOWN = 3
 """How many of many files a finding names."""
-ENGLISH, FEWEST_JUDGED = ("the", "and", "with", "that", "from"), 10
-"""Words that nearly every passage in English has one of, and how many passages it takes to tell a language."""
+ENGLISH = frozenset("the and with that from this it when not by has you before after".split())
+"""Words that nearly every passage in English has one of, if it is more than a heading."""
+WORD = re.compile(r"\w+")
+FEWEST_JUDGED, FEWEST_WORDS, MOST_NOTES = 10, 8, 1000
+"""How many passages of how many words it takes to tell a language, and how many notes are looked at."""
 NOT_SETTINGS = {"CO_MCP_TOKEN", "CO_API_KEY", "CO_API_URL", "CO_BASE_URL"}
 """Variables that look like settings: the token of `co mcp --http`, and what Cohere's packages read."""
 
@@ -189,6 +194,9 @@ def _index(kb: KnowledgeBase, origin: Origin, fix: bool) -> Iterator[Finding]:
     def finding(check: str, level: Level, text: str, cure: str = "", fixed: bool = False) -> Finding:
         return Finding(check if own else origin.label, level, f"{start}{text}", cure, fixed)
 
+    def full(path: str) -> str:
+        return shlex.quote(os.path.join(index.root, path))
+
     waiting = index.waiting()
     if waiting:
         if fix:
@@ -220,9 +228,10 @@ def _index(kb: KnowledgeBase, origin: Origin, fix: bool) -> Iterator[Finding]:
     skipped, problems = index.reported()
     skipped = [(path, reason) for path, reason in skipped if reason != BINARY or own]
     for path, reason in skipped:
-        yield finding("note", "warning", f"{path} is not indexed: {reason}", f"change or exclude {path}")
+        cure = INSTALL_READERS if reason == NEEDS_EXTRA else f"change or exclude {path if own else full(path)}"
+        yield finding("note", "warning", f"{path} is not indexed: {reason}", cure)
     for path, problem in problems:
-        yield finding("note", "warning", f"{path}: {problem}", f"co edit {path}")
+        yield finding("note", "warning", f"{path}: {problem}", f"co edit {path}" if own else f"edit {full(path)}")
     unread = index.unread_entries()
     if unread:
         cure = "replace it with the file itself, or rename it; nothing of it is searched"
@@ -264,9 +273,11 @@ def _language(kb: KnowledgeBase) -> Iterator[Finding]:
     if space is None or space.provider not in LOCAL_SPACES:
         return
     with kb.engine.reading() as reader:
-        view = kb.index.view(reader, Filters())
-        english = len(reader.words(view.scope, WordQuery(terms=ENGLISH), view.passages))
-    if view.passages >= FEWEST_JUDGED and english < view.passages / 2:
+        notes = reader.list_notes(kb.index.view(reader, Filters()).scope, MOST_NOTES)
+        passages = reader.passages(notes=[note.id for note in notes]).values()
+    judged = [one.body for one in passages if len(tokens(one.body)) >= FEWEST_WORDS]
+    english = sum(not ENGLISH.isdisjoint(WORD.findall(text.lower())) for text in judged)
+    if len(judged) >= FEWEST_JUDGED and english < len(judged) / 2:
         text = f"most notes are not English, but {space.provider} is an English model: use a multilingual one"
         cure = "ollama pull embeddinggemma && co config set knowledge_embedding_provider ollama"
         yield Finding("language", "warning", text, cure)

@@ -79,6 +79,13 @@ class Kind:
         """The largest size in bytes; `limit` is the setting for notes."""
         return limit
 
+    def limit_text(self, name: str, limit: int) -> str:
+        """The same in words, with the name of the setting if raising that raises the limit."""
+        largest = self.largest(name, limit)
+        if self.largest(name, limit + 1) > largest:
+            return f"the limit is {largest:,} (setting knowledge_max_note_bytes)"
+        return f"the limit for such files is {largest:,}"
+
     def exclusions(self, origin: Origin) -> tuple[Sequence[str], Sequence[str]]:
         """Patterns to leave out, and the names of ignore files, the strongest last."""
         return (), (IGNORE_FILE,)

@@ -94,6 +94,18 @@ def test_doctor_recommends_a_multilingual_model_for_notes_that_are_not_english(c
     assert "embeddinggemma" in co("doctor").out
 
     for number in range(3 * len(GERMAN)):
-        vault.write(f"memories/english-{number}.md", f"The oak and the elm, number {number}.")
+        vault.write(f"memories/english-{number}.md", f"The oak and the elm stand by the river, number {number}.")
     co("index", "sync")
+    assert "embeddinggemma" not in co("doctor").out
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Blue takes traffic first.", "Releasing checklist", "Staging deploys need two approvals before anyone can merge."],
+)
+def test_doctor_does_not_take_terse_english_for_another_language(co: Co, vault: Vault, text: str) -> None:
+    for number in range(13):
+        vault.write(f"memories/{number}.md", f"{text} {number}")
+    co("index", "sync")
+
     assert "embeddinggemma" not in co("doctor").out

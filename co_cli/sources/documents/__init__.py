@@ -56,7 +56,8 @@ READERS = {
     "ipynb": "text:read_notebook",
 }
 """Our readers that run in this process. Every other file is read as plain text."""
-NEEDS_EXTRA = 'needs the extra "documents": pip install "co-cli[documents]"'
+INSTALL_READERS = 'pip install "co-cli[documents]"'
+NEEDS_EXTRA = f'needs the extra "documents": {INSTALL_READERS}'
 
 MB = 1_000_000
 LARGEST_TEXT = 10 * MB
