@@ -1,9 +1,10 @@
 """Import exports of other services: decide what to do with each item, and write it.
 
-`imported_from` and `import_id` identify an item in the next import. `import_hash` has the hashes of the item and of the
-text that was written: they tell whether the export changed, and whether the person changed the text here. An update
-replaces the text and keeps the person's frontmatter. The first pass makes the same decisions and writes nothing: it is
-the dry run, and it finds every conflict before a file is touched.
+`imported_from` and `import_id` identify an item in the next import. `import_hash` has the hashes of the item, of the
+text that was written, and of each field of a copied file: they tell what changed in the export, and what the person
+changed here. An update replaces the text and keeps the person's frontmatter; of a copied file, fields that changed only
+in the export are taken over. The first pass makes the same decisions and writes nothing: it is the dry run, and it
+finds every conflict before a file is touched.
 """
 
 from __future__ import annotations
@@ -152,7 +153,7 @@ class NoteImporter:
         here = self.store.read(path)
         data = self._render(item, here)
         fields, body = _split(here)
-        came, _, written = str(fields.get(HASH)).partition("-")
+        came, written, front = [*str(fields.get(HASH)).split("-"), "", ""][:3]
         same, edited = came == hash_of(item.text), written != hash_of(body)
         if self.request.origin == OWN:
             same = here in (item.text.encode("utf-8", "surrogateescape"), data)
@@ -163,16 +164,25 @@ class NoteImporter:
         if edited and not overwrite:
             hint = "`--on-conflict overwrite` takes the version of the export and puts a copy of yours in the trash"
             raise NoteConflictError(f"{source_ref(path)} was changed here, and differs in the export; {hint}")
+        details: list[str] = []
+        new, body = _split(data)
+        taken = {key: new[key] for key in (HASH, "provenance", "updated") if key in new}
+        keep_fields = self.request.origin != OWN
+        if item.path and keep_fields:
+            keep_fields = front != _hash_fields(fields)
+            merged, kept = _merge(front, fields, new)
+            taken = {**merged, **taken}
+            if kept := [key for key in kept if key not in taken]:
+                details.append(f"your frontmatter stays; the export has another {', '.join(kept)}")
         if not self.request.write:
-            return "updated", path, ""
-        detail = f"your version is in {self.store.keep_copy(path)}" if edited else ""
-        if self.request.origin != OWN:
-            new, body = _split(data)
-            fields = {key: new[key] for key in (HASH, "provenance", "updated") if key in new}
-            text = set_fields(here.decode("utf-8", "surrogateescape"), fields, path)
+            return "updated", path, "; ".join(details)
+        if edited:
+            details.append(f"your version is in {self.store.keep_copy(path)}")
+        if keep_fields:
+            text = set_fields(here.decode("utf-8", "surrogateescape"), taken, path)
             data = (text[: read_frontmatter(text).body] + body).encode("utf-8", "surrogateescape")
         self.store.replace(path, data, based_on=here)
-        return "updated", path, detail
+        return "updated", path, "; ".join(details)
 
     def _create(self, item: Item) -> Result:
         if item.source == "memory":  # skip one that another memory says word for word
@@ -216,7 +226,9 @@ class NoteImporter:
         if len(data) > largest:
             raise InvalidInputError(f"it has more than {largest:,} bytes (setting knowledge_max_note_bytes)")
         data = self.store.safe(data, here)
-        return data.replace(unhashed.encode(), unhashed.replace(NO_HASH, hash_of(_split(data)[1])).encode(), 1)
+        fields, body = _split(data)
+        written = f"{hash_of(body)}-{_hash_fields(fields)}" if item.path else hash_of(body)
+        return data.replace(unhashed.encode(), unhashed.replace(NO_HASH, written).encode(), 1)
 
     def _stamped(self, text: str, stamp: dict[str, object]) -> str:
         """A file with these fields, and with claims to be trusted moved to other names."""
@@ -255,6 +267,30 @@ def _split(data: bytes) -> tuple[dict[str, object], str]:
     text = data.decode("utf-8", "surrogateescape")
     front = read_frontmatter(text)
     return front.metadata, text[front.body :]
+
+
+def _hash_fields(fields: dict[str, object]) -> str:
+    """Six digits for each field, whatever their order, without the field that holds this hash."""
+    return "".join(sorted(_hash_field(*field) for field in fields.items() if field[0] != HASH))
+
+
+def _hash_field(key: str, value: object) -> str:
+    return hash_of(f"{key}: {value}")[:6]
+
+
+def _merge(front: str, here: dict[str, object], new: dict[str, object]) -> tuple[dict[str, object], list[str]]:
+    """The fields that changed in the export since `front`, and those that changed on both sides."""
+    before = {front[at : at + 6] for at in range(0, len(front), 6)}
+    taken: dict[str, object] = {}
+    both: list[str] = []
+    for key in {**here, **new}:
+        mine = key in here and _hash_field(key, here[key]) not in before
+        if key not in new:
+            taken |= {} if mine else {key: None}
+        elif new[key] != here.get(key) and _hash_field(key, new[key]) not in before:
+            both += [key] if mine else []
+            taken |= {} if mine else {key: new[key]}
+    return taken, both
 
 
 def claims_renamed(metadata: dict[str, object]) -> dict[str, object]:

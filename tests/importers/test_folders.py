@@ -102,4 +102,31 @@ def test_an_update_takes_the_new_text_byte_for_byte_and_keeps_my_fields(
 
     head, _, body = vault.path("articles/My Brain/Start.md").read_bytes().rpartition(b"---\n")
     assert body == b"Caf\xe9\r\nau lait"
-    assert b"aliases: [Home]  # mine\ntags: [mine]\n" in head
+    assert b"tags: [mine]\n" in head
+    assert b"aliases" not in head  # removed in the export, and not changed here
+
+
+def test_changed_frontmatter_is_taken_over_unless_i_changed_mine(
+    import_data: ImportData, co: Co, vault: Vault, tmp_path: Path
+) -> None:
+    def imported(front: str) -> tuple[str, str]:
+        root = write_files(tmp_path / "Brain", {"tea.md": f"---\n{front}\n---\nGreen tea.\n"})
+        (item,) = import_data("obsidian", root, "--json").json["items"]
+        return item["outcome"], item["detail"]
+
+    imported("status: draft\nold: 1")
+    assert imported("status: done\nrating: 5") == ("updated", "")
+    text = vault.read("articles/Brain/tea.md")
+    assert ("status: done" in text, "rating: 5" in text, "old:" in text) == (True, True, False)
+    assert imported("status: done\nrating: 5") == ("unchanged", "")
+
+    co("edit", "article:Brain/tea", "--tag", "mine")
+    vault.write("articles/Brain/tea.md", vault.read("articles/Brain/tea.md").replace("status: done", "status: mine"))
+
+    assert imported("status: done\nrating: 4") == ("updated", "")
+    kept = "your frontmatter stays; the export has another status"
+    assert imported("status: new\nlevel: 2") == ("updated", kept)
+    text = vault.read("articles/Brain/tea.md")
+    assert ("status: mine" in text, "tags: [mine]" in text, "level: 2" in text) == (True, True, True)
+    assert "rating" not in text
+    assert imported("status: new\nlevel: 2") == ("unchanged", "")
