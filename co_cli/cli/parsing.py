@@ -98,8 +98,10 @@ A memory for agents and people, kept in Markdown files that you own.
 """
 WIDTH = 80
 """Mistakes are shown in one line of a usual terminal."""
-FIRST = ("search", "remember", "show", "open", "list", "add", "chat")
+FIRST = ("search", "remember", "show", "list", "add", "chat")
 SECOND = ("edit", "forget")
+UNLISTED = ("open",)
+"""Only `co help --all` lists these: a first look at `co` shows at most twenty names."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -184,7 +186,7 @@ def print_help(group: str, options: list[str], stream: TextIO) -> None:
 
 def main_parser() -> Parser:
     summaries = {name: command.summary for name, command in COMMANDS.items() if " " not in name} | GROUPS
-    rest = [name for name in summaries if name not in (*FIRST, *SECOND, *GROUPS)]
+    rest = [name for name in summaries if name not in (*FIRST, *SECOND, *GROUPS, *UNLISTED)]
     parts = {
         "Start here": FIRST,
         "Change notes": SECOND,
