@@ -33,7 +33,6 @@ from co_cli.values import (
     SearchResult,
     Status,
     SyncReport,
-    moment_text,
 )
 
 if TYPE_CHECKING:
@@ -293,23 +292,7 @@ class KnowledgeBase:
         if limit is not None and limit < 1:
             raise InvalidInputError(f"limit is at least 1, not {limit}")
         options = Options(sources=source or OWN_SOURCES, **filters)
-        rows = self.index.docs(read_filters(self.index.linked, options), -1 if limit is None else limit)
-        outdated = self.index.outdated([row.id for row in rows])
-        return [
-            NoteSummary(
-                row.ref,
-                row.source,
-                os.path.join(row.root, *row.path.split("/")),
-                row.title,
-                row.tags,
-                row.category,
-                moment_text(row.created),
-                row.description,
-                row.missing is not None,
-                outdated.get(row.id),
-            )
-            for row in rows
-        ]
+        return self.lookup.summaries(read_filters(self.index.linked, options), -1 if limit is None else limit)
 
     def tags(self, source: str | None = None) -> dict[str, int]:
         """Each tag with its number of notes, the most used first: of everything searched, or of one source."""

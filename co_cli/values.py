@@ -27,6 +27,10 @@ ON_RELATED: tuple[OnRelated, ...] = ("report", "keep", "supersede")
 
 
 LOWEST_SHOWN = 0.005
+WEAK_SHARE = 0.4
+"""Share of the best score below which terminals and agents do not see a hit. On the sample vault's 158 questions, with
+the reader and 8 hits, that saves 12 % of the tokens and loses no question; of the score without the reader's part, 20 %
+and one question."""
 NEAREST = 3
 """Hits of an `absent` result that are shown although they share no word with the query."""
 
@@ -131,6 +135,12 @@ def worth_showing(found: SearchResult) -> list[Hit]:
     if found.state == "found":
         return hits
     return [hit for place, hit in enumerate(hits) if place < NEAREST or hit.signals.get("words")]
+
+
+def without_weak(hits: Sequence[Hit]) -> list[Hit]:
+    """Up to where the scores drop."""
+    least = WEAK_SHARE * max((hit.score for hit in hits), default=0.0)
+    return [hit for hit in hits if hit.score >= least]
 
 
 class SyncReport(int):

@@ -32,7 +32,7 @@ from co_cli.retrieval.profiles import PROFILES, check_weights
 from co_cli.retrieval.query import parse
 from co_cli.retrieval.results import make_snippet
 from co_cli.service.searching import learned_in_use
-from co_cli.values import Hit, SearchResult, worth_showing
+from co_cli.values import Hit, SearchResult, without_weak, worth_showing
 
 if TYPE_CHECKING:
     from typing import Any
@@ -54,7 +54,7 @@ SIGNALS = {
 REASONS = {
     "name": "its name matches",
     "meaning": "similar meaning",
-    "reader": "reads like an answer",
+    "reader": "ranked up by the reader",
     "recency": "recent",
     "importance": "important",
     "severity": "severe",
@@ -67,8 +67,6 @@ REASON_SHARE = 0.2
 """Share of a score from which on a signal is a reason."""
 LIMIT, SHOWN = 10, 5
 """Results for programs and pipes, and on a terminal."""
-DROP = 0.4
-"""On a terminal, hits below this share of the best score are left out, as in the answers of tools."""
 MOST_WORDS = 6
 NO_NOTES_YET = (
     "Nothing found: there are no notes here yet. `co remember TEXT` saves one, `co add DIR` makes a folder searchable, "
@@ -218,10 +216,7 @@ def _answer(options: argparse.Namespace, sources: list[str] | None, full: bool =
 
 
 def _best(found: SearchResult) -> list[Hit]:
-    """The first hits, up to where the scores drop."""
-    hits = worth_showing(found)[:SHOWN]
-    least = DROP * max((hit.score for hit in hits), default=0.0)
-    return [hit for hit in hits if hit.score >= least]
+    return without_weak(worth_showing(found)[:SHOWN])
 
 
 def _print_paths(found: SearchResult, end: str) -> None:

@@ -79,7 +79,6 @@ class Evaluation:
         """With `before`, a vault grows: each question is asked when it holds just the documents that may answer."""
         runs = [(Run(found.name, name, []), method) for name, method in methods.items()]
         if kb:
-            kb.read_seconds = None
             self._sync(kb)
             refs = Desk(kb).texts().keys()
             for question in found.questions:  # a ref that no note has would count as never found
@@ -99,7 +98,6 @@ class Evaluation:
         answers: list[tuple[bool, SearchResult]] = []
         if kb:
             self._sync(kb)
-            kb.read_seconds = None
             answers = [(question.kind != ABSENT, kb.search(question.text, read=True)) for question in found.questions]
         for place, group in enumerate(found.groups if not kb and len(found.groups) > 1 else ()):
             with self._vault() as kb:
@@ -125,8 +123,7 @@ class Evaluation:
     def _vault(self) -> KnowledgeBase:
         """With a search.db of its own, so that the words of other groups do not count."""
         vault = tempfile.mkdtemp(dir=self._work)
-        changes: dict[str, Any] = {"vault": vault, "data_dir": f"{vault}-data", "knowledge_reader_ms": 0}
-        settings = self._settings._replace(**changes, knowledge_exclude=())
+        settings = self._settings._replace(vault=vault, data_dir=f"{vault}-data", knowledge_exclude=())
         return KnowledgeBase.open(settings=settings)
 
     def _fill(self, kb: KnowledgeBase, found: QuestionSet, group: str, before: float = math.inf) -> dict[str, str]:
@@ -145,6 +142,7 @@ class Evaluation:
         return ids
 
     def _sync(self, kb: KnowledgeBase) -> None:
+        kb.read_seconds = None
         kb.sync(self._bar)
         if waiting := kb.status().unembedded:
             raise IndexUnavailableError(f"{waiting} passages have no vector and would not be found: see `co doctor`")

@@ -45,7 +45,7 @@ class SyncOptions:
 
 
 @dataclass(slots=True)
-class Seen:
+class SyncFindings:
     """What a sync found while it read files."""
 
     started: float
@@ -71,7 +71,7 @@ class Unreadable(Exception):
 
 def sync_files(engine: Engine, origin: Origin, scan: Scan, changes: Changes, options: SyncOptions) -> SyncReport:
     """Index the changes. The report's `skipped` and `problems` are those of the whole origin."""
-    seen = Seen(started=time.time(), source=options.source)
+    seen = SyncFindings(started=time.time(), source=options.source)
     with engine.writing() as writer:
         vault = writer.add_vault(origin)
         known_gone = writer.files(vault, list(filter(_storable, changes.gone)))
@@ -146,7 +146,7 @@ def read_file(
 
 
 def _look_at(
-    origin: Origin, path: str, before: StoredFile | None, seen: Seen, options: SyncOptions
+    origin: Origin, path: str, before: StoredFile | None, seen: SyncFindings, options: SyncOptions
 ) -> IndexedFile | None:
     """The file if it has to be written to the index."""
     try:
@@ -167,7 +167,7 @@ def _look_at(
     return file
 
 
-def _count(file: IndexedFile, before: StoredFile | None, twins: dict[str, list[str]], seen: Seen) -> None:
+def _count(file: IndexedFile, before: StoredFile | None, twins: dict[str, list[str]], seen: SyncFindings) -> None:
     if file.note is None:
         return
     if before and before.skipped is None:
@@ -178,7 +178,9 @@ def _count(file: IndexedFile, before: StoredFile | None, twins: dict[str, list[s
         seen.added.append(file.path)
 
 
-def _finish(engine: Engine, origin: Origin, scan: Scan, changes: Changes, seen: Seen) -> tuple[list[str], list[str]]:
+def _finish(
+    engine: Engine, origin: Origin, scan: Scan, changes: Changes, seen: SyncFindings
+) -> tuple[list[str], list[str]]:
     """Forget what is gone and store the listings, in one transaction. Returns the notes removed, and those kept.
 
     Where an origin keeps missing notes, or all of a vault vanished, notes are marked as missing instead.

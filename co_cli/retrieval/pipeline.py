@@ -21,7 +21,7 @@ from co_cli.notes.dates import asks_only_for_period, describe, find_period
 from co_cli.retrieval.candidates import DEPTH, Ask, Candidates, gather
 from co_cli.retrieval.profiles import DEFAULT, Profile
 from co_cli.retrieval.query import LONGEST_EMBEDDED, Query, parse
-from co_cli.retrieval.rerank import READ, READ_SECONDS, Reading, Reranker, read, rerank
+from co_cli.retrieval.rerank import READ, READ_SECONDS, Reranker, read, rerank
 from co_cli.retrieval.results import (
     ABSENT,
     Fit,
@@ -379,10 +379,9 @@ class _Work:
         ranked = [*first, *(one for one in self.scored if one not in first)]
         if request.reranker is not None:
             reading = rerank(request.reranker, query, ranked, texts, weight)
-        elif request.reader is not None:
-            reading = read(request.reader, query, ranked, texts, weight, request.read_seconds)
         else:
-            reading = Reading(ranked)
+            assert request.reader is not None
+            reading = read(request.reader, query, ranked, texts, weight, request.read_seconds)
         self.logits = {one.passage: score for one, score in zip(first, reading.scores, strict=False)}
         self.ranked = [*self._rank(reading.ranked), *self.deeper]
         if self.logits and not self.candidates.named and self.candidates.cosines:

@@ -29,7 +29,7 @@ from co_cli.notes.refs import ENDINGS, FOLDERS, path_of, source_ref, without_end
 from co_cli.notes.store import NoteStore
 from co_cli.sources.origin import VAULT, Origin, kind_of
 from co_cli.sources.walk import would_list
-from co_cli.values import moment_text
+from co_cli.values import Filters, NoteSummary, moment_text
 
 if TYPE_CHECKING:
     from co_cli.knowledge_base import KnowledgeBase
@@ -70,6 +70,26 @@ class Lookup:
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb, self.store = kb, kb.store
         self.index = kb.working_index()
+
+    def summaries(self, filters: Filters, limit: int) -> list[NoteSummary]:
+        """Notes of the index, newest first."""
+        rows = self.kb.index.docs(filters, limit)
+        outdated = self.kb.index.outdated([row.id for row in rows])
+        return [
+            NoteSummary(
+                row.ref,
+                row.source,
+                os.path.join(row.root, *row.path.split("/")),
+                row.title,
+                row.tags,
+                row.category,
+                moment_text(row.created),
+                row.description,
+                row.missing is not None,
+                outdated.get(row.id),
+            )
+            for row in rows
+        ]
 
     def open(self, ref: str) -> tuple[Origin, Note]:
         """The origin of a note, and the note as its file is now. Raises UnknownRefError with the closest refs."""

@@ -15,16 +15,12 @@ from co_cli.notes.note import excerpt
 from co_cli.tools.budget import estimate_tokens, within
 from co_cli.tools.fencing import fence_note, one_line
 from co_cli.tools.tool import ToolContext, ToolResult, tool
-from co_cli.values import SOURCES, Hit, SearchResult, worth_showing
+from co_cli.values import SOURCES, Hit, SearchResult, without_weak, worth_showing
 
 SHORT = 150
 """Tokens up to which recall shows a whole note; of a longer one it shows the part that matched."""
 MIN_TOKENS, PART_TOKENS = 40, 20
 """Worth showing of a note, else only its ref is given; and what a fence needs to say that it shows a part."""
-WEAK = 0.4
-"""Share of the best score below which a hit is dropped. On the sample vault's 158 questions, with the reader and 8
-hits, that saves 12 % of the tokens and loses no question; of the score without the reader's part,
-20 % and one question."""
 SURE, UNSURE = 0.9, 0.3
 """Confidence from which on it is called high, and below which low. On the sample vault the first hit is right for 62 of
 79 questions with a high one, 16 of 41 in between, and 14 of 96 with a low one."""
@@ -158,8 +154,7 @@ def render(
     ctx: ToolContext, found: SearchResult, dropped: dict[str, Any], most: int, searched: str, advice: str = ""
 ) -> ToolResult[Found]:
     """Hits that are not weak, within the budget: notes of at most `most` tokens whole, of others a snippet."""
-    weak = WEAK * max((hit.score for hit in found.hits), default=0.0)
-    found = found._replace(hits=[hit for hit in found.hits if hit.score >= weak > 0] or found.hits)
+    found = found._replace(hits=without_weak(found.hits))
     ctx.kb.track(found)
     degraded = [*ctx.degraded, *found.degraded]
     state = "inconclusive" if found.state != "found" and degraded else found.state
