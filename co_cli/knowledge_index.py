@@ -34,7 +34,7 @@ from co_cli.index.tokens import fold
 from co_cli.notes.files import is_empty_folder, sweep_temporary
 from co_cli.retrieval.pipeline import SearchRequest, Trace, search
 from co_cli.sources.origin import VAULT, Origin, kind_of
-from co_cli.sources.walk import entries_of, odd_entries, path_of, place_of, scan_origin, would_list
+from co_cli.sources.walk import odd_entries, place_of, scan_origin, would_list
 from co_cli.values import OWN_SOURCES, Filters, Hit, SearchResult, SyncReport, to_utf8
 
 if TYPE_CHECKING:
@@ -471,21 +471,24 @@ class KnowledgeIndex:
 
     def files(self) -> list[str]:
         """Every file that a sync would look at, by a walk now."""
-        listings = scan_origin(self.origin, self.exclude).listings
-        return sorted(path_of(folder, name) for folder, listing in listings.items() for name in entries_of(listing))
+        return scan_origin(self.origin, self.exclude).paths
 
     def opens(self, path: str) -> bool:
         """Whether a sync would look at this file. Nothing else may be opened by a ref."""
         return would_list(self.origin, path, self.exclude)
 
     def odd(self) -> list[tuple[str, str]]:
-        """What is there and cannot be read at all, such as links."""
+        """What is there and cannot be read at all, such as links, and files without permission."""
         with suppress(VaultError):
-            return scan_origin(self.origin, self.exclude).odd
+            scan = scan_origin(self.origin, self.exclude)
+            known = self._read(lambda reader, vault: reader.files(vault), {})
+            new = [path for path in scan.paths if path not in known]
+            unread = [path for path in new if not os.access(os.path.join(self.root, path), os.R_OK)]
+            return [*scan.odd, *((path, "cannot be read: no permission") for path in unread)]
         return []
 
     def unread_entries(self) -> list[tuple[str, str]]:
-        """The same and more: also links to folders, and names that are no text."""
+        """What is there and is never read because of what it is: links, also to folders, and names that are no text."""
         with suppress(VaultError):
             return odd_entries(self.origin, self.exclude)
         return []

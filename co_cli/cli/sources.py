@@ -8,7 +8,7 @@ import re
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ from co_cli.cli.opening import (
 from co_cli.cli.terminal import ProgressBar, count_of, printable
 from co_cli.errors import InvalidInputError, SettingsError
 from co_cli.importers.articles import import_articles
-from co_cli.service.origins import is_glob
+from co_cli.service.origins import Part, is_glob
 from co_cli.settings import Settings
 from co_cli.sources.origin import KINDS, Origin
 from co_cli.sources.web.addresses import looks_like_url
@@ -109,16 +109,17 @@ def run_refresh(options: argparse.Namespace) -> int:
         raise InvalidInputError("name what to refresh, or give --all" + (" alone" if options.all else ""))
     results = Results(options.json, "reading")
     with open_knowledge_base(options) as kb, results.bar:
-        origins: list[Origin] = kb.sources.all() if options.all else []
+        origins: dict[Origin, list[Part]] = {origin: [] for origin in kb.sources.all()} if options.all else {}
         refs: list[str] = []
         for ref in options.ref:
             found = kb.sources.matching(ref)
             if not found and (options.drop_missing or SOURCE.fullmatch(ref)):
                 kb.sources.find(ref)  # raises, with the sources that there are
-            origins += found
+            for origin, part in found.items():
+                origins.setdefault(origin, []).append(part)
             refs += [] if found and not is_glob(ref) else [ref]
-        for origin in dict.fromkeys(origins):
-            results.add_source(kb.sources.refresh(origin.label, options.drop_missing, results.bar))
+        for origin, parts in origins.items():
+            results.add_source(kb.sources.refresh(origin.label, options.drop_missing, results.bar), parts)
         if refs or options.all:
             sync_first(kb, INDEXED)
             with _loader(kb.settings) as loader:
@@ -288,7 +289,8 @@ class Results:
         shown = {key: values[key] for key in ("outcome", "ref", "path", "title", "detail", "masked")}
         self._add({"origin": receipt.url or receipt.ref or "", **shown}, receipt.exit_code)
 
-    def add_source(self, receipt: SourceReceipt) -> None:
+    def add_source(self, receipt: SourceReceipt, parts: Sequence[Part] = ()) -> None:
+        """With what is wrong with its files, or only with those in some parts of it."""
         label, path, outcome, detail, report = receipt
         row: Row = {"origin": path, "outcome": outcome, "ref": label, "path": path, "title": "", "detail": detail}
         if report is not None:
@@ -297,7 +299,7 @@ class Results:
             row |= {"excluded": report.excluded, "unchanged": report.unchanged, "skipped": skipped}
         self._add(row, 3 if outcome == "missing" else 0)
         if report is not None and not self.as_json:
-            _print_troubles(report)
+            _print_troubles(report, parts)
 
     def _add(self, row: Row, code: int) -> None:
         self.rows.append(row)
@@ -322,12 +324,13 @@ class Results:
         elif len(self.rows) > MOST_SHOWN:
             counts = Counter(row["outcome"] for row in self.rows)
             print(f"{count_of(len(self.rows), 'result')}: " + ", ".join(f"{n:,} {name}" for name, n in counts.items()))
-        return self.code if self.rows else 1
+        return self.code
 
 
-def _print_troubles(report: SyncReport) -> None:
-    lines = [f"skipped {path}: {reason}" for path, reason in report.skipped if reason != BINARY]
-    lines += [f"{path}: {problem} (indexed all the same)" for path, problem in report.problems]
+def _print_troubles(report: SyncReport, parts: Sequence[Part]) -> None:
+    texts = [(path, f"skipped {path}: {reason}") for path, reason in report.skipped if reason != BINARY]
+    texts += [(path, f"{path}: {problem} (indexed all the same)") for path, problem in report.problems]
+    lines = [text for path, text in texts if not parts or any(part(path) for part in parts)]
     for line in lines[:MOST_SHOWN]:
         print(f"  {printable(line)}", file=sys.stderr)
     if len(lines) > MOST_SHOWN:

@@ -20,7 +20,7 @@ from co_cli.paths import open_regular, permission_cure
 from co_cli.sources.origin import VAULT, Origin, kind_of
 from co_cli.sources.passages import Boundaries, passages_of
 from co_cli.sources.walk import Scan, is_listed, place_of
-from co_cli.values import SyncReport
+from co_cli.values import SyncReport, to_utf8
 
 BATCH = 500
 MANY = 1_000
@@ -74,7 +74,7 @@ def sync_files(engine: Engine, origin: Origin, scan: Scan, changes: Changes, opt
     seen = SyncFindings(started=time.time(), source=options.source)
     with engine.writing() as writer:
         vault = writer.add_vault(origin)
-        known_gone = writer.files(vault, list(filter(_storable, changes.gone)))
+        known_gone = writer.files(vault, changes.gone)
         seen.was_synced = _is_synced(writer, origin)
     twins: dict[str, list[str]] = {}
     for path, file in known_gone.items():
@@ -83,7 +83,7 @@ def sync_files(engine: Engine, origin: Origin, scan: Scan, changes: Changes, opt
     for start in range(0, len(changes.look), BATCH):
         batch = changes.look[start : start + BATCH]
         with engine.reading() as reader:
-            known = reader.files(vault, list(filter(_storable, batch)))
+            known = reader.files(vault, batch)
         files = [file for path in batch if (file := _look_at(origin, path, known.get(path), seen, options))]
         for file in files:
             _count(file, known.get(file.path), twins, seen)
@@ -118,8 +118,8 @@ def read_file(
     origin: Origin, path: str, limit: int, known_hash: str | None = None, boundaries: Boundaries | None = None
 ) -> IndexedFile:
     """A file as it goes into the index; it is not parsed if its content is known already."""
-    if not _storable(path):
-        raise Unreadable("the file name is not valid UTF-8; rename it")
+    if to_utf8(path) != path:  # a sync does not list it
+        raise Unreadable("has a name that is not valid UTF-8; rename it")
     kind, name = kind_of(origin), place_of(path)[1]
     reason, why, limit = kind.unread(name), kind.limit_text(name, limit), kind.largest(name, limit)
     try:
@@ -193,9 +193,9 @@ def _finish(
         known = writer.files(vault, [*seen.stored, *seen.same])
         lost = {path for path, held in seen.stored.items() if path not in known or known[path].hash != held}
         unsure = seen.unsure | lost | (seen.same.keys() - known.keys())
-        unlisted = dict.fromkeys((path for path in (*changes.unlisted, *seen.stored) if _storable(path)), False)
+        unlisted = dict.fromkeys((*changes.unlisted, *seen.stored), False)
         gone: list[str] = []
-        for path in filter(_storable, changes.gone):
+        for path in changes.gone:
             if is_listed(origin.root, path, scan.excluded):
                 unlisted[path] = True  # another process may have indexed it since we looked
             else:
@@ -220,7 +220,7 @@ def _listings(scan: Scan, changes: Changes, unsure: Collection[str]) -> Mapping[
         folder, name = place_of(path)
         young.setdefault(folder, []).append(name)
     found: dict[str, bytes | None] = {}
-    for folder in filter(_storable, changes.folders):
+    for folder in changes.folders:
         listing = scan.listings.get(folder)
         found[folder] = None if listing is None else settled(listing, young.get(folder, ()))
     return found
@@ -242,11 +242,3 @@ def _vanished(reader: Reader, vault: int, origin: Origin, lost: Sequence[str]) -
 def _is_synced(reader: Reader, origin: Origin) -> bool:
     vault = reader.vault(origin)
     return vault is not None and vault.synced_at is not None
-
-
-def _storable(path: str) -> bool:
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

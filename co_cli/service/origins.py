@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatch
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 SourceOutcome = Literal["created", "updated", "unchanged", "skipped", "missing", "removed"]
 Progress = Callable[[int, int], None]
+Part = Callable[[str], bool]
 Branch = dict[str, "Branch | str"]
 SYSTEM = tuple(f"{os.sep}{name}" for name in ("proc", "sys", "dev"))
 
@@ -63,7 +65,7 @@ class Tree(NamedTuple):
     source: str
     path: str
     files: dict[str, str]
-    """Each path, with its title, `missing`, or why it is not indexed."""
+    """Each path, with `missing`, why it is not indexed, or nothing."""
 
     def lines(self, depth: int | None = None) -> Iterator[str]:
         """The tree, drawn with lines."""
@@ -102,19 +104,35 @@ class Origins:
         known = f"the sources here are {names}" if names else "none was added yet: `co add PATH` adds one"
         raise InvalidInputError(f"there is no source {label!r}; {known}")
 
-    def matching(self, name: str) -> list[Origin]:
-        """The sources that a label, a name, the ref or path of a file or folder in them, or a glob means."""
+    def matching(self, name: str) -> dict[Origin, Part]:
+        """The sources that a label, a name, the ref or path of a file or folder in them, or a glob means.
+
+        Each comes with the part of it that is meant: a function that says whether a path is in it.
+        """
         real = os.path.realpath(os.path.expanduser(name))
-        found: list[Origin] = []
+        found: dict[Origin, Part] = {}
         for origin in self.all():
-            inside = _inside(real, origin.path) and os.path.exists(real)
-            if name in (origin.label, origin.name) or name.startswith(f"{origin.label}/") or inside:
-                found.append(origin)
+            inside = self._path_in(origin, name, real)
+            if inside is not None:
+                found[origin] = partial(_is_at, inside)
             elif is_glob(name) and os.path.isdir(origin.root):
-                files = self._index.of(origin).files()
-                paths = (path for file in files for path in (file, f"{origin.label}/{file}", f"{origin.root}/{file}"))
-                found += [origin] if any(fnmatch(path, glob) for path in paths for glob in (name, real)) else []
+                part = partial(_matches, origin, (name, real))
+                found |= {origin: part} if any(map(part, self._index.of(origin).files())) else {}
         return found
+
+    def _path_in(self, origin: Origin, name: str, real: str) -> str | None:
+        """The path in a source that a name means, "" for the source itself; None if it means nothing in it."""
+        if name in (origin.label, origin.name) or real == origin.path:
+            return ""
+        if name.startswith(f"{origin.label}/"):
+            return name[len(origin.label) + 1 :]
+        if name.startswith(f"{origin.name}/"):  # as long as it is there, or was: the vault may have such a folder, too
+            inside = name[len(origin.name) + 1 :]
+            if os.path.lexists(os.path.join(origin.root, inside)) or self._index.of(origin).ref_of(inside):
+                return inside
+        if _inside(real, origin.path) and os.path.exists(real):
+            return os.path.relpath(real, origin.root).replace(os.sep, "/")
+        return None
 
     def add(
         self,
@@ -270,6 +288,17 @@ class Origins:
                     f"{path} holds {other.label}, whose notes would be found twice: "
                     f"`co source remove {other.label}` first"
                 )
+
+
+def _is_at(place: str, path: str) -> bool:
+    """Whether a path is this file or folder, or is in it. A ref leaves out the ending of a note."""
+    return not place or path == place or path.startswith((f"{place.rstrip('/')}/", f"{place}."))
+
+
+def _matches(origin: Origin, globs: Sequence[str], path: str) -> bool:
+    return any(
+        fnmatch(one, glob) for one in (path, f"{origin.label}/{path}", f"{origin.root}/{path}") for glob in globs
+    )
 
 
 def is_glob(name: str) -> bool:

@@ -39,6 +39,13 @@ class Scan(NamedTuple):
     """Folders with temporary files of a writer, which may have been killed."""
 
     @property
+    def paths(self) -> list[str]:
+        """The files that were listed."""
+        return sorted(
+            path_of(folder, name) for folder, listing in self.listings.items() for name in entries_of(listing)
+        )
+
+    @property
     def unread(self) -> list[str]:
         """Folders that could not be listed."""
         return [path for path, reason in self.odd if reason.startswith(UNREAD_FOLDER)]
@@ -128,12 +135,9 @@ def _folders(origin: Origin, excluded: IgnoreRules | None) -> Iterator[tuple[str
 
 
 def odd_entries(origin: Origin, exclude: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """Everything that is not indexed because of what it is, also links to folders and names that are not UTF-8."""
+    """Everything that is not indexed because of what it is, also links to folders."""
     scan = scan_origin(origin, exclude)
     found = dict(scan.odd)
-    for folder, listing in scan.listings.items():
-        paths = [path_of(folder, name) for name in entries_of(listing)]
-        found |= {path: "its name is not valid UTF-8; rename it" for path in paths if to_utf8(path) != path}
     for _, paths in _folders(origin, scan.excluded):
         for path in paths:
             if os.path.islink(os.path.join(origin.root, path)):
@@ -200,13 +204,16 @@ def _list_folder(origin: Origin, folder: str, scan: Scan, waiting: list[str]) ->
             if name[0] == ".":
                 if name.startswith(TEMPORARY):
                     scan.unfinished.append(prefix)
-            elif only and name != only:
                 continue
-            elif entry.is_dir(follow_symlinks=False):
-                if not (excluded and excluded(prefix + name, True)):
-                    waiting.append(prefix + name)
-            elif not wants(name) or (excluded and excluded(prefix + name, False)):
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if (only and name != only) or not (is_folder or wants(name)):
                 continue
+            if excluded and excluded(prefix + name, is_folder):
+                continue
+            if to_utf8(name) != name:
+                scan.odd.append((prefix + name, "the name is not valid UTF-8; rename it"))
+            elif is_folder:
+                waiting.append(prefix + name)
             elif entry.is_file(follow_symlinks=False):
                 try:
                     state = entry.stat(follow_symlinks=False)

@@ -44,7 +44,7 @@ def context_refresh(
     that somebody changed here is not overwritten."""
     kb, target = ctx.kb, without_lines(plain_ref(target)).replace("\0", "")
     named = None if target == "all" else [target]
-    origins = kb.sources.all() if named is None else kb.sources.matching(target)
+    origins = kb.sources.all() if named is None else list(kb.sources.matching(target))
     read = [kb.sources.refresh(origin.label) for origin in origins]
     rows: list[tuple[str, str, str]] = [(one.label, one.outcome, one.detail) for one in read]
     if not origins or named is None or is_glob(target):

@@ -391,3 +391,55 @@ def test_what_becomes_ignored_is_removed_and_not_missing(co: Co, vault: Vault, h
     (handbook / "guides" / "deploy.md").unlink()
     (handbook / ".coignore").write_text("zebras.txt\nkeys.py\n")
     assert "1 missing, 1 left out" in co("source", "refresh", "handbook").out
+
+
+@pytest.fixture
+def odd(tmp_path: Path) -> Path:
+    """A folder with files of every kind that is not indexed."""
+    folder = tmp_path / "odd"
+    (folder / "sub dir").mkdir(parents=True)
+    (folder / "sub dir" / "a note.md").write_text("Oaks live long.")
+    (folder / "sub dir" / "wide.txt").write_bytes("Elms fall ill.".encode("utf-16"))
+    (folder / "logo.png").write_bytes(b"\x89PNG\x00")
+    (folder / "nul.md").write_bytes(b"a\x00b")
+    (folder / "link.txt").symlink_to(folder / "sub dir" / "a note.md")
+    try:
+        Path(os.fsdecode(os.fsencode(folder) + b"/caf\xe9.txt")).write_text("Ash.")
+    except OSError:
+        pytest.skip("this file system only has names that are valid UTF-8")
+    return folder
+
+
+def test_add_refresh_list_and_tree_count_the_same_skipped_files(co: Co, vault: Vault, odd: Path) -> None:
+    added, refreshed = co("add", str(odd)), co("source", "refresh", "odd")
+    (row,) = co("source", "list", "--json").json
+    (tree,) = co("source", "tree", "odd", "--json").json
+
+    assert "2 new, 1 binary, 3 skipped" in added.out
+    assert "2 unchanged, 1 binary, 3 skipped" in refreshed.out
+    assert (row["notes"], row["binary"], row["skipped"]) == (2, 1, 3)
+    assert sorted(reason for reason in tree["files"].values() if reason) == [
+        "binary",
+        "not a text file",
+        "symbolic link, not followed",
+        "the name is not valid UTF-8; rename it",
+    ]
+    assert "caf" in co("source", "tree", "odd").out
+
+
+def test_a_part_of_a_source_is_refreshed_by_its_short_name_and_only_its_troubles_are_listed(
+    co: Co, vault: Vault, odd: Path
+) -> None:
+    co("add", str(odd))
+    for name in ("odd/sub dir", "odd/sub dir/wide.txt", "folder:odd/sub dir", str(odd / "sub dir"), "*wide*"):
+        ran = co("source", "refresh", name)
+        assert (ran.code, ran.err.count("\n"), "wide.txt: line 1: UTF-16" in ran.err) == (0, 1, True), name
+    assert co("source", "refresh", "odd/sub dir/a note.md").err == ""
+
+    (odd / "sub dir" / "wide.txt").unlink()
+    gone = co("source", "refresh", "odd/sub dir/wide.txt")
+
+    assert "1 missing" in gone.out
+    assert gone.err == ""
+    assert "wide" not in co("source", "refresh", "odd").err
+    assert co("source", "refresh", "odd/nothing").code == 2

@@ -150,7 +150,7 @@ def test_a_file_name_that_is_not_utf_8_is_reported_and_the_others_are_indexed(
         report = index.sync()
 
         assert indexed(index) == ["memories/elm.md"]
-        assert [os.fsencode(path) for path, _ in report.skipped] == [b"d\xe9j\xe0/vu.md", b"memories/caf\xe9.md"]
+        assert [os.fsencode(path) for path, _ in report.skipped] == [b"d\xe9j\xe0", b"memories/caf\xe9.md"]
         assert all("UTF-8" in reason for _, reason in report.skipped)
 
     os.rename(bad_file, os.path.join(os.fsencode(vault.root), b"memories", b"cafe.md"))

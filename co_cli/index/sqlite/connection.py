@@ -34,7 +34,7 @@ from co_cli.index.sqlite.database_files import (
     sweep_unfinished,
 )
 
-DERIVATION = 11
+DERIVATION = 12
 """Raise it when the same files would give other rows."""
 APPLICATION = 0x636F6B62
 """Marks our files (`cokb`)."""

@@ -103,6 +103,10 @@ from names cross join docs as newer on newer.id = names.doc_id
 where names.vault_id = :vault and names.name = :name limit 1
 """
 FILES = "select path, hash, skipped, problem from knowledge_files where vault_id = :vault {which} order by path"
+REPORTED = """
+and (skipped is not null or problem is not null)
+and path not in (select path from docs where vault_id = :vault and missing is not null)
+"""
 
 LAST_IDS = "select coalesce((select max(id) from docs), 0), coalesce((select max(id) from passages), 0)"
 PUT_DOC = """
@@ -223,7 +227,7 @@ class NoteReader(VectorReader):
         return [_note(row) for row in fetch(self.connection, statement, bound)]
 
     def files(self, vault: int, paths: Collection[str] | None = None, reported: bool = False) -> dict[str, StoredFile]:
-        which = "and (skipped is not null or problem is not null)" if reported else ""
+        which = REPORTED if reported else ""
         if paths is not None:
             which = "and path in (select value from json_each(:paths))"
         bound = {"vault": vault, "paths": _json(list(paths or ()))}
