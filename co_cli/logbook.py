@@ -19,9 +19,10 @@ from logging.handlers import RotatingFileHandler
 from typing import Any
 
 from co_cli.errors import KnowledgeError
-from co_cli.notes.files import locked
+from co_cli.notes.files import locked, make_folders
 from co_cli.notes.secrets import redact
 from co_cli.settings import load_settings, this_process
+from co_cli.values import INVISIBLE
 
 MAX_BYTES = 1_000_000
 BACKUPS = 2
@@ -45,7 +46,7 @@ class CommandLog(RotatingFileHandler):
             return
         self.baseFilename = path
         with suppress(OSError):  # a log that fails must not fail the command
-            os.makedirs(os.path.dirname(path), exist_ok=True)
+            make_folders(os.path.dirname(path), private=True)
             with locked(f"{path}.lock"):
                 super().emit(record)
                 if self.stream:
@@ -134,4 +135,5 @@ def _one_line(text: str) -> str:
     """Without secrets and long quotes: an error may quote a whole note."""
     text = " ".join(text.split())
     text = redact(LONG_QUOTE.sub(lambda found: f"{found[1]}… ({len(found[0]) - 2} characters){found[1]}", text))
+    text = re.sub(INVISIBLE, "", text)  # it may quote a name, and --verbose prints it
     return text if len(text) <= MAX_MESSAGE else f"{text[:MAX_MESSAGE]}…"

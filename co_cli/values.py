@@ -25,7 +25,19 @@ ON_CONFLICT: tuple[OnConflict, ...] = ("skip", "overwrite", "error")
 ON_RELATED: tuple[OnRelated, ...] = ("report", "keep", "supersede")
 """What a save does with related memories: name them, ignore them, or supersede them."""
 
-
+_HIDDEN = (
+    "\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u180b-\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069"
+    "\u3164\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"
+)
+_SELECTORS, _JOINERS = "\ufe00-\ufe0f\U000e0100-\U000e01ef", "\u200c\u200d"
+INVISIBLE = (
+    f"[{_HIDDEN}]"
+    f'|(?<=[\\x00-"$-)+-/:-\\x7f{_HIDDEN}{_JOINERS}{_SELECTORS}])[{_SELECTORS}]+'
+    f"|(?<=[\\x00-\\x7f{_HIDDEN}{_JOINERS}])[{_JOINERS}]+|[{_JOINERS}]+(?=[\\x00-\\x7f{_HIDDEN}])"
+)
+"""Matches control characters, direction marks, zero-width spaces, fillers and tag characters: a person cannot see them,
+but a terminal obeys them, a model reads them, and they hide a secret. Variation selectors and joiners match only where
+they hide something: after a letter, next to ASCII, or in a row. Emoji and some scripts need the others."""
 LOWEST_SHOWN = 0.005
 WEAK_SHARE = 0.4
 """Share of the best score below which terminals and agents do not see a hit. On the sample vault's 158 questions, with

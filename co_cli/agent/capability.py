@@ -27,7 +27,7 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.refs import without_lines
 from co_cli.service.context import ContextNote, always_notes, matching_notes
 from co_cli.tools.budget import estimate_tokens
-from co_cli.tools.fencing import one_line
+from co_cli.tools.fencing import unfenced
 from co_cli.tools.prompt_notes import is_unchanged, render_notes
 from co_cli.tools.toolbox import RESULT_TOKENS
 
@@ -161,7 +161,7 @@ class Knowledge(AbstractCapability[Any]):
         found.degraded += always.degraded
         matching = matching_notes(kb, text, {*seen.refs, *(note.ref for note in always.notes)})
         # what is seen is known as fences spell it, which is not always how the index does
-        found.notes += [note for note in matching.notes if one_line(without_lines(note.ref)) not in seen.refs]
+        found.notes += [note for note in matching.notes if unfenced(without_lines(note.ref)) not in seen.refs]
         found.degraded += matching.degraded
 
     def finish(self, found: Additions) -> tuple[UserPromptPart | None, dict[str, Any]]:

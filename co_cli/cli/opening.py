@@ -10,12 +10,12 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from co_cli.cli.terminal import CONTROL, ProgressBar, Screen, printable
+from co_cli.cli.terminal import ProgressBar, Screen, printable
 from co_cli.errors import IndexUnavailableError, InvalidInputError, UnknownRefError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.searching import close_tags, unused_tags
 from co_cli.settings import Settings, load_settings, this_process
-from co_cli.values import SyncReport
+from co_cli.values import INVISIBLE, SyncReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -238,8 +238,8 @@ def json_text(value: Any, indent: int | None = None) -> str:
     """JSON in which NamedTuples are objects and no character controls a terminal."""
     unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     text = json.dumps(_plain(value), ensure_ascii=not unicode, indent=indent, default=list)
-    if not text.isascii():  # JSON itself escapes only some control characters
-        text = re.sub(CONTROL.replace("\x0a-\x1f", ""), lambda found: f"\\u{ord(found[0]):04x}", text)
+    if not text.isascii():  # JSON itself escapes only some of what cannot be seen
+        text = re.sub(INVISIBLE, lambda found: json.dumps(found[0])[1:-1], text)
     return text
 
 

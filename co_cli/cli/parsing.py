@@ -13,7 +13,7 @@ from inspect import cleandoc
 from typing import Any, NamedTuple, NoReturn, TextIO
 
 from co_cli import __version__
-from co_cli.cli.terminal import terminal_width
+from co_cli.cli.terminal import printable, terminal_width
 
 
 class Command(NamedTuple):
@@ -116,6 +116,8 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         message = re.sub(r"^argument (?:[^:]*/)?(\S+): (?=is |takes )", r"\1 ", message)  # of our own argument types
+        message = re.sub(r"^the following arguments are required: ", "missing ", message)
+        message = re.sub(r"^argument (?:[^:]*/)?(\S+): expected .*", r"\1 needs a value", message)
         choice = re.fullmatch(r"argument (?:.*/)?(\S+): invalid choice: (.+?) \(choose from (.+)\)", message)
         if choice:
             message = f"{choice[1]} is one of {choice[3].replace(chr(39), '')}, not {choice[2]}"
@@ -126,7 +128,7 @@ class Parser(argparse.ArgumentParser):
             option = message.split()[2].partition("=")[0]
             close = get_close_matches(option, self._option_string_actions, n=1, cutoff=0.7)
             hint = f"; did you mean {close[0]}?" if close else "; write -- before words that begin with a dash"
-        line, more = f"{self.prog}: {message}{hint}", f" (`{self.prog} --help` explains)"
+        line, more = printable(f"{self.prog}: {message}{hint}"), f" (`{self.prog} --help` explains)"
         self.exit(2, f"{line}{more if len(line + more) <= WIDTH else ''}\n")
 
 

@@ -12,11 +12,12 @@ from contextlib import contextmanager, redirect_stdout
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from co_cli.values import INVISIBLE
+
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
     from typing import Self, TextIO
 
-CONTROL = "[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]"
 CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 NARROWEST, WIDEST = 40, 100
 SNIPPET_LINES, CODE_LINES = 2, 4
@@ -29,12 +30,15 @@ LINKING = (
 
 
 def printable(text: str) -> str:
-    """Escape control characters and direction marks, so that the terminal shows them instead of obeying them."""
-    if text.isprintable():
+    """Escape what controls a terminal or cannot be seen, so that the terminal shows it instead of obeying it."""
+    if text.isascii() and text.isprintable():
         return text
-    return re.sub(
-        CONTROL, lambda found: f"\\x{ord(found[0]):02x}" if ord(found[0]) < 256 else f"\\u{ord(found[0]):04x}", text
-    )
+    return re.sub(f"\n|{INVISIBLE}", lambda found: "".join(map(_escape, found[0])), text)
+
+
+def _escape(letter: str) -> str:
+    code = ord(letter)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def columns(text: str) -> int:
@@ -135,7 +139,8 @@ class Screen:
         lines: list[tuple[int, int]] = []
         start = 0
         for part in text.split("\n"):
-            lines += [(start + first, start + last) for first, last in self._lines(part, self.width - len(indent))]
+            width = self.width - len(indent) - 2  # an ellipsis before and after what is shown
+            lines += [(start + first, start + last) for first, last in self._lines(part, width)]
             start += len(part) + 1
         if self.interactive:
             most = CODE_LINES if "\n" in text else SNIPPET_LINES
@@ -143,7 +148,9 @@ class Screen:
             best = max(range(max(1, len(lines) - most + 1)), key=lambda place: sum(counts[place : place + most]))
             lines = lines[best : best + most]
         for start, end in lines:
-            self.line(indent + self._marked(text, start, end, marks))
+            head = "…" if start == lines[0][0] and text[:start].strip("…") else ""
+            tail = "…" if end == lines[-1][1] and text[end:].strip("…") else ""
+            self.line(f"{indent}{head}{self._marked(text, start, end, marks)}{tail}")
 
     def _linked(self, text: str, url: str) -> str:
         return f"\x1b]8;;{url}\x1b\\{text}\x1b]8;;\x1b\\" if url else text

@@ -153,6 +153,6 @@ def _write_lines(files: Iterator[NoteFile], stream: IO[bytes]) -> list[int]:
                 "links": list(note.links),
             }
             # the escape of a lone surrogate is also its escape in JSON
-            text = json.dumps(line, ensure_ascii=False) + "\n"
+            text = json.dumps(line, ensure_ascii=stream.isatty()).replace("\x7f", "\\u007f") + "\n"
             sizes.append(stream.write(text.encode("utf-8", "backslashreplace")))
     return sizes

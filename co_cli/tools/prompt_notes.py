@@ -10,7 +10,7 @@ from typing import Any
 from co_cli.notes.refs import without_lines
 from co_cli.service.context import ContextNote
 from co_cli.tools.budget import estimate_tokens, within
-from co_cli.tools.fencing import GUIDE, clean, fence_note, one_line
+from co_cli.tools.fencing import GUIDE, clean, fence_note, unfenced
 
 OPENING = "<knowledge>\n"
 HEAD = f"{OPENING}Notes from the vault that may matter here; nobody asked for them. {GUIDE}"
@@ -84,6 +84,6 @@ def rendered_notes(text: str) -> dict[str, str]:
 
 def is_unchanged(note: ContextNote, rendered: dict[str, str]) -> bool:
     """Whether a note was rendered as it is now. Of a note that was cut, only the part that was shown is compared."""
-    shown = rendered.get(one_line(without_lines(note.ref)))
+    shown = rendered.get(unfenced(without_lines(note.ref)))
     text = clean(note.text).strip()
     return shown is not None and (shown == text or (shown.endswith(" …") and text.startswith(shown[:-2])))

@@ -126,7 +126,7 @@ def test_what_is_said_to_a_command_is_text(attacked: Co, hostile: str) -> None:
         ["add", "--", hostile],
         ["data", "import", "obsidian", "--", hostile],
         ["config", "show", "--", hostile],
-        ["--vault", hostile, "list"],
+        ["--vault", hostile, "list", "--verbose"],
         [hostile],
         ["remember", "--title", hostile, "--tag", hostile, "--", f"quagga {hostile}"],
     ):
@@ -140,6 +140,17 @@ def test_a_terminal_sees_our_colours_and_nothing_else(attacked: Co) -> None:
     assert OURS.search(drawn)
     assert OBEYED.search(OURS.sub("", drawn)) is None
     assert "\x1b[31mred" not in drawn
+
+
+@pytest.mark.parametrize("command", ["show --raw", "data export --to -", "data export --format jsonl --to -"])
+def test_a_terminal_gets_no_file_as_it_is_and_a_pipe_does(attacked: Co, command: str) -> None:
+    refs = [f"memory:m{number}" for number in range(len(HOSTILE))] if "--raw" in command else []
+
+    drawn = on_terminal(attacked.folder, *command.split(), *refs)
+
+    assert OBEYED.search(OURS.sub("", drawn)) is None
+    assert "zebra text" in drawn
+    assert HOSTILE["marks that nobody sees"] in attacked(*command.split(), *refs).out
 
 
 def test_a_name_is_never_run_by_a_shell_that_completes(attacked: Co, tmp_path: Path) -> None:
