@@ -36,7 +36,6 @@ VERSION = 5
 """Raise it when schema.sql changes, and convert older files: their content exists nowhere else."""
 SCHEMA_FILE = os.path.join(os.path.dirname(__file__), "schema.sql")
 CACHE_KB = 16_000
-MMAP_BYTES = 1 << 30
 
 
 class ActivityDatabase(Database):
@@ -165,7 +164,6 @@ def _connect(path: str) -> FileConnection | None:
             refuse_version(path, int(connection.pragma("user_version") or 0))
             connection.pragma("synchronous", "full")  # what is lost here cannot be rebuilt
             connection.pragma("cache_size", -CACHE_KB)
-            connection.pragma("mmap_size", MMAP_BYTES)
             connection.inode = inode
             # if it was restored or moved aside meanwhile, the log that was opened may belong to another file
             usable = inode_of(path) == inode

@@ -81,6 +81,27 @@ def test_only_the_chosen_tools_are_offered(place: Place) -> None:
         instructions = talk.client.instructions or ""
         refused = talk.call_tool("forget_memory", {"ref": "memory:x"})
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not cut a file that is in use")
+def test_a_search_db_that_is_cut_under_a_server_neither_ends_it_nor_hides_a_note(place: Place) -> None:
+    for number in range(200):
+        place.vault.write(f"memories/oak-{number}.md", f"Oak {number} was planted by gardener{number}.")
+    with KnowledgeBase.open(place.vault.root, place.folder / "data") as kb:
+        kb.sync()
+    database = place.folder / "data" / "search.db"
+    server = place.start()
+    server.initialise()
+    server.call("search_knowledge", query="gardener7")
+    server.call("save_memory", content="The dentist is on Elm Street.")  # so vectors are read from the file again
+    for size, query in ((database.stat().st_size // 2, "gardener150"), (0, "gardener33")):
+        os.truncate(database, size)
+
+        answer = server.call("search_knowledge", query=query)
+
+        assert not answer["isError"], answer
+        assert f'ref="memory:oak-{query[8:]}"' in answer["content"][0]["text"]
+    assert server.end()[0] == 0
+
+
     assert names == {"recall_memory", "search_knowledge"}
     assert refused.is_error
     assert "there is no tool 'forget_memory' here" in refused.content[0].text

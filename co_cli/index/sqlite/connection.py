@@ -29,6 +29,7 @@ from co_cli.index.sqlite.database_files import (
     keep_cache,
     opening,
     put_aside,
+    remove_database,
     remove_unfinished,
     swap,
     sweep_unfinished,
@@ -46,7 +47,6 @@ SCHEMA_VERSION = (int.from_bytes(SCHEMA, "big") + DERIVATION) % 0x7FFFFFFF
 OLDEST_SQLITE = 3_051_003
 """Older ones can lose acknowledged writes when a write-ahead log is reset."""
 CACHE_KB = 64_000
-MMAP_BYTES = 1 << 30
 MOST_IDLE = 8
 HAS_VEC0 = "select 1 from sqlite_master where sql like 'create virtual table % using vec0%' limit 1"
 DAMAGE = (*WRONG_FILE, UnicodeDecodeError)
@@ -107,8 +107,10 @@ class Database:
             if connection.in_transaction:
                 connection.execute(end)
         except BaseException as error:
+            # sqlite-vec calls a page that it cannot read an error of SQL
+            damaged = isinstance(error, DAMAGE) or (isinstance(error, apsw.SQLError) and _is_damaged(connection))
             connection.close()
-            if isinstance(error, DAMAGE):
+            if damaged:
                 raise self.retire(connection.inode, error) from error
             if isinstance(error, (apsw.BusyError, *NO_PLACE)) and isinstance(error, apsw.Error):
                 raise explain(self.path, error) from error
@@ -128,6 +130,8 @@ class Database:
                 connection.close()
             finally:
                 fresh.close()
+                if fresh.set_aside:  # damaged while it was made: nobody ever used it
+                    remove_database(fresh.set_aside)
             self.close()
             swap(fresh.path, self.path)
 
@@ -254,7 +258,6 @@ def connect(path: str, extension: str | None) -> FileConnection | None:
         connection.inode = inode
         connection.pragma("synchronous", "normal")  # derived data: a power cut costs the last commits, never the file
         connection.pragma("cache_size", -CACHE_KB)
-        connection.pragma("mmap_size", MMAP_BYTES)
         connection.pragma("foreign_keys", 0)
         if extension is not None:
             connection.enable_load_extension(True)
@@ -267,6 +270,13 @@ def connect(path: str, extension: str | None) -> FileConnection | None:
         connection.close()
         raise
     return connection
+
+
+def _is_damaged(connection: apsw.Connection) -> bool:
+    try:
+        return connection.execute("pragma quick_check(1)").get != "ok"
+    except apsw.Error:
+        return True
 
 
 def _make_fresh(path: str) -> str:
