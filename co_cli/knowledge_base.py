@@ -7,6 +7,7 @@ Synchronous and safe to share between threads. Settings become objects here and 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from co_cli.embedding.embedders import Embedders, reader_named
 from co_cli.errors import IndexUnavailableError, InvalidInputError, SettingsError, VaultError
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.knowledge_index import KnowledgeIndex
+from co_cli.notes.files import make_folders
 from co_cli.notes.store import NoteStore
 from co_cli.service.searching import Options, find, read_filters, read_request
 from co_cli.settings import Settings, load_settings
@@ -77,9 +79,11 @@ class KnowledgeBase:
         self.read_seconds = settings.knowledge_reader_ms / 1000 or None
         """What reading may take in a search; None: as long as it takes."""
         self.sources_problem: str | None = None
-        """Why sources.toml cannot be read; then only the vault is searched."""
+        """Why sources.toml, or the settings of a linked source, cannot be read; then it is not searched."""
+        self._other_settings: dict[str, Settings] = {}
         self.unsynced: IndexUnavailableError | None = None
         """Why the last sync could not write, such as a full disk."""
+        self.index.limits_of = self._limits_of
         self.load_linked_sources()
         self.index.on_change = lambda index, report, saved: self.activity.indexed(index, report, saved)
         self.index.use_counts = self._use_counts
@@ -102,9 +106,11 @@ class KnowledgeBase:
             settings = load_settings(
                 {"vault": vault and os.fspath(vault), "data_dir": data_dir and os.fspath(data_dir)}
             )
-        default = settings.origins["vault"] in ("default", "project")
-        if (default or create) and not os.path.exists(settings.vault):
-            service.vaults.make_vault(settings.vault)
+        with suppress(OSError):  # what needs the folder says why it cannot be made
+            make_folders(settings.data_dir, private=True)
+        origin = settings.origins["vault"]
+        if (create or origin in ("default", "project")) and not os.path.exists(settings.vault):
+            service.vaults.make_vault(settings.vault, private=origin == "default")
         return cls(settings)
 
     def close(self) -> None:
@@ -151,7 +157,7 @@ class KnowledgeBase:
         if problem:
             found = found._replace(degraded=[*found.degraded, problem])
         if self.sources_problem:
-            problem = f"only the vault was searched: {self.sources_problem}"
+            problem = f"linked sources were not searched: {self.sources_problem}"
             state = "inconclusive" if found.state == "absent" else found.state
             found = found._replace(degraded=[*found.degraded, problem], state=state)
         if track:
@@ -378,7 +384,30 @@ class KnowledgeBase:
             linked += [origin for origin in added if origin.kind != "skill"]  # skills have a search of their own
         except SettingsError as error:
             self.sources_problem = str(error)
-        self.index.linked = linked
+        self.index.linked = [origin for origin in linked if self._has_settings(origin)]
+
+    def settings_of(self, root: str) -> Settings:
+        """The settings of a folder that is searched with the vault: those of the project it is in, else the user's.
+
+        This vault's project has no say there. Raises SettingsError.
+        """
+        if root == self.root:
+            return self.settings
+        if root not in self._other_settings:
+            flags = {"vault": root, "data_dir": self.settings.data_dir}
+            self._other_settings[root] = load_settings(flags)
+        return self._other_settings[root]
+
+    def _has_settings(self, origin: Origin) -> bool:
+        try:
+            return bool(self.settings_of(origin.root))
+        except SettingsError as error:
+            self.sources_problem = str(error)
+            return False
+
+    def _limits_of(self, origin: Origin) -> tuple[Sequence[str], int]:
+        settings = self.settings_of(origin.root)
+        return settings.knowledge_exclude, settings.knowledge_max_note_bytes
 
     def _use_counts(self, places: Collection[tuple[str, str]]) -> Mapping[tuple[str, str], tuple[int, int]]:
         from co_cli.activity.statistics import use_counts  # only profiles that weigh use need it

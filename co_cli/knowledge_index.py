@@ -81,6 +81,8 @@ class KnowledgeIndex:
         self.exclude, self.limit = exclude, max_note_bytes
         self.linked: Sequence[Origin] = ()
         """Other folders and vaults that are searched together with this one; each is synced separately."""
+        self.limits_of: Callable[[Origin], tuple[Sequence[str], int]] | None = None
+        """What is excluded from another origin and the largest note there; None: the same as here."""
         self.tiers: Tiers | None = None
         """None if this is the only vault."""
         self.fresh_as_of: float | None = None
@@ -223,14 +225,15 @@ class KnowledgeIndex:
 
     def of(self, origin: Origin, engine: Engine | None = None) -> KnowledgeIndex:
         """The index of another origin, or of this one in another store."""
-        exclude = [] if origin.tier else list(self.exclude)  # other people's vaults have their own exclusions
+        excluded, limit = self.limits_of(origin) if self.limits_of else (self.exclude, self.limit)
+        exclude = list(excluded)
         # a vault inside a folder is searched as the vault it is, and our own data folder is no document
         for ours in (self.root, os.path.realpath(os.path.dirname(self.engine.path))):
             if origin != self.origin and ours.startswith(origin.root.rstrip(os.sep) + os.sep):
                 exclude.append("/" + os.path.relpath(ours, origin.root).replace(os.sep, "/") + "/")
-        options = {"embedders": self.embedders, "exclude": exclude, "max_note_bytes": self.limit}
+        options = {"embedders": self.embedders, "exclude": exclude, "max_note_bytes": limit}
         index = KnowledgeIndex(engine or self.engine, origin, **options)  # type: ignore[arg-type]
-        index.boundaries = self.boundaries
+        index.boundaries, index.limits_of = self.boundaries, self.limits_of
         index.on_change = None if engine else self.on_change
         return index
 

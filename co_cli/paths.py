@@ -62,14 +62,36 @@ def permission_cure(path: str, write: bool = False) -> str:
 
 
 def find_project(start: str) -> str | None:
-    """The nearest folder at or above `start` that has a `.co-cli` folder."""
+    """The nearest folder at or above `start` that has a `.co-cli` folder. Raises SettingsError if that is not yours.
+
+    Anybody may create one in a shared folder such as `/tmp`.
+    """
     folder = os.path.abspath(start)
     while not os.path.isdir(os.path.join(folder, PROJECT_FOLDER)):
         parent = os.path.dirname(folder)
         if parent == folder:
             return None
         folder = parent
+    found = os.path.join(folder, PROJECT_FOLDER)
+    if not is_yours(found):
+        raise SettingsError(
+            f"{found} belongs to another user, so it is not used: name a vault with --vault or CO_VAULT, "
+            f"`co init .` makes one here, or `chown -R` the folder if it should be yours"
+        )
     return folder
+
+
+def is_yours(path: str) -> bool:
+    """Whether a file or folder belongs to you; if it is a link, the link and its target."""
+    return os.name == "nt" or {os.lstat(path).st_uid, os.stat(path).st_uid} == {os.geteuid()}
+
+
+def project_of(vault: str) -> str | None:
+    """The project that really contains a vault, whatever links lead to it; None if there is none, or not yours."""
+    try:
+        return find_project(os.path.realpath(vault))
+    except (SettingsError, ValueError):  # no path at all, which is reported elsewhere
+        return None
 
 
 def project_settings_file(project: str) -> str:

@@ -1,7 +1,7 @@
 """Settings: flag > environment > project file > user file > default, each value with its origin.
 
-A project's settings.toml is checked in, and a clone must be safe to open: it may not point outside the project,
-redirect a provider, move the data folder, choose a model that sends notes elsewhere, or weigh its own notes.
+A project's settings.toml is checked in, and a clone must be safe to open: it applies only to the vault of its project,
+and may not point outside the project, move the data folder, choose a model, or weigh its own notes.
 To add a setting, add a field to `Settings`.
 """
 
@@ -15,6 +15,7 @@ from co_cli.errors import SettingsError
 from co_cli.paths import (
     find_project,
     open_regular,
+    project_of,
     project_settings_file,
     project_vault,
     user_data_dir,
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     Value = str | float | int | tuple[str, ...] | None
 
 MAX_FILE_BYTES = 1_000_000
-CLOUD_MODEL = re.compile(r"(?i)[-:]cloud\s*$")
-"""The suffix of Ollama models that run on Ollama's servers."""
 
 
 class Setting(NamedTuple):
@@ -48,6 +47,8 @@ class Setting(NamedTuple):
     """If given, the only values that a project's file may choose."""
     project_most: float = 0.0
     """If given, the largest number that a project's file may choose."""
+    least: float = 0.0
+    """The smallest number that anybody may choose."""
     name: str = ""
 
     @property
@@ -92,13 +93,12 @@ class Settings(NamedTuple):
         "default agent seven rrf fresh", "default", "how results are ranked: default, agent, seven, rrf or fresh"
     )
     half_life_days: float = _setting("number", 365.0, "days in which a note's recency signal falls by half")
-    knowledge_embedding_provider: str = _setting(
+    knowledge_embedding_provider: str = _own(
         "text",
         "static",
         "what turns text into vectors: static (built in), minilm, ollama, gemini, openai, ... or none",
-        project_choices=("static", "minilm", "ollama", "none"),
     )
-    knowledge_embedding_model: str | None = _setting("text", None, "the provider's model, if not its default")
+    knowledge_embedding_model: str | None = _own("text", None, "the provider's model, if not its default")
     knowledge_embedding_host: str | None = _own(
         "text", None, "address of the embedding server, if not the provider's own (ollama: OLLAMA_HOST)"
     )
@@ -111,7 +111,7 @@ class Settings(NamedTuple):
     knowledge_hybrid_vector_weight: float = _setting("share", 0.7, "weight of meaning in the score (default 0.7)")
     knowledge_hybrid_text_weight: float = _setting("share", 0.3, "weight of words in the score (default 0.3)")
     knowledge_duplicate_threshold: float = _setting(
-        "share", 0.75, "how similar two memories must be for a save to name them as related"
+        "share", 0.75, "how similar two memories must be for a save to name them as related, 0.5 to 1", least=0.5
     )
     secrets: Literal["refuse", "redact", "allow"] = _choice(
         "refuse redact allow",
@@ -201,8 +201,8 @@ def load_settings(
 ) -> Settings:
     """Collect every setting as seen from the folder `start`; a flag that is None is not set.
 
-    A vault that is named brings the settings of the project it is in, so that one index is never built with two
-    configurations.
+    A vault that is named, also by the user's own file, brings the settings of the project it is in, or none: the
+    project of the current folder has no say in it, and one index is never built with two configurations.
     """
     environ = os.environ if environ is None else environ
     start = _current_folder() if start is None else start
@@ -220,11 +220,17 @@ def load_settings(
             refuse_unsafe(setting, value, origin, project)
         values[name], origins[name] = value, origin
 
-    project = _project_of((flags or {}).get("vault") or environ.get("CO_VAULT"), start)
-    for file, owner in ((user_settings_file(environ), None), (project and project_settings_file(project), project)):
-        if file and os.path.exists(file) and not os.path.isdir(file):
-            for name, raw, origin in _read_file(file, owner):
-                take(name, raw, origin, owner or os.path.dirname(file), owner)
+    own = user_settings_file(environ)
+    for name, raw, origin in _read_file(own, None) if own else ():
+        take(name, raw, origin, os.path.dirname(str(own)))
+    named: Any = (flags or {}).get("vault") or environ.get("CO_VAULT")
+    project = project_of(_absolute(str(named), start)) if named else find_project(start)
+    lines = _project_lines(project)
+    if values["vault"] and not named and all(name != "vault" for name, _, _ in lines):
+        project = project_of(values["vault"])
+        lines = _project_lines(project)
+    for name, raw, origin in lines:
+        take(name, raw, origin, str(project), project)
     for setting in SETTINGS:
         if raw := environ.get(setting.environment):
             take(setting.name, raw, setting.environment, start)
@@ -250,8 +256,14 @@ def unknown_setting(name: str) -> str:
     return f"unknown setting {name!r}: {hint}"
 
 
+def _project_lines(project: str | None) -> list[tuple[str, object, str]]:
+    return list(_read_file(project_settings_file(project), project)) if project else []
+
+
 def _read_file(file: str, project: str | None) -> Iterator[tuple[str, object, str]]:
-    """The names and values of a settings.toml, each with its file:line."""
+    """The names and values of a settings.toml, each with its file:line; nothing if there is none."""
+    if not os.path.exists(file) or os.path.isdir(file):
+        return
     import tomllib  # takes as long as a search, and most searches have no such file
 
     text = ""
@@ -285,8 +297,6 @@ def refuse_unsafe(setting: Setting, value: Any, origin: str, project: str) -> No
         raise SettingsError(f"{origin}: a project may set {name} to {allowed} only; {yourself}")
     if setting.project_most and value > setting.project_most:
         raise SettingsError(f"{origin}: a project may set {name} to {setting.project_most:,.0f} at most; {yourself}")
-    if name == "knowledge_embedding_model" and CLOUD_MODEL.search(value):
-        raise SettingsError(f"{origin}: a project may not choose a model that sends notes elsewhere; {yourself}")
     if setting.kind in ("path", "paths"):
         root = os.path.realpath(project)
         for path in value if setting.kind == "paths" else (value,):
@@ -300,14 +310,6 @@ def _own_vault(project: str) -> str:
     if not os.path.realpath(vault).startswith(os.path.realpath(project) + os.sep):
         raise SettingsError(f"{vault} is a link out of the project: if you trust it, name it with CO_VAULT")
     return vault
-
-
-def _project_of(vault: Any, start: str) -> str | None:
-    """The project that a named vault is in, else that of the folder."""
-    if vault and isinstance(vault, str | os.PathLike):
-        path = os.path.expanduser(str(os.fspath(vault)))  # pyright: ignore[reportUnknownArgumentType]
-        return find_project(os.path.join(start, path)) or find_project(start)
-    return find_project(start)
 
 
 def _current_folder() -> str:
@@ -330,7 +332,7 @@ def _checked(setting: Setting, raw: object, origin: str, base: str) -> Value:
     """`raw` as this setting's type, or a SettingsError that says what is expected."""
     wrong = f"{origin}: {setting.name} is"
     if setting.kind in ("number", "share", "bytes"):
-        return _number(setting.kind, raw, wrong)
+        return _number(setting, raw, wrong)
     if setting.kind in ("list", "paths"):
         parts: Any = raw.split(",") if isinstance(raw, str) else raw
         if type(parts) not in (list, tuple) or not all(isinstance(part, str) for part in parts):
@@ -350,7 +352,8 @@ def _absolute(path: str, base: str) -> str:
     return os.path.normpath(os.path.join(base, os.path.expanduser(path)))
 
 
-def _number(kind: Kind, raw: object, wrong: str) -> float | int:
+def _number(setting: Setting, raw: object, wrong: str) -> float | int:
+    kind = setting.kind
     try:
         if isinstance(raw, bool) or not isinstance(raw, str | int | float):
             raise ValueError
@@ -359,8 +362,8 @@ def _number(kind: Kind, raw: object, wrong: str) -> float | int:
             raise ValueError
     except (ValueError, OverflowError):
         raise SettingsError(f"{wrong} a number, not {raw!r}") from None
-    if kind == "share" and not 0 <= number <= 1:
-        raise SettingsError(f"{wrong} between 0 and 1, not {number:g}")
+    if kind == "share" and not setting.least <= number <= 1:
+        raise SettingsError(f"{wrong} between {setting.least:g} and 1, not {number:g}")
     if kind == "number" and not 0 < number < 1e6:
         raise SettingsError(f"{wrong} above 0 and below 1,000,000, not {number:g}")
     if kind == "bytes" and number < 1:

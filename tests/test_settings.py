@@ -144,9 +144,10 @@ BROKEN_FILES = [
         ":1: knowledge_search_backend is one of grep, fts5, hybrid, not 'google'",
     ),
     ("knowledge_search_backend = 1\n", ":1: knowledge_search_backend is a text, not 1"),
-    ("knowledge_duplicate_threshold = 1.5\n", ":1: knowledge_duplicate_threshold is between 0 and 1, not 1.5"),
+    ("knowledge_duplicate_threshold = 1.5\n", ":1: knowledge_duplicate_threshold is between 0.5 and 1, not 1.5"),
+    ("knowledge_duplicate_threshold = 0.49\n", ":1: knowledge_duplicate_threshold is between 0.5 and 1, not 0.49"),
     ("knowledge_duplicate_threshold = true\n", ":1: knowledge_duplicate_threshold is a number"),
-    ("knowledge_duplicate_threshold = nan\n", ":1: knowledge_duplicate_threshold is between 0 and 1"),
+    ("knowledge_duplicate_threshold = nan\n", ":1: knowledge_duplicate_threshold is between 0.5 and 1"),
     ("knowledge_max_note_bytes = 0\n", ":1: knowledge_max_note_bytes is at least 1"),
     ("knowledge_max_note_bytes = inf\n", ":1: knowledge_max_note_bytes is a number"),
     ("knowledge_max_note_bytes = 1.5\n", ":1: knowledge_max_note_bytes is a number"),
@@ -174,10 +175,11 @@ def test_a_malformed_variable_is_refused_by_name(places: Places) -> None:
         places.load()
 
 
-def test_a_named_vault_brings_the_settings_of_its_project(tmp_path: Path) -> None:
-    project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+def test_a_named_vault_brings_the_settings_of_its_project_or_none(tmp_path: Path) -> None:
+    project, elsewhere, notes = tmp_path / "project", tmp_path / "elsewhere", tmp_path / "notes"
     vault = project / ".co-cli" / "knowledge"
     vault.mkdir(parents=True)
+    notes.mkdir()
     (elsewhere / ".co-cli").mkdir(parents=True)
     (project / ".co-cli" / "settings.toml").write_text('knowledge_exclude = ["drafts"]\n')
     (elsewhere / ".co-cli" / "settings.toml").write_text('knowledge_exclude = ["other"]\n')
@@ -186,6 +188,17 @@ def test_a_named_vault_brings_the_settings_of_its_project(tmp_path: Path) -> Non
     assert load_settings({"vault": str(vault)}, home, str(elsewhere)).knowledge_exclude == ("drafts",)
     assert load_settings({}, home | {"CO_VAULT": str(vault)}, str(elsewhere)).knowledge_exclude == ("drafts",)
     assert load_settings({}, home, str(elsewhere)).knowledge_exclude == ("other",)
+    (elsewhere / "link").symlink_to(notes)
+    for named in ("../notes", "link"):
+        assert load_settings({"vault": named}, home, str(elsewhere)).knowledge_exclude == ()
+    own = tmp_path / ".config" / "co-cli" / "settings.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text(f'vault = "{notes}"\n')
+    loaded = load_settings({}, home, str(elsewhere))
+    assert (loaded.vault, loaded.knowledge_exclude) == (str(notes), ())
+    (elsewhere / ".co-cli" / "settings.toml").write_text('vault = "docs"\nknowledge_exclude = ["other"]\n')
+    loaded = load_settings({}, home, str(elsewhere))
+    assert (loaded.vault, loaded.knowledge_exclude) == (str(elsewhere / "docs"), ("other",))
 
 
 def test_a_path_with_a_nul_character_is_refused_in_one_line(tmp_path: Path) -> None:

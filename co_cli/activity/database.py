@@ -120,7 +120,7 @@ class ActivityDatabase(Database):
             connection = _connect(self.path)
             if connection is not None:
                 return connection
-            make_folders(os.path.dirname(self.path))
+            make_folders(os.path.dirname(self.path), private=True)
             with locked(f"{self.path}.lock"):
                 connection = _connect(self.path)  # another process may have created it
                 if connection is None:
@@ -134,9 +134,7 @@ class ActivityDatabase(Database):
 
 
 def create_activity(path: str) -> None:
-    """Write an empty activity.db that only its owner can read."""
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    os.chmod(path, 0o600)  # SQLite gives its log the same permissions
+    """Write an empty activity.db."""
     with open(SCHEMA_FILE, encoding="utf-8") as stream:
         create(path, stream.read(), VERSION, APPLICATION)
 

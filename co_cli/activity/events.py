@@ -10,6 +10,7 @@ import os
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from co_cli.notes.files import make_folders
 from co_cli.values import to_utf8, worth_showing
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ def find_refs(text: str) -> tuple[str, ...]:
 def append(data_dir: str, event: Spooled) -> int:
     """Add an event to the spool and return its size. Raises OSError."""
     kind = next(kind for kind, made in SPOOLED.items() if isinstance(event, made))
-    os.makedirs(data_dir, exist_ok=True)
+    make_folders(data_dir, private=True)
     handle = os.open(os.path.join(data_dir, SPOOL), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
         size = os.fstat(handle).st_size

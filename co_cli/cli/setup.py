@@ -17,7 +17,7 @@ from co_cli.cli.terminal import ProgressBar, Screen, count_of, printable, read_k
 from co_cli.errors import SettingsError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.files import create_exclusively, is_empty_folder, locked, make_folders, replace
-from co_cli.paths import find_project, project_settings_file, project_vault, sample_vault, user_settings_file
+from co_cli.paths import project_of, project_settings_file, project_vault, sample_vault, user_settings_file
 from co_cli.service.vaults import make_vault, trust, trusted_vaults, vault_at, vaults_for_prompts, why_trusted
 from co_cli.settings import BY_NAME, SETTINGS, load_settings, refuse_unsafe, unknown_setting
 from co_cli.sources.folder import HEAVY
@@ -54,7 +54,7 @@ def run_init(options: argparse.Namespace) -> int:
     lines = [f"{'created' if made else 'there is already'} {vault}"]
     lines += ['next: co remember "What this project taught us today." --tag lesson'] if made else []
     print_result(options, {"vault": vault, "made": made}, lines)
-    project = find_project(vault)
+    project = project_of(vault)
     if made and not options.json and project and project_vault(project) == vault:
         _offer_notes(options, vault, project)
     return 0
@@ -165,7 +165,7 @@ def run_set(options: argparse.Namespace) -> int:
     name, loaded = options.name, settings_of(options)
     if name not in BY_NAME:
         raise SettingsError(unknown_setting(name))
-    project = find_project(loaded.vault) or find_project(os.getcwd())
+    project = project_of(loaded.vault)
     shared = project_settings_file(project) if project else ""
     in_project = bool(shared) and loaded.origins[name].startswith(f"{shared}:")
     file = shared if in_project else user_settings_file(os.environ)

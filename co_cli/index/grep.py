@@ -110,18 +110,21 @@ def read_origin(origin: Origin, exclude: Sequence[str], limit: int) -> Iterator[
 
 
 def grep(
-    origins: Sequence[Origin], needles: Needles, filters: Filters, exclude: Sequence[str], limit: int
+    places: Sequence[tuple[Origin, Sequence[str], int]], needles: Needles, filters: Filters
 ) -> tuple[list[GrepMatch], int, Succession]:
-    """Matching notes, best first, how many notes were read, and which of all notes replaced others."""
+    """Matching notes, best first, how many notes were read, and which of all notes replaced others.
+
+    Places are origins, each with the patterns to exclude and the size of the largest note.
+    """
     words = [word.casefold() for word in needles.words if word]
     phrases = [re.compile(r"[\W_]+".join(map(re.escape, text.casefold().split()))) for text in needles.quoted]
     refused = [text.casefold() for text in needles.refused]
     found: list[GrepMatch] = []
     succession = Succession()
     count = 0
-    for origin in origins:
+    for origin, exclude, limit in places:
         wanted = [one for one in kind_of(origin).sources if _is_wanted(one, origin, filters)]
-        for note, mtime in _notes(origin, origin is origins[0], exclude, limit) if wanted else ():
+        for note, mtime in _notes(origin, origin is places[0][0], exclude, limit) if wanted else ():
             count += 1
             created = note.created if note.created is not None else mtime
             succession.add(origin.root, note, created)

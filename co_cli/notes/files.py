@@ -114,15 +114,15 @@ def is_empty_folder(folder: str) -> bool:
         return not os.path.exists(folder)
 
 
-def make_folders(folder: str) -> None:
-    """Make a folder and its missing parents, so that they survive a power cut."""
+def make_folders(folder: str, private: bool = False) -> None:
+    """Make a folder and its missing parents, so that they survive a power cut. `private`: only you may enter it."""
     folder = os.path.abspath(folder)
     if os.path.isdir(folder):
         return
     above = os.path.dirname(folder)
     make_folders(above)
     try:
-        os.mkdir(folder)
+        os.mkdir(folder, 0o700 if private else 0o777)
     except FileExistsError:
         if not os.path.isdir(folder):  # another process was faster
             raise

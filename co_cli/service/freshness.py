@@ -225,7 +225,7 @@ class Watcher:
     def _folders(self) -> set[str]:
         found = set[str]()
         for origin in (self._kb.index.origin, *self._kb.index.linked):
-            found.update([origin.root] if RECURSIVE else folders_of(origin, self._kb.settings.knowledge_exclude))
+            found.update([origin.root] if RECURSIVE else folders_of(origin, self._kb.index.of(origin).exclude))
         return {path for path in found if os.access(path, os.R_OK) and path.encode(errors="ignore").decode() == path}
 
     def _matters(self, change: Change, path: str) -> bool:

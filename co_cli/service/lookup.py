@@ -98,7 +98,7 @@ class Lookup:
             return skill.origin, self.kb.skills.open(skill)[0]
         origin, path = self.locate(ref)
         kind = kind_of(origin)
-        largest = kind.largest(os.path.basename(path), self.kb.settings.knowledge_max_note_bytes)
+        largest = kind.largest(os.path.basename(path), self.kb.index.of(origin).limit)
         try:
             return origin, kind.read(origin, path, NoteStore(origin.root, largest=largest).read(path))
         except NotTextError as error:

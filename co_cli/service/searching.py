@@ -107,7 +107,8 @@ def settings_weights(settings: Settings) -> dict[str, float] | None:
     names = ("knowledge_hybrid_vector_weight", "knowledge_hybrid_text_weight")
     if all(settings.origins[name] == "default" for name in names):
         return None
-    return {"meaning": settings.knowledge_hybrid_vector_weight, "words": settings.knowledge_hybrid_text_weight}
+    weights = {"meaning": settings.knowledge_hybrid_vector_weight, "words": settings.knowledge_hybrid_text_weight}
+    return check_weights(weights)
 
 
 def learned_weights(kb: KnowledgeBase, even_if_off: bool = False) -> dict[str, float] | None:
@@ -188,8 +189,8 @@ def search_files(
     query = parse(request.query)
     filters = query.narrow(request.filters)
     needles = Needles(query.spelled or (() if query.quoted else (request.query.strip(),)), query.quoted, query.refused)
-    origins = (index.origin, *index.linked)
-    matches, count, succession = grep(origins, needles, filters, index.exclude, kb.settings.knowledge_max_note_bytes)
+    places = [(one.origin, one.exclude, one.limit) for one in map(index.of, (index.origin, *index.linked))]
+    matches, count, succession = grep(places, needles, filters)
     if not filters.outdated:
         now = time.time() if filters.as_of is None else filters.as_of
         matches = [one for one in matches if not succession.standing(one.origin.root, one.note, now).problem(now)]

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from co_cli.errors import IndexUnavailableError, InvalidInputError, VaultError
 from co_cli.notes.note import Note, NotTextError
 from co_cli.notes.store import NoteStore
-from co_cli.paths import PROJECT_FOLDER, find_project
+from co_cli.paths import PROJECT_FOLDER, is_yours, project_of
 from co_cli.retrieval.pipeline import SearchRequest
 from co_cli.service.searching import LARGEST_LIMIT, Options, find, read_request
 from co_cli.sources.origin import Origin, kind_of
@@ -86,7 +86,7 @@ class Skills:
         for level, path in wanted:
             for place in (path, *_links(path)):
                 real = os.path.realpath(place)
-                allowed = os.path.isdir(real) and (level != "project" or _is_inside(real, root))
+                allowed = os.path.isdir(real) and (level != "project" or (_is_inside(real, root) and is_yours(real)))
                 if allowed and not any(_is_inside(real, origin.root) for _, _, origin in found):
                     is_skill = os.path.isfile(os.path.join(real, SKILL_FILE))
                     name = (os.path.basename(place), SKILL_FILE) if is_skill else ()
@@ -189,7 +189,7 @@ def _project_folders(vault: str, start: str, home: str) -> list[str]:
     The project is the vault's, as MCP clients start servers in any folder; else that of `start`.
     """
     above = [start, *map(str, Path(start).parents)]
-    root = os.path.realpath(find_project(vault) or home)
+    root = os.path.realpath(project_of(vault) or home)
     if root != home:
         return above[: above.index(root) + 1] if root in above else [root]
     folders: list[str] = []

@@ -129,7 +129,7 @@ class VaultWriter:
         else:  # a file of this vault, which may be gone by now
             origin, path = self.kb.index.origin, inside.replace(os.sep, "/")
         own = origin == self.kb.index.origin
-        store = self.store if own else NoteStore(origin.root, secrets=self.kb.settings.secrets)
+        store = self.store if own else NoteStore(origin.root, secrets=self.kb.settings_of(origin.root).secrets)
         try:
             with store.lock():
                 store.replace(path, data, based_on)

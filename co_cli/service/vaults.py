@@ -4,7 +4,8 @@ The project's vault, the user's own and the team's are searched together, unless
 
 Searches find the notes of every vault. They are added to prompts without a search only if the vault is the user's own,
 was named by the user, or is trusted with `co config trust`: notes in a clone or in a team's vault can claim anything.
-The list of trusted vaults is in the data folder, never in a project.
+The list of trusted vaults is in the data folder, never in a project. It says which folder was trusted, not only where:
+another one at the same path is not trusted.
 """
 
 from __future__ import annotations
@@ -30,12 +31,14 @@ if TYPE_CHECKING:
 
 TIERS = ("user", "project", "team")
 TRUSTED_FILE = "trusted"
+AT_FDCWD, STATX_BTIME = -100, 0x800
 
 
-def make_vault(root: str) -> bool:
+def make_vault(root: str, private: bool = False) -> bool:
     """Make the folders of a vault, and a .gitignore that leaves out its trash. False if it existed."""
     made = not os.path.isdir(os.path.join(root, FOLDERS["memory"]))
     try:
+        make_folders(root, private)
         for name in FOLDERS.values():
             make_folders(os.path.join(root, name))
         with contextlib.suppress(FileExistsError):
@@ -90,17 +93,51 @@ def open_tier(kb: KnowledgeBase, tier: str) -> KnowledgeBase:
     """The vault of another tier, by itself. Your own is created if it does not exist."""
     place = place_of(kb.settings, tier)
     if tier == "user":
-        make_folders(place)
-    return type(kb)(kb.settings._replace(vault=place, origins={**kb.settings.origins, "vault": tier}))
+        make_folders(place, private=True)
+    settings = kb.settings_of(place)
+    return type(kb)(settings._replace(origins={**settings.origins, "vault": tier}))
 
 
 def trusted_vaults(data_dir: str) -> list[str]:
-    """The vaults that the user trusts, as real paths."""
+    """The vaults that the user trusts, as real paths. They may be gone, but no other folder is in their place."""
+    known = _read_trusted(data_dir)
+    return [vault for vault, folder in known.items() if folder == _identity(vault) or not os.path.lexists(vault)]
+
+
+def _read_trusted(data_dir: str) -> dict[str, str]:
+    """Each vault that was trusted, and the identity that its folder had."""
     try:
         with open(os.path.join(data_dir, TRUSTED_FILE), encoding="utf-8", errors="surrogateescape") as file:
-            return [line for line in file.read().split("\n") if os.path.isabs(line)]
+            rows = [line.partition(" ") for line in file.read().split("\n")]
     except OSError:
-        return []
+        return {}
+    return {vault: folder for folder, _, vault in rows if os.path.isabs(vault)}
+
+
+def _identity(folder: str) -> str:
+    """The device, inode and creation time of a folder: no other has the same. Empty if it does not exist."""
+    try:
+        found = os.stat(folder)
+    except OSError:
+        return ""
+    created = found.st_ctime if os.name == "nt" else getattr(found, "st_birthtime", None) or _birth_time(folder)
+    return f"{found.st_dev}:{found.st_ino}:{created}"
+
+
+def _birth_time(folder: str) -> str:
+    """When a folder was created on Linux, which Python does not tell; 0 if the file system does not know.
+
+    Inodes are used again at once, so they alone would not tell two folders apart.
+    """
+    import ctypes  # slow to import, and a search does without
+    import struct
+
+    statx, record = getattr(ctypes.CDLL(None), "statx", None), ctypes.create_string_buffer(256)
+    if statx is None or statx(AT_FDCWD, os.fsencode(folder), 0, STATX_BTIME, record):
+        return "0"
+    if not struct.unpack_from("I", record)[0] & STATX_BTIME:
+        return "0"
+    return "{}.{:09}".format(*struct.unpack_from("=qI", record, 80))
 
 
 def trust(data_dir: str, root: str, trusted: bool = True) -> bool:
@@ -108,13 +145,14 @@ def trust(data_dir: str, root: str, trusted: bool = True) -> bool:
     root = os.path.realpath(root)
     if "\n" in root:
         raise InvalidInputError("a folder whose name has a line break cannot be trusted: rename it")
-    make_folders(data_dir)
+    make_folders(data_dir, private=True)
     with locked(data_dir):
-        known = trusted_vaults(data_dir)
-        if (root in known) == trusted:
+        if (root in trusted_vaults(data_dir)) == trusted:
             return False
-        kept = [*known, root] if trusted else [vault for vault in known if vault != root]
-        text = "".join(f"{vault}\n" for vault in kept)
+        kept = {**_read_trusted(data_dir), root: _identity(root)}
+        if not trusted:
+            del kept[root]
+        text = "".join(f"{folder} {vault}\n" for vault, folder in kept.items())
         replace(os.path.join(data_dir, TRUSTED_FILE), text.encode("utf-8", "surrogateescape"))
     return True
 
@@ -147,10 +185,13 @@ def why_trusted(settings: Settings) -> str:
 
 def why_untrusted(data_dir: str, root: str) -> str:
     """Why no note of a vault is added to prompts, and what to do, on one line."""
-    gone = [vault for vault in trusted_vaults(data_dir) if not os.path.isdir(vault) and _name(vault) == _name(root)]
-    moved = f" (you trust {gone[0]}, which is gone: was it moved here?)" if gone else ""
+    known = _read_trusted(data_dir)
+    gone = [vault for vault in known if not os.path.isdir(vault) and _name(vault) == _name(root)]
+    hint = f" (you trust {gone[0]}, which is gone: was it moved here?)" if gone else ""
+    if root in known:
+        hint = " (you trusted another folder, which was here before)"
     return (
-        f"notes in {root} are not added to prompts, because you have not trusted it{moved}: "
+        f"notes in {root} are not added to prompts, because you have not trusted it{hint}: "
         f"`co config trust {shlex.quote(root)}` if its notes are yours"
     )
 

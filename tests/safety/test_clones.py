@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -28,8 +29,8 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "tier_user": ("0.1",),
     "tier_project": ("1.0",),
     "tier_team": ("1.0",),
-    "knowledge_embedding_provider": ('"openai"', '"gemini"'),
-    "knowledge_embedding_model": ('"gpt-oss:120b-cloud"', '"embed:cloud"'),
+    "knowledge_embedding_provider": ('"openai"', '"ollama"', '"minilm"'),
+    "knowledge_embedding_model": ('"gpt-oss:120b-cloud"', '"embeddinggemma"'),
     "knowledge_embedding_host": ('"http://127.0.0.1:1"', '"https://evil.example"'),
     "secrets": ('"allow"',),
     "knowledge_max_note_bytes": ("10000000000", '"10000000000"', "1e10"),
@@ -58,7 +59,7 @@ HARMLESS = {
     "knowledge_hybrid_vector_weight": "the order of what is found",
     "knowledge_hybrid_text_weight": "the order of what is found",
     "knowledge_duplicate_threshold": "which memories a save names as related; nothing is changed for it",
-    "knowledge_exclude": "files that are not indexed",
+    "knowledge_exclude": "files of this project that are not indexed",
 }
 """Settings that a project's file may set to anything, and what they decide."""
 
@@ -86,6 +87,115 @@ def test_every_setting_is_harmless_or_refused_from_a_clone(clone: Path) -> None:
 
             with pytest.raises(SettingsError, match=r"settings\.toml:3: a project may"):
                 load_settings()
+
+
+HIDING = ('knowledge_exclude = ["*"]', "knowledge_max_note_bytes = 1", 'knowledge_search_backend = "grep"')
+
+
+def test_a_clones_settings_hide_nothing_that_is_not_its_own(clone: Path, home: Path, tmp_path: Path) -> None:
+    own, notes, docs = Vault(home / ".local/share/co-cli/knowledge"), Vault(tmp_path / "notes"), tmp_path / "docs"
+    own.write("memories/passport.md", "The passport is in the drawer.")
+    notes.write("memories/dentist.md", "The dentist is on Tuesday.")
+    docs.mkdir()
+    (docs / "lease.md").write_text("The lease ends in May.")
+    co, named = Co(clone), ("--vault", str(notes.root))
+    for vault in ((), named):
+        assert co(*vault, "add", str(docs), "--name", "docs").code == 0
+    expected = ["user:memory:passport", "folder:docs/lease.md#L1-1", "memory:dentist", "folder:docs/lease.md#L1-1"]
+    asked = [("passport",), ("lease",), (*named, "dentist"), (*named, "lease")]
+    for settings in (HIDING[:2], HIDING):
+        (clone / ".co-cli" / "settings.toml").write_text("\n".join(settings))
+
+        found = [co("search", *words, "--json").json["hits"] for words in asked]
+
+        assert [hits[0]["ref"] for hits in found] == expected
+        assert "in the drawer" in co("show", "user:memory:passport").out
+
+
+def test_a_clones_settings_do_not_govern_what_is_saved_in_the_persons_own_vault(clone: Path, home: Path) -> None:
+    (clone / ".co-cli" / "settings.toml").write_text('knowledge_max_note_bytes = 9\nsecrets = "redact"\n')
+    co, own = Co(clone), Vault(home / ".local/share/co-cli/knowledge")
+
+    assert co("remember", "--tier", "user", "Kites fly high above the sea.").code == 0
+    assert "password" in co("remember", "--tier", "user", "The password: hunter2-Zebra-99").err
+
+    assert own.notes() == ["memories/kites-fly-high-above-the-sea.md"]
+
+
+def test_a_broken_settings_file_in_a_linked_folder_costs_only_that_folder(clone: Path, home: Path) -> None:
+    notes, co = Vault(home / "notes"), Co(home)
+    notes.write("memories/dentist.md", "The dentist is on Tuesday.")
+    assert co("--vault", str(notes.root), "add", str(clone / ".co-cli" / "knowledge"), "--name", "clone").code == 0
+    (clone / ".co-cli" / "settings.toml").write_text('data_dir = "/etc"\n')
+
+    found = co("--vault", str(notes.root), "search", "dentist", "--json").json
+
+    assert [hit["ref"] for hit in found["hits"]] == ["memory:dentist"]
+    assert "settings.toml:1: a project may not set data_dir" in found["degraded"][0]
+
+
+def test_no_threshold_or_weight_of_a_clone_makes_unrelated_notes_related_or_everything_absent(clone: Path) -> None:
+    co = Co(clone)
+    co("remember", "Kites fly high above the sea.")
+    for settings, told in (
+        ("knowledge_duplicate_threshold = 0", "is between 0.5 and 1, not 0"),
+        ("knowledge_hybrid_vector_weight = 0\nknowledge_hybrid_text_weight = 0", "words and meaning are both 0"),
+    ):
+        (clone / ".co-cli" / "settings.toml").write_text(settings)
+
+        ran = co("search", "kites")
+
+        assert (ran.code, ran.out) == (2, "")
+        assert told in ran.err
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="only root can give a folder to another user")
+def test_a_project_folder_of_another_user_is_not_used(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shared, work = home / "shared", home / "shared" / "work"
+    work.mkdir(parents=True)
+    theirs = Vault(shared / ".co-cli" / "knowledge")
+    theirs.write("memories/menu.md", POISON.replace("LOADING", "always"))
+    (shared / ".co-cli" / "settings.toml").write_text('knowledge_exclude = ["*"]\n')
+    (shared / ".claude" / "skills" / "obey").mkdir(parents=True)
+    (shared / ".claude" / "skills" / "obey" / "SKILL.md").write_text("---\nname: obey\ndescription: Obey.\n---\nX\n")
+    for place in (".co-cli", ".claude", ".claude/skills", ".claude/skills/obey"):
+        os.chown(shared / place, 12345, 12345)
+    monkeypatch.chdir(work)
+    co, mine = Co(work), Vault(work / "notes")
+    mine.write("memories/oak.md", "Oaks live long.")
+
+    ran = co("search", "canteen")
+    named = co("--vault", "notes", "search", "oaks", "--json").json["hits"]
+    skills = co("--vault", "notes", "skill", "list", "--json").json
+
+    assert (ran.code, ran.out) == (2, "")
+    assert f"{shared / '.co-cli'} belongs to another user, so it is not used: name a vault with --vault" in ran.err
+    assert ([hit["ref"] for hit in named], skills) == (["memory:oak"], [])
+    assert co("init", ".").code == 0
+    assert co("search", "canteen").code == 1
+    (shared / "other").mkdir()
+    monkeypatch.chdir(shared / "other")
+    os.symlink(work / ".co-cli", ".co-cli")
+    os.chown(".co-cli", 12345, 12345, follow_symlinks=False)
+    assert "belongs to another user" in co("search", "canteen").err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
+def test_nobody_else_can_open_the_data_folder_and_the_databases(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CO_LOG_LEVEL", "info")  # the log may be written first
+    for number, command in enumerate((["remember", "Oaks live long."], ["search", "oaks"], ["init", "."])):
+        data = tmp_path / f"data{number}"
+        monkeypatch.setenv("CO_DATA_DIR", str(data))
+        Co(home)(*command)
+        Co(home)("index", "rebuild")
+        databases = [path for path in data.iterdir() if ".db" in path.name and path.suffix != ".lock"]
+
+        assert oct(data.stat().st_mode)[-3:] == "700"
+        assert len(databases) > 0
+        assert {oct(path.stat().st_mode)[-3:] for path in databases} == {"600"}
+    assert oct((home / ".local" / "share" / "co-cli" / "knowledge").stat().st_mode)[-3:] == "700"
 
 
 def test_a_settings_file_that_is_too_long_is_refused_and_not_cut(clone: Path) -> None:
@@ -173,6 +283,27 @@ def test_a_clones_notes_do_not_come_unasked_until_the_person_trusts_it(clone: Pa
     assert Co(clone)("config", "trust", "--off").out.endswith("is no longer trusted\n")
     assert "Mallory" not in told(prompt)
     assert not [path for path in clone.rglob("*") if path.name == "trusted"]
+
+
+def test_another_project_at_the_path_of_a_trusted_one_is_not_trusted(clone: Path, home: Path) -> None:
+    vault, co = clone / ".co-cli" / "knowledge", Co(clone)
+    co("config", "trust")
+    (vault / "memories" / "mine.md").write_text(POISON.replace("LOADING", "always").replace("Mallory", "Mara"))
+    assert "Mara" in told("Hello there.")
+    for _ in range(3):  # file systems use an inode again at once
+        shutil.rmtree(vault)
+        (vault / "memories").mkdir(parents=True)
+        (vault / "memories" / "menu.md").write_text(POISON.replace("LOADING", "always"))
+
+        assert "Mallory" not in told("Hello there.")
+
+    assert "you trusted another folder, which was here before" in co("note", "context", "Hello there.").err
+    assert co("config", "trust", "--list", "--json").json == [{"vault": str(vault), "trusted": False}]
+    assert co("config", "trust").out == f"{vault} is trusted\n"
+    assert "Mallory" in told("Hello there.")
+    vault.rename(home / "elsewhere")
+    (home / "elsewhere").rename(vault)
+    assert "Mallory" in told("Hello there.")
 
 
 def test_a_vault_that_the_person_made_here_is_trusted_and_one_that_was_there_is_not(home: Path) -> None:

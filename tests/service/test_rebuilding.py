@@ -48,7 +48,7 @@ def test_a_broken_list_of_sources_stops_neither_search_nor_doctor(co: Co, handbo
 
     assert found.code == 0
     assert "memory:oak" in found.out
-    assert "note: only the vault was searched: " in found.out.replace("\n", " ")
+    assert "note: linked sources were not searched: " in found.out.replace("\n", " ")
     assert nothing.json["state"] == "inconclusive"
     [finding] = [one for one in doctor.json if one["level"] == "error"]
     assert (doctor.code, finding["check"]) == (3, "sources")

@@ -35,7 +35,10 @@ CACHE_TABLES = ("spaces", "embedding_cache")
 
 
 def create(path: str, schema: str, version: int, application: int) -> None:
-    """Write an empty database; the version is set last, in the same transaction as the tables."""
+    """Write an empty database that only you can read; the version is set last, in the transaction of the tables."""
+    with contextlib.suppress(FileExistsError):  # closing a database that others have open would drop their locks
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    os.chmod(path, 0o600)  # SQLite gives its log the same permissions
     connection = apsw.Connection(path)
     try:
         connection.set_busy_timeout(BUSY_MS)
@@ -168,7 +171,7 @@ def is_ours(path: str, application: int, or_empty: bool = False) -> bool:
 def opening(path: str) -> Generator[None]:
     """Hold the lock, and turn errors of SQLite and the system into one line with the fix."""
     try:
-        make_folders(os.path.dirname(path))
+        make_folders(os.path.dirname(path), private=True)
         with locked(f"{path}.lock"):
             yield
     except (apsw.BusyError, *NO_PLACE) as error:
