@@ -24,6 +24,7 @@ from co_cli.retrieval.query import LONGEST_EMBEDDED, Query, parse
 from co_cli.retrieval.rerank import READ, READ_SECONDS, Reranker, read, rerank
 from co_cli.retrieval.results import (
     ABSENT,
+    WEAK,
     Fit,
     best_of_each_note,
     confidence,
@@ -256,7 +257,7 @@ class _Work:
         read = best_of_each_note(self.scored)[:READ] if self._is_read() else []
         self.passages = reader.passages([one.passage for one in (*notes[: self.limit], *read)])
         self.sure = self._confidence()
-        if not notes or (self.sure is not None and self.sure < ABSENT):
+        if not notes or (self.sure is not None and self.sure < self._least_confidence()):
             self.suggestions = suggest(reader, self.view.scope, self.attempt.query)
 
     def _read_listing(self, reader: Reader) -> None:
@@ -339,7 +340,7 @@ class _Work:
         sure = self.sure
         chosen = [one for one in best_of_each_note(self.ranked) if one.passage in self.passages][: self.limit]
         hits = [self._hit(one) for one in chosen]
-        answered = bool(hits) and (sure is None or sure >= ABSENT)
+        answered = bool(hits) and (sure is None or sure >= self._least_confidence())
         degraded += self._shortcomings(answered)
         state: State = "found" if answered else "inconclusive" if degraded else "absent"
         fresh = self.index.fresh_as_of or view.synced_at
@@ -411,6 +412,11 @@ class _Work:
             return None
         best = [max(self.logits.values())] if self.logits else []
         return confidence(self._fit(bool(best)), max(candidates.cosines.values()), candidates.best_coverage, *best)
+
+    def _least_confidence(self) -> float:
+        """What an answer needs. A single word that no note has may be no word at all, so its hits must not be weak."""
+        candidates = self.candidates
+        return WEAK if len(candidates.idf) == 1 and candidates.unknown else ABSENT
 
     def _shortcomings(self, answered: bool) -> list[str]:
         """What was missing for a full answer."""

@@ -31,6 +31,12 @@ def test_superseding_is_written_into_the_new_note_only(kb: KnowledgeBase) -> Non
     assert OLD_REF in [hit.ref for hit in kb.search("door code", outdated=True).hits]
 
 
+def test_an_article_more_hides_no_related_memory(kb: KnowledgeBase) -> None:
+    old = kb.remember("door code is 1111")
+
+    assert [one.ref for one in kb.remember("The door code is 2222").related] == [old.ref]
+
+
 def test_what_was_superseded_is_not_named_again(kb: KnowledgeBase) -> None:
     kb.remember(OLD)
     second = kb.remember(NEW, on_related="supersede")
@@ -79,7 +85,7 @@ def test_the_command_prints_what_to_run_and_it_works(co: Co) -> None:
     created, related = co("remember", NEW).out.splitlines()
 
     assert created == f"created {NEW_REF}"
-    assert related.startswith(f"related: {OLD_REF} (80% the same words); to supersede it: co edit ")
+    assert related.startswith(f"related: {OLD_REF} (75% the same words); to supersede it: co edit ")
     assert co(*related.partition(": co ")[2].split()).code == 0
     assert [hit["ref"] for hit in co("search", "door code", "--json").json["hits"]] == [NEW_REF]
 

@@ -10,6 +10,8 @@ import pytest
 from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.space import Embedder, VectorSpace
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.retrieval.results import ABSENT
+from co_cli.tools import Toolbox
 from co_cli.values import worth_showing
 from tests.vault import Vault
 
@@ -111,6 +113,20 @@ def test_an_absent_answer_has_the_nearest_hits_all_labelled_as_weak(kb: Knowledg
     assert found.hits
     assert all(hit.weak for hit in found.hits)
     assert len(worth_showing(found)) == 3
+
+
+def test_a_nonsense_word_is_absent_for_people_and_agents(kb: KnowledgeBase, vault: Vault) -> None:
+    for name, text in (("kia", "The Kia was sold to Zoe."), ("zak", "Zak plays jazz."), ("quiz", "Quiz night.")):
+        vault.write(f"memories/{name}.md", text)
+    kb.sync()
+
+    found = kb.search("xzwkyq")
+    told = Toolbox(kb).call("search_knowledge", {"query": "xzwkyq"}).text
+
+    assert found.confidence is not None
+    assert found.confidence >= ABSENT  # a question with more words is given the benefit of the doubt
+    assert found.state == "absent"
+    assert told.startswith("absent: no clear match")
 
 
 def test_every_hit_with_the_words_of_the_question_is_a_strong_match(kb: KnowledgeBase, vault: Vault) -> None:
