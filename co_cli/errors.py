@@ -44,7 +44,7 @@ class NoteForgottenError(UnknownRefError):
 
     def __init__(self, ref: str) -> None:
         self.ref, self.closest = ref, []
-        KnowledgeError.__init__(self, f"{ref} was forgotten: `co note restore {ref}` brings it back")
+        KnowledgeError.__init__(self, f"{ref} was forgotten: `co note restore {ref}` restores it")
 
 
 class NoteMissingError(UnknownRefError):

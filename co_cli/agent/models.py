@@ -28,6 +28,7 @@ class UnusableModelError(KnowledgeError):
 
 def load_model(name: str) -> Model:
     """The model of that name; without a known provider, as in `qwen3:8b`, Ollama's. Raises UnusableModelError."""
+    from openai import AsyncOpenAI
     from pydantic_ai.models import infer_model
     from pydantic_ai.profiles import merge_profile
     from pydantic_ai.profiles.openai import OpenAIModelProfile
@@ -35,7 +36,11 @@ def load_model(name: str) -> Model:
     from pydantic_ai.providers.ollama import OllamaProvider
 
     def provide(provider: str) -> Any:
-        return OllamaProvider(base_url=ollama_address()) if provider == "ollama" else infer_provider(provider)
+        if provider != "ollama":
+            return infer_provider(provider)
+        key = os.environ.get("OLLAMA_API_KEY") or "none"
+        # without retries: a server that does not run does not start within a second either
+        return OllamaProvider(openai_client=AsyncOpenAI(base_url=ollama_address(), api_key=key, max_retries=0))
 
     provider, _, rest = name.partition(":")
     try:

@@ -230,7 +230,7 @@ def _list_backups(options: argparse.Namespace, data_dir: str) -> int:
     none = f"No backup in {os.path.join(data_dir, FOLDER)}: `co data backup` makes one."
     lines.append("`co data restore FILE` restores one of them." if found else none)
     value = [{"path": path, "bytes": size} for path, size in found.items()]
-    return print_result(options, value, lines, 0 if found else 1)
+    return print_result(options, value, lines)
 
 
 def _contents(copy: Copy) -> str:

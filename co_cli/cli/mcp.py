@@ -14,6 +14,10 @@ from co_cli.tools import Toolbox
 
 PORT = 8765
 HOST = "127.0.0.1"
+AT_A_TERMINAL = f"""\
+co mcp is an MCP server. A client such as Claude Code starts it itself: `co mcp --print-config CLIENT`
+prints what to configure ({", ".join(CLIENTS)}).
+Waiting for a client on standard input; Ctrl-C ends it."""
 
 
 def add_mcp(parser: argparse.ArgumentParser) -> None:
@@ -59,7 +63,7 @@ def run_mcp(options: argparse.Namespace) -> int:
                 serve_http(toolbox, options.structured, options.host, options.port, options.allow_host)
                 return 0
             if sys.stdin.isatty():
-                print("co mcp: waiting for a client on standard input; see `co mcp --help`", file=sys.stderr)
+                print(AT_A_TERMINAL, file=sys.stderr, flush=True)
             serve_stdio(toolbox, options.structured)
     return 0
 

@@ -41,7 +41,7 @@ def run_history(options: argparse.Namespace) -> int:
         if lost is not None and found.head:
             ref, title = index.ref_of(found.path) or source_ref(found.path), found.head.title
     lines = [f"{title or found.path}  {ref}", *_lines(found)]
-    return print_result(options, as_object(found, ref, title), lines, 0 if found.changes else 1)
+    return print_result(options, as_object(found, ref, title), lines)
 
 
 def _place(kb: KnowledgeBase, ref: str) -> tuple[KnowledgeIndex, str, str, str, UnknownRefError | None]:

@@ -78,8 +78,6 @@ def run_remember(options: argparse.Namespace) -> int:
     """
     fields = _fields(options)
     if options.importance is not None:
-        if not 0 <= options.importance <= 1:
-            raise InvalidInputError(f"--importance is between 0 and 1, not {options.importance:g}")
         fields["importance"] = options.importance
     typing = not options.text and sys.stdin is not None and sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison]
     with (
@@ -147,18 +145,18 @@ def run_list(options: argparse.Namespace) -> int:
     with open_synced(options) as kb:
         wanted = options.source or SOURCES
         notes = kb.notes(wanted, limit=None if options.sort else options.limit, **filters_of(options))
+        filters = filters_text(options)
         if options.sort:
             notes = sorted(notes, key=SORTS[options.sort])[: options.limit]
 
         def show(screen: Screen) -> None:
             for note in notes:
                 _print_row(screen, note)
-            filters = filters_text(options)
             if not notes:
                 screen.wrapped(f"No notes with {filters}." if filters else "No notes.")
                 show_unused_tags(screen, kb, options.tag)
 
-        return print_result(options, notes, show, 0 if notes else 1)
+        return print_result(options, notes, show, 1 if (filters or options.source) and not notes else 0)
 
 
 def _list_trash(options: argparse.Namespace) -> int:
@@ -168,7 +166,7 @@ def _list_trash(options: argparse.Namespace) -> int:
         trashed = kb.lookup.trashed()[: options.limit]
     now = time.time()
     lines = [f"{one.ref}  {one.title}  forgotten {age(one.forgotten, now)}  ({one.trash})" for one in trashed]
-    return print_result(options, trashed, lines or ["The trash is empty."], 0 if trashed else 1)
+    return print_result(options, trashed, lines or ["The trash is empty."])
 
 
 def _print_row(screen: Screen, note: NoteSummary) -> None:

@@ -370,4 +370,4 @@ def run_tags(options: argparse.Namespace) -> int:
         elif not counted:
             screen.line("No tags: `co remember TEXT --tag TAG` gives one, and so does #tag in a text.")
 
-    return print_result(options, counted, show, 0 if counted else 1)
+    return print_result(options, counted, show, 1 if options.source and not counted else 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import re
@@ -204,8 +205,9 @@ def _edited(file: str, name: str, value: object) -> bytes:
         with open(file, encoding="utf-8", newline="") as stream:
             before = stream.read()
     listed: object = list(value) if isinstance(value, tuple) else value  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    line = "" if value is None else f"{name} = {json.dumps(listed, ensure_ascii=False)}\n"
     found = re.search(rf"^[ \t]*{name}[ \t]*=.*(?:\n|\Z)", before, re.MULTILINE)
+    comment = _comment_of(found[0]) if found else ""
+    line = "" if value is None else f"{name} = {json.dumps(listed, ensure_ascii=False)}{comment}\n"
     start, end = found.span() if found else (len(before), len(before))
     gap = "\n" if not found and before and not before.endswith("\n") else ""
     after = before[:start] + gap + line + before[end:]
@@ -219,6 +221,15 @@ def _edited(file: str, name: str, value: object) -> bytes:
     if not changed:
         raise SettingsError(f"{file}: {name} is written in a way that co cannot change: edit the file")
     return after.encode()
+
+
+def _comment_of(line: str) -> str:
+    """The comment after a value, and the blanks before it: the first # that does not belong to the value."""
+    for mark in re.finditer(r"[ \t]*#", line):
+        with contextlib.suppress(tomllib.TOMLDecodeError):
+            tomllib.loads(line[: mark.start()])
+            return line[mark.start() :].rstrip()
+    return ""
 
 
 def _text(value: object) -> str:

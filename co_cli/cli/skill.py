@@ -54,7 +54,7 @@ def _list(kb: KnowledgeBase, _: str, options: argparse.Namespace) -> int:
         lines.append(f"{count_of(len(found) - len(listed), 'skill')} not offered: `co skill list --all` says why")
     elif not found:
         lines.append("No skills here: put folders with a SKILL.md into .agents/skills, here or in your home.")
-    return print_result(options, [_row(one) for one in listed], lines, 0 if listed else 1)
+    return print_result(options, [_row(one) for one in listed], lines)
 
 
 def _search(kb: KnowledgeBase, query: str, options: argparse.Namespace) -> int:

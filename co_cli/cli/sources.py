@@ -174,7 +174,7 @@ def run_sources(options: argparse.Namespace) -> int:
     if orphaned:
         command = f"co index move {shlex.quote(orphaned[0])} {shlex.quote(kb.root)}"
         lines.append(f"{orphaned[0]} had sources, too, and is gone: if it moved here, `{command}`")
-    return print_result(options, states, lines, 0 if states else 1)
+    return print_result(options, states, lines)
 
 
 def add_tree(parser: argparse.ArgumentParser) -> None:
@@ -193,7 +193,7 @@ def run_tree(options: argparse.Namespace) -> int:
     with open_synced(options, INDEXED) as kb:
         shown = kb.sources.trees(options.source)
     lines = [line for one in shown for line in ("", f"{one.source}  {one.path}", *one.lines(options.depth))]
-    return print_result(options, shown, lines[1:], 0 if any(one.files for one in shown) else 1)
+    return print_result(options, shown, lines[1:])
 
 
 def add_article(parser: argparse.ArgumentParser) -> None:

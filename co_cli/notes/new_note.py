@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from co_cli.errors import InvalidInputError
@@ -42,9 +42,7 @@ class NewNote:
                 raise InvalidInputError(
                     f"{key} cannot be set as another field: use --{key.rstrip('s')}, or in Python the parameter {key}"
                 )
-        for key in ("created", "valid_from", "valid_until"):
-            if self.fields.get(key) is not None and read_moment(self.fields[key]) is None:
-                raise InvalidInputError(f"{key} is a date such as 2026-03-01, not {self.fields[key]!r}")
+        require_readable(self.fields)
 
     @property
     def supersedes(self) -> list[str]:
@@ -84,6 +82,16 @@ class NewNote:
             **{key: value for key, value in self.fields.items() if key != "created"},
         }
         return render_note(metadata, self.content).encode("utf-8", "replace")
+
+
+def require_readable(fields: Mapping[str, object]) -> None:
+    """Refuse values that no search could use. A field that is None is to be removed."""
+    for key in ("created", "updated", "valid_from", "valid_until"):
+        if fields.get(key) is not None and read_moment(fields[key]) is None:
+            raise InvalidInputError(f"{key} is a date such as 2026-03-01, not {fields[key]!r}")
+    value = fields.get("importance")
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1):
+        raise InvalidInputError(f"importance is a number between 0 and 1, not {value!r}")
 
 
 def one_or_list(refs: Sequence[str]) -> object:

@@ -181,7 +181,7 @@ def _linked_sources(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
         try:
             yield from _index(kb, origin, fix)
         except VaultError as error:
-            cure = f"bring it back, or co source remove {origin.label}"
+            cure = f"mount or restore it, or co source remove {origin.label}"
             yield Finding(origin.label, "warning", f"{origin.label} is not there now: {error}", cure)
 
 
@@ -208,7 +208,7 @@ def _index(kb: KnowledgeBase, origin: Origin, fix: bool) -> Iterator[Finding]:
     if missing:
         text = f"{len(missing):,} notes are kept though their files are gone, such as {missing[0]}: is it mounted?"
         command = "co index sync --drop-missing" if own else f"co source refresh {origin.label} --drop-missing"
-        yield finding("content", "warning", text, f"bring them back, or {command}")
+        yield finding("content", "warning", text, f"mount or restore them, or {command}")
     differing = "" if waiting and not fix else _differences(kb, origin)
     if fix and differing:
         if own:

@@ -25,7 +25,7 @@ from co_cli.errors import (
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.editing import Tags, set_body, set_fields
 from co_cli.notes.frontmatter import read_frontmatter
-from co_cli.notes.new_note import NewNote, clean_tags, one_or_list, title_from
+from co_cli.notes.new_note import NewNote, clean_tags, one_or_list, require_readable, title_from
 from co_cli.notes.note import UTF_16, Note, NotTextError, read_note, version_of
 from co_cli.notes.refs import ENDINGS, FOLDERS, ref_of, slugify
 from co_cli.notes.secrets import count_masked, find_secrets
@@ -108,6 +108,7 @@ class VaultWriter:
                 return _prefixed(kb.writer.update(ref, change), tier)
         if change.content is not None and not change.content.strip():
             raise InvalidInputError("the new text is empty: nothing was changed; `co forget` removes a note")
+        require_readable(change.fields or {})
         content = None if change.content is None else to_utf8(change.content)
         self._require_size(content or "")
         path = self.lookup.open_own(ref, "changed").path

@@ -132,7 +132,7 @@ def forget_memory(ctx: ToolContext, ref: Ref) -> ToolResult[dict[str, Any]]:
     """Move a note to the trash, because it is wrong or the user wants it forgotten."""
     gone = ctx.kb.forget(without_lines(plain_ref(ref)))
     shown = one_line(gone.ref)
-    text = f"forgotten {shown}: it is in the vault's trash, and `co note restore {shown}` brings it back."
+    text = f"forgotten {shown}: it is in the vault's trash, and `co note restore {shown}` restores it."
     return ToolResult(text, {"ref": gone.ref, "path": gone.path, "trash": gone.trash})
 
 

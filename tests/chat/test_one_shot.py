@@ -36,6 +36,14 @@ def test_the_answer_is_on_standard_output_as_the_model_wrote_it(co: Co) -> None:
     assert '· save_memory "We deploy on Fridays." → created memory:we-deploy-on-fridays' in ran.err
 
 
+def test_ollama_is_asked_once_if_it_fails(co: Co, server: ChatServer) -> None:
+    """Every further attempt is a second or more of waiting."""
+    server.play(fails(503), text("Too late."))
+
+    assert co("chat", "hello").code == 3
+    assert len(server.requests) == 1
+
+
 @pytest.mark.usefixtures("deploys")
 def test_json_is_one_object(co: Co) -> None:
     ran = co("chat", "--json", "how do we deploy?")

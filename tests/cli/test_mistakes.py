@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from co_cli.cli.parsing import COMMANDS, make_parser
 from tests.command import Co, Ran
 from tests.vault import Vault
 
@@ -42,7 +43,9 @@ WRONG_USAGE = {
     ("note", "article", "add", "a.md", "--title", "T"): "--title: only for standard input (-)",
     ("note", "article", "remove", "x"): "remove",
     ("remember",): "nothing to remember",
-    ("remember", "x", "--importance", "nan"): "between 0 and 1",
+    ("remember", "x", "--importance", "nan"): "importance is a number between 0 and 1, not nan",
+    ("remember", "x", "--set", "updated=foo"): "updated is a date such as 2026-03-01, not 'foo'",
+    ("mcp", "--print-config"): "--print-config needs a value",
     ("remember", "x", "--set", "domain"): "--set takes KEY=VALUE",
     ("remember", "x", "--set", "bad key: x=1"): "bad key: x",
     ("remember", "x", "--ask"): "--on-related",
@@ -70,6 +73,37 @@ def test_wrong_usage_is_one_line(co: Co) -> None:
     said = {arguments: complaint(co(*arguments)) for arguments in WRONG_USAGE}
 
     assert {arguments: text for arguments, text in said.items() if WRONG_USAGE[arguments] not in text} == {}
+
+
+def test_a_command_that_lacks_an_argument_names_it_and_its_help(co: Co) -> None:
+    parsers = {name: make_parser(name)._actions for name in COMMANDS}  # pyright: ignore[reportPrivateUsage]
+    asked = [name for name, options in parsers.items() if any(one.required and one.nargs != "*" for one in options)]
+
+    said = {name: complaint(co(*name.split())) for name in asked}
+
+    assert len(asked) > 10
+    assert {text for text in said.values() if "missing" not in text or "--help` explains" not in text} == set()
+
+
+EMPTY_LISTS = ("list", "list --trash", "note tags", "source list", "source tree", "skill", "data restore")
+
+
+def test_an_empty_list_is_a_failure_only_if_a_filter_or_a_source_was_named(co: Co) -> None:
+    plain = {command: co(*command.split()).code for command in (*EMPTY_LISTS, "source refresh --all")}
+    asked = {command: co(*command.split()).code for command in ("list memory", "list --tag oak", "note tags article")}
+
+    assert set(plain.values()) == {0}, plain
+    assert set(asked.values()) == {1}, asked
+    assert co("list", "--json").out == "[]\n"
+
+
+def test_fields_that_no_search_could_use_are_refused(co: Co, vault: Vault) -> None:
+    before = vault.write("memories/oak.md", "---\ncreated: 2026-01-02\n---\nOaks live long.\n").read_bytes()
+    for field in ("importance=7", "importance=high", "importance=true", "created=foo", "valid_until=soon"):
+        assert f"{field.partition('=')[0]} is a " in complaint(co("edit", "oak", "--set", field))
+    assert vault.path("memories/oak.md").read_bytes() == before
+
+    assert co("edit", "oak", "--set", "importance=0.7", "--set", "created=").code == 0
 
 
 @pytest.mark.parametrize(

@@ -303,7 +303,7 @@ def test_forget_and_restore(co: Co, vault: Vault) -> None:
     [trashed] = co("list", "--trash", "--json").json
     assert (trashed["path"], trashed["title"]) == ("memories/oak.md", "Oaks")
     assert trashed["forgotten"].startswith("20")
-    assert co("show", "memory:oak").err == "co: memory:oak was forgotten: `co note restore memory:oak` brings it back\n"
+    assert co("show", "memory:oak").err == "co: memory:oak was forgotten: `co note restore memory:oak` restores it\n"
     assert co("note", "restore", "oak", "nope").code == 2
     assert vault.notes() == []
 

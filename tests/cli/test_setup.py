@@ -117,7 +117,7 @@ def test_config_set_writes_one_line_of_the_file_that_counts(
     own, project = home / ".config/co-cli/settings.toml", home / "project"
     shared = project / ".co-cli/settings.toml"
     shared.parent.mkdir(parents=True)
-    shared.write_text('# ours\nsecrets = "redact"\n')
+    shared.write_text('# ours\nsecrets = "redact"  # not "allow" # ever\n')
     monkeypatch.chdir(project)
 
     assert no_vault("config", "set", "half_life_days", "30").out == f"half_life_days = 30.0  ({own}:1)\n"
@@ -128,7 +128,7 @@ def test_config_set_writes_one_line_of_the_file_that_counts(
     assert own.read_text() == 'knowledge_exclude = ["drafts/", "*.tmp.md"]\n'
 
     assert no_vault("config", "set", "secrets", "refuse").out == f"secrets = refuse  ({shared}:2)\n"
-    assert shared.read_text() == '# ours\nsecrets = "refuse"\n'
+    assert shared.read_text() == '# ours\nsecrets = "refuse"  # not "allow" # ever\n'
     for name, value, problem in (
         ("secrets", "allow", "a project may set secrets to refuse, redact only"),
         ("half_life_days", "soon", "half_life_days is a number, not 'soon'"),

@@ -38,6 +38,17 @@ def test_a_terminal_gets_colour_and_lines_that_fit(co: Co, vault: Vault) -> None
         assert not ESCAPES.search(on_terminal(co.folder, "list", **environ))
 
 
+def test_what_a_terminal_cuts_from_a_snippet_is_marked(co: Co, vault: Vault) -> None:
+    words = [f"word{number}" for number in range(24)]
+    vault.write("memories/ink.md", " ".join([*words, "ink", *words]))
+
+    lines = plain(on_terminal(co.folder, "search", "ink", columns=60)).splitlines()
+    shown = [line.strip() for line in lines if "word" in line and "memory:" not in line][-2:]
+
+    assert (shown[0][0], shown[1][-1]) == ("…", "…")
+    assert max(map(len, lines)) <= 60
+
+
 def test_a_terminal_gets_the_best_hits_and_whole_words_are_highlighted(co: Co, vault: Vault) -> None:
     vault.write(
         "memories/ink.md", "---\ntitle: Ink\n---\n" + "Filler without any meaning. " * 20 + "I mix ink in inns."

@@ -7,9 +7,11 @@ import os
 import signal
 import sys
 
+import pexpect
 import pytest
 
 from co_cli.knowledge_base import KnowledgeBase
+from tests.cli.screen import terminal
 from tests.command import Co
 from tests.mcp_server.talking import MODERN, Place, over_stdio
 
@@ -35,6 +37,14 @@ def test_standard_output_carries_only_the_protocol_until_the_client_hangs_up(pla
     assert "Half an otter \ufffd swims in C:\\ud83e 🦦." in place.vault.read("memories/half.md")
     assert odd["text"] == "Line one.\nLine two,   three.\n\n日本語 🦦"  # nothing in it ends a line of the protocol
     assert ended == (0, "", "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no terminal to open there")
+def test_a_person_who_starts_it_on_a_terminal_is_told_how_to_configure_a_client(co: Co) -> None:
+    with terminal(co.folder, "mcp") as screen:
+        screen.expect("co mcp is an MCP server.*--print-config CLIENT.*claude-code.*Ctrl-C ends it")
+        screen.sendintr()
+        screen.expect(pexpect.EOF)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -71,16 +81,6 @@ def test_a_signal_lets_running_saves_finish_and_cuts_none(place: Place) -> None:
         assert [finding for finding in kb.doctor() if finding.level == "error"] == []
 
 
-def test_only_the_chosen_tools_are_offered(place: Place) -> None:
-    with over_stdio(
-        place, "--read-only", "--tools", "recall_memory, search_knowledge, save_memory", mode=MODERN
-    ) as talk:
-        assert talk.client.protocol_version == "2026-07-28"
-        names = {tool.name for tool in talk.list_tools().tools}
-        prompts = {prompt.name for prompt in talk.list_prompts().prompts}
-        instructions = talk.client.instructions or ""
-        refused = talk.call_tool("forget_memory", {"ref": "memory:x"})
-
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows does not cut a file that is in use")
 def test_a_search_db_that_is_cut_under_a_server_neither_ends_it_nor_hides_a_note(place: Place) -> None:
     for number in range(200):
@@ -101,6 +101,16 @@ def test_a_search_db_that_is_cut_under_a_server_neither_ends_it_nor_hides_a_note
         assert f'ref="memory:oak-{query[8:]}"' in answer["content"][0]["text"]
     assert server.end()[0] == 0
 
+
+def test_only_the_chosen_tools_are_offered(place: Place) -> None:
+    with over_stdio(
+        place, "--read-only", "--tools", "recall_memory, search_knowledge, save_memory", mode=MODERN
+    ) as talk:
+        assert talk.client.protocol_version == "2026-07-28"
+        names = {tool.name for tool in talk.list_tools().tools}
+        prompts = {prompt.name for prompt in talk.list_prompts().prompts}
+        instructions = talk.client.instructions or ""
+        refused = talk.call_tool("forget_memory", {"ref": "memory:x"})
 
     assert names == {"recall_memory", "search_knowledge"}
     assert refused.is_error

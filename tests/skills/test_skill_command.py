@@ -61,7 +61,6 @@ def test_a_skill_with_every_field_of_the_format_is_offered_and_shown(co: Co, min
 def test_skills_are_listed_by_name_with_those_that_are_not_offered_on_request(
     co: Co, mine: SkillRoot, project: SkillRoot
 ) -> None:
-    assert co("skill").code == 1
     assert ".agents/skills" in co("skill").out
     mine.write("pdf-forms", "Creates and fills PDF forms.")
     mine.write("release", "Releases to production.", disable_model_invocation=True)
