@@ -11,7 +11,7 @@ import struct
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from co_cli.embedding.embedders import Embedders
@@ -209,19 +209,25 @@ class KnowledgeIndex:
         notes = self.state().notes if self.works() else 0
         if notes and is_empty_folder(self.root):
             raise VaultError(empty_vault(self.root, notes))
-        reports: list[SyncReport] = []
+        first: dict[Origin, SyncReport] = {}
+        late: dict[Origin, SyncReport] = {}
 
         def fill(fresh: Engine) -> None:
             for origin in (*self.linked, self.origin):
-                try:
-                    reports.append(self.of(origin, fresh).sync(progress=progress))
-                except VaultError:
-                    if origin == self.origin:
-                        raise
+                index = self.of(origin, fresh)
+                with suppress(VaultError) if origin != self.origin else nullcontext():
+                    if reports is first:
+                        reports[origin] = index.sync(progress=progress)
+                    else:
+                        index.boundaries = None
+                        reports[origin] = index.sync(seconds=0)  # writers wait: no time for models
 
-        self.engine.rebuild(fill)
-        self.sync()  # notes that were saved into the old file meanwhile
-        return reports[-1]
+        self.engine.rebuild(lambda fresh: read(fresh, first), lambda fresh: read(fresh, late))
+        for origin, report in late.items():
+            if self.on_change and report.touched:
+                self.on_change(self.of(origin), report, False)
+        self.sync()  # what waits for a slow model
+        return first[self.origin]
 
     def of(self, origin: Origin, engine: Engine | None = None) -> KnowledgeIndex:
         """The index of another origin, or of this one in another store."""

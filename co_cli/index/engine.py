@@ -430,8 +430,11 @@ class Engine(Protocol):
 
     def writing(self) -> AbstractContextManager[Writer]: ...
 
-    def rebuild(self, fill: Callable[[Engine], None]) -> None:
-        """Fill a new store and put it in place of this one. Readers keep the old one, and the cache is kept."""
+    def rebuild(self, fill: Callable[[Engine], None], catch_up: Callable[[Engine], None]) -> None:
+        """Fill a new store and put it in place of this one. Readers keep the old one, and the cache is kept.
+
+        Writers wait during `catch_up`, which adds what they stored in the old one meanwhile. It has to be quick.
+        """
         ...
 
     def compact(self) -> None:

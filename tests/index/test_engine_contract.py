@@ -624,13 +624,16 @@ def test_a_rebuild_swaps_in_a_complete_store_while_others_read(engine: Engine, o
 
     def fill(fresh: Engine) -> None:
         oaks(fresh, "elm")
-        oaks(fresh, "yew", "fir")
+        oaks(fresh, "yew")
+
+    def catch_up(fresh: Engine) -> None:
+        oaks(fresh, "fir")
 
     looking = threading.Thread(target=look)
     looking.start()
     try:
         with engine.reading() as reader:
-            engine.rebuild(fill)
+            engine.rebuild(fill, catch_up)
             assert counted(reader, vault)[0] == 1, "an open transaction keeps the old store"
     finally:
         done.set()
@@ -642,14 +645,37 @@ def test_a_rebuild_swaps_in_a_complete_store_while_others_read(engine: Engine, o
         assert set(reader.cached(FLOATS, [b"kept"])) == {b"kept"}, "the embedding cache is copied"
 
 
-def test_a_rebuild_that_fails_leaves_the_old_store(engine: Engine) -> None:
-    vault = oaks(engine, "ash")
+def test_writers_wait_while_a_rebuild_catches_up_and_then_write_to_the_new_store(
+    engine: Engine, open_engine: Open
+) -> None:
+    vault, elsewhere = oaks(engine, "ash"), open_engine()
+    writing = threading.Thread(target=lambda: oaks(elsewhere, "late"))
 
     def fill(fresh: Engine) -> None:
         oaks(fresh, "elm")
+
+    def catch_up(fresh: Engine) -> None:
+        writing.start()
+        writing.join(0.1)
+        assert writing.is_alive()
+
+    engine.rebuild(fill, catch_up)
+    writing.join()
+
+    with engine.reading() as reader:
+        assert sorted(paths(reader.list_notes(scope_of(vault)))) == ["memories/elm.md", "memories/late.md"]
+
+
+def test_a_rebuild_that_fails_leaves_the_old_store(engine: Engine) -> None:
+    vault = oaks(engine, "ash")
+
+    def fail(fresh: Engine) -> None:
+        oaks(fresh, "elm")
         raise ZeroDivisionError
 
-    with pytest.raises(ZeroDivisionError):
-        engine.rebuild(fill)
-    with engine.reading() as reader:
-        assert paths(reader.list_notes(scope_of(vault))) == ["memories/ash.md"]
+    for steps in ((fail, print), (print, fail)):
+        with pytest.raises(ZeroDivisionError):
+            engine.rebuild(*steps)
+        oaks(engine, "ash")  # the lock is free
+        with engine.reading() as reader:
+            assert paths(reader.list_notes(scope_of(vault))) == ["memories/ash.md"]

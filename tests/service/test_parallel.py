@@ -86,6 +86,33 @@ def test_threads_go_on_searching_through_rebuilds(kb: KnowledgeBase, vault: Vaul
     assert run_all(look, look, rebuild) == []
 
 
+def test_a_note_saved_during_a_rebuild_is_found_from_then_on(kb: KnowledgeBase, vault: Vault, data_dir: Path) -> None:
+    for number in range(200):
+        vault.write(f"memories/{number}.md", f"Oak number {number}.")
+    kb.sync()
+    saved, done = threading.Event(), threading.Event()
+    with KnowledgeBase.open(vault.root, data_dir) as server:
+
+        def save(files: int, of: int) -> None:
+            if not saved.is_set():
+                server.remember("The dentist is on Elm Street.", title="Dentist")
+                saved.set()
+
+        def look() -> None:
+            saved.wait(60)
+            while not done.is_set():
+                found = server.search("dentist", backend="fts5")
+                assert [hit.ref for hit in found.hits] == ["memory:dentist"]
+
+        def rebuild() -> None:
+            try:
+                kb.rebuild(save)
+            finally:
+                done.set()
+
+        assert run_all(look, rebuild) == []
+
+
 WORK = """
 import sys
 from co_cli.knowledge_base import KnowledgeBase

@@ -103,6 +103,10 @@ class Database:
         connection = self.borrow()
         try:
             connection.execute(begin)
+            while connection.inode != inode_of(self.path):  # swapped while we waited for the lock
+                connection.close()
+                connection = self.borrow()
+                connection.execute(begin)
             yield connection
             if connection.in_transaction:
                 connection.execute(end)
@@ -117,23 +121,47 @@ class Database:
             raise
         self.give_back(connection)
 
-    def rebuild(self, fill: Callable[[Database], None]) -> None:
-        """Fill a new database, then put it in place of this one. Readers keep the old one until then."""
+    def rebuild(self, fill: Callable[[Database], None], catch_up: Callable[[Database], None]) -> None:
+        """Fill a new database, then put it in place of this one. Readers keep the old one until then.
+
+        Writers wait during `catch_up`, so that the new one has everything that was ever acknowledged.
+        """
         with opening(self.path):
             fresh = Database(_make_fresh(self.path), self.extension)
             try:
                 fill(fresh)
                 with fresh.writing() as connection:
                     connection.execute("pragma optimize")
-                connection = fresh.borrow()
-                connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-                connection.close()
+                with self._writers_waiting():
+                    catch_up(fresh)
+                    connection = fresh.borrow()
+                    connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+                    connection.close()
+                    fresh.close()
+                    self.close()
+                    swap(fresh.path, self.path)
             finally:
                 fresh.close()
                 if fresh.set_aside:  # damaged while it was made: nobody ever used it
                     remove_database(fresh.set_aside)
-            self.close()
-            swap(fresh.path, self.path)
+
+    @contextlib.contextmanager
+    def _writers_waiting(self) -> Generator[None]:
+        """Hold the write lock of the file that is about to be swapped. A file that cannot be locked has no writers."""
+        if sys.platform == "win32":  # a file that is open cannot be swapped there
+            yield
+            return
+        with contextlib.ExitStack() as held:
+            try:
+                connection = self._connect()
+                if connection is not None:
+                    held.callback(connection.close)
+                    connection.execute("begin immediate")
+            except apsw.BusyError:
+                raise
+            except apsw.Error:
+                pass
+            yield
 
     def borrow(self) -> FileConnection:
         """An idle connection, or a new one if there is none or the file was deleted or swapped meanwhile."""

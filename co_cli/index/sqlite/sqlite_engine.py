@@ -68,13 +68,16 @@ class SqliteEngine:
         with self.database.writing() as connection:
             yield SqliteWriter(connection, self._resident, self.database.extension is not None)
 
-    def rebuild(self, fill: Callable[[Engine], None]) -> None:
-        def fill_database(fresh: Database) -> None:
-            engine = SqliteEngine(fresh.path, fresh.extension)
-            engine.database = fresh
-            fill(engine)
+    def rebuild(self, fill: Callable[[Engine], None], catch_up: Callable[[Engine], None]) -> None:
+        def on_engine(step: Callable[[Engine], None]) -> Callable[[Database], None]:
+            def take(fresh: Database) -> None:
+                engine = SqliteEngine(fresh.path, fresh.extension)
+                engine.database = fresh
+                step(engine)
 
-        self.database.rebuild(fill_database)
+            return take
+
+        self.database.rebuild(on_engine(fill), on_engine(catch_up))
 
     def compact(self) -> None:
         """Merge the word indexes' segments and return free pages to the disk."""
