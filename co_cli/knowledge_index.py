@@ -212,7 +212,7 @@ class KnowledgeIndex:
         first: dict[Origin, SyncReport] = {}
         late: dict[Origin, SyncReport] = {}
 
-        def fill(fresh: Engine) -> None:
+        def read(fresh: Engine, reports: dict[Origin, SyncReport]) -> None:
             for origin in (*self.linked, self.origin):
                 index = self.of(origin, fresh)
                 with suppress(VaultError) if origin != self.origin else nullcontext():
