@@ -104,6 +104,7 @@ def run_demo(options: argparse.Namespace) -> int:
     settings = load_settings({"data_dir": options.data_dir})
     query = query_of(options.query) if options.query else TOUR[0]
     with KnowledgeBase.open(sample_vault(), os.path.join(settings.data_dir, "demo")) as kb:
+        kb.short_lived = True  # it answers as `co search` does
         with ProgressBar("indexing") as bar:
             kb.sync(bar)
         found = kb.search(query, limit=options.limit)

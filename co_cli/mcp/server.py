@@ -123,7 +123,6 @@ class VaultServer(MCPServer[None]):
                 input_schema=tool.parameters,
                 output_schema=tool.returns if self._structured else None,
                 annotations=types.ToolAnnotations(
-                    title=tool.title,
                     read_only_hint=tool.read_only,
                     destructive_hint=tool.destructive,
                     idempotent_hint=tool.idempotent,

@@ -78,7 +78,10 @@ def test_the_demo_searches_the_sample_vault_and_leaves_yours_alone(co: Co, vault
     assert co("search", "odalys").code == 1
 
 
-def test_the_demo_answers_three_questions_on_a_screen_each_and_says_what_to_try_next(co: Co, home: Path) -> None:
+def test_the_demo_answers_three_questions_on_a_screen_each_and_says_what_to_try_next(
+    co: Co, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CO_KNOWLEDGE_READER")  # as a new user has it
     first, *others = (
         ("who decides what ships", "memory:odalys-has-the-last-word"),
         ("what went wrong with the bells", "article:incidents/2026-02-silent-bells"),
