@@ -126,8 +126,9 @@ class KnowledgeIndex:
             files = self._read(lambda reader, vault: reader.files(vault, reported=True), {})
             synced = self.state().synced_at is not None
         scan = scan_origin(self.origin, self.exclude)
-        if scan.unfinished and self.origin.kind == VAULT and not self.origin.tier:
-            self._sweep(scan.unfinished)
+        if self.origin.kind == VAULT and not self.origin.tier:
+            folders = {os.path.join(self.root, folder) for folder in scan.unfinished}
+            self._sweep({*folders, os.path.dirname(self.engine.path)})
         again = [path for path, file in files.items() if self._is_readable_now(path, file.skipped)]
         skipped, problems = reported(files)
         report = SyncReport(
@@ -560,8 +561,8 @@ class KnowledgeIndex:
             return kind.unread(name) is None
         return " bytes; the limit" in skipped and not skipped.endswith(kind.limit_text(name, self.limit))
 
-    def _sweep(self, folders: Sequence[str]) -> None:
-        """Remove temporary files of killed writers; younger ones may still be in use."""
-        for folder in set(folders):
+    def _sweep(self, folders: Collection[str]) -> None:
+        """Remove temporary files of killed writers."""
+        for folder in folders:
             with suppress(OSError):  # a vault that can only be read
-                sweep_temporary(os.path.join(self.root, folder))
+                sweep_temporary(folder)

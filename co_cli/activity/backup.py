@@ -16,7 +16,7 @@ from co_cli.activity import Activity
 from co_cli.activity.database import APPLICATION, FILE_NAME, explained, refuse_version
 from co_cli.errors import ActivityUnavailableError, InvalidInputError
 from co_cli.index.sqlite.database_files import BUSY_MS, NO_PLACE, WRONG_FILE, opening, remove_database, set_aside, swap
-from co_cli.notes.files import make_folders, sync_folder
+from co_cli.notes.files import make_folders, sync_folder, temporary_name
 from co_cli.settings import Settings
 
 FOLDER = "backups"
@@ -71,7 +71,7 @@ def back_up(settings: Settings, path: str, overwrite: bool = False) -> Copy:
         raise InvalidInputError(f"{path} is not a regular file: name another")
     if folder != os.path.join(data_dir, FOLDER) and not os.path.isdir(folder):
         raise InvalidInputError(f"there is no folder {folder}: is its drive mounted? Create it, or name another")
-    temporary = f"{path}.{os.getpid():x}-{time.monotonic_ns():x}.part"
+    temporary = temporary_name(folder)
     with Activity(settings, "") as activity, explained(path):
         connection = activity.written().borrow()
         try:
@@ -93,20 +93,20 @@ def restore(data_dir: str, path: str) -> Restored:
         raise InvalidInputError(f"{path} is activity.db itself: name a copy of it")
     found = look_at(path)
     refuse_version(path, found.version)
-    fresh = f"{target}.restored"
+    fresh = temporary_name(data_dir)
     with explained(target), opening(target):
-        remove_database(fresh)
         source = _open(path)
         try:
             _copy(source, fresh)
+            look_at(fresh)
+            connection = apsw.Connection(fresh)
+            connection.pragma("journal_mode", "wal")
+            connection.close()
+            kept = set_aside(target)  # with its log
+            swap(fresh, target)
         finally:
             source.close()
-        look_at(fresh)
-        connection = apsw.Connection(fresh)
-        connection.pragma("journal_mode", "wal")
-        connection.close()
-        kept = set_aside(target)  # with its log
-        swap(fresh, target)
+            remove_database(fresh)
     return Restored(found, kept)
 
 

@@ -17,7 +17,7 @@ from co_cli.errors import FrontmatterError, InvalidInputError, KnowledgeError, N
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.knowledge_index import SAVE_SECONDS
 from co_cli.notes.editing import set_fields
-from co_cli.notes.files import create_exclusively, make_folders, sync_folder
+from co_cli.notes.files import create_exclusively, make_folders, move
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.note import read_note
 from co_cli.notes.refs import name_key
@@ -108,14 +108,7 @@ class MemoryFiles:
     def move(self, old: str, new: str) -> bool:
         """Move a file or a folder; False if the target exists."""
         self.store.refuse_name(new)
-        source, target = self.store.absolute(old), self.store.absolute(new)
-        if os.path.lexists(target):
-            return False
-        make_folders(os.path.dirname(target))
-        os.rename(source, target)
-        sync_folder(os.path.dirname(target))
-        sync_folder(os.path.dirname(source))
-        return True
+        return move(self.store.absolute(old), self.store.absolute(new))
 
     def _scan(self) -> tuple[list[str], IgnoreRules | None]:
         scan = scan_origin(self.kb.index.origin, self.kb.index.exclude)

@@ -165,7 +165,12 @@ def _list_trash(options: argparse.Namespace) -> int:
     with open_knowledge_base(options) as kb:
         trashed = kb.lookup.trashed()[: options.limit]
     now = time.time()
-    lines = [f"{one.ref}  {one.title}  forgotten {age(one.forgotten, now)}  ({one.trash})" for one in trashed]
+    lines = [
+        f"{one.ref}  {one.title}  {'copy kept' if one.copy else 'forgotten'} {age(one.forgotten, now)}  ({one.trash})"
+        for one in trashed
+    ]
+    if len({one.ref for one in trashed}) < len(trashed):
+        lines.append("`co note restore REF` restores the first of several copies; a path in .trash/ restores that one.")
     return print_result(options, trashed, lines or ["The trash is empty."])
 
 
@@ -385,18 +390,21 @@ def run_forget(options: argparse.Namespace) -> int:
 
 
 def add_restore(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("ref", nargs="+", help="which forgotten notes; `co list --trash` lists them")
+    parser.add_argument("ref", nargs="+", help="which notes, or paths in .trash/; `co list --trash` lists both")
 
 
 def run_restore(options: argparse.Namespace) -> int:
     """
-    example:
+    A ref restores the newest copy in the trash, a path in .trash/ that copy.
+
+    examples:
       co note restore memory:blue-pool-first
     """
     with open_knowledge_base(options) as kb:
         tiers = tuple(f"{origin.tier}:" for origin in kb.index.linked if origin.tier)
+      co note restore .trash/20261116T101849Z-7/memories/blue-pool-first.md
         paths = dict.fromkeys(  # if one is unknown, none is restored
-            ref if ref.startswith(tiers) else kb.lookup.trashed_path(ref) for ref in options.ref
+            ref if ref.startswith(tiers) else kb.lookup.trashed_copy(ref)[0] for ref in options.ref
         )
         restored = [kb.restore(path) for path in paths]
-    return print_result(options, restored, [f"restored {saved.ref}" for saved in restored])
+    return print_result(options, restored, [f"restored {saved.ref}, {saved.detail}" for saved in restored])

@@ -1,6 +1,6 @@
 """Write files atomically: a crash leaves the old bytes or the new ones, and no other file is overwritten by accident.
 
-A temporary file in the same folder, fsync, link or rename, fsync of the folder.
+A temporary file in the same file system, fsync, link or rename, fsync of the folder.
 """
 
 from __future__ import annotations
@@ -9,22 +9,32 @@ import contextlib
 import errno
 import json
 import os
+import re
 import sys
 import threading
 import time
 from collections.abc import Callable, Generator
 from typing import Any
 
-from co_cli.paths import TEMPORARY
+from co_cli.paths import TEMPORARY, open_regular
 
 STALE_AFTER = 3600.0
+OURS = re.compile(re.escape(TEMPORARY) + "[0-9a-f]+-[0-9a-f]+-[0-9a-f]{6}")
+"""The names that `temporary_name` makes."""
+NO_REPLACE, EXCHANGE = 1, 2
+"""Ways to rename: only to a free name, and two files in each other's place."""
+CANNOT = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM)
 
-_unfinished: set[str] = set()
+_unfinished: dict[str, int | None] = {}
+"""Temporary files, and the handles that hold them against sweeping."""
 
 
-def create_exclusively(path: str, data: bytes) -> bool:
-    """Write a new file. False if the name is taken, checked at the last moment."""
-    temporary = _temporary_for(path)
+def create_exclusively(path: str, data: bytes, through: str | None = None) -> bool:
+    """Write a new file. False if the name is taken, checked at the last moment.
+
+    The temporary file is in the same folder, or in `through`.
+    """
+    temporary = _begin(through or os.path.dirname(path))
     try:
         _write(temporary, data)
         if os.name == "nt":
@@ -39,19 +49,86 @@ def create_exclusively(path: str, data: bytes) -> bool:
     return True
 
 
-def replace(path: str, data: bytes, check: Callable[[], None] | None = None) -> None:
-    """Overwrite a file and keep its permissions. `check` may raise at the last moment."""
-    temporary = _temporary_for(path)
+def replace(path: str, data: bytes) -> None:
+    """Overwrite a file, and keep its owner, permissions and extended attributes."""
+    temporary = _begin(os.path.dirname(path))
     try:
-        _write(temporary, data)
-        with contextlib.suppress(OSError):
-            os.chmod(temporary, os.stat(path).st_mode & 0o7777)
-        if check:
-            check()
+        _write(temporary, data, path)
         os.replace(temporary, path)
     finally:
         _discard(temporary)
     sync_folder(os.path.dirname(path))
+
+
+def replace_text(path: str, data: bytes, based_on: bytes) -> bool:
+    """Overwrite a file that has the content `based_on`. False if it has another, which then stays.
+
+    That includes what an editor saves at the last moment, where the system can exchange two files.
+    """
+    temporary = _begin(os.path.dirname(path))
+    try:
+        _write(temporary, data, path)
+        replaced = _read(path) == based_on and _exchange(temporary, path, data, based_on)
+    finally:
+        _discard(temporary)
+    sync_folder(os.path.dirname(path))
+    return replaced
+
+
+def _exchange(temporary: str, path: str, data: bytes, based_on: bytes) -> bool:
+    """Put the temporary file in the place of another, and back if that was not what it should replace.
+
+    Every turn looks at what it took away, so whoever saved last has their text at `path` in the end.
+    """
+    held, expected = data, based_on
+    _release(temporary)  # from now on Ctrl-C must not remove it, because it may be somebody's text
+    while True:
+        try:
+            if not rename_with(EXCHANGE, temporary, path):
+                os.replace(temporary, path)
+                return True
+        except OSError:
+            if held is data:
+                os.unlink(temporary)
+            raise
+        found = _read(temporary)
+        if found == expected:
+            os.unlink(temporary)
+            return held is data
+        held, expected = found, held
+
+
+def move(source: str, target: str) -> bool:
+    """Rename a file or a folder. False if the name is taken."""
+    make_folders(os.path.dirname(target))
+    try:
+        if not rename_with(NO_REPLACE, source, target):
+            if os.path.lexists(target):
+                return False
+            os.rename(source, target)
+    except FileExistsError:
+        return False
+    sync_folder(os.path.dirname(target))
+    sync_folder(os.path.dirname(source))
+    return True
+
+
+def rename_with(how: int, source: str, target: str) -> bool:
+    """Rename in one of the ways that os.rename lacks. False where the system or the file system cannot."""
+    import ctypes  # slow to import, and only writers need it
+
+    libc = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
+    names = os.fsencode(source), os.fsencode(target)
+    if hasattr(libc, "renamex_np"):  # macOS
+        failed = libc.renamex_np(*names, 4 if how == NO_REPLACE else 2)
+    elif hasattr(libc, "renameat2"):  # Linux
+        failed = libc.renameat2(-100, names[0], -100, names[1], how)  # -100: relative to the current folder
+    else:
+        return False
+    number = ctypes.get_errno()
+    if failed and number not in CANNOT:
+        raise OSError(number, os.strerror(number), source if how == NO_REPLACE else target)
+    return not failed
 
 
 def read_json(path: str) -> dict[str, Any]:
@@ -93,16 +170,32 @@ def discard_unfinished() -> None:
         _discard(temporary)
 
 
-def sweep_temporary(folder: str, now: float | None = None) -> list[str]:
-    """Remove temporary files that a killed process left. Younger ones may be in use."""
-    now = time.time() if now is None else now
+def sweep_temporary(folder: str, now: float | None = None, names: re.Pattern[str] = OURS) -> list[str]:
+    """Remove temporary files that a killed process left: those an hour old that no process holds."""
+    oldest = (time.time() if now is None else now) - STALE_AFTER
     swept: list[str] = []
-    with contextlib.suppress(FileNotFoundError), os.scandir(folder) as entries:
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
         for entry in entries:
-            if entry.name.startswith(TEMPORARY) and entry.stat(follow_symlinks=False).st_mtime < now - STALE_AFTER:
-                os.unlink(entry.path)
-                swept.append(entry.path)
+            if not names.fullmatch(entry.name) or not entry.is_file(follow_symlinks=False):
+                continue
+            with contextlib.suppress(FileNotFoundError, BlockingIOError):
+                if entry.stat(follow_symlinks=False).st_ctime < oldest:  # a rename changes it, too
+                    _remove_unheld(entry.path)
+                    swept.append(entry.path)
     return swept
+
+
+def _remove_unheld(path: str) -> None:
+    """Remove a file, or raise BlockingIOError if a process holds it."""
+    if os.name == "nt":  # an open file cannot be removed there
+        os.unlink(path)
+        return
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        _lock(handle, wait=False)
+        os.unlink(path)
+    finally:
+        os.close(handle)
 
 
 def is_empty_folder(folder: str) -> bool:
@@ -205,28 +298,67 @@ def _link(temporary: str, path: str) -> None:
         os.replace(temporary, path)
 
 
-def _temporary_for(path: str) -> str:
-    name = f"{TEMPORARY}{os.getpid():x}-{time.monotonic_ns():x}-{os.urandom(3).hex()}"
-    temporary = os.path.join(os.path.dirname(path), name)
-    _unfinished.add(temporary)
+def temporary_name(folder: str) -> str:
+    """A name for a file that is being written. What a killed process leaves under it is swept."""
+    return os.path.join(folder, f"{TEMPORARY}{os.getpid():x}-{time.monotonic_ns():x}-{os.urandom(3).hex()}")
+
+
+def _begin(folder: str) -> str:
+    temporary = temporary_name(folder)
+    _unfinished[temporary] = None
     return temporary
 
 
-def _write(temporary: str, data: bytes) -> None:
-    handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), 0o666)
+def _write(temporary: str, data: bytes, like: str | None = None) -> None:
+    """Write a temporary file, with the owner, permissions and extended attributes of the file that it replaces."""
+    mode = 0o600 if like and os.path.exists(like) else 0o666
+    handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), mode)
+    _unfinished[temporary] = handle
     try:
+        if os.name == "posix":
+            _lock(handle, wait=False)  # nobody else has it
         view = memoryview(data)
         while view:
             view = view[os.write(handle, view) :]
+        if like and mode == 0o600:
+            _copy_attributes(like, temporary)
         os.fsync(handle)
     except OSError as error:
         error.filename = temporary  # the system names no file here
         raise
     finally:
+        if os.name == "nt":  # an open file cannot be renamed there
+            os.close(handle)
+            _unfinished[temporary] = None
+
+
+def _copy_attributes(path: str, temporary: str) -> None:
+    import shutil  # with its compressors 4 ms, which only writers need
+
+    with contextlib.suppress(OSError):  # some systems and file systems have none of this
+        state = os.stat(path)
+        for owner in (state.st_uid, -1) if os.name == "posix" else ():
+            with contextlib.suppress(PermissionError):  # only root may give a file away
+                os.chown(temporary, owner, state.st_gid)
+                break
+        shutil.copystat(path, temporary)
+        os.utime(temporary)  # it is a new text
+
+
+def _read(path: str) -> bytes:
+    with open_regular(path) as stream:
+        return stream.read()
+
+
+def _release(temporary: str) -> None:
+    handle = _unfinished.pop(temporary, None)
+    if handle is not None:
         os.close(handle)
 
 
 def _discard(temporary: str) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(temporary)
-    _unfinished.discard(temporary)
+    """Remove a temporary file that was not released."""
+    if temporary in _unfinished:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        _release(temporary)

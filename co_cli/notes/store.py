@@ -9,8 +9,10 @@ import contextlib
 import hashlib
 import itertools
 import os
+import re
 import time
 from collections.abc import Callable, Generator
+from datetime import datetime
 
 from co_cli.errors import InvalidInputError, NoteConflictError, NoteFileError, VaultError, empty_vault
 from co_cli.notes.files import (
@@ -18,16 +20,17 @@ from co_cli.notes.files import (
     create_exclusively,
     locked,
     make_folders,
-    replace,
+    move,
+    replace_text,
     sweep_temporary,
-    sync_folder,
 )
 from co_cli.notes.refs import name_key, slugify
 from co_cli.paths import NO_ROOM, open_regular, permission_cure
-from co_cli.values import to_utf8
+from co_cli.values import moment_text, to_utf8
 
 TRASH = ".trash"
-MAX_SAME_NAME = 10_000
+TRASH_FOLDER = re.compile(r"(\d{8}T\d{6}Z)(?:-(\d{1,18}))?(-copy)?")
+"""When, a number that counts up whatever the clock says, and whether it holds a copy: the note was not forgotten."""
 
 
 def content_hash(data: bytes) -> str:
@@ -133,25 +136,21 @@ class NoteStore:
 
     def replace(self, path: str, data: bytes, based_on: bytes) -> None:
         """Write over a note if it still has the content that the change was based on."""
-
-        def require_same() -> None:
-            if self.read(path) != based_on:
-                raise NoteConflictError(f"{path} was changed meanwhile; read it again, then repeat the change")
-
-        require_same()
+        conflict = NoteConflictError(f"{path} was changed meanwhile; read it again, then repeat the change")
+        if self.read(path) != based_on:
+            raise conflict
         data = self.safe(data, based_on)
         with _reporting("write", path):
-            replace(self.absolute(path), data, require_same)  # checks again at the last moment
+            if not replace_text(self.absolute(path), data, based_on):  # looks again at the last moment
+                raise conflict
 
     def trash(self, path: str) -> str:
         """Move a note to the vault's trash. Returns its path there."""
-        source = self.absolute(path)
         with _reporting("move", path):
-            kept, target = self._free_in_trash(path)
-            os.rename(source, target)
-            sync_folder(os.path.dirname(target))
-            sync_folder(os.path.dirname(source))
-        return kept
+            kept = self._free_in_trash(path)
+            if not move(self.absolute(path), self.absolute(kept)):
+                raise NoteConflictError(f"another copy of {path} was put into the trash at the same time; try again")
+            return kept
 
     def keep_copy(self, path: str) -> str:
         """Put a copy of a note into the trash before it is overwritten. Returns its path there."""
@@ -160,8 +159,9 @@ class NoteStore:
     def keep(self, path: str, data: bytes) -> str:
         """Put another text of a note into the trash. Returns its path there."""
         with _reporting("copy", path):
-            kept, target = self._free_in_trash(path)
-            if create_exclusively(target, data):
+            kept = self._free_in_trash(path, "-copy")
+            make_folders(os.path.dirname(self.absolute(kept)))
+            if create_exclusively(self.absolute(kept), data, through=self.root):  # where every sync sweeps
                 return kept
         raise NoteConflictError(f"another copy of {path} was put into the trash at the same time; try again")
 
@@ -172,6 +172,15 @@ class NoteStore:
                 os.unlink(self.absolute(kept))
                 self._drop_empty_folders(os.path.dirname(self.absolute(kept)))
                 os.rmdir(os.path.join(self.root, TRASH))
+
+    @staticmethod
+    def trashed_at(kept: str) -> tuple[str, bool]:
+        """When a file came into the trash, and whether it is only a copy: its note was changed and not forgotten."""
+        found = TRASH_FOLDER.fullmatch(kept.split("/")[1])
+        with contextlib.suppress(ValueError):
+            if found:
+                return moment_text(datetime.fromisoformat(found[1]).timestamp()), bool(found[3])
+        return "", False
 
     def trashed(self) -> list[tuple[str, str]]:
         """Everything in the trash, newest first: its path there, and where it was."""
@@ -184,30 +193,21 @@ class NoteStore:
                 link = os.path.islink(os.path.join(folder, name))  # not ours, and might lead anywhere
                 if stamp != "." and not name.startswith(TEMPORARY) and not link:
                     found.append((f"{TRASH}/{inside}/{name}", f"{home}/{name}" if home else name))
-        return sorted(found, reverse=True, key=lambda pair: _stamp_order(pair[0]))
+        return sorted(found, reverse=True, key=lambda pair: _trash_order(pair[0].split("/")[1]))
 
-    def restore(self, path: str) -> str:
-        """Move the newest trashed copy of a path back. Refuses if there is another note now."""
-        kept = next((kept for kept, home in self.trashed() if home == path), None)
-        if kept is None:
-            raise NoteConflictError(f"{path} is not in the trash of {self.root}")
-        source, target = self.absolute(kept), self.absolute(path)
+    def restore(self, kept: str, path: str) -> None:
+        """Move a file of the trash back to where it was. Refuses if there is another note now."""
+        source = self.absolute(kept)
         with _reporting("restore", path):
-            make_folders(os.path.dirname(target))
-            with open_regular(source, follow=False) as stream:
-                data = stream.read()
-            if not create_exclusively(target, data):
-                raise NoteConflictError(f"{path} exists again; rename it before restoring the trashed one")
-            with contextlib.suppress(OSError):
-                os.utime(target, ns=(os.stat(source).st_atime_ns, os.stat(source).st_mtime_ns))
-            os.unlink(source)
+            open_regular(source, follow=False).close()  # refuses what is no regular file
+            if not move(source, self.absolute(path)):
+                raise NoteConflictError(f"{path} exists again; rename it before restoring {kept}")
             self._drop_empty_folders(os.path.dirname(source))
-        return path
 
     def sweep(self) -> list[str]:
         """Remove temporary files that killed writers left in the folders we write to."""
-        swept: list[str] = []
-        for folder in ("memories", "articles"):
+        swept = sweep_temporary(self.root)
+        for folder in ("memories", "articles", TRASH):
             with _reporting("sweep", folder):
                 for inner, _, _ in os.walk(os.path.join(self.root, folder)):
                     swept += sweep_temporary(inner)
@@ -217,16 +217,12 @@ class NoteStore:
         keys = {name_key(f"{folder}/{name}") for name in os.listdir(self.absolute(folder))}
         return lambda path: name_key(path) in keys
 
-    def _free_in_trash(self, path: str) -> tuple[str, str]:
-        """A free path in the trash, and where that is on disk. Its folder is made."""
-        stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-        for number in range(MAX_SAME_NAME):
-            kept = f"{TRASH}/{stamp}-{number}/{path}" if number else f"{TRASH}/{stamp}/{path}"
-            target = self.absolute(kept)
-            if not os.path.lexists(target):
-                make_folders(os.path.dirname(target))
-                return kept, target
-        raise NoteConflictError(f"the trash holds too many copies of {path}; empty {TRASH}/")
+    def _free_in_trash(self, path: str, ending: str = "") -> str:
+        """A path in the trash that sorts after everything that is there, also after the clock stepped back."""
+        trash, stamp = os.path.join(self.root, TRASH), time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(time.time()))
+        there = os.listdir(trash) if os.path.isdir(trash) else []
+        number = 1 + max((_trash_order(name)[0] for name in there), default=0)
+        return f"{TRASH}/{stamp}-{number}{ending}/{path}"
 
     def _drop_empty_folders(self, folder: str) -> None:
         with contextlib.suppress(OSError):  # stops at the first that is not empty
@@ -235,9 +231,9 @@ class NoteStore:
                 folder = os.path.dirname(folder)
 
 
-def _stamp_order(kept: str) -> tuple[str, int]:
-    stamp, _, number = kept.split("/")[1].partition("-")
-    return stamp, int(number) if number.isdecimal() else 0
+def _trash_order(folder: str) -> tuple[int, str]:
+    found = TRASH_FOLDER.fullmatch(folder)
+    return (int(found[2] or 0), found[1]) if found else (0, "")
 
 
 @contextlib.contextmanager

@@ -14,12 +14,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from co_cli.activity.backup import FOLDER as BACKUPS
 from co_cli.embedding.embedders import LOCAL_SPACES
 from co_cli.errors import IndexDamagedError, IndexUnavailableError, KnowledgeError, VaultError
-from co_cli.index.sqlite.database_files import no_room, set_aside_before, unwritable
+from co_cli.index.sqlite.database_files import no_room, set_aside_before, sweep_unfinished, unwritable
 from co_cli.index.sqlite.sqlite_engine import library_problems
 from co_cli.index.tokens import tokens
 from co_cli.index.verify import compare
+from co_cli.notes.files import sweep_temporary
 from co_cli.notes.secrets import find_secrets
 from co_cli.paths import permission_cure
 from co_cli.service.vaults import tier_of
@@ -71,6 +73,7 @@ def status_of(kb: KnowledgeBase) -> Status:
         tier=tier_of(kb.settings) if kb.index.tiers else None,
         missing=len(kb.index.missing()),
         odd=tuple(kb.index.unread_entries()),
+        moved_aside=(*set_aside_before(kb.engine.path), *set_aside_before(kb.activity.database.path)),
         linked={origin.label: kb.index.of(origin).state().notes for origin in kb.index.linked},
     )
 
@@ -152,18 +155,18 @@ def _vault(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
         yield Finding("vault", "warning", text, f"chmod u+w {shlex.quote(root)}")
     else:
         yield Finding("vault", "ok", f"{root} can be read and written")
-    swept = kb.store.sweep() if fix else []
+    swept: list[str] = []
+    if fix:
+        data_dir = kb.settings.data_dir
+        swept = [*kb.store.sweep(), *sweep_temporary(data_dir), *sweep_temporary(os.path.join(data_dir, BACKUPS))]
+        sweep_unfinished(kb.engine.path)
     if swept:
         yield Finding("temporary files", "warning", f"{len(swept)} left by killed writers", "removed", True)
 
 
 def _database(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
     counts, path = kb.index.state(), kb.engine.path
-    kept = set_aside_before(path)
-    if kept:
-        size = sum(os.path.getsize(one) for one in kept)
-        text = f"search.db was unusable; it is kept as {', '.join(kept)} ({size:,} bytes)"
-        yield Finding("index", "warning", text, "delete it when you like")
+    yield from _moved_aside("index", path, "delete it when you like")
     problem = kb.engine.problem()
     if problem:
         if fix:
@@ -285,11 +288,22 @@ def _language(kb: KnowledgeBase) -> Iterator[Finding]:
 
 def _activity(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
     """Search works without activity.db, so its problems are warnings."""
-    problem = kb.activity.database.check(fix)
+    database = kb.activity.database
+    problem = database.check(fix)
     if problem:
         newer = "newer co-cli" in problem
         cure = "update co-cli, or move activity.db away" if newer else "`co data restore` restores a backup"
         yield Finding("activity", "warning", problem, cure)
+    cure = "`co data restore` restores a backup; delete it when you no longer need it"
+    yield from _moved_aside("activity", database.path, cure)
+
+
+def _moved_aside(check: str, path: str, cure: str) -> Iterator[Finding]:
+    kept = set_aside_before(path)
+    if kept:
+        size = sum(os.path.getsize(one) for one in kept)
+        text = f"{os.path.basename(path)} was moved aside and is not used: {', '.join(kept)} ({size:,} bytes)"
+        yield Finding(check, "warning", text, cure)
 
 
 def _secrets(kb: KnowledgeBase) -> Iterator[Finding]:

@@ -6,7 +6,6 @@ import contextlib
 import os
 import time
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from rapidfuzz import fuzz, process
@@ -42,7 +41,7 @@ MAX_SUGGESTIONS = 3
 
 
 class Trashed(NamedTuple):
-    """A forgotten note."""
+    """A forgotten note, or a copy of a text that a note had."""
 
     path: str
     """Its path in its vault before it was forgotten."""
@@ -53,6 +52,8 @@ class Trashed(NamedTuple):
     title: str = ""
     forgotten: str = ""
     """When, as an ISO date."""
+    copy: bool = False
+    """The note was not forgotten: this text was replaced, or it could not be written."""
 
     @property
     def name(self) -> str:
@@ -174,24 +175,31 @@ class Lookup:
         return links, backlinks
 
     def trashed(self) -> list[Trashed]:
-        """Forgotten notes of this vault, then of the other tiers' vaults."""
+        """The trash of this vault, newest first, then those of the other tiers' vaults."""
         stores = [(self.store, None)]
         stores += [(NoteStore(origin.root), origin.tier) for origin in self.kb.index.linked if origin.tier]
         return [
-            Trashed(path, trash, tier, _title_of(store, trash, path), _forgotten_at(trash))
+            Trashed(path, trash, tier, _title_of(store, trash, path), *store.trashed_at(trash))
             for store, tier in stores
             for trash, path in store.trashed()
         ]
 
-    def trashed_path(self, ref: str) -> str:
-        """Where a forgotten note of this vault was. Raises UnknownRefError with the closest ones."""
+    def trashed_copy(self, ref: str) -> tuple[str, str]:
+        """The newest copy of a note in this vault's trash, or the one at this path there; and where it was.
+
+        Raises UnknownRefError with the closest ones.
+        """
         if "\0" in ref:
             raise UnknownRefError(ref, [])
-        paths = list(dict.fromkeys(path for _, path in self.store.trashed()))
+        trashed = self.store.trashed()
+        newest = {path: kept for kept, path in reversed(trashed)}
+        for kept, path in trashed:
+            if kept == ref:
+                return kept, path
         for path in (path for form in _forms(ref) for path in _possible_paths(form, self.store.root)):
-            if path in paths:
-                return path
-        refs = [source_ref(path) for path in paths]
+            if path in newest:
+                return newest[path], path
+        refs = [source_ref(path) for path in newest]
         if not refs:
             raise InvalidInputError(f"no note {ref!r} in the trash: it is empty")
         closest = _closest(_forms(ref)[-1], refs)
@@ -225,7 +233,7 @@ class Lookup:
         trashed = {path for _, path in store.trashed()}
         if any(path in trashed for path in _possible_paths(asked, store.root)):
             raise NoteForgottenError(asked)
-        raise UnknownRefError(ref, _closest(asked, index.titles() if index else ()))
+        raise UnknownRefError(ref, _closest(asked, [note.ref for note in index.docs()] if index else ()))
 
     def _path_in(self, origin: Origin, ref: str) -> str | None:
         """The path that a ref means inside a linked source; None if the ref is of another one."""
@@ -266,13 +274,6 @@ def outdated(note: Note, index: KnowledgeIndex | None) -> str | None:
 def _title_of(store: NoteStore, trash: str, path: str) -> str:
     with contextlib.suppress(KnowledgeError, NotTextError):
         return read_note(path, store.read(trash)).title
-    return ""
-
-
-def _forgotten_at(trash: str) -> str:
-    """`.trash/20261116T101849Z/memories/oak.md` was forgotten at 2026-11-16T10:18:49Z."""
-    with contextlib.suppress(ValueError):
-        return moment_text(datetime.fromisoformat(trash.split("/")[1].partition("-")[0]).timestamp())
     return ""
 
 
@@ -333,7 +334,7 @@ def _closest(asked: str, refs: Iterable[str]) -> list[str]:
     name = asked.rsplit(":", 1)[-1]
     if len(name) < SHORTEST_GUESS:
         return []
-    names = {ref: ref.rsplit(":", 1)[-1] for ref in refs}
+    names = {ref: ref.rsplit(":" if "/" in name else "/", 1)[-1].rsplit(":", 1)[-1] for ref in refs}
     found = process.extract(
         name, names, scorer=fuzz.WRatio, limit=MAX_SUGGESTIONS, score_cutoff=MIN_SIMILARITY, processor=str.casefold
     )

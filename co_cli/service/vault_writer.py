@@ -159,17 +159,21 @@ class VaultWriter:
         return Forgotten(note.ref, note.path, kept)
 
     def restore(self, ref: str) -> Saved:
-        """Move a forgotten note back from the trash."""
+        """Move the newest copy of a note back from the trash, or the one with this path there."""
         tier, _, rest = ref.partition(":")
         if any(origin.tier == tier for origin in self.kb.index.linked):
             with open_tier(self.kb, tier) as kb:
                 return _prefixed(kb.writer.restore(rest), tier)
-        path = self.lookup.trashed_path(ref)
         with self.store.lock():
-            self.store.restore(path)
+            kept, path = self.lookup.trashed_copy(ref)
+            self.store.restore(kept, path)
+            others = sum(home == path for _, home in self.store.trashed())
         self._index(path)
         note = read_note(path, self.store.read(path))
-        return Saved(note.ref, self.store.absolute(path), "restored")
+        when, copy = self.store.trashed_at(kept)
+        detail = f"{'a copy kept' if copy else 'forgotten'} {when}"
+        detail += f"; copies left in the trash: {others}" if others else ""
+        return Saved(note.ref, self.store.absolute(path), "restored", detail)
 
     def _save(self, new: NewNote, on_related: OnRelated) -> Saved:
         """Write and index a note. Without an index it is still written; the next sync finds it.

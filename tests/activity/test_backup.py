@@ -46,7 +46,7 @@ def test_a_backup_brings_back_what_was_there_and_keeps_what_it_replaces(used: Co
     [old] = set_aside_before(file)
     used("data", "restore", old)
     assert look_at(file).rows["documents"] == 2
-    assert not Path(f"{file}.restored").exists()
+    assert list(Path(file).parent.glob(".co-tmp-*")) == []
     assert "memory:oak" in used("search", "oaks").out
 
 
@@ -86,7 +86,7 @@ def test_nothing_is_overwritten_unless_asked(used: Co, tmp_path: Path, file: str
 
     assert used("data", "backup", str(mine), "--overwrite").code == 0
     assert look_at(str(mine)).rows["documents"] == 1
-    assert [path.name for path in tmp_path.iterdir() if ".part" in path.name] == []
+    assert [path.name for path in tmp_path.iterdir() if ".co-tmp-" in path.name] == []
 
 
 def test_whoever_opens_it_at_the_moment_of_a_restore_writes_into_what_was_restored(

@@ -59,7 +59,7 @@ def test_notes_are_searched_saved_shown_listed_forgotten_and_restored(chat: Chat
     assert "memory:tea" in chat("/notes #kitchen")
     assert "forgotten memory:tea" in chat("/forget tea")
     assert "memories/tea.md" not in vault.notes()
-    assert chat("/restore memory:tea") == "restored memory:tea\n"
+    assert chat("/restore memory:tea").startswith("restored memory:tea, forgotten 20")
     assert "memories/tea.md" in vault.notes()
 
 

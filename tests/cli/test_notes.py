@@ -310,7 +310,7 @@ def test_forget_and_restore(co: Co, vault: Vault) -> None:
     vault.write("memories/oak.md", "New.")
     assert "exists again" in co("note", "restore", "oak").err
     vault.delete("memories/oak.md")
-    assert co("note", "restore", "memory:oak").out == "restored memory:oak\n"
+    assert co("note", "restore", "memory:oak").out == f"restored memory:oak, forgotten {trashed['forgotten']}\n"
     assert vault.read("memories/oak.md") == NOTE
     assert co("search", "oaks", "--no-sync", "--backend", "fts5").code == 0
     assert (co("list", "--trash").out, co("list", "--trash").code) == ("The trash is empty.\n", 1)

@@ -170,7 +170,7 @@ def test_a_forgotten_note_of_a_tier_is_restored_there(co: Co, three: dict[str, V
     status = co("index", "status").out
     assert "trash   1 note, user: 1 note\n" in status
     assert f"vault   {three['project'].root} (project)\n" in status
-    assert co("note", "restore", names[1]).out == "restored user:memory:tea-user\n"
+    assert co("note", "restore", names[1]).out.startswith("restored user:memory:tea-user, forgotten 20")
     assert three["user"].notes() == ["memories/tea-user.md"]
     assert co("index", "status", "--json").json["trashed_in_tiers"] == {}
 

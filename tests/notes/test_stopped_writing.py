@@ -50,8 +50,12 @@ class CtrlC:
         return False
 
 
-@pytest.mark.parametrize("write", [files.replace, files.create_exclusively])
-def test_wherever_ctrl_c_strikes_no_temporary_file_is_left(
+def replace_old(path: str, data: bytes) -> bool:
+    return files.replace_text(path, data, OLD)
+
+
+@pytest.mark.parametrize("write", [files.replace, files.create_exclusively, replace_old])
+def test_wherever_ctrl_c_strikes_no_text_is_lost_and_only_one_that_may_be_somebody_s_is_left(
     tmp_path: Path, write: Callable[[str, bytes], object]
 ) -> None:
     folder = tmp_path / "memories"
@@ -61,13 +65,15 @@ def test_wherever_ctrl_c_strikes_no_temporary_file_is_left(
         line += 1
         for name in os.listdir(folder):
             os.unlink(folder / name)
-        if write is files.replace:
+        if write is not files.create_exclusively:
             path.write_bytes(OLD)
 
         struck = CtrlC(line).during(lambda: write(str(path), NEW))
         files.discard_unfinished()
 
-        assert set(os.listdir(folder)) <= {"oak.md"}
+        left = [folder / name for name in os.listdir(folder) if name != "oak.md"]
+        assert len(left) <= (write is replace_old)
+        assert all(file.read_bytes() in (OLD, NEW) for file in left)
         assert not path.exists() or path.read_bytes() in (OLD, NEW)
     assert line > 15
     assert path.read_bytes() == NEW

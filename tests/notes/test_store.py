@@ -84,7 +84,7 @@ def test_forgotten_and_restored_is_the_same_file(store: NoteStore, vault: Vault)
     assert kept.startswith(".trash/")
     assert store.trashed() == [(kept, "articles/trees/oak.md")]
 
-    assert store.restore("articles/trees/oak.md") == "articles/trees/oak.md"
+    store.restore(kept, "articles/trees/oak.md")
     assert vault.files() == ["articles/trees/oak.md"]
     assert vault.read("articles/trees/oak.md") == "Oaks live long.\r\n"
     assert vault.path("articles/trees/oak.md").stat().st_mtime_ns == 1_700_000_000_000_000_000
@@ -96,10 +96,10 @@ def test_the_newest_of_several_forgotten_copies_comes_back_first(store: NoteStor
         vault.write("memories/oak.md", f"copy {number}")
         store.trash("memories/oak.md")
 
-    store.restore("memories/oak.md")
+    store.restore(*store.trashed()[0])
     assert vault.read("memories/oak.md") == "copy 11"
     vault.delete("memories/oak.md")
-    store.restore("memories/oak.md")
+    store.restore(*store.trashed()[0])
     assert vault.read("memories/oak.md") == "copy 10"
 
 
@@ -109,7 +109,7 @@ def test_restoring_never_overwrites_a_note_that_took_the_name(store: NoteStore, 
     vault.write("memories/oak.md", "new")
 
     with pytest.raises(NoteConflictError, match="exists again"):
-        store.restore("memories/oak.md")
+        store.restore(*store.trashed()[0])
 
     assert vault.read("memories/oak.md") == "new"
     assert len(store.trashed()) == 1

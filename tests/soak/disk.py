@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 
+from co_cli.notes import files as note_files
+
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
@@ -88,6 +90,10 @@ def _sectors(offset: int, data: bytes) -> list[tuple[int, bytes | None]]:
     return [(offset + start, data[start:end]) for start, end in zip(starts, [*starts[1:], len(data)], strict=True)]
 
 
+Change = tuple[Request, File | None, File | None]
+"""What was asked for, about which file, and the one that had the other name."""
+
+
 class FileSystem:
     """Names that are safe, and what was asked for since."""
 
@@ -95,7 +101,7 @@ class FileSystem:
         self.now: dict[str, File] = {}
         self._safe: dict[str, File] = {}
         self._folders: set[str] = {""}
-        self._since: list[tuple[Request, File | None]] = []
+        self._since: list[Change] = []
 
     def hear(self, request: Request) -> None:
         what, path = request.what, request.path
@@ -109,8 +115,9 @@ class FileSystem:
                 _apply(*change, self._safe, self._folders)
         else:
             file = File() if what == "create" else self.now.get(path)
-            _apply(request, file, self.now, set())
-            self._since.append((request, file))
+            change = request, file, self.now.get(request.other)
+            _apply(*change, self.now, set())
+            self._since.append(change)
 
     def after_cut(self, chance: random.Random) -> Image:
         """The files as they are found when the power is back."""
@@ -122,8 +129,12 @@ class FileSystem:
         return {path: file.after_cut(chance) for path, file in files.items() if _reached(path, folders)}
 
 
-def _apply(request: Request, file: File | None, files: dict[str, File], folders: set[str]) -> None:
+def _apply(
+    request: Request, file: File | None, replaced: File | None, files: dict[str, File], folders: set[str]
+) -> None:
     what, path, other, _ = request
+    if what == "exchange" and file is not None and replaced is not None:
+        files[path], files[other] = replaced, file
     if what in ("rename", "unlink"):
         files.pop(path, None)
     if what in ("create", "link", "rename") and file is not None:
@@ -192,7 +203,17 @@ def listening(root: str, hear: Callable[[Request], None]) -> Generator[None]:
 
         return call
 
+    def rename_with(how: int, source: str, target: str) -> bool:
+        done = real_rename(how, source, target)
+        known, other = inside(source), inside(target)
+        if done and known is not None:
+            hear(Request("exchange" if how == note_files.EXCHANGE else "rename", known, other or ""))
+        return done
+
+    real_rename = note_files.rename_with
     with contextlib.ExitStack() as undo:
+        undo.callback(setattr, note_files, "rename_with", real_rename)
+        note_files.rename_with = rename_with
         heard: dict[str, Any] = {"open": open_, "write": write, "fsync": fsync, "close": close}
         for name, call in {**heard, **{name: change(name) for name in CHANGES}}.items():
             undo.callback(setattr, os, name, real[name])

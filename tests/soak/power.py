@@ -283,5 +283,5 @@ class Work:
         elif verb == "forget":
             self.store.trash(path)
         else:
-            self.store.restore(path)
+            self.store.restore(*trashed[0])
         self.ledger.hear(("done", verb, path, mark))

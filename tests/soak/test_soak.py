@@ -7,6 +7,7 @@ import random
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -18,6 +19,7 @@ from co_cli import KnowledgeBase
 from co_cli.index.sqlite.database_files import fresh_path, swap
 from co_cli.notes import files, store
 from co_cli.notes.files import locked
+from tests.command import Co
 from tests.soak import power, scenarios
 from tests.soak.__main__ import main
 from tests.soak.checks import Ledger, differences, files_of, open_vault, sealed_text
@@ -141,19 +143,34 @@ def test_an_activity_db_that_a_kill_left_without_tables_is_finished_and_not_set_
     assert list(path.parent.glob("activity.db.2*")) == []
 
 
-def test_a_sync_sweeps_old_temporary_files_and_leaves_young_ones(vault: Vault, data_dir: Path) -> None:
+def test_temporary_files_are_swept_when_they_are_old_ours_and_nobody_s(
+    co: Co, vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = Path(co("index", "status", "--json").json["search_db"]).parent
     vault.write("memories/oak.md", "Oaks live long.")
-    old = [vault.write("memories/.co-tmp-1", "half"), vault.write("articles/trees/.co-tmp-2", "half")]
-    young = vault.write("memories/.co-tmp-3", "half")
-    for file in old:
-        os.utime(file, (10**9, 10**9))
-    with KnowledgeBase.open(vault.root, data_dir) as kb:
-        kb.sync()
-        assert [file.exists() for file in (*old, young)] == [False, False, True]
-        os.utime(young, (10**9, 10**9))
-        assert kb.sync().touched == 0
-    assert not young.exists()
-    assert vault.notes() == ["memories/oak.md"]
+    name = ".co-tmp-1f-2e3d4c-abcdef"
+    swept = [vault.write(f"{folder}{name}", "half") for folder in ("", "memories/", "articles/trees/")]
+    swept.append(data / name)
+    by_doctor = [vault.write(f".trash/20260101T000000Z/memories/{name}", "half"), data / "backups" / name]
+    by_doctor.append(data / "search.db.new.20260101T000000.000000001Z")
+    notes = [vault.write(f"{folder}/.co-tmp-mine.md", "mine") for folder in ("memories", ".trash/20260101T000000Z")]
+    (vault.root / "memories" / ".co-tmp-1f-2e3d4c-ffffff").mkdir()
+    (data / "backups").mkdir()
+    for file in (*swept, *by_doctor):
+        file.write_text("half")
+    held = data / ".co-tmp-1f-2e3d4c-aaaaaa"
+    assert co("index", "sync").code == 0
+    assert all(file.exists() for file in (*swept, *by_doctor)), "they are young"
+
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() + 7200)
+    with locked(str(held)):
+        assert co("index", "sync").code == 0
+        assert not any(file.exists() for file in swept)
+        assert co("doctor", "--fix").code == 0
+        assert not any(file.exists() for file in by_doctor)
+        assert held.exists()
+    assert all(file.exists() for file in notes)
 
 
 # -- power cuts --------------------------------------------------------------------------------------------------------
@@ -190,7 +207,7 @@ def test_cuts_lose_no_acknowledged_note_and_leave_none_half_written(tmp_path: Pa
     assert trial.counts["saves acknowledged"] >= 8
 
 
-def write_without_sync(temporary: str, data: bytes) -> None:
+def write_without_sync(temporary: str, data: bytes, like: str | None = None) -> None:
     handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
     os.write(handle, data)
     os.close(handle)
@@ -200,8 +217,8 @@ def write_without_sync(temporary: str, data: bytes) -> None:
 def test_leaving_out_one_step_of_saving_is_noticed(tmp_path: Path) -> None:
     steps: list[tuple[str, tuple[object, ...], Callable[..., None], str]] = [
         ("_write", (files,), write_without_sync, "is half a note"),
-        ("sync_folder", (files, store), lambda folder: None, "was acknowledged"),
-        ("make_folders", (store,), lambda folder: os.makedirs(folder, exist_ok=True), "was acknowledged"),
+        ("sync_folder", (files,), lambda folder: None, "was acknowledged"),
+        ("make_folders", (files, store), lambda folder: os.makedirs(folder, exist_ok=True), "was acknowledged"),
     ]
     for step, modules, careless, fault in steps:
         trial = Trial("names", tmp_path / step, seed=5, rounds=1_000)
@@ -296,8 +313,7 @@ def test_the_command_prints_faults_and_how_to_repeat_them(
     assert main(["names", "--rounds", "60", "--seed", "4"]) == 0
     assert "60 rounds" in capsys.readouterr().out
 
-    for module in (files, store):
-        monkeypatch.setattr(module, "sync_folder", lambda folder: None)
+    monkeypatch.setattr(files, "sync_folder", lambda folder: None)
     assert main(["names", "--rounds", "300", "--seed", "4"]) == 3
     out = capsys.readouterr().out
     assert "was acknowledged" in out

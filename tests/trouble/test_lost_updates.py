@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -101,6 +102,46 @@ def test_the_memory_tool_writes_nothing_over_a_file_that_changes_while_it_works(
         assert answer.refused
         assert "changed meanwhile" in answer.text
         assert vault.read("memories/oak.md") == THEIRS + "\n"
+
+
+@pytest.mark.skipif(
+    not hasattr(ctypes.CDLL(None), "renameat2"), reason="needs Linux: its rename can exchange two files"
+)
+@pytest.mark.parametrize("save", [f"echo '{THEIRS}' > %s", f"echo '{THEIRS}' > %s~ && mv %s~ %s", "rm %s"])
+def test_a_save_after_our_last_look_at_a_note_is_a_conflict_and_stays(
+    co: Co, vault: Vault, oak: str, monkeypatch: pytest.MonkeyPatch, save: str
+) -> None:
+    note, load = vault.path("memories/oak.md"), ctypes.CDLL
+    waiting = [save.replace("%s", str(note))]
+
+    def load_later(*names: str, **options: bool) -> ctypes.CDLL:
+        while waiting:  # the last moment before our rename
+            subprocess.run(waiting.pop(), shell=True, check=True)
+        return load(*names, **options)
+
+    monkeypatch.setattr(ctypes, "CDLL", load_later)
+    ran = co("edit", oak, "--body", MINE)
+
+    assert (waiting, ran.code, ran.err.count("\n")) == ([], 3 if "rm" in save else 2, 1)
+    assert [vault.read(path) for path in vault.notes()] == ([] if "rm" in save else [THEIRS + "\n"])
+    assert [path for path in vault.files() if ".co-tmp-" in path] == []
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give a file to another user")
+def test_an_edit_as_root_and_a_restore_keep_owner_permissions_and_extended_attributes(
+    co: Co, vault: Vault, oak: str
+) -> None:
+    note = vault.path("memories/oak.md")
+    os.chown(note, 1234, 2345)
+    os.chmod(note, 0o600)
+    os.setxattr(note, "user.mood", b"calm")
+
+    for command in (("edit", oak, "--body", MINE), ("forget", oak), ("note", "restore", oak)):
+        assert co(*command).code == 0
+
+    state = note.stat()
+    assert (state.st_uid, state.st_gid, state.st_mode & 0o777) == (1234, 2345, 0o600)
+    assert os.getxattr(note, "user.mood") == b"calm"
 
 
 def test_a_review_does_not_forget_a_note_that_changed_since_it_was_shown(co: Co, vault: Vault) -> None:

@@ -16,6 +16,7 @@ import pytest
 from co_cli.agent.anthropic_memory import MemoryToolProtocol
 from co_cli.errors import KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.notes import files
 from co_cli.notes.refs import name_key
 from tests.command import Co
 from tests.vault import Vault
@@ -38,6 +39,7 @@ class OneNameForAll:
         self._listdir = os.listdir
         for name in self.CALLS:
             patch.setattr(os, name, self._leading_there(getattr(os, name)))
+        patch.setattr(files, "rename_with", self._leading_there(files.rename_with))  # a call that `os` lacks
 
     def _leading_there(self, call: Any) -> Any:
         def called(*arguments: Any, **named: Any) -> Any:

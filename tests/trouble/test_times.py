@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.values import moment_text
+from tests.command import Co
 from tests.vault import Vault
 
 LONG_AGO = 1_700_000_000
@@ -102,3 +104,41 @@ def test_a_sync_in_the_middle_of_somebody_s_save_is_put_right_by_the_next(settle
     settled.sync()
 
     assert says(settled, "alone") == ["memory:oak"]
+
+
+def test_a_restore_brings_back_what_was_forgotten_last_whatever_the_clock_said_and_names_it(
+    co: Co, vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.time()
+    for days, text in ((0, "first"), (-400, "second"), (-1, "third")):
+        vault.write("memories/oak.md", f"The {text} oak.")
+        monkeypatch.setattr(time, "time", lambda moved=days * 86400: now + moved)
+        assert co("forget", "oak").code == 0
+    monkeypatch.setattr(time, "time", lambda: now)
+
+    ran = co("note", "restore", "oak")
+
+    assert vault.read("memories/oak.md") == "The third oak."
+    assert ran.out == f"restored memory:oak, forgotten {moment_text(now - 86400)}; copies left in the trash: 2\n"
+    assert [vault.read(one["trash"]) for one in co("list", "--trash", "--json").json] == [
+        "The second oak.",
+        "The first oak.",
+    ]
+
+
+def test_the_trash_tells_a_forgotten_note_from_an_earlier_text_and_restores_the_one_that_is_named(
+    co: Co, vault: Vault
+) -> None:
+    vault.write("memories/oak.md", "The oak stands here.")
+    assert co("edit", "oak", "--body", "It fell.").code == 0
+    assert co("list", "--trash").out.startswith("memory:oak  Oak  copy kept today  (.trash/")
+    assert co("forget", "oak").code == 0
+
+    forgotten, copy, hint = co("list", "--trash").out.splitlines()
+
+    assert forgotten.startswith("memory:oak  Oak  forgotten today  (.trash/")
+    assert copy.startswith("memory:oak  Oak  copy kept today  (.trash/")
+    assert hint.startswith("`co note restore REF` restores the first")
+    assert [one["copy"] for one in co("list", "--trash", "--json").json] == [False, True]
+    assert co("note", "restore", copy.partition("(")[2][:-1]).out.startswith("restored memory:oak, a copy kept 20")
+    assert vault.read("memories/oak.md") == "The oak stands here."

@@ -93,6 +93,8 @@ def sweep_unfinished(path: str) -> None:
     """Remove what a killed rebuild left, unless another process is rebuilding now."""
     with contextlib.suppress(OSError), locked(f"{path}.lock", wait=False):
         if os.path.exists(path):
+            for damaged in set_aside_before(fresh_path(path)):
+                remove_database(damaged)
             remove_unfinished(fresh_path(path))
 
 
