@@ -328,6 +328,8 @@ class Status(NamedTuple):
     """Notes that are still indexed although their files are gone."""
     odd: tuple[tuple[str, str], ...] = ()
     """Entries of the vault that are not read, each with the reason: links, pipes, devices, undecodable names."""
+    moved_aside: tuple[str, ...] = ()
+    """Files that were search.db or activity.db, were damaged or replaced, and are kept under another name."""
 
 
 def moment_text(seconds: float) -> str:

@@ -111,8 +111,7 @@ class ActivityDatabase(Database):
         if broken and fix:
             self.close()
             self.retire(inode, ValueError(broken))
-        if self.set_aside:
-            return f"activity.db was unusable; it is kept as {self.set_aside}"
+            return None
         return f"{self.path} is damaged: {broken}; `co doctor --fix` starts a new one" if broken else None
 
     def _open(self) -> FileConnection:

@@ -124,6 +124,7 @@ def run_status(options: argparse.Namespace) -> int:
     ]
     rows += [("weights", "learned from feedback: `co feedback tune`")] if learned else []
     rows += [("odd", unread_text(state.odd))] if state.odd else []
+    rows += [("aside", f"{path} is not used: see `co doctor`") for path in state.moved_aside]
     lines = [*(f"{name:<8}{value}" for name, value in rows), *_troubles(state.skipped, state.problems)]
     return print_result(options, {**state._asdict(), "waiting": waiting, "learned": learned}, lines)
 

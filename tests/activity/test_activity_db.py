@@ -139,6 +139,21 @@ def test_a_damaged_file_is_set_aside_and_restarted_and_notes_and_index_are_untou
     assert vault.read("memories/oak.md") == "Oaks live long."
 
 
+def test_doctor_and_status_name_an_activity_db_that_was_moved_aside_until_it_is_deleted(co: Co, data_dir: Path) -> None:
+    co("remember", "Oaks live long.")
+    (data_dir / "activity.db").write_bytes(b"no database at all")
+    co("remember", "Elms fall ill.")
+
+    [kept] = set_aside_before(str(data_dir / "activity.db"))
+    for command in (("doctor",), ("doctor", "--fix"), ("index", "status")):
+        assert kept in co(*command).out, command
+    assert co("index", "status", "--json").json["moved_aside"] == [kept]
+
+    Path(kept).unlink()
+    for command in (("doctor",), ("index", "status")):
+        assert "aside" not in co(*command).out, command
+
+
 def test_a_process_that_stays_goes_on_in_a_new_file_and_loses_nothing_new(
     open_activity: Opener, data_dir: Path, vault: Vault
 ) -> None:
