@@ -130,6 +130,10 @@ def test_an_unknown_ref_names_the_closest_ones(co: Co, vault: Vault) -> None:
             assert f"no note {ref!r}: did you mean " in said
             assert closest in said
     vault.write("memories/contact-nuala.md", "Nuala.")
+    (vault.root.parent / "brain" / "Projects").mkdir(parents=True)
+    (vault.root.parent / "brain" / "Projects" / "Mapping.md").write_text("Maps.")
+    co("add", str(vault.root.parent / "brain"))
+    assert "did you mean folder:brain/Projects/Mapping.md?" in complaint(co("show", "maping"))
     for far in ("zzzzzzzz", "door", "a", "atlas"):  # `atlas` is not far from `act-nual`
         assert "`co list` shows every ref" in complaint(co("show", far))
     co("forget", "oak")
