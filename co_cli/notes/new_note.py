@@ -18,7 +18,7 @@ OWN_FIELDS = ("title", "kind", "tags", "category", "provenance")
 SENTENCE_END = re.compile(r"(?<=[^\W\d_]{2})[.!?\u3002](?=\s|$|[^\x00-\x7f])")
 ABBREVIATIONS = frozenset("mr mrs ms dr prof st sr jr vs inc ltd".split())
 """Words whose full stop does not end a sentence."""
-MARKERS = re.compile(r"(?:[#>*.)\s]+|[-+]\s+|\d{1,3}[.)]\s+)*")
+MARKERS = re.compile(r"(?:[#>*)\s]|\.(?!\d)|[-+]\s+|\d{1,3}[.)]\s+)*")
 """What Markdown puts before the first word of a line. A number that belongs to the sentence stays."""
 
 

@@ -162,6 +162,7 @@ def test_a_title_made_from_the_text_loses_list_markers_and_keeps_numbers() -> No
         ("100% of the budget is spent.", "100% of the budget is spent"),
         ("3 blind mice live in the loft", "3 blind mice live in the loft"),
         ("1.5 litres a day", "1.5 litres a day"),
+        (".5 litres a day", ".5 litres a day"),
         ("-5 degrees at dawn", "-5 degrees at dawn"),
         ("1. Stop the service", "Stop the service"),
         ("2) Copy the files", "Copy the files"),
