@@ -25,8 +25,8 @@ MOST = 1 << 22
 """Bytes at which nothing more is appended: activity.db has been unavailable for a long time."""
 LONGEST_TEXT = 1_000
 """Characters of a query that the log keeps."""
-LONG_WORD, MANY_DIGITS = 14, 12
-"""A query with one of these may hold a key or a card number."""
+LONG_WORD, SHORT_WORD, MANY_DIGITS = 14, 8, 12
+"""A text with a long word, a short one that is not only letters, or many digits may hold a key or a card number."""
 RESULTS = 5
 """Refs and scores that the log keeps of each answer."""
 REFS = re.compile(r"(?<![\w:])(?:memory|article):[^\s\]\[()<>{},;\"'`|*]+")
@@ -107,7 +107,7 @@ def search_event(found: SearchResult, roots: Sequence[str], query_log: str, coun
         root=roots[0],
         at=0.0,
         front_end="",
-        text=to_utf8(_without_secrets(found.query))[:LONGEST_TEXT] if with_text else None,
+        text=to_utf8(masked(found.query))[:LONGEST_TEXT] if with_text else None,
         backend=found.backend,
         state=found.state,
         hits=len(found.hits),
@@ -118,17 +118,17 @@ def search_event(found: SearchResult, roots: Sequence[str], query_log: str, coun
     )
 
 
-def _without_secrets(query: str) -> str:
-    """People search for a key by pasting it. Only suspicious queries pay for the import."""
+def masked(text: str) -> str:
+    """A query or a title with secrets masked: people search for a key by pasting it. Only suspicious ones cost time."""
     if not (
-        any(len(word) >= LONG_WORD for word in query.split())
-        or sum(letter.isdigit() for letter in query) >= MANY_DIGITS
-        or any(word in query.lower() for word in ("pass", "pwd", "secret", "key", "token"))
+        any(len(word) >= LONG_WORD or (len(word) >= SHORT_WORD and not word.isalpha()) for word in text.split())
+        or sum(letter.isdigit() for letter in text) >= MANY_DIGITS
+        or any(word in text.lower() for word in ("pass", "pwd", "secret", "key", "token", "seed", "mnemonic", "phrase"))
     ):
-        return query
-    from co_cli.notes.secrets import redact
+        return text
+    from co_cli.notes.secrets import redact  # 8 ms, which most searches do not need
 
-    return redact(query)
+    return redact(text)
 
 
 def place_of(file: str, roots: Sequence[str]) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import apsw
 
-from co_cli.activity.events import Head, Indexed
+from co_cli.activity.events import Head, Indexed, masked
 from co_cli.index.sqlite.connection import fetch
 
 ADD_VAULT = "insert into vaults (root) values (:root) on conflict do nothing"
@@ -136,6 +136,7 @@ def put_heads(connection: apsw.Connection, event: Indexed) -> None:
     for before, path in event.moved:
         _move(connection, vault, before, path, event.at)
     for head in event.heads:
+        head = head._replace(title=masked(head.title))  # rows stay when the secret is out of the note
         _put_head(connection, event, vault, head, "created" if seen or event.saved else "seen")
     for path in event.removed:
         for number, _, _, gone, updated in fetch(connection, FIND, {"vault": vault, "path": path}):

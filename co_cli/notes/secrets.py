@@ -1,55 +1,41 @@
 """Find keys, tokens, passwords and card numbers in text, and mask them. Pure.
 
-The rules are data: about 350 come from Betterleaks and gitleaks (`secret_rules.tsv`, made by `.ci/secret_rules.py`),
-`OWN_RULES` adds what those lack. Placeholders such as `your-token`, `xxxx` and `${TOKEN}` are not secrets.
+`secret_rules.py` has their forms. Placeholders such as `your-token`, `xxxx` and `${TOKEN}` are not secrets.
 A rule is searched for only near its keywords, so most notes cost no more than looking for those.
 """
 
 from __future__ import annotations
 
-import functools
-import math
-import os
 import re
 import string
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterator
+from collections.abc import Collection, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from html import unescape
+from itertools import chain
 from typing import NamedTuple
 
 from co_cli.errors import SecretError
+from co_cli.notes.secret_rules import CHANGE, MIN_CHANGES, Rule, cells, matches, rules_by_keyword
+from co_cli.values import INVISIBLE
 
-RULES_FILE = os.path.join(os.path.dirname(__file__), "secret_rules.tsv")
-MAX_RULE_ENTROPY = 3.0
-"""Bits per character. Some rules ask for 3.5, but one in seven hexadecimal keys has less."""
-MIN_PASSWORD_ENTROPY = 2.5
 SHOWN = 4
 """Characters of a secret that a mask keeps."""
 RECOGNISABLE = 16
 """So many first characters of a longer secret identify it, for example in a title that was cut."""
 MAX_REPEATED = 100
 """Secrets of one text whose other occurrences are masked as well."""
-BEFORE_KEYWORD, AFTER_KEYWORD = 100, 1_500
+BEFORE_KEYWORD = 100
 
-PLACEHOLDER = re.compile(
-    r"(?i)x{4,}|\*{3,}|\.{3,}|…|<|\$\{|^\$[A-Za-z_]\w*|"
-    r"\{\{|example|your[-_ ]|change-?me|placeholder|redacted|dummy|0123456|abcdefgh"
-)
-EXAMPLE_PASSWORDS = ("pass", "password", "passwd", "passw0rd", "secret", "admin", "test", "tiger", "token")
-CODE = re.compile(r"[()\[\]{}\\|]|^[A-Za-z_]+(?:[.:][A-Za-z_]\w*)+$|^\w*_\w*[A-Za-z]$|://|^--")
-"""Source code or an address after `token =`: a call, an index, `module.name`, `a_name`."""
-POINTER = re.compile(
-    r"^(?:arn|ssm|vault):|^projects/|"
-    r"^(?i:see|ask|look|check|kept|stored|in|from)[-_:/](?:[A-Za-z]+[-_:/])*"
-    r"(?:(?i:ticket|issue|vault|wiki|page|docs?|runbook|safe|keychain|keepass|bitwarden|1password|lastpass)"
-    r"(?:[-_:/#](?:[A-Z]{2,10}-)?\d{1,6})?|[A-Z]{2,10}-\d{1,6})$"
-)
-"""Says where a secret is kept: `arn:aws:secretsmanager:…`, `see-ticket-OPS-4412`."""
-COMMIT = re.compile(r"[0-9a-f]{40}")
-GIT_WORD = re.compile(r"(?i)\b(?:git|commits?|committed|sha-?1?|revision|checkout|branch|merged?|cache|etag|digest)\b")
-MARKDOWN_ESCAPE = re.compile(r"\\(?=[_.~=+*#-])")
+NOISE = re.compile(rf"\\(?=[_.~=+*#\"'-])|{INVISIBLE}|&(?:#\d{{2,6}}|#x[0-9A-Fa-f]{{2,5}}|quot|amp|lt|gt);")
+"""What hides a secret: Markdown's escapes (`ghp\\_…`), characters that nobody sees, entities of HTML."""
+SAME_SIGNS = {**{0xFEE0 + code: code for code in range(0x21, 0x7F)}, 0x2010: "-", 0x2011: "-", 0xA0: " "}
+"""Full-width letters and signs, and hyphens, as ASCII."""
+JOINT = re.compile(r"(?<=[\w+/=-])\\?\n[ \t>]{0,8}(?=([\w+/=.-]{4,200}))")
+"""The end of a line within a token."""
+LAST_WORD = re.compile(r"[\w+/=.-]+$")
+CAPITALS = re.compile(r"[A-Z0-9]+")
 MARKDOWN_MARK = re.compile(r"[*_`\\]")
 ASCII_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
@@ -68,115 +54,6 @@ class SecretSpan(NamedTuple):
     start: int
     end: int
     what: str
-
-
-class Rule(NamedTuple):
-    """One form of secret: the group `secret` of its pattern, else the first group that matched, else all of it."""
-
-    name: str
-    """Empty: the group `name` says what it is."""
-    keywords: tuple[str, ...]
-    """In lower case. The pattern is tried only near one of them, or everywhere if there are none."""
-    pattern: str
-    accept: Callable[[re.Match[str], str], bool] | None = None
-    """A further check of the match and its secret."""
-    min_entropy: float = 0.0
-    reach: int = AFTER_KEYWORD
-    """Characters after the keyword in which the secret ends."""
-
-
-def _is_real(match: re.Match[str], secret: str) -> bool:
-    return not PLACEHOLDER.search(secret)
-
-
-def _is_random(match: re.Match[str], secret: str) -> bool:
-    """Names have no long run of mixed letters and digits, or of letters in changing case."""
-    runs = [run for run in re.split(r"[^A-Za-z0-9]+", secret) if len(run) >= 16 and not run.isdigit()]
-    return _is_real(match, secret) and any(not run.isalpha() or len(re.findall("[a-z][A-Z]", run)) >= 3 for run in runs)
-
-
-def _is_url_password(match: re.Match[str], secret: str) -> bool:
-    port = secret.isdigit() and len(secret) < 6
-    return not port and secret.lower() not in EXAMPLE_PASSWORDS and secret != match["user"] and _is_real(match, secret)
-
-
-def _is_password(match: re.Match[str], secret: str) -> bool:
-    """Letters mixed with digits or signs, few of them repeated, and neither code nor a hint nor a commit."""
-    name = match["name"].lower()
-    if not _is_real(match, secret) or CODE.search(secret) or POINTER.search(secret):
-        return False
-    if secret.startswith(("/", "./")) and not _is_random(match, secret):  # a path
-        return False
-    if not name.startswith(("pass", "pwd")) and _is_phrase(secret):
-        return False
-    if name == "token" and COMMIT.fullmatch(secret) and GIT_WORD.search(_line_around(match)):
-        return False
-    letters = any(map(str.islower, secret)) or any(map(str.isupper, secret))
-    digits, signs = any(map(str.isdigit, secret)), any(sign in secret for sign in "!@#$%^&*?~+")
-    mixed = (digits and letters) or (signs and (digits or letters))
-    return mixed and entropy(secret) >= MIN_PASSWORD_ENTROPY
-
-
-def _is_phrase(text: str) -> bool:
-    """Words and numbers joined by signs, such as `ERC-20/BEP-20`, `gpt-4o-2024-08-06` or a key combination."""
-    pieces = re.split(r"[-/+.:_]+", text)
-    return len(pieces) > 2 and all(
-        len(piece) < 4 or (len(piece) < 13 and (piece.isalpha() or piece.isdigit())) for piece in pieces
-    )
-
-
-def _line_around(match: re.Match[str]) -> str:
-    text = match.string
-    end = text.find("\n", match.end())
-    return text[text.rfind("\n", 0, match.start()) + 1 : len(text) if end < 0 else end]
-
-
-def _is_card(match: re.Match[str], secret: str) -> bool:
-    """Luhn's checksum. Numbers with few different digits are examples."""
-    digits = [int(digit) for digit in secret if digit.isdigit()]
-    doubled = [2 * digit - 9 * (digit > 4) for digit in digits[-2::-2]]
-    return len(set(digits)) > 3 and (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
-
-
-OWN_RULES = (
-    Rule(
-        "private key",
-        ("-----begin",),
-        r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
-        r"(?=[\s\S]{0,400}?[A-Za-z0-9+/=]{32})"  # the first line alone gives nothing away
-        r"(?:[^-]{0,20000}-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----|[A-Za-z0-9+/=\s:,-]{0,20000}(?<=\S))",
-        reach=21_000,
-    ),
-    Rule(
-        "password in an address",
-        ("://",),
-        r"\b[a-z][a-z0-9+.-]{1,20}://(?P<user>[^\s:/@]{1,200}):(?P<secret>[^\s:/@]{4,200})@",
-        _is_url_password,
-    ),
-    Rule(  # services without a rule of their own copy the form of a better-known one
-        "API key",
-        ("sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "sk_live_", "sk_test_", "rk_live_", "rk_test_"),
-        r"\b(?:sk-[A-Za-z0-9_-]{20,200}|gh[pousr]_[A-Za-z0-9]{30,255}|[rs]k_(?:live|test)_[0-9A-Za-z]{16,255})",
-        _is_random,
-    ),
-    Rule("telegram bot token", (":aa",), r"(?<!\d)\d{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])", _is_real),
-    Rule(  # also at the end of a longer name: DB_PASSWORD, clientSecret
-        "",
-        ("passw", "passphrase", "_pass", "pwd", "secret", "key", "token"),
-        r"(?i)(?:(?<![^\W_])|(?-i:(?<=[a-z])(?=[A-Z])))"
-        r"(?P<name>passw(?:or)?d|passphrase|(?<=_)pass|pwd|secret(?:[ _-]?access)?[ _-]?key(?:_base)?|secret"
-        r"|(?:api|access|private|encryption|signing)[ _-]?key|(?:auth[ _-]?)?token)(?:_?\d{1,2})?\b[\"']?"
-        r"\s{0,9}(?:is|[:=])\s{0,9}[\"'`]?(?P<secret>[^\s\"'`,;]{7,199}[^\s\"'`,;.!?)\]])",
-        _is_password,
-    ),
-    Rule(  # with the length that its first digits say: IMEIs and product codes have the same checksum
-        "card number",
-        (),
-        r"(?<![\w.-])(?P<secret>(?:4\d{3}|5[1-5]\d\d|2[2-7]\d\d|35\d\d|6011|6[245]\d\d)([ -]?)\d{4}\2\d{4}\2\d{4}"
-        r"|3[47]\d{2}([ -]?)\d{6}\3\d{5}|3[068]\d{2}([ -]?)\d{6}\4\d{4})(?![\w.-]*\w)",
-        _is_card,
-    ),
-)
 
 
 def find_secrets(text: str) -> list[Secret]:
@@ -250,11 +127,6 @@ def count_masked() -> Generator[set[str]]:
         _masked.reset(before)
 
 
-def entropy(text: str) -> float:
-    """Bits per character."""
-    return -sum(count / len(text) * math.log2(count / len(text)) for count in Counter(text).values())
-
-
 def _redact(text: str, known: Collection[str]) -> tuple[str, set[str]]:
     """The text with its secrets masked, but for the known ones, and what was masked."""
     parts: list[str] = []
@@ -282,16 +154,53 @@ def _mask_repeated(secret: str, text: str) -> str:
     return text
 
 
+class Edited(NamedTuple):
+    """A text with some parts left out, and where those were."""
+
+    text: str
+    places: list[int]
+    """Where the text continues after each of them."""
+    shifts: list[int]
+    """How many characters were left out so far."""
+
+    def origin(self, span: SecretSpan) -> SecretSpan:
+        """A span of this text as one of the text that it was made from."""
+        return span._replace(start=self._before(span.start), end=self._before(span.end - 1) + 1)
+
+    def _before(self, place: int) -> int:
+        found = bisect_right(self.places, place)
+        return place + (self.shifts[found - 1] if found else 0)
+
+
+def _edit(text: str, edits: Iterable[re.Match[str]]) -> Edited:
+    """The text with entities decoded and everything else that matched left out."""
+    parts: list[str] = []
+    places: list[int] = []
+    shifts: list[int] = []
+    end = length = 0
+    for edit in edits:
+        sign = unescape(edit[0])[:1] if edit[0].startswith("&") else ""
+        parts += [text[end : edit.start()], sign]
+        length += edit.start() - end
+        end = edit.end()
+        places.append(length)
+        length += len(sign)
+        shifts.append(end - length)
+    return Edited("".join([*parts, text[end:]]), places, shifts)
+
+
 def _spans(text: str) -> list[SecretSpan]:
-    """In the order of the text; of two that overlap the longer one. Markdown's escapes (`ghp\\_…`) are ignored."""
-    escapes = [found.start() for found in MARKDOWN_ESCAPE.finditer(text)] if "\\" in text else []
-    removed = [place - count for count, place in enumerate(escapes)]  # their places in the plain text
+    """In the order of the text; of two that overlap the longer one."""
+    plain = _edit(text, NOISE.finditer(text))
+    plain = plain._replace(text=plain.text.translate(SAME_SIGNS))
+    found = [*_find(plain.text)]
+    joints = [joint for joint in JOINT.finditer(plain.text) if _is_cut(joint)]
+    if joints:
+        joined = _edit(plain.text, joints)
+        lines = (joined.origin(span) for span in _find(joined.text, wrapped=True))
+        found += [span for span in lines if any(span.start < joint.start() < span.end for joint in joints)]
     spans: list[SecretSpan] = []
-    found = (
-        SecretSpan(start + bisect_right(removed, start), end + bisect_right(removed, end - 1), what)
-        for start, end, what in _find(MARKDOWN_ESCAPE.sub("", text) if escapes else text)
-    )
-    for span in sorted(found, key=lambda span: (span.start, -span.end)):
+    for span in sorted(map(plain.origin, found), key=lambda span: (span.start, -span.end)):
         if not spans or span.start >= spans[-1].end:
             spans.append(span)
         elif span.end - span.start > spans[-1].end - spans[-1].start:
@@ -299,25 +208,30 @@ def _spans(text: str) -> list[SecretSpan]:
     return spans
 
 
-def _find(text: str) -> Iterator[SecretSpan]:
-    for rule, windows in _windows(text):
-        pattern = _compiled(rule.pattern)
-        for match in (match for start, end in windows for match in pattern.finditer(text, start, end)):
-            groups = (number for number, group in enumerate(match.groups(), 1) if group)
-            group = "secret" if "secret" in pattern.groupindex else next(groups, 0)
-            if entropy(match[group]) > rule.min_entropy and (not rule.accept or rule.accept(match, match[group])):
-                name = rule.name or match["name"].lower()
-                yield SecretSpan(*match.span(group), f"{'an' if name[0] in 'aeiouA' else 'a'} {name}")
+def _is_cut(joint: re.Match[str]) -> bool:
+    """Whether a line may end within a token: what follows is no word, and what comes before is none or has a `_`."""
+    if len(CHANGE.findall(joint[1])) < MIN_CHANGES - 1 and not CAPITALS.fullmatch(joint[1]):
+        return False
+    before = LAST_WORD.search(joint.string, max(0, joint.start() - 200), joint.start())
+    return bool(before and ("_" in before[0] or CHANGE.search(before[0]) or CAPITALS.fullmatch(before[0])))
 
 
-def _windows(text: str) -> Iterator[tuple[Rule, list[tuple[int, int]]]]:
+def _find(text: str, wrapped: bool = False) -> Iterator[SecretSpan]:
+    found = (match for rule, windows in _windows(text, wrapped) for match in matches(rule, text, windows))
+    for start, end, name in found if wrapped else chain(found, cells(text)):
+        yield SecretSpan(start, end, f"{'an' if name[0] in 'aeiouA' else 'a'} {name}")
+
+
+def _windows(text: str, wrapped: bool) -> Iterator[tuple[Rule, list[tuple[int, int]]]]:
     """The rules that have a keyword in the text, each with the places to search: the cost does not grow with them."""
     lowered = text.lower() if text.isascii() else text.translate(ASCII_LOWER)
     found: dict[Rule, list[tuple[int, int]]] = {}
-    for keyword, rules in _rules_by_keyword().items():
+    for keyword, rules in rules_by_keyword().items():
         place = lowered.find(keyword) if keyword else -1
         while place >= 0:
             for rule in rules:
+                if wrapped and not rule.wraps:
+                    continue
                 windows = found.setdefault(rule, [])
                 start, end = max(0, place - BEFORE_KEYWORD), place + rule.reach
                 if windows and start <= windows[-1][1] and start >= windows[-1][0]:
@@ -326,31 +240,5 @@ def _windows(text: str) -> Iterator[tuple[Rule, list[tuple[int, int]]]]:
                     windows.append((start, end))
             place = lowered.find(keyword, place + len(keyword))
     yield from found.items()
-    yield from ((rule, [(0, len(text))]) for rule in _rules_by_keyword()[""])
-
-
-@functools.cache
-def _rules_by_keyword() -> dict[str, list[Rule]]:
-    """Takes a millisecond, once."""
-    with open(RULES_FILE, encoding="utf-8") as file:
-        rows = [line.rstrip("\n").split("\t") for line in file]
-    rules = [
-        Rule(
-            name,
-            tuple(keywords.split("|")),
-            f"(?a:{pattern})",
-            _is_random if random == "1" else _is_real,
-            min(float(least), MAX_RULE_ENTROPY),
-        )
-        for name, least, random, keywords, pattern in rows
-    ]
-    by_keyword: dict[str, list[Rule]] = {}
-    for rule in (*rules, *OWN_RULES):
-        for keyword in rule.keywords or ("",):
-            by_keyword.setdefault(keyword, []).append(rule)
-    return by_keyword
-
-
-@functools.lru_cache(maxsize=64)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
+    if not wrapped:
+        yield from ((rule, [(0, len(text))]) for rule in rules_by_keyword()[""])

@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from co_cli.activity import judgements
-from co_cli.activity.events import place_of
+from co_cli.activity.events import masked, place_of
 from co_cli.activity.judgements import Judgement
 from co_cli.activity.query_log import fold, last_question
 from co_cli.knowledge_base import KnowledgeBase
@@ -81,7 +81,7 @@ class Tuning(NamedTuple):
 
 def judge(kb: KnowledgeBase, ref: str, good: bool, query: str | None = None) -> Judgement:
     """Rate a note as the answer to a question; by default the last one that it answered."""
-    note, query, now = kb.note(ref), to_utf8(query or "").strip() or None, time.time()
+    note, query, now = kb.note(ref), masked(to_utf8(query or "").strip()) or None, time.time()
     place = place_of(kb.file_of(note.ref), (kb.root, *(origin.root for origin in kb.index.linked)))
     with kb.activity.written().writing() as connection:
         if kb.settings.query_log != "on":

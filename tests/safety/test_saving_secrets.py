@@ -25,7 +25,7 @@ from co_cli.tools import Toolbox
 from tests.agent.scripted import Script
 from tests.agent_protocols import harness_types as harness_types
 from tests.command import Co
-from tests.safety.fake_secrets import make
+from tests.safety.fake_secrets import FORMS, make
 from tests.sources.web_server import WebServer, article
 from tests.vault import Vault
 
@@ -229,6 +229,19 @@ def test_env_lines_and_bot_tokens_are_refused_and_only_a_person_is_told_how_to_a
     assert vault.files() == []
 
 
+def test_every_way_to_write_a_secret_down_is_refused_and_found_by_doctor(co: Co, vault: Vault) -> None:
+    with opened(co) as kb:
+        for form in FORMS:
+            with pytest.raises(SecretError):
+                Toolbox(kb).call("save_memory", {"content": make(form)})
+    assert vault.files() == []
+    for number, form in enumerate(FORMS):
+        vault.write(f"memories/note-{number}.md", f"---\ntitle: Note\n---\n{make(form)}\n")
+
+    co("index", "sync")
+    assert f"and {len(FORMS) - 1} more notes hold one" in co("doctor").out
+
+
 def test_an_import_shows_no_key_of_a_title_or_a_file_name(
     co: Co, vault: Vault, data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -298,6 +311,29 @@ def test_a_query_that_holds_a_key_is_not_written_down(co: Co, vault: Vault, data
         f"bot {card[:4]}… (19 characters)",
         "the password is h… (9 characters)",
     }
+
+
+def test_neither_a_rating_nor_the_history_of_titles_keeps_a_secret(co: Co, vault: Vault, data_dir: Path) -> None:
+    other = make("The door: DB_PASSWORD={A12}!{d2}")
+    vault.write("memories/bot.md", OLD.replace("The bot", f"The bot {TOKEN}", 1))
+    co("index", "sync")
+    vault.write("memories/bot.md", OLD)
+    co("index", "sync")
+
+    told = co("feedback", "give", "memory:bot", "good", "--query", f"bot {TOKEN}").out
+    with opened(co) as kb:
+        tools = Toolbox(kb, names=["rate_memory"])
+        rated = tools.call("rate_memory", {"ref": "memory:bot", "verdict": "bad", "query": other}).text
+
+    connection = apsw.Connection(str(data_dir / "activity.db"))
+    asked = {row[0] for row in connection.execute("select query from judgements")}
+    titles = {row[0] for row in connection.execute("select title from versions")}
+    connection.close()
+    assert asked == {"bot ghp_… (40 characters)", "The door: DB_PASSWORD=" + f"{other[22]}… (15 characters)"}
+    assert titles == {"The bot", "The bot ghp_… (40 characters)"}
+    assert TOKEN[4:24] not in told + rated
+    kept = holding(TOKEN, data_dir) + holding(other[18:], data_dir)
+    assert [path for path in kept if "activity" in Path(path).name] == []
 
 
 def test_a_text_that_meets_a_conflict_brings_no_secret_into_the_trash(kb: KnowledgeBase, vault: Vault) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from co_cli.errors import SecretError
 from co_cli.notes.secrets import find_secrets, redact, reveals_secret, without_secrets
-from tests.safety.fake_secrets import KINDS, LOOKALIKES, make, secret_of
+from tests.safety.fake_secrets import FORMS, KINDS, LOOKALIKES, make, secret_of
 
 SEEDS = range(5)
 REPOSITORY = Path(__file__).parents[2]
@@ -18,9 +18,9 @@ OURS = ("README.md", "AGENTS.md", "CHANGELOG.md", "SECURITY.md", "docs", "knowle
 
 def test_every_kind_of_secret_is_found_and_masked() -> None:
     assert len(KINDS) >= 60
-    for kind, form in KINDS.items():
+    for form in KINDS.values():
         for seed in SEEDS:
-            text, secret = f"Bex said:\nsee {make(form, seed)} there", secret_of(kind, seed)
+            text, secret = f"Bex said:\nsee {make(form, seed)} there", secret_of(form, seed)
             found, redacted = find_secrets(text), redact(text)
 
             assert [one.line for one in found] == [2], text
@@ -28,6 +28,18 @@ def test_every_kind_of_secret_is_found_and_masked() -> None:
             assert secret not in redacted
             assert find_secrets(redacted) == []
             assert redacted.startswith("Bex said:\nsee ")
+
+
+def test_every_way_to_write_a_secret_down_is_found_and_masked() -> None:
+    assert len(FORMS) >= 100
+    for form in FORMS:
+        for seed in SEEDS:
+            text, secret = f"Bex said this.\n\n{make(form, seed)}\n", secret_of(form, seed)
+            redacted = redact(text)
+
+            assert find_secrets(text), text
+            assert secret not in redacted, (text, redacted)
+            assert redacted.startswith("Bex said this.\n\n")
 
 
 def test_what_only_looks_like_a_secret_is_left_alone() -> None:
