@@ -211,7 +211,10 @@ def run_show(options: argparse.Namespace) -> int:
             for number, (ref, note) in enumerate(notes):
                 if number:
                     screen.line()
-                if options.raw:
+                if options.raw and screen.interactive:  # whose file it is, nobody knows: a pipe gets its bytes
+                    for line in read_bytes(kb.file_of(ref)).decode("utf-8", "replace").splitlines():
+                        screen.line(printable(line))
+                elif options.raw:
                     sys.stdout.flush()
                     sys.stdout.buffer.write(read_bytes(kb.file_of(ref)))
                 else:
@@ -399,10 +402,10 @@ def run_restore(options: argparse.Namespace) -> int:
 
     examples:
       co note restore memory:blue-pool-first
+      co note restore .trash/20261116T101849Z-7/memories/blue-pool-first.md
     """
     with open_knowledge_base(options) as kb:
         tiers = tuple(f"{origin.tier}:" for origin in kb.index.linked if origin.tier)
-      co note restore .trash/20261116T101849Z-7/memories/blue-pool-first.md
         paths = dict.fromkeys(  # if one is unknown, none is restored
             ref if ref.startswith(tiers) else kb.lookup.trashed_copy(ref)[0] for ref in options.ref
         )
