@@ -29,14 +29,14 @@ _unfinished: dict[str, int | None] = {}
 """Temporary files, and the handles that hold them against sweeping."""
 
 
-def create_exclusively(path: str, data: bytes, through: str | None = None) -> bool:
+def create_exclusively(path: str, data: bytes, through: str | None = None, like: str | None = None) -> bool:
     """Write a new file. False if the name is taken, checked at the last moment.
 
-    The temporary file is in the same folder, or in `through`.
+    The temporary file is in the same folder, or in `through`. The new one has the attributes of the file `like`.
     """
     temporary = _begin(through or os.path.dirname(path))
     try:
-        _write(temporary, data)
+        _write(temporary, data, like)
         if os.name == "nt":
             os.rename(temporary, path)  # refuses an existing name there
         else:
@@ -68,11 +68,9 @@ def replace_text(path: str, data: bytes, based_on: bytes) -> bool:
     temporary = _begin(os.path.dirname(path))
     try:
         _write(temporary, data, path)
-        replaced = _read(path) == based_on and _exchange(temporary, path, data, based_on)
+        return _read(path) == based_on and _exchange(temporary, path, data, based_on)
     finally:
         _discard(temporary)
-    sync_folder(os.path.dirname(path))
-    return replaced
 
 
 def _exchange(temporary: str, path: str, data: bytes, based_on: bytes) -> bool:
@@ -86,12 +84,17 @@ def _exchange(temporary: str, path: str, data: bytes, based_on: bytes) -> bool:
         try:
             if not rename_with(EXCHANGE, temporary, path):
                 os.replace(temporary, path)
+                sync_folder(os.path.dirname(path))
                 return True
         except OSError:
             if held is data:
-                os.unlink(temporary)
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(temporary)
             raise
         found = _read(temporary)
+        if found == expected:
+            sync_folder(os.path.dirname(path))  # takes a while: who has the old file open can write to it until then
+            found = _read(temporary)
         if found == expected:
             os.unlink(temporary)
             return held is data
@@ -310,7 +313,7 @@ def _begin(folder: str) -> str:
 
 
 def _write(temporary: str, data: bytes, like: str | None = None) -> None:
-    """Write a temporary file, with the owner, permissions and extended attributes of the file that it replaces."""
+    """Write a temporary file, with the owner, permissions and extended attributes of the file `like`."""
     mode = 0o600 if like and os.path.exists(like) else 0o666
     handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), mode)
     _unfinished[temporary] = handle

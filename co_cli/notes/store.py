@@ -159,9 +159,9 @@ class NoteStore:
     def keep(self, path: str, data: bytes) -> str:
         """Put another text of a note into the trash. Returns its path there."""
         with _reporting("copy", path):
-            kept = self._free_in_trash(path, "-copy")
+            kept, note = self._free_in_trash(path, "-copy"), self.absolute(path)
             make_folders(os.path.dirname(self.absolute(kept)))
-            if create_exclusively(self.absolute(kept), data, through=self.root):  # where every sync sweeps
+            if create_exclusively(self.absolute(kept), data, through=self.root, like=note):  # every sync sweeps there
                 return kept
         raise NoteConflictError(f"another copy of {path} was put into the trash at the same time; try again")
 

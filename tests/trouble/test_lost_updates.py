@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pexpect
 import pytest
@@ -114,7 +115,7 @@ def test_a_save_after_our_last_look_at_a_note_is_a_conflict_and_stays(
     note, load = vault.path("memories/oak.md"), ctypes.CDLL
     waiting = [save.replace("%s", str(note))]
 
-    def load_later(*names: str, **options: bool) -> ctypes.CDLL:
+    def load_later(*names: Any, **options: Any) -> ctypes.CDLL:
         while waiting:  # the last moment before our rename
             subprocess.run(waiting.pop(), shell=True, check=True)
         return load(*names, **options)
@@ -139,9 +140,11 @@ def test_an_edit_as_root_and_a_restore_keep_owner_permissions_and_extended_attri
     for command in (("edit", oak, "--body", MINE), ("forget", oak), ("note", "restore", oak)):
         assert co(*command).code == 0
 
-    state = note.stat()
-    assert (state.st_uid, state.st_gid, state.st_mode & 0o777) == (1234, 2345, 0o600)
-    assert os.getxattr(note, "user.mood") == b"calm"
+    (copy,) = [vault.path(path) for path in vault.files() if path.startswith(".trash/")]
+    for file in (note, copy):
+        state = file.stat()
+        assert (state.st_uid, state.st_gid, state.st_mode & 0o777) == (1234, 2345, 0o600)
+        assert os.getxattr(file, "user.mood") == b"calm"
 
 
 def test_a_review_does_not_forget_a_note_that_changed_since_it_was_shown(co: Co, vault: Vault) -> None:
