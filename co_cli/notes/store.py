@@ -29,7 +29,7 @@ from co_cli.paths import NO_ROOM, open_regular, permission_cure
 from co_cli.values import moment_text, to_utf8
 
 TRASH = ".trash"
-TRASH_FOLDER = re.compile(r"(\d{8}T\d{6}Z)(?:-(\d{1,18}))?(-copy)?")
+TRASH_FOLDER = re.compile(r"(\d{8}T\d{6}Z)(?:-(\d+))?(-copy)?")
 """When, a number that counts up whatever the clock says, and whether it holds a copy: the note was not forgotten."""
 
 

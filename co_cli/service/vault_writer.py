@@ -171,7 +171,7 @@ class VaultWriter:
         self._index(path)
         note = read_note(path, self.store.read(path))
         when, copy = self.store.trashed_at(kept)
-        detail = f"{'a copy kept' if copy else 'forgotten'} {when}"
+        detail = f"{'a copy kept' if copy else 'forgotten'} {when}".rstrip()
         detail += f"; copies left in the trash: {others}" if others else ""
         return Saved(note.ref, self.store.absolute(path), "restored", detail)
 

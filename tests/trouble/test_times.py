@@ -110,6 +110,7 @@ def test_a_restore_brings_back_what_was_forgotten_last_whatever_the_clock_said_a
     co: Co, vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = time.time()
+    vault.write(".trash/99991231T235959Z-999999999999999999/memories/oak.md", "A planted oak.")
     for days, text in ((0, "first"), (-400, "second"), (-1, "third")):
         vault.write("memories/oak.md", f"The {text} oak.")
         monkeypatch.setattr(time, "time", lambda moved=days * 86400: now + moved)
@@ -119,10 +120,11 @@ def test_a_restore_brings_back_what_was_forgotten_last_whatever_the_clock_said_a
     ran = co("note", "restore", "oak")
 
     assert vault.read("memories/oak.md") == "The third oak."
-    assert ran.out == f"restored memory:oak, forgotten {moment_text(now - 86400)}; copies left in the trash: 2\n"
+    assert ran.out == f"restored memory:oak, forgotten {moment_text(now - 86400)}; copies left in the trash: 3\n"
     assert [vault.read(one["trash"]) for one in co("list", "--trash", "--json").json] == [
         "The second oak.",
         "The first oak.",
+        "A planted oak.",
     ]
 
 
