@@ -80,7 +80,7 @@ Answer = TypeVar("Answer")
 class VaultServer(MCPServer[None]):
     """Serves one vault. `structured` adds output schemas and structured output to the text of each answer."""
 
-    def __init__(self, toolbox: Toolbox, structured: bool = False, **auth: Any) -> None:
+    def __init__(self, toolbox: Toolbox, structured: bool = False) -> None:
         self.toolbox, self.kb, self._structured = toolbox, toolbox.kb, structured
         self.threads = anyio.CapacityLimiter(THREADS)
         names = {tool.name for tool in toolbox.tools}
@@ -94,7 +94,6 @@ class VaultServer(MCPServer[None]):
             version=__version__,
             log_level="WARNING",
             subscriptions=False,
-            **auth,
         )
         if "save_memory" in names:
             self.prompt(title="Remember this conversation")(self.remember_conversation)

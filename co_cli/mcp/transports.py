@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import hmac
 import io
 import ipaddress
 import logging
@@ -11,7 +9,6 @@ import os
 import re
 import secrets
 import signal
-import socket
 import sys
 import threading
 import time
@@ -19,23 +16,18 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import anyio
-import uvicorn
-from mcp.server.auth.provider import AccessToken
-from mcp.server.auth.settings import AuthSettings
 from mcp.server.transport_security import TransportSecuritySettings
-from pydantic import AnyHttpUrl
 from starlette.routing import Route
 
 from co_cli.errors import InvalidInputError
+from co_cli.http_server import GRACE, TokenGuard, bearer, listen, serve, token_in
 from co_cli.mcp.clients import PATH, TOKEN_VARIABLE, add_command, authority
 from co_cli.mcp.server import VaultServer
 from co_cli.notes.files import discard_unfinished
 from co_cli.tools import Toolbox
 
-GRACE = 5
-"""Seconds that running calls have to finish after a signal."""
-CONNECTIONS = 128
-SHORTEST_TOKEN = 16
+CHECKED_BEFORE = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+"""TokenGuard looks at Host and Origin, before the SDK is asked."""
 ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|(u[dD][89a-fA-F]\w\w)|.)")
 """A JSON escape; group 1 is half of a surrogate pair without the other half."""
 
@@ -79,29 +71,14 @@ def serve_stdio(toolbox: Toolbox, structured: bool) -> None:
         logging.getLogger(__name__).debug("the client is gone: %r", errors)
 
 
-class OneToken:
-    """Accepts one token. Compares in constant time."""
-
-    def __init__(self, token: str) -> None:
-        self._token = token.encode()
-
-    async def verify_token(self, token: str) -> AccessToken | None:
-        if hmac.compare_digest(token.strip().encode("utf-8", "replace"), self._token):
-            return AccessToken(token=token, client_id="co", scopes=[])
-        return None
-
-
 def serve_http(toolbox: Toolbox, structured: bool, host: str, port: int, allowed: Sequence[str]) -> None:
     """Answer clients until a signal. `allowed` are more host names that clients may use, on any port.
 
     There are no sessions, so a restart loses nothing. That leaves nothing to stream, so only POST is answered.
     """
     _log_to_stderr()
-    token = os.environ.get(TOKEN_VARIABLE, "").strip()
-    if token and (len(token) < SHORTEST_TOKEN or not token.isascii() or " " in token):
-        make = 'python3 -c "import secrets; print(secrets.token_urlsafe(32))"'
-        raise InvalidInputError(f"{TOKEN_VARIABLE} needs {SHORTEST_TOKEN} ASCII characters or more, no spaces: {make}")
-    with _listen(host, port) as listening, contextlib.suppress(KeyboardInterrupt):
+    token = token_in(TOKEN_VARIABLE)
+    with listen(host, port) as listening:
         address, port = listening.getsockname()[:2]
         url, is_local = f"http://{authority(host, port)}{PATH}", ipaddress.ip_address(address).is_loopback
         if not (token or is_local):
@@ -116,31 +93,11 @@ def serve_http(toolbox: Toolbox, structured: bool, host: str, port: int, allowed
             print(f"co mcp: {line}", file=sys.stderr, flush=True)
         hosts = [authority(name, port) for name in ("localhost", "127.0.0.1", "::1", address, host)]
         hosts += [pattern for name in allowed for pattern in (authority(name), f"{authority(name)}:*")]
-        origins = [f"{scheme}://{name}" for scheme in ("http", "https") for name in hosts]
-        auth = AuthSettings(issuer_url=AnyHttpUrl(f"http://{hosts[0]}"), resource_server_url=None)
-        security = TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)
-        server = VaultServer(toolbox, structured, token_verifier=OneToken(made or token), auth=auth)
-        app = server.streamable_http_app(json_response=True, stateless_http=True, transport_security=security)
-        cast("Route", app.routes[0]).methods = {"POST"}
-        config = uvicorn.Config(
-            app,
-            log_config=None,
-            access_log=False,
-            ws="none",
-            server_header=False,
-            limit_concurrency=CONNECTIONS,
-            timeout_graceful_shutdown=GRACE,
+        app = VaultServer(toolbox, structured).streamable_http_app(
+            json_response=True, stateless_http=True, transport_security=CHECKED_BEFORE
         )
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # uvicorn raises the signal again when it is done
-        anyio.run(uvicorn.Server(config).serve, [listening])
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=CONNECTIONS)
-    except (OSError, OverflowError) as error:
-        raise InvalidInputError(f"cannot listen on {host} port {port} ({error}): choose another with --port") from None
+        cast("Route", app.routes[0]).methods = {"POST"}
+        serve(TokenGuard(app, bearer(made or token), hosts), listening)
 
 
 def _log_to_stderr() -> None:

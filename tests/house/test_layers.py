@@ -15,7 +15,7 @@ LAYERS = (
     ("knowledge_index",),
     ("service", "knowledge_base", "importers", "evaluation"),
     ("tools",),
-    ("agent",),
+    ("agent", "http_server"),
     ("chat", "mcp", "cli", "__main__"),
 )
 """From the lowest to the highest. AGENTS.md explains them."""

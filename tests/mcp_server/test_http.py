@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
+import socket
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from co_cli.http_server import STRANGERS
 from tests.command import Co
 from tests.mcp_server.talking import TOKEN, Place, http_server
 
@@ -27,6 +30,12 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def post(address: str, body: Any = PING, **headers: str) -> httpx2.Response:
     sent = body if isinstance(body, bytes) else json.dumps(body).encode()
     return httpx2.post(address, content=sent, headers={"Content-Type": "application/json", **headers}, timeout=60)
+
+
+def connect(address: str, data: bytes) -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", httpx2.URL(address).port or 0), timeout=60)
+    connection.sendall(data)
+    return connection
 
 
 def test_a_request_without_the_token_is_refused(address: str) -> None:
@@ -84,6 +93,8 @@ def test_a_generated_token_is_printed_and_works_until_a_signal(place: Place) -> 
         token = printed[1].split("Bearer ")[1].strip().rstrip('"')
         assert post(address, **{**GOOD, "Authorization": f"Bearer {token}"}).status_code == 200
         assert post(address, **GOOD).status_code == 401
+        with connect(address, b"\x00 no request\r\n\r\n") as stranger:
+            assert stranger.recv(12) == b"HTTP/1.1 400"  # and not a line on stderr, which nobody may read
 
         code, out, err = process.end(signal.SIGINT)
 
@@ -91,6 +102,16 @@ def test_a_generated_token_is_printed_and_works_until_a_signal(place: Place) -> 
     assert "claude mcp add" in printed[1]
     assert address in printed[1]
     assert token not in str(process.args)
+
+
+def test_connections_without_the_token_lock_nobody_out(address: str) -> None:
+    half = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n"
+    with contextlib.ExitStack() as strangers:
+        for number in range(STRANGERS + 40):
+            strangers.enter_context(connect(address, half if number % 2 else b""))
+
+        assert post(address, **GOOD).status_code == 200
+        assert post(address).status_code == 401
 
 
 def test_a_weak_token_is_refused(co: Co, monkeypatch: pytest.MonkeyPatch) -> None:

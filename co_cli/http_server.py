@@ -1,0 +1,159 @@
+"""Serve an ASGI app over HTTP to those who know a token, and to nobody else.
+
+Whoever does not know it can keep neither a connection nor one of the places for running requests. uvicorn's own limits
+count every connection, so they are not used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import os
+import signal
+import socket
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, cast
+
+import anyio
+import uvicorn
+from starlette.requests import HTTPConnection
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from co_cli.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+GRACE = 5
+"""Seconds that running requests have to finish after a signal."""
+REQUESTS = 128
+"""Requests with the token that may run at once."""
+STRANGERS = 128
+"""Connections that have not sent the token yet; one more closes the oldest."""
+ACCEPTED = 16
+"""Connections accepted in one go: far fewer than STRANGERS, so that each is heard before it is the oldest."""
+HEADERS_SECONDS = 10
+"""How long a connection has to send the complete headers of a request with the token."""
+SHORTEST_TOKEN = 16
+
+
+class TokenGuard:
+    """Lets requests with the token through to an app, if they name one of these hosts."""
+
+    def __init__(self, app: ASGIApp, has_token: Callable[[HTTPConnection], bool], hosts: Collection[str]) -> None:
+        """`notes.example:*` in `hosts` stands for any port."""
+        self._app, self._has_token, self._hosts = app, has_token, hosts
+        self._running = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        refusal = self._refusal(HTTPConnection(scope))
+        if refusal is not None:
+            await refusal(scope, receive, send)
+            return
+        scope["state"]["keep_connection"]()
+        self._running += 1
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._running -= 1
+
+    def _refusal(self, request: HTTPConnection) -> Response | None:
+        origin = request.headers.get("origin")
+        if not self._has_token(request):
+            challenge = {"WWW-Authenticate": 'Bearer error="invalid_token"'}
+            return JSONResponse({"error": "invalid_token"}, 401, challenge)
+        if not self._is_known(request.headers.get("host", "")):
+            return PlainTextResponse("Invalid Host header", 421)
+        if origin and not self._is_known(origin.removeprefix("http://").removeprefix("https://")):
+            return PlainTextResponse("Invalid Origin header", 403)
+        if self._running >= REQUESTS:
+            return PlainTextResponse("Too many requests are running", 503, {"Retry-After": "1"})
+        return None
+
+    def _is_known(self, host: str) -> bool:
+        return host in self._hosts or f"{host.rpartition(':')[0]}:*" in self._hosts
+
+
+class GuardedConnection(H11Protocol):
+    """A connection that is closed unless a TokenGuard says in time that it sent the token."""
+
+    deadline: asyncio.TimerHandle
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        super().connection_made(transport)
+        self.deadline = self.loop.call_later(HEADERS_SECONDS, transport.abort)
+        # uvicorn copies this into the state of each request
+        self.app_state = {**self.app_state, "keep_connection": self.deadline.cancel}
+        everybody = cast("set[GuardedConnection]", self.connections)
+        strangers = [one for one in everybody if not one.deadline.cancelled()]
+        if len(strangers) > STRANGERS:
+            oldest = min(strangers, key=lambda one: one.deadline.when())
+            oldest.deadline.cancel()
+            oldest.transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.deadline.cancel()
+        super().connection_lost(exc)
+
+
+class GuardedServer(uvicorn.Server):
+    """Lets more connections wait to be accepted than asyncio accepts in one go."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for one in sockets or ():
+            one.listen(STRANGERS)
+
+
+def bearer(token: str) -> Callable[[HTTPConnection], bool]:
+    """Whether a request has this token in its Authorization header, compared in constant time."""
+
+    def has_token(request: HTTPConnection) -> bool:
+        scheme, _, given = request.headers.get("authorization", "").partition(" ")
+        return scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), token.encode())
+
+    return has_token
+
+
+def token_in(variable: str) -> str:
+    """The token in an environment variable; empty if there is none."""
+    token = os.environ.get(variable, "").strip()
+    if token and (len(token) < SHORTEST_TOKEN or not token.isascii() or " " in token):
+        make = 'python3 -c "import secrets; print(secrets.token_urlsafe(32))"'
+        raise InvalidInputError(f"{variable} needs {SHORTEST_TOKEN} ASCII characters or more, no spaces: {make}")
+    return token
+
+
+def listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except (OSError, OverflowError) as error:
+        raise InvalidInputError(f"cannot listen on {host} port {port} ({error}): choose another with --port") from None
+
+
+def serve(app: TokenGuard, listening: socket.socket) -> None:
+    """Answer requests until a signal."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # uvicorn raises the signal again when it is done
+    with contextlib.suppress(KeyboardInterrupt):
+        anyio.run(make_server(app).serve, [listening])
+
+
+def make_server(app: TokenGuard) -> uvicorn.Server:
+    config = uvicorn.Config(
+        app,
+        http=GuardedConnection,
+        ws="none",
+        log_config=None,
+        log_level="error",  # strangers must not fill the log, or a pipe that nobody reads
+        access_log=False,
+        server_header=False,
+        backlog=ACCEPTED,
+        timeout_graceful_shutdown=GRACE,
+    )
+    return GuardedServer(config)
