@@ -108,20 +108,27 @@ def _following(match: re.Match[str], rule: Rule) -> Iterator[Found]:
 
 def cells(text: str) -> Iterator[Found]:
     """Secrets in the columns of Markdown tables whose heading is a name such as `password`."""
-    name = compiled(NAME)
-    for table in compiled(TABLE).finditer(text) if "|" in text else ():
-        columns = [found["name"].lower() if (found := name.search(cell)) else "" for cell in _split(table[1])]
-        place = table.end() + 1
-        for line in text[place:].split("\n") if any(columns) else ():
-            if "|" not in line:
-                break
-            start = place + (1 if line.startswith("|") else 0)
-            for column, cell in zip(columns, _split(line), strict=False):
-                value = compiled(VALUE_CELL).fullmatch(cell)
-                if column and value and _is_marked(value, column, value["secret"]):
-                    yield Found(start + value.start("secret"), start + value.end("secret"), _kind(column))
-                start += len(cell) + 1
-            place += len(line) + 1
+    place, heading = 0, ""
+    columns: list[str] = []
+    for line in text.split("\n") if "|" in text else ():
+        if "|" not in line:
+            columns = []
+        elif RULER.fullmatch(line):
+            columns = [
+                found["name"].lower() if (found := compiled(NAME).search(cell)) else "" for cell in _split(heading)
+            ]
+        elif any(columns):
+            yield from _row(line, place, columns)
+        place, heading = place + len(line) + 1, line
+
+
+def _row(line: str, place: int, columns: list[str]) -> Iterator[Found]:
+    start = place + (1 if line.startswith("|") else 0)
+    for name, cell in zip(columns, _split(line), strict=False):
+        value = compiled(VALUE_CELL).fullmatch(cell) if name else None
+        if value and _is_marked(value, name, value["secret"]):
+            yield Found(start + value.start("secret"), start + value.end("secret"), _kind(name))
+        start += len(cell) + 1
 
 
 def _split(line: str) -> list[str]:
@@ -259,7 +266,7 @@ WEAK_NAME = re.compile("secret|key|token|auth")
 """Names that also stand for other things than secrets."""
 TAG = r"</?[a-z]\w{0,9}>"
 END_OF_NAME = rf"(?:[\"'`*_~\])}}]|>(?!=)|{TAG}){{0,4}}"
-ABOUT = r"(?: ?\([^()\n]{1,40}\)| (?:for|of|to|on|at|from|in|für|de) [^\n:=|\"`]{1,40}?)"
+ABOUT = r"(?: ?\([^()\n]{1,40}\)| (?:for|of|to|on|at|from|in|für|der|des|de|del|du) [^\n:=|\"`]{1,40}?)"
 IS = r"\s{1,9}(?:is|was|are|ist|war|lautet|est|es)(?=[\s:])"
 BEFORE_VALUE = rf"(?:\s?[|>][+-]?(?=[ \t]*\n))?(?:\s|[*_~(|]|{TAG}){{0,12}}"
 VALUE = (
@@ -267,9 +274,10 @@ VALUE = (
     r"(?P<secret>(?(quote)[^\s\"'`]{8,200}|[^\s\"'`,;|<>]{7,199}[^\s\"'`,;|<>.!?)\]*_~:]))"
 )
 VALUE_CELL = rf"[\s*_]*{VALUE}[\s*_\"'`]*"
-TABLE = r"(?m)^[ \t>]*([^\n]*\|[^\n]*)\n[ \t>]*\|?[ \t]*:?-{2,}[-:| \t]*$"
+RULER = re.compile(r"[ \t>]*\|?[ \t]*:?-[-:| \t]*")
+"""The line below the headings of a table."""
 NAMED = (
-    (rf"(?i){END_OF_NAME}(?:\s{{0,9}}(?:=>|[:=]{{1,3}})|{IS}:?|(?<=>)){BEFORE_VALUE}{VALUE}", _is_password),
+    (rf"(?i){END_OF_NAME}(?:\.{{0,40}}\s{{0,9}}(?:=>|[:=]{{1,3}})|{IS}:?|(?<=>)){BEFORE_VALUE}{VALUE}", _is_password),
     (rf"(?i){END_OF_NAME}[,]?\s{{1,20}}[\"']?value[\"']?\s{{0,3}}[:=]\s{{0,9}}{VALUE}", _is_password),
     (rf"(?i){END_OF_NAME}\s{{1,3}}(?=[\"'`]){VALUE}", _is_marked),
     (rf"(?i){END_OF_NAME}(?:\s{{0,9}}(?:->|→|\|)|\s{{1,3}}[-–—](?=\s)){BEFORE_VALUE}{VALUE}", _is_marked),
@@ -364,10 +372,12 @@ OWN_RULES = (
         r"(?m)(?<!\S)[\w.*-]{1,100}:(?:\d{4,5}|\*):[\w*-]{1,60}:[\w*.-]{1,60}:(?P<secret>\S{6,200})",
         _is_real,
     ),
+    Rule("password", ("wifi:",), r"(?i)WIFI:(?:[STH]:[^;\n]{0,100};)*P:(?P<secret>[^;\n]{8,100});", _is_real),
     Rule(
         "password",
-        ("identified by", "identified with"),
-        r"(?i)identified (?:with \S+ )?by (?P<quote>['\"])(?P<secret>[^'\"\s]{6,200})",
+        ("identified by", "identified with", "convertto-securestring"),
+        r"(?i)(?:identified (?:with \S+ )?by|convertto-securestring(?: -string)?)"
+        r" (?P<quote>['\"])(?P<secret>[^'\"\s]{6,200})",
         _is_value,
     ),
     Rule(

@@ -100,6 +100,9 @@ def test_a_hostile_text_takes_no_longer_than_a_long_one() -> None:
         "4111 1111 ",
         "sk-a1",
         "twitter = a1 ",
+        "| password |\n| --- |\n",
+        "echo a | sudo -s",
+        "ghp_a1B2c3d4\n",
     ):
         started = time.process_time()
         find_secrets((hostile * 50_000)[:100_000])
