@@ -62,19 +62,24 @@ class Reader(nn.Module):
         if unexpected or any(not name.startswith("h") for name in missing):
             raise ValueError(f"these weights do not fit: {missing} are missing, {unexpected} are unknown")
 
-    def states(self, tokens: Tensor, types: Tensor, mask: Tensor) -> Tensor:
+    def states(self, tokens: Tensor, types: Tensor, mask: Tensor) -> list[Tensor]:
+        """What each layer gives."""
         states = self.ln(self.w(tokens) + self.p.weight[: tokens.shape[1]] + self.t(types))
         seen = mask[:, None, None, :]
         if self.r:
             self.r.requires_grad_(False)  # attention is much faster then
             bias = self.r(_distances(tokens.shape[1], self.r.num_embeddings)).permute(2, 0, 1)[None]
             seen = torch.where(seen, bias, -1e4).to(torch.bfloat16 if DEVICE == "cuda" else torch.float32)
+        found: list[Tensor] = []
         for layer in self.L:
             states = layer(states, seen, self.dropout)
-        return states
+            found.append(states)
+        return found
 
     def forward(self, tokens: Tensor, types: Tensor, mask: Tensor) -> Tensor:
-        states = self.states(tokens, types, mask)
+        return self.score(self.states(tokens, types, mask)[-1], mask)
+
+    def score(self, states: Tensor, mask: Tensor) -> Tensor:
         both = torch.cat([states[:, 0], _mean(states, mask)], dim=1)
         hidden = functional.dropout(torch.tanh(self.h1(both)), self.dropout, self.training)
         return self.h2(hidden).squeeze(-1).float()
@@ -87,8 +92,8 @@ class Reader(nn.Module):
 
     def vectors(self, tokens: Tensor, mask: Tensor) -> Tensor:
         """Unit vectors of texts. Only for a model without any training of ours."""
-        states = self.states(tokens, torch.zeros_like(tokens), mask).float()
-        return functional.normalize(_mean(states, mask), dim=1)
+        states = self.states(tokens, torch.zeros_like(tokens), mask)[-1]
+        return functional.normalize(_mean(states.float(), mask), dim=1)
 
 
 def _distances(width: int, buckets: int) -> Tensor:

@@ -2,7 +2,9 @@
 
 Run `python -m benchmarks.reader.train CONFIG WORK --results FILE`. Each question is scored with one answer and
 `negatives` passages that are none. The loss is the softmax over them, plus the distance to the cosines of the model
-that mined them, plus the distance to the scores of a larger reader that teaches. A run ends after `steps` or `seconds`,
+that mined them, plus the distance to the scores of a larger reader that teaches. A teacher that is too slow to read
+every pair gives lessons once, before the training; a guide has the same width, reads along, and shows the states of its
+layers, too. A run ends after `steps` or `seconds`,
 whichever comes first; the learning rate follows that.
 """
 
@@ -44,7 +46,10 @@ class Run:
     layers: tuple[int, ...] = (0, 1, 2, 3, 4, 5)
     start: str = "start"  # an earlier run or a model file whose layers to take; `start` is MiniLM
     teacher: str = ""  # an earlier run to learn from
-    distill: float = 0.8  # share of the teacher in the loss
+    guide: str = ""  # an earlier run to learn from at every step, with the states of the layers that `layers` names
+    states: float = 1.0  # weight of the distance to these states
+    distill: float = 0.8  # share of the teacher or the guide in the loss
+    filtered: bool = True  # leave out written questions that do not find their passage again
     cosine: float = 0.8  # weight of the distance to the cosines
     cosine_of_speech: bool = True  # also for short turns and notes
     written: bool = True
@@ -63,7 +68,7 @@ class Run:
 
 def draw_batches(data: Questions, run: Run) -> Iterator[Tensor]:
     """Batches of question numbers without end: every question that is kept once an epoch, ours more often."""
-    keep = data.keep & ~data.own & (~data.written if not run.written else True)
+    keep = (data.keep | ~torch.tensor(run.filtered, device=DEVICE)) & ~data.own & (~data.written | run.written)
     numbers = torch.cat([torch.nonzero(keep)[:, 0], torch.nonzero(data.own)[:, 0].repeat(run.notes)])
     lengths = data.questions.lengths + data.passages.lengths[data.positives[:, 0]]
     chance = random.Random(run.seed)
@@ -129,8 +134,14 @@ def distance(scores: Tensor, wanted: Tensor) -> Tensor:
     return functional.kl_div(*logs, log_target=True, reduction="none").sum(1)
 
 
+def state_distance(states: Sequence[Tensor], wanted: Sequence[Tensor], mask: Tensor) -> Tensor:
+    """Mean square of the difference, over all layers and all places that have a token."""
+    squares = [(one.float() - other.float()).square().mean(2) for one, other in zip(states, wanted, strict=True)]
+    return (torch.stack(squares) * mask).sum() / (len(squares) * mask.sum())
+
+
 def train(
-    run: Run, data: Questions, start: dict[str, Tensor], lessons: Lessons | None
+    run: Run, data: Questions, start: dict[str, Tensor], lessons: Lessons | None, guide: Reader | None = None
 ) -> tuple[Reader, dict[str, float]]:
     torch.manual_seed(run.seed)
     model = Reader(pick_layers(start, run.layers), run.dropout).to(DEVICE).train()
@@ -152,11 +163,19 @@ def train(
             candidates, wanted = lessons.draw(batch, run.negatives)
         else:
             candidates, wanted = draw_candidates(data, batch, run.negatives), None
+        pairs = make_pairs(data, batch, candidates, run.tokens)
         with half_precision():
-            scores = model(*make_pairs(data, batch, candidates, run.tokens)).view(candidates.shape)
+            states = model.states(*pairs)
+            scores = model.score(states[-1], pairs[-1]).view(candidates.shape)
+        if guide:
+            with torch.no_grad(), half_precision():
+                shown = guide.states(*pairs)
+                wanted = guide.score(shown[-1], pairs[-1]).view(candidates.shape)
         loss = functional.cross_entropy(scores, torch.zeros(len(batch), dtype=torch.long, device=DEVICE))
         if wanted is not None:
             loss = (1 - run.distill) * loss + run.distill * distance(scores, wanted).mean()
+        if guide and run.states:
+            loss = loss + run.states * state_distance(states, [shown[layer] for layer in run.layers], pairs[-1])
         if run.cosine:
             vectors = data.question_vectors[batch].float(), data.vectors[candidates].float()
             cosines = torch.einsum("qd,qcd->qc", *vectors) / COSINE_TEMPERATURE
@@ -186,7 +205,8 @@ def train_all(runs: Sequence[Run], work: Path, results: Path) -> None:
     for run in runs:
         if run.teacher and run.teacher not in lessons:
             lessons[run.teacher] = _lessons(work, run.teacher, data)
-        model, figures = train(run, data, _state(work, run.start), lessons.get(run.teacher))
+        guide = _compiled(Reader(_state(work, run.guide))) if run.guide else None
+        model, figures = train(run, data, _state(work, run.start), lessons.get(run.teacher), guide)
         torch.save(model.state_dict(), work / f"{run.name}.pt")
         for window in run.windows:
             measured = measure(model, sets, Window(*window))
@@ -204,6 +224,13 @@ def _state(work: Path, name: str) -> dict[str, Tensor]:
     return torch.load(work / f"{name}.pt", map_location="cpu", weights_only=True)
 
 
+def _compiled(model: Reader) -> Reader:
+    model = model.to(DEVICE).eval()
+    if DEVICE == "cuda":
+        model.compile_layers()
+    return model
+
+
 def _lessons(work: Path, name: str, data: Questions) -> Lessons:
     """From a file of an earlier run on this machine, if there is one."""
     file, started = work / f"{name}.lessons.pt", time.time()
@@ -211,10 +238,7 @@ def _lessons(work: Path, name: str, data: Questions) -> Lessons:
         lessons = Lessons.__new__(Lessons)
         lessons.candidates, lessons.scores = torch.load(file, map_location=DEVICE, weights_only=True)
         return lessons
-    teacher = Reader(_state(work, name)).to(DEVICE).eval()
-    if DEVICE == "cuda":
-        teacher.compile_layers()
-    lessons = Lessons(data, teacher)
+    lessons = Lessons(data, _compiled(Reader(_state(work, name))))
     torch.save((lessons.candidates, lessons.scores), file)
     print(f"lessons of {name}: {time.time() - started:.0f} s", flush=True)
     return lessons
