@@ -25,6 +25,11 @@ def words_of(text: str) -> list[str]:
     return WORD.findall(text)
 
 
+def without_articles(words: Sequence[str]) -> list[str]:
+    """So that "Door code is 1111" and "The door code is 2222" differ in one word."""
+    return [word for word in words if word not in ARTICLES]
+
+
 def fingerprint(text: str) -> str:
     """Equal for texts with the same words."""
     words = words_of(text)
@@ -34,13 +39,9 @@ def fingerprint(text: str) -> str:
 
 
 def likeness(left: Sequence[str], right: Sequence[str], at_least: float = 0.0) -> float:
-    """The share of words that two texts have in common, in order, 0 to 1; 0 if it is below `at_least`.
-
-    Articles do not count: "Door code is 1111" and "The door code is 2222" differ in one word.
-    """
+    """The share of words that two texts have in common, in order, 0 to 1; 0 if it is below `at_least`."""
     from rapidfuzz.distance import Indel  # slow to import, and a sync needs only fingerprints
 
-    left, right = ([word for word in words if word not in ARTICLES] for words in (left, right))
     if not left or not right:
         return 0.0
     least = at_least - 1e-6  # four of five words are 0.8, whatever floating point makes of it

@@ -29,7 +29,7 @@ from co_cli.notes.new_note import NewNote, clean_tags, one_or_list, require_read
 from co_cli.notes.note import UTF_16, Note, NotTextError, read_note, version_of
 from co_cli.notes.refs import ENDINGS, FOLDERS, ref_of, slugify
 from co_cli.notes.secrets import count_masked, find_secrets
-from co_cli.notes.similarity import fingerprint, likeness, words_of
+from co_cli.notes.similarity import fingerprint, likeness, without_articles, words_of
 from co_cli.notes.store import NoteStore
 from co_cli.retrieval.pipeline import SearchRequest
 from co_cli.retrieval.results import best_of_each_note
@@ -206,9 +206,9 @@ class VaultWriter:
             best = best_of_each_note(trace.ranked)[:CANDIDATES]
             passages = reader.passages([one.passage for one in best])
         found: list[Related] = []
-        words, threshold = words_of(new.content), self.kb.settings.knowledge_duplicate_threshold
+        words, threshold = without_articles(words_of(new.content)), self.kb.settings.knowledge_duplicate_threshold
         for passage in (passages[one.passage] for one in best):
-            alike = likeness(words, words_of(passage.body), threshold)
+            alike = likeness(words, without_articles(words_of(passage.body)), threshold)
             if not alike and trace.candidates.cosines.get(passage.id, 0.0) < CLOSE:
                 continue
             opened = self._open(passage.path)  # the index may be older than the file

@@ -79,7 +79,7 @@ def test_each_result_is_printed_and_the_worst_one_decides_the_exit_code(co: Co, 
 def test_mistakes_are_one_line_and_nothing_is_fetched(co: Co, vault: Vault, home: Path) -> None:
     (home / "file.md").write_text("Text.")
     expected = {
-        ("add",): "required",
+        ("add",): "missing URL|PATH",
         ("add", "-"): "co note article add -",
         ("add", "nowhere.md"): "no such file or folder\n",
         ("add", "example.org/guide"): "a web page is https://example.org/guide",
