@@ -58,7 +58,7 @@ class Model(NamedTuple):
 
 SMALL = Model(
     "small",
-    "5ab3cfec0a0d51175489d261ff50733b7ae0dd9e87a6dba097aa52f25a87c2fc",
+    "8a8477c619c577d9b8998984d528032ccd6c5834f7bc0f07dc319a9f48ab5ac4",
     "5d11991f128ece2edf3b1ea3c5f4db6b7f8fd7f92095f5f12448090b5d4f2409",
     0.07,
     (9.2, 3.4, -0.38, 1.66, -1.7),

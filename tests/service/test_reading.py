@@ -13,7 +13,7 @@ from co_cli.values import SearchResult
 from tests.command import Co
 from tests.vault import Vault
 
-QUESTION = "is our mother on blood thinners?"
+QUESTION = "what drug is our mother on?"
 ANSWER = "memory:mamma"
 NOTES = {
     "mamma": "Mamma takes apixaban, five milligrams at eight and at eight, since the flutter in 2023.",
@@ -56,8 +56,8 @@ def test_numpy_and_onnxruntime_give_the_same_scores(model: Model) -> None:
 def test_the_reader_lifts_an_answer_that_words_and_vectors_put_low(reading: KnowledgeBase) -> None:
     unread, read = (reading.search(QUESTION, read=wanted) for wanted in (False, None))
 
-    assert refs(unread).index(ANSWER) > 3
-    assert refs(read).index(ANSWER) < 2
+    assert refs(unread).index(ANSWER) > 0
+    assert refs(read).index(ANSWER) == 0
     assert max(read.hits, key=lambda hit: hit.signals.get("reader", 0.0)).ref == ANSWER
     assert (read.meta["reader"], read.meta["read"]) == ("small", len(NOTES))
     assert (unread.meta["reader"], unread.meta["read"]) == (None, 0)
@@ -109,7 +109,7 @@ def test_the_command_line_reads_when_it_is_asked_to(
 
     assert plain["meta"]["reader"] is None
     assert (read["meta"]["reader"], read["meta"]["read"]) == ("small", len(NOTES))
-    assert ANSWER in [hit["ref"] for hit in read["hits"][:2]]
+    assert read["hits"][0]["ref"] == ANSWER
     monkeypatch.setenv("CO_KNOWLEDGE_READER", "off")
     assert co("search", QUESTION, "--read", "--json").json["meta"]["reader"] is None
 
