@@ -80,6 +80,9 @@ class FrontmatterError(KnowledgeError):
 class NoteConflictError(KnowledgeError):
     """The note changed, or its name was taken, between reading and writing."""
 
+    present: str | None = None
+    """The text of a note that changed, for front ends that show both."""
+
 
 class NoteFileError(KnowledgeError):
     """The file system refused to read or write a note."""

@@ -16,7 +16,7 @@ LAYERS = (
     ("service", "knowledge_base", "importers", "evaluation"),
     ("tools",),
     ("agent", "http_server"),
-    ("chat", "mcp", "cli", "__main__"),
+    ("chat", "mcp", "server", "cli", "__main__"),
 )
 """From the lowest to the highest. AGENTS.md explains them."""
 LAYER_OF = {f"co_cli.{name}": number for number, names in enumerate(LAYERS) for name in names}

@@ -1,0 +1,1 @@
+"""The JSON API under /api/v1, and the page that uses it (`co web`)."""

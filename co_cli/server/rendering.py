@@ -1,0 +1,176 @@
+"""Turn a note's text into HTML that is safe to show: Markdown by markdown-it-py, sanitised by nh3.
+
+Links to notes become links of the page. Pictures and attachments get a `data-file`, which the page loads with its
+token; nothing is loaded from elsewhere, and a picture on the web is only a link. Each block has the lines of the file
+that it comes from, in `data-line` and `data-end`. HTML in a note works as far as it is harmless, and what it would hide,
+such as a comment, is shown: agents read it, so people must see it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from urllib.parse import quote, unquote
+
+import nh3
+from markdown_it import MarkdownIt
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+
+from co_cli.notes.note import Note
+from co_cli.notes.refs import ENDINGS
+from co_cli.notes.wikilinks import WIKILINK
+from co_cli.values import INVISIBLE
+
+LONGEST = 300_000
+"""Characters of a body that are rendered as Markdown: a second's work. A longer one is shown as plain text."""
+PICTURES = {
+    ".avif": "image/avif",
+    ".gif": "image/gif",
+    ".jpeg": "image/jpeg",
+    ".jpg": "image/jpeg",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+    ".webp": "image/webp",
+}
+"""What the page shows as a picture, by file ending."""
+ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.I)
+TAGS = set(
+    "a abbr b blockquote br code dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr i img ins kbd li mark ol p pre q s samp "
+    "small span strong sub summary sup table tbody td tfoot th thead tr u ul var".split()
+)
+LINES = {"data-line", "data-end"}
+ATTRIBUTES = {
+    **{tag: LINES for tag in ("blockquote", "code", "h1", "h2", "h3", "h4", "h5", "h6", "p", "pre", "tr")},
+    "a": {"href", "title", "data-file"},
+    "img": {"alt", "title", "data-file"},
+    "li": LINES,
+    "ol": {"start"},
+    "td": {"align"},
+    "th": {"align"},
+}
+
+
+def render(note: Note, links: Mapping[str, str | None]) -> str:
+    """The body of a note as HTML. `links` says which note each of its links means, if any."""
+    body = re.sub(INVISIBLE, lambda found: "".join(f"\\u{{{ord(letter):x}}}" for letter in found[0]), note.body)
+    plain = note.sections is not None or len(body) > LONGEST
+    return sanitise(_plain(body, note.body_line) if plain else _markdown(body, note.body_line, links))
+
+
+def sanitise(html: str) -> str:
+    """Only what is allowed. All HTML that the page shows comes through here."""
+    return nh3.clean(
+        html,
+        tags=TAGS,
+        attributes=ATTRIBUTES,
+        allowed_classes={"a": {"missing"}},
+        clean_content_tags=set(),  # their text is shown
+        url_schemes={"http", "https", "mailto"},
+    )
+
+
+def note_url(ref: str) -> str:
+    """Where the page shows a note."""
+    return f"/note/{quote(ref, safe='/:')}"
+
+
+def _plain(body: str, first_line: int) -> str:
+    lines = body.rstrip("\n").split("\n")
+    numbered = (
+        f'<code data-line="{line}" data-end="{line}">{escape(text)}\n</code>'
+        for line, text in enumerate(lines, first_line)
+    )
+    return f"<pre>{''.join(numbered)}</pre>"
+
+
+def _markdown(body: str, first_line: int, links: Mapping[str, str | None]) -> str:
+    tokens = PARSER.parse(body)
+    for token in tokens:
+        if token.map and token.type != "inline":
+            token.attrs |= {"data-line": first_line + token.map[0], "data-end": first_line + token.map[1] - 1}
+        if "style" in token.attrs:  # of a table's cells; the page allows no style attributes
+            token.attrs["align"] = str(token.attrs.pop("style")).removeprefix("text-align:")
+        if token.type == "html_block":
+            token.content = _without_comments(token.content)
+        if token.children:
+            token.children = list(_linked(token.children, links))
+    return PARSER.renderer.render(tokens, PARSER.options, {})
+
+
+def _linked(tokens: Sequence[Token], links: Mapping[str, str | None]) -> Iterable[Token]:
+    """The tokens of a line, with links and pictures as the page has them."""
+    for token in tokens:
+        if token.type == "html_inline":
+            token.content = _without_comments(token.content)
+        elif token.type == "link_open":
+            token.attrs = _target(str(token.attrs.get("href", "")), links) | _titled(token)
+        elif token.type == "image":
+            target = str(token.attrs.pop("src"))
+            about = _target(target, links)
+            if "data-file" not in about or _ending(target) not in PICTURES:
+                label = token.content or unquote(target)
+                opening, text, closing = Token("link_open", "a", 1), Token("text", "", 0), Token("link_close", "a", -1)
+                opening.attrs, text.content = about, label
+                yield from (opening, text, closing)
+                continue
+            token.attrs |= about
+        yield token
+
+
+def _target(href: str, links: Mapping[str, str | None]) -> dict[str, str | int | float]:
+    """The attributes of a link: to the web, to a note, to a file, or to nothing."""
+    if ELSEWHERE.match(href):
+        return {"href": href}
+    name = unquote(href).partition("#")[0].strip()
+    ref = links.get(name)
+    if ref:
+        return {"href": note_url(ref)}
+    if _ending(name) and _ending(name) not in ENDINGS:
+        return {"data-file": name}
+    return {"href": f"/?q={quote(name)}", "class": "missing"} if name else {}
+
+
+def _titled(token: Token) -> dict[str, str | int | float]:
+    return {"title": token.attrs["title"]} if "title" in token.attrs else {}
+
+
+def _ending(name: str) -> str:
+    """`.png`; empty if the name has no ending."""
+    found = re.search(r"\.[a-z0-9]{1,8}$", name.partition("#")[0], re.I)
+    return found[0].lower() if found else ""
+
+
+def _without_comments(html: str) -> str:
+    return re.sub(r"<(?=[!?])", "&lt;", html)
+
+
+def _wikilink(state: StateInline, silent: bool) -> bool:
+    """`[[note]]`, `[[note|label]]`, and `![[picture.png]]`."""
+    embedded = state.src.startswith("![[", state.pos)
+    found = WIKILINK.match(state.src, state.pos + embedded)
+    if found is None:
+        return False
+    if not silent:
+        name = found[1].strip()
+        label = found[0][2:-2].partition("|")[2].strip() or name
+        if embedded:
+            picture = state.push("image", "img", 0)
+            text = Token("text", "", 0, content=label)
+            picture.attrs, picture.children, picture.content = {"src": quote(name)}, [text], label
+        else:
+            state.push("link_open", "a", 1).attrs = {"href": quote(name)}
+            state.push("text", "", 0).content = label
+            state.push("link_close", "a", -1)
+    state.pos = found.end()
+    return True
+
+
+def _make_parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    parser.inline.ruler.before("link", "wikilink", _wikilink)
+    return parser
+
+
+PARSER = _make_parser()

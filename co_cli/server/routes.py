@@ -1,0 +1,231 @@
+"""The routes of the JSON API: a table that the API modules fill, requests into values, and OpenAPI from it.
+
+A route is a synchronous function with a decorator. It gets the knowledge base and, if it has a second parameter, a
+pydantic model whose fields come from the path and from the query (GET, DELETE) or the JSON body (POST, PUT):
+
+    @route("GET", "/notes/{ref:path}")
+    def show_note(kb: KnowledgeBase, asked: ShowNote) -> ShownNote:
+        \"""Show one note.\"""
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, get_type_hints
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema, to_jsonable_python
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from co_cli import __version__
+from co_cli.errors import InvalidInputError, KnowledgeError, NoteConflictError, UnknownRefError
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.logbook import crashed
+
+API = "/api/v1"
+ROUTES: list[Route] = []
+MOST_BYTES = 10_000_000
+"""The largest body of a request."""
+
+
+class ApiError(NamedTuple):
+    """What went wrong, and the fix, on one line."""
+
+    kind: str
+    message: str
+    present: str | None = None
+    """The present text of a note that changed in the meantime."""
+    closest: tuple[str, ...] = ()
+    """Refs that are spelled like an unknown one."""
+
+
+class ErrorAnswer(NamedTuple):
+    error: ApiError
+
+
+class ObjectSchema(GenerateJsonSchema):
+    """Describes a NamedTuple as an object, which is how the API and `--json` write it."""
+
+    def arguments_schema(self, schema: core_schema.ArgumentsSchema) -> JsonSchemaValue:
+        return self.kw_arguments_schema(schema["arguments_schema"], None)
+
+
+class Route:
+    """One function of the API."""
+
+    def __init__(self, method: str, path: str, function: Callable[..., Any], reads: bool) -> None:
+        self.method, self.path, self.function = method, path, function
+        self.reads = reads
+        """Whether it changes nothing, so that the sample vault may answer it."""
+        hints = get_type_hints(function)
+        answer, given = hints.pop("return"), list(hints.values())[1:]
+        self.model: type[BaseModel] | None = given[0] if given else None
+        self.answer = None if isinstance(answer, type) and issubclass(answer, Response) else answer
+
+    @cached_property
+    def asked_schema(self) -> dict[str, Any]:
+        return self.model.model_json_schema() if self.model else {"type": "object", "properties": {}}
+
+    @cached_property
+    def in_path(self) -> list[str]:
+        return re.findall(r"{(\w+)[:}]", self.path)
+
+    async def read(self, request: Request) -> BaseModel | None:
+        """The values of a request. Raises InvalidInputError."""
+        if self.model is None:
+            return None
+        given: dict[str, Any] = dict(request.path_params)
+        if self.method in ("POST", "PUT"):
+            given |= await read_body(request)
+        else:
+            for name, schema in self.asked_schema["properties"].items():
+                if name in request.query_params and name not in given:
+                    is_list = '"array"' in json.dumps(schema)
+                    given[name] = request.query_params.getlist(name) if is_list else request.query_params[name]
+            given |= {name: None for name in request.query_params if name not in self.asked_schema["properties"]}
+        unknown = given.keys() - self.asked_schema["properties"].keys()
+        if unknown:
+            raise InvalidInputError(f"{self.path} takes no {', '.join(sorted(unknown))}")
+        try:
+            return self.model.model_validate(given)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_context=False)[0]
+            where = ".".join(str(part) for part in first["loc"])
+            raise InvalidInputError(f"{where}: {first['msg']}" if where else first["msg"]) from None
+
+    def call(self, kb: KnowledgeBase, asked: BaseModel | None) -> Response:
+        """Answer in the thread of the caller. Errors become answers too."""
+        try:
+            answer = self.function(kb) if asked is None else self.function(kb, asked)
+        except Exception as error:
+            return error_answer(error)
+        return answer if isinstance(answer, Response) else json_answer(answer)
+
+
+def route(method: str, path: str, reads: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a function as a route below /api/v1. `reads`: a POST that changes nothing."""
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        ROUTES.append(Route(method, path, function, reads or method == "GET"))
+        return function
+
+    return register
+
+
+async def read_body(request: Request) -> dict[str, Any]:
+    """A JSON object. Raises InvalidInputError."""
+    data = b""
+    async for part in request.stream():
+        data += part
+        if len(data) > MOST_BYTES:
+            raise InvalidInputError(f"a request has at most {MOST_BYTES:,} bytes")
+    try:
+        body = json.loads(data or b"{}")
+    except ValueError:
+        raise InvalidInputError("the body is not JSON") from None
+    if not isinstance(body, dict):
+        raise InvalidInputError("the body is not a JSON object")
+    return body  # pyright: ignore[reportUnknownVariableType]
+
+
+def json_answer(value: Any, status: int = 200) -> Response:
+    text = json.dumps(plain(value), ensure_ascii=False, separators=(",", ":"), default=to_jsonable_python)
+    return Response(text.encode("utf-8", "replace"), status, media_type="application/json")
+
+
+def error_answer(error: Exception) -> Response:
+    """The message for the user: 400, 404, 409, or 500 if something is broken."""
+    if not isinstance(error, KnowledgeError):
+        return json_answer(ErrorAnswer(ApiError("crash", crashed(error))), 500)
+    kind = re.sub(r"(?<=.)([A-Z])", r"_\1", type(error).__name__.removesuffix("Error")).lower()
+    answer = ApiError(kind, " ".join(str(error).split()))
+    if isinstance(error, NoteConflictError):
+        return json_answer(ErrorAnswer(answer._replace(present=error.present)), 409)
+    if isinstance(error, UnknownRefError):
+        return json_answer(ErrorAnswer(answer._replace(closest=tuple(error.closest))), 404)
+    return json_answer(ErrorAnswer(answer), 400 if error.exit_code == 2 else 500)
+
+
+def plain(value: Any) -> Any:
+    """NamedTuples, dataclasses and pydantic models as dictionaries."""
+    if isinstance(value, BaseModel):
+        value = dict(value)
+    elif hasattr(value, "_asdict"):
+        value = value._asdict()
+    elif is_dataclass(value) and not isinstance(value, type):
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {key: plain(one) for key, one in value.items()}  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, (list, tuple)):
+        return [plain(one) for one in value]  # pyright: ignore[reportUnknownVariableType]
+    return value
+
+
+def openapi() -> dict[str, Any]:
+    """OpenAPI 3.1 of all routes."""
+    described: list[tuple[Any, Any, TypeAdapter[Any]]] = [("error", "serialization", TypeAdapter(ErrorAnswer))]
+    described += [(one, "serialization", TypeAdapter(one.answer)) for one in ROUTES if one.answer is not None]
+    described += [(one, "validation", TypeAdapter(one.model)) for one in ROUTES if one.model]
+    template = "#/components/schemas/{model}"
+    schemas, found = TypeAdapter.json_schemas(described, ref_template=template, schema_generator=ObjectSchema)
+    definitions = found.get("$defs", {})
+    mistake = _content("A mistake, and how to fix it.", schemas["error", "serialization"])
+    paths: dict[str, dict[str, Any]] = {}
+    for one in ROUTES:
+        asked = schemas.get((one, "validation"), {"properties": {}})
+        asked = definitions[asked["$ref"].rpartition("/")[2]] if "$ref" in asked else asked
+        answer = schemas.get((one, "serialization"))
+        success = _content("The answer.", answer) if answer else {"description": "A file.", "content": {"*/*": {}}}
+        operation = _operation(one, asked)
+        operation["responses"] = {"200": success, "default": mistake}
+        paths.setdefault(re.sub(r":\w+}", "}", one.path), {})[one.method.lower()] = operation
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "co", "version": __version__, "description": "Search, read and change your notes."},
+        "servers": [{"url": API}],
+        "security": [{"token": []}],
+        "paths": paths,
+        "components": {"schemas": definitions, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+    }
+
+
+def _operation(one: Route, asked: dict[str, Any]) -> dict[str, Any]:
+    summary, _, description = (one.function.__doc__ or "").strip().partition("\n")
+    required, in_body = asked.get("required", []), one.method in ("POST", "PUT")
+    operation: dict[str, Any] = {
+        "operationId": one.function.__name__,
+        "summary": summary.rstrip("."),
+        "description": " ".join(description.split()),
+        "parameters": [
+            {
+                "name": name,
+                "in": "path" if name in one.in_path else "query",
+                "required": name in one.in_path or name in required,
+                "schema": schema,
+            }
+            for name, schema in asked["properties"].items()
+            if name in one.in_path or not in_body
+        ],
+    }
+    if in_body and one.model:
+        body = {name: schema for name, schema in asked["properties"].items() if name not in one.in_path}
+        needed = [name for name in required if name in body]
+        schema = {"type": "object", "properties": body, "required": needed}
+        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+    return operation
+
+
+def _content(description: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"description": description, "content": {"application/json": {"schema": schema}}}
+
+
+@route("GET", "/openapi.json")
+def describe_api(kb: KnowledgeBase) -> JSONResponse:
+    """This description."""
+    return JSONResponse(openapi())
