@@ -11,13 +11,27 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from co_cli.activity.events import FULL, SPOOL, Cited, Head, Indexed, Opened, append, find_refs, place_of, search_event
+from co_cli.activity.events import (
+    FULL,
+    SPOOL,
+    AgentTurn,
+    Cited,
+    Head,
+    Indexed,
+    Opened,
+    append,
+    find_refs,
+    masked,
+    place_of,
+    search_event,
+)
 from co_cli.errors import KnowledgeError
+from co_cli.values import to_utf8
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from types import TracebackType
-    from typing import Protocol, Self
+    from typing import Any, Protocol, Self
 
     from co_cli.activity.database import ActivityDatabase
     from co_cli.activity.events import Event, Spooled
@@ -88,10 +102,26 @@ class Activity:
             root, path = place_of(file, (self.root, *sources))
             self._append(Opened(root, self.clock(), path))
 
-    def cited(self, text: str) -> None:
+    def injected(
+        self, notes: Sequence[Mapping[str, Any]], conversation: str | None = None, run: str | None = None
+    ) -> None:
+        """Notes, each with `ref`, `why` and `tokens`, were added to an agent's prompt unasked."""
+        if notes and self.query_log != "off":
+            named = tuple((to_utf8(note["ref"]), str(note["why"]), int(note["tokens"])) for note in notes)
+            turn = AgentTurn(self.root, self.clock(), self.front_end, conversation, run, len(named))
+            turn = turn._replace(tokens=sum(tokens for *_, tokens in named))
+            self._append(turn._replace(injected=named) if self.query_log == "on" else turn)
+
+    def cited(self, text: str, conversation: str | None = None, run: str | None = None) -> None:
         """An agent answered. Notes that it names were useful, if a search found them shortly before."""
+        refs = find_refs(text)
         if self.count_use:
-            self._append(Cited(self.root, self.clock(), find_refs(text)))
+            self._append(Cited(self.root, self.clock(), refs))
+        if refs and self.query_log == "on":
+            cited = tuple(to_utf8(masked(ref)) for ref in refs)
+            self._append(
+                AgentTurn(self.root, self.clock(), self.front_end, conversation, run, injected=(), cited=cited)
+            )
 
     def indexed(self, index: Index, report: SyncReport, saved: bool = False) -> None:
         """A sync or, with `saved`, a save changed the index. A sync that changed nothing records nothing."""
@@ -103,7 +133,9 @@ class Activity:
         except KnowledgeError as error:
             self.drop(1, error)
             return
-        event = Indexed(index.root, self.clock(), heads, report.moved, report.removed, saved)
+        event = Indexed(
+            index.root, self.clock(), heads, report.moved, report.removed, self.front_end if saved else None
+        )
         if self.brief:
             self._kept.append(event)
         else:  # not through the list, which threads would share

@@ -32,8 +32,21 @@ from co_cli.notes.files import locked, make_folders
 FILE_NAME = "activity.db"
 APPLICATION = 0x636F6163
 """Marks our files (`coac`)."""
-VERSION = 5
+VERSION = 6
 """Raise it when schema.sql changes, and convert older files: their content exists nowhere else."""
+OLDEST = 5
+"""The oldest version that is converted."""
+CONVERT = """
+alter table versions add column front_end text;
+create table turns (
+    id integer primary key, vault_id integer not null references vaults (id), at real not null,
+    front_end text not null, conversation text, run text, notes integer not null, tokens integer not null,
+    injected text, cited text
+) strict;
+create index turns_by_time on turns (vault_id, at);
+pragma user_version = 6
+"""
+"""A file of version 5 into one of version 6."""
 SCHEMA_FILE = os.path.join(os.path.dirname(__file__), "schema.sql")
 CACHE_KB = 16_000
 
@@ -144,7 +157,7 @@ def refuse_version(path: str, version: int) -> None:
             f"{path} is of a newer co-cli (version {version}, this one knows {VERSION}): "
             "update co-cli; until then use and history are not recorded"
         )
-    if 0 < version < VERSION:
+    if 0 < version < OLDEST:
         raise ActivityUnavailableError(f"{path} was made before the first release: move it away to start a new one")
 
 
@@ -160,6 +173,7 @@ def _connect(path: str) -> FileConnection | None:
         if connection.pragma("application_id") == APPLICATION:
             refuse_version(path, int(connection.pragma("user_version") or 0))
             connection.pragma("synchronous", "full")  # what is lost here cannot be rebuilt
+            _convert(connection)
             connection.pragma("cache_size", -CACHE_KB)
             connection.inode = inode
             # if it was restored or moved aside meanwhile, the log that was opened may belong to another file
@@ -170,6 +184,15 @@ def _connect(path: str) -> FileConnection | None:
         if not usable:
             connection.close()
     return connection if usable else None
+
+
+def _convert(connection: FileConnection) -> None:
+    """Convert an older file, unless another process does so first. An error closes the connection, which rolls back."""
+    if connection.pragma("user_version") == OLDEST:
+        connection.execute("begin immediate")
+        if connection.pragma("user_version") == OLDEST:
+            connection.execute(CONVERT)
+        connection.execute("commit")
 
 
 @contextlib.contextmanager

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import apsw
 
-from co_cli.activity.events import SPOOLED, Cited, Event, Indexed, Opened, SearchEvent, Spooled
+from co_cli.activity.events import SPOOLED, AgentTurn, Cited, Event, Indexed, Opened, SearchEvent, Spooled
 from co_cli.activity.judgements import infer_judgements
-from co_cli.activity.query_log import count_uses, log_searches
+from co_cli.activity.query_log import count_uses, log_searches, log_turns
 from co_cli.activity.versions import put_heads
 
 WAS_READ = "select 1 from spool where name = :name"
@@ -38,6 +38,7 @@ def write_events(connection: apsw.Connection, events: Sequence[Event]) -> None:
     searches = [event for event in events if isinstance(event, SearchEvent)]
     opened = [event for event in events if isinstance(event, Opened)]
     log_searches(connection, searches)
+    log_turns(connection, [event for event in events if isinstance(event, AgentTurn)])
     count_uses(connection, searches, opened)
     infer_judgements(connection, [event for event in events if isinstance(event, (Opened, Cited))])
     for event in events:

@@ -66,6 +66,21 @@ class Cited(NamedTuple):
     refs: tuple[str, ...]
 
 
+class AgentTurn(NamedTuple):
+    """A turn of an agent: notes that were added to its prompt unasked, or that its answer cites."""
+
+    root: str
+    at: float
+    front_end: str
+    conversation: str | None
+    run: str | None
+    notes: int = 0
+    tokens: int = 0
+    injected: tuple[tuple[str, str, int], ...] | None = None
+    """The ref, the reason and the tokens of each note; None if the log leaves texts out."""
+    cited: tuple[str, ...] = ()
+
+
 class Head(NamedTuple):
     """A document as the index has it now."""
 
@@ -83,13 +98,13 @@ class Indexed(NamedTuple):
     heads: Sequence[Head]
     moved: Sequence[tuple[str, str]] = ()
     removed: Sequence[str] = ()
-    saved: bool = False
-    """We wrote these notes ourselves."""
+    saved_by: str | None = None
+    """The front end that wrote these notes; None if their files were changed by somebody else."""
 
 
-Spooled = SearchEvent | Opened | Cited
+Spooled = SearchEvent | Opened | Cited | AgentTurn
 Event = Spooled | Indexed
-SPOOLED: dict[str, type[Spooled]] = {"s": SearchEvent, "o": Opened, "c": Cited}
+SPOOLED: dict[str, type[Spooled]] = {"s": SearchEvent, "o": Opened, "c": Cited, "t": AgentTurn}
 """How a line of the spool begins."""
 
 

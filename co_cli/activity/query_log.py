@@ -1,4 +1,5 @@
-"""The query log, one row for each search, and how often documents are used. Bounded: the oldest rows go first.
+"""The query log, a row for each search and for each turn of an agent that was given notes or cites some, and how often
+documents are used. Bounded: the oldest rows go first.
 
 Written inside the caller's transaction.
 """
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 
 import apsw
 
-from co_cli.activity.events import Opened, SearchEvent
+from co_cli.activity.events import AgentTurn, Opened, SearchEvent
 from co_cli.activity.versions import document_id, vault_id
 from co_cli.index.sqlite.connection import fetch
 from co_cli.notes.refs import without_lines
@@ -28,6 +29,17 @@ values (:vault, :at, :front_end, :text, :folded, :backend, :state, :hits, :took_
 DROP_OLDEST = "delete from searches where id <= (select max(id) from searches) - :most"
 DROP_BEFORE = "delete from searches where vault_id = :vault and at < :at"
 CLEAR = "delete from searches where vault_id = :vault"
+ADD_TURN = """
+insert into turns (vault_id, at, front_end, conversation, run, notes, tokens, injected, cited)
+values (:vault, :at, :front_end, :conversation, :run, :notes, :tokens, :injected, :cited)
+"""
+ADD_CITED = """
+update turns set cited = :cited
+where id > (select max(id) from turns) - :latest and vault_id = :vault and run = :run and cited is null
+"""
+DROP_OLDEST_TURNS = "delete from turns where id <= (select max(id) from turns) - :most"
+DROP_TURNS_BEFORE = "delete from turns where vault_id = :vault and at < :at"
+CLEAR_TURNS = "delete from turns where vault_id = :vault"
 COUNT_RECALL = """
 insert into uses (document_id, recalls, recalled) values (:id, 1, :at)
 on conflict (document_id) do update set recalls = recalls + 1, recalled = max(ifnull(recalled, 0), excluded.recalled)
@@ -62,6 +74,24 @@ def log_searches(connection: apsw.Connection, searches: Sequence[SearchEvent]) -
         connection.execute(DROP_BEFORE, {"vault": vault, "at": newest - MOST_DAYS * DAY})
 
 
+def log_turns(connection: apsw.Connection, turns: Sequence[AgentTurn]) -> None:
+    """Add these, citations to what the same run was given, and drop what is too much or too old."""
+    for turn in turns:
+        vault, cited = (
+            vault_id(connection, turn.root),
+            json.dumps(turn.cited, ensure_ascii=False) if turn.cited else None,
+        )
+        if turn.cited:
+            connection.execute(ADD_CITED, {"cited": cited, "latest": LATEST, "vault": vault, "run": turn.run})
+        if not turn.cited or not connection.changes():
+            row = turn._asdict()
+            del row["root"]
+            injected = None if turn.injected is None else json.dumps(turn.injected, ensure_ascii=False)
+            connection.execute(ADD_TURN, {**row, "vault": vault, "injected": injected, "cited": cited})
+            connection.execute(DROP_OLDEST_TURNS, {"most": MOST_ROWS})
+            connection.execute(DROP_TURNS_BEFORE, {"vault": vault, "at": turn.at - MOST_DAYS * DAY})
+
+
 def count_uses(connection: apsw.Connection, searches: Sequence[SearchEvent], opened: Sequence[Opened]) -> None:
     """Each answer counts once as a recall of each document in it."""
     recalls = [(COUNT_RECALL, place, search.at) for search in searches for place in dict.fromkeys(search.recalled)]
@@ -74,7 +104,9 @@ def count_uses(connection: apsw.Connection, searches: Sequence[SearchEvent], ope
 def clear_log(connection: apsw.Connection, root: str) -> int:
     """Delete the log of one vault and overwrite its words in the file. Returns how many searches there were."""
     connection.pragma("secure_delete", 1)  # free pages would keep the words
-    connection.execute(CLEAR, {"vault": vault_id(connection, root)})
+    vault = vault_id(connection, root)
+    connection.execute(CLEAR_TURNS, {"vault": vault})
+    connection.execute(CLEAR, {"vault": vault})
     return connection.changes()
 
 

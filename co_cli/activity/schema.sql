@@ -30,7 +30,8 @@ create table versions (
     hash text,
     title text not null default '',
     size integer,
-    before text                          -- of a move: the previous path
+    before text,                         -- of a move: the previous path
+    front_end text                       -- that saved it; null: the file was changed outside of co
 ) strict;
 
 create index versions_by_document on versions (document_id, at);
@@ -48,7 +49,7 @@ create table searches (
     id integer primary key,
     vault_id integer not null references vaults (id),
     at real not null,
-    front_end text not null,             -- cli, agent, mcp, chat, python
+    front_end text not null,             -- cli, agent, mcp, chat, web, python
     text text,                           -- as typed; null: the log leaves texts out
     folded text,                         -- without differences of case and spacing
     backend text not null,
@@ -60,6 +61,22 @@ create table searches (
 ) strict;
 
 create index searches_by_time on searches (vault_id, at);
+
+-- What agents were given unasked, and what their answers cite: a row for each turn with either. Bounded like the log.
+create table turns (
+    id integer primary key,
+    vault_id integer not null references vaults (id),
+    at real not null,
+    front_end text not null,
+    conversation text,                   -- null: the front end has no name for it
+    run text,                            -- of the agent, to add citations to what it was given
+    notes integer not null,              -- that were added to the prompt
+    tokens integer not null,             -- of these notes
+    injected text,                       -- JSON: ref, reason and tokens of each; null: the log leaves texts out
+    cited text                           -- JSON: refs; null: none, or not known
+) strict;
+
+create index turns_by_time on turns (vault_id, at);
 
 -- A note rated as the answer to a question, once for each question.
 create table judgements (

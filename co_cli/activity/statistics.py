@@ -33,6 +33,15 @@ select took_ms, at, ifnull(text, ''), backend, front_end from searches join vaul
 where root = :root and at >= :since and at < :until order by took_ms desc limit :limit
 """
 LOGGED = "select count(*) from searches join vaults on vaults.id = vault_id where root = :root"
+TURNS = """
+select count(iif(notes, 1, null)), ifnull(sum(notes), 0), ifnull(sum(tokens), 0), count(cited)
+from turns join vaults on vaults.id = vault_id where root = :root and at >= :since
+"""
+SAVES = """
+select ifnull(front_end, 'file') as saved_by, count(*) as times from versions
+join documents on documents.id = document_id join vaults on vaults.id = vault_id
+where root = :root and at >= :since and what <> 'seen' group by saved_by order by times desc
+"""
 RECALLED = """
 select root, path, recalls, recalled, opens, opened from uses
 join documents on documents.id = document_id join vaults on vaults.id = vault_id
@@ -90,6 +99,16 @@ class Searches(NamedTuple):
     """All searches of this vault in the log."""
 
 
+class Turns(NamedTuple):
+    """What agents were given unasked."""
+
+    turns: int
+    notes: int
+    tokens: int
+    cited: int
+    """Answers that cite notes."""
+
+
 class NoteUse(NamedTuple):
     """A note and how often it was in an answer, and opened."""
 
@@ -133,6 +152,15 @@ def count_searches(connection: apsw.Connection, root: str, first: int, last: int
     logged = fetch(connection, LOGGED, {"root": root})[0][0]
     halves = quantile(took, 0.5), quantile(took, 0.95)
     return Searches(days, *halves, dict(front_ends.most_common()), common, unanswered, slow, logged)
+
+
+def count_turns(connection: apsw.Connection, root: str, since: float) -> Turns:
+    return Turns._make(fetch(connection, TURNS, {"root": root, "since": since})[0])
+
+
+def count_saves(connection: apsw.Connection, root: str, since: float) -> dict[str, int]:
+    """Changes of notes by front end, most first; `file`: outside of co."""
+    return dict(fetch(connection, SAVES, {"root": root, "since": since}))
 
 
 def count_notes(connection: apsw.Connection, notes: Mapping[str, Sequence[StoredNote]]) -> NotesUse:

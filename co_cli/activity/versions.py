@@ -30,8 +30,8 @@ SAME_CONTENT = """
 select path from documents where vault_id = :vault and hash = :hash and gone is null and path <> :path limit 20
 """
 ADD_VERSION = """
-insert into versions (document_id, at, what, hash, title, size, before)
-select id, :at, :what, hash, title, size, :before from documents where id = :id
+insert into versions (document_id, at, what, hash, title, size, before, front_end)
+select id, :at, :what, hash, title, size, :before, :front_end from documents where id = :id
 """
 
 MERGE = (
@@ -55,7 +55,8 @@ from documents join vaults on vaults.id = vault_id left join uses on uses.docume
 where root = :root and path = :path
 """
 HISTORY = """
-select at, what, hash, title, size, before from versions where document_id = :id order by at desc, id desc limit :limit
+select at, what, hash, title, size, before, front_end from versions
+where document_id = :id order by at desc, id desc limit :limit
 """
 MOVED_TO = """
 select documents.path from versions join documents on documents.id = document_id join vaults on vaults.id = vault_id
@@ -81,6 +82,7 @@ MOVE_VAULT = (
     "update or ignore judgements set vault_id = :new where vault_id = :old",  # those of the new place are later
     "delete from judgements where vault_id = :old",
     "update searches set vault_id = :new where vault_id = :old",
+    "update turns set vault_id = :new where vault_id = :old",
     "update vaults set seen = (select seen from vaults where id = :old) where id = :new and seen is null",
     "delete from vaults where id = :old",
 )
@@ -111,6 +113,8 @@ class Version(NamedTuple):
     title: str
     size: int | None
     before: str | None
+    front_end: str | None
+    """That saved it; None if the file was changed outside of co."""
 
 
 def vault_id(connection: apsw.Connection, root: str) -> int:
@@ -134,16 +138,16 @@ def put_heads(connection: apsw.Connection, event: Indexed) -> None:
     """Record what a sync or a save changed. What the first sync of a vault finds was there before us: `seen`."""
     vault, seen = _vault(connection, event.root)
     for before, path in event.moved:
-        _move(connection, vault, before, path, event.at)
+        _move(connection, vault, before, path, event)
     for head in event.heads:
         head = head._replace(title=masked(head.title))  # rows stay when the secret is out of the note
-        _put_head(connection, event, vault, head, "created" if seen or event.saved else "seen")
+        _put_head(connection, event, vault, head, "created" if seen or event.saved_by else "seen")
     for path in event.removed:
         for number, _, _, gone, updated in fetch(connection, FIND, {"vault": vault, "path": path}):
             if gone is None and (updated or 0.0) <= event.at:
                 connection.execute(SET_GONE, {"id": number, "at": event.at})
-                _add_version(connection, number, event.at, "removed")
-    if not seen and not event.saved:
+                _add_version(connection, number, event, "removed")
+    if not seen and not event.saved_by:
         connection.execute(SET_SEEN, {"vault": vault, "at": event.at})
 
 
@@ -155,7 +159,7 @@ def _put_head(connection: apsw.Connection, event: Indexed, vault: int, head: Hea
         same = fetch(connection, SAME_CONTENT, {"vault": vault, "hash": head.hash, "path": head.path})
         before = next((path for (path,) in same if not os.path.lexists(os.path.join(event.root, path))), None)
         if before is not None:  # its file is gone, and this one has its content
-            _move(connection, vault, before, head.path, event.at)
+            _move(connection, vault, before, head.path, event)
             return
         number, what = document_id(connection, vault, head.path), first
     elif event.at < max(updated, gone or 0.0):
@@ -170,16 +174,16 @@ def _put_head(connection: apsw.Connection, event: Indexed, vault: int, head: Hea
         return
     values = {"id": number, "hash": head.hash, "title": head.title, "size": head.size, "at": event.at}
     connection.execute(SET_HEAD, values)
-    _add_version(connection, number, event.at, what)
+    _add_version(connection, number, event, what)
 
 
-def _move(connection: apsw.Connection, vault: int, before: str, path: str, at: float) -> None:
+def _move(connection: apsw.Connection, vault: int, before: str, path: str, event: Indexed) -> None:
     """Give a document another path. Whatever was there before becomes part of its history."""
     for number, *_ in fetch(connection, FIND, {"vault": vault, "path": before}):
         for other, *_ in fetch(connection, FIND, {"vault": vault, "path": path}):
             _merge(connection, number, other)
         connection.execute(SET_PATH, {"id": number, "path": path})
-        _add_version(connection, number, at, "moved", before)
+        _add_version(connection, number, event, "moved", before)
 
 
 def _merge(connection: apsw.Connection, number: int, other: int) -> None:
@@ -188,8 +192,11 @@ def _merge(connection: apsw.Connection, number: int, other: int) -> None:
         connection.execute(statement, {"id": number, "other": other} if ":id" in statement else {"other": other})
 
 
-def _add_version(connection: apsw.Connection, number: int, at: float, what: str, before: str | None = None) -> None:
-    connection.execute(ADD_VERSION, {"id": number, "at": at, "what": what, "before": before})
+def _add_version(
+    connection: apsw.Connection, number: int, event: Indexed, what: str, before: str | None = None
+) -> None:
+    row = {"id": number, "at": event.at, "what": what, "before": before, "front_end": event.saved_by}
+    connection.execute(ADD_VERSION, row)
 
 
 def known(connection: apsw.Connection, root: str, path: str) -> Known | None:

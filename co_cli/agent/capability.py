@@ -144,6 +144,8 @@ class Knowledge(AbstractCapability[Any]):
         for one in (found.skill, part):
             if one is not None:
                 ctx.enqueue(one)
+        if part is not None:
+            self.access.kb(ctx.deps).activity.injected(report["injected"], ctx.conversation_id, ctx.run_id)
         await ctx.emit(ContextAddedEvent(report=report))
 
     def find(self, deps: object, text: str, seen: Seen, found: Additions) -> None:
@@ -176,7 +178,7 @@ class Knowledge(AbstractCapability[Any]):
     async def after_run(self, ctx: RunContext[Any], *, result: AgentRunResult[Any]) -> AgentRunResult[Any]:
         """Count the notes that the answer cites as used."""
         if isinstance(result.output, str):
-            self.access.kb(ctx.deps).activity.cited(result.output)
+            self.access.kb(ctx.deps).activity.cited(result.output, ctx.conversation_id, ctx.run_id)
         return result
 
 

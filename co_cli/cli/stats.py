@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 import textwrap
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from co_cli.activity.query_log import DAY, MOST_DAYS, clear_log
-from co_cli.activity.statistics import NotesUse, NoteUse, Searches, count_notes, count_searches
+from co_cli.activity.query_log import MOST_DAYS, clear_log
 from co_cli.cli.opening import add_limit, confirm_clear, open_knowledge_base, print_result
 from co_cli.cli.terminal import count_of
 from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.service.usage import Usage, usage_of
 from co_cli.values import moment_text
 
 WIDEST = 74
@@ -44,16 +43,9 @@ def run_stats(options: argparse.Namespace) -> int:
     with open_knowledge_base(options) as kb:
         if options.clear:
             return _clear(options, kb)
-        today = int(time.time() // DAY)
-        indexes = [kb.index, *(kb.index.of(origin) for origin in kb.index.linked)]
-        with kb.activity.written().reading() as connection:
-            searches = count_searches(connection, kb.root, today - options.days + 1, today, options.limit)
-            notes = count_notes(connection, {index.root: index.notes_here() for index in indexes})
-        query_log = kb.settings.query_log
-    notes = notes._replace(recalled=notes.recalled[: options.limit])
-    never, code = notes.never_recalled[: options.limit], 0 if searches.logged or notes.recalled else 1
-    shown = as_object(searches, notes, never)
-    return print_result(options, shown, _lines(searches, notes, never, query_log), code)
+        usage, query_log = usage_of(kb, options.days, options.limit), kb.settings.query_log
+    code = 0 if usage.searches.logged or usage.notes.recalled else 1
+    return print_result(options, usage.as_object(), _lines(usage, query_log), code)
 
 
 def _clear(options: argparse.Namespace, kb: KnowledgeBase) -> int:
@@ -66,49 +58,30 @@ def _clear(options: argparse.Namespace, kb: KnowledgeBase) -> int:
     return print_result(options, {"cleared": cleared}, [f"deleted from the query log: {count_of(cleared, 'search')}"])
 
 
-def as_object(searches: Searches, notes: NotesUse, never: Sequence[NoteUse]) -> dict[str, object]:
-    days = [{"date": moment_text(day.day * DAY)[:10], **day._asdict()} for day in searches.days]
-    for day in days:
-        del day["day"]
-    return {
-        **{name: _total(searches, name) for name in ("searches", "unanswered", "degraded")},
-        **{name: getattr(searches, name) for name in ("median_ms", "p95_ms", "front_ends", "logged", "common")},
-        "found_nothing": searches.unanswered,
-        "slow": [{**slow._asdict(), "at": moment_text(slow.at)} for slow in searches.slow],
-        "most_recalled": [_use(note) for note in notes.recalled],
-        "never_recalled": {"count": len(notes.never_recalled), "notes": [_use(note) for note in never]},
-        "notes": notes.notes,
-        "days": days,
-    }
-
-
-def _total(searches: Searches, name: str) -> int:
-    return sum(getattr(day, name) for day in searches.days)
-
-
-def _use(note: NoteUse) -> dict[str, object]:
-    moments = (("recalled", note.recalled), ("opened", note.opened))
-    return {**note._asdict(), **{name: None if at is None else moment_text(at) for name, at in moments}}
-
-
-def _lines(searches: Searches, notes: NotesUse, never: Sequence[NoteUse], query_log: str) -> Iterator[str]:
-    total, by = _total(searches, "searches"), ", ".join(f"{name} {n:,}" for name, n in searches.front_ends.items())
+def _lines(usage: Usage, query_log: str) -> Iterator[str]:
+    searches, notes, total = usage.searches, usage.notes, usage.total("searches")
+    by = ", ".join(f"{name} {n:,}" for name, n in searches.front_ends.items())
     span = f"in the last {count_of(len(searches.days), 'day')}" if len(searches.days) > 1 else "today"
     yield f"{count_of(total, 'search')} {span}{f' ({by})' if ', ' in by else ''}."
     if query_log != "on":
         yield f"The query log is {query_log}: {'nothing more' if query_log == 'off' else 'no text'} is recorded."
     if total:
         took = f"Median {_ms(searches.median_ms)}, 95 % within {_ms(searches.p95_ms)}."
-        yield f"{_total(searches, 'unanswered'):,} found nothing. {took}"
+        yield f"{usage.total('unanswered'):,} found nothing. {took}"
+    if usage.turns.turns:
+        given = f"{count_of(usage.turns.notes, 'note')}, about {usage.turns.tokens:,} tokens"
+        yield f"Agents were given {given}, unasked, in {count_of(usage.turns.turns, 'turn')}."
+    if usage.saves:
+        yield f"Notes changed by: {', '.join(f'{name} {n:,}' for name, n in usage.saves.items())}."
     yield from _table("Asked most often", [(f"{one.times:,}", one.text) for one in searches.common])
     yield from _table("Found nothing", [(f"{one.times:,}", one.text) for one in searches.unanswered])
     slow = [(_ms(one.took_ms), f"{one.text or '(no text)'}, {moment_text(one.at)[:10]}") for one in searches.slow]
     yield from _table("Took longest", slow)
-    rows = [(f"{one.recalls:,}", f"{one.ref}  {one.title}") for one in notes.recalled]
+    rows = [(f"{one.recalls:,}", f"{one.ref}  {one.title}") for one in notes.recalled[: usage.limit]]
     yield from _table("Notes recalled most often", rows)
     if notes.recalled:
         title = f"Never recalled: {len(notes.never_recalled):,} of {count_of(notes.notes, 'note')}"
-        yield from _table(title, [("", f"{one.ref}  {one.title}") for one in never])
+        yield from _table(title, [("", f"{one.ref}  {one.title}") for one in usage.never_recalled()])
 
 
 def _table(title: str, rows: list[tuple[str, str]]) -> Iterator[str]:

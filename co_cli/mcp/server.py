@@ -209,7 +209,9 @@ class VaultServer(MCPServer[None]):
         self.toolbox.freshener.ensure(PATIENCE)
         notes = always_notes(self.kb).notes
         notes += matching_notes(self.kb, task, {note.ref for note in notes}).notes
-        return render_notes(notes, self.kb.settings.context_tokens)[0] or "No note has to be kept in mind."
+        text, report = render_notes(notes, self.kb.settings.context_tokens)
+        self.kb.activity.injected(report["injected"])
+        return text or "No note has to be kept in mind."
 
 
 def uri_of(ref: str) -> str:

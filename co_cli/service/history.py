@@ -72,6 +72,8 @@ class NoteChange(NamedTuple):
     """Bytes more than before."""
     before: str | None = None
     """Of a move: the path it had."""
+    front_end: str | None = None
+    """That saved it; None if the file was changed outside of co."""
     author: str | None = None
     lines_added: int | None = None
     lines_deleted: int | None = None
@@ -112,8 +114,8 @@ def history_of(activity: Activity, index: KnowledgeIndex, path: str, limit: int 
         grew = None
         if version.what == "updated" and earlier and version.size is not None and earlier.size is not None:
             grew = version.size - earlier.size
-        at, what, file_hash, title, size, before = version
-        changes.append(NoteChange(at, "activity", what, file_hash, title, size, grew, before))
+        at, what, file_hash, title, size, before, front_end = version
+        changes.append(NoteChange(at, "activity", what, file_hash, title, size, grew, before, front_end))
     commits, problem = commits_of(index.root, path, limit)
     for name in (version.before for version in seen if version.before):
         if not commits:  # moved and not committed yet: git knows it by its old name

@@ -23,7 +23,7 @@ def history(activity: Activity, path: str) -> list[str]:
 
 
 def test_a_move_keeps_the_history_and_the_use(activity: Activity) -> None:
-    index(activity, OAK, saved=True)
+    index(activity, OAK, saved_by="cli")
     activity.opened(f"{activity.root}/oak.md")
     assert activity.flush()
     moved = OAK._replace(path="tree/oak.md")
@@ -39,7 +39,7 @@ def test_a_move_keeps_the_history_and_the_use(activity: Activity) -> None:
 
 
 def test_a_change_that_is_reported_late_does_not_replace_a_later_one(activity: Activity) -> None:
-    index(activity, OAK, saved=True)
+    index(activity, OAK, saved_by="cli")
     activity.write([Indexed(activity.root, NOON - 5, [OAK._replace(hash="b2")], removed=["oak.md"])])
 
     assert rows(activity, "select hash, gone from documents") == [("a1", None)]

@@ -1,7 +1,7 @@
 """An upgrade: notes stay as they are, search.db is rebuilt, and everything that files cannot tell is kept.
 
 old_data/aea86a6.tar.gz was written by that revision, the last one before search.db was redesigned; make.sh makes it.
-Only its activity.db was converted afterwards, to version 5, the first that a release reads.
+Only its activity.db was converted afterwards, to version 5, the oldest that is converted.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from co_cli.activity.database import create_activity
 from co_cli.index.sqlite.connection import APPLICATION, SCHEMA_VERSION
 from tests.command import Co
 from tests.vault import Vault
@@ -58,7 +59,17 @@ def test_an_upgrade_rebuilds_search_db_and_touches_no_note(upgraded: Co, tmp_pat
     connection.close()
 
 
-def test_an_upgrade_keeps_history_feedback_trash_and_sources(upgraded: Co) -> None:
+def columns(file: Path) -> dict[str, list[str]]:
+    """Of each table and index."""
+    connection = apsw.Connection(str(file))
+    try:
+        names = [str(row[0]) for row in connection.execute("select name from sqlite_master order by name")]
+        return {name: [str(row[1:]) for row in connection.pragma("table_xinfo", name) or ()] for name in names}
+    finally:
+        connection.close()
+
+
+def test_an_upgrade_keeps_history_feedback_trash_and_sources(upgraded: Co, tmp_path: Path, data_dir: Path) -> None:
     kettle = upgraded("note", "history", "kettle", "--json").json
 
     assert [change["what"] for change in kettle["changes"]] == ["updated", "updated", "created"]
@@ -72,6 +83,9 @@ def test_an_upgrade_keeps_history_feedback_trash_and_sources(upgraded: Co) -> No
     assert upgraded("feedback", "give", "kettle", "good", "--query", "which room has the kettle").code == 0
     assert upgraded("feedback", "tune", "--json").json["said"] == 3
     trash = upgraded("list", "--trash", "--json").json
+    new = tmp_path / "new.db"
+    create_activity(str(new))
+    assert columns(data_dir / "activity.db") == columns(new)
 
     assert [note["path"] for note in trash] == ["memories/elm.md", "memories/kettle.md"]
     assert upgraded("note", "restore", "elm").code == 0
