@@ -11,12 +11,14 @@ from co_cli.cli.opening import open_knowledge_base, print_json, sync_first
 from co_cli.cli.terminal import Screen, count_of, printable, read_key
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.review import KINDS, Review, ReviewItem, dismiss, require_unchanged, review
+from co_cli.service.decisions import Action, decide, require_unchanged
+from co_cli.service.review import KINDS, Review, ReviewItem, review
 from co_cli.tools.budget import estimate_tokens
 
 SHOWN = 10
 """Findings of each kind that are listed; --json has all."""
 WORDS = {"f": "forget", "s": "supersede", "e": "edit", "k": "keep", "n": "next", "q": "quit"}
+ACTIONS: dict[str, Action] = {"f": "forget", "s": "supersede", "k": "keep"}
 
 
 def add_review(parser: argparse.ArgumentParser) -> None:
@@ -110,18 +112,6 @@ def _decide(screen: Screen, kb: KnowledgeBase, found: Review) -> int:
 
 
 def _act(kb: KnowledgeBase, item: ReviewItem, key: str) -> str:
-    match key:
-        case "f":
-            kb.forget(item.refs[0])
-            return f"forgotten {item.refs[0]}; `co note restore {item.refs[0]}` restores it"
-        case "s":
-            older, newer = item.refs
-            note = kb.note(newer)
-            named = [*note.supersedes, older] if note.supersedes else older
-            kb.update(newer, fields={"supersedes": named}, version=note.version)
-            return f"{newer} supersedes {older}; the file of the older one stays"
-        case "e":
-            return f"{edit_note(kb, item.refs[0]).outcome} {item.refs[0]}"
-        case _:
-            dismiss(kb, item, time.time())
-            return "kept; you will not be asked again"
+    if key == "e":
+        return f"{edit_note(kb, item.refs[0]).outcome} {item.refs[0]}"
+    return decide(kb, item, ACTIONS[key], time.time()).text

@@ -1,6 +1,6 @@
 """`co note review`: all notes in, findings out: what is stale, broken or doubled, and what can be done about it.
 
-Everything is read from the index in one transaction. Nothing is changed here.
+Everything is read from the index in one transaction. Nothing is changed here; `decisions.py` does that.
 """
 
 from __future__ import annotations
@@ -10,26 +10,32 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations, pairwise
 from typing import Any, Literal, NamedTuple, cast
 
 from co_cli.activity.statistics import recalled_paths
-from co_cli.errors import ActivityUnavailableError, NoteConflictError
+from co_cli.embedding.static import SPACE as STATIC
+from co_cli.embedding.static import shared_embedder
+from co_cli.errors import ActivityUnavailableError
 from co_cli.index.engine import Reader, Scope
 from co_cli.index.names import fold_name
 from co_cli.index.tokens import is_stop_word
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.notes.files import create_exclusively, replace
+from co_cli.notes.files import create_exclusively
+from co_cli.notes.files import replace as replace_file
 from co_cli.notes.refs import stem_of
 from co_cli.notes.secrets import find_secrets, redact
-from co_cli.notes.similarity import likeness, words_of
+from co_cli.notes.similarity import likeness, without_articles, words_of
 from co_cli.notes.wikilinks import Attachments, link_key, resolve_link
+from co_cli.service.vault_writer import CLOSE, MOST_RELATED
 from co_cli.values import OWN_SOURCES, moment_text
 
 Kind = Literal[
     "secret",
     "near-duplicate",
+    "possible-conflict",
     "expired",
     "superseded",
     "broken-link",
@@ -40,6 +46,7 @@ Kind = Literal[
 KINDS: dict[Kind, str] = {
     "secret": "tokens, private keys and passwords",
     "near-duplicate": "notes with nearly the same words",
+    "possible-conflict": "memories about the same thing, which may contradict each other",
     "expired": "notes whose valid_until has passed",
     "superseded": "supersedes or superseded_by names a note that does not exist",
     "broken-link": "links to notes and files that do not exist",
@@ -56,6 +63,10 @@ YOUNG = 30 * 86_400
 LONG_MEMORY = 1_000
 """Tokens. A memory is one thing; what is longer is an article, or several memories."""
 LONGEST_SHOWN = 200
+BLOCK, REPORT_EVERY = 512, 100
+"""Vectors that are compared with all others at a time, and notes after which a check reports progress."""
+Progress = Callable[[Kind, int, int], None]
+"""The check that runs, how many notes it has looked at, and of how many."""
 
 
 class ReviewItem(NamedTuple):
@@ -111,6 +122,10 @@ class ReviewedNote:
         return [text for text in texts if text]
 
 
+Pair = tuple[ReviewedNote, ReviewedNote, float]
+"""The older one first, and how alike they are."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReviewInput:
     """All that the checks look at. Notes are in order of age, the oldest first."""
@@ -124,6 +139,20 @@ class ReviewInput:
     tokens: Callable[[str], int]
     context_tokens: int
     attachments: Attachments
+    related: float
+    """The share of words in common that makes two memories related."""
+    progress: Callable[[int, int], None] = lambda done, total: None
+
+    def each(self) -> Iterator[ReviewedNote]:
+        """All notes, for a check that takes long."""
+        for place, note in enumerate(self.notes):
+            if place % REPORT_EVERY == 0:
+                self.progress(place, len(self.notes))
+            yield note
+
+    @property
+    def valid(self) -> list[ReviewedNote]:
+        return [note for note in self.notes if not note.superseded and not note.expired(self.now)]
 
 
 def review(
@@ -132,30 +161,23 @@ def review(
     tokens: Callable[[str], int],
     only: Sequence[str] = (),
     context_tokens: int = 1_000,
+    progress: Progress = lambda kind, done, total: None,
 ) -> Review:
     """The findings by kind, the most serious first. `tokens` counts what a text costs a model."""
     with kb.engine.reading() as reader:
         notes = _read_notes(kb, reader, now)
         unknown = _unknown_names(kb, reader, notes)
     recalled, degraded = _recalled(kb) if not only or {"orphan", "never-recalled"} & set(only) else (None, [])
-    given = ReviewInput(notes, unknown, recalled, now, tokens, context_tokens, Attachments(kb.root))
+    threshold = kb.settings.knowledge_duplicate_threshold
+    given = ReviewInput(notes, unknown, recalled, now, tokens, context_tokens, Attachments(kb.root), threshold)
     known = Dismissals(kb.settings.data_dir, kb.root).keys()
-    found = [item for kind in KINDS if not only or kind in only for item in CHECKS[kind](given)]
+    found: list[ReviewItem] = []
+    for kind, check in CHECKS.items():
+        if not only or kind in only:
+            progress(kind, 0, len(notes))
+            found += check(replace(given, progress=partial(progress, kind)))
     items = [item for item in found if item.key not in known]
     return Review(items, len(notes), len(found) - len(items), degraded)
-
-
-def require_unchanged(kb: KnowledgeBase, item: ReviewItem, seen: dict[str, str]) -> None:
-    """Raise NoteConflictError if a note is not the one that was shown. `seen` are the hashes from then, by path."""
-    for ref in item.refs:
-        note = kb.note(ref)
-        if not seen.get(note.path, "").startswith(note.version):
-            raise NoteConflictError(f"{ref} was changed since: nothing was done; run `co note review` again")
-
-
-def dismiss(kb: KnowledgeBase, item: ReviewItem, now: float) -> None:
-    """Do not show this finding again."""
-    Dismissals(kb.settings.data_dir, kb.root).add(item.key, now)
 
 
 class Dismissals:
@@ -172,6 +194,11 @@ class Dismissals:
         known.setdefault(self._root, {})[key] = moment_text(now)
         self._write(known)
 
+    def remove(self, key: str) -> None:
+        known = self._read()
+        if known.get(self._root, {}).pop(key, None):
+            self._write(known)
+
     def move(self, moved: Callable[[str], str]) -> None:
         """Folders have moved: `moved` says where each one is now."""
         known = self._read()
@@ -183,7 +210,7 @@ class Dismissals:
         data = json.dumps(known, indent=1).encode()
         os.makedirs(os.path.dirname(self._file), exist_ok=True)
         if not create_exclusively(self._file, data):
-            replace(self._file, data)
+            replace_file(self._file, data)
 
     def _read(self) -> dict[str, Any]:
         try:
@@ -250,22 +277,21 @@ def _recalled(kb: KnowledgeBase) -> tuple[set[str] | None, list[str]]:
 
 
 def _secrets(given: ReviewInput) -> Iterator[ReviewItem]:
-    for note in given.notes:
+    for note in given.each():
         fields = "\n".join(f"{key}: {value}" for key, value in note.frontmatter.items() if isinstance(value, str))
         for secret in (*find_secrets(note.body), *find_secrets(fields)):
             yield _item("secret", (note,), f"{secret.what}: {secret.shown}", "efk", f"{secret.what} {secret.shown}")
 
 
 def _near_duplicates(given: ReviewInput) -> Iterator[ReviewItem]:
-    valid = [note for note in given.notes if not note.superseded and not note.expired(given.now)]
-    for older, newer, alike in _near_pairs(valid):
+    for older, newer, alike in _near_pairs(given.valid):
         words = f"{alike:.0%} the same words" if alike < 1 else "the same text"
-        reason = f"{_short(valid[older].body)!r} has {words} as {valid[newer].ref}: {_short(valid[newer].body)!r}"
-        yield _item("near-duplicate", (valid[older], valid[newer]), reason, "fsek", "")
+        reason = f"{_short(older.body)!r} has {words} as {newer.ref}: {_short(newer.body)!r}"
+        yield _item("near-duplicate", (older, newer), reason, "fsek", "")
 
 
-def _near_pairs(notes: Sequence[ReviewedNote]) -> list[tuple[int, int, float]]:
-    """Places of two notes with the same text, or of two memories with most words in common, and how alike they are."""
+def _near_pairs(notes: Sequence[ReviewedNote]) -> list[Pair]:
+    """Notes with the same text, and memories with most words in common, with how alike they are."""
     same: dict[tuple[str, str], list[int]] = {}
     for place, note in enumerate(notes):
         if note.body.strip():
@@ -275,7 +301,42 @@ def _near_pairs(notes: Sequence[ReviewedNote]) -> list[tuple[int, int, float]]:
     for one, other in _pairs_sharing_rare_words(words):
         if notes[one].fingerprint != notes[other].fingerprint:
             alike[one, other] = likeness(words[one], words[other], NEAR)
-    return [(*pair, share) for pair, share in sorted(alike.items()) if share]
+    return [(notes[one], notes[other], share) for (one, other), share in sorted(alike.items()) if share]
+
+
+def _possible_conflicts(given: ReviewInput) -> Iterator[ReviewItem]:
+    """Memories that a save would name as related: most words in common, or close in meaning. Not near-duplicates."""
+    near = {(older.ref, newer.ref) for older, newer, _ in _near_pairs(given.valid)}
+    memories = [note for note in given.valid if note.source == "memory" and note.body.strip()]
+    words = [without_articles(words_of(note.body)) for note in memories]
+    found: dict[tuple[int, int], tuple[float, str]] = {}
+    for one, other in _pairs_sharing_rare_words(dict(enumerate(words))):
+        alike = likeness(words[one], words[other], given.related)
+        if alike:
+            found[one, other] = alike, f"shares {alike:.0%} of its words with"
+    for one, other, cosine in _close_pairs([note.body for note in memories], given.progress):
+        found.setdefault((one, other), (cosine, "is close in meaning to"))
+    times: Counter[int] = Counter()
+    for (one, other), (_, why) in sorted(found.items(), key=lambda pair: (-pair[1][0], pair[0])):
+        older, newer = memories[one], memories[other]
+        if (older.ref, newer.ref) in near or max(times[one], times[other]) >= MOST_RELATED:
+            continue
+        times.update((one, other))
+        reason = f"{_short(older.body)!r} {why} {newer.ref}: {_short(newer.body)!r}"
+        yield _item("possible-conflict", (older, newer), reason, "fsek", "")
+
+
+def _close_pairs(texts: Sequence[str], progress: Callable[[int, int], None]) -> Iterator[tuple[int, int, float]]:
+    """Places of texts whose vectors are close, and the cosine. Always in the embedded model, which CLOSE is for."""
+    import numpy as np  # 150 ms, which other commands do not pay
+
+    made = [(place, vector) for place, vector in enumerate(shared_embedder().embed(texts, "document")) if vector]
+    vectors = np.frombuffer(b"".join(vector for _, vector in made), "<f4").reshape(-1, STATIC.dimensions)
+    for start in range(0, len(made), BLOCK):
+        progress(start, len(made))
+        block = vectors[start : start + BLOCK] @ vectors[start:].T
+        for row, column in np.argwhere(np.triu(block >= CLOSE, 1)).tolist():
+            yield made[start + row][0], made[start + column][0], float(block[row, column])
 
 
 def _pairs_sharing_rare_words(words: Mapping[int, list[str]]) -> list[tuple[int, int]]:
@@ -391,6 +452,7 @@ def _short(text: str) -> str:
 CHECKS: dict[Kind, Callable[[ReviewInput], Iterator[ReviewItem]]] = {
     "secret": _secrets,
     "near-duplicate": _near_duplicates,
+    "possible-conflict": _possible_conflicts,
     "expired": _expired,
     "superseded": _superseded,
     "broken-link": _broken_links,

@@ -45,6 +45,19 @@ def test_near_duplicates_are_found_with_the_older_one_first(co: Co, vault: Vault
     assert sorted(map(sorted, refs)) == [["article:one", "article:two"], ["memory:new", "memory:old"]]
 
 
+def test_memories_about_the_same_thing_may_contradict_each_other(co: Co, vault: Vault) -> None:
+    memory(vault, "old", "The weekly team meeting is on Tuesday at ten.")
+    vault.write("memories/new.md", "---\ncreated: 2025-01-01\n---\nTeam meeting every week: Wednesday at nine.\n")
+    memory(vault, "done", "The weekly team meeting is on Monday at ten.", "superseded_by: memory:old")
+    memory(vault, "other", "Bex likes the green kettle.")
+
+    [conflict] = findings(co, "--only", "possible-conflict")
+
+    assert conflict["refs"] == ["memory:old", "memory:new"]
+    assert "is close in meaning to memory:new" in conflict["reason"]
+    assert conflict["actions"] == ["forget", "supersede", "edit", "keep"]
+
+
 def test_expired_notes_and_chains_that_lead_nowhere_are_found(co: Co, vault: Vault) -> None:
     memory(vault, "visa", "The visa holds.", "valid_until: 2025-06-30")
     memory(vault, "pass", "The pass holds.", "valid_until: 2999-06-30")
