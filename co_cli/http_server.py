@@ -42,9 +42,15 @@ SHORTEST_TOKEN = 16
 class TokenGuard:
     """Lets requests with the token through to an app, if they name one of these hosts."""
 
-    def __init__(self, app: ASGIApp, has_token: Callable[[HTTPConnection], bool], hosts: Collection[str]) -> None:
-        """`notes.example:*` in `hosts` stands for any port."""
-        self._app, self._has_token, self._hosts = app, has_token, hosts
+    def __init__(
+        self,
+        app: ASGIApp,
+        has_token: Callable[[HTTPConnection], bool],
+        hosts: Collection[str],
+        is_public: Callable[[HTTPConnection], bool] = lambda _: False,
+    ) -> None:
+        """`notes.example:*` in `hosts` stands for any port. `is_public`: requests that need no token."""
+        self._app, self._has_token, self._hosts, self._is_public = app, has_token, hosts, is_public
         self._running = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -55,7 +61,8 @@ class TokenGuard:
         if refusal is not None:
             await refusal(scope, receive, send)
             return
-        scope["state"]["keep_connection"]()
+        if self._has_token(HTTPConnection(scope)):
+            scope["state"]["keep_connection"]()
         self._running += 1
         try:
             await self._app(scope, receive, send)
@@ -64,7 +71,7 @@ class TokenGuard:
 
     def _refusal(self, request: HTTPConnection) -> Response | None:
         origin = request.headers.get("origin")
-        if not self._has_token(request):
+        if not (self._has_token(request) or self._is_public(request)):
             challenge = {"WWW-Authenticate": 'Bearer error="invalid_token"'}
             return JSONResponse({"error": "invalid_token"}, 401, challenge)
         if not self._is_known(request.headers.get("host", "")):
@@ -104,10 +111,18 @@ class GuardedConnection(H11Protocol):
 class GuardedServer(uvicorn.Server):
     """Lets more connections wait to be accepted than asyncio accepts in one go."""
 
+    def __init__(self, config: uvicorn.Config, on_stop: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_stop = on_stop
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         for one in sockets or ():
             one.listen(STRANGERS)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._on_stop()
+        await super().shutdown(sockets)
 
 
 def bearer(token: str) -> Callable[[HTTPConnection], bool]:
@@ -137,14 +152,14 @@ def listen(host: str, port: int) -> socket.socket:
         raise InvalidInputError(f"cannot listen on {host} port {port} ({error}): choose another with --port") from None
 
 
-def serve(app: TokenGuard, listening: socket.socket) -> None:
-    """Answer requests until a signal."""
+def serve(app: ASGIApp, listening: socket.socket, on_stop: Callable[[], None] = lambda: None) -> None:
+    """Answer requests until a signal. `on_stop` ends answers that would go on for ever."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # uvicorn raises the signal again when it is done
     with contextlib.suppress(KeyboardInterrupt):
-        anyio.run(make_server(app).serve, [listening])
+        anyio.run(make_server(app, on_stop).serve, [listening])
 
 
-def make_server(app: TokenGuard) -> uvicorn.Server:
+def make_server(app: ASGIApp, on_stop: Callable[[], None] = lambda: None) -> uvicorn.Server:
     config = uvicorn.Config(
         app,
         http=GuardedConnection,
@@ -156,4 +171,4 @@ def make_server(app: TokenGuard) -> uvicorn.Server:
         backlog=ACCEPTED,
         timeout_graceful_shutdown=GRACE,
     )
-    return GuardedServer(config)
+    return GuardedServer(config, on_stop)

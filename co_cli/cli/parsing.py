@@ -33,6 +33,7 @@ COMMANDS = {
     "list": Command("notes", "list notes, newest first"),
     "add": Command("sources", "make folders, files and web pages searchable"),
     "chat": Command("chat", "talk with a model that has your notes"),
+    "web": Command("web", "search, read and edit your notes in a browser"),
     "edit": Command("notes", "change a note, in your editor or field by field"),
     "forget": Command("notes", "move a note to the trash"),
     "note restore": Command("notes", "restore a note from the trash"),
@@ -98,7 +99,7 @@ A memory for agents and people, kept in Markdown files that you own.
 """
 WIDTH = 80
 """Mistakes are shown in one line of a usual terminal."""
-FIRST = ("search", "remember", "show", "list", "add", "chat")
+FIRST = ("search", "remember", "show", "list", "add", "chat", "web")
 SECOND = ("edit", "forget")
 UNLISTED = ("open",)
 """Only `co help --all` lists these: a first look at `co` shows at most twenty names."""

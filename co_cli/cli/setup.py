@@ -19,12 +19,18 @@ from co_cli.errors import SettingsError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.files import create_exclusively, is_empty_folder, locked, make_folders, replace
 from co_cli.paths import project_of, project_settings_file, project_vault, sample_vault, user_settings_file
-from co_cli.service.vaults import make_vault, trust, trusted_vaults, vault_at, vaults_for_prompts, why_trusted
+from co_cli.service.vaults import (
+    SAMPLE_QUESTIONS,
+    make_vault,
+    trust,
+    trusted_vaults,
+    vault_at,
+    vaults_for_prompts,
+    why_trusted,
+)
 from co_cli.settings import BY_NAME, SETTINGS, load_settings, refuse_unsafe, unknown_setting
 from co_cli.sources.folder import HEAVY
 from co_cli.sources.origin import MARKDOWN
-
-TOUR = ("who decides what ships", "what went wrong with the bells", "is there a phone app")
 
 
 def add_init(parser: argparse.ArgumentParser) -> None:
@@ -89,7 +95,7 @@ def _count_notes(folder: str) -> int:
 
 
 def add_demo(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("query", nargs="*", help=f"what to look for (default: {TOUR[0]})")
+    parser.add_argument("query", nargs="*", help=f"what to look for (default: {SAMPLE_QUESTIONS[0]})")
     add_limit(parser, 3)
 
 
@@ -102,7 +108,7 @@ def run_demo(options: argparse.Namespace) -> int:
       co demo "what went wrong with the bells"
     """
     settings = load_settings({"data_dir": options.data_dir})
-    query = query_of(options.query) if options.query else TOUR[0]
+    query = query_of(options.query) if options.query else SAMPLE_QUESTIONS[0]
     with KnowledgeBase.open(sample_vault(), os.path.join(settings.data_dir, "demo")) as kb:
         kb.short_lived = True  # it answers as `co search` does
         with ProgressBar("indexing") as bar:
@@ -117,7 +123,7 @@ def run_demo(options: argparse.Namespace) -> int:
         show_result(found)
         if not options.query:
             screen.line()
-            screen.wrapped(f"Ask more:  {' · '.join(f'co demo {one}' for one in TOUR[1:])}", style="dim")
+            screen.wrapped(f"Ask more:  {' · '.join(f'co demo {one}' for one in SAMPLE_QUESTIONS[1:])}", style="dim")
             screen.wrapped("Your own:  co remember TEXT · co add FOLDER · co search QUERY", style="dim")
 
     return print_result(options, found, show, 0 if found.hits else 1)

@@ -66,7 +66,7 @@ class Route:
         hints = get_type_hints(function)
         answer, given = hints.pop("return"), list(hints.values())[1:]
         self.model: type[BaseModel] | None = given[0] if given else None
-        self.answer = None if isinstance(answer, type) and issubclass(answer, Response) else answer
+        self.answer: Any = None if isinstance(answer, type) and issubclass(answer, Response) else answer
 
     @cached_property
     def asked_schema(self) -> dict[str, Any]:
@@ -181,7 +181,9 @@ def openapi() -> dict[str, Any]:
         asked = schemas.get((one, "validation"), {"properties": {}})
         asked = definitions[asked["$ref"].rpartition("/")[2]] if "$ref" in asked else asked
         answer = schemas.get((one, "serialization"))
-        success = _content("The answer.", answer) if answer else {"description": "A file.", "content": {"*/*": {}}}
+        success: dict[str, Any] = (
+            _content("The answer.", answer) if answer else {"description": "A file.", "content": {"*/*": {}}}
+        )
         operation = _operation(one, asked)
         operation["responses"] = {"200": success, "default": mistake}
         paths.setdefault(re.sub(r":\w+}", "}", one.path), {})[one.method.lower()] = operation

@@ -96,6 +96,8 @@ class Batch(NamedTuple):
 
     reports: tuple[tuple[Origin, SyncReport], ...]
     seconds: float
+    files: tuple[str, ...] = ()
+    """What the file system reported. Another process may have indexed it already."""
 
 
 class Notice(NamedTuple):
@@ -123,8 +125,11 @@ class Watcher:
         poll: bool = False,
         progress: Callable[[int, int], None] | None = None,
         delay: float = 0.0,
+        files: bool = False,
     ) -> None:
+        """`files`: also report changes that another process, or another thread, has indexed already."""
         self._kb, self._listener, self._progress, self._delay = kb, listener, progress, delay
+        self._reports_files, self._files = files, set[str]()
         self._stop, self.synced = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self.run, name="co-watch", daemon=True)
         self._missing, self._problem, self._due = set[Origin](), "", 0.0
@@ -181,6 +186,7 @@ class Watcher:
                 recursive=RECURSIVE,
             ):
                 now = time.monotonic()
+                self._files.update(path for _, path in changes)
                 waiting_since = waiting_since or (now if changes else None)
                 if changes and armed and waiting_since and now - waiting_since < LONGEST:
                     continue
@@ -258,8 +264,10 @@ class Watcher:
         origins = (self._kb.index.origin, *self._kb.index.linked)
         reports = zip(origins, [report, *(one for _, one in report.linked)], strict=False)
         changed = tuple((origin, one) for origin, one in reports if one.touched or one.kept)
-        if changed:
-            self._report(Batch(changed, took))
+        files = tuple(sorted(self._files))
+        self._files.clear()
+        if changed or (files and self._reports_files):
+            self._report(Batch(changed, took, files))
 
     def _go_on(self, done: int, total: int) -> None:
         if self._stop.is_set():

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 TIERS = ("user", "project", "team")
 TRUSTED_FILE = "trusted"
+SAMPLE_QUESTIONS = ("who decides what ships", "what went wrong with the bells", "is there a phone app")
+"""To try on the sample vault."""
 AT_FDCWD, STATX_BTIME = -100, 0x800
 
 

@@ -1,0 +1,61 @@
+"""`co web`: open the vault in the browser."""
+
+from __future__ import annotations
+
+import argparse
+import socket
+import sys
+import threading
+import webbrowser
+
+from co_cli.cli.opening import open_knowledge_base
+from co_cli.cli.terminal import printable
+from co_cli.errors import InvalidInputError
+
+HOST = "127.0.0.1"
+PORT = 8766
+
+
+def add_web(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--port", type=int, metavar="N", help=f"default {PORT}, or a free one if it is in use")
+    parser.add_argument("--no-open", action="store_true", help="print the address, and open no browser")
+
+
+def run_web(options: argparse.Namespace) -> int:
+    """
+    Search, read and edit your notes in a browser. The page is only for you: it
+    listens on this machine alone, and the address has a code that works once.
+    When it was used, the next one is printed. Press Ctrl-C to stop.
+
+    examples:
+      co web
+      co web --vault ~/handbook
+      co web --no-open --port 9000
+    """
+    from co_cli.http_server import serve  # imports uvicorn
+    from co_cli.server.app import Access, Site
+
+    def show(code: str) -> None:
+        print(f"co web: for another browser: {address}/#code={code}", file=sys.stderr, flush=True)
+
+    with open_knowledge_base(options, "web") as kb, _listen(options.port) as listening:
+        port = listening.getsockname()[1]
+        address, access = f"http://{HOST}:{port}", Access(show)
+        site = Site(kb, access, [f"{name}:{port}" for name in (HOST, "localhost")])
+        first = f"{address}/#code={access.code}"
+        print(f"co web: {printable(kb.root)} is at {first}", file=sys.stderr, flush=True)
+        if not options.no_open:  # in a thread: a browser in the terminal would keep this one
+            threading.Thread(target=webbrowser.open, args=(first,), daemon=True).start()
+        serve(site, listening, site.events.stop_streams)
+    return 0
+
+
+def _listen(port: int | None) -> socket.socket:
+    from co_cli.http_server import listen  # imports uvicorn
+
+    try:
+        return listen(HOST, PORT if port is None else port)
+    except InvalidInputError:
+        if port is not None:
+            raise
+        return listen(HOST, 0)

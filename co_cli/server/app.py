@@ -1,0 +1,203 @@
+"""The ASGI app of `co web`: sign-in, the routes of the API, the page's files, and headers that keep others out.
+
+The printed address has a one-time code in its fragment, which no request has. The page exchanges it for the token of
+this run. Everything but the page's own files needs the token.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import pkgutil
+import secrets
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from contextlib import asynccontextmanager
+from functools import cached_property
+from importlib import import_module
+from typing import NamedTuple
+
+from anyio import to_thread
+from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import FileResponse, PlainTextResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import Message, Receive, Scope, Send
+
+from co_cli import __version__, server
+from co_cli.errors import KnowledgeError
+from co_cli.http_server import TokenGuard, bearer
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.paths import sample_vault
+from co_cli.server import routes
+from co_cli.server.events import Events
+from co_cli.server.routes import API, ApiError, ErrorAnswer, error_answer, json_answer, read_body, route
+from co_cli.service.vaults import SAMPLE_QUESTIONS
+
+for _module in pkgutil.iter_modules(server.__path__):
+    if _module.name.endswith("_api"):
+        import_module(f"{server.__name__}.{_module.name}")  # it registers its routes
+
+PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "page")
+SIGN_IN = f"{API}/session"
+SAMPLE = "x-co-vault"
+"""The header that asks the sample vault: `X-Co-Vault: sample`."""
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' blob:",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+        "trusted-types lit-html co",
+    )
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-frame-options": "DENY",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+
+
+ELSEWHERE = PlainTextResponse("Only the page itself may ask for this", 403)
+
+
+class Session(NamedTuple):
+    """What the page asks first."""
+
+    vault: str
+    notes: int
+    """0: the page offers the sample vault."""
+    version: str
+    sample: bool
+    """Whether this is the sample vault."""
+    questions: Sequence[str]
+    """To try on the sample vault."""
+
+
+class Access:
+    """The token of this run, and the one-time code that is exchanged for it."""
+
+    def __init__(self, on_new_code: Callable[[str], None] = lambda _: None) -> None:
+        """`on_new_code` hears the code for another browser whenever one was used."""
+        self.token, self.code = secrets.token_urlsafe(32), secrets.token_urlsafe(16)
+        self._on_new_code = on_new_code
+
+    def exchange(self, code: str) -> str | None:
+        """The token, once for each code."""
+        if not hmac.compare_digest(code.encode(), self.code.encode()):
+            return None
+        self.code = secrets.token_urlsafe(16)
+        self._on_new_code(self.code)
+        return self.token
+
+
+class Site:
+    """The app: refuses what it should, adds the security headers, and answers."""
+
+    def __init__(self, kb: KnowledgeBase, access: Access, hosts: Collection[str]) -> None:
+        """`hosts` are the names and ports that the page is opened under."""
+        self.kb, self.access, self.events = kb, access, Events(kb)
+        self._opened: list[KnowledgeBase] = []
+        described = [self._starlette_route(one) for one in routes.ROUTES]
+        described.append(Route(SIGN_IN, self.sign_in, methods=["POST"]))
+        described.append(Route(f"{API}/events", self.events.stream, methods=["GET"]))
+        described.append(Route(f"{API}/{{rest:path}}", self.unknown, methods=["GET", "POST", "PUT", "DELETE"]))
+        files = Mount("/page", StaticFiles(directory=PAGE))
+        page = Route("/{rest:path}", self.page, methods=["GET"])
+        self.inner = Starlette(routes=[*described, files, page], lifespan=self._lifespan)
+        self._guarded = TokenGuard(self.inner, bearer(access.token), hosts, _is_public)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._guarded(scope, receive, send)
+            return
+        cache = "no-store" if scope["path"].startswith(API) else "no-cache"
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update({**HEADERS, "cache-control": cache})
+            await send(message)
+
+        app = self._guarded if _is_ours(HTTPConnection(scope)) else ELSEWHERE
+        await app(scope, receive, send_with_headers)
+
+    @asynccontextmanager
+    async def _lifespan(self, app: Starlette) -> AsyncGenerator[None]:
+        self.events.start()
+        try:
+            yield
+        finally:
+            await to_thread.run_sync(self.events.close)
+            for kb in self._opened:
+                kb.close()
+
+    @cached_property
+    def sample(self) -> KnowledgeBase:
+        """The sample vault, with an index of its own."""
+        kb = KnowledgeBase.open(sample_vault(), os.path.join(self.kb.settings.data_dir, "demo"))
+        kb.front_end = "web"
+        kb.sync()
+        self._opened.append(kb)
+        return kb
+
+    def _starlette_route(self, one: routes.Route) -> Route:
+        async def answer(request: Request) -> Response:
+            try:
+                asked = await one.read(request)
+            except KnowledgeError as error:
+                return error_answer(error)
+            if request.headers.get(SAMPLE) != "sample":
+                return await to_thread.run_sync(one.call, self.kb, asked)
+            if not one.reads:
+                return json_answer(ErrorAnswer(ApiError("read_only", "the sample vault cannot be changed")), 403)
+            return await to_thread.run_sync(lambda: one.call(self.sample, asked))
+
+        return Route(API + one.path, answer, methods=[one.method])
+
+    async def sign_in(self, request: Request) -> Response:
+        try:
+            code = str((await read_body(request)).get("code", ""))
+        except KnowledgeError as error:
+            return error_answer(error)
+        token = self.access.exchange(code)
+        if token is None:
+            message = "this code was used, or is not of this run: open the newest address that `co web` printed"
+            return json_answer(ErrorAnswer(ApiError("sign_in", message)), 403)
+        return json_answer({"token": token})
+
+    async def unknown(self, request: Request) -> Response:
+        return json_answer(ErrorAnswer(ApiError("unknown_route", f"no route {request.url.path}")), 404)
+
+    async def page(self, request: Request) -> Response:
+        return FileResponse(os.path.join(PAGE, "index.html"))
+
+
+def _is_ours(request: HTTPConnection) -> bool:
+    """Whether the page itself, the user or a program asks. A link elsewhere may open the page, and nothing more."""
+    asking = request.headers.get("sec-fetch-site", "same-origin")
+    if asking == "same-origin":
+        return True
+    opens = request.headers.get("sec-fetch-dest") == "document" and request.scope["method"] == "GET"
+    return opens and not request.scope["path"].startswith(API)
+
+
+def _is_public(request: HTTPConnection) -> bool:
+    path = request.scope["path"]
+    return not path.startswith("/api/") or (path == SIGN_IN and request.scope["method"] == "POST")
+
+
+@route("GET", "/session")
+def show_session(kb: KnowledgeBase) -> Session:
+    """Show which vault this is, and how many notes it has."""
+    is_sample = kb.root == os.path.realpath(sample_vault())
+    notes = sum(one.state().notes for one in (kb.index, *map(kb.index.of, kb.index.linked)))
+    return Session(kb.root, notes, __version__, is_sample, SAMPLE_QUESTIONS)

@@ -1,0 +1,97 @@
+"""Tell open pages at once what changed: file changes into server-sent events. One watcher for all pages."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator
+
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
+
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.notes.refs import source_ref
+from co_cli.service.freshness import Batch, Notice, Watcher
+from co_cli.sources.origin import Origin
+
+MOST_REFS = 200
+"""Changes named in one event; of more, pages only hear that there are many."""
+QUIET_SECONDS = 15.0
+"""How often a quiet stream sends a comment, so that a page that is gone is noticed."""
+LONGEST_QUEUE = 100
+
+
+class Events:
+    """The pages that listen. `publish` may be called from any thread."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self._kb = kb
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._listening: set[asyncio.Queue[str | None]] = set()
+        self._watcher = Watcher(kb, self._tell, files=True)
+
+    def start(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._watcher.start()
+
+    def stop_streams(self) -> None:
+        """End all streams; the server waits for them."""
+        for queue in self._listening:
+            queue.put_nowait(None)
+
+    def close(self) -> None:
+        self._watcher.close()
+
+    async def stream(self, request: Request) -> StreamingResponse:
+        return StreamingResponse(self._lines(), media_type="text/event-stream")
+
+    async def _lines(self) -> AsyncIterator[str]:
+        queue: asyncio.Queue[str | None] = asyncio.Queue()
+        self._listening.add(queue)
+        try:
+            yield ": connected\n\n"
+            while True:
+                try:
+                    line = await asyncio.wait_for(queue.get(), QUIET_SECONDS)
+                except TimeoutError:
+                    line = ": quiet\n\n"
+                if line is None:  # the server stops
+                    return
+                yield line
+        finally:
+            self._listening.discard(queue)
+
+    def publish(self, event: str, data: object) -> None:
+        line = f"event: {event}\ndata: {json.dumps(data)}\n\n"
+        if self._loop and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._send, line)
+
+    def _send(self, line: str) -> None:
+        for queue in self._listening:
+            if queue.qsize() < LONGEST_QUEUE:
+                queue.put_nowait(line)
+
+    def _tell(self, news: Batch | Notice) -> None:
+        if isinstance(news, Notice):
+            self.publish("notice", {"kind": news.event, "text": news.text})
+        else:
+            places = self._places(news)
+            many = len(places) > MOST_REFS
+            refs = [] if many else sorted({self._ref(*place) for place in places})
+            self.publish("changed", {"refs": refs, "many": many})
+
+    def _places(self, news: Batch) -> set[tuple[Origin, str]]:
+        places: set[tuple[Origin, str]] = set()
+        for origin, report in news.reports:
+            paths = [*report.added, *report.changed, *report.removed, *(path for pair in report.moved for path in pair)]
+            places.update((origin, path) for path in paths)
+        for file in news.files:
+            for origin in (self._kb.index.origin, *self._kb.index.linked):
+                if file.startswith(os.path.join(origin.root, "")):
+                    places.add((origin, os.path.relpath(file, origin.root).replace(os.sep, "/")))
+        return places
+
+    def _ref(self, origin: Origin, path: str) -> str:
+        known = self._kb.index.of(origin).ref_of(path)
+        return known or (f"{origin.label}/{path}" if origin.name else source_ref(path))

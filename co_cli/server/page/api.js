@@ -1,0 +1,88 @@
+// Requests to /api/v1, with the token of this run. A token is never part of an address.
+
+const API = "/api/v1";
+const TOKEN = "co-token";
+let signedOut = () => {};
+
+export class ApiError extends Error {
+  constructor(status, error) {
+    super(error.message);
+    Object.assign(this, { status, kind: error.kind, data: error });
+  }
+}
+
+export const sample = {
+  get on() { return sessionStorage.getItem("co-sample") === "yes"; },
+  set on(yes) { yes ? sessionStorage.setItem("co-sample", "yes") : sessionStorage.removeItem("co-sample"); },
+};
+
+export function onSignedOut(fn) { signedOut = fn; }
+
+// Exchanges the one-time code in the address, if there is one, and removes it from the address.
+export async function signIn() {
+  const code = new URLSearchParams(location.hash.slice(1)).get("code");
+  if (!code) return;
+  history.replaceState(null, "", location.pathname + location.search);
+  const { token } = await post("/session", { code });
+  localStorage.setItem(TOKEN, token);
+}
+
+async function ask(method, path, { body, signal } = {}) {
+  const headers = { Authorization: `Bearer ${localStorage.getItem(TOKEN) ?? ""}` };
+  if (sample.on) headers["X-Co-Vault"] = "sample";
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  let response;
+  try {
+    response = await fetch(API + path, { method, headers, signal, body: body && JSON.stringify(body) });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new ApiError(0, { kind: "offline", message: "co web does not answer: is it still running?" });
+  }
+  if (response.ok) return response;
+  const { error } = await response.json().catch(() => ({}));
+  if (response.status === 401) signedOut();
+  const message = `the server answered ${response.status}`;
+  throw new ApiError(response.status, typeof error === "object" ? error : { kind: "http", message });
+}
+
+const withQuery = (path, params) => {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(params ?? {})) {
+    for (const one of [value].flat()) if (one !== undefined && one !== null && one !== "") query.append(name, one);
+  }
+  return query.size ? `${path}?${query}` : path;
+};
+
+export const get = async (path, params, signal) => (await ask("GET", withQuery(path, params), { signal })).json();
+export const del = async (path, params, signal) => (await ask("DELETE", withQuery(path, params), { signal })).json();
+export const post = async (path, body = {}, signal) => (await ask("POST", path, { body, signal })).json();
+export const put = async (path, body = {}, signal) => (await ask("PUT", path, { body, signal })).json();
+
+// A part of a path: `/` and `:` of refs stay readable.
+export const part = (text) => encodeURIComponent(text).replaceAll("%2F", "/").replaceAll("%3A", ":");
+
+// An image or attachment as an address that <img> and <a download> can use.
+export const blobUrl = async (path, signal) => URL.createObjectURL(await (await ask("GET", path, { signal })).blob());
+
+// Calls fn(event, data) for each event of the server, and connects again when the connection breaks.
+export async function events(fn, signal) {
+  while (!signal?.aborted) {
+    try {
+      const response = await ask("GET", "/events", { signal });
+      const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+      for (let text = ""; ;) {
+        const { value, done } = await reader.read();
+        if (done) break;
+        const parts = (text + value).split("\n\n");
+        text = parts.pop();
+        for (const one of parts) {
+          const found = /^event: (.*)\ndata: (.*)$/s.exec(one);
+          if (found) fn(found[1], JSON.parse(found[2]));
+        }
+      }
+    } catch (error) {
+      if (error.name === "AbortError" || error.status === 401) return;
+    }
+    await new Promise((go) => setTimeout(go, 2000));
+  }
+}

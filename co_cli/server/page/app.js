@@ -1,0 +1,179 @@
+// The frame: sign-in, menu, router, keys, toasts and live updates.
+
+import { ApiError, events, get, onSignedOut, sample, signIn } from "./api.js";
+import { dialog, html, nothing, problem, render, svg } from "./parts.js";
+
+// [path, module, name in the menu, icon]; a path ending in /* has a rest.
+const PAGES = [
+  ["/", "search", "Search", "M11 4a7 7 0 1 0 0 14 7 7 0 0 0 0-14m5 12 4.5 4.5"],
+  ["/activity", "activity", "Activity", "M3 12h4l3-8 4 16 3-8h4"],
+  ["/review", "review", "Review", "M4 6h9M4 12h7M4 18h5m5-2 3 3 5-7"],
+  ["/given", "given", "Given", "M4 5h16v11H9l-5 4z"],
+  ["/map", "map", "Map", "M6 7h.01M12 5h.01M18 9h.01M8 13h.01M15 14h.01M6 19h.01M12 18h.01M19 18h.01"],
+  ["/health", "health", "Health", "M12 20S4 15 4 9a4 4 0 0 1 8-1 4 4 0 0 1 8 1c0 6-8 11-8 11"],
+  ["/note/*", "note"],
+];
+const THEMES = ["auto", "light", "dark"];
+const main = document.getElementById("main");
+let session, current, leave = new AbortController(), keys = {}, listeners = [];
+
+// -- menu, theme and toasts -----------------------------------------------------------------------------------------
+
+const icon = (path) => svg`<svg viewBox="0 0 24 24" aria-hidden="true"><path d=${path}/></svg>`;
+
+function theme(next) {
+  const now = localStorage.getItem("co-theme") ?? "auto";
+  const chosen = next ? THEMES[(THEMES.indexOf(now) + 1) % THEMES.length] : now;
+  localStorage.setItem("co-theme", chosen);
+  document.documentElement.dataset.theme = chosen;
+  if (next) { toast(`Theme: ${chosen}`); menu(); }
+  return chosen;
+}
+
+function menu() {
+  const name = sample.on ? "Sample vault" : session.vault.split(/[\\/]/).filter(Boolean).pop();
+  render(html`
+    <a class="brand" href="/" title=${session.vault}><img src="/page/icon.svg" alt="" width="28" height="28"><span>${name}</span></a>
+    <nav aria-label="Pages">${PAGES.filter((one) => one[2]).map(([path, module, title, shape]) => html`
+      <a href=${path} aria-current=${module === current ? "page" : nothing}>${icon(shape)}<span>${title}</span></a>`)}</nav>
+    <div class="tools">
+      <button class="quiet" @click=${() => theme(true)} title="Theme: ${theme()}" aria-label="Theme: ${theme()}">◐</button>
+      <button class="quiet" @click=${showKeys} title="Keys (?)" aria-label="Keys">?</button>
+    </div>
+    ${sample.on ? html`<p class="sample">This is a sample: notes of a small team that makes tide clocks.
+      <button class="quiet" @click=${leaveSample}>Back to your vault</button></p>` : nothing}`,
+  document.getElementById("top"));
+}
+
+async function leaveSample() {
+  sample.on = false;
+  await start("/");
+}
+
+export function toast(text, undo) {
+  const box = document.createElement("div");
+  const remove = () => box.remove();
+  const back = () => { remove(); undo(); };
+  render(html`<span>${text}</span>${undo ? html`<button class="quiet" @click=${back}>Undo</button>` : nothing}
+    <button class="quiet" aria-label="Dismiss" @click=${remove}>✕</button>`, box);
+  const toasts = document.getElementById("toasts");
+  toasts.append(box);
+  while (toasts.children.length > 3) toasts.firstChild.remove();
+  setTimeout(remove, undo ? 10000 : 4000);
+}
+
+// -- router ---------------------------------------------------------------------------------------------------------
+
+function find(path) {
+  for (const [pattern, module, title] of PAGES) {
+    if (pattern === path) return { module, title, rest: "" };
+    if (pattern.endsWith("/*") && path.startsWith(pattern.slice(0, -1))) {
+      return { module, title, rest: path.slice(pattern.length - 1) };
+    }
+  }
+}
+
+export function go(path) {
+  history.pushState(null, "", path);
+  return open();
+}
+
+async function open() {
+  leave.abort();
+  leave = new AbortController();
+  const { signal } = leave;
+  const found = find(location.pathname);
+  listeners = [];
+  keys = {};
+  current = found?.module;
+  menu();
+  if (!found) return show(html`<h1>Not found</h1><p>There is no page ${location.pathname}. <a href="/">Search instead</a></p>`);
+  try {
+    const { page } = await import(`./${found.module}.js`);
+    if (signal.aborted) return;
+    document.title = page.title ? `${page.title} · co` : "co";
+    keys = { ...page.keys };
+    const fresh = document.createElement("div");
+    fresh.className = `page ${found.module}`;
+    main.replaceChildren(fresh);
+    await page.open(fresh, {
+      rest: decodeURIComponent(found.rest),
+      query: new URLSearchParams(location.search),
+      session, signal, go, toast,
+      setKeys: (more) => { if (!signal.aborted) keys = { ...page.keys, ...more }; },
+      onChange: (fn) => { if (!signal.aborted) listeners.push(fn); },
+    });
+  } catch (error) {
+    if (signal.aborted || error.name === "AbortError" || error.status === 401) return;
+    if (!(error instanceof ApiError)) console.error(error);
+    show(html`<h1>${found.title ?? "Note"}</h1>${problem(error)}`);
+  }
+}
+
+function show(content) {
+  const fresh = document.createElement("div");
+  fresh.className = "page";
+  main.replaceChildren(fresh);
+  render(content, fresh);
+}
+
+addEventListener("popstate", open);
+addEventListener("click", (event) => {
+  const link = event.target.closest?.("a[href]");
+  if (!link || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+  if (link.origin !== location.origin || link.target || link.hasAttribute("download") || link.getAttribute("href").startsWith("#")) return;
+  event.preventDefault();
+  go(link.pathname + link.search + link.hash).then(() => { main.focus({ preventScroll: true }); scrollTo(0, 0); });
+});
+
+// -- keys -----------------------------------------------------------------------------------------------------------
+
+const ALWAYS = {
+  "/": ["Search", () => go("/").then(() => main.querySelector("input[type=search]")?.focus())],
+  "?": ["Show keys", showKeys],
+};
+
+function showKeys() {
+  const rows = Object.entries({ ...keys, ...ALWAYS });
+  dialog("Keys", html`<dl class="keys">${rows.map(([key, [what]]) => html`<dt><kbd>${key}</kbd></dt><dd>${what}</dd>`)}</dl>`);
+}
+
+addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+  if (event.target.closest("input, textarea, select, [contenteditable]")) {
+    if (event.key === "Escape") event.target.blur();
+    return;
+  }
+  if (event.key === "Enter" && event.target.closest("a, button, summary")) return;
+  const found = keys[event.key] ?? ALWAYS[event.key];
+  if (!found) return;
+  event.preventDefault();
+  found[1](event);
+});
+
+// -- start ----------------------------------------------------------------------------------------------------------
+
+onSignedOut(() => {
+  leave.abort();
+  document.getElementById("top").replaceChildren();
+  show(html`<h1>Sign in</h1><p>Open the newest address that <code>co web</code> printed. It works once, and only while it runs.</p>`);
+});
+
+async function start(path) {
+  session = await get("/session");
+  await (path ? go(path) : open());
+}
+
+function changed(event, data) {
+  if (event === "notice") toast(data.text);
+  if (event === "changed") for (const fn of listeners) fn(data.refs, data.many);
+}
+
+theme();
+try {
+  await signIn();
+  await start();
+  events(changed);
+} catch (error) {
+  if (error.status !== 401) show(html`<h1>Sign in</h1>${problem(error)}`);
+}

@@ -1,0 +1,67 @@
+"""A real browser: Chromium without a window, driven by playwright."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ARTIFACTS = Path(__file__).parents[2] / ".artifacts"
+"""Screenshots of the last run."""
+PATIENCE = 20.0
+PHONE = {"width": 390, "height": 844}
+DESKTOP = {"width": 1280, "height": 800}
+
+
+def chromium() -> str:
+    """The path of Chromium; skips the test if there is none."""
+    pytest.importorskip("playwright", reason="playwright is not installed: pip install --group dev")
+    found = os.environ.get("CO_TEST_CHROMIUM") or shutil.which("chromium-headless-shell") or shutil.which("chromium")
+    if not found:
+        pytest.skip("Chromium is not installed: apt-get install chromium-headless-shell")
+    return found
+
+
+def until(page: Any, script: str) -> Any:
+    """Wait until JavaScript is true. The page's policy forbids playwright's `wait_for_function`."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        value = page.evaluate(script)
+        if value:
+            return value
+        assert time.monotonic() < end, f"never true: {script}\n{page.inner_text('body')}"
+        page.wait_for_timeout(10)
+
+
+def axe(page: Any) -> list[str]:
+    """What axe finds wrong with a page: `rule: element`."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]}).response
+    return [f"{one['id']}: {node['html'][:160]}" for one in found["violations"] for node in one["nodes"]]
+
+
+def inspect(page: Any, name: str, prepare: Callable[[], object] = lambda: None) -> None:
+    """Take screenshots of the page in light, dark and on a phone, and expect that axe finds nothing in any of them.
+
+    `prepare` is called after the window changed, for pages that draw by its size.
+    """
+    ARTIFACTS.mkdir(exist_ok=True)
+    found: dict[str, list[str]] = {}
+    for look, size in (("light", DESKTOP), ("dark", DESKTOP), ("light", PHONE)):
+        page.emulate_media(color_scheme=look)
+        page.set_viewport_size(size)
+        prepare()
+        kind = "phone" if size is PHONE else look
+        page.screenshot(path=ARTIFACTS / f"{name}-{kind}.png")
+        found[kind] = axe(page)
+        wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        found[kind] += [f"{wide} px wider than the window"] if wide > 0 else []
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size(DESKTOP)
+    assert found == {"light": [], "dark": [], "phone": []}

@@ -1,0 +1,165 @@
+"""A server over a copy of the sample vault, a client with its token, and a signed-in browser page."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+from starlette.testclient import TestClient
+
+from co_cli.http_server import listen, make_server
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.paths import sample_vault
+from co_cli.server.app import Access, Site
+from tests.server.browser import DESKTOP, PATIENCE, chromium
+from tests.vault import Vault
+
+
+class Server:
+    """A server on this machine, in a thread."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.kb, self.access, self.listening = kb, Access(), listen("127.0.0.1", 0)
+        self.host = f"127.0.0.1:{self.listening.getsockname()[1]}"
+        self.url = f"http://{self.host}"
+        self.site = Site(kb, self.access, [self.host])
+        self._server = make_server(self.site, self.site.events.stop_streams)
+        self._thread = threading.Thread(target=anyio.run, args=(self._server.serve, [self.listening]))
+
+    @property
+    def address(self) -> str:
+        """What `co web` opens: it has a code that works once."""
+        return f"{self.url}/#code={self.access.code}"
+
+    def client(self, **headers: str) -> httpx2.Client:
+        """A client with the token; other headers replace it."""
+        sent = {"Authorization": f"Bearer {self.access.token}", **headers}
+        return httpx2.Client(base_url=self.url, headers={name: value for name, value in sent.items() if value})
+
+    def start(self) -> None:
+        self._thread.start()
+        end = time.monotonic() + PATIENCE
+        while not self._server.started:
+            assert time.monotonic() < end
+            time.sleep(0.005)
+
+    def close(self) -> None:
+        self._server.should_exit = True
+        self._thread.join(PATIENCE)
+        assert not self._thread.is_alive()
+        self.listening.close()
+
+
+@contextmanager
+def serving(kb: KnowledgeBase) -> Iterator[Server]:
+    kb.front_end = "web"
+    server = Server(kb)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+@pytest.fixture(scope="session")
+def indexed_sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the sample vault and its index, made once."""
+    folder = tmp_path_factory.mktemp("sample")
+    shutil.copytree(sample_vault(), folder / "vault")
+    return folder
+
+
+@pytest.fixture
+def sample(tmp_path: Path, indexed_sample: Path) -> Iterator[KnowledgeBase]:
+    """A copy of the sample vault that the test may change, opened and synced."""
+    shutil.copytree(indexed_sample / "vault", tmp_path / "sample")
+    with KnowledgeBase.open(tmp_path / "sample", tmp_path / "sample-data") as kb:
+        kb.front_end = "web"
+        kb.sync()
+        yield kb
+
+
+@pytest.fixture
+def api(sample: KnowledgeBase) -> TestClient:
+    """The API over the sample vault, without a network and without sign-in: `api.get("/api/v1/session")`."""
+    return TestClient(Site(sample, Access(), []).inner)
+
+
+@pytest.fixture
+def server(sample: KnowledgeBase) -> Iterator[Server]:
+    """A real server over the sample vault, which watches its files."""
+    with serving(sample) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def launched() -> Iterator[tuple[Any, asyncio.AbstractEventLoop]]:
+    """One Chromium for all tests of a worker, and playwright's event loop."""
+    path = chromium()
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser, loop = (
+            playwright.chromium.launch(executable_path=path, args=["--no-sandbox"]),
+            asyncio.get_running_loop(),
+        )
+        asyncio._set_running_loop(None)
+        yield browser, loop
+        asyncio._set_running_loop(loop)
+        browser.close()
+
+
+@pytest.fixture
+def browser(launched: tuple[Any, asyncio.AbstractEventLoop]) -> Iterator[Any]:
+    """Chromium. Playwright's loop counts as running between its calls, and other tests of the worker need their own."""
+    browser, loop = launched
+    asyncio._set_running_loop(loop)
+    yield browser
+    asyncio._set_running_loop(None)
+
+
+@pytest.fixture
+def open_page(browser: Any) -> Iterator[Callable[[str], Any]]:
+    """Opens an address in a browser of its own. Errors in the page's console fail the test."""
+    contexts: list[Any] = []
+    problems: list[str] = []
+
+    def open_address(address: str) -> Any:
+        context = browser.new_context(viewport=DESKTOP, color_scheme="light", reduced_motion="reduce", locale="en-GB")
+        contexts.append(context)
+        context.set_default_timeout(PATIENCE * 1000)
+        page = context.new_page()
+        page.problems = problems
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("console", lambda said: problems.append(said.text) if said.type == "error" else None)
+        page.goto(address)
+        return page
+
+    yield open_address
+    for context in contexts:
+        context.close()
+    assert problems == []
+
+
+@pytest.fixture
+def page(server: Server, open_page: Callable[[str], Any]) -> Any:
+    """A page that is signed in to the sample vault. `page.goto(server.url + "/activity")` opens others."""
+    page = open_page(server.address)
+    page.wait_for_selector("#top nav a")
+    return page
+
+
+@pytest.fixture
+def empty(vault: Vault, kb: KnowledgeBase) -> Iterator[Server]:
+    """A server over an empty vault."""
+    with serving(kb) as server:
+        yield server

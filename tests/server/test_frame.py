@@ -1,0 +1,41 @@
+"""The frame of the page: sign-in, menu, themes and keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.server.browser import inspect, until
+from tests.server.conftest import Server
+
+
+def test_the_address_signs_in_once_and_the_code_leaves_it(server: Server, open_page: Callable[[str], Any]) -> None:
+    address = server.address
+    page = open_page(address)
+    page.wait_for_selector("#top nav a")
+
+    assert page.url == f"{server.url}/"
+    page.reload()
+    page.wait_for_selector("#top nav a")
+
+    other = open_page(address)
+    other.wait_for_selector("[role=alert]")
+    assert "this code was used" in other.inner_text("main")
+    inspect(other, "sign-in")
+    other.problems.clear()  # Chromium logs the 403
+
+
+def test_the_menu_opens_each_page_without_loading_again(page: Any) -> None:
+    page.evaluate("window.kept = true")
+    for name in ("Activity", "Review", "Given", "Map", "Health", "Search"):
+        page.click(f"nav a:has-text('{name}')")
+        until(page, f"document.querySelector('nav a[aria-current]').innerText === '{name}'")
+        page.wait_for_selector("main h1")
+    assert page.evaluate("window.kept")
+    page.go_back()
+    until(page, "location.pathname === '/health'")
+    page.keyboard.press("?")
+    page.wait_for_selector("dialog dt")
+    page.keyboard.press("Escape")
+    page.click("[aria-label='Theme: auto']")
+    until(page, "document.documentElement.dataset.theme === 'light'")
