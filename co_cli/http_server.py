@@ -57,28 +57,29 @@ class TokenGuard:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        refusal = self._refusal(HTTPConnection(scope))
-        if refusal is not None:
-            await refusal(scope, receive, send)
+        request = HTTPConnection(scope)
+        known = self._has_token(request)
+        refusal = self._refusal(request, known)
+        if refusal is not None or not known:
+            await (refusal or self._app)(scope, receive, send)
             return
-        if self._has_token(HTTPConnection(scope)):
-            scope["state"]["keep_connection"]()
+        scope["state"]["keep_connection"]()
         self._running += 1
         try:
             await self._app(scope, receive, send)
         finally:
             self._running -= 1
 
-    def _refusal(self, request: HTTPConnection) -> Response | None:
+    def _refusal(self, request: HTTPConnection, known: bool) -> Response | None:
         origin = request.headers.get("origin")
-        if not (self._has_token(request) or self._is_public(request)):
+        if not (known or self._is_public(request)):
             challenge = {"WWW-Authenticate": 'Bearer error="invalid_token"'}
             return JSONResponse({"error": "invalid_token"}, 401, challenge)
         if not self._is_known(request.headers.get("host", "")):
             return PlainTextResponse("Invalid Host header", 421)
         if origin and not self._is_known(origin.removeprefix("http://").removeprefix("https://")):
             return PlainTextResponse("Invalid Origin header", 403)
-        if self._running >= REQUESTS:
+        if known and self._running >= REQUESTS:
             return PlainTextResponse("Too many requests are running", 503, {"Retry-After": "1"})
         return None
 

@@ -88,7 +88,7 @@ class Events:
             places.update((origin, path) for path in paths)
         for file in news.files:
             for origin in (self._kb.index.origin, *self._kb.index.linked):
-                if file.startswith(os.path.join(origin.root, "")):
+                if file.startswith(os.path.join(origin.root, "")) and not os.path.isdir(file):
                     places.add((origin, os.path.relpath(file, origin.root).replace(os.sep, "/")))
         return places
 

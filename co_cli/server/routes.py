@@ -181,9 +181,8 @@ def openapi() -> dict[str, Any]:
         asked = schemas.get((one, "validation"), {"properties": {}})
         asked = definitions[asked["$ref"].rpartition("/")[2]] if "$ref" in asked else asked
         answer = schemas.get((one, "serialization"))
-        success: dict[str, Any] = (
-            _content("The answer.", answer) if answer else {"description": "A file.", "content": {"*/*": {}}}
-        )
+        file: dict[str, Any] = {"description": "A file.", "content": {"*/*": {}}}
+        success = _content("The answer.", answer) if answer else file
         operation = _operation(one, asked)
         operation["responses"] = {"200": success, "default": mistake}
         paths.setdefault(re.sub(r":\w+}", "}", one.path), {})[one.method.lower()] = operation
