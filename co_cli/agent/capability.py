@@ -49,6 +49,12 @@ GUIDANCE = {
     "forget_memory": "Call forget_memory only when the user wants something forgotten.",
 }
 
+REASONS = {
+    "always": "it is marked `loading: always`",
+    "contextual": "it is marked `loading: contextual` and is about the task",
+    "recalled": "a memory that is clearly about the task",
+}
+
 
 @dataclass(kw_only=True)
 class ContextAddedEvent(CapabilityEvent, namespace="knowledge"):
@@ -220,14 +226,19 @@ class WorkingSet(NamedTuple):
     """The part of the user's turn that holds the notes; empty if there is none."""
     knowledge_tokens: int
     report: dict[str, Any]
+    """`injected` and `cut` notes, each with `ref`, `why`, `reason`, `evidence` and `tokens`; `budget`, `warnings`,
+    `degraded`."""
 
 
 def working_set(kb: KnowledgeBase, task: str, context_tokens: int | None = None) -> WorkingSet:
-    """For this task as the first prompt; an empty one gets the notes that are always added."""
+    """For this task as the first prompt; an empty one gets the notes that are always added. Nothing is recorded."""
     given = Knowledge(knowledge_base=kb, context_tokens=context_tokens)
     found = Additions(DEFAULT_ROOM)
     given.find(None, task, Seen.in_messages([]), found)
     part, report = given.finish(found)
+    report: dict[str, Any] = {"warnings": [], **report}
+    for note in (*report["injected"], *report["cut"]):
+        note["reason"] = REASONS[note["why"]]
     content = part.content[0] if part else ""
     knowledge = content.content if isinstance(content, TextContent) else ""
     tools = {

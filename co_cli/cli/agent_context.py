@@ -5,21 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from co_cli.cli.opening import at_least_1, open_synced, print_result
 from co_cli.cli.terminal import printable
-from co_cli.service.vaults import vaults_for_prompts, why_untrusted
-from co_cli.values import OWN_SOURCES, Filters
+from co_cli.service.context import untrusted_vaults
 
 if TYPE_CHECKING:
     from co_cli.agent.capability import WorkingSet
-
-REASONS = {
-    "always": "it is marked `loading: always`",
-    "contextual": "it is marked `loading: contextual` and is about the task",
-    "recalled": "a memory that is clearly about the task",
-}
 
 
 def add_context(parser: argparse.ArgumentParser) -> None:
@@ -45,16 +38,13 @@ def run_context(options: argparse.Namespace) -> int:
 
     with open_synced(options) as kb:
         given = working_set(kb, " ".join(options.task).strip(), options.tokens)
-        for root in vaults_for_prompts(kb.settings, kb.root, kb.index.linked)[1]:
-            if given.report["degraded"] or kb.index.docs(Filters(OWN_SOURCES, roots=(root,)), 1):
-                print(f"co: {printable(why_untrusted(kb.settings.data_dir, root))}", file=sys.stderr)
-    report: dict[str, Any] = {"warnings": [], **given.report}
-    for note in (*report["injected"], *report["cut"]):
-        note["reason"] = REASONS[note["why"]]
-    return print_result(options, {**given._asdict(), "report": report}, _lines(given, report))
+        for problem in untrusted_vaults(kb, given.report["degraded"]):
+            print(f"co: {printable(problem)}", file=sys.stderr)
+    return print_result(options, given._asdict(), _lines(given))
 
 
-def _lines(given: WorkingSet, report: dict[str, Any]) -> Iterator[str]:
+def _lines(given: WorkingSet) -> Iterator[str]:
+    report = given.report
     yield f"INSTRUCTIONS, about {given.instructions_tokens:,} tokens"
     yield from (*given.instructions.splitlines(), "")
     yield f"{len(given.tools)} TOOLS, about {sum(given.tools.values()):,} tokens"

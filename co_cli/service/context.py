@@ -22,7 +22,7 @@ from co_cli.notes.note import Note, excerpt
 from co_cli.notes.refs import without_lines
 from co_cli.retrieval.candidates import Ask, gather
 from co_cli.retrieval.query import Query, parse
-from co_cli.service.vaults import vaults_for_prompts
+from co_cli.service.vaults import vaults_for_prompts, why_untrusted
 from co_cli.values import OWN_SOURCES, Filters
 
 STRONG = 0.8
@@ -104,6 +104,13 @@ def matching_notes(kb: KnowledgeBase, prompt: str, seen: Collection[str]) -> Con
             return Context(found + matcher.choose("recalled", unmarked, seen), degraded)
     except KnowledgeError as error:
         return Context([], [f"nothing was recalled: {error}"])
+
+
+def untrusted_vaults(kb: KnowledgeBase, degraded: Collection[str]) -> list[str]:
+    """Why vaults that have notes may not add any, with the fix. If something was `degraded`, all that may not."""
+    refused = vaults_for_prompts(kb.settings, kb.root, kb.index.linked)[1]
+    with_notes = [root for root in refused if degraded or kb.index.docs(Filters(OWN_SOURCES, roots=(root,)), 1)]
+    return [why_untrusted(kb.settings.data_dir, root) for root in with_notes]
 
 
 @dataclass(frozen=True, slots=True)

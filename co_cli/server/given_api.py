@@ -1,0 +1,43 @@
+"""What an agent would be given for a prompt, for the page: the same as `co note context --json`."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, Field
+
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.server.routes import route
+from co_cli.service.context import untrusted_vaults
+
+
+class GivenFor(BaseModel):
+    """A prompt, and how much room there is."""
+
+    prompt: str = ""
+    """Without one, only notes that are always added."""
+    tokens: int | None = Field(None, ge=1)
+    """For notes; by default the setting `context_tokens`."""
+
+
+class Given(NamedTuple):
+    """What an agent with the capability Knowledge gets before its first turn, with its cost in tokens."""
+
+    instructions: str
+    instructions_tokens: int
+    tools: dict[str, int]
+    knowledge: str
+    """The part of the user's turn that holds the notes; empty if there is none."""
+    knowledge_tokens: int
+    report: dict[str, Any]
+    """`injected` and `cut` notes, each with `ref, why, reason, evidence, tokens`; `budget`, `warnings`, `degraded`."""
+
+
+@route("POST", "/given", reads=True)
+def show_given(kb: KnowledgeBase, asked: GivenFor) -> Given:
+    """Show exactly what an agent would be given for a prompt, and why. No model is called; nothing is recorded."""
+    from co_cli.agent.capability import working_set  # imports pydantic-ai, which `co web` does not wait for
+
+    given = working_set(kb, asked.prompt.strip(), asked.tokens)
+    given.report["warnings"] += untrusted_vaults(kb, given.report["degraded"])
+    return Given(*given)
