@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from typing import cast
 
 from co_cli.cli.editor import edit_note
 from co_cli.cli.opening import open_knowledge_base, print_json, sync_first
@@ -12,13 +13,12 @@ from co_cli.cli.terminal import Screen, count_of, printable, read_key
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.decisions import Action, decide, require_unchanged
-from co_cli.service.review import KINDS, Review, ReviewItem, review
+from co_cli.service.review import ACTIONS, KINDS, Review, ReviewItem, review
 from co_cli.tools.budget import estimate_tokens
 
 SHOWN = 10
 """Findings of each kind that are listed; --json has all."""
-WORDS = {"f": "forget", "s": "supersede", "e": "edit", "k": "keep", "n": "next", "q": "quit"}
-ACTIONS: dict[str, Action] = {"f": "forget", "s": "supersede", "k": "keep"}
+WORDS = {**ACTIONS, "n": "next", "q": "quit"}
 
 
 def add_review(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +44,7 @@ def run_review(options: argparse.Namespace) -> int:
         sync_first(kb)
         found = review(kb, time.time(), estimate_tokens, options.only or (), kb.settings.context_tokens)
         if options.json:
-            findings = [{**one._asdict(), "actions": [WORDS[key] for key in one.actions]} for one in found.items]
+            findings = [{**one._asdict(), "actions": one.action_names} for one in found.items]
             about = {"notes": found.notes, "dismissed": found.dismissed, "degraded": found.degraded}
             print_json({**about, "findings": findings})
             return 0
@@ -114,4 +114,4 @@ def _decide(screen: Screen, kb: KnowledgeBase, found: Review) -> int:
 def _act(kb: KnowledgeBase, item: ReviewItem, key: str) -> str:
     if key == "e":
         return f"{edit_note(kb, item.refs[0]).outcome} {item.refs[0]}"
-    return decide(kb, item, ACTIONS[key], time.time()).text
+    return decide(kb, item, cast("Action", ACTIONS[key]), time.time()).text

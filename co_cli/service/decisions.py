@@ -18,6 +18,8 @@ class Decision(NamedTuple):
 
     item: ReviewItem
     action: Action
+    paths: tuple[str, ...]
+    """The files of its notes."""
     text: str
     trash: str = ""
     """Where a forgotten note is."""
@@ -38,18 +40,19 @@ def require_unchanged(kb: KnowledgeBase, item: ReviewItem, seen: dict[str, str])
 def decide(kb: KnowledgeBase, item: ReviewItem, action: Action, now: float) -> Decision:
     if action[0] not in item.actions:
         raise InvalidInputError(f"{action} is not possible for a finding of the kind {item.kind}")
+    paths = tuple(kb.note(ref).path for ref in item.refs)
     if action == "keep":
         Dismissals(kb.settings.data_dir, kb.root).add(item.key, now)
-        return Decision(item, action, "kept; you will not be asked again")
+        return Decision(item, action, paths, "kept; you will not be asked again")
     older, newer = item.refs[0], item.refs[-1]
     if action == "forget":
         trash = kb.forget(older).trash
-        return Decision(item, action, f"forgotten {older}; `co note restore {older}` restores it", trash=trash)
+        return Decision(item, action, paths, f"forgotten {older}; `co note restore {older}` restores it", trash)
     note = kb.note(newer)
     before = kb.store.read(note.path)
     kb.update(newer, fields={"supersedes": one_or_list([*note.supersedes, older])}, version=note.version)
     text = f"{newer} supersedes {older}; the file of the older one stays"
-    return Decision(item, action, text, before=before, version=kb.note(newer).version)
+    return Decision(item, action, paths, text, before=before, version=kb.note(newer).version)
 
 
 def undo(kb: KnowledgeBase, decision: Decision) -> None:

@@ -54,6 +54,7 @@ KINDS: dict[Kind, str] = {
     "orphan": "notes without links that no search has returned",
     "never-recalled": "notes with links that no search has returned",
 }
+ACTIONS = {"f": "forget", "s": "supersede", "e": "edit", "k": "keep"}
 NEAR = 0.8
 """The share of words in common that makes two memories near-duplicates."""
 RAREST, MOST_HOLDERS = 8, 60
@@ -78,8 +79,12 @@ class ReviewItem(NamedTuple):
     title: str
     reason: str
     actions: str
-    """f forget, s supersede, e edit, k keep."""
+    """Letters of ACTIONS."""
     key: str
+
+    @property
+    def action_names(self) -> list[str]:
+        return [ACTIONS[letter] for letter in self.actions]
 
 
 class Review(NamedTuple):

@@ -1,0 +1,137 @@
+"""The review page: findings of a job, decided with keys, and undone."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from co_cli.errors import VaultError
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.server.app import Access, Site
+from co_cli.server.jobs import Jobs, Report
+from tests.server.browser import PATIENCE
+from tests.vault import Vault
+
+CODE = "---\ncreated: {}\n---\nThe door code is {}.\n"
+
+
+@pytest.fixture
+def codes(vault: Vault) -> Vault:
+    vault.write("memories/old.md", CODE.format("2024-03-01", 1111))
+    vault.write("memories/new.md", CODE.format("2025-01-01", 2222))
+    vault.write("memories/visa.md", "---\nvalid_until: 2025-06-30\n---\nThe visa holds. See [[nowhere]].\n")
+    return vault
+
+
+@pytest.fixture
+def client(codes: Vault, kb: KnowledgeBase) -> TestClient:
+    return TestClient(Site(kb, Access(), []).inner)
+
+
+def reviewed(client: TestClient, **params: object) -> dict[str, Any]:
+    """Start a review, and wait until it is done."""
+    client.post("/api/v1/review")
+    end = time.monotonic() + PATIENCE
+    while (found := client.get("/api/v1/review", params=params).json())["job"]["state"] == "running":
+        assert time.monotonic() < end
+    return found
+
+
+def found(client: TestClient) -> list[tuple[str, list[str]]]:
+    return [(one["kind"], one["refs"]) for one in client.get("/api/v1/review").json()["findings"]]
+
+
+def decide(client: TestClient, finding: dict[str, Any], action: str) -> Any:
+    return client.post("/api/v1/review/decisions", json={"key": finding["key"], "action": action})
+
+
+def test_a_review_is_a_job_that_ends_with_findings_by_kind(client: TestClient) -> None:
+    assert client.get("/api/v1/review").json()["job"]["state"] == "none"
+
+    answer = reviewed(client, kind="expired")
+
+    assert answer["job"]["state"] == "done"
+    assert answer["notes"] == 3
+    assert {one["kind"]: one["undecided"] for one in answer["kinds"] if one["undecided"]} == {
+        "near-duplicate": 1,
+        "expired": 1,
+        "broken-link": 1,
+    }
+    [expired] = answer["findings"]
+    assert expired["refs"] == ["memory:visa"]
+    assert expired["actions"] == ["forget", "edit", "keep"]
+
+
+def test_a_second_start_joins_the_job_that_runs(kb: KnowledgeBase) -> None:
+    jobs: Jobs[int] = Jobs()
+    go_on, runs = threading.Event(), list[int]()
+
+    def work(report: Report) -> int:
+        runs.append(1)
+        report("reading", 3, 7)
+        assert go_on.wait(PATIENCE)
+        return len(runs)
+
+    job = jobs.start(kb, work)
+    assert jobs.start(kb, work) is job
+    go_on.set()
+    while job.state.state == "running":
+        assert job.state.progress in (None, ("reading", 3, 7))
+
+    assert (job.state.state, job.result) == ("done", 1)
+    assert jobs.start(kb, work) is not job
+
+
+def test_a_job_that_fails_says_why(kb: KnowledgeBase) -> None:
+    def work(report: Report) -> None:
+        raise VaultError("the vault is not there")
+
+    job = Jobs[None]().start(kb, work)
+    while job.state.state == "running":
+        pass
+
+    assert (job.state.state, job.state.problem) == ("failed", "the vault is not there")
+
+
+def test_decisions_are_undone_in_any_order_and_findings_come_back(client: TestClient, codes: Vault) -> None:
+    before = {path: codes.read(path) for path in codes.notes()}
+    double, expired, link = reviewed(client)["findings"]
+    assert decide(client, double, "supersede").status_code == 200
+    assert decide(client, link, "keep").status_code == 200
+    assert found(client) == [("expired", ["memory:visa"])]
+    assert decide(client, expired, "forget").json()["refs"] == ["memory:visa"]
+    answer = client.get("/api/v1/review").json()
+    assert (answer["findings"], answer["changed"]) == ([], False)
+    assert [one["action"] for one in answer["decided"]] == ["forget", "keep", "supersede"]
+
+    for one in (double, expired, link):
+        assert client.delete(f"/api/v1/review/decisions/{one['key']}").status_code == 200
+
+    assert {path: codes.read(path) for path in codes.notes()} == before
+    assert client.get("/api/v1/review").json()["findings"] == [double, expired, link]
+    assert reviewed(client)["findings"] == [double, expired, link]
+    assert client.delete(f"/api/v1/review/decisions/{link['key']}").status_code == 400
+
+
+def test_a_note_that_changed_since_the_review_is_not_forgotten(client: TestClient, codes: Vault) -> None:
+    double = reviewed(client)["findings"][0]
+    codes.write("memories/old.md", CODE.format("2024-03-01", 3333))
+
+    refused = decide(client, double, "forget")
+
+    assert (refused.status_code, refused.json()["error"]["kind"]) == (409, "note_conflict")
+    assert "memories/old.md" in codes.notes()
+
+
+def test_a_finding_is_decided_once(client: TestClient) -> None:
+    double = reviewed(client)["findings"][0]
+    decide(client, double, "forget")
+
+    again = decide(client, double, "supersede")
+
+    assert again.status_code == 400
+    assert "decided already" in again.json()["error"]["message"]
