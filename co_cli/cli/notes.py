@@ -30,17 +30,16 @@ from co_cli.cli.opening import (
     show_unused_tags,
 )
 from co_cli.cli.terminal import Screen, age, note_url, paged, printable, read_key
-from co_cli.errors import IndexUnavailableError, InvalidInputError, KnowledgeError
-from co_cli.index.links import Link
+from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.editing import require_field_name
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.new_note import clean_tags
 from co_cli.notes.note import Note, excerpt, own_tags
-from co_cli.notes.refs import ENDINGS, lines_of
-from co_cli.notes.wikilinks import Attachments
+from co_cli.notes.refs import ENDINGS
+from co_cli.service.note_details import links_of, view_note
 from co_cli.service.vaults import TIERS
-from co_cli.values import ON_RELATED, SOURCES, NoteSummary, OnRelated, moment_text
+from co_cli.values import ON_RELATED, SOURCES, NoteSummary, OnRelated
 
 DOCUMENTS = (*ENDINGS, ".txt", ".pdf", ".html", ".htm", ".docx", ".xlsx", ".pptx", ".odt", ".epub")
 """What `co open` opens. An added folder may hold scripts, which some systems run when they are opened."""
@@ -203,7 +202,7 @@ def run_show(options: argparse.Namespace) -> int:
     with open_knowledge_base(options) as kb:
         notes = [(ref, find_note(kb, ref, track=True)) for ref in (result_ref(kb, one) for one in options.ref)]
         if options.json:
-            shown = [_as_object(kb, ref, note) for ref, note in notes]
+            shown = [view_note(kb, ref, note) for ref, note in notes]
             print_json(shown[0] if len(shown) == 1 else shown)
             return 0
         screen = Screen()
@@ -249,18 +248,6 @@ def run_open(options: argparse.Namespace) -> int:
     raise KnowledgeError(f"{opener} cannot open it: open {shlex.quote(file)} yourself, or use `co show` or `co edit`")
 
 
-def _as_object(kb: KnowledgeBase, ref: str, note: Note) -> dict[str, Any]:
-    return {
-        **note._asdict(),
-        "body": "\n".join(excerpt(ref, note)) if lines_of(ref) else note.body,
-        "path": kb.file_of(ref),
-        "created": moment_text(note.created) if note.created is not None else None,
-        "updated": moment_text(note.updated) if note.updated is not None else None,
-        "outdated": kb.outdated(note),
-        **_links(kb, ref, note),
-    }
-
-
 def _show(screen: Screen, kb: KnowledgeBase, ref: str, note: Note) -> None:
     screen.titled(note.title, note.ref)
     about = (" ".join(f"#{tag}" for tag in note.tags), note.category, kb.file_of(ref))
@@ -270,30 +257,12 @@ def _show(screen: Screen, kb: KnowledgeBase, ref: str, note: Note) -> None:
     screen.line()
     for line in excerpt(ref, note):
         screen.line(printable(line))
-    for name, links in _links(kb, ref, note).items():
-        if links:
-            refs = [one["ref"] or one["target"] + ("" if one["there"] else " (not there)") for one in links]
+    links, linked_from = links_of(kb, ref, note)
+    targets = [one.ref or one.target + ("" if one.there else " (not there)") for one in links]
+    for name, refs in (("links", targets), ("linked from", [one.ref for one in linked_from])):
+        if refs:
             screen.line()
-            screen.wrapped(f"{name.replace('_', ' ')}: {', '.join(refs)}", style="dim")
-
-
-def _links(kb: KnowledgeBase, ref: str, note: Note) -> dict[str, list[dict[str, Any]]]:
-    """The links of the file as it is now, and the links to it, if there is an index."""
-    try:
-        links, backlinks = kb.links(ref, note.links)
-    except IndexUnavailableError:
-        links, backlinks = [Link(target, None) for target in note.links], []
-    file = kb.file_of(ref)
-    files = Attachments(file[: len(file) - len(note.path)])
-
-    def exists(link: Link) -> bool:
-        target = link.target.partition("#")[0]
-        return link.ref is not None or any(files.has(target + ending, note.path) for ending in ("", *ENDINGS))
-
-    return {
-        "links": [{"ref": one.ref, "target": one.target, "there": exists(one)} for one in links],
-        "linked_from": [{"ref": one.ref, "title": one.title} for one in backlinks],
-    }
+            screen.wrapped(f"{name}: {', '.join(refs)}", style="dim")
 
 
 def add_edit(parser: argparse.ArgumentParser) -> None:

@@ -57,26 +57,34 @@ class Attachments:
 
     def __init__(self, root: str) -> None:
         self._root = root
-        self._names: set[str] | None = None
+        self._names: dict[str, str] | None = None
 
-    def has(self, target: str, linking: str) -> bool:
-        """Whether a link in the note `linking` means an existing file: from its folder, from the root, or by name."""
+    def find(self, target: str, linking: str) -> str | None:
+        """The path that a link in the note `linking` means: from its folder, from the root, or by name."""
         target = target.replace("\\", "/").strip("/")
         if not target or "\0" in target:
-            return False
+            return None
         places = (os.path.join(os.path.dirname(linking), target), target)
-        return any(map(self._inside, places)) or ("/" not in target and name_key(target) in self._all())
+        found = next(filter(self._inside, map(os.path.normpath, places)), None)
+        return self._all().get(name_key(target)) if found is None and "/" not in target else found
+
+    def has(self, target: str, linking: str) -> bool:
+        return self.find(target, linking) is not None
 
     def _inside(self, path: str) -> bool:
-        path = os.path.normpath(path)
         return not path.startswith(("..", os.sep)) and os.path.exists(os.path.join(self._root, path))
 
-    def _all(self) -> set[str]:
+    def _all(self) -> dict[str, str]:
+        """Every file by its name; of several the one nearest to the root."""
         if self._names is None:
-            self._names = set()
-            for _, folders, files in os.walk(self._root):
-                folders[:] = [name for name in folders if not name.startswith(".")]
-                self._names.update(map(name_key, files))
+            self._names = {}
+            for folder, folders, files in os.walk(self._root):
+                folders[:] = sorted(name for name in folders if not name.startswith("."))
+                for name in files:
+                    path = os.path.relpath(os.path.join(folder, name), self._root)
+                    known = self._names.setdefault(name_key(name), path)
+                    if path.count(os.sep) < known.count(os.sep):
+                        self._names[name_key(name)] = path
         return self._names
 
 

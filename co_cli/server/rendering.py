@@ -2,8 +2,8 @@
 
 Links to notes become links of the page. Pictures and attachments get a `data-file`, which the page loads with its
 token; nothing is loaded from elsewhere, and a picture on the web is only a link. Each block has the lines of the file
-that it comes from, in `data-line` and `data-end`. HTML in a note works as far as it is harmless, and what it would hide,
-such as a comment, is shown: agents read it, so people must see it.
+that it comes from, in `data-line` and `data-end`. HTML in a note works as far as it is harmless, and what it would
+hide, such as a comment, is shown: agents read it, so people must see it.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ from co_cli.notes.refs import ENDINGS
 from co_cli.notes.wikilinks import WIKILINK
 from co_cli.values import INVISIBLE
 
-LONGEST = 300_000
-"""Characters of a body that are rendered as Markdown: a second's work. A longer one is shown as plain text."""
+LONGEST, MOST_MARKS = 300_000, 20_000
+"""Characters of a body that is rendered as Markdown, and how many of them may have a meaning there: about two seconds'
+work at worst. Any other is shown as plain text."""
+MARKS = re.compile(r"[\[\]*_<&~!`\\\n]")
 PICTURES = {
     ".avif": "image/avif",
     ".gif": "image/gif",
@@ -37,15 +39,14 @@ PICTURES = {
 """What the page shows as a picture, by file ending."""
 ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.I)
 TAGS = set(
-    "a abbr b blockquote br code dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr i img ins kbd li mark ol p pre q s samp "
-    "small span strong sub summary sup table tbody td tfoot th thead tr u ul var".split()
+    "a abbr b blockquote br code dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr i img ins kbd li mark ol p pre q s "
+    "samp small span strong sub summary sup table tbody td tfoot th thead tr u ul var".split()
 )
 LINES = {"data-line", "data-end"}
 ATTRIBUTES = {
-    **{tag: LINES for tag in ("blockquote", "code", "h1", "h2", "h3", "h4", "h5", "h6", "p", "pre", "tr")},
+    **dict.fromkeys("blockquote code h1 h2 h3 h4 h5 h6 li p pre tr".split(), LINES),
     "a": {"href", "title", "data-file"},
     "img": {"alt", "title", "data-file"},
-    "li": LINES,
     "ol": {"start"},
     "td": {"align"},
     "th": {"align"},
@@ -55,7 +56,7 @@ ATTRIBUTES = {
 def render(note: Note, links: Mapping[str, str | None]) -> str:
     """The body of a note as HTML. `links` says which note each of its links means, if any."""
     body = re.sub(INVISIBLE, lambda found: "".join(f"\\u{{{ord(letter):x}}}" for letter in found[0]), note.body)
-    plain = note.sections is not None or len(body) > LONGEST
+    plain = note.sections is not None or len(body) > LONGEST or len(MARKS.findall(body)) > MOST_MARKS
     return sanitise(_plain(body, note.body_line) if plain else _markdown(body, note.body_line, links))
 
 
@@ -78,11 +79,13 @@ def note_url(ref: str) -> str:
 
 def _plain(body: str, first_line: int) -> str:
     lines = body.rstrip("\n").split("\n")
-    numbered = (
-        f'<code data-line="{line}" data-end="{line}">{escape(text)}\n</code>'
-        for line, text in enumerate(lines, first_line)
-    )
-    return f"<pre>{''.join(numbered)}</pre>"
+    step = 1 + len(lines) // MOST_MARKS
+    shown: list[str] = []
+    for start in range(0, len(lines), step):
+        chunk, line = lines[start : start + step], first_line + start
+        text = escape("\n".join(chunk))
+        shown.append(f'<code data-line="{line}" data-end="{line + len(chunk) - 1}">{text}\n</code>')
+    return f"<pre>{''.join(shown)}</pre>"
 
 
 def _markdown(body: str, first_line: int, links: Mapping[str, str | None]) -> str:

@@ -26,6 +26,7 @@ from co_cli.service.review import Dismissals
 from co_cli.service.searching import find
 from co_cli.settings import Settings
 from co_cli.sources.origin import IGNORE_FILE, THE_VAULT, Added, change_registry
+from co_cli.values import moment_text
 
 if TYPE_CHECKING:
     from co_cli.knowledge_base import KnowledgeBase
@@ -59,7 +60,7 @@ LARGEST = 500_000_000
 class NoteChange(NamedTuple):
     """One thing that happened to a document."""
 
-    at: float
+    at: str
     source: str
     """activity or git"""
     what: str
@@ -115,16 +116,16 @@ def history_of(activity: Activity, index: KnowledgeIndex, path: str, limit: int 
         if version.what == "updated" and earlier and version.size is not None and earlier.size is not None:
             grew = version.size - earlier.size
         at, what, file_hash, title, size, before, front_end = version
-        changes.append(NoteChange(at, "activity", what, file_hash, title, size, grew, before, front_end))
+        changes.append(NoteChange(moment_text(at), "activity", what, file_hash, title, size, grew, before, front_end))
     commits, problem = commits_of(index.root, path, limit)
     for name in (version.before for version in seen if version.before):
         if not commits:  # moved and not committed yet: git knows it by its old name
             commits, problem = commits_of(index.root, name, limit)
     problems += [problem] if problem else []
     for one in commits:
-        change = NoteChange(one.at, "git", one.subject, one.commit, author=one.author)
+        change = NoteChange(moment_text(one.at), "git", one.subject, one.commit, author=one.author)
         changes.append(change._replace(lines_added=one.added, lines_deleted=one.deleted))
-    changes.sort(key=lambda change: -change.at)  # stable: of one moment, ours before git's
+    changes.sort(key=lambda change: change.at, reverse=True)  # stable: of one moment, ours before git's
     return History(path, head, changes[:limit], problems)
 
 

@@ -1,0 +1,200 @@
+"""Notes for the page: read, render, write, forget and restore them; their history, and the files next to them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pydantic import BaseModel
+from starlette.responses import Response
+
+from co_cli.errors import NoteConflictError
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.notes.note import Note, own_tags, read_note
+from co_cli.notes.refs import lines_of
+from co_cli.notes.store import NoteStore
+from co_cli.notes.wikilinks import Attachments, find_links
+from co_cli.server.rendering import PICTURES, render
+from co_cli.server.routes import ApiError, ErrorAnswer, json_answer, route
+from co_cli.service.note_details import (
+    Comparison,
+    NoteHistory,
+    NoteView,
+    compare_version,
+    kept_copies,
+    note_history,
+    resolved_links,
+    view_note,
+)
+from co_cli.service.vaults import vaults_for_prompts
+from co_cli.sources.walk import is_listed
+from co_cli.values import Forgotten, OwnSource, Saved
+
+LARGEST_FILE = 50_000_000
+
+
+class OneNote(BaseModel):
+    """A note, by its ref, title, alias or path."""
+
+    ref: str
+
+
+class ShowNote(OneNote):
+    opened: bool = False
+    """Count it as opened."""
+
+
+class Preview(BaseModel):
+    """A text that is not saved yet."""
+
+    text: str
+    ref: str | None = None
+    """The note that it is for, so that links are resolved from there."""
+
+
+class NewText(BaseModel):
+    """A new note."""
+
+    content: str
+    title: str | None = None
+    tags: Sequence[str] = ()
+    category: str | None = None
+    source: OwnSource = "memory"
+
+
+class NewVersion(OneNote):
+    """A change of a note. What is not given stays as it is."""
+
+    content: str | None = None
+    title: str | None = None
+    tags: Sequence[str] | None = None
+    version: str | None = None
+    """The version that the change is based on. Another one now is a conflict (409), with the present text. Without it
+    the present text is replaced, and kept in the trash."""
+
+
+class OldVersion(OneNote):
+    version: str
+    """A commit, or the path of a copy in the trash."""
+
+
+class NoteFile(OneNote):
+    name: str
+    """The picture or attachment, as the note names it."""
+
+
+class Rendered(NamedTuple):
+    """A note as a person reads it."""
+
+    ref: str
+    title: str
+    html: str
+    lines: tuple[int, int] | None
+    """The lines that the ref names."""
+    provenance: str
+    """Who said it."""
+    in_prompts: bool
+    """Whether you trust its vault, so that its notes may be added to prompts."""
+    outdated: str | None
+    writable: bool
+    """False for notes of linked sources."""
+    own_tags: list[str]
+    """The tags that can be edited. Others are in the text."""
+
+
+class Past(NamedTuple):
+    """A note's history, and the older texts that were kept."""
+
+    history: NoteHistory
+    copies: list[str]
+    """Paths in the trash."""
+
+
+@route("GET", "/notes/{ref:path}")
+def show_note(kb: KnowledgeBase, asked: ShowNote) -> NoteView:
+    """Show a note."""
+    return view_note(kb, asked.ref, kb.note(asked.ref, track=asked.opened))
+
+
+@route("GET", "/rendered/{ref:path}")
+def show_rendered(kb: KnowledgeBase, asked: OneNote) -> Rendered:
+    """Show a note as HTML."""
+    origin, note = kb.lookup.open(asked.ref)
+    allowed, _ = vaults_for_prompts(kb.settings, kb.root, kb.index.linked)
+    return Rendered(
+        ref=note.ref,
+        title=note.title,
+        html=render(note, _targets(kb, note.ref, note)),
+        lines=lines_of(asked.ref),
+        provenance=note.provenance,
+        in_prompts=origin.root in allowed,
+        outdated=kb.outdated(note),
+        writable=origin == kb.index.origin or bool(origin.tier),
+        own_tags=own_tags(note),
+    )
+
+
+@route("POST", "/rendered", reads=True)
+def preview(kb: KnowledgeBase, asked: Preview) -> dict[str, str]:
+    """Show a text as HTML before it is saved."""
+    note = kb.note(asked.ref) if asked.ref else read_note("memories/new.md", b"")
+    note = note._replace(body=asked.text, links=find_links(asked.text), sections=None)
+    return {"html": render(note, _targets(kb, note.ref, note) if asked.ref else {})}
+
+
+@route("POST", "/notes")
+def save_note(kb: KnowledgeBase, asked: NewText) -> Saved:
+    """Save a new note."""
+    return kb.remember(asked.content, asked.title, asked.tags, asked.category, source=asked.source)
+
+
+@route("PUT", "/notes/{ref:path}")
+def change_note(kb: KnowledgeBase, asked: NewVersion) -> Saved:
+    """Change a note."""
+    try:
+        return kb.update(asked.ref, asked.content, title=asked.title, tags=asked.tags, version=asked.version)
+    except NoteConflictError as error:
+        error.present = kb.note(asked.ref).body
+        raise
+
+
+@route("DELETE", "/notes/{ref:path}")
+def forget_note(kb: KnowledgeBase, asked: OneNote) -> Forgotten:
+    """Move a note to the trash."""
+    return kb.forget(asked.ref)
+
+
+@route("POST", "/restored")
+def restore_note(kb: KnowledgeBase, asked: OneNote) -> Saved:
+    """Move a forgotten note back from the trash."""
+    return kb.restore(asked.ref)
+
+
+@route("GET", "/history/{ref:path}")
+def show_history(kb: KnowledgeBase, asked: OneNote) -> Past:
+    """Show when a note was changed, how often it was asked for, and which older texts there are."""
+    return Past(note_history(kb, asked.ref, limit=50), kept_copies(kb, asked.ref))
+
+
+@route("GET", "/versions/{ref:path}")
+def compare(kb: KnowledgeBase, asked: OldVersion) -> Comparison:
+    """Compare a note with an older text of it."""
+    return compare_version(kb, asked.ref, asked.version)
+
+
+@route("GET", "/files/{ref:path}")
+def read_file(kb: KnowledgeBase, asked: NoteFile) -> Response:
+    """Read a picture or an attachment of a note, from the folder that the note is in and nowhere else."""
+    origin, path = kb.lookup.locate(asked.ref)
+    store = NoteStore(origin.root, largest=LARGEST_FILE)
+    file = None if origin.only else Attachments(store.root).find(asked.name, path)
+    if file is None or not is_listed(store.root, file := file.replace(os.sep, "/"), None):
+        return json_answer(ErrorAnswer(ApiError("unknown_file", f"{asked.ref} has no file {asked.name!r}")), 404)
+    kind = PICTURES.get(os.path.splitext(file)[1].lower(), "application/octet-stream")
+    return Response(store.read(file), media_type=kind)
+
+
+def _targets(kb: KnowledgeBase, ref: str, note: Note) -> dict[str, str | None]:
+    """The note that each link means."""
+    return {link.target: link.ref for link in resolved_links(kb, ref, note)[0]}

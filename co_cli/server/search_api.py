@@ -1,0 +1,81 @@
+"""Search for the page: as you type and after a pause, why a note was found, and ratings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict
+
+from co_cli.activity.judgements import Judgement
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.retrieval.explain import Explanation
+from co_cli.server.routes import route
+from co_cli.service import feedback
+from co_cli.values import OWN_SOURCES, SearchResult
+
+
+class Search(BaseModel):
+    """What to look for. Filters are as in `co search`."""
+
+    q: str
+    limit: int = 10
+    source: Sequence[str] = ()
+    tag: Sequence[str] = ()
+    since: str | None = None
+    typing: bool = False
+    """The query is being typed: its last word may be unfinished, no model reads the hits, and nothing is logged."""
+
+    def options(self) -> dict[str, Any]:
+        return {"limit": self.limit, "sources": self.source, "tags": self.tag, "since": self.since or None}
+
+
+class Why(Search):
+    """A note that was found, or was not."""
+
+    ref: str
+
+
+class Rating(BaseModel):
+    """Whether a note was what you were looking for."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    ref: str
+    good: bool
+    q: str | None = None
+    """What you asked; by default the last question that it answered."""
+
+
+class Choices(NamedTuple):
+    """What can be chosen as a filter."""
+
+    sources: list[str]
+    tags: dict[str, int]
+    """Each with its number of notes, the most used first."""
+
+
+@route("GET", "/search")
+def search(kb: KnowledgeBase, asked: Search) -> SearchResult:
+    """Search notes by words and meaning."""
+    if asked.typing:
+        return kb.search(asked.q, **asked.options(), prefix=True, read=False)
+    return kb.search(asked.q, **asked.options(), track=True)
+
+
+@route("GET", "/why")
+def explain(kb: KnowledgeBase, asked: Why) -> Explanation:
+    """Explain why a search found a note, or why not."""
+    return kb.why(asked.q, asked.ref, **asked.options())
+
+
+@route("GET", "/filters")
+def list_filters(kb: KnowledgeBase) -> Choices:
+    """List the sources and tags that a search can be limited to."""
+    return Choices([*OWN_SOURCES, *(origin.label for origin in kb.index.linked)], kb.tags())
+
+
+@route("POST", "/ratings")
+def rate(kb: KnowledgeBase, asked: Rating) -> Judgement:
+    """Rate a note as the answer to a question."""
+    return feedback.judge(kb, asked.ref, asked.good, asked.q)

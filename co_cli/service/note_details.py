@@ -1,0 +1,187 @@
+"""Everything about one note that a front end shows: its fields, its links and the links to it, its history."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from co_cli.errors import IndexUnavailableError, InvalidInputError, NoteMissingError, UnknownRefError
+from co_cli.index.links import Backlink, Link
+from co_cli.notes.markdown import Heading
+from co_cli.notes.note import Note, decode, excerpt
+from co_cli.notes.refs import ENDINGS, lines_of, path_of, source_ref, without_lines
+from co_cli.notes.store import NoteStore
+from co_cli.notes.wikilinks import Attachments
+from co_cli.service.history import GitError, NoteChange, history_of, run_git
+from co_cli.values import moment_text
+
+if TYPE_CHECKING:
+    from co_cli.knowledge_base import KnowledgeBase
+
+
+class NoteLink(NamedTuple):
+    """A link of a note."""
+
+    ref: str | None
+    """The note that it means, if there is one."""
+    target: str
+    """As it is written."""
+    there: bool
+    """Whether the note or file exists."""
+
+
+class NoteView(NamedTuple):
+    """A note as `co show --json` prints it."""
+
+    path: str
+    """The file."""
+    ref: str
+    source: str
+    title: str
+    body: str
+    body_line: int
+    metadata: dict[str, object]
+    tags: tuple[str, ...]
+    aliases: tuple[str, ...]
+    links: list[NoteLink]
+    description: str
+    category: str | None
+    created: str | None
+    updated: str | None
+    problem: str | None
+    sections: tuple[Heading, ...] | None
+    version: str
+    outdated: str | None
+    """Why it is not valid now."""
+    linked_from: list[Backlink]
+
+
+class NoteHistory(NamedTuple):
+    """The history of a note, which may be gone, as `co note history --json` prints it."""
+
+    ref: str
+    title: str
+    path: str
+    hash: str | None
+    updated: str | None
+    gone: str | None
+    recalled: str | None
+    opened: str | None
+    recalls: int
+    opens: int
+    changes: list[NoteChange]
+    """Newest first."""
+    left_out: list[str]
+    """Why something is missing."""
+
+
+class Comparison(NamedTuple):
+    """An older text of a note, and what changed since."""
+
+    text: str
+    """The file as it was."""
+    diff: list[str]
+    """Lines of a unified diff from then to now."""
+
+
+def view_note(kb: KnowledgeBase, ref: str, note: Note) -> NoteView:
+    """The note, or the lines of it that the ref names."""
+    links, linked_from = links_of(kb, ref, note)
+    fields: dict[str, Any] = note._asdict() | {
+        "path": kb.file_of(ref),
+        "body": "\n".join(excerpt(ref, note)) if lines_of(ref) else note.body,
+        "links": links,
+        "created": None if note.created is None else moment_text(note.created),
+        "updated": None if note.updated is None else moment_text(note.updated),
+    }
+    return NoteView(**fields, outdated=kb.outdated(note), linked_from=linked_from)
+
+
+def links_of(kb: KnowledgeBase, ref: str, note: Note) -> tuple[list[NoteLink], list[Backlink]]:
+    """The links of the file as it is now, and the links to it, if there is an index."""
+    links, backlinks = resolved_links(kb, ref, note)
+    file = kb.file_of(ref)
+    files = Attachments(file[: len(file) - len(note.path)])
+
+    def exists(link: Link) -> bool:
+        target = link.target.partition("#")[0]
+        return link.ref is not None or any(files.has(target + ending, note.path) for ending in ("", *ENDINGS))
+
+    return [NoteLink(one.ref, one.target, exists(one)) for one in links], backlinks
+
+
+def resolved_links(kb: KnowledgeBase, ref: str, note: Note) -> tuple[list[Link], list[Backlink]]:
+    """The same without looking for files."""
+    try:
+        return kb.links(ref, note.links)
+    except IndexUnavailableError:
+        return [Link(target, None) for target in note.links], []
+
+
+def note_history(kb: KnowledgeBase, ref: str, limit: int) -> NoteHistory:
+    """When a note was created, changed, moved or removed, and how it was used. Raises UnknownRefError."""
+    index, lost = kb.index, None
+    try:
+        note = kb.note(ref)
+        origin, path = kb.lookup.locate(note.ref)
+        index = kb.index if origin == kb.index.origin else kb.index.of(origin)
+        ref, title = note.ref, note.title
+    except UnknownRefError as error:
+        asked = error.ref if isinstance(error, NoteMissingError) else without_lines(ref.strip())
+        path, lost = path_of(asked) or asked, error
+        ref, title = source_ref(path), ""
+    found = history_of(kb.activity, index, path, limit)
+    if lost is not None and not found.changes:
+        raise lost
+    if lost is not None and found.head:
+        ref, title = index.ref_of(found.path) or source_ref(found.path), found.head.title
+    head: dict[str, Any] = found.head._asdict() if found.head else {}
+    moments = ("updated", "gone", "recalled", "opened")
+    return NoteHistory(
+        ref=ref,
+        title=title,
+        path=found.path,
+        hash=head.get("hash"),
+        **{name: None if head.get(name) is None else moment_text(head[name]) for name in moments},
+        recalls=head.get("recalls", 0),
+        opens=head.get("opens", 0),
+        changes=found.changes,
+        left_out=found.problems,
+    )
+
+
+def kept_copies(kb: KnowledgeBase, ref: str) -> list[str]:
+    """The paths of older texts of a note that are in the trash, newest first."""
+    origin, path = kb.lookup.locate(ref)
+    return [kept for kept, home in NoteStore(origin.root).trashed() if home == path]
+
+
+def compare_version(kb: KnowledgeBase, ref: str, version: str) -> Comparison:
+    """A note as a git commit or a copy in the trash has it, and what changed since."""
+    origin, path = kb.lookup.locate(ref)
+    store = NoteStore(origin.root)
+    if version in kept_copies(kb, ref):
+        then = store.read(version)
+    elif re.fullmatch(r"[0-9a-f]{40,64}", version):
+        then = _committed(origin.root, path, version)
+    else:
+        raise InvalidInputError(f"{version!r} is neither a commit nor a copy of {ref} in the trash")
+    before, after = (decode(data)[0] for data in (then, store.read(path)))
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "then", "now", lineterm="")
+    return Comparison(before, list(lines))
+
+
+def _committed(root: str, path: str, commit: str) -> bytes:
+    """A file as one of its commits has it, under the name that it had then."""
+    try:
+        log = run_git(root, ["log", "--follow", "--name-only", "--format=%x1e%H", "--", path]).decode(
+            "utf-8", "replace"
+        )
+        blocks = [block.split("\n") for block in log.split("\x1e")]
+        name = next((lines[2] for lines in blocks if lines[0] == commit and len(lines) > 2), None)
+        if name is None:
+            raise InvalidInputError(f"{commit[:10]} did not change {path}")
+        return run_git(root, ["cat-file", "blob", f"{commit}:{name}"])
+    except GitError as error:
+        raise InvalidInputError(f"{path} cannot be read from {commit[:10]}: {error}") from None

@@ -1,0 +1,180 @@
+"""Notes of the page: read, write, forget and restore them; their history, and the files next to them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+from starlette.testclient import TestClient
+
+from co_cli.knowledge_base import KnowledgeBase
+from tests.command import Co
+from tests.server.api import ask
+
+REF = "memory:odalys-has-the-last-word"
+PICTURE = b"\x89PNG\r\n\x1a\n"
+
+
+def write(kb: KnowledgeBase, path: str, content: str | bytes) -> Path:
+    file = Path(kb.root, path)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content.encode() if isinstance(content, str) else content)
+    return file
+
+
+def test_a_note_is_the_object_that_co_show_prints(api: TestClient, sample: KnowledgeBase, co: Co) -> None:
+    ran = co("--vault", sample.root, "--data-dir", sample.settings.data_dir, "show", "--json", REF)
+
+    assert ask(api, "GET", f"/notes/{REF}") == json.loads(ran.out)
+
+
+def test_a_note_is_rendered_with_its_links_and_badges(api: TestClient, sample: KnowledgeBase) -> None:
+    write(
+        sample,
+        "memories/new.md",
+        "---\nprovenance: agent\nvalid_until: 2020-01-01\ntags: [a]\n---\n[[who-does-what]] #b",
+    )
+    sample.sync()
+
+    shown = ask(api, "GET", "/rendered/memory:new")
+
+    assert '<a href="/note/article:people/who-does-what"' in shown["html"]
+    assert (shown["provenance"], shown["writable"], shown["in_prompts"]) == ("agent", True, True)
+    assert shown["outdated"].startswith("expired") or "valid" in shown["outdated"]
+    assert shown["own_tags"] == ["a"]
+
+
+def test_lines_of_a_ref_are_lit(api: TestClient) -> None:
+    assert ask(api, "GET", "/rendered/article:people/who-does-what%23L6-8")["lines"] == [6, 8]
+
+
+def test_opening_counts_and_looking_does_not(api: TestClient) -> None:
+    ask(api, "GET", f"/rendered/{REF}")
+    ask(api, "GET", f"/notes/{REF}")
+    assert ask(api, "GET", f"/history/{REF}")["history"]["opens"] == 0
+
+    ask(api, "GET", f"/notes/{REF}", opened=True)
+    assert ask(api, "GET", f"/history/{REF}")["history"]["opens"] == 1
+
+
+def test_an_unknown_note_names_the_closest(api: TestClient) -> None:
+    error = ask(api, "GET", "/notes/memory:odalys-has-the-last", 404)["error"]
+
+    assert REF in error["closest"]
+
+
+def test_a_text_is_previewed_before_it_is_saved(api: TestClient, sample: KnowledgeBase) -> None:
+    shown = ask(api, "POST", "/rendered", text="**Bold** [[who-does-what]] <script>x</script>", ref=REF)["html"]
+
+    assert "<strong>Bold</strong>" in shown
+    assert "/note/article:people/who-does-what" in shown
+    assert "<script" not in shown
+    assert "<em>new</em>" in ask(api, "POST", "/rendered", text="*new*")["html"]
+
+
+def test_a_note_is_saved_changed_forgotten_and_restored(api: TestClient, sample: KnowledgeBase) -> None:
+    saved = ask(api, "POST", "/notes", content="Zebra crossings are painted in May.", title="Zebras", tags=["road"])
+    ref = saved["ref"]
+    assert saved["outcome"] == "created"
+    assert ask(api, "GET", "/search", q="zebra crossings", typing=True)["hits"][0]["ref"] == ref
+
+    version = ask(api, "GET", f"/notes/{ref}")["version"]
+    ask(
+        api,
+        "PUT",
+        f"/notes/{ref}",
+        content="Zebra crossings are painted in June.",
+        tags=["road", "paint"],
+        version=version,
+    )
+    changed = ask(api, "GET", f"/notes/{ref}")
+    assert (changed["body"].strip(), changed["tags"]) == ("Zebra crossings are painted in June.", ["road", "paint"])
+
+    ask(api, "DELETE", f"/notes/{ref}")
+    assert "was forgotten" in ask(api, "GET", f"/notes/{ref}", 404)["error"]["message"]
+    assert ask(api, "POST", "/restored", ref=ref)["outcome"] == "restored"
+    assert ask(api, "GET", f"/notes/{ref}")["version"] == changed["version"]
+
+
+def test_a_conflict_writes_nothing_and_shows_the_present_text(api: TestClient, sample: KnowledgeBase) -> None:
+    version = ask(api, "GET", f"/notes/{REF}")["version"]
+    file = Path(sample.file_of(REF))
+    theirs = file.read_text() + "Except on Fridays.\n"
+    file.write_text(theirs)
+
+    error = ask(api, "PUT", f"/notes/{REF}", 409, content="Mine.", version=version)["error"]
+
+    assert error["kind"] == "note_conflict"
+    assert error["present"].endswith("Except on Fridays.\n")
+    assert file.read_text() == theirs
+
+
+def test_a_text_that_is_replaced_after_a_conflict_is_kept_and_compared(api: TestClient, sample: KnowledgeBase) -> None:
+    before = Path(sample.file_of(REF)).read_text()
+
+    ask(api, "PUT", f"/notes/{REF}", content="Mine.")
+
+    (copy,) = ask(api, "GET", f"/history/{REF}")["copies"]
+    then = ask(api, "GET", f"/versions/{REF}", version=copy)
+    assert then["text"] == before
+    assert "+Mine." in then["diff"]
+
+
+def test_a_note_is_compared_with_its_commits_also_before_it_was_renamed(api: TestClient, sample: KnowledgeBase) -> None:
+    def git(*words: str) -> str:
+        given = ["git", "-c", "user.name=A", "-c", "user.email=a@b.example", *words]
+        return subprocess.run(given, cwd=sample.root, check=True, capture_output=True, text=True).stdout.strip()
+
+    git("init", "-q")
+    old = write(sample, "memories/tide.md", "High at noon.\nLow at six.\n")
+    git("add", "-A")
+    git("commit", "-qm", "first")
+    first = git("rev-parse", "HEAD")
+    old.rename(Path(sample.root, "memories/tides.md"))
+    git("add", "-A")
+    git("commit", "-qm", "second")
+    write(sample, "memories/tides.md", "High at one.\nLow at six.\n")
+    sample.sync()
+
+    assert first in [change["hash"] for change in ask(api, "GET", "/history/memory:tides")["history"]["changes"]]
+    diff = ask(api, "GET", "/versions/memory:tides", version=first)["diff"]
+    assert [line for line in diff if line[0] in "+-"][2:] == ["-High at noon.", "+High at one."]
+    for wrong in ("HEAD", "--output=x", "0" * 40, "../etc/passwd", ".trash/x"):
+        ask(api, "GET", "/versions/memory:tides", 400, version=wrong)
+
+
+def test_pictures_come_from_the_vault(api: TestClient, sample: KnowledgeBase) -> None:
+    for path in ("memories/near.png", "img/far away.png", "plan.pdf"):
+        write(sample, path, PICTURE + path.encode())
+
+    for name, path in (
+        ("near.png", "memories/near.png"),
+        ("../img/far away.png", "img/far away.png"),
+        ("img/far away.png", "img/far away.png"),
+        ("Far Away.png", "img/far away.png"),
+    ):
+        answer = api.get(f"/api/v1/files/{REF}", params={"name": name})
+        assert (answer.content, answer.headers["content-type"]) == (PICTURE + path.encode(), "image/png")
+    assert (
+        api.get(f"/api/v1/files/{REF}", params={"name": "plan.pdf"}).headers["content-type"]
+        == "application/octet-stream"
+    )
+
+
+def test_files_outside_the_vault_and_hidden_ones_are_refused(api: TestClient, sample: KnowledgeBase) -> None:
+    root = Path(sample.root)
+    outside = root.parent / "outside.png"
+    outside.write_bytes(PICTURE)
+    (root / "link.png").symlink_to(outside)
+    (root / "folder").symlink_to(outside.parent)
+    (outside.parent / "x.png").write_bytes(PICTURE)
+    write(sample, ".secret.png", PICTURE)
+    write(sample, ".co/x.png", PICTURE)
+    os.mkfifo(root / "pipe.png")
+
+    outwards = "../../outside.png|/etc/passwd|link.png|folder/x.png|..\\..\\outside.png|%2e%2e/outside.png"
+    hidden = ".secret.png|.co/x.png|a\0.png||gone.png|memories|pipe.png"
+    for name in f"{outwards}|{hidden}".split("|"):
+        assert ask(api, "GET", f"/files/{REF}", 404, name=name)["error"]["kind"] == "unknown_file"

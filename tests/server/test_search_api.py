@@ -1,0 +1,65 @@
+"""Search of the page: while typing and after a pause, reasons and ratings."""
+
+from __future__ import annotations
+
+from starlette.testclient import TestClient
+
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.server.routes import plain
+from tests.server.api import ask
+
+
+def logged(kb: KnowledgeBase) -> list[tuple[str, str]]:
+    with kb.activity.written().reading() as connection:
+        return list(connection.execute("select text, front_end from searches order by id"))
+
+
+def test_typing_completes_the_last_word_and_logs_nothing(api: TestClient, sample: KnowledgeBase) -> None:
+    found = ask(api, "GET", "/search", q="odal", typing=True)
+
+    assert found["state"] == "found"
+    assert any("odalys" in hit["snippet"].lower() + hit["title"].lower() for hit in found["hits"])
+    assert found["meta"]["reader"] is None
+    assert logged(sample) == []
+
+
+def test_a_pause_searches_once_and_logs_it(api: TestClient, sample: KnowledgeBase) -> None:
+    found = ask(api, "GET", "/search", q="who decides what ships")
+
+    assert found["hits"][0]["ref"] == "memory:odalys-has-the-last-word"
+    assert logged(sample) == [("who decides what ships", "web")]
+    expected = plain(sample.search("who decides what ships"))
+    assert found.keys() == expected.keys()
+    assert found["hits"] == expected["hits"]
+
+
+def test_filters_narrow_a_search(api: TestClient) -> None:
+    choices = ask(api, "GET", "/filters")
+    tag = next(iter(choices["tags"]))
+
+    tagged = ask(api, "GET", "/search", q="bell", tag=[tag])["hits"]
+    articles = ask(api, "GET", "/search", q="bell", source=["article"])["hits"]
+
+    assert choices["sources"] == ["memory", "article"]
+    assert all(tag in hit["tags"] for hit in tagged)
+    assert articles
+    assert {hit["source"] for hit in articles} == {"article"}
+    assert "since is a date" in ask(api, "GET", "/search", 400, q="bell", since="someday")["error"]["message"]
+    assert "a source is one of" in ask(api, "GET", "/search", 400, q="bell", source=["nowhere"])["error"]["message"]
+
+
+def test_why_follows_a_note_through_the_search(api: TestClient) -> None:
+    asked = {"q": "who decides what ships", "ref": "memory:odalys-has-the-last-word"}
+
+    assert ask(api, "GET", "/why", **asked)["rank"] == 1
+    lost = ask(api, "GET", "/why", **asked, source=["article"])
+    assert (lost["rank"], lost["lost_in"]) == (None, "filters")
+
+
+def test_a_rating_is_kept_with_its_question(api: TestClient, sample: KnowledgeBase) -> None:
+    rated = ask(api, "POST", "/ratings", ref="memory:odalys-has-the-last-word", good=True, q="who decides")
+
+    assert (rated["query"], rated["good"], rated["how"]) == ("who decides", True, "said")
+    with sample.activity.written().reading() as connection:
+        assert list(connection.execute("select good from judgements")) == [(1,)]
+    assert ask(api, "POST", "/ratings", 404, ref="memory:nothing-like-it", good=True)["error"]["kind"] == "unknown_ref"
