@@ -94,6 +94,8 @@ class GuardedConnection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         super().connection_made(transport)
+        # asyncio does not, for sockets of `create_server`; without it each answer takes 40 ms longer
+        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.deadline = self.loop.call_later(HEADERS_SECONDS, transport.abort)
         # uvicorn copies this into the state of each request
         self.app_state = {**self.app_state, "keep_connection": self.deadline.cancel}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import pytest
 from starlette.types import Receive, Scope, Send
@@ -83,3 +84,19 @@ def test_only_requests_with_the_token_count_towards_the_limit(monkeypatch: pytes
             assert (await strangers[-1].readline()).startswith(b"HTTP/1.1 401")
 
     asyncio.run(talk())
+
+
+def test_an_answer_is_sent_at_once() -> None:
+    async def talk() -> float:
+        async with Served() as served:
+            reader, writer = await asyncio.open_connection(*served.listening.getsockname())
+            took: list[float] = []
+            for _ in range(10):
+                started = time.monotonic()
+                writer.write(STRANGE)
+                await reader.readuntil(b"}")  # its body is sent after its head
+                took.append(time.monotonic() - started)
+            writer.close()
+            return min(took)
+
+    assert asyncio.run(talk()) < 0.03, "waiting for an acknowledgement takes 0.04 s"
