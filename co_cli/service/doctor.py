@@ -88,7 +88,9 @@ class Finding(NamedTuple):
     fixed: bool = False
 
 
-def examine(kb: KnowledgeBase, fix: bool) -> list[Finding]:
+def examine(
+    kb: KnowledgeBase, fix: bool, progress: Callable[[int, int], None] = lambda done, total: None
+) -> list[Finding]:
     """All findings. The checks stop at an index that can be neither opened nor rebuilt."""
     checks: list[Callable[[], Iterator[Finding]]] = [
         _environment,
@@ -103,7 +105,8 @@ def examine(kb: KnowledgeBase, fix: bool) -> list[Finding]:
         lambda: _linked_sources(kb, fix),
     ]
     findings: list[Finding] = []
-    for check in checks:
+    for number, check in enumerate(checks):
+        progress(number, len(checks))
         try:
             findings += check()
         except IndexDamagedError as error:

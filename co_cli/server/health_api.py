@@ -1,0 +1,144 @@
+"""The state of everything for the page: doctor, sources, index, settings, and two ways to rank side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any, Literal, NamedTuple
+
+from pydantic import BaseModel
+
+from co_cli import __version__
+from co_cli.embedding.embedders import reader_named
+from co_cli.embedding.reader import PassageReader
+from co_cli.errors import VaultError
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.retrieval.profiles import PROFILES
+from co_cli.server.jobs import Jobs, JobState, Report
+from co_cli.server.routes import route
+from co_cli.service.doctor import Finding, examine
+from co_cli.service.origins import SourceState
+from co_cli.service.searching import Options, find, learned_weights, read_request
+from co_cli.settings import SETTINGS
+from co_cli.values import Backend, SearchResult, Status
+
+
+class ShownSetting(NamedTuple):
+    """A setting, and where its value comes from."""
+
+    value: Any
+    origin: str
+    """`default`, `project`, a flag, a variable, or file:line."""
+    help: str
+    environment: str
+
+
+class Health(NamedTuple):
+    """Everything but the doctor's checks, which take longer."""
+
+    version: str
+    status: Status
+    sources: Sequence[SourceState]
+    waiting: dict[str, int]
+    """How many files have changed since they were read, by the path of a source."""
+    learned: dict[str, float] | None
+    """Weights that feedback taught."""
+    settings: dict[str, ShownSetting]
+    profiles: dict[str, dict[str, float]]
+    """What can be compared: the weights of each profile."""
+
+
+class DoctorAnswer(NamedTuple):
+    job: JobState
+    findings: Sequence[Finding] = ()
+
+
+class Ranking(BaseModel):
+    """Another way to rank; what is not given is as in the settings."""
+
+    backend: Backend | None = None
+    profile: str | None = None
+    weights: dict[str, float] | None = None
+    reader: Literal["small", "large", "off"] | None = None
+
+
+class Compare(BaseModel):
+    q: str
+    left: Ranking = Ranking()
+    right: Ranking = Ranking()
+    limit: int = 10
+
+
+class Compared(NamedTuple):
+    left: SearchResult
+    right: SearchResult
+
+
+_doctors: Jobs[list[Finding]] = Jobs()
+_reader_named = cache(reader_named)
+
+
+@route("GET", "/health")
+def show_health(kb: KnowledgeBase) -> Health:
+    """Show the state of the sources, the index and the settings."""
+    sources = kb.sources.states()
+    waiting: dict[str, int] = {}
+    for origin in (kb.index.origin, *kb.index.linked):
+        try:
+            waiting[origin.path] = kb.index.of(origin).waiting()
+        except VaultError:  # not there now, as its row says
+            continue
+    values, origins = kb.settings._asdict(), kb.settings.origins
+    return Health(
+        __version__,
+        kb.status(),
+        sources,
+        waiting,
+        learned_weights(kb),
+        {one.name: ShownSetting(values[one.name], origins[one.name], one.help, one.environment) for one in SETTINGS},
+        {name: dict(profile.weights) for name, profile in PROFILES.items()},
+    )
+
+
+@route("POST", "/doctor", reads=True)
+def start_doctor(kb: KnowledgeBase) -> DoctorAnswer:
+    """Check everything.
+
+    It runs in the background; if it runs already, this joins it.
+    """
+    return _examine(kb, fix=False)
+
+
+@route("POST", "/doctor/fix")
+def fix_index(kb: KnowledgeBase) -> DoctorAnswer:
+    """Check everything, and apply the cures that cannot do harm: to the index, never to notes."""
+    return _examine(kb, fix=True)
+
+
+def _examine(kb: KnowledgeBase, fix: bool) -> DoctorAnswer:
+    def work(report: Report) -> list[Finding]:
+        return examine(kb, fix, lambda done, total: report("checks", done, total))
+
+    return DoctorAnswer(_doctors.start(kb, work).state)
+
+
+@route("GET", "/doctor")
+def show_doctor(kb: KnowledgeBase) -> DoctorAnswer:
+    """Show how far the doctor is, or what it found."""
+    job = _doctors.last(kb)
+    return DoctorAnswer(job.state, job.result or ()) if job else DoctorAnswer(JobState())
+
+
+@route("POST", "/compare", reads=True)
+def compare_rankings(kb: KnowledgeBase, asked: Compare) -> Compared:
+    """Answer one query in two ways. Reading may take as long as it takes, and nothing is logged."""
+    return Compared(_search(kb, asked, asked.left), _search(kb, asked, asked.right))
+
+
+def _search(kb: KnowledgeBase, asked: Compare, ranking: Ranking) -> SearchResult:
+    options = Options(asked.limit, **ranking.model_dump(exclude={"reader"}), read=False)
+    request = read_request(kb, asked.q, options)
+    reader: PassageReader | None = kb.reader if ranking.reader is None else _reader_named(ranking.reader)
+    request = replace(request, reader=reader if request.backend == "hybrid" else None, read_seconds=None)
+    return find(kb, kb.index, request, kb.unsynced)[0]

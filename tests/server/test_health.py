@@ -1,0 +1,95 @@
+"""The health page: what works, where everything comes from, and two ways to rank side by side."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.settings import load_settings
+from tests.command import Co
+from tests.server.api import ask
+from tests.server.browser import PATIENCE, inspect, until
+from tests.server.conftest import Server
+
+
+def examined(api: TestClient, path: str = "/doctor") -> list[dict[str, Any]]:
+    """What the doctor finds, when it is done."""
+    ask(api, "POST", path)
+    end = time.monotonic() + PATIENCE
+    while (answer := ask(api, "GET", "/doctor"))["job"]["state"] == "running":
+        assert time.monotonic() < end
+    assert answer["job"]["state"] == "done"
+    return answer["findings"]
+
+
+def test_the_doctor_runs_in_the_background_and_fixes_what_it_may(api: TestClient, sample: KnowledgeBase) -> None:
+    (Path(sample.root) / "memories" / "new.md").write_text("A new note.\n")
+    assert ask(api, "GET", "/doctor")["job"]["state"] == "none"
+
+    before = {one["check"]: one for one in examined(api)}
+    fixed = {one["check"]: one for one in examined(api, "/doctor/fix")}
+
+    assert before["freshness"]["cure"] == "co index sync"
+    assert fixed["freshness"]["fixed"]
+    assert sample.note("memory:new")
+    assert [one for one in examined(api) if one["level"] == "error"] == []
+
+
+def test_sources_say_how_fresh_they_are(api: TestClient, sample: KnowledgeBase, tmp_path: Path) -> None:
+    handbook = tmp_path / "handbook"
+    handbook.mkdir()
+    (handbook / "rules.md").write_text("# Rules\n\nBe kind.\n")
+    sample.sources.add(str(handbook))
+    (handbook / "more.md").write_text("# More\n\nBe on time.\n")
+
+    health = ask(api, "GET", "/health")
+
+    rows = {one["source"]: one for one in health["sources"]}
+    assert (rows["folder:handbook"]["notes"], rows["folder:handbook"]["there"]) == (1, True)
+    assert health["waiting"] == {sample.root: 0, str(handbook): 1}
+    assert health["status"]["notes"]["memory"] == rows["memory"]["notes"]
+
+
+def test_a_setting_says_where_it_comes_from(
+    sample: KnowledgeBase, api: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CO_KNOWLEDGE_PROFILE", "fresh")
+    sample.settings = load_settings({"vault": sample.root, "data_dir": sample.settings.data_dir})
+
+    settings = ask(api, "GET", "/health")["settings"]
+
+    assert (settings["knowledge_profile"]["value"], settings["knowledge_profile"]["origin"]) == (
+        "fresh",
+        "CO_KNOWLEDGE_PROFILE",
+    )
+    assert settings["half_life_days"]["origin"] == "default"
+    assert settings["vault"]["origin"] == "--vault"
+
+
+def test_two_rankings_of_one_query_are_compared(api: TestClient) -> None:
+    both = ask(
+        api,
+        "POST",
+        "/compare",
+        q="what went wrong with the bells",
+        left={"backend": "fts5"},
+        right={"profile": "agent", "weights": {"meaning": 1, "words": 0}, "reader": "small"},
+        limit=5,
+    )
+
+    assert both["left"]["backend"] == "fts5"
+    assert both["right"]["meta"]["weights"]["meaning"] == 1
+    assert both["right"]["meta"]["read"] > 0
+    assert both["left"]["meta"].get("read", 0) == 0
+    assert len(both["left"]["hits"]) == len(both["right"]["hits"]) == 5
+
+
+def test_a_weight_that_makes_no_sense_is_refused(api: TestClient) -> None:
+    refused = ask(api, "POST", "/compare", 400, q="bells", left={"weights": {"luck": 1}})
+
+    assert "luck" in refused["error"]["message"]
