@@ -41,6 +41,7 @@ QUALITY = {
     "year": Bench("a year of facts that change and expire: is the valid one first?"),
     "feedback": Bench("what judgements of half the questions do for the other half"),
     "long_texts": Bench("do questions find the right part of a long text?", sets=True),
+    "layout": Bench("how many nearest neighbours does the map of the page keep?", sets=True),
     "absence": Bench("fit how sure a search is that something answers", sets=True),
     "held_out": Bench("choose a number on all families of sets but one, score that one", sets=True),
     "compare": Bench("is the second `co eval --json` file better than the first?", sets=True),

@@ -297,6 +297,10 @@ class Reader(Protocol):
         """The cosine of each of these passages that has a vector."""
         ...
 
+    def vectors(self, space: StoredSpace, notes: Sequence[int]) -> list[tuple[int, Vector]]:
+        """The vectors of these notes' passages, each with its note."""
+        ...
+
     def named(self, scope: Scope, name: str, longer: bool = False) -> list[Named]:
         """Notes with this folded name, and with `longer` those whose name begins with its words.
 

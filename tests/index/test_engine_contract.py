@@ -346,12 +346,17 @@ def test_the_nearest_passages_are_those_of_the_exact_cosines(engine: Engine, spa
         best = reader.nearest(scope_of(vault), stored, query, 7)
         some = [*list(passages)[::7], 999_999]
         cosines = reader.cosines(stored, query, some)
+        two = [one.note for one in passages.values()][3:5]
+        vectors = dict(reader.vectors(stored, [*two, 999_999]))
 
     assert {one.passage: one.score for one in everything} == pytest.approx(right, abs=off)
     assert [one.score for one in everything] == sorted((one.score for one in everything), reverse=True)
     assert [one.passage for one in best] == [one.passage for one in everything[:7]]
     assert all(passages[one.passage].note == one.note for one in best)
     assert cosines == pytest.approx({number: right[number] for number in some[:-1]}, abs=off)
+    by_note = {one.note: np.frombuffer(made[f"{one.title}\n{one.body}"], "<f4") for one in passages.values()}
+    assert vectors.keys() == set(two)
+    assert all(float(np.frombuffer(vectors[note], "<f4") @ by_note[note]) == pytest.approx(1, abs=off) for note in two)
     if space == FLOATS:
         assert [one.passage for one in everything] == sorted(right, key=lambda number: -right[number])
 

@@ -1,13 +1,11 @@
 """Vectors: a vec0 table for each space, the nearest to a query, spaces, waiting passages and the embedding cache.
 
-Vectors have unit length. Those of the embedded model are stored as int8, where a cosine is off by .001 at most. A
-process that has numpy loaded, or searches again and again, keeps them in memory (`resident.py`); where sqlite-vec
+Vectors have unit length and are stored as `index/packing.py` says. A process that has numpy loaded, or searches again and again, keeps them in memory (`resident.py`); where sqlite-vec
 cannot be loaded, a plain table holds them and numpy scans it.
 """
 
 from __future__ import annotations
 
-import struct
 import time
 from collections.abc import Collection, Mapping, Sequence
 from operator import mul
@@ -16,7 +14,9 @@ from typing import Any
 import apsw
 
 from co_cli.embedding.space import Vector, VectorSpace
+from co_cli.index.derivation import embedding_text
 from co_cli.index.engine import CacheState, Match, Scope, StoredSpace, StoredVault, WaitingPassage, text_hash
+from co_cli.index.packing import asked, numbers_of, stored_form, vector_of
 from co_cli.index.sqlite.connection import fetch
 from co_cli.index.sqlite.filters import conditions, ids_text, is_narrow, notes_of
 from co_cli.index.sqlite.resident import ResidentVectors
@@ -27,8 +27,6 @@ CHUNK_SIZE = 128
 """Rows that vec0 reserves at a time for each partition. At its default of 1,024 a vault with one note takes 1 MB."""
 MOST_NEAREST = 4_096
 """vec0's own limit."""
-STEPS, LARGEST = 256, 127
-"""A number is stored as so many 256ths; none of the embedded model's is beyond 115 of them."""
 CACHE_ENTRIES = 200_000
 EVICT_EVERY = 10_000
 """After so many new entries of a space the cache is cut back to its limit: counting it for each write is slow."""
@@ -57,6 +55,11 @@ from json_each(:ids) as wanted cross join {table} as vectors where vectors.rowid
 STORED = """
 select vectors.rowid, vectors.embedding
 from json_each(:ids) as wanted cross join {table} as vectors where vectors.rowid = wanted.value
+"""
+OF_NOTES = """
+select passages.doc_id, vectors.embedding
+from json_each(:ids) as wanted cross join passages cross join {table} as vectors
+where passages.doc_id = wanted.value and vectors.rowid = passages.id
 """
 FILTERED = "select passages.id from passages join docs on docs.id = passages.doc_id where {filters}"
 STAMP = "select vector_stamp from vaults where id = :vault"
@@ -185,6 +188,12 @@ class VectorReader:
         wanted = numbers_of(asked(query, space), space)
         rows = fetch(self.connection, STORED.format(table=vectors_table(space.id)), {"ids": ids})
         return {passage: sum(map(mul, wanted, numbers_of(blob, space))) for passage, blob in rows}
+
+    def vectors(self, space: StoredSpace, notes: Sequence[int]) -> list[tuple[int, Vector]]:
+        if self._table_kind(space) is None:
+            return []
+        rows = fetch(self.connection, OF_NOTES.format(table=vectors_table(space.id)), {"ids": ids_text(notes)})
+        return [(note, vector_of(numbers_of(blob, space))) for note, blob in rows]
 
     def vault(self, origin: Origin) -> StoredVault | None:
         found = fetch(self.connection, BY_ORIGIN, origin._asdict())
@@ -348,14 +357,6 @@ def part_of(vault: int, source: str) -> str:
     return f"{vault:d}/{source}"
 
 
-def embedding_text(title: str, heading: str, body: str, tags: str, aliases: str, context: str = "") -> str:
-    """What is embedded of a passage: its words and what its note says about itself.
-
-    Of the context no more than the passage is long, and its end rather than its beginning: it must not outweigh it.
-    """
-    return "\n".join(part for part in (title, heading, body, tags, aliases, context[-len(body) :]) if part)
-
-
 def _vault(row: Any) -> StoredVault:
     spaces = [StoredSpace(part[0], VectorSpace(*part[1:])) if part[1] else None for part in (row[8:13], row[13:])]
     return StoredVault(row[0], Origin(*row[1:5]), *row[5:8], *spaces)
@@ -363,36 +364,6 @@ def _vault(row: Any) -> StoredVault:
 
 def _to_embed(row: Any) -> WaitingPassage:
     return WaitingPassage(row[0], row[1], embedding_text(*(text or "" for text in row[5:])), tuple(row[2:5]))
-
-
-def stored_form(vector: Vector, space: StoredSpace) -> bytes:
-    return packed(vector) if space.packed else vector
-
-
-def numbers_of(blob: bytes, space: StoredSpace) -> list[float]:
-    return unpacked(blob) if space.packed else list(memoryview(blob).cast("f"))
-
-
-def vector_of(numbers: Sequence[float]) -> Vector:
-    return struct.pack(f"<{len(numbers)}f", *numbers)
-
-
-def asked(query: Vector, space: StoredSpace) -> bytes:
-    """A query's vector as the table compares it: in the smallest steps that it fits into."""
-    return packed(query, finest=True) if space.packed else query
-
-
-def packed(vector: Vector, finest: bool = False) -> bytes:
-    numbers = memoryview(vector).cast("f")
-    steps = LARGEST / (max(map(abs, numbers)) or 1) if finest else STEPS
-    return struct.pack(f"{len(numbers)}b", *[max(-LARGEST, min(LARGEST, round(number * steps))) for number in numbers])
-
-
-def unpacked(stored: bytes) -> list[float]:
-    """The numbers of a packed vector, of unit length again."""
-    numbers = memoryview(stored).cast("b")
-    length = sum([number * number for number in numbers]) ** 0.5 or 1.0
-    return [number / length for number in numbers]
 
 
 def _bound(name: str, space: StoredSpace) -> str:

@@ -1,0 +1,138 @@
+"""The map: notes by meaning in two dimensions. Places are computed in the background and kept in `map.json`."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from threading import Lock, Thread
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from co_cli.index.engine import StoredNote
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.notes.files import change_json, read_json
+from co_cli.server.layout import Matrix, arrange
+from co_cli.server.routes import route
+from co_cli.values import moment_text
+
+MOST_NOTES = 20_000
+"""The newest are on the map: half a minute's work."""
+
+
+class MapNote(NamedTuple):
+    """A note and its place; None for one that was not placed yet, or whose text has no meaning."""
+
+    ref: str
+    title: str
+    source: str
+    created: str
+    tags: tuple[str, ...]
+    place: tuple[float, float] | None
+
+
+class NoteMap(NamedTuple):
+    """The newest notes, each with its place."""
+
+    notes: list[MapNote]
+    working: bool
+    """Whether new places are being computed: ask again soon."""
+
+
+class Placing:
+    """A layout that is being computed, or has failed."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.error: Exception | None = None
+        self._kb, self._thread = kb, Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    @property
+    def working(self) -> bool:
+        return self._thread.is_alive()
+
+    def _run(self) -> None:
+        try:
+            place_notes(self._kb)
+        except Exception as error:  # the next request reports it
+            self.error = error
+
+
+_placing: dict[str, Placing] = {}
+"""By the vault, and the file in which its places are kept."""
+_lock = Lock()
+
+
+@route("GET", "/map")
+def show_map(kb: KnowledgeBase) -> NoteMap:
+    """Show the newest notes by meaning: where each one is in two dimensions."""
+    with kb.engine.reading():
+        notes = kb.index.docs(limit=MOST_NOTES)
+        state = _state_of(kb, notes)
+    stored = _stored(kb)
+    working = stored.get("state") != state and _place_soon(kb)
+    places = stored.get("places", {})
+    return NoteMap(
+        [
+            MapNote(one.ref, one.title, one.source, moment_text(one.created), one.tags, places.get(_key(one)))
+            for one in notes
+        ],
+        working,
+    )
+
+
+def place_notes(kb: KnowledgeBase) -> None:
+    """Compute the places of all notes, beginning with their earlier ones, and store them."""
+    with kb.engine.reading():
+        notes = kb.index.docs(limit=MOST_NOTES)
+        state, vectors = _state_of(kb, notes), mean_vectors(kb, notes)
+    placed = [note for note in notes if note.id in vectors]
+    before, nowhere = _stored(kb).get("places", {}), (np.nan, np.nan)
+    earlier = np.array([before.get(_key(note), nowhere) for note in placed], float).reshape(-1, 2)
+    found = arrange(np.array([vectors[note.id] for note in placed], np.float32), earlier).round(2).tolist()
+    places = {_key(note): place for note, place in zip(placed, found, strict=True)}
+    change_json(_file(kb), lambda stored: stored.update({kb.root: {"state": state, "places": places}}))
+
+
+def mean_vectors(kb: KnowledgeBase, notes: Sequence[StoredNote]) -> dict[int, Matrix]:
+    """The mean of the vectors of each note's passages, as a unit vector, by the note's id."""
+    space = kb.index.state().active
+    sums: dict[int, Matrix] = {}
+    with kb.engine.reading() as reader:
+        for note, vector in reader.vectors(space, [note.id for note in notes]) if space else ():
+            sums[note] = sums.get(note, 0.0) + np.frombuffer(vector, "<f4")
+    return {note: total / (np.linalg.norm(total) or 1.0) for note, total in sums.items()}
+
+
+def _place_soon(kb: KnowledgeBase) -> bool:
+    """Begin, unless a layout is being computed already. Raises what went wrong with the last one, once."""
+    key = f"{kb.root}\0{_file(kb)}"
+    with _lock:
+        last = _placing.pop(key, None)
+        if last is not None and last.error:
+            raise last.error
+        _placing[key] = last if last is not None and last.working else Placing(kb)
+    return True
+
+
+def _file(kb: KnowledgeBase) -> str:
+    return os.path.join(kb.settings.data_dir, "map.json")
+
+
+def _stored(kb: KnowledgeBase) -> dict[str, Any]:
+    return read_json(_file(kb)).get(kb.root, {})
+
+
+def _state_of(kb: KnowledgeBase, notes: Sequence[StoredNote]) -> str:
+    """Changes when a note, the space or the number of passages without a vector does."""
+    active, waiting = kb.index.state().active, kb.index.vectors()[0]
+    told = hashlib.blake2b(f"{active and active.space.key} {waiting}".encode(), digest_size=16)
+    for note in notes:
+        told.update(f"{_key(note)}{note.hash}".encode())
+    return told.hexdigest()
+
+
+def _key(note: StoredNote) -> str:
+    """Of a note's path, which is not stored itself: a forgotten note leaves no name."""
+    return hashlib.blake2b(f"{note.root}\0{note.path}".encode(), digest_size=8).hexdigest()

@@ -1,0 +1,67 @@
+"""The map: notes by meaning, placed in the background, kept, and drawn."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from starlette.testclient import TestClient
+
+from benchmarks.layout import kept_neighbours
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.server.layout import arrange, main_components
+from co_cli.server.map_api import mean_vectors
+from tests.server.browser import PATIENCE
+
+
+def finished(api: TestClient) -> dict[str, Any]:
+    """The map when nothing is computed any more."""
+    end = time.monotonic() + PATIENCE
+    while (answer := api.get("/api/v1/map").json())["working"]:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    return answer
+
+
+def test_the_layout_keeps_neighbours_together_and_changes_little_when_a_note_is_added(sample: KnowledgeBase) -> None:
+    notes = sample.index.docs()
+    vectors = np.array(list(mean_vectors(sample, notes).values()))
+
+    places = arrange(vectors)
+    again = arrange(vectors, np.where(np.arange(len(vectors))[:, None] < 3, np.nan, places))
+
+    kept, by_components = kept_neighbours(vectors, places), kept_neighbours(vectors, main_components(vectors))
+    assert len(notes) == len(vectors)
+    assert kept > 0.4 > 1.5 * by_components
+    assert kept_neighbours(vectors, again) > 0.4
+    assert np.abs(again - places)[3:].mean() < 0.1 * np.abs(places).mean()
+
+
+@pytest.mark.parametrize("count", [0, 2, 20])
+def test_every_number_of_notes_has_a_layout_even_if_they_say_the_same(count: int) -> None:
+    places = arrange(np.full((count, 256), 1 / 16))
+
+    assert places.shape == (count, 2)
+    assert np.isfinite(places).all()
+
+
+def test_places_are_computed_once_and_again_when_notes_change(sample: KnowledgeBase, api: TestClient) -> None:
+    first = api.get("/api/v1/map").json()
+    assert first["working"]
+    assert all(note["place"] is None for note in first["notes"])
+
+    placed = finished(api)["notes"]
+    assert {note["ref"] for note in placed} == {note["ref"] for note in first["notes"]}
+    assert all(len(note["place"]) == 2 for note in placed)
+    assert not api.get("/api/v1/map").json()["working"]
+    kept = Path(sample.settings.data_dir, "map.json").read_text("utf-8")
+    assert not any(note["ref"].partition(":")[2] in kept for note in placed)  # a forgotten note leaves no name there
+
+    saved = sample.remember("The lighthouse keeper has a spare key for the boat shed.")
+    between = api.get("/api/v1/map").json()
+    assert between["working"]
+    assert [note["ref"] for note in between["notes"] if note["place"] is None] == [saved.ref]
+    assert [note["ref"] for note in finished(api)["notes"] if note["place"] is None] == []
