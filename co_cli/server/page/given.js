@@ -1,9 +1,83 @@
-import { html, render } from "./parts.js";
+// Given: exactly what an agent would get for a prompt, what it costs, and why.
+
+import { post } from "./api.js";
+import { badge, count, html, noteLink, nothing, problem, render } from "./parts.js";
+
+const about = (tokens) => html`<span class="small soft">about ${count(tokens, "token")}</span>`;
+
+function noteRow(note, cut) {
+  return html`<tr><td>${noteLink(note.ref)} ${cut ? badge("left out", "warn") : nothing}</td>
+    <td>${note.reason}</td>
+    <td class="number">${note.evidence === null ? "–" : note.evidence.toFixed(2)}</td>
+    <td class="number">${note.tokens.toLocaleString("en")}</td></tr>`;
+}
+
+function result(given) {
+  const { injected, cut, budget, warnings, degraded } = given.report;
+  const tools = Object.entries(given.tools), toolTokens = tools.reduce((sum, [, tokens]) => sum + tokens, 0);
+  const total = given.instructions_tokens + toolTokens + given.knowledge_tokens;
+  const parts = [["Notes", given.knowledge_tokens, "notes"], ["Tools", toolTokens, "tools"], ["Instructions", given.instructions_tokens, "instructions"]];
+  return html`
+    <p class="summary"><b>${injected.length ? count(injected.length, "note") : "No note"}</b> would be added to this prompt.
+      Everything together costs about <b>${count(total, "token")}</b>.</p>
+    <div class="share" role="img" aria-label=${parts.map(([name, tokens]) => `${name} ${tokens}`).join(", ")}>
+      ${parts.map(([, tokens, kind]) => html`<i class=${kind} .style=${`flex-grow:${tokens}`}></i>`)}</div>
+    <p class="legend small soft">${parts.map(([name, tokens, kind]) => html`<span><i class=${kind}></i>${name} ${tokens.toLocaleString("en")}</span>`)}</p>
+    ${[...warnings, ...degraded].map((text) => html`<p class="card warning">${text}</p>`)}
+    <section class="card"><div class="row"><h2 class="grow">Notes in the user's turn</h2>
+      <span class="small soft">about ${given.knowledge_tokens.toLocaleString("en")} of ${count(budget, "token")}</span></div>
+      ${injected.length + cut.length ? html`<div class="scroll" tabindex="0" role="region" aria-label="Notes and reasons"><table>
+        <thead><tr><th>Note</th><th>Why</th><th class="number">Evidence</th><th class="number">Tokens</th></tr></thead>
+        <tbody>${injected.map((note) => noteRow(note, false))}${cut.map((note) => noteRow(note, true))}</tbody></table></div>` : nothing}
+      ${given.knowledge ? html`<h3>As the model reads them</h3><pre class="wrap">${given.knowledge}</pre>`
+        : html`<p class="soft">No note is marked <code>loading: always</code>, and none is clearly about this prompt. An agent can still
+          ask for notes with its tools.</p>`}</section>
+    <details class="card"><summary><h2>Instructions</h2>${about(given.instructions_tokens)}</summary>
+      <pre class="wrap">${given.instructions}</pre></details>
+    <details class="card"><summary><h2>${count(tools.length, "tool")}</h2>${about(toolTokens)}</summary>
+      <ul class="chips">${tools.map(([name, tokens]) => html`<li><code>${name}</code> <span class="small soft">${tokens}</span></li>`)}</ul></details>`;
+}
 
 export const page = {
   path: "/given",
   title: "Given",
-  async open(main) {
-    render(html`<h1>Given</h1>`, main);
+  async open(main, { query, signal, onChange }) {
+    let given, error, busy = false;
+    const ask = async () => {
+      const form = main.querySelector("form");
+      busy = true;
+      draw();
+      try {
+        const tokens = form.tokens.value ? +form.tokens.value : null;
+        [given, error] = [await post("/given", { prompt: form.prompt.value, tokens }, signal), undefined];
+        const text = form.prompt.value.trim();
+        history.replaceState(null, "", text ? `/given?prompt=${encodeURIComponent(text)}` : "/given");
+      } catch (caught) {
+        if (signal.aborted) return;
+        error = caught;
+      }
+      busy = false;
+      draw();
+    };
+    const submit = (event) => { event.preventDefault(); ask(); };
+    const press = (event) => { if (event.key === "Enter" && !event.shiftKey && !event.isComposing) submit(event); };
+
+    function draw() {
+      render(html`<h1>Given</h1>
+        <p class="soft">What an agent is given for a prompt before it asks for anything. No model is called, and nothing is recorded.</p>
+        <form class="card" @submit=${submit}>
+          <label for="prompt">The first prompt of a conversation</label>
+          <textarea id="prompt" name="prompt" rows="3" @keydown=${press} .defaultValue=${query.get("prompt") ?? ""}
+            placeholder="Plan the next deploy"></textarea>
+          <div class="row end"><label for="tokens">Room for notes, in tokens</label>
+            <input id="tokens" name="tokens" type="number" min="1" step="1" placeholder=${given?.report.budget ?? "1000"}>
+            <button class="primary" ?disabled=${busy}>Show</button></div>
+        </form>
+        <div aria-live="polite" aria-busy=${busy}>${error ? problem(error) : given ? result(given) : nothing}</div>`, main);
+    }
+
+    draw();
+    onChange(() => { if (given) ask(); });
+    await ask();
   },
 };
