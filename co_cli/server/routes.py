@@ -50,10 +50,17 @@ class ErrorAnswer(NamedTuple):
 
 
 class ObjectSchema(GenerateJsonSchema):
-    """Describes a NamedTuple as an object, which is how the API and `--json` write it."""
+    """Describes a NamedTuple as an object with all of its fields, which is how the API and `--json` write it."""
+
+    def named_tuple_schema(self, schema: Any) -> JsonSchemaValue:
+        return self._object(schema["fields"])
 
     def arguments_schema(self, schema: core_schema.ArgumentsSchema) -> JsonSchemaValue:
-        return self.kw_arguments_schema(schema["arguments_schema"], None)
+        return self._object(schema["arguments_schema"])  # a NamedTuple of pydantic before 2.14
+
+    def _object(self, fields: Any) -> JsonSchemaValue:
+        properties = {one["name"]: self.generate_inner(one["schema"]) for one in fields}
+        return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
 
 
 class Route:
@@ -186,6 +193,25 @@ def openapi() -> dict[str, Any]:
         operation = _operation(one, asked)
         operation["responses"] = {"200": success, "default": mistake}
         paths.setdefault(re.sub(r":\w+}", "}", one.path), {})[one.method.lower()] = operation
+    text = {"type": "string"}
+    code = {"required": ["code"], "type": "object", "properties": {"code": text}}
+    token = {"required": ["token"], "type": "object", "properties": {"token": text}}
+    paths["/session"]["post"] = {
+        "operationId": "sign_in",
+        "summary": "Exchange the one-time code of the printed address for the token",
+        "parameters": [],
+        "security": [],
+        "requestBody": {"required": True, "content": {"application/json": {"schema": code}}},
+        "responses": {"200": _content("The token of this run.", token), "403": mistake},
+    }
+    paths["/events"] = {
+        "get": {
+            "operationId": "listen",
+            "summary": "Stream server-sent events: `changed` with refs of notes, and `notice` with a text",
+            "parameters": [],
+            "responses": {"200": {"description": "A stream.", "content": {"text/event-stream": {}}}},
+        }
+    }
     return {
         "openapi": "3.1.0",
         "info": {"title": "co", "version": __version__, "description": "Search, read and change your notes."},

@@ -73,17 +73,25 @@ def serving(kb: KnowledgeBase) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def indexed_sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the sample vault and its index, made once."""
+    """A copy of the sample vault in `vault`, and its index in `data`, made once."""
     folder = tmp_path_factory.mktemp("sample")
     shutil.copytree(sample_vault(), folder / "vault")
+    with KnowledgeBase.open(folder / "vault", folder / "data") as kb:
+        kb.sync()
     return folder
 
 
 @pytest.fixture
 def sample(tmp_path: Path, indexed_sample: Path) -> Iterator[KnowledgeBase]:
-    """A copy of the sample vault that the test may change, opened and synced."""
-    shutil.copytree(indexed_sample / "vault", tmp_path / "sample")
-    with KnowledgeBase.open(tmp_path / "sample", tmp_path / "sample-data") as kb:
+    """A copy of the sample vault that the test may change, opened and synced.
+
+    It is always in the same folder: there the index knows its notes.
+    """
+    vault, data = indexed_sample / "vault", tmp_path / "sample-data"
+    shutil.rmtree(vault)
+    shutil.copytree(sample_vault(), vault)
+    shutil.copytree(indexed_sample / "data", data)
+    with KnowledgeBase.open(vault, data) as kb:
         kb.front_end = "web"
         kb.sync()
         yield kb

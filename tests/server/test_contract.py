@@ -1,0 +1,144 @@
+"""The API does what its OpenAPI says: each answer of each route, and each mistake, fits its schema."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from starlette.testclient import TestClient
+
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.server.app import Access, Site
+from co_cli.server.routes import API, ROUTES
+from tests.server.browser import PATIENCE
+
+REF = "memory:odalys-has-the-last-word"
+
+
+class Contract:
+    """Asks the API, and checks each answer against its description."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.access = Access()
+        self._api = TestClient(Site(kb, self.access, []).inner)
+        self.document: dict[str, Any] = self._api.get(f"{API}/openapi.json").json()
+        self.used = {("GET", "/openapi.json"), ("GET", "/events")}
+
+    def ask(self, method: str, path: str, status: int = 200, /, **values: Any) -> Any:
+        """`path` is as OpenAPI writes it; its names are taken from the values."""
+        operation = self.document["paths"][path][method.lower()]
+        filled = re.sub(r"{(\w+)}", lambda name: values.pop(name[1]), path)
+        in_query = method in ("GET", "DELETE")
+        given = {"params": values} if in_query else {"json": values}
+        answer = self._api.request(method, API + filled, **given)
+        assert answer.status_code == status, answer.text
+        described = operation["responses"]["200" if status == 200 else "default"]["content"]
+        self.used.add((method, path))
+        if "application/json" not in described:
+            return answer.content
+        self.check(answer.json(), described["application/json"]["schema"])
+        return answer.json()
+
+    def check(self, value: Any, schema: dict[str, Any]) -> None:
+        validator = Draft202012Validator({**schema, "components": self.document["components"]})
+        assert [f"{one.json_path}: {one.message[:300]}" for one in validator.iter_errors(value)] == []
+
+    def until_done(self, path: str) -> Any:
+        end = time.monotonic() + PATIENCE
+        while (answer := self.ask("GET", path))["job"]["state"] == "running":
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        return answer
+
+
+@pytest.fixture
+def contract(sample: KnowledgeBase) -> Contract:
+    Path(sample.root, "memories/picture.md").write_text("![x](dot.svg)")
+    Path(sample.root, "memories/dot.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    Path(sample.root, "memories/old.md").write_text("---\nvalid_until: 2020-01-01\n---\nThe pier is closed.")
+    sample.sync()
+    return Contract(sample)
+
+
+def test_every_answer_of_every_route_fits_its_description(contract: Contract) -> None:
+    ask = contract.ask
+    ask("POST", "/session", code=contract.access.code)
+    ask("GET", "/session")
+    for typing in (True, False):
+        ask("GET", "/search", q="who decides what ships", typing=typing)
+    ask("GET", "/search", q="zqxzqx nothing", source=["memory"], since="1 year")
+    ask("GET", "/why", q="who decides what ships", ref=REF)
+    ask("GET", "/filters")
+    ask("GET", "/notes", source="memory", limit=3)
+    ask("POST", "/ratings", ref=REF, good=True, q="who decides what ships")
+    for ref in (REF, "article:people/who-does-what", "memory:old"):
+        ask("GET", "/notes/{ref}", ref=ref, opened=True)
+        ask("GET", "/rendered/{ref}", ref=ref)
+        ask("GET", "/history/{ref}", ref=ref)
+    ask("POST", "/rendered", text="*new*")
+    saved = ask("POST", "/notes", content="Zebra crossings are painted in May.", tags=["road"])
+    note = ask("GET", "/notes/{ref}", ref=saved["ref"])
+    ask("PUT", "/notes/{ref}", ref=saved["ref"], content="Painted in June.", version=note["version"])
+    ask("PUT", "/notes/{ref}", 409, ref=saved["ref"], content="In July.", version=note["version"])
+    ask("PUT", "/notes/{ref}", ref=saved["ref"], content="In August.")
+    past = ask("GET", "/history/{ref}", ref=saved["ref"])
+    ask("GET", "/versions/{ref}", ref=saved["ref"], version=past["copies"][0])
+    ask("DELETE", "/notes/{ref}", ref=saved["ref"])
+    ask("POST", "/restored", ref=saved["ref"])
+    assert ask("GET", "/files/{ref}", ref="memory:picture", name="dot.svg").startswith(b"<svg")
+    ask("GET", "/activity")
+    ask("GET", "/activity/stats")
+    ask("GET", "/activity/memories")
+    ask("POST", "/given", prompt="who decides what ships")
+    ask("GET", "/map")
+    ask("GET", "/health")
+    ask("POST", "/doctor")
+    contract.until_done("/doctor")
+    ask("POST", "/doctor/fix")
+    contract.until_done("/doctor")
+    ask("POST", "/compare", q="bells", left={}, right={"backend": "fts5"})
+    ask("POST", "/review")
+    found = contract.until_done("/review")
+    decided = ask("POST", "/review/decisions", key=found["findings"][0]["key"], action="keep")
+    ask("GET", "/review")
+    ask("DELETE", "/review/decisions/{key}", key=decided["key"])
+
+    described = {(method.upper(), path) for path, methods in contract.document["paths"].items() for method in methods}
+    assert len(described) == len(ROUTES) + len(("sign_in", "listen"))
+    assert described - contract.used == set(), "add a request for these"
+
+
+def test_a_mistake_is_described_and_says_how_to_fix_it(contract: Contract) -> None:
+    mistakes = [
+        contract.ask("GET", "/search", 400),
+        contract.ask("GET", "/search", 400, q="x", limit="many"),
+        contract.ask("GET", "/search", 400, q="x", lmit=3),
+        contract.ask("GET", "/notes/{ref}", 404, ref="memory:odalys-has-the-last"),
+        contract.ask("POST", "/notes", 400, content=7),
+    ]
+    assert [one["error"]["message"] for one in mistakes] == [
+        "q: Field required",
+        "limit: Input should be a valid integer, unable to parse string as an integer",
+        "/search takes no lmit",
+        f"no note 'memory:odalys-has-the-last': did you mean {REF}?",
+        "content: Input should be a valid string",
+    ]
+
+
+def test_the_description_is_openapi(contract: Contract) -> None:
+    document = contract.document
+
+    assert document["openapi"] == "3.1.0"
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            named = {one["name"] for one in operation["parameters"] if one["in"] == "path"}
+            assert named == set(re.findall(r"{(\w+)}", path)), path
+            assert operation["summary"], (method, path)
+            for one in operation["parameters"]:
+                Draft202012Validator.check_schema(one["schema"])
+    names = [operation["operationId"] for methods in document["paths"].values() for operation in methods.values()]
+    assert len({*names}) == len(names)
