@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,7 +14,8 @@ from co_cli.errors import VaultError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.server.app import Access, Site
 from co_cli.server.jobs import Jobs, Report
-from tests.server.browser import PATIENCE
+from tests.server.browser import PATIENCE, inspect, until
+from tests.server.conftest import serving
 from tests.vault import Vault
 
 CODE = "---\ncreated: {}\n---\nThe door code is {}.\n"
@@ -135,3 +137,41 @@ def test_a_finding_is_decided_once(client: TestClient) -> None:
 
     assert again.status_code == 400
     assert "decided already" in again.json()["error"]["message"]
+
+
+def test_a_user_decides_with_keys_and_takes_it_back(
+    codes: Vault, kb: KnowledgeBase, open_page: Callable[[str], Any]
+) -> None:
+    codes.write("memories/meeting.md", "---\ncreated: 2024-05-01\n---\nThe weekly team meeting is on Tuesday at ten.\n")
+    codes.write("memories/later.md", "---\ncreated: 2025-05-01\n---\nTeam meeting every week: Wednesday at nine.\n")
+    kb.sync()
+    before = {path: codes.read(path) for path in codes.notes()}
+    with serving(kb) as server:
+        page = open_page(server.address)
+        page.click("nav a:has-text('Review')")
+        page.wait_for_selector(".pair mark")
+        inspect(page, "review")
+        assert page.inner_text(".finding[aria-current] .text >> nth=0") == "The door code is 1111."
+        page.keyboard.press("s")
+        until(page, "document.querySelectorAll('.finding').length === 3")
+        page.keyboard.press("f")
+        until(page, "document.querySelectorAll('.finding').length === 2")
+        assert codes.notes() == sorted({*before} - {"memories/meeting.md"})
+        page.keyboard.press("u")
+        until(page, "document.querySelectorAll('.finding').length === 3")
+        page.click("#toasts div:has-text('Superseded') button:has-text('Undo')")
+        until(page, "document.querySelectorAll('.finding').length === 4")
+        assert {path: codes.read(path) for path in codes.notes()} == before
+
+        page.click(".kinds button:has-text('Broken links')")
+        until(page, "document.querySelectorAll('.finding').length === 1")
+        page.keyboard.press("d")
+        page.wait_for_selector(".empty")
+        page.reload()
+        page.wait_for_selector(".empty")
+        page.keyboard.press("u")
+        page.wait_for_selector(".finding")
+        codes.write("memories/visa.md", "The visa is in the drawer.\n")
+        page.wait_for_selector("text=Notes have changed since this review.")
+        page.keyboard.press("r")
+        page.wait_for_selector(".empty")
