@@ -66,6 +66,22 @@ class Match(NamedTuple):
     score: float
 
 
+MOST_OF_A_NOTE = 5
+"""Passages of one note, when a few long notes would fill the list."""
+DEEPER = 10
+
+
+def spread(find: Callable[[int], list[Match]], limit: int) -> list[Match]:
+    """What is found, best first. When these are passages of a few long notes, a few of each make room for others."""
+    found = find(limit)
+    if len(found) < limit or len({one.note for one in found}) * MOST_OF_A_NOTE >= limit:
+        return found
+    kept: dict[int, list[Match]] = {}
+    for one in find(limit * DEEPER):
+        kept.setdefault(one.note, []).append(one)
+    return [one for of_note in kept.values() for one in of_note[:MOST_OF_A_NOTE]]
+
+
 class Named(NamedTuple):
     """A note with the name that was asked for, by its first passage."""
 

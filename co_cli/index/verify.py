@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from co_cli.errors import VaultError
+from co_cli.index.derivation import stored_text
 from co_cli.index.engine import StoredPassage
 from co_cli.index.sync import Unreadable, read_file
 from co_cli.notes.store import content_hash
 from co_cli.paths import open_regular
-from co_cli.values import Passage, to_utf8
+from co_cli.values import Passage
 
 if TYPE_CHECKING:
     from co_cli.knowledge_index import KnowledgeIndex
@@ -112,7 +113,7 @@ def compare(index: KnowledgeIndex, progress: Progress | None = None, cut_by_mode
                 what = "is not in the index"
             elif row.hash != file.hash or note.hash != file.hash:
                 what = "has changed since it was indexed"
-            elif (note.title, note.tags) != (to_utf8(file.note.title), file.note.tags):
+            elif (note.title, note.tags) != (stored_text(file.note.title), file.note.tags):
                 what = "has other fields in the index than in the file"
             elif not cut_by_model and not _same(stored.get(path, []), file.passages):
                 what = "has other passages in the index than in the file"
@@ -144,7 +145,7 @@ def hash_of_file(path: str) -> str | None:
 
 def _same(stored: list[StoredPassage], passages: Sequence[Passage]) -> bool:
     return [(one.first_line, one.last_line, one.heading, one.body) for one in stored] == [
-        (one.first_line, one.last_line, to_utf8(one.heading), to_utf8(one.text)) for one in passages
+        (one.first_line, one.last_line, stored_text(one.heading), stored_text(one.text)) for one in passages
     ]
 
 

@@ -14,7 +14,7 @@ from benchmarks.corpus import write_corpus
 from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.space import Embedder, EmbedKind, Vector, VectorSpace
 from co_cli.embedding.static import StaticEmbedder
-from co_cli.index.sqlite.vectors import packed
+from co_cli.index.packing import packed
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.knowledge_index import KnowledgeIndex
 from tests.meaning.conftest import Open

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Sequence
+from typing import Any
 
+from co_cli.index.derivation import Row, derive, stored_json
 from co_cli.index.engine import (
     IndexedFile,
     Named,
@@ -17,31 +18,16 @@ from co_cli.index.engine import (
     StoredPassage,
     SyncState,
 )
-from co_cli.index.names import fold_name, names_of
+from co_cli.index.names import fold_name
 from co_cli.index.sqlite import words
 from co_cli.index.sqlite.connection import fetch
 from co_cli.index.sqlite.filters import conditions, ids_text
 from co_cli.index.sqlite.vectors import VectorReader, VectorWriter
-from co_cli.index.tokens import fold, tokens
-from co_cli.notes.refs import FOLDERS, without_ending
-from co_cli.notes.similarity import fingerprint
-from co_cli.notes.wikilinks import link_key
 from co_cli.sources.origin import Origin
-from co_cli.values import Passage, to_utf8
-
-if TYPE_CHECKING:
-    from co_cli.notes.note import Note
 
 MOST_NAMED = 20
 """A name that more notes share, such as `Meeting`, identifies none of them."""
 MOST_FOUND_BY_LINK = 2_000
-OWN_COLUMN = frozenset(
-    """
-    title tags tag aliases alias description context kind created updated modified date provenance valid_from
-    valid_until superseded_by loading
-    """.split()
-)
-"""Frontmatter that is searched elsewhere, or says nothing that people search for."""
 
 ADD_VAULT = "insert into vaults (root, kind, name, only) values (:root, :kind, :name, :only)"
 OPEN_PASSAGES = """
@@ -164,9 +150,6 @@ FORGET_VAULT = (
     "update vaults set synced_at = null where id = :vault",
 )
 
-Row = dict[str, Any]
-ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
-
 
 class NoteReader(VectorReader):
     """The part of a read transaction that knows notes."""
@@ -222,7 +205,7 @@ class NoteReader(VectorReader):
     def find_notes(self, vault: int | None, key: NoteKey, values: Collection[object]) -> list[StoredNote]:
         which = FIND_BY.get(key, AMONG.format(key=key)) + (" and docs.vault_id = :vault" if vault is not None else "")
         limit = MOST_FOUND_BY_LINK if key == "link" else -1
-        bound = {"vault": vault, "values": _json(list(values)), "limit": limit}
+        bound = {"vault": vault, "values": stored_json(list(values)), "limit": limit}
         statement = f"{NOTE.format(which=which)} order by docs.path limit :limit"
         return [_note(row) for row in fetch(self.connection, statement, bound)]
 
@@ -230,7 +213,7 @@ class NoteReader(VectorReader):
         which = REPORTED if reported else ""
         if paths is not None:
             which = "and path in (select value from json_each(:paths))"
-        bound = {"vault": vault, "paths": _json(list(paths or ()))}
+        bound = {"vault": vault, "paths": stored_json(list(paths or ()))}
         return {path: StoredFile(*rest) for path, *rest in fetch(self.connection, FILES.format(which=which), bound)}
 
     def listings(self, vault: int) -> tuple[dict[str, bytes], list[str]]:
@@ -256,7 +239,7 @@ class NoteWriter(NoteReader, VectorWriter):
     def put_files(self, vault: int, files: Sequence[IndexedFile]) -> None:
         paths = [file.path for file in files]
         self._drop_notes(vault, paths)
-        self.connection.execute(PUT_UNLISTED, {"vault": vault, "paths": _json(paths)})
+        self.connection.execute(PUT_UNLISTED, {"vault": vault, "paths": stored_json(paths)})
         self.connection.executemany(PUT_FILE, [_file_row(vault, file) for file in files])
         docs, names, links, supersessions = list[Row](), list[Row](), list[Row](), list[Row]()
         passages, indexed = list[Row](), list[Row]()
@@ -265,17 +248,15 @@ class NoteWriter(NoteReader, VectorWriter):
             if file.note is None:
                 continue
             doc += 1
-            note = file.note
-            docs.append(_doc_row(vault, doc, file, note))
-            names += [{"vault": vault, "name": name, "doc": doc, "kind": kind} for name, kind in names_of(note).items()]
-            targets = {key for target in note.links if (key := link_key(to_utf8(target)))}
-            links += [{"vault": vault, "target": target, "doc": doc} for target in targets]
-            older = {name for target in note.supersedes if (name := fold_name(to_utf8(target)))}
-            supersessions += [{"vault": vault, "name": name, "doc": doc} for name in older]
-            for row, fields in _passage_rows(note, file.passages):
+            made, here = derive(file, file.note), {"vault": vault, "doc": doc}
+            docs.append({**made.columns, "id": doc, "vault": vault, "fields": stored_json(made.fields)})
+            names += [{**here, "name": name, "kind": kind} for name, kind in made.names.items()]
+            links += [{**here, "target": target} for target in made.links]
+            supersessions += [{**here, "name": name} for name in made.supersedes]
+            for row, columns in made.passages:
                 passage += 1
                 passages.append({**row, "id": passage, "doc": doc})
-                indexed.append({**fields, "id": passage})
+                indexed.append({**{name: " ".join(tokens) for name, tokens in columns.items()}, "id": passage})
         self.connection.executemany(PUT_DOC, docs)
         self.connection.executemany(PUT_NAME, names)
         self.connection.executemany(PUT_LINK, links)
@@ -289,7 +270,7 @@ class NoteWriter(NoteReader, VectorWriter):
         known = fetch(self.connection, EVERY_FILE, {"vault": vault}) if paths is None else []
         chosen = [path for (path,) in known] if paths is None else list(paths)
         dropped = self._drop_notes(vault, chosen)
-        self.connection.execute(DROP_FILES, {"vault": vault, "paths": _json(chosen)})
+        self.connection.execute(DROP_FILES, {"vault": vault, "paths": stored_json(chosen)})
         for statement in FORGET_VAULT if paths is None else ():
             self.connection.execute(statement, {"vault": vault})
         return dropped
@@ -298,23 +279,23 @@ class NoteWriter(NoteReader, VectorWriter):
         here = {"vault": vault}
         times = [{**here, "path": path, "mtime": mtime} for path, mtime in state.times.items()]
         self.connection.executemany(SET_TIME, times)
-        self.connection.execute(SET_MISSING, {**here, "paths": _json(list(state.times)), "since": None})
-        missing = {**here, "paths": _json(list(state.missing)), "since": state.at}
+        self.connection.execute(SET_MISSING, {**here, "paths": stored_json(list(state.times)), "since": None})
+        missing = {**here, "paths": stored_json(list(state.missing)), "since": state.at}
         self.connection.execute(SET_MISSING, missing)
         kept = [path for _, path in fetch(self.connection, IDS_OF, missing)]
         never_notes = [path for path in state.missing if path not in kept]
-        self.connection.execute(DROP_FILES, {**here, "paths": _json(never_notes)})
+        self.connection.execute(DROP_FILES, {**here, "paths": stored_json(never_notes)})
         for path, listing in state.listings.items():
             statement = DROP_LISTING if listing is None else PUT_LISTING
             self.connection.execute(statement, {**here, "path": path, "listing": listing})
         for statement, wanted in ((PUT_UNLISTED, True), (DROP_UNLISTED, False)):
             paths = [path for path, add in state.unlisted.items() if add is wanted]
-            self.connection.execute(statement, {**here, "paths": _json(paths)})
+            self.connection.execute(statement, {**here, "paths": stored_json(paths)})
         self.connection.execute(SET_SYNCED, {**here, "moment": state.at})
         return kept
 
     def _drop_notes(self, vault: int, paths: Collection[str]) -> list[str]:
-        found = fetch(self.connection, IDS_OF, {"vault": vault, "paths": _json(list(paths))})
+        found = fetch(self.connection, IDS_OF, {"vault": vault, "paths": stored_json(list(paths))})
         if not found:
             return []
         docs = ids_text(doc for doc, _ in found)
@@ -339,86 +320,3 @@ def _texts(listed: str) -> tuple[str, ...]:
 def _file_row(vault: int, file: IndexedFile) -> Row:
     problem = file.note.problem if file.note else None
     return {"vault": vault, "path": file.path, "hash": file.hash, "skipped": file.skipped, "problem": problem}
-
-
-def _doc_row(vault: int, doc: int, file: IndexedFile, note: Note) -> Row:
-    valid_from, valid_until = note.valid
-    path_key = fold(note.path)
-    return {
-        "id": doc,
-        "vault": vault,
-        "source": note.source,
-        "path": note.path,
-        "path_key": path_key,
-        "file_key": path_key.rpartition("/")[2],
-        "ref": note.ref,
-        "title": to_utf8(note.title),
-        "description": to_utf8(note.description),
-        "hash": file.hash,
-        "fingerprint": fingerprint(note.body),
-        "mtime": file.mtime,
-        "created": note.created if note.created is not None else file.mtime,
-        "tags": _json(note.tags),
-        "aliases": to_utf8(note.also_known_as),
-        "category": note.category and to_utf8(note.category),
-        "fields": _json(_folded(note.metadata)),
-        "frontmatter": _json(note.metadata),
-        "links": _json(note.links),
-        "valid_from": valid_from,
-        "valid_until": valid_until,
-        "superseded_by": note.superseded_by and to_utf8(note.superseded_by),
-    }
-
-
-def _passage_rows(note: Note, passages: Sequence[Passage]) -> Iterator[tuple[Row, dict[str, str]]]:
-    """Each passage as it is stored, and its tokens as they are indexed."""
-    title = tokens(note.title)
-    around = to_utf8(note.context)
-    of_note = {
-        "title": " ".join(title),
-        "tags": _joined(" ".join(note.tags)),
-        "aliases": _joined(note.also_known_as),
-        "path": " ".join(token for token in tokens(_spoken_path(note)) if token not in title),
-        "fields": _joined(" ".join(_strings(note.metadata))),
-    }
-    for passage in passages:
-        context = "\n".join(part for part in (to_utf8(passage.context), around) if part)
-        heading, body = to_utf8(passage.heading), to_utf8(passage.text)
-        row: Row = {"heading": heading, "body": body, "context": context}
-        row |= {"first_line": passage.first_line, "last_line": passage.last_line}
-        yield row, {**of_note, "heading": _joined(heading), "body": _joined(body), "context": _joined(context)}
-
-
-def _joined(text: str) -> str:
-    return " ".join(tokens(text)) if text else ""
-
-
-def _spoken_path(note: Note) -> str:
-    """The words of folders and file name; a vault's own folders say nothing."""
-    path = without_ending(note.path)
-    return path.partition("/")[2] if path.startswith(tuple(f"{folder}/" for folder in FOLDERS.values())) else path
-
-
-def _strings(metadata: Mapping[str, object]) -> Iterator[str]:
-    for key, value in metadata.items():
-        if key not in OWN_COLUMN:
-            yield from (one for one in (value if isinstance(value, list) else [value]) if isinstance(one, str))  # pyright: ignore[reportUnknownVariableType]
-
-
-def _folded(metadata: Mapping[str, object]) -> dict[str, list[str]]:
-    """Each field with its values as filters compare them."""
-    found: dict[str, list[str]] = {}
-    for key, value in metadata.items():
-        members: list[object] = value if isinstance(value, list) else [value]  # pyright: ignore[reportUnknownVariableType]
-        texts = [_field_text(one) for one in members if one is not None and not isinstance(one, list | dict)]
-        if texts:
-            found[key] = texts
-    return found
-
-
-def _field_text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else fold(str(value))
-
-
-def _json(value: object) -> str:
-    return to_utf8(ENCODER.encode(value)) if value else "{}" if value == {} else "[]"

@@ -1,7 +1,8 @@
 """Vectors: a vec0 table for each space, the nearest to a query, spaces, waiting passages and the embedding cache.
 
-Vectors have unit length and are stored as `index/packing.py` says. A process that has numpy loaded, or searches again and again, keeps them in memory (`resident.py`); where sqlite-vec
-cannot be loaded, a plain table holds them and numpy scans it.
+Vectors have unit length and are stored as in `index/packing.py`. A process that has numpy loaded, or searches again and
+again, keeps them in memory (`resident.py`); where sqlite-vec cannot be loaded, a plain table holds them and numpy scans
+it.
 """
 
 from __future__ import annotations

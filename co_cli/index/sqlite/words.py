@@ -7,31 +7,26 @@ from typing import Any
 
 import apsw
 
-from co_cli.index.engine import Match, Needle, Scope, Term, WordQuery
+from co_cli.index.derivation import WEIGHTS
+from co_cli.index.engine import Match, Needle, Scope, Term, WordQuery, spread
 from co_cli.index.sqlite.connection import fetch
 from co_cli.index.sqlite.filters import conditions, ids_text, is_narrow, notes_of
 
-COLUMNS = ("title", "heading", "body", "tags", "aliases", "path", "fields", "context")
-WEIGHTS = "3.0, 2.0, 1.0, 3.0, 3.0, 1.0, 1.0, 0.3"
-"""What a word counts in each column, in units of a word in the body."""
-MOST_OF_A_NOTE = 5
-"""Passages of one note, when a few long notes would fill the list."""
-DEEPER = 10
-
+WEIGHED = ", ".join(map(str, WEIGHTS.values()))
 CREATE = f"""
 create virtual table {{table}} using fts5 (
-    {", ".join(COLUMNS)}, content = '', contentless_delete = 1, tokenize = 'ascii'
+    {", ".join(WEIGHTS)}, content = '', contentless_delete = 1, tokenize = 'ascii'
 )
 """
-PUT = f"insert into {{table}} (rowid, {', '.join(COLUMNS)}) values (:id, {', '.join(':' + name for name in COLUMNS)})"
+PUT = f"insert into {{table}} (rowid, {', '.join(WEIGHTS)}) values (:id, {', '.join(':' + name for name in WEIGHTS)})"
 DROP = "delete from {table} where rowid in (select value from json_each(:ids))"
 # `rank match` makes `order by rank` use our weights; without it FTS5 would sort by its own
 FIND = f"""
-select rowid, -rank from {{table}} where {{table}} match :match and rank match 'bm25({WEIGHTS})'
+select rowid, -rank from {{table}} where {{table}} match :match and rank match 'bm25({WEIGHED})'
 order by rank limit :limit
 """
 FIND_WITHIN = f"""
-select {{table}}.rowid, -bm25({{table}}, {WEIGHTS}) as score
+select {{table}}.rowid, -bm25({{table}}, {WEIGHED}) as score
 from {{table}} join passages on passages.id = {{table}}.rowid join docs on docs.id = passages.doc_id
 where {{table}} match :match and {{filters}} order by score desc limit :limit
 """
@@ -61,7 +56,9 @@ class WordReader:
         if query.empty:
             return []
         match = match_text(query)
-        found = [one for vault in scope.vaults for one in self._words_of(vault, scope, match, limit)]
+        found: list[Match] = []
+        for vault in scope.vaults:
+            found += spread(lambda most, vault=vault: self._rows(vault, scope, match, most), limit)
         return sorted(found, key=lambda one: (-one.score, one.passage))[:limit]
 
     def term_counts(
@@ -98,16 +95,6 @@ class WordReader:
         found = fetch(self.connection, FIND_TERMS, {"start": start, "end": start + LAST})
         self.connection.execute("drop table temp.vocabulary")
         return found
-
-    def _words_of(self, vault: int, scope: Scope, match: str, limit: int) -> list[Match]:
-        """Best first. When these are passages of a few long notes, a few of each make room for others."""
-        found = self._rows(vault, scope, match, limit)
-        if len(found) < limit or len({one.note for one in found}) * MOST_OF_A_NOTE >= limit:
-            return found
-        kept: dict[int, list[Match]] = {}
-        for one in self._rows(vault, scope, match, limit * DEEPER):
-            kept.setdefault(one.note, []).append(one)
-        return [one for of_note in kept.values() for one in of_note[:MOST_OF_A_NOTE]]
 
     def _rows(self, vault: int, scope: Scope, match: str, limit: int) -> list[Match]:
         table = words_table(vault)

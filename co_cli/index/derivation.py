@@ -1,0 +1,159 @@
+"""A file as it is stored: the columns of its note and passages, the tokens that are indexed, the text that is embedded.
+
+The same for every engine.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from co_cli.index.names import fold_name, names_of
+from co_cli.index.tokens import fold, tokens
+from co_cli.notes.refs import FOLDERS, without_ending
+from co_cli.notes.similarity import fingerprint
+from co_cli.notes.wikilinks import link_key
+from co_cli.values import Passage, to_utf8
+
+if TYPE_CHECKING:
+    from co_cli.index.engine import IndexedFile
+    from co_cli.notes.note import Note
+
+WEIGHTS = {
+    "title": 3.0,
+    "heading": 2.0,
+    "body": 1.0,
+    "tags": 3.0,
+    "aliases": 3.0,
+    "path": 1.0,
+    "fields": 1.0,
+    "context": 0.3,
+}
+"""The indexed columns, and what a word counts in each, in units of a word in the body."""
+OWN_COLUMN = frozenset(
+    """
+    title tags tag aliases alias description context kind created updated modified date provenance valid_from
+    valid_until superseded_by loading
+    """.split()
+)
+"""Frontmatter that is searched elsewhere, or says nothing that people search for."""
+ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
+
+Row = dict[str, Any]
+
+
+class DerivedNote(NamedTuple):
+    """A note as it is stored, without ids."""
+
+    columns: Row
+    fields: dict[str, list[str]]
+    """Each frontmatter key with a list of its values, as filters compare them."""
+    names: dict[str, str]
+    """What it can be asked for by, and which of its names that is."""
+    links: set[str]
+    supersedes: set[str]
+    passages: list[tuple[Row, dict[str, list[str]]]]
+    """Each passage as it is stored, and the tokens of each indexed column."""
+
+
+def derive(file: IndexedFile, note: Note) -> DerivedNote:
+    return DerivedNote(
+        _note_columns(file, note),
+        _folded(note.metadata),
+        names_of(note),
+        {key for target in note.links if (key := link_key(to_utf8(target)))},
+        {name for target in note.supersedes if (name := fold_name(to_utf8(target)))},
+        list(_passages(note, file.passages)),
+    )
+
+
+def stored_text(text: str) -> str:
+    """Text that every engine can hold: PostgreSQL refuses NUL."""
+    return to_utf8(text).replace("\0", "\ufffd")
+
+
+def stored_json(value: object) -> str:
+    return to_utf8(ENCODER.encode(value)) if value else "{}" if value == {} else "[]"
+
+
+def embedding_text(title: str, heading: str, body: str, tags: str, aliases: str, context: str = "") -> str:
+    """What is embedded of a passage: its words and what its note says about itself.
+
+    Of the context no more than the passage is long, and its end rather than its beginning: it must not outweigh it.
+    """
+    return "\n".join(part for part in (title, heading, body, tags, aliases, context[-len(body) :]) if part)
+
+
+def _note_columns(file: IndexedFile, note: Note) -> Row:
+    valid_from, valid_until = note.valid
+    path_key = fold(note.path)
+    return {
+        "source": note.source,
+        "path": note.path,
+        "path_key": path_key,
+        "file_key": path_key.rpartition("/")[2],
+        "ref": note.ref,
+        "title": stored_text(note.title),
+        "description": stored_text(note.description),
+        "hash": file.hash,
+        "fingerprint": fingerprint(note.body),
+        "mtime": file.mtime,
+        "created": note.created if note.created is not None else file.mtime,
+        "tags": stored_json(note.tags),
+        "aliases": stored_text(note.also_known_as),
+        "category": note.category and stored_text(note.category),
+        "frontmatter": stored_json(note.metadata),
+        "links": stored_json(note.links),
+        "valid_from": valid_from,
+        "valid_until": valid_until,
+        "superseded_by": note.superseded_by and stored_text(note.superseded_by),
+    }
+
+
+def _passages(note: Note, passages: Sequence[Passage]) -> Iterator[tuple[Row, dict[str, list[str]]]]:
+    title = tokens(note.title)
+    around = stored_text(note.context)
+    of_note = {
+        "title": title,
+        "tags": _tokens(" ".join(note.tags)),
+        "aliases": _tokens(note.also_known_as),
+        "path": [token for token in tokens(_spoken_path(note)) if token not in title],
+        "fields": _tokens(" ".join(_strings(note.metadata))),
+    }
+    for passage in passages:
+        context = "\n".join(part for part in (stored_text(passage.context), around) if part)
+        heading, body = stored_text(passage.heading), stored_text(passage.text)
+        row: Row = {"heading": heading, "body": body, "context": context}
+        row |= {"first_line": passage.first_line, "last_line": passage.last_line}
+        yield row, {**of_note, "heading": _tokens(heading), "body": _tokens(body), "context": _tokens(context)}
+
+
+def _tokens(text: str) -> list[str]:
+    return tokens(text) if text else []
+
+
+def _spoken_path(note: Note) -> str:
+    """The words of folders and file name; a vault's own folders say nothing."""
+    path = without_ending(note.path)
+    return path.partition("/")[2] if path.startswith(tuple(f"{folder}/" for folder in FOLDERS.values())) else path
+
+
+def _strings(metadata: Mapping[str, object]) -> Iterator[str]:
+    for key, value in metadata.items():
+        if key not in OWN_COLUMN:
+            yield from (one for one in (value if isinstance(value, list) else [value]) if isinstance(one, str))  # pyright: ignore[reportUnknownVariableType]
+
+
+def _folded(metadata: Mapping[str, object]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for key, value in metadata.items():
+        members: list[object] = value if isinstance(value, list) else [value]  # pyright: ignore[reportUnknownVariableType]
+        texts = [_field_text(one) for one in members if one is not None and not isinstance(one, list | dict)]
+        if texts:
+            found[key] = texts
+    return found
+
+
+def _field_text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else fold(str(value))
