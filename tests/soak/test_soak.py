@@ -128,6 +128,21 @@ def test_what_a_killed_rebuild_left_is_swept_unless_another_process_rebuilds(tmp
     assert not any(file.exists() for file in left)
 
 
+def test_a_first_search_db_that_a_kill_left_without_tables_is_made_again_and_not_set_aside(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    connection = apsw.Connection(str(data / "search.db.new"))
+    connection.pragma("auto_vacuum", 2)
+    connection.pragma("journal_mode", "wal")
+    connection.close()
+
+    with open_vault(tmp_path) as kb:
+        kb.remember("Oaks live long.")
+        assert kb.search("oaks").hits[0].ref == "memory:oaks-live-long"
+    assert kb.engine.database.set_aside is None
+    assert list(data.glob("search.db.*Z")) == []
+
+
 def test_an_activity_db_that_a_kill_left_without_tables_is_finished_and_not_set_aside(tmp_path: Path) -> None:
     path = tmp_path / "data" / "activity.db"
     path.parent.mkdir()

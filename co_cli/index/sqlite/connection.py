@@ -226,7 +226,8 @@ class Database:
                 sweep_unfinished(self.path)
             return connection
         with opening(self.path):
-            if not os.path.exists(self.path) and os.path.exists(fresh) and not os.path.exists(f"{fresh}-wal"):
+            complete = os.path.exists(fresh) and not os.path.exists(f"{fresh}-wal") and is_ours(fresh, APPLICATION)
+            if complete and not os.path.exists(self.path):
                 os.replace(fresh, self.path)  # a process was killed between the two steps of a swap
             connection = self._connect()
             if connection is not None:
