@@ -11,10 +11,11 @@ from starlette.testclient import TestClient
 
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.settings import load_settings
-from tests.command import Co
 from tests.server.api import ask
-from tests.server.browser import PATIENCE, inspect, until
+from tests.server.browser import ARTIFACTS, PATIENCE, inspect
 from tests.server.conftest import Server
+
+TOKEN = "ghp_aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
 
 
 def examined(api: TestClient, path: str = "/doctor") -> list[dict[str, Any]]:
@@ -93,3 +94,20 @@ def test_a_weight_that_makes_no_sense_is_refused(api: TestClient) -> None:
     refused = ask(api, "POST", "/compare", 400, q="bells", left={"weights": {"luck": 1}})
 
     assert "luck" in refused["error"]["message"]
+
+
+def test_a_user_sees_what_is_wrong_and_compares_two_rankings(page: Any, server: Server, sample: KnowledgeBase) -> None:
+    (Path(sample.root) / "memories" / "bot.md").write_text(f"The bot uses {TOKEN} at night.\n")
+    page.goto(f"{server.url}/health")
+    page.wait_for_selector("text=memories/bot.md:1 holds")
+    assert TOKEN not in page.inner_text("main")
+    page.fill("[aria-label=Question]", "what went wrong with the bells")
+    page.select_option("fieldset >> nth=1 >> select >> nth=1", "fresh")
+    page.fill("fieldset >> nth=1 >> input", "words=1 meaning=0")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".ranked >> nth=1")
+    inspect(page, "health", lambda: page.evaluate("scrollTo(0, 0)"))
+    assert "words 1" in page.inner_text(".pair[aria-live] > div >> nth=1")
+    page.screenshot(path=ARTIFACTS / "health-whole.png", full_page=True)
+    page.click("text=Show all")
+    assert "CO_KNOWLEDGE_READER" in page.inner_text("tr:has-text('knowledge_reader')")
