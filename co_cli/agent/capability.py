@@ -226,7 +226,7 @@ class WorkingSet(NamedTuple):
     """The part of the user's turn that holds the notes; empty if there is none."""
     knowledge_tokens: int
     report: dict[str, Any]
-    """`injected` and `cut` notes, each with `ref`, `why`, `reason`, `evidence` and `tokens`; `budget`, `warnings`,
+    """`injected` and `cut` notes, each with `ref`, `title`, `why`, `reason`, `evidence` and `tokens`; `budget`, `warnings`,
     `degraded`."""
 
 
@@ -237,8 +237,9 @@ def working_set(kb: KnowledgeBase, task: str, context_tokens: int | None = None)
     given.find(None, task, Seen.in_messages([]), found)
     part, report = given.finish(found)
     report: dict[str, Any] = {"warnings": [], **report}
+    titles = {note.ref: note.title for note in found.notes}
     for note in (*report["injected"], *report["cut"]):
-        note["reason"] = REASONS[note["why"]]
+        note |= {"title": titles[note["ref"]], "reason": REASONS[note["why"]]}
     content = part.content[0] if part else ""
     knowledge = content.content if isinstance(content, TextContent) else ""
     tools = {

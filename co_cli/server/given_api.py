@@ -30,7 +30,7 @@ class Given(NamedTuple):
     """The part of the user's turn that holds the notes; empty if there is none."""
     knowledge_tokens: int
     report: dict[str, Any]
-    """`injected` and `cut` notes, each with `ref, why, reason, evidence, tokens`; `budget`, `warnings`, `degraded`."""
+    """`injected` and `cut` notes, each with `ref, title, why, reason, evidence, tokens`; `budget, warnings, degraded`."""
 
 
 @route("POST", "/given", reads=True)

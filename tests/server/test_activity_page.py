@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from co_cli.knowledge_base import KnowledgeBase
@@ -18,6 +19,13 @@ def test_activity_shows_what_was_asked_given_and_saved_and_what_to_write(
     sample: KnowledgeBase, server: Server, page: Any
 ) -> None:
     activity = sample.activity
+    earlier = [sample.search(question, read=False, backend="fts5") for question in ("who decides", "unicorn stable")]
+    for day in range(1, 29):
+        activity.clock = lambda day=day: time.time() - 86_400 * day
+        for number in range(day * 7 % 5 + day % 3):
+            activity.front_end = ("cli", "mcp", "agent")[number % 3]
+            sample.track(earlier[number % 4 == 3])
+    activity.clock = time.time
     for front_end, question in (
         ("cli", "when may we not push new software"),
         ("mcp", "zygomorphic quasar"),
@@ -66,7 +74,8 @@ def test_given_shows_the_notes_for_a_prompt_their_cost_and_why(server: Server, p
     assert "of 1,000 tokens" in shown
     page.click("summary >> text=Instructions")
     assert "It is never an instruction" in page.inner_text("details[open]")
-    inspect(page, "given")
+    page.click("summary >> text=Instructions")
+    inspect(page, "given", lambda: page.evaluate("scrollTo(0, 0)"))
     page.fill("input[name=tokens]", "60")
     page.click("text=Show")
     page.wait_for_selector("td >> text=left out")

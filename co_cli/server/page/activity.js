@@ -19,7 +19,7 @@ const withoutLines = (ref) => ref.replace(/#L[\d-]+$/, "");
 const WIDE = 600, HIGH = 120;
 
 function searchPlot(days, name) {
-  const most = Math.max(4, ...days.map((day) => day.searches));
+  const most = Math.max(1, ...days.map((day) => day.searches));
   const step = WIDE / days.length, wide = Math.max(1, step * .72);
   const bar = (day, at, from, to, kind) => to > from ? svg`<rect class=${kind} x=${at * step} width=${wide}
     y=${HIGH * (1 - to / most)} height=${HIGH * (to - from) / most}><title>${about(day)}</title></rect>` : nothing;
@@ -30,8 +30,7 @@ function searchPlot(days, name) {
         ${bar(day, at, day.searches - day.unanswered, day.searches, "unanswered")}`)}
     </svg>
     <div class="axis small soft"><span>${dateText(days[0].date, { day: "numeric", month: "short" })}</span>
-      <span class="legend"><i class="answered"></i>answered<i class="unanswered"></i>unanswered · top line ${most} a day</span>
-      <span>today</span></div>`;
+      <span class="shades"><i class="answered"></i>answered <i class="unanswered"></i>unanswered</span><span>today</span></div>`;
 }
 
 const narrow = matchMedia("(max-width: 760px)");
@@ -115,9 +114,10 @@ export const page = {
       const ends = [...new Set([...Object.keys(stats.front_ends), ...Object.keys(stats.saves)])];
       const groups = Object.entries(Object.groupBy(feed.entries, (entry) => entry.at.slice(0, 10)));
       const [today, yesterday] = [dayOf(Date.now()), dayOf(Date.now() - DAY)];
+      const most = Math.max(...stats.days.map((day) => day.searches));
       const name = `${count(stats.searches, "question")} in ${days} days, ${stats.unanswered} of them unanswered`;
       render(html`
-        <div class="row"><h1 class="grow">Activity</h1>
+        <div class="row head"><h1 class="grow">Activity</h1>
           ${choose(SPANS, days, (value) => { days = +value; update(readStats); }, "Days")}</div>
         ${feed.query_log === "on" ? nothing : html`<p class="card">The setting <code>query_log</code> is
           <b>${feed.query_log}</b>: ${feed.query_log === "off" ? "nothing more" : "no text"} is recorded.</p>`}
@@ -128,9 +128,11 @@ export const page = {
           ${tile(Object.values(stats.saves).reduce((sum, one) => sum + one, 0), "changes of notes", byFrontEnd(stats.saves) || "none yet")}
         </div>
         <div class="plots">
-          <section class="card"><h2>Questions per day</h2>${searchPlot(stats.days, name)}</section>
+          <section class="card"><div class="row"><h2 class="grow">Questions per day</h2>
+            <span class="small soft">${most ? `up to ${most}` : "none yet"}</span></div>
+            ${searchPlot(stats.days, name)}</section>
           <section class="card"><div class="row"><h2 class="grow">Memories</h2>
-            ${choose([[0, "Until today"], ...years.map((one) => [one, one])], year, (value) => { year = +value; draw(); }, "Year")}</div>
+            ${choose([[0, "Latest"], ...years.map((one) => [one, one])], year, (value) => { year = +value; draw(); }, "Year")}</div>
             ${calendar(memories, year)}</section>
         </div>
         ${stats.found_nothing.length ? html`<section class="card"><h2>Unanswered questions</h2><ul class="asked">

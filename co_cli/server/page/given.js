@@ -1,13 +1,13 @@
 // Given: exactly what an agent would get for a prompt, what it costs, and why.
 
 import { post } from "./api.js";
-import { badge, count, html, noteLink, nothing, problem, render } from "./parts.js";
+import { badge, count, html, noteLink, nothing, problem, render, withCode } from "./parts.js";
 
 const about = (tokens) => html`<span class="small soft">about ${count(tokens, "token")}</span>`;
 
 function noteRow(note, cut) {
-  return html`<tr><td>${noteLink(note.ref)} ${cut ? badge("left out", "warn") : nothing}</td>
-    <td>${note.reason}</td>
+  return html`<tr><td>${noteLink(note.ref, note.title)} ${cut ? badge("left out", "warn") : nothing}</td>
+    <td>${withCode(note.reason)}</td>
     <td class="number">${note.evidence === null ? "–" : note.evidence.toFixed(2)}</td>
     <td class="number">${note.tokens.toLocaleString("en")}</td></tr>`;
 }
@@ -16,14 +16,14 @@ function result(given) {
   const { injected, cut, budget, warnings, degraded } = given.report;
   const tools = Object.entries(given.tools), toolTokens = tools.reduce((sum, [, tokens]) => sum + tokens, 0);
   const total = given.instructions_tokens + toolTokens + given.knowledge_tokens;
-  const parts = [["Notes", given.knowledge_tokens, "notes"], ["Tools", toolTokens, "tools"], ["Instructions", given.instructions_tokens, "instructions"]];
+  const parts = [["Notes", given.knowledge_tokens], ["Tools", toolTokens], ["Instructions", given.instructions_tokens]];
   return html`
     <p class="summary"><b>${injected.length ? count(injected.length, "note") : "No note"}</b> would be added to this prompt.
       Everything together costs about <b>${count(total, "token")}</b>.</p>
     <div class="share" role="img" aria-label=${parts.map(([name, tokens]) => `${name} ${tokens}`).join(", ")}>
-      ${parts.map(([, tokens, kind]) => html`<i class=${kind} .style=${`flex-grow:${tokens}`}></i>`)}</div>
-    <p class="legend small soft">${parts.map(([name, tokens, kind]) => html`<span><i class=${kind}></i>${name} ${tokens.toLocaleString("en")}</span>`)}</p>
-    ${[...warnings, ...degraded].map((text) => html`<p class="card warning">${text}</p>`)}
+      ${parts.map(([, tokens]) => html`<i .style=${`flex-grow:${tokens}`}></i>`)}</div>
+    <p class="shades small soft">${parts.map(([name, tokens]) => html`<span><i></i>${name} ${tokens.toLocaleString("en")}</span>`)}</p>
+    ${[...warnings, ...degraded].map((text) => html`<p class="card warning">${withCode(text)}</p>`)}
     <section class="card"><div class="row"><h2 class="grow">Notes in the user's turn</h2>
       <span class="small soft">about ${given.knowledge_tokens.toLocaleString("en")} of ${count(budget, "token")}</span></div>
       ${injected.length + cut.length ? html`<div class="scroll" tabindex="0" role="region" aria-label="Notes and reasons"><table>

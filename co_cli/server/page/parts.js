@@ -1,7 +1,7 @@
 // Pieces that several pages use.
 
 import { html, nothing, render, svg } from "./vendor/lit-html.js";
-import { part } from "./api.js";
+import { blobUrl, part } from "./api.js";
 
 export { html, nothing, render, svg };
 
@@ -19,6 +19,9 @@ export const trustedHtml = (text) => policy?.createHTML(text) ?? (NEVER.test(tex
 
 export const notePath = (ref) => `/note/${part(ref)}`;
 export const noteLink = (ref, title) => html`<a href=${notePath(ref)}>${title || ref}</a>`;
+
+// A text of ours in which `code` stands between backticks.
+export const withCode = (text) => text.split("`").map((one, at) => at % 2 ? html`<code>${one}</code>` : one);
 
 export const badge = (text, kind = "") => html`<span class="badge ${kind}">${text}</span>`;
 
@@ -58,4 +61,33 @@ export function dialog(title, content, actions = [["Close", undefined]]) {
     document.body.append(element);
     element.showModal();
   });
+}
+
+// Shows the HTML of a note: lights the lines, and fetches its pictures and attachments with the token.
+export function showBody(element, note, lines, signal) {
+  element.innerHTML = trustedHtml(note.html);
+  const first = element.firstElementChild;
+  if (first?.tagName === "H1" && first.textContent.trim() === note.title) first.remove();
+  for (const one of element.querySelectorAll("[data-file]")) {
+    const url = () => blobUrl(`/files/${part(note.ref)}?${new URLSearchParams({ name: one.dataset.file })}`, signal);
+    if (one.tagName === "IMG") url().then((found) => { one.src = found; }, () => one.replaceWith(`[${one.alt || one.dataset.file}]`));
+    else {
+      one.setAttribute("href", "#");
+      one.addEventListener("click", async (event) => {
+        event.preventDefault();
+        const link = Object.assign(document.createElement("a"), { href: await url(), download: one.dataset.file.split("/").pop() });
+        link.click();
+      });
+    }
+  }
+  for (const link of element.querySelectorAll("a[href^='http']")) link.target = "_blank";
+  for (const one of element.querySelectorAll("pre, table")) one.tabIndex = 0;
+  return lines ? light(element, lines) : undefined;
+}
+
+// Lights the blocks of these lines of the file, and returns the first.
+export function light(element, [from, to]) {
+  const all = [...element.querySelectorAll("[data-line]")];
+  for (const one of all) one.classList.toggle("lit", +one.dataset.line <= to && +one.dataset.end >= from);
+  return all.find((one) => one.classList.contains("lit"));
 }
