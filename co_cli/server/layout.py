@@ -64,9 +64,9 @@ def nearest(vectors: Matrix, count: int) -> NDArray[np.integer[Any]]:
 
 
 def main_components(vectors: Matrix) -> Matrix:
-    """The two directions in which vectors differ most."""
+    """The two directions in which vectors differ most, the first one before the second."""
     centred = vectors - vectors.mean(0)
-    directions = np.linalg.eigh(centred.T @ centred)[1][:, -2:]
+    directions = np.linalg.eigh(centred.T @ centred)[1][:, :-3:-1]
     return centred @ (directions * np.where(directions.sum(0) < 0, -1, 1))
 
 

@@ -14,7 +14,8 @@ from benchmarks.layout import kept_neighbours
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.server.layout import arrange, main_components
 from co_cli.server.map_api import mean_vectors
-from tests.server.browser import PATIENCE
+from tests.server.browser import PATIENCE, inspect, until
+from tests.server.conftest import Server
 
 
 def finished(api: TestClient) -> dict[str, Any]:
@@ -65,3 +66,40 @@ def test_places_are_computed_once_and_again_when_notes_change(sample: KnowledgeB
     assert between["working"]
     assert [note["ref"] for note in between["notes"] if note["place"] is None] == [saved.ref]
     assert [note["ref"] for note in finished(api)["notes"] if note["place"] is None] == []
+
+
+PAINTED = """() => {
+    const area = document.querySelector("canvas"), ink = area.getContext("2d"), box = area.getBoundingClientRect();
+    const paint = getComputedStyle(document.querySelector(".legend i")).backgroundColor.match(/\\d+/g).map(Number);
+    const data = ink.getImageData(0, 0, area.width, area.height).data;
+    const places = [];
+    for (let at = 0; at < data.length; at += 4)
+        if (data[at + 3] > 200 && paint.every((value, place) => Math.abs(value - data[at + place]) < 9))
+            places.push([(at / 4) % area.width, Math.floor(at / 4 / area.width)]);
+    const middle = (axis) => places.reduce((sum, place) => sum + place[axis], 0) / places.length / devicePixelRatio;
+    return [box.left + middle(0), box.top + middle(1)];
+}"""
+"""The middle of the points that are drawn in the first colour and not dimmed."""
+
+
+def test_notes_are_found_on_the_map_and_in_its_list(page: Any, server: Server) -> None:
+    page.goto(f"{server.url}/map")
+    until(page, "!document.querySelector('.map .state')?.innerText && document.querySelector('.map li a') && 1")
+    assert page.inner_text(".map section p") == "116 notes"
+    assert page.locator(".legend span").all_inner_texts()[0] == "workshop"
+    inspect(page, "map")
+
+    page.keyboard.press("c")
+    assert page.locator(".legend span").all_inner_texts() == ["memory", "article"]
+    assert page.url.endswith("/map?colour=source")
+
+    page.keyboard.press("f")
+    page.keyboard.type("soup thurs")
+    assert page.inner_text(".map section p") == "1 of 116 notes"
+    assert page.inner_text(".map li a") == "Soup on Thursdays"
+
+    page.mouse.click(*page.evaluate(PAINTED))
+    until(page, "location.pathname == '/note/memory:thursday-soup'")
+    page.go_back()
+    until(page, "document.querySelector('.map input')?.value == 'soup thurs'")
+    assert page.inner_text(".map section p") == "1 of 116 notes"
