@@ -28,7 +28,7 @@ class Events:
     def __init__(self, kb: KnowledgeBase) -> None:
         self._kb = kb
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._listening: set[asyncio.Queue[str | None]] = set()
+        self.listening: set[asyncio.Queue[str | None]] = set()
         self._watcher = Watcher(kb, self._tell, files=True)
 
     def start(self) -> None:
@@ -37,7 +37,7 @@ class Events:
 
     def stop_streams(self) -> None:
         """End all streams; the server waits for them."""
-        for queue in self._listening:
+        for queue in self.listening:
             queue.put_nowait(None)
 
     def close(self) -> None:
@@ -48,7 +48,7 @@ class Events:
 
     async def _lines(self) -> AsyncIterator[str]:
         queue: asyncio.Queue[str | None] = asyncio.Queue()
-        self._listening.add(queue)
+        self.listening.add(queue)
         try:
             yield ": connected\n\n"
             while True:
@@ -60,7 +60,7 @@ class Events:
                     return
                 yield line
         finally:
-            self._listening.discard(queue)
+            self.listening.discard(queue)
 
     def publish(self, event: str, data: object) -> None:
         line = f"event: {event}\ndata: {json.dumps(data)}\n\n"
@@ -68,7 +68,7 @@ class Events:
             self._loop.call_soon_threadsafe(self._send, line)
 
     def _send(self, line: str) -> None:
-        for queue in self._listening:
+        for queue in self.listening:
             if queue.qsize() < LONGEST_QUEUE:
                 queue.put_nowait(line)
 

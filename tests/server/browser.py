@@ -27,15 +27,30 @@ def chromium() -> str:
     return found
 
 
+def wait_for(true: Callable[[], Any], what: Callable[[], object] = lambda: "") -> Any:
+    end = time.monotonic() + PATIENCE
+    while not (value := true()):
+        assert time.monotonic() < end, what()
+        time.sleep(0.01)
+    return value
+
+
 def until(page: Any, script: str) -> Any:
     """Wait until JavaScript is true. The page's policy forbids playwright's `wait_for_function`."""
-    end = time.monotonic() + PATIENCE
-    while True:
-        value = page.evaluate(script)
-        if value:
-            return value
-        assert time.monotonic() < end, f"never true: {script}\n{page.inner_text('body')}"
-        page.wait_for_timeout(10)
+    return wait_for(lambda: page.evaluate(script), lambda: f"never true: {script}\n{page.inner_text('body')}")
+
+
+def visit(page: Any, path: str) -> None:
+    """Go to another page as a link in the menu does, without loading the frame again."""
+    page.evaluate(
+        """(path) => {
+        document.getElementById("main").replaceChildren();
+        history.pushState(null, "", path);
+        dispatchEvent(new PopStateEvent("popstate"));
+    }""",
+        path,
+    )
+    page.wait_for_selector("main h1", state="attached")
 
 
 def axe(page: Any) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import shutil
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +19,7 @@ from co_cli.http_server import listen, make_server
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.paths import sample_vault
 from co_cli.server.app import Access, Site
-from tests.server.browser import DESKTOP, PATIENCE, chromium
+from tests.server.browser import DESKTOP, PATIENCE, chromium, wait_for
 from tests.vault import Vault
 
 
@@ -48,10 +47,7 @@ class Server:
 
     def start(self) -> None:
         self._thread.start()
-        end = time.monotonic() + PATIENCE
-        while not self._server.started:
-            assert time.monotonic() < end
-            time.sleep(0.005)
+        wait_for(lambda: self._server.started)
 
     def close(self) -> None:
         self._server.should_exit = True
@@ -138,7 +134,7 @@ def browser(launched: tuple[Any, asyncio.AbstractEventLoop]) -> Iterator[Any]:
 
 @pytest.fixture
 def open_page(browser: Any) -> Iterator[Callable[[str], Any]]:
-    """Opens an address in a browser of its own. Errors in the page's console fail the test."""
+    """Opens an address in a browser of its own. Errors in the page's console and requests elsewhere fail the test."""
     contexts: list[Any] = []
     problems: list[str] = []
 
@@ -146,10 +142,14 @@ def open_page(browser: Any) -> Iterator[Callable[[str], Any]]:
         context = browser.new_context(viewport=DESKTOP, color_scheme="light", reduced_motion="reduce", locale="en-GB")
         contexts.append(context)
         context.set_default_timeout(PATIENCE * 1000)
+        origin = "/".join(address.split("/")[:3])
+        here = (f"{origin}/", f"blob:{origin}/")
         page = context.new_page()
         page.problems = problems
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("console", lambda said: problems.append(said.text) if said.type == "error" else None)
+        page.on("dialog", lambda shown: (problems.append(shown.message), shown.dismiss()))
+        page.on("request", lambda asked: None if asked.url.startswith(here) else problems.append(asked.url))
         page.goto(address)
         return page
 

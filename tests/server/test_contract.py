@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from starlette.testclient import TestClient
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.server.app import Access, Site
 from co_cli.server.routes import API, ROUTES
-from tests.server.browser import PATIENCE
+from tests.server.browser import wait_for
 
 REF = "memory:odalys-has-the-last-word"
 
@@ -48,11 +47,8 @@ class Contract:
         assert [f"{one.json_path}: {one.message[:300]}" for one in validator.iter_errors(value)] == []
 
     def until_done(self, path: str) -> Any:
-        end = time.monotonic() + PATIENCE
-        while (answer := self.ask("GET", path))["job"]["state"] == "running":
-            assert time.monotonic() < end
-            time.sleep(0.02)
-        return answer
+        wait_for(lambda: self.ask("GET", path)["job"]["state"] != "running")
+        return self.ask("GET", path)
 
 
 @pytest.fixture

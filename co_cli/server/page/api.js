@@ -64,11 +64,12 @@ export const part = (text) => encodeURIComponent(text).replaceAll("%2F", "/").re
 // An image or attachment as an address that <img> and <a download> can use.
 export const blobUrl = async (path, signal) => URL.createObjectURL(await (await ask("GET", path, { signal })).blob());
 
-// Calls fn(event, data) for each event of the server, and connects again when the connection breaks.
+// Calls fn(event, data) for each event of the server. Connects again when the connection breaks; then anything may have changed.
 export async function events(fn, signal) {
-  while (!signal?.aborted) {
+  for (let again = false; !signal?.aborted; again = true) {
     try {
       const response = await ask("GET", "/events", { signal });
+      if (again) fn("changed", { refs: [], many: true });
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
       for (let text = ""; ;) {
         const { value, done } = await reader.read();

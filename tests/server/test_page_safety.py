@@ -1,0 +1,104 @@
+"""What a note says in the page is shown and never obeyed, even if the sanitiser were not there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from co_cli.http_server import listen
+from co_cli.server import rendering
+from tests.safety.hostile import TOGETHER, file_name, note
+from tests.server.browser import until, visit
+from tests.server.conftest import Server
+from tests.vault import Vault
+
+HANDLERS = """zebra <b id=shown>bold</b>
+<img src=x onerror="window.owned = 1"><img src="ELSEWHERE/seen.png">
+<a id=link href="javascript:window.owned = 2">link</a>
+<p id=styled style="position: fixed">styled</p>
+<video src="ELSEWHERE/v" onloadstart="window.owned = 3" controls></video>
+"""
+ELEMENTS = {
+    "a script": "<script>window.owned = 4</script>",
+    "a new address": "<meta http-equiv=refresh content='0; url=https://evil.example/'>",
+    "a frame": "<iframe srcdoc='<script>parent.owned = 5</script>'></iframe>",
+    "a form": "<form action=https://evil.example><input name=token></form>",
+    "a style": "<style>main { display: none }</style>",
+    "a drawing": "<svg onload='window.owned = 6'></svg>",
+}
+OBEYED = """() => [window.owned ?? 0, ...[...document.querySelectorAll(
+  "script:not([src^='/page/']), style, iframe, meta[http-equiv], form[action], main [onerror], #top [onerror]")]
+  .map((element) => element.outerHTML)]"""
+
+
+def test_hostile_strings_are_shown_on_every_page_and_never_obeyed(
+    vault: Vault, empty: Server, open_page: Callable[[str], Any]
+) -> None:
+    for number, hostile in enumerate(TOGETHER):
+        vault.write(f"memories/m{number}.md", note(hostile))
+        vault.write(f"articles/{file_name(hostile)}.md", note(hostile))
+    empty.kb.sync()
+    refs = [one.ref for one in empty.kb.notes()]
+    assert len(refs) == 2 * len(TOGETHER)
+    page = open_page(empty.address)
+    page.fill("input[type=search]", "zebra text")
+    until(page, "document.querySelectorAll('.hit').length > 3")
+    notes = [f"/note/memory:m{number}" for number in range(len(TOGETHER))]
+    for path in ("/", *notes, "/activity", "/review", "/given", "/map", "/health"):
+        visit(page, path)
+        page.wait_for_timeout(50)
+        assert page.evaluate(OBEYED) == [0], path
+        if path == notes[5]:  # the one with HTML
+            assert "<script>alert(1)</script>" in page.inner_text("h1")
+
+
+def test_html_that_slips_past_the_sanitiser_runs_nothing_and_loads_nothing(
+    vault: Vault, empty: Server, open_page: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rendering.nh3, "clean", lambda html, **_: html)
+    elsewhere = listen("127.0.0.1", 0)
+    vault.write("memories/handlers.md", HANDLERS.replace("ELSEWHERE", f"http://127.0.0.1:{elsewhere.getsockname()[1]}"))
+    for number, element in enumerate(ELEMENTS.values()):
+        vault.write(f"memories/e{number}.md", f"zebra\n\n{element}\n")
+    empty.kb.sync()
+    page = open_page(f"{empty.url}/note/memory:handlers#{empty.address.partition('#')[2]}")
+
+    page.wait_for_selector("#shown")
+    assert "onerror" in page.inner_html("main"), "the sanitiser is off"
+    page.click("#link")
+    page.wait_for_timeout(100)
+
+    assert page.evaluate("window.owned") is None
+    assert page.evaluate("getComputedStyle(document.getElementById('styled')).position") == "static"
+    blocked = " ".join(page.problems)
+    for what in ("inline event handler", "inline style", "Loading the image", "Loading media", "JavaScript URL"):
+        assert what in blocked
+    elsewhere.setblocking(False)
+    with elsewhere, pytest.raises(BlockingIOError):
+        elsewhere.accept()
+    page.problems.clear()
+    for number, kind in enumerate(ELEMENTS):
+        visit(page, f"/note/memory:e{number}")
+        page.wait_for_selector("[role=alert]")
+        assert "this HTML was not sanitised" in page.inner_text("main"), kind
+        assert page.evaluate(OBEYED) == [0], kind
+    page.problems.clear()
+
+
+def test_the_browser_refuses_text_as_html_or_as_code(empty: Server, open_page: Callable[[str], Any]) -> None:
+    page = open_page(empty.address)
+    page.wait_for_selector("#top nav a")
+    for attempt in (
+        "document.body.innerHTML = '<b>x</b>'",
+        "document.body.insertAdjacentHTML('beforeend', '<b>x</b>')",
+        "document.createElement('script').text = 'window.owned = 1'",
+        "document.createElement('script').src = '/page/app.js'",
+        "trustedTypes.createPolicy('evil', { createHTML: (text) => text })",
+        "trustedTypes.createPolicy('co', { createHTML: (text) => text })",
+    ):
+        refused = page.evaluate(f"() => {{ try {{ {attempt}; return '' }} catch (error) {{ return error.name }} }}")
+        assert refused == "TypeError", attempt
+    assert page.problems
+    page.problems.clear()
