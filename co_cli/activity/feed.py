@@ -19,23 +19,27 @@ NAMED = 5
 """Notes that are named of one sync or import."""
 
 ASKED = """
-select at, front_end, text, state, hits, results from searches join vaults on vaults.id = vault_id
-where root = :root and at < :before and (:front_end is null or front_end = :front_end) order by at desc limit :limit
+select at, front_end, text, state, hits, results from searches
+where vault_id = (select id from vaults where root = :root) and at < :before
+    and (:front_end is null or front_end = :front_end)
+order by at desc limit :limit
 """
 GIVEN = """
-select at, front_end, conversation, notes, tokens, injected, cited from turns join vaults on vaults.id = vault_id
-where root = :root and at < :before and (:front_end is null or front_end = :front_end) order by at desc limit :limit
+select at, front_end, conversation, notes, tokens, injected, cited from turns
+where vault_id = (select id from vaults where root = :root) and at < :before
+    and (:front_end is null or front_end = :front_end)
+order by at desc limit :limit
 """
 SAVED = """
 select at, ifnull(front_end, 'file'), what, count(*), min(versions.title), json_group_array(path) from versions
-join documents on documents.id = document_id join vaults on vaults.id = vault_id
-where root = :root and at < :before and what <> 'seen'
+join documents on documents.id = document_id
+where vault_id = (select id from vaults where root = :root) and at < :before and what <> 'seen'
     and (:front_end is null or ifnull(front_end, 'file') = :front_end)
 group by at, what order by at desc limit :limit
 """
 CITED = """
-select at, cited from turns join vaults on vaults.id = vault_id
-where root = :root and at >= :since and at < :until and cited is not null
+select at, cited from turns
+where vault_id = (select id from vaults where root = :root) and at >= :since and at < :until and cited is not null
 """
 
 
