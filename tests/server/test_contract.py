@@ -16,6 +16,7 @@ from co_cli.server.routes import API, ROUTES
 from tests.server.browser import wait_for
 
 REF = "memory:odalys-has-the-last-word"
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "http.md"
 
 
 class Contract:
@@ -138,3 +139,23 @@ def test_the_description_is_openapi(contract: Contract) -> None:
                 Draft202012Validator.check_schema(one["schema"])
     names = [operation["operationId"] for methods in document["paths"].values() for operation in methods.values()]
     assert len({*names}) == len(names)
+
+
+def routes_table(document: dict[str, Any]) -> str:
+    """The table of docs/reference/http.md."""
+    lines = ["| route | takes | what it does |", "| --- | --- | --- |"]
+    for path, methods in sorted(document["paths"].items()):
+        for method, operation in methods.items():
+            body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+            taken = [one["name"] for one in operation["parameters"] if one["in"] == "query"]
+            taken += body.get("properties", ())
+            names = ", ".join(f"`{name}`" for name in taken)
+            lines.append(f"| `{method.upper()} {path}` | {names} | {operation['summary']} |")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.skipif(not REFERENCE.exists(), reason="an installed package has no docs")
+def test_the_reference_has_every_route(contract: Contract) -> None:
+    table = routes_table(contract.document)
+
+    assert REFERENCE.read_text("utf-8").partition("## Routes\n\n")[2] == table, f"write this:\n{table}"

@@ -9,7 +9,7 @@ const PAGES = [
   ["/activity", "activity", "Activity", "M3 12h4l3-8 4 16 3-8h4"],
   ["/review", "review", "Review", "M4 6h9M4 12h7M4 18h5m5-2 3 3 5-7"],
   ["/given", "given", "Given", "M4 5h16v11H9l-5 4z"],
-  ["/map", "map", "Map", "M6 7h.01M12 5h.01M18 9h.01M8 13h.01M15 14h.01M6 19h.01M12 18h.01M19 18h.01"],
+  ["/map", "map", "Map", "M4 4v16h16M9 15h.01M11 9h.01M16 13h.01M18 6h.01"],
   ["/health", "health", "Health", "M12 20S4 15 4 9a4 4 0 0 1 8-1 4 4 0 0 1 8 1c0 6-8 11-8 11"],
   ["/note/*", "note"],
 ];
