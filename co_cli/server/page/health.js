@@ -6,6 +6,8 @@ import { badge, count, html, noteLink, nothing, problem, render, when } from "./
 const POLL = 400, EAGER = 2000; // with more notes, the checks start when you say so
 const LEVELS = { ok: ["✓", "good"], warning: ["!", "warn"], error: ["✕", "bad"] };
 const CHOICES = { backend: ["hybrid", "fts5", "grep"], profile: [], reader: ["small", "large", "off"] };
+const PLURAL = { memory: "memories", article: "articles" };
+const FIXABLE = /^co (doctor|index)/;
 const SIDES = ["left", "right"];
 
 const size = (bytes) => bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
@@ -70,14 +72,15 @@ export const page = {
     // -- drawing
 
     const finding = (one) => html`<li class="check">${badge(...(one.fixed ? ["fixed", "good"] : LEVELS[one.level]))}
-      <div>${one.text}${one.cure && !one.fixed ? html`<br><code>${one.cure}</code>` : nothing}</div></li>`;
+      <div>${one.text}${one.cure && !one.fixed ? html`<br><span class="small soft">${one.cure}</span>` : nothing}
+        ${one.check === "secrets" && one.level !== "ok" ? html`<a class="small" href="/review?kind=secret">Review</a>` : nothing}</div></li>`;
 
     function doctorCard() {
       const { job, findings } = doctor ?? { job: { state: "none" }, findings: [] };
       const wrong = findings.filter((one) => one.level !== "ok"), fine = findings.filter((one) => one.level === "ok");
       const running = job.state === "running", open = wrong.filter((one) => !one.fixed);
       return html`<section class="card" aria-labelledby="checks"><div class="row"><h2 id="checks" class="grow">Checks</h2>
-          ${open.length ? html`<button @click=${() => check("/doctor/fix").catch(fail)}>Apply safe fixes</button>` : nothing}
+          ${open.some((one) => FIXABLE.test(one.cure)) ? html`<button @click=${() => check("/doctor/fix").catch(fail)}>Apply safe fixes</button>` : nothing}
           <button ?disabled=${running} @click=${() => check("/doctor").catch(fail)}>${job.state === "none" ? "Check" : "Check again"} <kbd>r</kbd></button></div>
         ${job.problem ? problem({ message: job.problem }) : nothing}
         ${running ? html`<label for="progress">Reading every file</label>
@@ -97,7 +100,7 @@ export const page = {
       const value = (name) => shown(settings[name].value);
       return html`<div class="cards">
         ${facts("Index", [
-          ["Notes", Object.entries(status.notes).map(([source, number]) => `${number.toLocaleString("en")} ${source}`).join(", ") || "none"],
+          ["Notes", Object.entries(status.notes).map(([source, number]) => `${number.toLocaleString("en")} ${PLURAL[source] ?? source}`).join(", ") || "none"],
           ["Passages", status.passages.toLocaleString("en")], ["Updated", when(status.synced_at)],
           ["Size", size(status.search_db_bytes)], ["Trash", count(status.trashed, "note")], ["Version", version]])}
         ${facts("Models", [
@@ -166,6 +169,7 @@ export const page = {
 
     setKeys({ r: ["Check again", () => check("/doctor").catch(fail)] });
     onChange(() => load().catch(fail));
+    render(html`<h1>Health</h1><p class="empty">Reading the state of ${count(session.notes, "note")} …</p>`, main);
     await load();
     await check();
     if (doctor.job.state === "none" && session.notes <= EAGER) await check("/doctor");

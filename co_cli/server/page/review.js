@@ -3,7 +3,7 @@
 import { del, get, part, post } from "./api.js";
 import { badge, count, html, noteLink, nothing, notePath, problem, render, when } from "./parts.js";
 
-const SHOWN = 50, LONGEST = 900, POLL = 400;
+const SHOWN = 50, LONGEST = 900, POLL = 400, LONG = 8; // looking for secrets takes as long as all the rest
 const NAMES = {
   "secret": "Secrets", "near-duplicate": "Duplicates", "possible-conflict": "Possible conflicts", "expired": "Expired",
   "superseded": "Broken succession", "broken-link": "Broken links", "oversized": "Too long", "orphan": "Stale, unlinked",
@@ -27,14 +27,19 @@ export const page = {
   path: "/review",
   title: "Review",
   async open(main, { query, signal, go, toast, setKeys, onChange }) {
-    let answer, error, kind = query.get("kind") ?? "", limit = SHOWN, selected = 0, notes = {}, timer;
-    const findings = () => answer.findings;
+    let answer, error, kind = query.get("kind") ?? "", limit = SHOWN, selected = 0, notes = {}, timer, busy = false;
+    const findings = () => answer?.findings ?? [];
     const finding = () => findings()[selected];
-    const attempt = (fn) => async (...given) => {
+    // One at a time: a key that is pressed twice decides once.
+    const attempt = (fn) => async () => {
+      if (busy) return;
+      busy = true;
       try {
-        await fn(...given);
+        await fn();
       } catch (caught) {
-        if (!signal.aborted) toast(caught.message);
+        if (caught.name !== "AbortError") toast(caught.message);
+      } finally {
+        busy = false;
       }
     };
 
@@ -128,8 +133,9 @@ export const page = {
 
     function progress({ progress: now }) {
       const text = now ? `Looking for ${NAMES[now.step]?.toLowerCase()}: ${now.done.toLocaleString("en")} of ${count(now.total, "note")}` : "Reading notes";
-      const steps = Object.keys(NAMES), at = now ? steps.indexOf(now.step) + now.done / (now.total || 1) : 0;
-      return html`<div class="card"><label for="progress">${text}</label><progress id="progress" max=${steps.length} .value=${at}></progress></div>`;
+      const place = Object.keys(NAMES).indexOf(now?.step), share = now ? now.done / (now.total || 1) : 0;
+      const at = place > 0 ? LONG + place - 1 + share : LONG * share;
+      return html`<div class="card"><label for="progress">${text}</label><progress id="progress" max=${LONG + 8} .value=${at}></progress></div>`;
     }
 
     function body() {
@@ -165,9 +171,13 @@ export const page = {
       j: ["Next finding", step(1)], k: ["Previous finding", step(-1)],
       f: ["Forget the note, or the older of two", choose("forget")], s: ["Supersede the older by the newer", choose("supersede")],
       e: ["Edit", choose("edit")], d: ["Dismiss: keep the note and do not ask again", choose("keep")],
-      u: ["Undo the last decision", () => answer.decided[0] && undo(answer.decided[0])()], r: ["Review again", again],
+      u: ["Undo the last decision", () => answer?.decided[0] && undo(answer.decided[0])()], r: ["Review again", again],
     });
-    onChange(() => answer?.job.state === "done" && load().catch(fail));
+    onChange(() => {
+      notes = {};
+      if (answer?.job.state === "done") load().catch(fail);
+    });
+    draw();
     await load();
   },
 };
