@@ -170,10 +170,11 @@ function changed(event, data) {
 }
 
 theme();
+let refused; // a used code does not matter if this browser is signed in
 try {
-  await signIn();
+  await signIn().catch((error) => { refused = error; });
   await start();
   events(changed);
 } catch (error) {
-  if (error.status !== 401) show(html`<h1>Sign in</h1>${problem(error)}`);
+  if (refused || error.status !== 401) show(html`<h1>Sign in</h1>${problem(refused ?? error)}`);
 }

@@ -1,0 +1,64 @@
+"""`co web` as a process: it opens the browser, serves until Ctrl-C, and then ends at once."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from co_cli.cli.web import PORT
+from co_cli.http_server import listen
+from tests.command import Co
+from tests.server.browser import PATIENCE, wait_for
+from tests.vault import Vault
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a Windows process gets no SIGINT")
+def test_it_opens_the_browser_and_ctrl_c_ends_it_although_a_page_listens(vault: Vault, co: Co, tmp_path: Path) -> None:
+    opened, opener = tmp_path / "opened", tmp_path / "browser"
+    opener.write_text(f'#!/bin/sh\necho "$1" > {opened}.new && mv {opened}.new {opened}\n')
+    opener.chmod(0o755)
+    busy = socket.socket()
+    with suppress(OSError):  # else it is in use already
+        busy.bind(("127.0.0.1", PORT))
+        busy.listen()
+    command = [sys.executable, "-m", "co_cli", "web"]
+    environment = {**os.environ, "BROWSER": f"{opener} %s"}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stderr
+        address = re.search(r"http://127\.0\.0\.1:(\d+)/#code=(\S+)", process.stderr.readline())
+        assert address
+        assert int(address[1]) != PORT
+        assert wait_for(lambda: opened.exists() and opened.read_text().strip()) == address[0]
+        with httpx2.Client(base_url=f"http://127.0.0.1:{address[1]}/api/v1", verify=False) as client:
+            token = client.post("/session", json={"code": address[2]}).json()["token"]
+            assert "for another browser: http://127.0.0.1:" in process.stderr.readline()
+            headers = {"Authorization": f"Bearer {token}"}
+            assert client.get("/session", headers=headers).json()["vault"] == str(vault.root)
+            with client.stream("GET", "/events", headers=headers, timeout=PATIENCE) as stream:
+                lines = stream.iter_lines()
+                assert next(lines) == ": connected"
+                started = time.monotonic()
+                process.send_signal(signal.SIGINT)
+                assert [line for line in lines if line] == []
+        assert process.wait(PATIENCE) == 0
+        assert time.monotonic() - started < 4, "uvicorn would wait 5 s for the stream"
+        assert process.stderr.read() == ""
+    busy.close()
+
+
+def test_a_port_that_is_in_use_is_one_line_with_the_fix(vault: Vault, co: Co) -> None:
+    with listen("127.0.0.1", 0) as listening:
+        ran = co("web", "--no-open", "--port", str(listening.getsockname()[1]))
+
+    assert ran.code == 2
+    assert "choose another with --port" in ran.err
