@@ -29,7 +29,7 @@ from co_cli.service.note_details import (
 )
 from co_cli.service.vaults import vaults_for_prompts
 from co_cli.sources.walk import is_listed
-from co_cli.values import Forgotten, OwnSource, Saved
+from co_cli.values import SOURCES, Forgotten, NoteSummary, OwnSource, Saved
 
 LARGEST_FILE = 50_000_000
 
@@ -38,6 +38,13 @@ class OneNote(BaseModel):
     """A note, by its ref, title, alias or path."""
 
     ref: str
+
+
+class ListNotes(BaseModel):
+    limit: int = 20
+    source: str | None = None
+    tag: str | None = None
+    since: str | None = None
 
 
 class ShowNote(OneNote):
@@ -109,6 +116,13 @@ class Past(NamedTuple):
     history: NoteHistory
     copies: list[str]
     """Paths in the trash."""
+
+
+@route("GET", "/notes")
+def list_notes(kb: KnowledgeBase, asked: ListNotes) -> list[NoteSummary]:
+    """List notes, newest first."""
+    tags = [asked.tag] if asked.tag else None
+    return kb.notes(asked.source or SOURCES, asked.limit, tags=tags, since=asked.since or None)
 
 
 @route("GET", "/notes/{ref:path}")

@@ -1,9 +1,278 @@
-import { html, render } from "./parts.js";
+// One note: read it, edit it with a preview, see its links and its history, forget it.
+
+import { ApiError, del, get, part, post, put, sample } from "./api.js";
+import { badge, count, dialog, html, light, noteLink, notePath, nothing, problem, render, showBody, svg, when } from "./parts.js";
+
+const MOST_IN_RING = 14;
+const draftKey = (ref) => `co-draft:${ref}`;
+const tagsOf = (text) => text.split(/[,\s]+/).map((tag) => tag.replace(/^#/, "")).filter(Boolean);
+const size = (bytes) => bytes > 0 ? `+${bytes}` : `${bytes}`;
+
+// The notes around this one; the lists next to it say the same to screen readers.
+function ring(title, around, go) {
+  const shown = around.slice(0, MOST_IN_RING);
+  return svg`<svg class="ring" viewBox="-100 -100 200 200" aria-hidden="true">${shown.map((one, place) => {
+    const angle = 2 * Math.PI * place / shown.length - Math.PI / 2, x = 70 * Math.cos(angle), y = 70 * Math.sin(angle);
+    return svg`<line x1="0" y1="0" x2=${x} y2=${y}/><circle class=${one.kind} cx=${x} cy=${y} r="9" @click=${() => go(notePath(one.ref))}><title>${one.title}</title></circle>`;
+  })}<circle r="14" class="centre"><title>${title}</title></circle></svg>`;
+}
+
+const diffLine = (line) => html`<span class=${{ "+": "added", "-": "removed", "@": "soft" }[line[0]] ?? ""}>${line}
+</span>`;
 
 export const page = {
   path: "/note/*",
   title: "Note",
-  async open(main) {
-    render(html`<h1>Note</h1>`, main);
+  async open(main, { rest, query, signal, go, toast, setKeys, onChange }) {
+    let ref = rest, note, shown, past, edit, changed = false, timer;
+    const isNew = !rest;
+
+    // -- reading
+
+    async function load(opened) {
+      [note, shown] = await Promise.all([
+        get(`/notes/${part(ref)}`, opened && !sample.on ? { opened } : {}, signal),
+        get(`/rendered/${part(ref)}`, {}, signal),
+      ]);
+      ref = shown.ref;
+      document.title = `${note.title} · co`;
+    }
+
+    function drawBody() {
+      draw();
+      const wanted = /^#L(\d+)(?:-L?(\d+))?$/.exec(location.hash);
+      const lines = wanted ? [+wanted[1], +(wanted[2] ?? wanted[1])] : shown.lines;
+      const lit = showBody(main.querySelector(".prose"), shown, lines, signal);
+      lit?.scrollIntoView({ block: "center" });
+      draw();
+    }
+
+    async function history() {
+      past = await get(`/history/${part(ref)}`, {}, signal);
+      if (!edit) draw();
+    }
+
+    function jump(line) {
+      const body = main.querySelector(".prose");
+      (light(body, [line, line]) ?? body).scrollIntoView({ block: "center" });
+    }
+
+    async function compare(version, name) {
+      try {
+        const { diff } = await get(`/versions/${part(ref)}`, { version }, signal);
+        dialog(`From ${name} to now`, diff.length ? html`<pre class="diff" tabindex="0">${diff.slice(2).map(diffLine)}</pre>` : html`<p>Nothing changed since.</p>`);
+      } catch (error) {
+        toast(error.message);
+      }
+    }
+
+    async function forget() {
+      if (!shown?.writable || sample.on || edit) return;
+      try {
+        await del(`/notes/${part(ref)}`, {}, signal);
+      } catch (error) {
+        return toast(error.message);
+      }
+      await go("/");
+      toast(`Forgotten: ${note.title}`, async () => {
+        try {
+          await post("/restored", { ref });
+          go(notePath(ref));
+        } catch (error) {
+          toast(error.message);
+        }
+      });
+    }
+
+    // -- writing
+
+    function startEdit() {
+      if (!isNew && (!shown.writable || sample.on)) return;
+      const fresh = isNew ? { title: query.get("title") ?? "", tags: "", text: "", source: "memory" }
+        : { title: note.title, tags: shown.own_tags.join(", "), text: note.body, version: note.version };
+      const draft = JSON.parse(localStorage.getItem(draftKey(ref)) ?? "null");
+      edit = { before: fresh, ...fresh, ...draft };
+      if (draft) toast("Your unsaved text is back", () => replaceText(fresh));
+      draw();
+      preview();
+      main.querySelector(isNew && !edit.title ? "#title" : "textarea").focus();
+    }
+
+    function replaceText(values) {
+      if (!edit) return;
+      Object.assign(edit, values);
+      keepDraft();
+      draw();
+      preview();
+    }
+
+    function keepDraft() {
+      const { title, tags, text, version, before } = edit;
+      const same = title === before.title && tags === before.tags && text === before.text;
+      if (same) localStorage.removeItem(draftKey(ref));
+      else localStorage.setItem(draftKey(ref), JSON.stringify({ title, tags, text, version }));
+    }
+
+    function type(name, event) {
+      edit[name] = event.target.value;
+      keepDraft();
+      clearTimeout(timer);
+      if (name === "text") timer = setTimeout(preview, 200);
+    }
+
+    async function preview() {
+      if (!edit || edit.present !== undefined) return;
+      const text = edit.text;
+      try {
+        const { html } = await post("/rendered", { text, ref: ref || null }, signal);
+        const pane = main.querySelector(".edit .prose");
+        if (pane && edit?.text === text) showBody(pane, { html, ref, title: "" }, undefined, signal);
+      } catch (error) {
+        if (!signal.aborted) toast(error.message);
+      }
+    }
+
+    function stopEdit() {
+      localStorage.removeItem(draftKey(ref));
+      clearTimeout(timer);
+      edit = undefined;
+      changed = false;
+    }
+
+    // Without a version the present text is replaced, and kept in the trash.
+    async function save(event, version = edit.version) {
+      event?.preventDefault();
+      const { title, tags, text, before } = edit;
+      try {
+        if (isNew) {
+          const saved = await post("/notes", { content: text, title: title.trim() || null, tags: tagsOf(tags), source: edit.source }, signal);
+          stopEdit();
+          await go(notePath(saved.ref));
+          toast(saved.outcome === "duplicate" ? `Nothing was written: ${saved.detail}`
+            : saved.related.length ? `Saved. Similar: ${saved.related.map((one) => one.title).join(", ")}` : "Saved");
+          return;
+        }
+        const change = { version: version ?? null };
+        if (text !== before.text) change.content = text;
+        if (title !== before.title) change.title = title;
+        if (tags !== before.tags) change.tags = tagsOf(tags);
+        const saved = await put(`/notes/${part(ref)}`, change, signal);
+        stopEdit();
+        toast(saved.detail && !version ? "Saved; the other text is in the trash" : "Saved");
+        await load();
+        drawBody();
+        history();
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!(error instanceof ApiError)) throw error;
+        if (error.status === 409 && error.data.present !== null) edit.present = error.data.present;
+        else edit.error = error;
+        draw();
+      }
+    }
+
+    async function takeTheirs() {
+      const { text } = edit;
+      await load();
+      replaceText({ text: note.body, version: note.version, present: undefined, before: { ...edit.before, text: note.body } });
+      toast("This is the other text now", () => replaceText({ text }));
+    }
+
+    function cancel() {
+      stopEdit();
+      if (isNew) return go("/");
+      drawBody();
+    }
+
+    function keyInEditor(event) {
+      if ((event.ctrlKey || event.metaKey) && (event.key === "Enter" || event.key === "s")) save(event);
+    }
+
+    // -- drawing
+
+    const editor = () => html`<h1>${isNew ? "New note" : `Edit: ${note.title}`}</h1>
+      ${changed && edit.present === undefined ? html`<p class="problem" role="status">This note was just changed elsewhere. If you save, you will see both texts.</p>` : nothing}
+      ${edit.error ? problem(edit.error) : nothing}
+      <form class="edit" @submit=${save} @keydown=${keyInEditor}>
+        <div class="row"><div class="grow field"><label for="title">Title</label><input id="title" .value=${edit.title} @input=${(event) => type("title", event)} placeholder=${isNew ? "made from the first sentence" : ""}></div>
+          <div class="field"><label for="tags">Tags</label><input id="tags" .value=${edit.tags} @input=${(event) => type("tags", event)} placeholder="deploy, ops"></div>
+          ${isNew ? html`<div class="field"><label for="kind">Kind</label><select id="kind" @change=${(event) => { edit.source = event.target.value; }}><option value="memory">memory (short)</option><option value="article">article (long)</option></select></div>` : nothing}</div>
+        ${edit.present === undefined ? nothing : html`<div class="problem" role="alert"><strong>This note was changed while you edited it.</strong> Nothing was written, and both texts are here.</div>`}
+        <div class="split"><div class="field"><label for="text">${edit.present === undefined ? "Text" : "Your text"}</label>
+            <textarea id="text" rows="18" .value=${edit.text} @input=${(event) => type("text", event)} required></textarea></div>
+          ${edit.present === undefined
+            ? html`<div class="field"><span class="soft small" id="preview-name">Preview</span><section class="card prose" aria-labelledby="preview-name"></section></div>`
+            : html`<div class="field"><label for="present">The text as it is now</label><textarea id="present" rows="18" readonly .value=${edit.present}></textarea></div>`}</div>
+        <div class="row">${edit.present === undefined ? html`<button class="primary">Save</button>`
+          : html`<button type="button" class="primary" @click=${() => save(undefined, null)}>Save mine, keep the other in the trash</button><button type="button" @click=${takeTheirs}>Continue with the other text</button>`}
+          <button type="button" @click=${cancel}>Cancel</button>${edit.present === undefined ? html`<span class="soft small">Ctrl+Enter saves</span>` : nothing}</div>
+      </form>`;
+
+    const links = () => {
+      const out = [...new Map(note.links.filter((one) => one.ref).map((one) => [one.ref, { ref: one.ref, title: one.target, kind: "out" }])).values()];
+      const back = note.linked_from.map((one) => ({ ...one, kind: "in" }));
+      const broken = note.links.filter((one) => !one.there);
+      const list = (name, notes) => notes.length ? html`<h3>${name}</h3><ul>${notes.map((one) => html`<li>${noteLink(one.ref, one.title)}</li>`)}</ul>` : nothing;
+      return html`<section class="card"><h2>Links</h2>${out.length + back.length ? ring(note.title, [...out, ...back], go) : html`<p class="soft small">No note is linked with this one.</p>`}
+        ${list("Links to", out)}${list("Linked from", back)}
+        ${broken.length ? html`<h3>Not there</h3><ul>${broken.map((one) => html`<li class="soft">${one.target}</li>`)}</ul>` : nothing}</section>`;
+    };
+
+    const outline = () => {
+      const headings = [...main.querySelectorAll(".prose :is(h1, h2, h3)")];
+      return html`<section class="card"><h2>In this note</h2>
+        ${headings.length ? html`<ul class="plain">${headings.map((one) => html`<li class=${one.tagName}><button class="quiet" @click=${() => jump(+one.dataset.line)}>${one.textContent}</button></li>`)}</ul>` : nothing}
+        <form class="row" @submit=${(event) => { event.preventDefault(); jump(+event.target.line.value); }}><label for="line">Line</label>
+          <input id="line" name="line" type="number" min="1" required><button>Go</button></form></section>`;
+    };
+
+    const change = (one) => html`<li>${when(one.at)} <strong>${one.what}</strong>
+      <span class="soft">${[one.front_end && `by ${one.front_end}`, one.author, one.grew && `${size(one.grew)} bytes`, one.lines_added !== null && `+${one.lines_added} −${one.lines_deleted} lines`, one.before && `from ${one.before}`].filter(Boolean).join(", ")}</span>
+      ${one.source === "git" ? html`<button class="quiet small" @click=${() => compare(one.hash, one.what)}>Compare</button>` : nothing}</li>`;
+
+    const used = () => {
+      const { history, copies } = past;
+      return html`<section class="card"><h2>History</h2>
+        <p class="small">Asked for ${count(history.recalls, "time")}${history.recalled ? html`, last ${when(history.recalled)}` : nothing};
+          opened ${count(history.opens, "time")}.</p>
+        <ul class="plain small">${history.changes.map(change)}
+          ${copies.map((path) => html`<li>Kept in the trash <button class="quiet small" @click=${() => compare(path, "the kept text")}>Compare</button></li>`)}</ul>
+        ${history.left_out.map((text) => html`<p class="small warn">${text}</p>`)}</section>`;
+    };
+
+    const reader = () => html`<div class="row"><h1 class="grow">${note.title}</h1>
+        ${shown.writable && !sample.on ? html`<button @click=${startEdit} title="Edit (e)">Edit</button><button class="danger" @click=${forget}>Forget</button>` : nothing}</div>
+      <div class="row about">${badge(note.source)} ${badge(`said by ${shown.provenance}`, shown.provenance === "user" ? "good" : "warn")}
+        ${shown.in_prompts ? badge("trusted vault", "good") : badge("not added to prompts", "warn")}
+        ${note.category ? badge(note.category) : nothing} ${shown.outdated ? badge(shown.outdated, "bad") : nothing}
+        ${note.tags.map((tag) => html`<a class="small" href="/?tag=${encodeURIComponent(tag)}">#${tag}</a>`)}
+        <span class="soft small">${when(note.updated ?? note.created)}</span></div>
+      ${note.problem ? html`<p class="small warn">${note.problem}</p>` : nothing}
+      <div class="reading"><div><article class="card prose"></article><p class="soft small path">${note.path}</p></div>
+        <aside aria-label="About this note">${outline()}${links()}${past ? used() : nothing}</aside></div>`;
+
+    function draw() {
+      render(edit ? editor() : reader(), main);
+    }
+
+    setKeys({ e: ["Edit", startEdit], f: ["Forget", forget], "[": ["Back", () => window.history.back()] });
+    signal.addEventListener("abort", () => clearTimeout(timer));
+    if (isNew) return startEdit();
+    await load(true);
+    drawBody();
+    onChange(async (refs, many) => {
+      if (!many && !refs.includes(ref)) return;
+      changed = Boolean(edit);
+      if (edit) return draw();
+      try {
+        await load();
+        drawBody();
+        await history();
+      } catch (error) {
+        if (!signal.aborted) render(problem(error), main);
+      }
+    });
+    if (query.has("edit")) startEdit();
+    await history();
   },
 };

@@ -85,9 +85,10 @@ export function showBody(element, note, lines, signal) {
   return lines ? light(element, lines) : undefined;
 }
 
-// Lights the blocks of these lines of the file, and returns the first.
+// Lights the blocks of these lines of the file, or the next one if the lines are blank, and returns the first.
 export function light(element, [from, to]) {
   const all = [...element.querySelectorAll("[data-line]")];
-  for (const one of all) one.classList.toggle("lit", +one.dataset.line <= to && +one.dataset.end >= from);
+  const last = Math.max(to, +(all.find((one) => +one.dataset.end >= from)?.dataset.line ?? to));
+  for (const one of all) one.classList.toggle("lit", +one.dataset.line <= last && +one.dataset.end >= from);
   return all.find((one) => one.classList.contains("lit"));
 }

@@ -1,9 +1,256 @@
-import { html, render } from "./parts.js";
+// Search: results as you type; after a pause one search that a model reads and the log keeps, with the verdict.
+
+import { get, post, sample } from "./api.js";
+import { badge, bars, count, dialog, html, notePath, nothing, problem, render, showBody, svg, when } from "./parts.js";
+
+const PAUSE = 300;
+const SINCE = [["", "Any time"], ["7d", "Last week"], ["30d", "Last month"], ["365d", "Last year"]];
+const thumb = (way = "") => svg`<svg class="thumb ${way}" viewBox="0 0 24 24" aria-hidden="true"><path d="M7 11v9H4v-9zm0 0 4-8c2 0 3 1 3 3v4h5c1 0 2 1 2 2l-1 6c0 1-1 2-2 2H7"/></svg>`;
+const bare = (ref) => ref.replace(/#L\d+(-\d+)?$/, "");
+
+// The snippet with its marks, which count letters and not UTF-16 units.
+function marked({ snippet, marks }) {
+  const letters = [...snippet];
+  let from = 0;
+  const parts = [];
+  for (const [first, last] of marks ?? []) {
+    parts.push(letters.slice(from, first).join(""), html`<mark>${letters.slice(first, last).join("")}</mark>`);
+    from = last;
+  }
+  return [...parts, letters.slice(from).join("")];
+}
+
+function explained(found) {
+  const place = (step) => step.rank ? `${step.rank} of ${step.of}` : step.of ? `not among ${step.of}` : "none";
+  return html`
+    <p><strong>${found.title}</strong><br>${found.rank ? `Rank ${found.rank} of at most ${found.limit}.`
+      : `Not in the answer: lost in the step “${found.lost_in}”.`}</p>
+    ${bars(found.signals)}
+    <div class="scroll" tabindex="0"><table><thead><tr><th>Step</th><th>Rank</th><th>Why</th></tr></thead><tbody>
+      ${found.steps.map((step) => html`<tr><td>${step.name}</td><td>${place(step)}</td><td>${step.text}</td></tr>`)}
+    </tbody></table></div>
+    ${found.hints.map((hint) => html`<p class="small soft">Hint: ${hint}</p>`)}`;
+}
 
 export const page = {
   path: "/",
   title: "Search",
-  async open(main) {
-    render(html`<h1>Search</h1>`, main);
+  async open(main, { query, session, signal, go, toast, setKeys, onChange }) {
+    const asked = { q: query.get("q") ?? "", source: query.get("source") ?? "", tag: query.get("tag") ?? "", since: query.get("since") ?? "" };
+    let found, recent, error, final = false, selected = 0, ratings = {}, choices = { sources: [], tags: {} };
+    let pause, serial = 0, busy = false, waiting = false, looked = {};
+
+    const hits = () => found?.hits ?? [];
+    const hit = () => hits()[selected];
+
+    // -- searching
+
+    async function search(typing) {
+      const mine = ++serial;
+      try {
+        const answer = await get("/search", { ...asked, ...(typing && { typing }) }, signal);
+        if (mine !== serial) return;
+        const before = bare(hit()?.ref ?? "");
+        const kept = document.activeElement?.closest(".hit") ? answer.hits.findIndex((one) => bare(one.ref) === before) : 0;
+        [found, final, error, selected] = [answer, !typing, undefined, Math.max(0, kept)];
+      } catch (caught) {
+        if (signal.aborted || mine !== serial) return;
+        [error, found] = [caught, undefined];
+      }
+      draw();
+      if (!typing) look();
+    }
+
+    // One request at a time while typing, and always one for the newest text.
+    async function type() {
+      waiting = busy;
+      if (busy) return;
+      busy = true;
+      await search(true);
+      busy = false;
+      if (waiting) type();
+    }
+
+    function ask() {
+      clearTimeout(pause);
+      final = false;
+      if (!asked.q.trim()) return settle();
+      type();
+      pause = setTimeout(settle, PAUSE);
+    }
+
+    function settle() {
+      const shown = new URLSearchParams(Object.entries(asked).filter(([, value]) => value));
+      history.replaceState(null, "", shown.size ? `/?${shown}` : "/");
+      waiting = false;
+      return asked.q.trim() ? search(false) : list();
+    }
+
+    // Without a question: the newest notes.
+    async function list() {
+      const mine = ++serial, { source, tag, since } = asked;
+      try {
+        const notes = await get("/notes", { source, tag, since }, signal);
+        if (mine === serial) [recent, found, error] = [notes, undefined, undefined];
+      } catch (caught) {
+        error = caught;
+      }
+      if (!signal.aborted) draw();
+    }
+
+    // -- the selected hit
+
+    async function look() {
+      const pane = main.querySelector(".preview article"), one = hit();
+      if (!pane || !one || !pane.offsetParent) return;
+      try {
+        looked[one.ref] ??= get(`/rendered/${encodeURIComponent(bare(one.ref))}`, {}, signal);
+        const note = await looked[one.ref];
+        if (hit() !== one) return;
+        const lit = showBody(pane, note, one.lines, signal);
+        pane.scrollTop = lit ? Math.max(0, lit.offsetTop - pane.offsetTop - 40) : 0;
+      } catch (caught) {
+        if (!signal.aborted) render(problem(caught), pane);
+      }
+    }
+
+    function select(place, focus) {
+      if (!hits().length) return;
+      const before = selected;
+      selected = Math.min(Math.max(place, 0), hits().length - 1);
+      if (before !== selected) { draw(); look(); }
+      if (focus) main.querySelectorAll(".hit a")[selected].focus();
+    }
+
+    async function why(ref) {
+      if (!ref || !asked.q.trim()) return;
+      try {
+        dialog("Why", explained(await get("/why", { ...asked, ref: bare(ref) }, signal)));
+      } catch (caught) {
+        toast(caught.message);
+      }
+    }
+
+    async function rate(good) {
+      const one = hit();
+      if (!one || sample.on) return;
+      try {
+        await post("/ratings", { ref: bare(one.ref), good, q: asked.q }, signal);
+        ratings[`${asked.q}\n${bare(one.ref)}`] = good;
+        toast(good ? "Rated as an answer" : "Rated as no answer");
+        draw();
+      } catch (caught) {
+        toast(caught.message);
+      }
+    }
+
+    // -- drawing
+
+    function change(name, event) {
+      asked[name] = event.target.value;
+      ask();
+    }
+
+    function keyInBox(event) {
+      if (event.key === "ArrowDown" || (event.key === "Enter" && hits().length)) {
+        event.preventDefault();
+        if (event.key === "Enter") go(notePath(hit().ref));
+        else select(selected, true);
+      }
+    }
+
+    function verdict() {
+      if (error || !found) return nothing;
+      if (!final) return html`<span class="soft">${count(found.hits.length, "note")}…</span>`;
+      const sure = found.confidence === null ? "" : ` · ${Math.round(100 * found.confidence)} % sure`;
+      const searched = `${count(found.searched.notes, "note")} searched`;
+      if (found.state === "found") return html`${badge("found", "good")} <span class="soft">${searched}${sure} · ${Math.round(found.took_ms)} ms</span>`;
+      const text = found.state === "absent" ? "Nothing here clearly answers that." : "Nothing found, but not everything could be searched.";
+      return html`${badge(found.state, "warn")} ${text} <span class="soft">${searched}.</span>
+        ${sample.on ? nothing : html`<a class="button" href="/note/?title=${encodeURIComponent(asked.q)}">Write it</a>`}`;
+    }
+
+    const row = (one, place) => {
+      const best = hits()[0].score || 1, parts = Object.entries(one.signals);
+      return html`<li class="hit" aria-current=${place === selected ? "true" : nothing} @focusin=${() => select(place)} @mousemove=${() => select(place)}>
+        <a href=${notePath(one.ref)}>${one.title}</a> ${badge(one.source)} ${one.weak ? badge("weak match", "warn") : nothing}
+        ${one.heading ? html`<span class="small soft">${one.heading}</span>` : nothing}
+        <p>${marked(one)}</p>
+        <div class="row small soft"><span class="stack" role="img" aria-label=${parts.map(([name, value]) => `${name} ${value.toFixed(2)}`).join(", ")}>${parts.map(
+          ([name, value]) => html`<i class="part-${name}" .style=${`width:${Math.max(0, 100 * value / best)}%`}></i>`)}</span>
+          ${when(one.created)} ${one.tags.slice(0, 4).map((tag) => html`<span>#${tag}</span>`)}</div>
+      </li>`;
+    };
+
+    const preview = (one) => {
+      const rated = ratings[`${asked.q}\n${bare(one.ref)}`];
+      return html`<aside class="preview card" aria-label="Preview">
+        <div class="row"><h2 class="grow">${one.title}</h2>
+          <button class="quiet" @click=${() => why(one.ref)} title="Why is it here? (w)">Why</button>
+          ${sample.on ? nothing : html`
+            <button class="quiet" aria-pressed=${rated === true} @click=${() => rate(true)} aria-label="This answers it" title="This answers it (+)">${thumb()}</button>
+            <button class="quiet" aria-pressed=${rated === false} @click=${() => rate(false)} aria-label="This does not answer it" title="This does not answer it (-)">${thumb("down")}</button>`}</div>
+        ${bars(one.signals)}<hr>
+        <article class="prose" tabindex="0" aria-label=${one.title}></article></aside>`;
+    };
+
+    const welcome = () => html`<section class="card welcome"><h2>${sample.on ? "Three questions to try" : "There are no notes here yet"}</h2>
+      ${sample.on ? nothing : html`<p><a class="button primary" href="/note/">Write the first note</a>, or ask a sample vault: notes of a small team that makes tide clocks.</p>`}
+      <div class="row">${session.questions.map((one) => html`<button @click=${() => { sample.on = true; go(`/?q=${encodeURIComponent(one)}`); }}>${one}</button>`)}</div></section>`;
+
+    const newest = () => html`
+      ${sample.on || !session.notes && !recent?.length ? welcome() : nothing}
+      ${recent?.length ? html`<h2>${asked.tag ? `Notes with #${asked.tag}` : "Newest notes"}</h2><ol class="hits">${recent.map((one) => html`<li class="hit">
+        <a href=${notePath(one.ref)}>${one.title}</a> ${badge(one.source)} ${one.outdated ? badge("outdated", "warn") : nothing}
+        ${one.description ? html`<p>${one.description}</p>` : nothing}
+        <div class="row small soft">${when(one.created)} ${one.tags.slice(0, 4).map((tag) => html`<span>#${tag}</span>`)}</div></li>`)}</ol>` : nothing}`;
+
+    const results = () => html`
+      ${found.understood.map((text) => html`<p class="small soft">${text}</p>`)}
+      ${final ? found.degraded.map((text) => html`<p class="small warn">${text}</p>`) : nothing}
+      ${final && found.suggestions.length && found.state !== "found" ? html`<p>Words that occur here: ${found.suggestions.map((word) => html`<button class="quiet" @click=${() => { asked.q = word; ask(); draw(); }}>${word}</button>`)}</p>` : nothing}
+      <div class="split"><div>
+        <ol class="hits">${found.hits.map(row)}</ol>
+        ${final ? html`<form class="row small" @submit=${(event) => { event.preventDefault(); why(event.target.missing.value); }}>
+          <label for="missing">Missing a note?</label><input id="missing" name="missing" placeholder="its title or ref" required>
+          <button>Why not?</button></form>` : nothing}</div>
+        ${hit() ? preview(hit()) : nothing}</div>`;
+
+    function draw() {
+      render(html`<h1 class="hidden">Search</h1>
+        <search>
+          <input type="search" .value=${asked.q} aria-label="Search your notes" placeholder="Ask, or type a few words" autocomplete="off" spellcheck="false"
+            @input=${(event) => change("q", event)} @keydown=${keyInBox}>
+          <div class="row filters">
+            <select aria-label="Source" @change=${(event) => change("source", event)}><option value="">All sources</option>
+              ${choices.sources.map((one) => html`<option .selected=${one === asked.source}>${one}</option>`)}</select>
+            <input list="tags" aria-label="Tag" placeholder="Tag" .value=${asked.tag} @change=${(event) => change("tag", event)}>
+            <datalist id="tags">${Object.keys(choices.tags).slice(0, 200).map((tag) => html`<option value=${tag}></option>`)}</datalist>
+            <select aria-label="Created" @change=${(event) => change("since", event)}>
+              ${SINCE.map(([value, text]) => html`<option value=${value} .selected=${value === asked.since}>${text}</option>`)}</select>
+          </div>
+        </search>
+        <div class="verdict" role="status" aria-live="polite">${verdict()}</div>
+        ${error ? problem(error) : found ? results() : newest()}`, main);
+    }
+
+    const box = () => main.querySelector("input[type=search]");
+    const one = (fn) => () => { if (hit()) fn(hit()); };
+    setKeys({
+      "/": ["Search", () => { box().focus(); box().select(); }],
+      j: ["Next result", () => select(document.activeElement.closest(".hit") ? selected + 1 : selected, true)],
+      k: ["Previous result", () => select(selected - 1, true)],
+      Enter: ["Open", one((hit) => go(notePath(hit.ref)))],
+      e: ["Edit", one((hit) => go(`${notePath(bare(hit.ref))}?edit=1`))],
+      w: ["Why, or why not", () => hit() ? why(hit().ref) : main.querySelector("#missing")?.focus()],
+      "+": ["This answers it", () => rate(true)],
+      "-": ["This does not answer it", () => rate(false)],
+    });
+    onChange(() => { looked = {}; if (!asked.q.trim()) list(); else if (final) search(true).then(() => { final = true; draw(); look(); }); });
+    signal.addEventListener("abort", () => clearTimeout(pause));
+    draw();
+    box().focus({ preventScroll: true });
+    get("/filters", {}, signal).then((all) => { choices = all; draw(); }, () => {});
+    await settle();
   },
 };

@@ -1,0 +1,104 @@
+"""The page of a note, as a person uses it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from tests.safety.hostile import HOSTILE, note
+from tests.server.browser import axe, inspect, until
+from tests.server.conftest import Server
+
+REF = "article:people/who-does-what"
+DOT = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
+    "1f15c4890000000d49444154789c63606060f80f0001040100c5a0f3b20000000049454e44ae426082"
+)
+
+
+def test_a_note_is_read_with_its_links_its_pictures_and_its_history(page: Any, server: Server) -> None:
+    root = Path(server.kb.root)
+    commit = ["git", "-c", "user.name=Ada", "-c", "user.email=a@b.example", "commit", "-qm", "Write it down"]
+    for command in (["git", "init", "-q"], ["git", "add", "-A"], commit):
+        subprocess.run(command, cwd=root, check=True)
+    (root / "articles/people/dot.png").write_bytes(DOT)
+    file = root / "articles/people/who-does-what.md"
+    file.write_text(file.read_text() + "\n![a dot](dot.png) and [[nothing-of-that-name]]\n")
+
+    page.goto(f"{server.url}/note/{REF}#L14")
+    page.wait_for_selector("text=Write it down")
+
+    page.wait_for_selector(".prose .lit")
+    until(page, "document.querySelector('.prose img').naturalWidth === 1")
+    assert page.inner_text(".about").split()[:4] == ["article", "said", "by", "user"]
+    assert "nothing-of-that-name" in page.inner_text("h3:has-text('Not there') + ul")
+    inspect(page, "note")
+
+    page.click("button:has-text('Compare')")
+    page.wait_for_selector(".diff .added")
+    assert "a dot" in page.inner_text(".diff .added >> nth=1")
+    assert axe(page) == []
+    page.keyboard.press("Escape")
+    page.fill("#line", "18")
+    page.click("button:text-is('Go')")
+    until(page, "document.querySelector('.lit').dataset.line > 17")
+    page.click("h3:has-text('Linked from') + ul a >> nth=0")
+    until(page, "!location.pathname.endsWith('who-does-what')")
+
+
+def test_an_edit_that_conflicts_shows_both_texts_and_loses_neither(page: Any, server: Server) -> None:
+    ref, file = "memory:odalys-has-the-last-word", Path(server.kb.root, "memories/odalys-has-the-last-word.md")
+    page.goto(f"{server.url}/note/{ref}")
+    page.wait_for_selector(".prose p")
+    page.keyboard.press("e")
+    page.fill("#text", "Mine is *better*.")
+    page.wait_for_selector(".prose em")
+    page.reload()  # a draft survives
+    page.wait_for_selector(".prose p")
+    page.keyboard.press("e")
+    assert page.input_value("#text") == "Mine is *better*."
+
+    file.write_text(file.read_text() + "\nTheirs came first.\n")
+    page.wait_for_selector("text=was just changed elsewhere")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector("#present")
+    assert page.input_value("#text") == "Mine is *better*."
+    assert page.input_value("#present").endswith("Theirs came first.\n")
+    assert "Mine" not in file.read_text()
+    inspect(page, "conflict")
+
+    page.click("text=Save mine")
+    page.wait_for_selector("text=Kept in the trash")
+    assert "Mine is *better*." in file.read_text()
+    assert any("Theirs came first." in kept.read_text() for kept in Path(server.kb.root, ".trash").rglob("*.md"))
+
+    page.click("button:has-text('Forget')")
+    page.wait_for_selector("#toasts >> text=Forgotten")
+    assert not file.exists()
+    page.click("#toasts div:has-text('Forgotten') >> text=Undo")
+    page.wait_for_selector(".prose em")
+    page.problems.clear()  # Chromium logs the 409
+    assert "Mine is *better*." in file.read_text()
+
+
+def test_hostile_notes_are_shown_and_not_obeyed(page: Any, server: Server) -> None:
+    foreign: list[str] = []
+    page.on(
+        "request", lambda asked: foreign.append(asked.url) if not asked.url.startswith((server.url, "blob:")) else None
+    )
+    page.on("dialog", lambda dialog: foreign.append(dialog.message))
+    for number, hostile in enumerate(HOSTILE.values()):
+        Path(server.kb.root, f"memories/hostile-{number}.md").write_text(note(hostile))
+    server.kb.sync()
+
+    page.goto(f"{server.url}/?q=zebra")
+    page.wait_for_selector(".preview .prose p")
+    for number, name in enumerate(HOSTILE):
+        if name in ("HTML", "Markdown", "the end of a fence", "text the other way round"):
+            page.goto(f"{server.url}/note/memory:hostile-{number}")
+            page.wait_for_selector(".prose p")
+            assert "zebra" in page.inner_text(".prose")
+
+    assert page.evaluate("document.querySelectorAll('.prose :is(script, style, iframe, [onerror])').length") == 0
+    assert foreign == []

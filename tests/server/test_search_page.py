@@ -1,0 +1,80 @@
+"""The search page, as a person uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.server.browser import axe, inspect, until
+from tests.server.conftest import Server
+from tests.server.test_search_api import logged
+
+QUESTION = "who decides what ships"
+
+
+def test_results_appear_while_typing_and_the_verdict_after_a_pause(page: Any, server: Server) -> None:
+    page.wait_for_selector("text=Newest notes")
+    page.keyboard.type("who deci", delay=15)
+    page.wait_for_selector(".hit mark")
+    page.keyboard.type("des what ships", delay=15)
+    page.wait_for_selector(".verdict .badge.good")
+
+    assert logged(server.kb) == [(QUESTION, "web")]
+    assert page.url.endswith("/?q=who+decides+what+ships")
+    assert page.inner_text(".hit >> nth=0").startswith("Odalys has the last word")
+    page.wait_for_selector(".preview .lit")
+    inspect(page, "search", lambda: page.wait_for_timeout(50))
+
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("j")
+    until(page, "document.querySelectorAll('.hit')[1].getAttribute('aria-current') === 'true'")
+    page.keyboard.press("k")
+    page.keyboard.press("w")
+    page.wait_for_selector("dialog table")
+    assert "Rank 1" in page.inner_text("dialog")
+    assert axe(page) == []
+    page.keyboard.press("Escape")
+    page.keyboard.press("+")
+    page.wait_for_selector("[aria-label='This answers it'][aria-pressed=true]")
+    page.fill("#missing", "who-does-what")
+    page.click("text=Why not?")
+    page.wait_for_selector("dialog table")
+    page.keyboard.press("Escape")
+
+    page.select_option("[aria-label=Source]", "article")
+    until(page, "[...document.querySelectorAll('.hit > a + .badge')].every(one => one.innerText === 'article')")
+    page.click("h1", force=True)
+    page.keyboard.press("/")
+    page.keyboard.press("Enter")
+    until(page, "location.pathname.startsWith('/note/article:')")
+    page.go_back()
+    page.wait_for_selector(".verdict .badge.good")
+    assert page.input_value("[type=search]") == QUESTION
+
+
+def test_what_nothing_answers_can_be_written(page: Any, server: Server) -> None:
+    page.keyboard.type("how do I breed llamas")
+    page.wait_for_selector(".verdict .badge.warn")
+    page.click("text=Write it")
+    page.wait_for_selector("#text")
+    assert page.input_value("#title") == "how do I breed llamas"
+    page.fill("#text", "**Not yet.** There is no grass.")
+    page.wait_for_selector(".prose strong")
+    assert axe(page) == []
+    page.click("button.primary")
+    page.wait_for_selector("h1:has-text('llamas')")
+
+    assert server.kb.search("llamas").hits[0].title == "how do I breed llamas"
+
+
+def test_an_empty_vault_offers_the_sample(empty: Server, open_page: Callable[[str], Any]) -> None:
+    page = open_page(empty.address)
+    page.wait_for_selector("text=There are no notes here yet")
+    inspect(page, "welcome")
+
+    page.click("button:has-text('who decides')")
+    page.wait_for_selector(".verdict .badge.good")
+
+    assert page.inner_text(".hit >> nth=0").startswith("Odalys has the last word")
+    page.click("text=Back to your vault")
+    page.wait_for_selector("text=There are no notes here yet")
