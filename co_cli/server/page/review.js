@@ -126,7 +126,7 @@ export const page = {
     }
 
     const item = (one, place) => html`<li class="card finding" aria-current=${place === selected ? "true" : nothing}>
-      <button class="head" aria-expanded=${place === selected} @click=${() => select(place)}>
+      <button class="fold" aria-expanded=${place === selected} @click=${() => select(place)}>
         <span class="row"><strong>${one.title || one.refs[0]}</strong>${badge(NAMES[one.kind].replace(/s$/, ""), one.kind === "secret" ? "bad" : "")}</span>
         <span class="small soft reason">${one.reason}</span></button>
       ${place === selected ? detail(one) : nothing}</li>`;
