@@ -19,12 +19,13 @@ def test_activity_shows_what_was_asked_given_and_saved_and_what_to_write(
     sample: KnowledgeBase, server: Server, page: Any
 ) -> None:
     activity = sample.activity
-    earlier = [sample.search(question, read=False, backend="fts5") for question in ("who decides", "unicorn stable")]
+    questions = ("who decides what ships", "bell at night", "unicorn stable", "spare keys", "e-paper")
+    earlier = [sample.search(question, limit=3, read=False, backend="fts5") for question in questions]
     for day in range(1, 29):
         activity.clock = lambda day=day: time.time() - 86_400 * day
         for number in range(day * 7 % 5 + day % 3):
             activity.front_end = ("cli", "mcp", "agent")[number % 3]
-            sample.track(earlier[number % 4 == 3])
+            sample.track(earlier[(day + number) % 5])
     activity.clock = time.time
     for front_end, question in (
         ("cli", "when may we not push new software"),

@@ -61,7 +61,7 @@ function calendar(memories, year) {
 
 const noteChips = (notes, titles, more) => html`<ul class="chips">${notes.map((note) => html`<li>
   ${noteLink(note.ref, titles[withoutLines(note.ref)])}
-  ${note.why ? badge(note.why) : nothing}${note.cited ? badge("cited", "accent") : nothing}</li>`)}
+  ${note.why ? badge(note.why) : nothing} ${note.cited ? badge("cited", "accent") : nothing}</li>`)}
   ${more > 0 ? html`<li class="soft">and ${more} more</li>` : nothing}</ul>`;
 
 function describe(entry, titles) {
@@ -81,7 +81,7 @@ function feedItem(entry, titles) {
   const { kind, notes, total } = entry, listed = kind === "saved" && total === 1 ? [] : notes;
   const talk = entry.conversation ? html` · conversation ${entry.conversation.slice(-6)}` : nothing;
   return html`<li class="entry ${kind}"><div class="row"><span>${describe(entry, titles)}</span>
-    <span class="grow"></span><span class="small soft">${nameOf(entry.front_end)}${talk} · ${when(entry.at)}</span></div>
+    <span class="small soft">${nameOf(entry.front_end)}${talk} · ${when(entry.at)}</span></div>
     ${listed.length ? noteChips(listed, titles, total - listed.length) : nothing}</li>`;
 }
 
@@ -135,7 +135,7 @@ export const page = {
             ${choose([[0, "Latest"], ...years.map((one) => [one, one])], year, (value) => { year = +value; draw(); }, "Year")}</div>
             ${calendar(memories, year)}</section>
         </div>
-        ${stats.found_nothing.length ? html`<section class="card"><h2>Unanswered questions</h2><ul class="asked">
+        ${stats.found_nothing.length ? html`<section class="card"><h2>Unanswered questions</h2><ul class="questions">
           ${stats.found_nothing.map((one) => html`<li class="row"><a class="grow" href="/?q=${encodeURIComponent(one.text)}">${one.text}</a>
             <span class="small soft">${one.times === 1 ? "once" : `${one.times} times`}</span>
             ${sample.on ? nothing : html`<a class="button" href="/note/?title=${encodeURIComponent(one.text)}" aria-label="Write it: ${one.text}">Write it</a>`}</li>`)}</ul></section>` : nothing}
