@@ -6,7 +6,6 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from tests.safety.hostile import HOSTILE, note
 from tests.server.browser import axe, inspect, until
 from tests.server.conftest import Server
 
@@ -80,25 +79,3 @@ def test_an_edit_that_conflicts_shows_both_texts_and_loses_neither(page: Any, se
     page.wait_for_selector(".prose em")
     page.problems.clear()  # Chromium logs the 409
     assert "Mine is *better*." in file.read_text()
-
-
-def test_hostile_notes_are_shown_and_not_obeyed(page: Any, server: Server) -> None:
-    foreign: list[str] = []
-    page.on(
-        "request", lambda asked: foreign.append(asked.url) if not asked.url.startswith((server.url, "blob:")) else None
-    )
-    page.on("dialog", lambda dialog: foreign.append(dialog.message))
-    for number, hostile in enumerate(HOSTILE.values()):
-        Path(server.kb.root, f"memories/hostile-{number}.md").write_text(note(hostile))
-    server.kb.sync()
-
-    page.goto(f"{server.url}/?q=zebra")
-    page.wait_for_selector(".preview .prose p")
-    for number, name in enumerate(HOSTILE):
-        if name in ("HTML", "Markdown", "the end of a fence", "text the other way round"):
-            page.goto(f"{server.url}/note/memory:hostile-{number}")
-            page.wait_for_selector(".prose p")
-            assert "zebra" in page.inner_text(".prose")
-
-    assert page.evaluate("document.querySelectorAll('.prose :is(script, style, iframe, [onerror])').length") == 0
-    assert foreign == []

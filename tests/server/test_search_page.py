@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from tests.server.browser import axe, inspect, until
@@ -65,16 +64,3 @@ def test_what_nothing_answers_can_be_written(page: Any, server: Server) -> None:
     page.wait_for_selector("h1:has-text('llamas')")
 
     assert server.kb.search("llamas").hits[0].title == "how do I breed llamas"
-
-
-def test_an_empty_vault_offers_the_sample(empty: Server, open_page: Callable[[str], Any]) -> None:
-    page = open_page(empty.address)
-    page.wait_for_selector("text=There are no notes here yet")
-    inspect(page, "welcome")
-
-    page.click("button:has-text('who decides')")
-    page.wait_for_selector(".verdict .badge.good")
-
-    assert page.inner_text(".hit >> nth=0").startswith("Odalys has the last word")
-    page.click("text=Back to your vault")
-    page.wait_for_selector("text=There are no notes here yet")
