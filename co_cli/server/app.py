@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import hmac
 import os
-import pkgutil
 import secrets
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from functools import cached_property
-from importlib import import_module
 from typing import NamedTuple
 
 from anyio import to_thread
@@ -25,20 +23,27 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Message, Receive, Scope, Send
 
-from co_cli import __version__, server
+from co_cli import __version__
 from co_cli.errors import KnowledgeError
 from co_cli.http_server import TokenGuard, bearer
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.paths import sample_vault
-from co_cli.server import routes
+from co_cli.server import (
+    activity_api,
+    given_api,
+    health_api,
+    map_api,
+    note_api,
+    review_api,
+    routes,
+    search_api,
+)
 from co_cli.server.events import Events
 from co_cli.server.routes import API, ApiError, ErrorAnswer, error_answer, json_answer, read_body, route
 from co_cli.service.vaults import SAMPLE_QUESTIONS
 
-for _module in pkgutil.iter_modules(server.__path__):
-    if _module.name.endswith("_api"):
-        import_module(f"{server.__name__}.{_module.name}")  # it registers its routes
-
+MODULES = (activity_api, given_api, health_api, map_api, note_api, review_api, search_api)
+"""They register their routes when they are imported."""
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "page")
 SIGN_IN = f"{API}/session"
 SAMPLE = "x-co-vault"
