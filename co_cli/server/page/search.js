@@ -195,8 +195,10 @@ export const page = {
     };
 
     const welcome = () => html`<section class="card welcome"><h2>${sample.on ? "Three questions to try" : "There are no notes here yet"}</h2>
-      ${sample.on ? nothing : html`<p><a class="button primary" href="/note/">Write the first note</a>, or ask a sample vault: notes of a small team that makes tide clocks.</p>`}
-      <div class="row">${session.questions.map((one) => html`<button @click=${() => { sample.on = true; go(`/?q=${encodeURIComponent(one)}`); }}>${one}</button>`)}</div></section>`;
+      ${sample.on ? nothing : html`<p>Try a sample first, the notes of a small team that makes tide clocks. Ask them:</p>`}
+      <div class="row">${session.questions.map((one) => html`<button @click=${() => { sample.on = true; go(`/?q=${encodeURIComponent(one)}`); }}>${one}</button>`)}</div>
+      ${sample.on ? nothing : html`<hr><p>Or begin with your own: <code>co add FOLDER</code> makes notes that you have searchable.</p>
+        <a class="button primary" href="/note/">Write the first note</a>`}</section>`;
 
     const newest = () => html`
       ${sample.on || !session.notes && !recent?.length ? welcome() : nothing}
