@@ -46,9 +46,9 @@ Kind = Literal[
 KINDS: dict[Kind, str] = {
     "secret": "tokens, private keys and passwords",
     "near-duplicate": "notes with nearly the same words",
-    "possible-conflict": "memories about the same thing, which may contradict each other",
+    "possible-conflict": "memories about the same thing that may disagree",
     "expired": "notes whose valid_until has passed",
-    "superseded": "supersedes or superseded_by names a note that does not exist",
+    "superseded": "supersedes or superseded_by names an unknown note",
     "broken-link": "links to notes and files that do not exist",
     "oversized": "memories and always-loaded notes that are too long",
     "orphan": "notes without links that no search has returned",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from starlette.testclient import TestClient
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.settings import load_settings
 from tests.server.api import ask
-from tests.server.browser import ARTIFACTS, PATIENCE, inspect
+from tests.server.browser import ARTIFACTS, inspect, wait_for
 from tests.server.conftest import Server
 
 TOKEN = "ghp_aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
@@ -21,9 +20,8 @@ TOKEN = "ghp_aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
 def examined(api: TestClient, path: str = "/doctor") -> list[dict[str, Any]]:
     """What the doctor finds, when it is done."""
     ask(api, "POST", path)
-    end = time.monotonic() + PATIENCE
-    while (answer := ask(api, "GET", "/doctor"))["job"]["state"] == "running":
-        assert time.monotonic() < end
+    wait_for(lambda: ask(api, "GET", "/doctor")["job"]["state"] != "running")
+    answer = ask(api, "GET", "/doctor")
     assert answer["job"]["state"] == "done"
     return answer["findings"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +13,8 @@ from co_cli.errors import VaultError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.server.app import Access, Site
 from co_cli.server.jobs import Jobs, Report
-from tests.server.browser import PATIENCE, inspect, until
+from tests.server.api import ask
+from tests.server.browser import PATIENCE, inspect, until, wait_for
 from tests.server.conftest import serving
 from tests.vault import Vault
 
@@ -34,13 +34,11 @@ def client(codes: Vault, kb: KnowledgeBase) -> TestClient:
     return TestClient(Site(kb, Access(), []).inner)
 
 
-def reviewed(client: TestClient, **params: object) -> dict[str, Any]:
+def reviewed(client: TestClient, **params: Any) -> dict[str, Any]:
     """Start a review, and wait until it is done."""
-    client.post("/api/v1/review")
-    end = time.monotonic() + PATIENCE
-    while (found := client.get("/api/v1/review", params=params).json())["job"]["state"] == "running":
-        assert time.monotonic() < end
-    return found
+    ask(client, "POST", "/review")
+    wait_for(lambda: ask(client, "GET", "/review")["job"]["state"] != "running")
+    return ask(client, "GET", "/review", **params)
 
 
 def found(client: TestClient) -> list[tuple[str, list[str]]]:
@@ -79,11 +77,10 @@ def test_a_second_start_joins_the_job_that_runs(kb: KnowledgeBase) -> None:
         return len(runs)
 
     job = jobs.start(kb, work)
+    wait_for(lambda: job.state.progress == ("reading", 3, 7))
     assert jobs.start(kb, work) is job
     go_on.set()
-    while job.state.state == "running":
-        assert job.state.progress in (None, ("reading", 3, 7))
-
+    wait_for(lambda: job.state.state != "running")
     assert (job.state.state, job.result) == ("done", 1)
     assert jobs.start(kb, work) is not job
 
@@ -93,9 +90,7 @@ def test_a_job_that_fails_says_why(kb: KnowledgeBase) -> None:
         raise VaultError("the vault is not there")
 
     job = Jobs[None]().start(kb, work)
-    while job.state.state == "running":
-        pass
-
+    wait_for(lambda: job.state.state != "running")
     assert (job.state.state, job.state.problem) == ("failed", "the vault is not there")
 
 
