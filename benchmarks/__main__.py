@@ -33,6 +33,7 @@ COST = {
     "footprint": Bench("the size of search.db and the memory of a process", 10_000),
     "watch": Bench("how soon a save is found, and what an idle watcher costs", 2_000),
     "mcp": Bench("the start of the MCP server, compared with its SDK", 10_000),
+    "web": Bench("the page in a browser: opening it, typing, a changed file", 10_000),
     "lancedb": Bench("one search, compared with LanceDB if it is installed", 10_000),
     "ripgrep": Bench("one cold search, compared with ripgrep if it is installed", 10_000),
     "skills": Bench("finding one of 1,000 skills, compared with listing all"),

@@ -1,0 +1,162 @@
+"""The page of `co web` in a real browser: how soon it is there, answers a key and shows a changed file, and its size."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+import subprocess
+import time
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+
+from benchmarks.cold import CO
+from benchmarks.measuring import BenchRow
+from benchmarks.vaults import Bar, bench_vault, questions
+from co_cli.errors import KnowledgeError
+
+PAGE = Path(__file__).parents[1] / "co_cli" / "server" / "page"
+QUESTIONS, OPENINGS, CHANGES = 8, 9, 7
+KEY_SECONDS = 0.12
+"""Between two keys: a hundred words a minute."""
+PATIENCE = 30.0
+GOALS = {"median": 60.0, "p95": 120.0, "open": 500.0, "size": 45.0, "change": 1000.0}
+WATCH = """
+    window.keys = [];  // [when, the text after it]
+    window.painted = [];  // milliseconds from each key until what it asked for is on the screen
+    const afterPaint = (fn) => requestAnimationFrame(() => {
+        const { port1, port2 } = new MessageChannel();
+        port1.onmessage = fn;
+        port2.postMessage(0);
+    });
+    let pressed = 0;
+    addEventListener("keydown", (event) => { pressed = event.timeStamp; }, true);
+    addEventListener("input", (event) => { keys.push([pressed, event.target.value]); }, true);
+    const answered = (text) => {
+        const last = keys.findLastIndex(([, typed]) => typed === text);
+        for (const [when] of keys.splice(0, last + 1)) painted.push(performance.now() - when);
+    };
+    const send = window.fetch;
+    window.fetch = async (address, ...rest) => {
+        const response = await send(address, ...rest), asked = new URL(address, location.href);
+        if (!asked.pathname.endsWith("/search")) return response;
+        const read = response.json.bind(response);
+        response.json = async () => {
+            const answer = await read();
+            setTimeout(() => afterPaint(() => answered(asked.searchParams.get("q"))));
+            return answer;
+        };
+        return response;
+    };
+    const look = new MutationObserver(() => {
+        if (!document.querySelector("input[type=search]")) return;
+        look.disconnect();
+        afterPaint(() => { window.opened = performance.now(); });
+    });
+    look.observe(document, { childList: true, subtree: true });
+"""
+
+
+def bench_web(notes: int, bar: Bar | None = None) -> list[BenchRow]:
+    with bench_vault(notes, bar) as vault, serving(vault.environment, vault.folder) as address, opened() as browser:
+        page = browser.new_page()
+        requests: list[str] = []
+        page.on("request", lambda request: requests.append(request.url))
+        page.add_init_script(WATCH)
+        page.goto(address)
+        until(page, "window.opened")
+        home = address.partition("#")[0]
+        openings = [_open(page, home) for _ in range(OPENINGS)]
+        keys = [took for question in questions(QUESTIONS) for took in _type(page, question)]
+        changes = [_change(page, Path(vault.root, "memories"), number) for number in range(CHANGES)]
+        for link in page.eval_on_selector_all("nav a", "links => links.map((link) => link.href)"):
+            page.goto(link)
+            until(page, "document.querySelector('main h1') && 1")
+            page.wait_for_timeout(500)
+    foreign = [one for one in requests if one.startswith("http") and not one.startswith(home)]
+    size = sum(len(gzip.compress(file.read_bytes(), 9)) for file in PAGE.rglob("*") if file.suffix in (".js", ".css"))
+    return [
+        _row(f"key to painted, {notes:,} notes, median of {len(keys)}", median(keys), "ms", "median"),
+        _row("key to painted, 95th percentile", quantiles(keys, n=20)[-1], "ms", "p95"),
+        _row(f"opening to the search box, median of {OPENINGS}", median(openings), "ms", "open"),
+        _row(f"changed file to the page, median of {CHANGES}", median(changes), "ms", "change"),
+        _row("scripts and style, compressed", size / 1000, "KB", "size"),
+        BenchRow("requests to other hosts, all pages", len(foreign), "", float(len(foreign)), 0.0),
+    ]
+
+
+def _row(name: str, value: float, unit: str, goal: str) -> BenchRow:
+    """A budget: the ratio is to what we promise."""
+    return BenchRow(name, round(value, 1), unit, value / GOALS[goal], 1.0)
+
+
+def _open(page: Any, home: str) -> float:
+    """Milliseconds from opening the page until its search box is painted."""
+    page.goto(home)
+    return until(page, "window.opened")
+
+
+def _type(page: Any, question: str) -> list[float]:
+    """Milliseconds from each key until its results are painted."""
+    page.fill("input[type=search]", "")
+    page.evaluate("keys.length = painted.length = 0")
+    page.focus("input[type=search]")
+    page.keyboard.type(question, delay=KEY_SECONDS * 1000)
+    until(page, "keys.length == 0")
+    until(page, "document.querySelector('.verdict .badge') && 1")  # the search after the pause is done, too
+    return page.evaluate("painted")
+
+
+def _change(page: Any, folder: Path, number: int) -> float:
+    """Milliseconds from writing a file until the page shows it."""
+    page.fill("input[type=search]", "")
+    until(page, "!document.querySelector('.verdict')?.innerText")
+    started = time.monotonic()
+    Path(folder, f"written{number}.md").write_text(f"---\ntitle: Written zqx{number}\n---\nJust now.\n", "utf-8")
+    until(page, f"document.getElementById('main').innerText.includes('zqx{number}')")
+    return (time.monotonic() - started) * 1000
+
+
+def until(page: Any, script: str) -> Any:
+    """Wait until JavaScript is true, and return its value. The page's policy forbids `wait_for_function`."""
+    end = time.monotonic() + PATIENCE
+    while not (value := page.evaluate(script)):
+        if time.monotonic() > end:
+            raise KnowledgeError(f"the page did not get there within {PATIENCE:g} seconds: {script}")
+        page.wait_for_timeout(5)
+    return value
+
+
+@contextmanager
+def serving(environment: Mapping[str, str], folder: str) -> Generator[str]:
+    """The address of `co web` in a process of its own, with its one-time code."""
+    command = [*CO, "web", "--no-open", "--port", "0"]
+    with subprocess.Popen(command, env=environment, cwd=folder, stderr=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stderr is not None
+            said = server.stderr.readline()
+            if "#code=" not in said:
+                raise KnowledgeError(f"co web did not start: {said.strip()}")
+            yield said.split()[-1]
+        finally:
+            server.terminate()
+
+
+@contextmanager
+def opened(**options: Any) -> Generator[Any]:
+    """A browser without a window. Options are those of playwright's `new_context`."""
+    try:
+        from playwright.sync_api import sync_playwright  # only in the development environment
+    except ImportError:
+        raise KnowledgeError("playwright is not installed: pip install --group dev") from None
+    found = shutil.which("chromium-headless-shell") or shutil.which("chromium")
+    if found is None:
+        raise KnowledgeError("Chromium is not installed: apt-get install chromium-headless-shell")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        try:
+            yield browser.new_context(**options)
+        finally:
+            browser.close()
