@@ -11,6 +11,7 @@ from pydantic_ai import Agent, models
 from co_cli.activity import Activity, query_log
 from co_cli.activity.feed import Entry, FeedQuery, Kind, read_feed
 from co_cli.activity.query_log import DAY
+from co_cli.activity.versions import move_vault
 from co_cli.agent import Knowledge
 from co_cli.agent import capability as agent_capability
 from co_cli.knowledge_base import KnowledgeBase
@@ -84,6 +85,14 @@ def test_turns_are_bounded_and_cleared_with_the_log(activity: Activity, monkeypa
     with activity.database.writing() as connection:
         query_log.clear_log(connection, activity.root)
     assert rows(activity, TURNS) == []
+
+
+def test_turns_follow_a_vault_that_moves(activity: Activity) -> None:
+    activity.injected(NOTES, "talk", None)
+    with activity.written().writing() as connection:
+        move_vault(connection, activity.root, "/elsewhere")
+
+    assert rows(activity, "select root from turns join vaults on vaults.id = vault_id") == [("/elsewhere",)]
 
 
 def test_the_feed_says_what_was_asked_given_cited_and_saved_newest_first(activity: Activity, vault: Vault) -> None:
