@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -13,6 +14,9 @@ from co_cli.retrieval.explain import Explanation
 from co_cli.server.routes import route
 from co_cli.service import feedback
 from co_cli.values import OWN_SOURCES, SearchResult
+
+LONE_LETTER = r"(?<=\s)[a-zA-Z]$"
+"""The first letter of another word: too many words begin with it, and finding them all takes longest."""
 
 
 class Search(BaseModel):
@@ -59,7 +63,8 @@ class Choices(NamedTuple):
 def search(kb: KnowledgeBase, asked: Search) -> SearchResult:
     """Search notes by words and meaning."""
     if asked.typing:
-        return kb.search(asked.q, **asked.options(), prefix=True, read=False)
+        known = re.sub(LONE_LETTER, "", asked.q)
+        return kb.search(known, **asked.options(), prefix=True, read=False)._replace(query=asked.q)
     return kb.search(asked.q, **asked.options(), track=True)
 
 

@@ -27,7 +27,11 @@ export async function signIn() {
   localStorage.setItem(TOKEN, token);
 }
 
+// How often something was sent that may have changed notes.
+export const changes = { count: 0 };
+
 async function ask(method, path, { body, signal } = {}) {
+  if (method !== "GET") changes.count++;
   const headers = { Authorization: `Bearer ${localStorage.getItem(TOKEN) ?? ""}` };
   if (sample.on) headers["X-Co-Vault"] = "sample";
   if (body !== undefined) headers["Content-Type"] = "application/json";

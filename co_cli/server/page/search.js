@@ -1,6 +1,6 @@
 // Search: results as you type; after a pause one search that a model reads and the log keeps, with the verdict.
 
-import { get, post, sample } from "./api.js";
+import { changes, get, part, post, sample } from "./api.js";
 import { badge, bars, count, dialog, html, notePath, nothing, problem, render, showBody, svg, when } from "./parts.js";
 
 const PAUSE = 300;
@@ -32,6 +32,8 @@ function explained(found) {
     ${found.hints.map((hint) => html`<p class="small soft">Hint: ${hint}</p>`)}`;
 }
 
+let last; // the answer to the last question, for whoever comes back to it
+
 export const page = {
   path: "/",
   title: "Search",
@@ -40,8 +42,10 @@ export const page = {
     let found, recent, error, final = false, selected = 0, ratings = {}, choices = { sources: [], tags: {} };
     let pause, serial = 0, busy = false, waiting = false, looked = {};
 
-    const hits = () => found?.hits ?? [];
-    const hit = () => hits()[selected];
+    const shown = () => found?.hits ?? recent ?? [];
+    const hit = () => shown()[selected];
+
+    const key = () => JSON.stringify([asked, sample.on, changes.count]);
 
     // -- searching
 
@@ -53,6 +57,7 @@ export const page = {
         const before = bare(hit()?.ref ?? "");
         const kept = document.activeElement?.closest(".hit") ? answer.hits.findIndex((one) => bare(one.ref) === before) : 0;
         [found, final, error, selected] = [answer, !typing, undefined, Math.max(0, kept)];
+        if (final) last = { key: key(), found };
       } catch (caught) {
         if (signal.aborted || mine !== serial) return;
         [error, found] = [caught, undefined];
@@ -91,11 +96,14 @@ export const page = {
       const mine = ++serial, { source, tag, since } = asked;
       try {
         const notes = await get("/notes", { source, tag, since }, signal);
-        if (mine === serial) [recent, found, error] = [notes, undefined, undefined];
+        if (mine !== serial) return;
+        [recent, found, error, selected] = [notes, undefined, undefined, 0];
       } catch (caught) {
         error = caught;
       }
-      if (!signal.aborted) draw();
+      if (signal.aborted) return;
+      draw();
+      look();
     }
 
     // -- the selected hit
@@ -104,22 +112,22 @@ export const page = {
       const pane = main.querySelector(".preview article"), one = hit();
       if (!pane || !one || !pane.offsetParent) return;
       try {
-        looked[one.ref] ??= get(`/rendered/${encodeURIComponent(bare(one.ref))}`, {}, signal);
+        looked[one.ref] ??= get(`/rendered/${part(bare(one.ref))}`, {}, signal);
         const note = await looked[one.ref];
         if (hit() !== one) return;
         const lit = showBody(pane, note, one.lines, signal);
         pane.scrollTop = lit ? Math.max(0, lit.offsetTop - pane.offsetTop - 40) : 0;
       } catch (caught) {
-        if (!signal.aborted) render(problem(caught), pane);
+        delete looked[one.ref];
+        if (!signal.aborted && hit() === one) pane.textContent = caught.message;
       }
     }
 
     function select(place, focus) {
-      if (!hits().length) return;
       const before = selected;
-      selected = Math.min(Math.max(place, 0), hits().length - 1);
+      selected = Math.max(0, Math.min(place, shown().length - 1));
       if (before !== selected) { draw(); look(); }
-      if (focus) main.querySelectorAll(".hit a")[selected].focus();
+      if (focus) main.querySelectorAll(".hit > a")[selected]?.focus();
     }
 
     async function why(ref) {
@@ -133,7 +141,7 @@ export const page = {
 
     async function rate(good) {
       const one = hit();
-      if (!one || sample.on) return;
+      if (!one || !found || sample.on) return;
       try {
         await post("/ratings", { ref: bare(one.ref), good, q: asked.q }, signal);
         ratings[`${asked.q}\n${bare(one.ref)}`] = good;
@@ -152,7 +160,7 @@ export const page = {
     }
 
     function keyInBox(event) {
-      if (event.key === "ArrowDown" || (event.key === "Enter" && hits().length)) {
+      if (hit() && (event.key === "ArrowDown" || event.key === "Enter")) {
         event.preventDefault();
         if (event.key === "Enter") go(notePath(hit().ref));
         else select(selected, true);
@@ -171,13 +179,15 @@ export const page = {
     }
 
     const row = (one, place) => {
-      const best = hits()[0].score || 1, parts = Object.entries(one.signals);
+      const best = shown()[0].score || 1, parts = Object.entries(one.signals ?? {});
+      const names = parts.map(([name, value]) => `${name} ${value.toFixed(2)}`).join(", ");
       return html`<li class="hit" aria-current=${place === selected ? "true" : nothing} @focusin=${() => select(place)} @mousemove=${() => select(place)}>
-        <a href=${notePath(one.ref)}>${one.title}</a> ${badge(one.source)} ${one.weak ? badge("weak match", "warn") : nothing}
+        <a href=${notePath(one.ref)}>${one.title}</a> ${badge(one.source)}
+        ${one.weak ? badge("weak match", "warn") : nothing}${one.outdated ? badge("outdated", "warn") : nothing}
         ${one.heading ? html`<span class="small soft">${one.heading}</span>` : nothing}
-        <p>${marked(one)}</p>
-        <div class="row small soft"><span class="stack" role="img" aria-label=${parts.map(([name, value]) => `${name} ${value.toFixed(2)}`).join(", ")}>${parts.map(
-          ([name, value]) => html`<i class="part-${name}" .style=${`width:${Math.max(0, 100 * value / best)}%`}></i>`)}</span>
+        <p>${one.snippet ? marked(one) : one.description}</p>
+        <div class="row small soft">${parts.length ? html`<span class="stack" role="img" aria-label=${names}>${parts.map(
+          ([name, value]) => html`<i class="part-${name}" .style=${`width:${Math.max(0, 100 * value / best)}%`}></i>`)}</span>` : nothing}
           ${when(one.created)} ${one.tags.slice(0, 4).map((tag) => html`<span>#${tag}</span>`)}</div>
       </li>`;
     };
@@ -186,11 +196,11 @@ export const page = {
       const rated = ratings[`${asked.q}\n${bare(one.ref)}`];
       return html`<aside class="preview card" aria-label="Preview">
         <div class="row"><h2 class="grow">${one.title}</h2>
-          <button class="quiet" @click=${() => why(one.ref)} title="Why is it here? (w)">Why</button>
-          ${sample.on ? nothing : html`
+          ${found ? html`<button class="quiet" @click=${() => why(one.ref)} title="Why is it here? (w)">Why</button>` : nothing}
+          ${!found || sample.on ? nothing : html`
             <button class="quiet" aria-pressed=${rated === true} @click=${() => rate(true)} aria-label="This answers it" title="This answers it (+)">${thumb()}</button>
             <button class="quiet" aria-pressed=${rated === false} @click=${() => rate(false)} aria-label="This does not answer it" title="This does not answer it (-)">${thumb("down")}</button>`}</div>
-        ${bars(one.signals)}<hr>
+        ${found ? bars(one.signals) : nothing}<hr>
         <article class="prose" tabindex="0" aria-label=${one.title}></article></aside>`;
     };
 
@@ -200,19 +210,16 @@ export const page = {
       ${sample.on ? nothing : html`<hr><p>Or begin with your own: <code>co add FOLDER</code> makes notes that you have searchable.</p>
         <a class="button primary" href="/note/">Write the first note</a>`}</section>`;
 
-    const newest = () => html`
-      ${sample.on || !session.notes && !recent?.length ? welcome() : nothing}
-      ${recent?.length ? html`<h2>${asked.tag ? `Notes with #${asked.tag}` : "Newest notes"}</h2><ol class="hits">${recent.map((one) => html`<li class="hit">
-        <a href=${notePath(one.ref)}>${one.title}</a> ${badge(one.source)} ${one.outdated ? badge("outdated", "warn") : nothing}
-        ${one.description ? html`<p>${one.description}</p>` : nothing}
-        <div class="row small soft">${when(one.created)} ${one.tags.slice(0, 4).map((tag) => html`<span>#${tag}</span>`)}</div></li>`)}</ol>` : nothing}`;
-
-    const results = () => html`
+    const about = () => found ? html`
       ${found.understood.map((text) => html`<p class="small soft">${text}</p>`)}
       ${final ? found.degraded.map((text) => html`<p class="small warn">${text}</p>`) : nothing}
-      ${final && found.suggestions.length && found.state !== "found" ? html`<p>Words that occur here: ${found.suggestions.map((word) => html`<button class="quiet" @click=${() => { asked.q = word; ask(); draw(); }}>${word}</button>`)}</p>` : nothing}
-      <div class="split"><div>
-        <ol class="hits">${found.hits.map(row)}</ol>
+      ${final && found.suggestions.length && found.state !== "found" ? html`<p>Words that occur here: ${found.suggestions.map(
+        (word) => html`<button class="quiet" @click=${() => { asked.q = word; ask(); draw(); }}>${word}</button>`)}</p>` : nothing}`
+      : html`${sample.on || !session.notes && !recent?.length ? welcome() : nothing}
+      ${recent?.length ? html`<h2>${asked.tag ? `Notes with #${asked.tag}` : "Newest notes"}</h2>` : nothing}`;
+
+    const results = () => html`${about()}<div class="split"><div>
+        <ol class="hits">${shown().map(row)}</ol>
         ${final ? html`<form class="row small" @submit=${(event) => { event.preventDefault(); why(event.target.missing.value); }}>
           <label for="missing">Missing a note?</label><input id="missing" name="missing" placeholder="its title or ref" required>
           <button>Why not?</button></form>` : nothing}</div>
@@ -233,7 +240,7 @@ export const page = {
           </div>
         </search>
         <div class="verdict" role="status" aria-live="polite">${verdict()}</div>
-        ${error ? problem(error) : found ? results() : newest()}`, main);
+        ${error ? problem(error) : results()}`, main);
     }
 
     const box = () => main.querySelector("input[type=search]");
@@ -253,6 +260,9 @@ export const page = {
     draw();
     box().focus({ preventScroll: true });
     get("/filters", {}, signal).then((all) => { choices = all; draw(); }, () => {});
-    await settle();
+    if (last?.key !== key()) return settle();
+    [found, final] = [last.found, true];
+    draw();
+    look();
   },
 };
