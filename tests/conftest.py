@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 from co_cli.knowledge_base import KnowledgeBase
+from tests import postgres
 from tests.command import Co
 from tests.vault import Vault
 
@@ -21,6 +22,15 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
 os.environ["CO_KNOWLEDGE_READER"] = "off"  # it takes time; tests of the reader turn it on
 
 OUTSIDE = ("CO_", "XDG_", "OLLAMA_", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "COLUMNS", "EDITOR", "VISUAL")
+
+
+def pytest_configure() -> None:
+    postgres.choose_folder()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):  # the last process of the run
+        postgres.stop_server()
 
 
 @pytest.fixture(autouse=True)

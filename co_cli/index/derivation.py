@@ -47,6 +47,7 @@ class DerivedNote(NamedTuple):
     """A note as it is stored, without ids."""
 
     columns: Row
+    tags: tuple[str, ...]
     fields: dict[str, list[str]]
     """Each frontmatter key with a list of its values, as filters compare them."""
     names: dict[str, str]
@@ -60,6 +61,7 @@ class DerivedNote(NamedTuple):
 def derive(file: IndexedFile, note: Note) -> DerivedNote:
     return DerivedNote(
         _note_columns(file, note),
+        note.tags,
         _folded(note.metadata),
         names_of(note),
         {key for target in note.links if (key := link_key(to_utf8(target)))},

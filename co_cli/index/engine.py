@@ -66,6 +66,11 @@ class Match(NamedTuple):
     score: float
 
 
+DERIVATION = 12
+"""Raise it when the same files would give other rows."""
+MOST_NAMED = 20
+"""A name that more notes share, such as `Meeting`, identifies none of them."""
+MOST_FOUND_BY_LINK = 2_000
 MOST_OF_A_NOTE = 5
 """Passages of one note, when a few long notes would fill the list."""
 DEEPER = 10

