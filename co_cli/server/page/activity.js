@@ -98,7 +98,7 @@ export const page = {
     let feed, stats, memories;
 
     const readFeed = async (before) => {
-      const found = await get("/activity", { kind, front_end: frontEnd, before, limit: 30 }, signal);
+      const found = await get("/activity", { kind, front_end: frontEnd, before, limit: 20 }, signal);
       feed = before ? { ...found, entries: [...feed.entries, ...found.entries], titles: { ...feed.titles, ...found.titles } } : found;
     };
     const readStats = async () => { stats = await get("/activity/stats", { days, limit: 20 }, signal); };
