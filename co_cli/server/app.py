@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from anyio import to_thread
 from starlette.applications import Starlette
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import FileResponse, PlainTextResponse, Response
@@ -75,6 +76,21 @@ HEADERS = {
 ELSEWHERE = PlainTextResponse("Only the page itself may ask for this", 403)
 
 
+class AnyText(Convertor[str]):
+    """A rest of a path. Starlette's own `path` has no line breaks, and a file name may."""
+
+    regex = "(?s:.*)"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("any", AnyText())
+
+
 class Session(NamedTuple):
     """What the page asks first."""
 
@@ -115,9 +131,9 @@ class Site:
         described = [self._starlette_route(one) for one in routes.ROUTES]
         described.append(Route(SIGN_IN, self.sign_in, methods=["POST"]))
         described.append(Route(f"{API}/events", self.events.stream, methods=["GET"]))
-        described.append(Route(f"{API}/{{rest:path}}", self.unknown, methods=["GET", "POST", "PUT", "DELETE"]))
+        described.append(Route(f"{API}/{{rest:any}}", self.unknown, methods=["GET", "POST", "PUT", "DELETE"]))
         files = Mount("/page", StaticFiles(directory=PAGE))
-        page = Route("/{rest:path}", self.page, methods=["GET"])
+        page = Route("/{rest:any}", self.page, methods=["GET"])
         self.inner = Starlette(routes=[*described, files, page], lifespan=self._lifespan)
         self._guarded = TokenGuard(self.inner, bearer(access.token), hosts, _is_public)
 
@@ -166,7 +182,7 @@ class Site:
                 return json_answer(ErrorAnswer(ApiError("read_only", "the sample vault cannot be changed")), 403)
             return await to_thread.run_sync(lambda: one.call(self.sample, asked))
 
-        return Route(API + one.path, answer, methods=[one.method])
+        return Route(API + one.path.replace(":path}", ":any}"), answer, methods=[one.method])
 
     async def sign_in(self, request: Request) -> Response:
         try:

@@ -147,7 +147,7 @@ def open_page(browser: Any) -> Iterator[Callable[[str], Any]]:
         page = context.new_page()
         page.problems = problems
         page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("console", lambda said: problems.append(said.text) if said.type == "error" else None)
+        page.on("console", lambda said: problems.append(_described(said)) if said.type == "error" else None)
         page.on("dialog", lambda shown: (problems.append(shown.message), shown.dismiss()))
         page.on("request", lambda asked: None if asked.url.startswith(here) else problems.append(asked.url))
         page.goto(address)
@@ -157,6 +157,10 @@ def open_page(browser: Any) -> Iterator[Callable[[str], Any]]:
     for context in contexts:
         context.close()
     assert problems == []
+
+
+def _described(said: Any) -> str:
+    return f"{said.text} {said.location['url']}"
 
 
 @pytest.fixture
