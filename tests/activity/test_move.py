@@ -105,7 +105,7 @@ def test_folders_that_cannot_have_been_moved_are_refused(co: Co, moved: Callable
         ((new, new), "still exists"),
         ((old, "/nowhere"), "/nowhere is not a folder"),
         (("/nowhere", new), "nothing is known of a vault at /nowhere"),
-        ((old,), "required: NEW"),
+        ((old,), "missing NEW"),
     ):
         ran = co("index", "move", *arguments)
         assert ran.code == 2
