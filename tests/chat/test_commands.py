@@ -67,8 +67,8 @@ def test_a_mistake_is_one_line_with_the_fix_and_the_chat_goes_on(chat: Chat, ses
     for line, fix in (
         ("/zzz", "did you mean /help?"),
         ("/re", "did you mean /recall or /remember or /restore?"),
-        ("/recall", "required: query"),
-        ("/forget", "required: ref"),
+        ("/recall", "missing query"),
+        ("/forget", "missing ref"),
         ("/forget nothing-like-it", "no note 'nothing-like-it'"),
         ("/model", "`ollama pull qwen3`"),
         ("a question without a model", "`ollama pull qwen3`"),
