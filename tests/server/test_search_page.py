@@ -52,6 +52,7 @@ def test_results_appear_while_typing_and_the_verdict_after_a_pause(page: Any, se
 
 
 def test_what_nothing_answers_can_be_written(page: Any, server: Server) -> None:
+    page.wait_for_selector("text=Newest notes")
     page.keyboard.type("how do I breed llamas")
     page.wait_for_selector(".verdict .badge.warn")
     page.click("text=Write it")

@@ -95,7 +95,9 @@ export const page = {
       if (draft) toast("Your unsaved text is back", () => replaceText(fresh));
       draw();
       preview();
-      main.querySelector(isNew && !edit.title ? "#title" : "textarea").focus();
+      const first = main.querySelector(isNew && !edit.title ? "#title" : "#text");
+      first.setSelectionRange(0, 0);
+      first.focus();
     }
 
     function replaceText(values) {
@@ -199,10 +201,10 @@ export const page = {
           ${isNew ? html`<div class="field"><label for="kind">Kind</label><select id="kind" @change=${(event) => { edit.source = event.target.value; }}><option value="memory">memory (short)</option><option value="article">article (long)</option></select></div>` : nothing}</div>
         ${edit.present === undefined ? nothing : html`<div class="problem" role="alert"><strong>This note was changed while you edited it.</strong> Nothing was written, and both texts are here.</div>`}
         <div class="split"><div class="field"><label for="text">${edit.present === undefined ? "Text" : "Your text"}</label>
-            <textarea id="text" rows="18" .value=${edit.text} @input=${(event) => type("text", event)} required></textarea></div>
+            <textarea id="text" .value=${edit.text} @input=${(event) => type("text", event)} required></textarea></div>
           ${edit.present === undefined
-            ? html`<div class="field"><span class="soft small" id="preview-name">Preview</span><section class="card prose" aria-labelledby="preview-name"></section></div>`
-            : html`<div class="field"><label for="present">The text as it is now</label><textarea id="present" rows="18" readonly .value=${edit.present}></textarea></div>`}</div>
+            ? html`<div class="field"><span class="soft small" id="preview-name">Preview</span><section class="card prose" tabindex="0" aria-labelledby="preview-name"></section></div>`
+            : html`<div class="field"><label for="present">The text as it is now</label><textarea id="present" readonly .value=${edit.present}></textarea></div>`}</div>
         <div class="row">${edit.present === undefined ? html`<button class="primary">Save</button>`
           : html`<button type="button" class="primary" @click=${() => save(undefined, null)}>Save mine, keep the other in the trash</button><button type="button" @click=${takeTheirs}>Continue with the other text</button>`}
           <button type="button" @click=${cancel}>Cancel</button>${edit.present === undefined ? html`<span class="soft small">Ctrl+Enter saves</span>` : nothing}</div>

@@ -56,7 +56,7 @@ export function dialog(title, content, actions = [["Close", undefined]]) {
     let answer;
     const choose = (value) => { answer = value; element.close(); };
     render(html`<h2>${title}</h2>${content}<div class="row end">${actions.map(
-      ([label, value, kind]) => html`<button class=${kind ?? ""} @click=${() => choose(value)}>${label}</button>`)}</div>`, element);
+      ([label, value, kind]) => html`<button autofocus class=${kind ?? ""} @click=${() => choose(value)}>${label}</button>`)}</div>`, element);
     element.addEventListener("close", () => { element.remove(); resolve(answer); });
     document.body.append(element);
     element.showModal();

@@ -3,21 +3,22 @@
 import { changes, get, part, post, sample } from "./api.js";
 import { badge, bars, count, dialog, html, notePath, nothing, problem, render, showBody, svg, when } from "./parts.js";
 
-const PAUSE = 300;
+const PAUSE = 300; // milliseconds
+const NEAREST = 3; // hits that are shown although nothing answers, as co search does
 const SINCE = [["", "Any time"], ["7d", "Last week"], ["30d", "Last month"], ["365d", "Last year"]];
 const thumb = (way = "") => svg`<svg class="thumb ${way}" viewBox="0 0 24 24" aria-hidden="true"><path d="M7 11v9H4v-9zm0 0 4-8c2 0 3 1 3 3v4h5c1 0 2 1 2 2l-1 6c0 1-1 2-2 2H7"/></svg>`;
 const bare = (ref) => ref.replace(/#L\d+(-\d+)?$/, "");
 
-// The snippet with its marks, which count letters and not UTF-16 units.
+// The snippet with its marks, which count letters and not UTF-16 units, and without Markdown's own marks.
 function marked({ snippet, marks }) {
-  const letters = [...snippet];
+  const letters = [...snippet], parts = [];
+  const text = (from, to) => letters.slice(from, to).join("").replace(/\*\*|`|\[\[|\]\]/g, "");
   let from = 0;
-  const parts = [];
   for (const [first, last] of marks ?? []) {
-    parts.push(letters.slice(from, first).join(""), html`<mark>${letters.slice(first, last).join("")}</mark>`);
+    parts.push(text(from, first), html`<mark>${text(first, last)}</mark>`);
     from = last;
   }
-  return [...parts, letters.slice(from).join("")];
+  return [...parts, text(from)];
 }
 
 function explained(found) {
@@ -42,7 +43,8 @@ export const page = {
     let found, recent, error, final = false, selected = 0, ratings = {}, choices = { sources: [], tags: {} };
     let pause, serial = 0, busy = false, waiting = false, looked = {};
 
-    const shown = () => found?.hits ?? recent ?? [];
+    const near = (one, place) => !final || found.state === "found" || place < NEAREST || one.signals.words;
+    const shown = () => found?.hits.filter(near) ?? recent ?? [];
     const hit = () => shown()[selected];
 
     const key = () => JSON.stringify([asked, sample.on, changes.count]);
@@ -179,7 +181,7 @@ export const page = {
     }
 
     const row = (one, place) => {
-      const best = shown()[0].score || 1, parts = Object.entries(one.signals ?? {});
+      const best = Math.max(1, shown()[0].score ?? 0), parts = Object.entries(one.signals ?? {});
       const names = parts.map(([name, value]) => `${name} ${value.toFixed(2)}`).join(", ");
       return html`<li class="hit" aria-current=${place === selected ? "true" : nothing} @focusin=${() => select(place)} @mousemove=${() => select(place)}>
         <a href=${notePath(one.ref)}>${one.title}</a> ${badge(one.source)}
