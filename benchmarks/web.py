@@ -1,4 +1,4 @@
-"""The page of `co web` in a real browser: how soon it is there, answers a key and shows a changed file, and its size."""
+"""The page of `co web` in a browser: how soon it opens, answers a key and shows a changed file, and how large it is."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def bench_web(notes: int, bar: Bar | None = None) -> list[BenchRow]:
     with bench_vault(notes, bar) as vault, serving(vault.environment, vault.folder) as address, opened() as browser:
         page = browser.new_page()
         requests: list[str] = []
-        page.on("request", lambda request: requests.append(request.url))
+        page.on("request", lambda request: requests.append(str(request.url)))  # pyright: ignore
         page.add_init_script(WATCH)
         page.goto(address)
         until(page, "window.opened")
