@@ -15,7 +15,7 @@ from co_cli import service
 from co_cli.activity import Activity
 from co_cli.embedding.embedders import Embedders, reader_named
 from co_cli.errors import IndexUnavailableError, InvalidInputError, SettingsError, VaultError
-from co_cli.index.sqlite.sqlite_engine import SqliteEngine
+from co_cli.index.engines import engine_of
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.files import make_folders
 from co_cli.notes.store import NoteStore
@@ -58,7 +58,7 @@ class KnowledgeBase:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.root = require_vault(settings.vault)
-        self.engine = SqliteEngine.at(os.path.join(settings.data_dir, "search.db"))
+        self.engine = engine_of(settings)
         self.embedders = Embedders(
             settings.knowledge_embedding_provider,
             settings.knowledge_embedding_model,
@@ -362,7 +362,7 @@ class KnowledgeBase:
     def activity(self) -> Activity:
         """The log of searches, opened notes and versions (activity.db), created when there is something to write."""
         activity = Activity(self.settings, self.root, self.front_end, self.short_lived)
-        activity.on_set_aside = self.engine.database.on_set_aside
+        activity.on_set_aside = self.engine.on_set_aside
         return activity
 
     def status(self) -> Status:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from co_cli.values import Backend
 
-    Kind = Literal["text", "path", "paths", "choice", "number", "share", "bytes", "list"]
+    Kind = Literal["text", "path", "paths", "choice", "number", "share", "bytes", "list", "engine"]
     Value = str | float | int | tuple[str, ...] | None
 
 MAX_FILE_BYTES = 1_000_000
@@ -81,6 +81,7 @@ class Settings(NamedTuple):
 
     vault: str = _setting("path", None, "the folder of notes")
     data_dir: str = _own("path", None, "where search.db lives")
+    engine: str = _own("engine", "sqlite", "where the index is: sqlite, or postgresql://user@host/database for a team")
     team_vault: str | None = _setting("path", None, "your team's folder of notes, such as a git clone")
     tiers: Literal["on", "off"] = _switch("search your own and your team's vault with the project's")
     tier_user: float = _own("share", 1.0, "weight of your own notes, 0 to 1")
@@ -339,6 +340,8 @@ def _checked(setting: Setting, raw: object, origin: str, base: str) -> Value:
             raise SettingsError(f"{wrong} a list of texts, not {raw!r}")
         stripped = (part.strip() for part in parts if part.strip())
         return tuple(_absolute(part, base) for part in stripped) if setting.kind == "paths" else tuple(stripped)
+    if setting.kind == "engine" and raw != "sqlite":
+        return _database_address(raw, wrong)
     given: Any = raw
     if not isinstance(given, str | os.PathLike) or not os.fspath(given):
         raise SettingsError(f"{wrong} a text, not {raw!r}")
@@ -346,6 +349,15 @@ def _checked(setting: Setting, raw: object, origin: str, base: str) -> Value:
     if setting.choices and text not in setting.choices:
         raise SettingsError(f"{wrong} one of {', '.join(setting.choices)}, not {text!r}")
     return _absolute(text, base) if setting.kind == "path" else text
+
+
+def _database_address(raw: object, wrong: str) -> str:
+    """Without a password: settings are shown and logged."""
+    if not isinstance(raw, str) or not raw.startswith(("postgresql://", "postgres://")):
+        raise SettingsError(f"{wrong} sqlite or postgresql://user@host/database")
+    if re.search(r"://[^/?]*:[^/?]*@|password=", raw, re.IGNORECASE):
+        raise SettingsError(f"{wrong} an address without a password: put that into PGPASSWORD or ~/.pgpass")
+    return raw
 
 
 def _absolute(path: str, base: str) -> str:

@@ -92,6 +92,7 @@ VALUES = {
     "web_max_bytes": ("5000", 5000),
     "web_seconds": ("2.5", 2.5),
     "boundaries_model": ("ollama:qwen3", "ollama:qwen3"),
+    "engine": ("postgresql://me@db/notes", "postgresql://me@db/notes"),
     "loading_model": ("ollama:qwen3", "ollama:qwen3"),
     "loading_servers": ("servers.json", None),
     "loading_seconds": ("60", 60.0),

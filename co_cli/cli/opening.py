@@ -40,7 +40,7 @@ def open_knowledge_base(options: Any, front_end: str = "cli") -> KnowledgeBase:
     """Open the vault that the options name. Front ends other than commands are long-lived."""
     kb = KnowledgeBase.open(settings=settings_of(options))
     kb.front_end, kb.short_lived = front_end, front_end == "cli"
-    kb.engine.database.on_set_aside = _warn if front_end == "cli" else None  # servers log it
+    kb.engine.on_set_aside = _warn if front_end == "cli" else None  # servers log it
     this_process.chatty = this_process.verbose or kb.settings.log_level in ("info", "debug")
     log_info("vault %s, index %s", kb.root, kb.engine.path)
     return kb

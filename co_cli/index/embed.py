@@ -23,6 +23,8 @@ SLOW_BATCH = 64
 """For slow embedders: a kill costs one batch, and progress is visible."""
 HASTY_BATCH = 8
 """For slow embedders when a user is waiting."""
+MANY = 1_000
+"""After this many new vectors the engine is compacted."""
 REST_SECONDS = 30.0
 """How long a failed embedder is not asked again: not every save should wait for a server that is down."""
 
@@ -129,6 +131,8 @@ class VaultEmbedding:
                 break
             if self.progress:
                 self.progress(done, total)
+        if done >= MANY:
+            self.engine.compact()
         return Embedded(done, self._waiting(space)[0], problem)
 
     def _waiting(self, space: StoredSpace, limit: int = 0) -> tuple[int, list[WaitingPassage]]:

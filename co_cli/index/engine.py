@@ -448,6 +448,20 @@ class Engine(Protocol):
     """
 
     path: str
+    """Its file, or its address without a password."""
+
+    @property
+    def set_aside(self) -> str | None:
+        """Where an unusable file was moved, if one was found."""
+        ...
+
+    @property
+    def on_set_aside(self) -> Callable[[str], None] | None:
+        """Called with one line of text when that happens; it is always logged."""
+        ...
+
+    @on_set_aside.setter
+    def on_set_aside(self, tell: Callable[[str], None] | None) -> None: ...
 
     def reading(self) -> AbstractContextManager[Reader]:
         """A read transaction; inside another one of the same thread, that one."""
@@ -464,6 +478,10 @@ class Engine(Protocol):
 
     def compact(self) -> None:
         """Tidy up after many changes, in short transactions."""
+        ...
+
+    def size(self) -> int:
+        """Bytes on the disk."""
         ...
 
     def problem(self, discard: bool = False) -> str | None:

@@ -55,7 +55,7 @@ def status_of(kb: KnowledgeBase) -> Status:
     return Status(
         vault=kb.root,
         search_db=kb.engine.path,
-        search_db_bytes=os.path.getsize(kb.engine.path),
+        search_db_bytes=kb.engine.size(),
         backend=kb.settings.knowledge_search_backend,
         notes=kb.index.by_source(),
         passages=state.passages,
@@ -115,6 +115,8 @@ def examine(
             if fix and _rebuilt(kb):
                 findings.append(Finding("index", "error", str(error), "co index rebuild", True))
                 continue
+            if kb.settings.engine != "sqlite":
+                return [*findings, Finding("index", "error", str(error), "co config show engine")]
             full = no_room(kb.engine.path, error.__cause__)
             cure = "delete search.db, or close what uses it; it is rebuilt from the files"
             if refused := unwritable(kb.engine.path):
@@ -162,7 +164,7 @@ def _vault(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
     if fix:
         data_dir = kb.settings.data_dir
         swept = [*kb.store.sweep(), *sweep_temporary(data_dir), *sweep_temporary(os.path.join(data_dir, BACKUPS))]
-        sweep_unfinished(kb.engine.path)
+        sweep_unfinished(os.path.join(data_dir, "search.db"))
     if swept:
         yield Finding("temporary files", "warning", f"{len(swept)} left by killed writers", "removed", True)
 

@@ -19,7 +19,7 @@ from co_cli.activity.events import Indexed
 from co_cli.activity.judgements import change_learned
 from co_cli.activity.versions import Known, known, known_roots, move_vault, moved_to, versions
 from co_cli.errors import InvalidInputError, KnowledgeError
-from co_cli.index.sqlite.sqlite_engine import SqliteEngine
+from co_cli.index.engines import engine_of
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.files import locked
 from co_cli.service.review import Dismissals
@@ -230,7 +230,7 @@ def _open_as_of(kb: KnowledgeBase, moment: float) -> KnowledgeBase | None:
         _write_files(folder, _read_files(kb.root, tree), float(committed))
     os.utime(folder)
     origins = {**kb.settings.origins, "vault": f"commit {commit[:12]}"}
-    return type(kb)(kb.settings._replace(vault=folder, data_dir=data, origins=origins))
+    return type(kb)(kb.settings._replace(vault=folder, data_dir=data, engine="sqlite", origins=origins))
 
 
 def _read_files(root: str, tree: str) -> dict[str, bytes]:
@@ -335,7 +335,7 @@ def move_history(settings: Settings, old: str, new: str) -> Moved:
     change_registry(settings.data_dir, move_sources)
     if not (result.folders or result.sources or result.left):
         raise InvalidInputError(f"nothing is known of a vault at {old}")
-    engine = SqliteEngine.at(os.path.join(settings.data_dir, "search.db"))
+    engine = engine_of(settings)
     with engine.reading() as reader:
         indexed = [vault.origin for vault in reader.vaults() if moved(vault.origin.root) != vault.origin.root]
     for origin in indexed:  # the next sync reads the files at their new place

@@ -166,7 +166,7 @@ def find(
             result, trace = index.find(request)
             if any("tag:" in text and (not result.hits or "nothing" in text) for text in result.understood):
                 result = result._replace(understood=(*result.understood, *_close_tags(index, request)))
-            replaced = kb.engine.database.set_aside or index.fresh_as_of is not None
+            replaced = kb.engine.set_aside or index.fresh_as_of is not None
             if not replaced or index.state().synced_at is not None:
                 return result, trace
             reason = IndexUnavailableError(f"{index.engine.path} is being built again: `co index sync` does it now")

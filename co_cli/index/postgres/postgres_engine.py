@@ -58,6 +58,10 @@ insert into {fresh}.spaces select * from {store}.spaces;
 insert into {fresh}.embedding_cache select * from {store}.embedding_cache;
 select setval(pg_get_serial_sequence('{fresh}.spaces', 'id'), max(id)) from {fresh}.spaces
 """
+SIZE = """
+select coalesce(sum(pg_total_relation_size(oid)), 0) from pg_class
+where relnamespace = %(store)s::regnamespace and relkind = 'r'
+"""
 COUNTED = "select id, notes, passages, tokens, postings from vaults"
 EXISTING = """
 select (select count(*) from docs where vault_id = %(vault)s), count(*), coalesce(sum(length), 0),
@@ -100,6 +104,9 @@ class PostgresEngine:
         self._open = threading.local()
         self._starting = threading.Lock()
         self._pool: ConnectionPool[Connection] | None = None
+
+        self.set_aside: str | None = None  # it has no file
+        self.on_set_aside: Callable[[str], None] | None = None
 
     @contextlib.contextmanager
     def reading(self) -> Generator[Reader]:
@@ -165,6 +172,10 @@ class PostgresEngine:
                         fetch(connection, f"analyze {table}")
             finally:
                 fetch(connection, "reset search_path")
+
+    def size(self) -> int:
+        with self._connection() as connection:
+            return int(fetch(connection, SIZE, {"store": self._store(connection)})[0][0])
 
     def problem(self, discard: bool = False) -> str | None:
         try:

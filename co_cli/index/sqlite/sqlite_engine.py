@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 from collections.abc import Callable, Generator
 
@@ -78,6 +79,21 @@ class SqliteEngine:
             return take
 
         self.database.rebuild(on_engine(fill), on_engine(catch_up))
+
+    @property
+    def set_aside(self) -> str | None:
+        return self.database.set_aside
+
+    @property
+    def on_set_aside(self) -> Callable[[str], None] | None:
+        return self.database.on_set_aside
+
+    @on_set_aside.setter
+    def on_set_aside(self, tell: Callable[[str], None] | None) -> None:
+        self.database.on_set_aside = tell
+
+    def size(self) -> int:
+        return os.path.getsize(self.path)
 
     def compact(self) -> None:
         """Merge the word indexes' segments and return free pages to the disk."""

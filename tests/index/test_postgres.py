@@ -1,0 +1,138 @@
+"""What is special about PostgreSQL; what it shares with every engine is in test_engine_contract.py."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from co_cli.embedding.embedders import Embedders
+from co_cli.errors import IndexUnavailableError, SettingsError
+from co_cli.index.engine import Engine
+from co_cli.index.postgres.postgres_engine import PostgresEngine
+from co_cli.index.sqlite.sqlite_engine import SqliteEngine
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.knowledge_index import KnowledgeIndex
+from co_cli.settings import load_settings
+from tests.command import Co
+from tests.index.contents import contents
+from tests.postgres import new_database
+from tests.test_sample_vault import VAULT
+from tests.vault import Vault
+
+ODD = "\0 and much more text" + " words" * 2_000
+QUERIES = ('"kept in git"', '"the" -deploy', "deploy -blue", "who decides", "zebra", "the of and", "x" * 5_000, "a\0b")
+
+
+@pytest.fixture
+def address(monkeypatch: pytest.MonkeyPatch) -> str:
+    """An empty database, which the settings name."""
+    found = new_database()
+    monkeypatch.setenv("CO_ENGINE", found)
+    return found
+
+
+def first_ten(engine: Engine, root: Path, questions: list[str]) -> list[list[str]]:
+    index = KnowledgeIndex(engine, root)
+    index.sync()
+    assert engine.problem() is None
+    return [[hit.ref for hit in index.search(question)] for question in questions]
+
+
+def test_both_engines_give_the_same_answers(tmp_path: Path) -> None:
+    questions = [json.loads(line)["question"] for line in (VAULT / "questions.jsonl").read_text("utf-8").splitlines()]
+    questions += QUERIES
+    postgres, sqlite = PostgresEngine(new_database()), SqliteEngine.at(str(tmp_path / "search.db"))
+    found = [first_ten(engine, VAULT, questions) for engine in (postgres, sqlite)]
+    postgres.close()
+    sqlite.close()
+
+    assert [question for question, one, other in zip(questions, *found, strict=True) if one != other] == []
+
+
+def test_an_edited_vault_has_the_rows_of_one_that_is_indexed_from_scratch(vault: Vault) -> None:
+    engine, scratch = PostgresEngine(new_database()), PostgresEngine(new_database())
+    index = KnowledgeIndex(engine, vault.root, embedders=Embedders("none"))
+    for number in range(8):
+        vault.write(f"memories/{number}.md", f"Note {number} about oaks, elms and [[{number + 1}]].")
+    index.sync()
+    vault.write("memories/1.md", f"---\ntitle: Changed\ntags: [a/b]\n---\nText {ODD}")
+    vault.write("memories/long.md", "A key " + "k" * 9_000)
+    vault.delete("memories/2.md")
+    index.sync()
+    KnowledgeIndex(scratch, vault.root, embedders=Embedders("none")).sync()
+
+    assert contents(engine, vault.root) == contents(scratch, vault.root)
+    engine.close()
+    scratch.close()
+
+
+def test_a_server_that_restarts_is_used_again(address: str, vault: Vault) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    with KnowledgeBase.open(vault.root) as kb:
+        kb.sync()
+        with kb.engine.writing() as writer:  # as a restart ends every connection
+            writer.connection.execute(  # type: ignore[attr-defined]
+                "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and datname = "
+                "current_database()"
+            )
+        assert [hit.ref for hit in kb.search("oaks").hits] == ["memory:oak"]
+
+
+def test_vectors_of_many_passages_are_indexed_and_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("vector_tables", "postgres_engine"):
+        monkeypatch.setattr(f"co_cli.index.postgres.{module}.EXACT", 20)
+    engine = PostgresEngine(new_database())
+    index = KnowledgeIndex(engine, VAULT)
+    index.sync()
+    exact = [hit.ref for hit in index.search("who decides what ships")]
+    engine.compact()
+
+    assert [hit.ref for hit in index.search("who decides what ships")] == exact
+    assert index.search("who decides what ships", tags=["nobody has this"]) == []
+    engine.close()
+
+
+def test_the_command_works_on_postgres_and_names_it(co: Co, vault: Vault, address: str) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+
+    assert "Oaks live long." in co("search", "oaks").out
+    assert address in co("index", "status").out
+    assert f"{address} is sound (notes: 1, passages: 1)" in co("doctor").out
+    assert co("index", "rebuild").code == 0
+    assert co("index", "verify").code == 0
+    assert not (Path(co("config", "show", "data_dir").out.strip()) / "search.db").exists()
+
+
+def test_a_server_that_cannot_be_reached_is_named_with_the_fix_and_without_the_password(
+    co: Co, vault: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    monkeypatch.setenv("CO_ENGINE", f"postgresql://me@/notes?host={tmp_path}")
+    ran = co("index", "status")
+    assert ran.code == 3
+    assert "cannot be used" in ran.err
+    assert "is the server running" in ran.err
+    assert len(ran.err.strip().splitlines()) == 1
+    assert "Oaks live long." in co("search", "oaks").out, "the files answer"
+
+    engine = PostgresEngine(f"postgresql://me:s3cret@/notes?host={tmp_path}&password=s3cret")
+    with pytest.raises(IndexUnavailableError) as raised, engine.reading():
+        pass
+    assert "s3cret" not in f"{raised.value}{engine.path}"
+
+
+@pytest.mark.parametrize("engine", ["mysql://me@db/notes", "postgresql://me:s3cret@db/notes", "sqlite3"])
+def test_an_engine_that_is_unknown_or_has_a_password_is_refused(engine: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        load_settings({}, {"CO_ENGINE": engine})
+    assert "s3cret" not in str(refused.value)
+
+
+def test_a_project_may_not_choose_the_engine(tmp_path: Path) -> None:
+    (tmp_path / ".co-cli").mkdir()
+    (tmp_path / ".co-cli" / "settings.toml").write_text('engine = "postgresql://evil/notes"\n')
+
+    with pytest.raises(SettingsError, match="a project may not set engine"):
+        load_settings({}, {"HOME": str(tmp_path)}, str(tmp_path))
