@@ -66,7 +66,11 @@ export const put = async (path, body = {}, signal) => (await ask("PUT", path, { 
 export const part = (text) => encodeURIComponent(text).replaceAll("%2F", "/").replaceAll("%3A", ":");
 
 // An image or attachment as an address that <img> and <a download> can use.
-export const blobUrl = async (path, signal) => URL.createObjectURL(await (await ask("GET", path, { signal })).blob());
+export async function blobUrl(path, signal) {
+  const url = URL.createObjectURL(await (await ask("GET", path, { signal })).blob());
+  signal?.addEventListener("abort", () => URL.revokeObjectURL(url));
+  return url;
+}
 
 // Calls fn(event, data) for each event of the server. Connects again when the connection breaks; then anything may have changed.
 export async function events(fn, signal) {
