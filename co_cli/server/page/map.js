@@ -53,9 +53,8 @@ export const page = {
     function frame() {
       const area = canvas();
       const { width, height } = area.getBoundingClientRect();
-      const points = placed().map((note) => note.place);
-      const [left, right] = points.reduce(([a, b], [x]) => [Math.min(a, x), Math.max(b, x)], [Infinity, -Infinity]);
-      const [top, bottom] = points.reduce(([a, b], [, y]) => [Math.min(a, y), Math.max(b, y)], [Infinity, -Infinity]);
+      const [xs, ys] = [0, 1].map((axis) => placed().map((note) => note.place[axis]));
+      const [left, right, top, bottom] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
       const scale = view.zoom * Math.min((width - 50) / (right - left || 1), (height - 50) / (bottom - top || 1));
       const middle = [(left + right) / 2 + view.x, (top + bottom) / 2 + view.y];
       const at = ([x, y]) => [width / 2 + (x - middle[0]) * scale, height / 2 + (y - middle[1]) * scale];
@@ -77,11 +76,13 @@ export const page = {
         ink.moveTo(x + radius, y);
         ink.arc(x, y, radius, 0, 7);
       };
-      for (const shown of [false, true]) {
+      const parts = paints.map(() => [[], []]); // dimmed and lit
+      for (const note of all) parts[bin(note)][lit.has(note) ? 1 : 0].push(note);
+      for (const shown of [0, 1]) {
         ink.globalAlpha = shown ? 0.9 : 0.15;
         paints.forEach((paint, number) => {
           ink.beginPath();
-          for (const note of all) if (lit.has(note) === shown && bin(note) === number) dot(note, size);
+          for (const note of parts[number][shown]) dot(note, size);
           ink.fillStyle = paint;
           ink.fill();
         });
@@ -175,18 +176,9 @@ export const page = {
 
     // -- the page -------------------------------------------------------------------------------------------------
 
-    function type(text) {
-      filter = text;
+    function choose(change) {
+      ({ filter, colour } = { filter, colour, ...change });
       listed = LISTED;
-      keep();
-    }
-
-    function paint(by) {
-      colour = by;
-      keep();
-    }
-
-    function keep() {
       const asked = new URLSearchParams({ ...(filter && { q: filter }), ...(colour !== "tag" && { colour }) });
       history.replaceState(null, "", asked.size ? `?${asked}` : location.pathname);
       show();
@@ -199,8 +191,8 @@ export const page = {
       const waiting = working && !placed().length;
       render(html`<h1>Map</h1>
         <div class="row">
-          <input class="grow" aria-label="Filter notes" placeholder="Filter by title or tag" .value=${filter} @input=${(event) => type(event.target.value)}>
-          <label>Colour <select @change=${(event) => paint(event.target.value)}>${["tag", "source", "age"].map(
+          <input class="grow" aria-label="Filter notes" placeholder="Filter by title or tag" .value=${filter} @input=${(event) => choose({ filter: event.target.value })}>
+          <label>Colour <select @change=${(event) => choose({ colour: event.target.value })}>${["tag", "source", "age"].map(
             (one) => html`<option ?selected=${one === colour}>${one}</option>`)}</select></label>
         </div>
         ${failed ? problem(failed) : nothing}
@@ -237,12 +229,12 @@ export const page = {
       }
       pointed = undefined;
       show();
-      if (working) timer = setTimeout(load, 500);
+      if (working) timer = setTimeout(load, 500 + notes.length / 4);
     }
 
     setKeys({
       f: ["Filter", () => main.querySelector("input").focus()],
-      c: ["Next colour", () => paint({ tag: "source", source: "age", age: "tag" }[colour])],
+      c: ["Next colour", () => choose({ colour: { tag: "source", source: "age", age: "tag" }[colour] })],
       "+": ["Zoom in", () => zoom(1.5)],
       "-": ["Zoom out", () => zoom(1 / 1.5)],
     });
