@@ -80,12 +80,12 @@ export const page = {
       for (const note of all) parts[bin(note)][lit.has(note) ? 1 : 0].push(note);
       for (const shown of [0, 1]) {
         ink.globalAlpha = shown ? 0.9 : 0.15;
-        paints.forEach((paint, number) => {
+        for (let number = paints.length - 1; number >= 0; number--) { // "other" is below
           ink.beginPath();
           for (const note of parts[number][shown]) dot(note, size);
-          ink.fillStyle = paint;
+          ink.fillStyle = paints[number];
           ink.fill();
-        });
+        }
       }
       ink.globalAlpha = 1;
       if (pointed?.place) {
