@@ -128,14 +128,15 @@ class GuardedServer(uvicorn.Server):
         await super().shutdown(sockets)
 
 
+def given_token(request: HTTPConnection) -> str:
+    """The bearer token in the Authorization header of a request; empty if there is none."""
+    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    return given.strip() if scheme.lower() == "bearer" else ""
+
+
 def bearer(token: str) -> Callable[[HTTPConnection], bool]:
-    """Whether a request has this token in its Authorization header, compared in constant time."""
-
-    def has_token(request: HTTPConnection) -> bool:
-        scheme, _, given = request.headers.get("authorization", "").partition(" ")
-        return scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), token.encode())
-
-    return has_token
+    """Whether a request has this token, compared in constant time."""
+    return lambda request: hmac.compare_digest(given_token(request).encode(), token.encode())
 
 
 def token_in(variable: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from co_cli.activity.events import (
@@ -47,6 +48,10 @@ if TYPE_CHECKING:
         def own_notes(self, key: NoteKey, *values: str) -> Iterable[StoredNote]: ...
 
 
+acting: ContextVar[str] = ContextVar("acting", default="")
+"""Who acts in this context instead of the front end itself, such as `web:mara` for a token of `co serve`."""
+
+
 class Activity:
     """What happens in one vault. Safe to share between threads."""
 
@@ -62,6 +67,11 @@ class Activity:
         """Called once with a message when a damaged activity.db was moved aside."""
         self._kept: list[Event] = []
         self._database: ActivityDatabase | None = None
+
+    @property
+    def actor(self) -> str:
+        """What is recorded: who acts in this context, else the front end."""
+        return acting.get() or self.front_end
 
     @property
     def database(self) -> ActivityDatabase:
@@ -94,7 +104,7 @@ class Activity:
         """
         event = search_event(found, (self.root, *sources), self.query_log, self.count_use)
         if event is not None:
-            self._append(event._replace(at=self.clock(), front_end=self.front_end))
+            self._append(event._replace(at=self.clock(), front_end=self.actor))
 
     def opened(self, file: str, sources: Sequence[str] = ()) -> None:
         """Somebody opened a document to read it."""
@@ -108,7 +118,7 @@ class Activity:
         """Notes, each with `ref`, `why` and `tokens`, were added to an agent's prompt unasked."""
         if notes and self.query_log != "off":
             named = tuple((to_utf8(note["ref"]), str(note["why"]), int(note["tokens"])) for note in notes)
-            turn = AgentTurn(self.root, self.clock(), self.front_end, conversation, run, len(named))
+            turn = AgentTurn(self.root, self.clock(), self.actor, conversation, run, len(named))
             turn = turn._replace(tokens=sum(tokens for *_, tokens in named))
             self._append(turn._replace(injected=named) if self.query_log == "on" else turn)
 
@@ -119,9 +129,7 @@ class Activity:
             self._append(Cited(self.root, self.clock(), refs))
         if refs and self.query_log == "on":
             cited = tuple(to_utf8(masked(ref)) for ref in refs)
-            self._append(
-                AgentTurn(self.root, self.clock(), self.front_end, conversation, run, injected=(), cited=cited)
-            )
+            self._append(AgentTurn(self.root, self.clock(), self.actor, conversation, run, injected=(), cited=cited))
 
     def indexed(self, index: Index, report: SyncReport, saved: bool = False) -> None:
         """A sync or, with `saved`, a save changed the index. A sync that changed nothing records nothing."""
@@ -133,9 +141,7 @@ class Activity:
         except KnowledgeError as error:
             self.drop(1, error)
             return
-        event = Indexed(
-            index.root, self.clock(), heads, report.moved, report.removed, self.front_end if saved else None
-        )
+        event = Indexed(index.root, self.clock(), heads, report.moved, report.removed, self.actor if saved else None)
         if self.brief:
             self._kept.append(event)
         else:  # not through the list, which threads would share

@@ -21,20 +21,21 @@ NAMED = 5
 ASKED = """
 select at, front_end, text, state, hits, results from searches
 where vault_id = (select id from vaults where root = :root) and at < :before
-    and (:front_end is null or front_end = :front_end)
+    and (:front_end is null or :front_end in (front_end, substr(front_end, 1, instr(front_end, ':') - 1)))
 order by at desc limit :limit
 """
 GIVEN = """
 select at, front_end, conversation, notes, tokens, injected, cited from turns
 where vault_id = (select id from vaults where root = :root) and at < :before
-    and (:front_end is null or front_end = :front_end)
+    and (:front_end is null or :front_end in (front_end, substr(front_end, 1, instr(front_end, ':') - 1)))
 order by at desc limit :limit
 """
 SAVED = """
 select at, ifnull(front_end, 'file'), what, count(*), min(versions.title), json_group_array(path) from versions
 join documents on documents.id = document_id
 where vault_id = (select id from vaults where root = :root) and at < :before and what <> 'seen'
-    and (:front_end is null or ifnull(front_end, 'file') = :front_end)
+    and (:front_end is null
+        or :front_end in (ifnull(front_end, 'file'), substr(front_end, 1, instr(front_end, ':') - 1)))
 group by at, what order by at desc limit :limit
 """
 CITED = """

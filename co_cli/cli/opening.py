@@ -36,9 +36,9 @@ def settings_of(options: Any) -> Settings:
     return load_settings({"vault": options.vault, "data_dir": options.data_dir})
 
 
-def open_knowledge_base(options: Any, front_end: str = "cli") -> KnowledgeBase:
+def open_knowledge_base(options: Any, front_end: str = "cli", settings: Settings | None = None) -> KnowledgeBase:
     """Open the vault that the options name. Front ends other than commands are long-lived."""
-    kb = KnowledgeBase.open(settings=settings_of(options))
+    kb = KnowledgeBase.open(settings=settings or settings_of(options))
     kb.front_end, kb.short_lived = front_end, front_end == "cli"
     kb.engine.on_set_aside = _warn if front_end == "cli" else None  # servers log it
     this_process.chatty = this_process.verbose or kb.settings.log_level in ("info", "debug")

@@ -71,6 +71,10 @@ COMMANDS = {
     "init": Command("setup", "create a vault here"),
     "demo": Command("setup", "search the sample vault"),
     "mcp": Command("mcp", "serve the vault to MCP clients such as Claude Code"),
+    "serve": Command("serve", "serve the vault to a team: API, page and MCP"),
+    "token create": Command("serve", "create a token for co serve"),
+    "token list": Command("serve", "list who has a token"),
+    "token revoke": Command("serve", "revoke a token"),
     "doctor": Command("index", "check everything, and name a fix for each problem"),
     "eval": Command("eval", "measure how well questions are answered"),
 }
@@ -81,6 +85,7 @@ GROUPS = {
     "feedback": "rate answers, and tune the ranking with your ratings",
     "data": "import, export and back up",
     "config": "settings, trust and shell completion",
+    "token": "who may use co serve",
 }
 """The first words of commands such as `co index sync`."""
 MEANT = {
@@ -101,7 +106,7 @@ WIDTH = 80
 """Mistakes are shown in one line of a usual terminal."""
 FIRST = ("search", "remember", "show", "list", "add", "chat", "web")
 SECOND = ("edit", "forget")
-UNLISTED = ("open",)
+UNLISTED = ("open", "serve", "token")
 """Only `co help --all` lists these: a first look at `co` shows at most twenty names."""
 
 
@@ -193,7 +198,7 @@ def main_parser() -> Parser:
     parts = {
         "Start here": FIRST,
         "Change notes": SECOND,
-        "More, as in `co index sync`": GROUPS,
+        "More, as in `co index sync`": [name for name in GROUPS if name not in UNLISTED],
         "Set up and check": rest,
     }
     listing = "\n\n".join(

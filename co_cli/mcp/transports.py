@@ -9,14 +9,16 @@ import os
 import re
 import secrets
 import signal
+import socket
 import sys
 import threading
 import time
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import anyio
 from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
 from starlette.routing import Route
 
 from co_cli.errors import InvalidInputError
@@ -71,33 +73,51 @@ def serve_stdio(toolbox: Toolbox, structured: bool) -> None:
         logging.getLogger(__name__).debug("the client is gone: %r", errors)
 
 
-def serve_http(toolbox: Toolbox, structured: bool, host: str, port: int, allowed: Sequence[str]) -> None:
-    """Answer clients until a signal. `allowed` are more host names that clients may use, on any port.
+class Address(NamedTuple):
+    """Where a server listens."""
 
-    There are no sessions, so a restart loses nothing. That leaves nothing to stream, so only POST is answered.
-    """
+    url: str
+    is_local: bool
+    """Whether only this machine can connect."""
+    hosts: list[str]
+    """What clients may write in `Host`: `notes.example:*` stands for any port."""
+
+
+def address_of(listening: socket.socket, host: str, allowed: Sequence[str]) -> Address:
+    """`allowed` are more host names that clients may use, on any port."""
+    address, port = listening.getsockname()[:2]
+    if address in ("0.0.0.0", "::") and not allowed:
+        raise InvalidInputError(f"--host {host} needs --allow-host with the name or address that clients use")
+    hosts = [authority(name, port) for name in ("localhost", "127.0.0.1", "::1", address, host)]
+    hosts += [pattern for name in allowed for pattern in (authority(name), f"{authority(name)}:*")]
+    return Address(f"http://{authority(host, port)}", ipaddress.ip_address(address).is_loopback, hosts)
+
+
+def http_app(toolbox: Toolbox, structured: bool = False) -> Starlette:
+    """MCP at /mcp. There are no sessions, so a restart loses nothing. That leaves nothing to stream: only POST."""
+    app = VaultServer(toolbox, structured).streamable_http_app(
+        json_response=True, stateless_http=True, transport_security=CHECKED_BEFORE
+    )
+    cast("Route", app.routes[0]).methods = {"POST"}
+    return app
+
+
+def serve_http(toolbox: Toolbox, structured: bool, host: str, port: int, allowed: Sequence[str]) -> None:
+    """Answer clients until a signal."""
     _log_to_stderr()
     token = token_in(TOKEN_VARIABLE)
     with listen(host, port) as listening:
-        address, port = listening.getsockname()[:2]
-        url, is_local = f"http://{authority(host, port)}{PATH}", ipaddress.ip_address(address).is_loopback
-        if not (token or is_local):
+        at = address_of(listening, host, allowed)
+        url = f"{at.url}{PATH}"
+        if not (token or at.is_local):
             raise InvalidInputError(f"--host {host} opens the vault to the network: set {TOKEN_VARIABLE} first")
-        if address in ("0.0.0.0", "::") and not allowed:
-            raise InvalidInputError(f"--host {host} needs --allow-host with the name or address that clients use")
         made = "" if token else secrets.token_urlsafe(32)
         about = [f"{url} serves {toolbox.kb.root}"]
         about += [f"this token is for this run only; set {TOKEN_VARIABLE} to keep one"] if made else []
-        about += [] if is_local else ["this is plain HTTP: put a proxy with TLS in front of it"]
+        about += [] if at.is_local else ["this is plain HTTP: put a proxy with TLS in front of it"]
         for line in (*about, add_command((), url, made)):
             print(f"co mcp: {line}", file=sys.stderr, flush=True)
-        hosts = [authority(name, port) for name in ("localhost", "127.0.0.1", "::1", address, host)]
-        hosts += [pattern for name in allowed for pattern in (authority(name), f"{authority(name)}:*")]
-        app = VaultServer(toolbox, structured).streamable_http_app(
-            json_response=True, stateless_http=True, transport_security=CHECKED_BEFORE
-        )
-        cast("Route", app.routes[0]).methods = {"POST"}
-        serve(TokenGuard(app, bearer(made or token), hosts), listening)
+        serve(TokenGuard(http_app(toolbox, structured), bearer(made or token), at.hosts), listening)
 
 
 def _log_to_stderr() -> None:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from anyio import to_thread
 from starlette.applications import Starlette
-from starlette.convertors import Convertor, register_url_convertor
+from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import FileResponse, PlainTextResponse, Response
@@ -25,6 +25,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Message, Receive, Scope, Send
 
 from co_cli import __version__
+from co_cli.activity import acting
 from co_cli.errors import KnowledgeError
 from co_cli.http_server import TokenGuard, bearer
 from co_cli.knowledge_base import KnowledgeBase
@@ -40,13 +41,18 @@ from co_cli.server import (
     search_api,
 )
 from co_cli.server.events import Events
-from co_cli.server.routes import API, ApiError, ErrorAnswer, error_answer, json_answer, read_body, route
+from co_cli.server.routes import API, CALLER, ApiError, ErrorAnswer, error_answer, json_answer, read_body, route
+from co_cli.service.access_tokens import Role, Token
 from co_cli.service.vaults import SAMPLE_QUESTIONS
 
 MODULES = (activity_api, given_api, health_api, map_api, note_api, review_api, search_api)
 """They register their routes when they are imported."""
+OWNER = Token("", "admin", "")
+"""The person who started the server."""
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "page")
 SIGN_IN = f"{API}/session"
+PRIVATE = ("/api/", "/mcp", "/metrics")
+"""Beginnings of paths that need a token."""
 SAMPLE = "x-co-vault"
 """The header that asks the sample vault: `X-Co-Vault: sample`."""
 POLICY = "; ".join(
@@ -76,16 +82,10 @@ HEADERS = {
 ELSEWHERE = PlainTextResponse("Only the page itself may ask for this", 403)
 
 
-class AnyText(Convertor[str]):
+class AnyText(PathConvertor):
     """A rest of a path. Starlette's own `path` has no line breaks, and a file name may."""
 
     regex = "(?s:.*)"
-
-    def convert(self, value: str) -> str:
-        return value
-
-    def to_string(self, value: str) -> str:
-        return value
 
 
 register_url_convertor("any", AnyText())
@@ -102,6 +102,8 @@ class Session(NamedTuple):
     """Whether this is the sample vault."""
     questions: Sequence[str]
     """To try on the sample vault."""
+    role: Role
+    """What the token may do."""
 
 
 class Access:
@@ -111,6 +113,10 @@ class Access:
         """`on_new_code` hears the code for another browser whenever one was used."""
         self.token, self.code = secrets.token_urlsafe(32), secrets.token_urlsafe(16)
         self._on_new_code = on_new_code
+
+    def caller(self, request: HTTPConnection) -> Token | None:
+        """Who sent a request; None if it has no token, or an unknown one."""
+        return OWNER if bearer(self.token)(request) else None
 
     def exchange(self, code: str) -> str | None:
         """The token, once for each code."""
@@ -135,7 +141,15 @@ class Site:
         files = Mount("/page", StaticFiles(directory=PAGE))
         page = Route("/{rest:any}", self.page, methods=["GET"])
         self.inner = Starlette(routes=[*described, files, page], lifespan=self._lifespan)
-        self._guarded = TokenGuard(self.inner, bearer(access.token), hosts, _is_public)
+        self._guarded = TokenGuard(self.admit, self._is_known, hosts, _is_public)
+
+    def _is_known(self, request: HTTPConnection) -> bool:
+        request.state.caller = self.access.caller(request)
+        return request.state.caller is not None
+
+    async def admit(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request that is public, or whose caller is known."""
+        await self.inner(scope, receive, send)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -172,13 +186,20 @@ class Site:
 
     def _starlette_route(self, one: routes.Route) -> Route:
         async def answer(request: Request) -> Response:
+            caller: Token = request.state.caller
+            CALLER.set(caller)
+            if not caller.may(one.role):
+                message = f"the token of {caller.name} may {caller.role} only: this needs one with the role {one.role}"
+                return json_answer(ErrorAnswer(ApiError("forbidden", message)), 403)
+            if caller.name:
+                acting.set(f"{self.kb.front_end}:{caller.name}")
             try:
                 asked = await one.read(request)
             except KnowledgeError as error:
                 return error_answer(error)
             if request.headers.get(SAMPLE) != "sample":
                 return await to_thread.run_sync(one.call, self.kb, asked)
-            if not one.reads:
+            if one.role != "read":
                 return json_answer(ErrorAnswer(ApiError("read_only", "the sample vault cannot be changed")), 403)
             return await to_thread.run_sync(lambda: one.call(self.sample, asked))
 
@@ -213,7 +234,7 @@ def _is_ours(request: HTTPConnection) -> bool:
 
 def _is_public(request: HTTPConnection) -> bool:
     path = request.scope["path"]
-    return not path.startswith("/api/") or (path == SIGN_IN and request.scope["method"] == "POST")
+    return not path.startswith(PRIVATE) or (path == SIGN_IN and request.scope["method"] == "POST")
 
 
 @route("GET", "/session")
@@ -221,4 +242,4 @@ def show_session(kb: KnowledgeBase) -> Session:
     """Show which vault this is, and how many notes it has."""
     is_sample = kb.root == os.path.realpath(sample_vault())
     notes = sum(one.state().notes for one in (kb.index, *map(kb.index.of, kb.index.linked)))
-    return Session(kb.root, notes, __version__, is_sample, SAMPLE_QUESTIONS)
+    return Session(kb.root, notes, __version__, is_sample, SAMPLE_QUESTIONS, CALLER.get().role)

@@ -30,10 +30,10 @@ class Given(NamedTuple):
     """The part of the user's turn that holds the notes; empty if there is none."""
     knowledge_tokens: int
     report: dict[str, Any]
-    """`injected` and `cut` notes, each with `ref, title, why, reason, evidence, tokens`; `budget, warnings, degraded`."""
+    """`injected` and `cut` notes with `ref, title, why, reason, evidence, tokens`; `budget, warnings, degraded`."""
 
 
-@route("POST", "/given", reads=True)
+@route("POST", "/given", role="read")
 def show_given(kb: KnowledgeBase, asked: GivenFor) -> Given:
     """Show exactly what an agent would be given for a prompt, and why. No model is called; nothing is recorded."""
     from co_cli.agent.capability import working_set  # imports pydantic-ai, which `co web` does not wait for

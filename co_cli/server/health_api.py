@@ -101,7 +101,7 @@ def show_health(kb: KnowledgeBase) -> Health:
     )
 
 
-@route("POST", "/doctor", reads=True)
+@route("POST", "/doctor", role="read")
 def start_doctor(kb: KnowledgeBase) -> DoctorAnswer:
     """Check everything.
 
@@ -110,7 +110,7 @@ def start_doctor(kb: KnowledgeBase) -> DoctorAnswer:
     return _examine(kb, fix=False)
 
 
-@route("POST", "/doctor/fix")
+@route("POST", "/doctor/fix", role="admin")
 def fix_index(kb: KnowledgeBase) -> DoctorAnswer:
     """Check everything, and apply the cures that cannot do harm: to the index, never to notes."""
     return _examine(kb, fix=True)
@@ -130,7 +130,7 @@ def show_doctor(kb: KnowledgeBase) -> DoctorAnswer:
     return DoctorAnswer(job.state, job.result or ()) if job else DoctorAnswer(JobState())
 
 
-@route("POST", "/compare", reads=True)
+@route("POST", "/compare", role="read")
 def compare_rankings(kb: KnowledgeBase, asked: Compare) -> Compared:
     """Answer one query in two ways. Reading may take as long as it takes, and nothing is logged."""
     return Compared(_search(kb, asked, asked.left), _search(kb, asked, asked.right))

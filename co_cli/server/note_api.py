@@ -16,7 +16,7 @@ from co_cli.notes.refs import lines_of
 from co_cli.notes.store import NoteStore
 from co_cli.notes.wikilinks import Attachments, find_links
 from co_cli.server.rendering import PICTURES, render
-from co_cli.server.routes import ApiError, ErrorAnswer, json_answer, route
+from co_cli.server.routes import CALLER, ApiError, ErrorAnswer, json_answer, route
 from co_cli.service.note_details import (
     Comparison,
     NoteHistory,
@@ -105,7 +105,7 @@ class Rendered(NamedTuple):
     """Whether you trust its vault, so that its notes may be added to prompts."""
     outdated: str | None
     writable: bool
-    """False for notes of linked sources."""
+    """False for notes of linked sources, and with a token that may only read."""
     own_tags: list[str]
     """The tags that can be edited. Others are in the text."""
 
@@ -144,12 +144,12 @@ def show_rendered(kb: KnowledgeBase, asked: OneNote) -> Rendered:
         provenance=note.provenance,
         in_prompts=origin.root in allowed,
         outdated=kb.outdated(note),
-        writable=origin == kb.index.origin or bool(origin.tier),
+        writable=CALLER.get().may("write") and (origin == kb.index.origin or bool(origin.tier)),
         own_tags=own_tags(note),
     )
 
 
-@route("POST", "/rendered", reads=True)
+@route("POST", "/rendered", role="read")
 def preview(kb: KnowledgeBase, asked: Preview) -> dict[str, str]:
     """Show a text as HTML before it is saved."""
     note = kb.note(asked.ref) if asked.ref else read_note("memories/new.md", b"")

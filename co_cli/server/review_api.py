@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.server.jobs import Jobs, JobState, Report
-from co_cli.server.routes import route
+from co_cli.server.routes import CALLER, route
 from co_cli.service.decisions import Action, Decision, decide, require_unchanged, undo
 from co_cli.service.review import KINDS, Kind, Review, ReviewItem, review
 from co_cli.tools.budget import estimate_tokens
@@ -47,6 +47,7 @@ class ReviewFinding(NamedTuple):
     title: str
     reason: str
     actions: list[str]
+    """None with a token that may only read."""
     key: str
 
 
@@ -116,7 +117,7 @@ class Reviewed:
 _jobs: Jobs[Reviewed] = Jobs()
 
 
-@route("POST", "/review", reads=True)
+@route("POST", "/review", role="read")
 def start_review(kb: KnowledgeBase) -> ReviewAnswer:
     """Start a review of all notes.
 
@@ -145,7 +146,7 @@ def show_review(kb: KnowledgeBase, asked: ListFindings) -> ReviewAnswer:
             Decided(key, one.item.kind, one.action, one.item.refs) for key, one in reversed(reviewed.decisions.items())
         ]
         changed = kb.index.hashes() != reviewed.seen
-    counts = Counter(item.kind for item in items)
+    counts, may = Counter(item.kind for item in items), CALLER.get().may("write")
     return ReviewAnswer(
         job.state,
         reviewed.review.notes,
@@ -153,7 +154,7 @@ def show_review(kb: KnowledgeBase, asked: ListFindings) -> ReviewAnswer:
         reviewed.review.degraded,
         [FoundKind(kind, text, counts[kind]) for kind, text in KINDS.items()],
         [
-            ReviewFinding(item.kind, item.refs, item.title, item.reason, item.action_names, item.key)
+            ReviewFinding(item.kind, item.refs, item.title, item.reason, item.action_names if may else [], item.key)
             for item in items
             if asked.kind in (None, item.kind)
         ][: asked.limit],

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, get_type_hints
@@ -27,11 +28,14 @@ from co_cli import __version__
 from co_cli.errors import InvalidInputError, KnowledgeError, NoteConflictError, UnknownRefError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.logbook import crashed
+from co_cli.service.access_tokens import Role, Token
 
 API = "/api/v1"
 ROUTES: list[Route] = []
 MOST_BYTES = 10_000_000
 """The largest body of a request."""
+CALLER: ContextVar[Token] = ContextVar("caller")
+"""Who asks, while a route answers."""
 
 
 class ApiError(NamedTuple):
@@ -66,10 +70,10 @@ class ObjectSchema(GenerateJsonSchema):
 class Route:
     """One function of the API."""
 
-    def __init__(self, method: str, path: str, function: Callable[..., Any], reads: bool) -> None:
+    def __init__(self, method: str, path: str, function: Callable[..., Any], role: Role) -> None:
         self.method, self.path, self.function = method, path, function
-        self.reads = reads
-        """Whether it changes nothing, so that the sample vault may answer it."""
+        self.role: Role = role
+        """What a caller needs. The sample vault answers what needs `read`."""
         hints = get_type_hints(function)
         answer, given = hints.pop("return"), list(hints.values())[1:]
         self.model: type[BaseModel] | None = given[0] if given else None
@@ -115,11 +119,11 @@ class Route:
         return answer if isinstance(answer, Response) else json_answer(answer)
 
 
-def route(method: str, path: str, reads: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register a function as a route below /api/v1. `reads`: a POST that changes nothing."""
+def route(method: str, path: str, role: Role | None = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a function as a route below /api/v1. By default GET needs the role `read`, all others `write`."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        ROUTES.append(Route(method, path, function, reads or method == "GET"))
+        ROUTES.append(Route(method, path, function, role or ("read" if method == "GET" else "write")))
         return function
 
     return register

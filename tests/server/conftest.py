@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import httpx2
@@ -18,7 +18,9 @@ from starlette.testclient import TestClient
 from co_cli.http_server import listen, make_server
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.paths import sample_vault
-from co_cli.server.app import Access, Site
+from co_cli.server.app import OWNER, Access, Site
+from co_cli.server.team_site import TeamAccess, TeamSite
+from co_cli.service.access_tokens import VaultTokens
 from tests.server.browser import DESKTOP, PATIENCE, chromium, wait_for
 from tests.vault import Vault
 
@@ -26,11 +28,14 @@ from tests.vault import Vault
 class Server:
     """A server on this machine, in a thread."""
 
-    def __init__(self, kb: KnowledgeBase) -> None:
-        self.kb, self.access, self.listening = kb, Access(), listen("127.0.0.1", 0)
+    def __init__(self, kb: KnowledgeBase, team: VaultTokens | None = None) -> None:
+        """With the tokens of a `team`, as `co serve` starts it; else as `co web` does."""
+        self.kb, self.listening = kb, listen("127.0.0.1", 0)
+        self.access = TeamAccess(team) if team else Access()
         self.host = f"127.0.0.1:{self.listening.getsockname()[1]}"
         self.url = f"http://{self.host}"
-        self.site = Site(kb, self.access, [self.host])
+        make = TeamSite if team else Site
+        self.site: Site = make(kb, cast("Any", self.access), [self.host])
         self._server = make_server(self.site, self.site.events.stop_streams)
         self._thread = threading.Thread(target=anyio.run, args=(self._server.serve, [self.listening]))
 
@@ -56,10 +61,17 @@ class Server:
         self.listening.close()
 
 
+def signed_in(site: Site) -> TestClient:
+    """A client of the routes themselves, for the person who started the server."""
+    client = TestClient(site.inner)
+    client.app_state["caller"] = OWNER
+    return client
+
+
 @contextmanager
-def serving(kb: KnowledgeBase) -> Iterator[Server]:
+def serving(kb: KnowledgeBase, team: VaultTokens | None = None) -> Iterator[Server]:
     kb.front_end = "web"
-    server = Server(kb)
+    server = Server(kb, team)
     server.start()
     try:
         yield server
@@ -96,7 +108,7 @@ def sample(tmp_path: Path, indexed_sample: Path) -> Iterator[KnowledgeBase]:
 @pytest.fixture
 def api(sample: KnowledgeBase) -> TestClient:
     """The API over the sample vault, without a network and without sign-in: `api.get("/api/v1/session")`."""
-    return TestClient(Site(sample, Access(), []).inner)
+    return signed_in(Site(sample, Access(), []))
 
 
 @pytest.fixture

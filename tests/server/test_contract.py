@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from starlette.testclient import TestClient
 
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.server.app import Access, Site
 from co_cli.server.routes import API, ROUTES
 from tests.server.browser import wait_for
+from tests.server.conftest import signed_in
 
 REF = "memory:odalys-has-the-last-word"
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "http.md"
@@ -24,7 +24,7 @@ class Contract:
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.access = Access()
-        self._api = TestClient(Site(kb, self.access, []).inner)
+        self._api = signed_in(Site(kb, self.access, []))
         self.document: dict[str, Any] = self._api.get(f"{API}/openapi.json").json()
         self.used = {("GET", "/openapi.json"), ("GET", "/events")}
 

@@ -15,7 +15,7 @@ from co_cli.server.app import Access, Site
 from co_cli.server.jobs import Jobs, Report
 from tests.server.api import ask
 from tests.server.browser import PATIENCE, inspect, until, wait_for
-from tests.server.conftest import serving
+from tests.server.conftest import serving, signed_in
 from tests.vault import Vault
 
 CODE = "---\ncreated: {}\n---\nThe door code is {}.\n"
@@ -31,7 +31,7 @@ def codes(vault: Vault) -> Vault:
 
 @pytest.fixture
 def client(codes: Vault, kb: KnowledgeBase) -> TestClient:
-    return TestClient(Site(kb, Access(), []).inner)
+    return signed_in(Site(kb, Access(), []))
 
 
 def reviewed(client: TestClient, **params: Any) -> dict[str, Any]:

@@ -1,0 +1,100 @@
+"""`co serve`: the vault for a team; `co token create`, `co token list` and `co token revoke`: who may use it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from co_cli.cli.opening import open_knowledge_base, print_result, settings_of
+from co_cli.cli.terminal import printable
+from co_cli.errors import InvalidInputError
+from co_cli.service.access_tokens import ROLES, VaultTokens, create_token, list_tokens, revoke_token
+
+HOST = "127.0.0.1"
+PORT = 8767
+
+
+def add_serve(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--port", type=int, default=PORT, metavar="N", help=f"default {PORT}; 0 picks a free one")
+    parser.add_argument("--host", default=HOST, metavar="ADDRESS", help=f"default {HOST}; others need a token")
+    parser.add_argument(
+        "--allow-host", action="append", default=[], metavar="NAME", help="a host name that clients may use"
+    )
+
+
+def run_serve(options: argparse.Namespace) -> int:
+    """
+    Serves one vault, and the sources added to it, to everybody who has a token:
+    the page, the JSON API at /api/v1 and MCP at /mcp. Your own vault is not
+    searched along with a project's.
+
+    examples:
+      co token create --role write --name mara
+      co serve
+      co serve --host 0.0.0.0 --allow-host notes.example
+    """
+    from co_cli.http_server import listen, serve  # imports uvicorn
+    from co_cli.mcp.transports import address_of
+    from co_cli.server.team_site import TeamAccess, TeamSite
+
+    settings = settings_of(options)._replace(tiers="off")
+    with open_knowledge_base(options, "web", settings) as kb, listen(options.host, options.port) as listening:
+        at, tokens = address_of(listening, options.host, options.allow_host), VaultTokens(settings.data_dir, kb.root)
+        if not (at.is_local or tokens.all()):
+            raise InvalidInputError(
+                f"--host {options.host} opens the vault to the network: `co token create --role write` first"
+            )
+        access = TeamAccess(tokens)
+        about = [f"{printable(kb.root)} is at {at.url}"]
+        about += [f"you may open {at.url}/#code={access.code} once, as admin"] if at.is_local else []
+        about += [] if at.is_local else ["this is plain HTTP: put a proxy with TLS in front of it"]
+        for line in about:
+            print(f"co serve: {line}", file=sys.stderr, flush=True)
+        site = TeamSite(kb, access, at.hosts)
+        serve(site, listening, site.events.stop_streams)
+    return 0
+
+
+def add_create(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--role", choices=ROLES, required=True, help="what it may do: read, write or admin")
+    parser.add_argument("--name", help="whose it is; recorded with everything that is saved with it")
+
+
+def run_create(options: argparse.Namespace) -> int:
+    """
+    The token opens this vault and no other. It is printed once, and only its hash
+    is stored. `read` searches and reads; `write` also saves, changes and forgets
+    notes; `admin` also repairs the index.
+
+    examples:
+      co token create --role write --name mara
+      co token create --role read --name ci --vault ~/handbook
+    """
+    with open_knowledge_base(options) as kb:
+        secret, token = create_token(kb.settings.data_dir, kb.root, options.role, options.name)
+    about = f"{token.name} ({token.role}) opens {token.vault}. This is the only time that the token is shown."
+    return print_result(options, {"token": secret, **token._asdict()}, [secret, about])
+
+
+def run_list(options: argparse.Namespace) -> int:
+    """
+    Lists the tokens of all vaults. Only their hashes are stored.
+    """
+    tokens = list_tokens(settings_of(options).data_dir)
+    lines = [f"{one.name}  {one.role}  {one.vault}  since {one.created[:10]}" for one in tokens]
+    return print_result(options, tokens, lines or ["There are no tokens: `co token create --role read` makes one."])
+
+
+def add_revoke(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", help="its name, as `co token list` shows it")
+
+
+def run_revoke(options: argparse.Namespace) -> int:
+    """
+    A running server refuses it at once.
+
+    example:
+      co token revoke mara
+    """
+    token = revoke_token(settings_of(options).data_dir, options.name)
+    return print_result(options, token, [f"revoked {token.name}"])

@@ -1,0 +1,145 @@
+"""The app of `co serve`: the app of `co web` for everybody who has a token, with MCP, limits, health and metrics."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Collection
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from anyio import to_thread
+from starlette.applications import Starlette
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import Message, Receive, Scope, Send
+
+from co_cli.activity import acting
+from co_cli.http_server import given_token
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.mcp.clients import PATH
+from co_cli.mcp.transports import http_app
+from co_cli.server.app import Access, Site
+from co_cli.server.metrics import Metrics
+from co_cli.server.routes import ApiError, ErrorAnswer, json_answer
+from co_cli.service.access_tokens import Token, VaultTokens
+from co_cli.tools import Toolbox
+
+PER_SECOND = 60
+"""Requests of one token; as many may come at once after a pause."""
+LARGEST = 1_000_000
+"""Bytes of a request."""
+
+
+class TeamAccess(Access):
+    """Knows the tokens of the vault, besides the one of the person who started the server."""
+
+    def __init__(self, tokens: VaultTokens) -> None:
+        super().__init__()
+        self._tokens = tokens
+
+    def caller(self, request: HTTPConnection) -> Token | None:
+        return super().caller(request) or self._tokens.find(given_token(request))
+
+    def exchange(self, code: str) -> str | None:
+        """A person signs in to the page with their token itself."""
+        return code if self._tokens.find(code) else super().exchange(code)
+
+
+class Bucket:
+    """How many requests a token has left. It fills up again over time."""
+
+    def __init__(self) -> None:
+        self._left, self._at = float(PER_SECOND), time.monotonic()
+
+    def take(self) -> bool:
+        now = time.monotonic()
+        self._left = min(PER_SECOND, self._left + (now - self._at) * PER_SECOND)
+        self._at = now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
+
+
+class TeamSite(Site):
+    """Serves one vault to many."""
+
+    def __init__(self, kb: KnowledgeBase, access: TeamAccess, hosts: Collection[str]) -> None:
+        super().__init__(kb, access, hosts)
+        self.metrics = Metrics()
+        self._buckets: dict[str, Bucket] = {}
+        self._reading, self._writing = (http_app(Toolbox(kb, read_only=one)) for one in (True, False))
+        self.inner.routes[:0] = [
+            Route("/healthz", self.show_health),
+            Route("/metrics", self.show_metrics),
+            Route(PATH, McpDoor(self._reading, self._writing), methods=["POST"]),
+        ]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started = time.perf_counter()
+
+        async def send_measured(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                route = scope["route"].path if "route" in scope else "none"
+                method = scope["method"] if "route" in scope else "any"  # strangers may send any word
+                self.metrics.observe(method, route, message["status"], time.perf_counter() - started)
+            await send(message)
+
+        await super().__call__(scope, receive, send_measured)
+
+    async def admit(self, scope: Scope, receive: Receive, send: Send) -> None:
+        caller: Token | None = scope.get("state", {}).get("caller")
+        if scope["type"] != "http" or caller is None:
+            await super().admit(scope, receive, send)
+            return
+        if not self._buckets.setdefault(caller.name, Bucket()).take():
+            answer = _refusal(429, "too_many_requests", f"a token has {PER_SECOND} requests a second: wait a second")
+            answer.headers["Retry-After"] = "1"
+            await answer(scope, receive, send)
+            return
+        body, more = b"", True
+        while more and len(body) <= LARGEST:
+            message = await receive()
+            body += message.get("body", b"")
+            more = message["type"] == "http.request" and message.get("more_body", False)
+        if len(body) > LARGEST:
+            await _refusal(413, "too_large", f"a request has at most {LARGEST:,} bytes")(scope, receive, send)
+            return
+        unread: list[Message] = [{"type": "http.request", "body": body}]
+
+        async def receive_again() -> Message:
+            return unread.pop() if unread else await receive()
+
+        await super().admit(scope, receive_again, send)
+
+    @asynccontextmanager
+    async def _lifespan(self, app: Starlette) -> AsyncGenerator[None]:
+        async with AsyncExitStack() as stack:
+            for one in (self._reading, self._writing):
+                await stack.enter_async_context(one.router.lifespan_context(one))
+            async with super()._lifespan(app):
+                yield
+
+    async def show_health(self, request: Request) -> Response:
+        """Whether the index can be searched."""
+        works = await to_thread.run_sync(self.kb.index.works)
+        return PlainTextResponse("ok\n") if works else PlainTextResponse("the index cannot be opened\n", 503)
+
+    async def show_metrics(self, request: Request) -> Response:
+        return PlainTextResponse(self.metrics.text())
+
+
+class McpDoor:
+    """Answers with the tools that the caller's role allows."""
+
+    def __init__(self, reading: Starlette, writing: Starlette) -> None:
+        self._reading, self._writing = reading, writing
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        caller: Token = scope["state"]["caller"]
+        acting.set(f"mcp:{caller.name}" if caller.name else "mcp")
+        await (self._writing if caller.may("write") else self._reading)(scope, receive, send)
+
+
+def _refusal(status: int, kind: str, message: str) -> Response:
+    return json_answer(ErrorAnswer(ApiError(kind, message)), status)

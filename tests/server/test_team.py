@@ -1,0 +1,209 @@
+"""`co serve`: what tokens of each role may do through each front end, limits, metrics, and the commands for tokens."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.server.routes import API, ROUTES
+from co_cli.server.team_site import LARGEST, PER_SECOND
+from co_cli.service.access_tokens import ROLES, Role, VaultTokens, create_token, revoke_token
+from tests.command import Co
+from tests.mcp_server.talking import Talk, over_http
+from tests.server.browser import PATIENCE
+from tests.server.conftest import Server, serving
+from tests.vault import Vault
+
+
+@pytest.fixture
+def team(vault: Vault, kb: KnowledgeBase) -> Iterator[Server]:
+    kb.front_end = "web"
+    vault.write("memories/oak.md", "Oaks live long.")
+    kb.sync()
+    with serving(kb, VaultTokens(kb.settings.data_dir, kb.root)) as server:
+        yield server
+
+
+def token(kb: KnowledgeBase, role: Role, name: str = "mara") -> str:
+    return create_token(kb.settings.data_dir, kb.root, role, name)[0]
+
+
+def client(team: Server, secret: str) -> httpx2.Client:
+    return team.client(Authorization=f"Bearer {secret}" if secret else "")
+
+
+@contextmanager
+def mcp(team: Server, secret: str) -> Generator[Talk]:
+    with over_http(f"{team.url}/mcp", token=secret) as talk:
+        yield talk
+
+
+def test_a_role_opens_the_routes_that_it_may_use_and_no_others(team: Server, kb: KnowledgeBase) -> None:
+    for role in ROLES:
+        with client(team, token(kb, role, role)) as asking:
+            for one in ROUTES:
+                allowed = ROLES.index(one.role) <= ROLES.index(role)
+                if one.method == "GET" or not allowed:
+                    path = API + re.sub(r"{.*?}", "memory:none", one.path)
+                    assert (asking.request(one.method, path).status_code == 403) != allowed, (role, path)
+    assert {one.role for one in ROUTES} == {*ROLES}
+
+
+def test_a_read_token_reads_but_cannot_write_through_any_front_end(
+    team: Server, kb: KnowledgeBase, vault: Vault
+) -> None:
+    secret, before = token(kb, "read"), vault.files()
+    with client(team, secret) as asking:
+        assert asking.get(f"{API}/search", params={"q": "oaks"}).json()["state"] == "found"
+        answers = [
+            asking.post(f"{API}/notes", json={"content": "Elms."}),
+            asking.put(f"{API}/notes/memory:oak", json={"content": "Elms."}),
+            asking.delete(f"{API}/notes/memory:oak"),
+            asking.post(f"{API}/doctor/fix"),
+        ]
+        assert [one.status_code for one in answers] == [403] * 4
+        assert answers[0].json()["error"] == {
+            "kind": "forbidden",
+            "message": "the token of mara may read only: this needs one with the role write",
+            "present": None,
+            "closest": [],
+        }
+        assert not asking.get(f"{API}/rendered/memory:oak").json()["writable"], "so the page offers no editor"
+        assert asking.get(f"{API}/session").json()["role"] == "read"
+    with mcp(team, secret) as talk:
+        offered = {one.name for one in talk.list_tools().tools}
+        assert "recall_memory" in offered
+        assert not offered & {"save_memory", "update_memory", "forget_memory", "save_article"}
+        assert "Oaks live long" in talk.call_tool("recall_memory", {"query": "oaks"}).content[0].text
+        assert talk.call_tool("save_memory", {"content": "Elms."}).is_error
+    assert vault.files() == before
+
+
+def test_the_history_says_who_saved_what_and_how(team: Server, kb: KnowledgeBase) -> None:
+    with client(team, token(kb, "write", "mara")) as asking:
+        saved = asking.post(f"{API}/notes", json={"content": "Elms like water."}).json()
+        asking.put(f"{API}/notes/{saved['ref']}", json={"title": "Elms"})
+    with mcp(team, token(kb, "admin", "jon@desk")) as talk:
+        talk.call_tool("update_memory", {"ref": saved["ref"], "tags": ["tree"]})
+    with team.client() as asking:
+        asking.put(f"{API}/notes/{saved['ref']}", json={"title": "All about elms"})
+        changes = asking.get(f"{API}/history/{saved['ref']}").json()["history"]["changes"]
+        feed = asking.get(f"{API}/activity", params={"kind": "saved", "front_end": "web"}).json()["entries"]
+
+    assert [one["front_end"] for one in changes] == ["web", "mcp:jon@desk", "web:mara", "web:mara"]
+    assert {one["front_end"] for one in feed} == {"web", "web:mara"}
+
+
+def test_a_token_opens_its_own_vault_only_and_nothing_once_it_is_revoked(
+    team: Server, kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    other, _ = create_token(kb.settings.data_dir, str(tmp_path / "other"), "admin", "other")
+    mine = token(kb, "read")
+    stored = (Path(kb.settings.data_dir) / "tokens.json").read_text("utf-8")
+    assert mine not in stored
+    assert other not in stored
+
+    with client(team, mine) as asking, client(team, other) as stranger:
+        for path in (f"{API}/session", "/metrics"):
+            assert stranger.get(path).status_code == 401
+            assert asking.get(path).status_code == 200
+        assert stranger.post("/mcp", json={}).status_code == 401
+        revoke_token(kb.settings.data_dir, "mara")
+        assert asking.get(f"{API}/session").status_code == 401
+
+
+def test_somebody_signs_in_to_the_page_with_their_token(team: Server, kb: KnowledgeBase) -> None:
+    secret = token(kb, "read")
+    with client(team, "") as asking:
+        assert asking.post(f"{API}/session", json={"code": secret}).json() == {"token": secret}
+        assert asking.post(f"{API}/session", json={"code": secret}).json() == {"token": secret}, "not only once"
+        assert asking.post(f"{API}/session", json={"code": "wrong"}).status_code == 403
+
+
+def test_a_token_has_60_requests_a_second_and_1_mb_a_request(team: Server, kb: KnowledgeBase) -> None:
+    with client(team, token(kb, "write")) as asking, client(team, token(kb, "read", "other")) as other:
+        large = b'{"content": "' + b"x" * LARGEST + b'"}'
+        refused = asking.post(f"{API}/notes", content=large)
+        chunked = asking.post(f"{API}/notes", content=(large[at : at + 65536] for at in range(0, len(large), 65536)))
+        assert [refused.status_code, chunked.status_code] == [413, 413]
+        assert refused.json()["error"]["message"] == "a request has at most 1,000,000 bytes"
+        assert asking.post("/mcp", content=large).status_code == 413
+
+        answers = [asking.get("/healthz") for _ in range(PER_SECOND)]
+        while answers[-1].status_code == 200 and len(answers) < 50 * PER_SECOND:
+            answers.append(asking.get("/healthz"))
+        assert answers[-1].status_code == 429, "a slow machine may need more of them"
+        assert answers[-1].headers["retry-after"] == "1"
+        assert other.get(f"{API}/session").status_code == 200
+
+
+def test_health_is_public_and_metrics_count_requests_by_route_and_status(team: Server, kb: KnowledgeBase) -> None:
+    with client(team, "") as stranger:
+        assert stranger.get("/healthz").text == "ok\n"
+        assert stranger.get(f"{API}/notes/memory:oak").status_code == 401
+        assert stranger.request("ODD", "/metrics").status_code == 401
+    with client(team, token(kb, "read")) as asking:
+        for ref in ("memory:oak", "memory:none"):
+            asking.get(f"{API}/notes/{ref}")
+        text = asking.get("/metrics").text
+
+    assert 'co_requests_total{method="GET",route="/api/v1/notes/{ref:any}",status="200"} 1\n' in text
+    assert 'co_requests_total{method="GET",route="/api/v1/notes/{ref:any}",status="404"} 1\n' in text
+    assert 'co_requests_total{method="any",route="none",status="401"} 2\n' in text
+    assert 'co_request_seconds_bucket{route="/api/v1/notes/{ref:any}",le="+Inf"} 2\n' in text
+    assert 'co_request_seconds_count{route="/healthz"} 1\n' in text
+    assert "memory" not in text, "no names of notes"
+
+
+def test_tokens_are_created_listed_and_revoked_by_command(co: Co, vault: Vault) -> None:
+    made = co("token", "create", "--role", "write", "--name", "mara")
+    secret, about = made.out.splitlines()
+    assert about.startswith(f"mara (write) opens {vault.root}.")
+    assert len(secret) == 43
+    listed = co("token", "list")
+    assert listed.out.startswith(f"mara  write  {vault.root}  since 20")
+    assert secret not in listed.out
+    again = co("token", "create", "--role", "read", "--name", "mara")
+    assert (again.code, again.out) == (2, "")
+    assert "there is a token mara already" in again.err
+    assert co("token", "create", "--role", "read", "--name", "two words").code == 2
+    assert co("token", "revoke", "mara").out == "revoked mara\n"
+    assert co("token", "list", "--json").json == []
+    assert "`co token list` lists them" in co("token", "revoke", "mara").err
+
+
+def test_the_network_needs_a_token_and_a_word_about_tls(co: Co, vault: Vault) -> None:
+    open_wide = co("serve", "--host", "0.0.0.0", "--port", "0")
+    assert "needs --allow-host" in open_wide.err
+    refused = co("serve", "--host", "0.0.0.0", "--port", "0", "--allow-host", "notes.example")
+    assert refused.code == 2
+    assert "`co token create --role write` first" in refused.err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a Windows process gets no SIGINT")
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+def test_it_serves_until_ctrl_c(vault: Vault, co: Co, host: str) -> None:
+    secret = co("token", "create", "--role", "read", "--json").json["token"]
+    command = [sys.executable, "-m", "co_cli", "serve", "--port", "0", "--host", host, "--allow-host", "127.0.0.1"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr
+        said = [process.stderr.readline() for _ in range(2)]
+        port = re.search(r":(\d+)$", said[0].strip())
+        assert port
+        assert ("/#code=" in said[1]) == (host == "127.0.0.1")
+        assert ("proxy with TLS" in said[1]) == (host == "0.0.0.0")
+        headers = {"Authorization": f"Bearer {secret}"}
+        with httpx2.Client(base_url=f"http://127.0.0.1:{port[1]}", headers=headers, verify=False) as asking:
+            assert asking.get(f"{API}/session").json()["vault"] == str(vault.root)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == 0
+        assert process.stderr.read() == ""
