@@ -36,6 +36,7 @@ COST = {
     "web": Bench("the page in a browser: opening it, typing, a changed file", 10_000),
     "lancedb": Bench("one search, compared with LanceDB if it is installed", 10_000),
     "ripgrep": Bench("one cold search, compared with ripgrep if it is installed", 10_000),
+    "team": Bench("PostgreSQL: how fast it is filled and asked (--passages)", 10_000),
     "skills": Bench("finding one of 1,000 skills, compared with listing all"),
 }
 QUALITY = {
@@ -110,7 +111,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("name", choices=BENCHES, metavar="NAME", help="a benchmark of the lists below")
     parser.add_argument("sets", nargs="*", metavar="SET", help="question sets in BEIR's layout, or files to compare")
-    parser.add_argument("--notes", type=_counts, metavar="N[,N...]", help="how many notes to generate")
+    parser.add_argument("--notes", "--passages", type=_counts, metavar="N[,N...]", help="how many to generate")
     parser.add_argument("--json", action="store_true", help="print JSON")
     return parser
 

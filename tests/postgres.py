@@ -20,7 +20,10 @@ from co_cli.notes.files import locked
 FOLDER = "POSTGRES_FOR_TESTS"
 """The variable with the server's folder, which the workers of one run share."""
 NOBODY = 65_534
-OPTIONS = "-c listen_addresses= -c fsync=off -c shared_buffers=64MB -c max_connections=200 -c unix_socket_directories="
+OPTIONS = (
+    "-c listen_addresses= -c fsync=off -c shared_buffers=256MB -c max_wal_size=4GB -c max_connections=200 "
+    "-c unix_socket_directories="
+)
 
 
 def choose_folder() -> None:

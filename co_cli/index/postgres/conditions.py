@@ -5,19 +5,19 @@ Values are always parameters; only our own text is put together.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import psycopg
 
 from co_cli.index.derivation import stored_text
-from co_cli.index.engine import Scope
+from co_cli.index.engine import Scope, StoredVault
 from co_cli.index.tokens import fold
 from co_cli.notes.dates import noon_shift
+from co_cli.sources.origin import kind_of
 from co_cli.values import Filters
 
 Connection = psycopg.Connection[Any]
-KIND = "select kind from vaults where id = %(vault)s"
 HAS_TAG = "exists (select from unnest(docs.tags) tag where tag = %({name})s or starts_with(tag, %({name})s || '/'))"
 # a bare date is one day in every time zone: its noon is compared
 CREATED = "docs.created + case when docs.created = floor(docs.created / 86400) * 86400 then %(noon)s else 0 end"
@@ -30,8 +30,14 @@ def fetch(connection: Connection, statement: str, values: dict[str, Any] | None 
     return cursor.fetchall() if cursor.description else []
 
 
-def copy_rows(connection: Connection, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    with connection.cursor().copy(f"copy {table} ({', '.join(columns)}) from stdin".encode()) as copy:
+def copy_rows(
+    connection: Connection, table: str, columns: Sequence[str] | Mapping[str, str], rows: Iterable[Sequence[Any]]
+) -> None:
+    """Columns with their types are copied in binary."""
+    binary = "(format binary)" if isinstance(columns, Mapping) else ""
+    with connection.cursor().copy(f"copy {table} ({', '.join(columns)}) from stdin {binary}".encode()) as copy:
+        if isinstance(columns, Mapping):
+            copy.set_types(list(columns.values()))
         for row in rows:
             copy.write_row([clean(value) for value in row])
 
@@ -83,9 +89,8 @@ def field_text(key: str, value: str) -> str:
     return f"{key}\t{value}"
 
 
-def is_narrow(connection: Connection, scope: Scope, vault: int) -> bool:
-    """Whether a search sees less than all of a vault. A vault has two sources, anything else has one."""
+def is_narrow(scope: Scope, vault: StoredVault) -> bool:
+    """Whether a search sees less than all of a vault."""
     if scope.filters._replace(sources=(), roots=(), outdated=False) != Filters():
         return True
-    sources = sum(one == vault for one, _ in scope.parts)
-    return sources < (2 if fetch(connection, KIND, {"vault": vault}) == [("vault",)] else 1)
+    return sum(one == vault.id for one, _ in scope.parts) < len(kind_of(vault.origin).sources)

@@ -34,6 +34,7 @@ MOST_CONNECTIONS = 16
 STORE_LOCK, REBUILD_LOCK = 7_165_064_744_911_531, 7_165_064_744_911_532
 """Advisory locks: writers share the first, and a rebuild that catches up has it alone; one rebuild at a time."""
 
+READ_ONLY = "isolation level repeatable read read only"
 CONFIGURE = f"""
 set lock_timeout = '{WAIT_SECONDS}s'; set jit = off; set hnsw.ef_search = 200; set hnsw.iterative_scan = relaxed_order;
 set client_min_messages = warning
@@ -84,7 +85,7 @@ class PostgresReader(PostingReader, NoteTables):
     """One read transaction of a store."""
 
     def __init__(self, connection: Connection) -> None:
-        self.connection = connection
+        self.connection, self.known = connection, {}
 
 
 class PostgresWriter(PostingReader, NoteTableWriter):
@@ -101,6 +102,7 @@ class PostgresEngine:
         """`store` is one that is being filled; without, the one that answers."""
         self.address, self.path = address, masked(address)
         self._fixed = store
+        self._last: str | None = None
         self._open = threading.local()
         self._starting = threading.Lock()
         self._pool: ConnectionPool[Connection] | None = None
@@ -115,13 +117,7 @@ class PostgresEngine:
             yield current
             return
         with self._connection() as connection:
-            while True:
-                fetch(connection, "begin isolation level repeatable read read only")
-                try:
-                    self._enter(connection, "lock table vaults in access share mode")
-                    break
-                except psycopg.errors.UndefinedTable:  # dropped after a rebuild, between these two statements
-                    fetch(connection, "rollback")
+            self._begin(connection, READ_ONLY, "lock table vaults in access share mode")
             self._open.reader = PostgresReader(connection)
             try:
                 yield self._open.reader
@@ -131,10 +127,7 @@ class PostgresEngine:
     @contextlib.contextmanager
     def writing(self) -> Generator[Writer]:
         with self._connection() as connection:
-            fetch(connection, "begin")
-            if self._fixed is None:
-                fetch(connection, "select pg_advisory_xact_lock_shared(%(key)s)", {"key": STORE_LOCK})
-            self._enter(connection)
+            self._begin(connection, "", f"select pg_advisory_xact_lock_shared({STORE_LOCK})")
             yield PostgresWriter(connection)
 
     def rebuild(self, fill: Callable[[Engine], None], catch_up: Callable[[Engine], None]) -> None:
@@ -238,12 +231,27 @@ class PostgresEngine:
         if self._fixed is not None:
             return self._fixed
         found = fetch(connection, STORE, {"version": VERSION})
-        if not found:
-            raise IndexUnavailableError(f"{self.path} lost its index: `co index rebuild` makes it again")
+        if not found:  # another process found it damaged
+            self._prepare(connection)
+            return self._store(connection)
         return found[0][0]
 
-    def _enter(self, connection: Connection, lock: str = "") -> None:
-        fetch(connection, f"set local search_path = {self._store(connection)}, public; {lock}")
+    def _begin(self, connection: Connection, how: str, lock: str) -> None:
+        """Begin a transaction in the store that answers, in one round trip if that is the one that answered last."""
+        while True:
+            store = self._fixed or self._last or self._store(connection)
+            lock = "select 1" if self._fixed and not how else lock
+            begin = f"begin {how}; set local search_path = {store}, public; {lock}; {STORE % {'version': VERSION}}"
+            try:
+                cursor = connection.execute(begin.encode())
+                while cursor.nextset():
+                    pass
+                self._last = None if self._fixed else cursor.fetchall()[0][0]
+            except (psycopg.errors.UndefinedTable, IndexError):  # dropped after a rebuild
+                self._last = None
+            if self._fixed or self._last == store:
+                return
+            fetch(connection, "rollback")
 
 
 def masked(address: str) -> str:

@@ -18,6 +18,7 @@ import numpy as np
 from co_cli.index.derivation import WEIGHTS
 from co_cli.index.engine import Match, Needle, Scope, Term, WordQuery, spread
 from co_cli.index.postgres.conditions import Connection, conditions, fetch, is_narrow
+from co_cli.index.postgres.vector_tables import VectorTables
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -83,10 +84,8 @@ class Found(NamedTuple):
     lengths: NDArray[np.float64]
 
 
-class PostingReader:
+class PostingReader(VectorTables):
     """The part of a read transaction that searches by words."""
-
-    connection: Connection
 
     def words(self, scope: Scope, query: WordQuery, limit: int) -> list[Match]:
         found: list[Match] = []
@@ -181,7 +180,7 @@ class PostingReader:
     ) -> list[Match]:
         """The first of these that pass the filters."""
         statement, values, size = NOTES_OF, dict[str, Any](), limit
-        if is_narrow(self.connection, scope, vault):
+        if is_narrow(scope, self.vault_by_id(vault)):
             where, values = conditions(scope, vault)
             statement, size = NOTES_WITHIN.format(filters=where), max(limit, FIRST_CHECKED)
         found, start = list[Match](), 0

@@ -6,15 +6,21 @@ import json
 import struct
 import time
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from co_cli.embedding.space import Vector, VectorSpace
 from co_cli.index.derivation import embedding_text
 from co_cli.index.engine import CacheState, Match, Scope, StoredSpace, StoredVault, WaitingPassage, text_hash
-from co_cli.index.packing import asked, numbers_of, stored_form, vector_of
+from co_cli.index.packing import LARGEST, STEPS, asked, numbers_of, vector_of
 from co_cli.index.postgres.conditions import Connection, conditions, copy_rows, fetch, is_narrow
 from co_cli.sources.origin import Origin
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+VECTOR = {"passage_id": "int8", "doc_id": "int8", "vault_id": "int4", "source": "text", "embedding": "bytea"}
 EXACT = 10_000
 """With no more passages in reach, every vector is compared: as fast as HNSW, and nothing is missed."""
 CACHE_ENTRIES = 200_000
@@ -35,8 +41,10 @@ EXISTS = "select to_regclass(%(table)s) is not null"
 DROP = "delete from {table} where passage_id = any(%(ids)s)"
 DROP_VAULT = "delete from {table} where vault_id = %(vault)s"
 NEAREST = """
-select passage_id, doc_id, 1 - ({distance}) as cosine from {table}
-where vault_id = %(vault)s and source = any(%(sources)s) {within} order by {order} limit %(limit)s
+select passage_id, doc_id, 1 - distance from (
+    select passage_id, doc_id, {order} as distance from {table}
+    where vault_id = %(vault)s and source = any(%(sources)s) {within} order by distance limit %(limit)s
+) as nearest
 """
 WITHIN = "and doc_id in (select docs.id from docs where {filters})"
 REACH = """
@@ -127,6 +135,8 @@ class VectorTables:
     """The part of a read transaction that knows vectors, and the vaults with their spaces."""
 
     connection: Connection
+    known: dict[int, StoredVault] | None = None
+    """The vaults, in a transaction that does not change them."""
 
     def nearest(self, scope: Scope, space: StoredSpace, query: Vector, limit: int) -> list[Match]:
         found: list[Match] = []
@@ -134,7 +144,7 @@ class VectorTables:
             state = self.vault_by_id(vault)
             if state.active != space:
                 continue  # its vectors are of another model
-            narrow = is_narrow(self.connection, scope, vault)
+            narrow = is_narrow(scope, state)
             where, values = conditions(scope, vault)
             bound = {**values, "vault": vault, "limit": limit, "query": _text(asked(query, space), space)}
             reach = state.passages
@@ -173,6 +183,10 @@ class VectorTables:
         return [_vault(row) for row in fetch(self.connection, f"{VAULTS} order by vaults.id")]
 
     def vault_by_id(self, vault: int) -> StoredVault:
+        if self.known is not None:
+            if not self.known:
+                self.known = {one.id: one for one in self.vaults()}
+            return self.known[vault]
         return _vault(fetch(self.connection, BY_ID, {"id": vault})[0])
 
     def waiting(self, vault: int, space: StoredSpace | None = None, limit: int = 0) -> tuple[int, list[WaitingPassage]]:
@@ -249,19 +263,18 @@ class VectorTableWriter(VectorTables):
         fetch(self.connection, STOP_WAITING, bound)
         fetch(self.connection, _about(DROP, space), bound)
         rows = [
-            (passage.id, states[passage.id][1], vault, passage.source, _text(stored_form(vector, space), space))
+            (passage.id, states[passage.id][1], vault, passage.source, _binary(vector, space))
             for passage, vector in still
             if vector is not None
         ]
-        columns = ("passage_id", "doc_id", "vault_id", "source", "embedding")
-        copy_rows(self.connection, vectors_table(space.id), columns, rows)
+        copy_rows(self.connection, vectors_table(space.id), VECTOR, rows)
         self._finish_space(vault)
         return len(still)
 
     def cache(self, space: VectorSpace, fresh: Mapping[bytes, Vector | None], used: Collection[bytes] = ()) -> None:
         stored = self._add_space(space)
         keys = sorted(fresh)  # in one order, or two writers wait for each other
-        vectors = [vector and stored_form(vector, stored) for vector in map(fresh.get, keys)]
+        vectors = [vector and _numbers(vector, stored).tobytes() for vector in map(fresh.get, keys)]
         bound = {"space": stored.id, "now": time.time_ns()}
         if keys:
             fetch(self.connection, KEEP, {**bound, "hashes": keys, "vectors": vectors})
@@ -333,6 +346,18 @@ def _about(statement: str, space: StoredSpace, **parts: object) -> str:
 def _text(blob: bytes, space: StoredSpace) -> str:
     """A vector as PostgreSQL reads it."""
     return str(memoryview(blob).cast("b" if space.packed else "f").tolist())
+
+
+def _numbers(vector: Vector, space: StoredSpace) -> NDArray[Any]:
+    """What `stored_form` gives, fifty times as fast."""
+    numbers = np.frombuffer(vector, "<f4")
+    return np.clip(np.rint(numbers * STEPS), -LARGEST, LARGEST).astype(np.int8) if space.packed else numbers
+
+
+def _binary(vector: Vector, space: StoredSpace) -> bytes:
+    """A vector as COPY takes it."""
+    numbers = _numbers(vector, space)
+    return struct.pack(">HH", len(numbers), 0) + numbers.astype(">f2" if space.packed else ">f4").tobytes()
 
 
 def _blob(text: str, space: StoredSpace) -> bytes:
