@@ -8,7 +8,7 @@ large and a query took eight times as long; term arrays under a GIN index with `
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -201,18 +201,20 @@ def token_columns(columns: dict[str, list[str]]) -> tuple[str, str, int]:
 
 def add_postings(connection: Connection, vault: int, passages: Sequence[tuple[int, str, str, int]]) -> None:
     """Index passages: their ids and what `token_columns` says."""
-    rows: dict[tuple[str, int], list[bytes]] = {}
+    blocks: dict[int, defaultdict[str, bytes]] = {}
     for passage, tokens, context, length in passages:
-        block, length = passage >> BLOCK, min(length, 0xFFFF)
-        own, around = _counted(tokens), Counter(context.split())
-        for term in own.keys() | around.keys():
-            posting = POSTING.pack(passage, min(own[term], 255), min(around[term], 255), length)
-            rows.setdefault((term, block), []).append(posting)
-    keys = sorted(rows)
-    terms, blocks = [term for term, _ in keys], [block for _, block in keys]
-    packed = [b"".join(rows[key]) for key in keys]
-    fetch(connection, ADD, {"vault": vault, "terms": terms, "blocks": blocks, "packed": packed})
-    _count(connection, vault, 1, passages, sum(map(len, rows.values())))
+        rows = blocks.setdefault(passage >> BLOCK, defaultdict(bytes))
+        own = Counter([token for line, weight in weighed(tokens) for token in line.split() * weight])
+        around = Counter(context.split())
+        for term, count in own.items():
+            rows[term] += _posting(passage, count, around.pop(term, 0), length)
+        for term, count in around.items():
+            rows[term] += _posting(passage, 0, count, length)
+    found = [(term, block, packed) for block, rows in blocks.items() for term, packed in sorted(rows.items())]
+    if found:
+        terms, numbers, packed = map(list, zip(*found, strict=True))
+        fetch(connection, ADD, {"vault": vault, "terms": terms, "blocks": numbers, "packed": packed})
+    _count(connection, vault, 1, passages, sum(len(packed) for _, _, packed in found) // POSTING.size)
 
 
 def drop_postings(connection: Connection, vault: int, ids: Sequence[int]) -> None:
@@ -246,12 +248,10 @@ def weighed(tokens: str) -> Iterable[tuple[str, int]]:
     return zip(tokens.split("\n"), OWN.values(), strict=True)
 
 
-def _counted(tokens: str) -> Counter[str]:
-    found: Counter[str] = Counter()
-    for line, weight in weighed(tokens):
-        for _ in range(weight):
-            found.update(line.split())
-    return found
+def _posting(passage: int, own: int, context: int, length: int) -> bytes:
+    if own > 255 or context > 255 or length > 0xFFFF:
+        own, context, length = min(own, 255), min(context, 255), min(length, 0xFFFF)
+    return POSTING.pack(passage, own, context, length)
 
 
 def _cut(term: str) -> str:
