@@ -37,7 +37,7 @@ STORE_LOCK, REBUILD_LOCK = 7_165_064_744_911_531, 7_165_064_744_911_532
 READ_ONLY = "isolation level repeatable read read only"
 CONFIGURE = f"""
 set lock_timeout = '{WAIT_SECONDS}s'; set jit = off; set hnsw.ef_search = 200; set hnsw.iterative_scan = relaxed_order;
-set client_min_messages = warning
+set client_min_messages = warning; set maintenance_work_mem = '1GB'
 """
 PREPARE = """
 create schema if not exists co_cli;
