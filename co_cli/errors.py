@@ -6,11 +6,18 @@ prints the message on one line and exits with `exit_code`, an agent gets it as a
 
 from __future__ import annotations
 
+import re
+
 
 class KnowledgeError(Exception):
     """Something that the user can act on."""
 
     exit_code = 2
+
+
+def error_kind(error: type[KnowledgeError]) -> str:
+    """How the HTTP API names an error: `unknown_ref` for UnknownRefError."""
+    return re.sub(r"(?<=.)([A-Z])", r"_\1", error.__name__.removesuffix("Error")).lower()
 
 
 class SettingsError(KnowledgeError):
@@ -102,6 +109,12 @@ class IndexDamagedError(IndexUnavailableError):
 
 class ActivityUnavailableError(KnowledgeError):
     """activity.db cannot be opened, or is newer than this program. Searching and saving work without it."""
+
+    exit_code = 3
+
+
+class ServerUnavailableError(KnowledgeError):
+    """A `co serve` that does not answer, or something else at its address."""
 
     exit_code = 3
 

@@ -113,6 +113,14 @@ class KnowledgeBase:
             service.vaults.make_vault(settings.vault, private=origin == "default")
         return cls(settings)
 
+    @staticmethod
+    def connect(url: str, token: str | None = None) -> KnowledgeBase:
+        """A vault that `co serve` has at this address. Without a token, the one in CO_TOKEN.
+
+        It has search, note, notes, remember, update, forget, restore, tags, links and status.
+        """
+        return service.server_client.ServerKnowledgeBase(url, token)
+
     def close(self) -> None:
         if "activity" in self.__dict__:
             self.activity.close()

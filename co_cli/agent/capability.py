@@ -99,6 +99,10 @@ class Knowledge(AbstractCapability[Any]):
     also add a skill that clearly fits to the user's turn."""
     create: bool = False
     """Create the vault on first use if it does not exist."""
+    server: str | None = None
+    """The address of a `co serve`, instead of a vault on this machine."""
+    token: str | None = field(default=None, repr=False)
+    """For the server; None: the one in the variable CO_TOKEN."""
     id: str | None = "knowledge"
 
     @classmethod
@@ -114,7 +118,9 @@ class Knowledge(AbstractCapability[Any]):
         if self.skills not in SKILL_USES:
             raise UserError(f"skills is one of {', '.join(SKILL_USES)}, not {self.skills!r}")
         tools, skills = (self.tools, self.read_only, self.result_tokens), self.skills != "off"
-        return VaultAccess(self.vault, self.data_dir, self.knowledge_base, *tools, skills, self.create)
+        return VaultAccess(
+            self.vault, self.data_dir, self.knowledge_base, *tools, skills, self.create, self.server, self.token
+        )
 
     @cached_property
     def toolset(self) -> FunctionToolset[Any]:
@@ -226,8 +232,8 @@ class WorkingSet(NamedTuple):
     """The part of the user's turn that holds the notes; empty if there is none."""
     knowledge_tokens: int
     report: dict[str, Any]
-    """`injected` and `cut` notes, each with `ref`, `title`, `why`, `reason`, `evidence` and `tokens`; `budget`, `warnings`,
-    `degraded`."""
+    """`injected` and `cut` notes, each with `ref`, `title`, `why`, `reason`, `evidence` and `tokens`; `budget`,
+    `warnings` and `degraded`."""
 
 
 def working_set(kb: KnowledgeBase, task: str, context_tokens: int | None = None) -> WorkingSet:

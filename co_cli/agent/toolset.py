@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -46,10 +46,13 @@ class VaultAccess:
     result_tokens: int = RESULT_TOKENS
     skills: bool = False
     create: bool = False
+    server: str | None = None
+    token: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        if self.knowledge_base is not None and (self.vault is not None or self.data_dir is not None):
-            raise UserError("give a knowledge_base or a vault with its data_dir, not both")
+        named = (self.knowledge_base, self.server, None if self.vault is self.data_dir is None else True)
+        if sum(one is not None for one in named) > 1:
+            raise UserError("give a knowledge_base, a server, or a vault with its data_dir: one of them")
         try:
             self.selected = select_tools(self.tools, self.read_only, self.skills or self.tools is not None)
         except InvalidInputError as error:
@@ -61,7 +64,7 @@ class VaultAccess:
         """The vault that was named, else the one in the run's CoDeps, else the one that the settings name."""
         if self.knowledge_base is not None:
             return self.knowledge_base
-        if isinstance(deps, CoDeps) and self.vault is None and self.data_dir is None:
+        if isinstance(deps, CoDeps) and self.vault is self.data_dir is self.server is None:
             return deps.knowledge_base
         return self._opened(os.getpid())
 
@@ -75,6 +78,8 @@ class VaultAccess:
     def _open(self, process: int) -> KnowledgeBase:
         """Once per process: it stays the same vault when the program changes its working directory."""
         try:
+            if self.server is not None:
+                return KnowledgeBase.connect(self.server, self.token)
             return open_once(self.vault, self.data_dir, self.create)
         except KnowledgeError as error:  # the agent's author made the mistake, not the model
             absent = isinstance(error, VaultError) and self.vault is not None and not os.path.exists(self.vault)
@@ -93,13 +98,16 @@ def knowledge_toolset(
     result_tokens: int = RESULT_TOKENS,
     skills: bool = False,
     create: bool = False,
+    server: str | None = None,
+    token: str | None = None,
     id: str | None = "knowledge",
 ) -> FunctionToolset[Any]:
     """The tools of a vault, for `Agent(toolsets=[...])`. The first call opens the vault.
 
     The parameters are those of `Knowledge`; `skills` adds tools to find and load skills, wherever there are any.
     """
-    access = VaultAccess(vault, data_dir, knowledge_base, tools, read_only, result_tokens, skills, create)
+    limits = (tools, read_only, result_tokens, skills, create)
+    access = VaultAccess(vault, data_dir, knowledge_base, *limits, server, token)
     return make_toolset(access, approve_forget, id)
 
 

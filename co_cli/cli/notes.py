@@ -37,7 +37,7 @@ from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.new_note import clean_tags
 from co_cli.notes.note import Note, excerpt, own_tags
 from co_cli.notes.refs import ENDINGS
-from co_cli.service.note_details import links_of, view_note
+from co_cli.service.note_details import view_note
 from co_cli.service.vaults import TIERS
 from co_cli.values import ON_RELATED, SOURCES, NoteSummary, OnRelated
 
@@ -250,16 +250,16 @@ def run_open(options: argparse.Namespace) -> int:
 
 def _show(screen: Screen, kb: KnowledgeBase, ref: str, note: Note) -> None:
     screen.titled(note.title, note.ref)
-    about = (" ".join(f"#{tag}" for tag in note.tags), note.category, kb.file_of(ref))
+    view = view_note(kb, ref, note)
+    about = (" ".join(f"#{tag}" for tag in note.tags), note.category, view.path)
     screen.line(screen.paint(printable(" · ".join(filter(None, about))), "dim"))
-    for remark in filter(None, (kb.outdated(note), note.problem)):
+    for remark in filter(None, (view.outdated, note.problem)):
         screen.wrapped(f"note: {remark}", style="yellow")
     screen.line()
     for line in excerpt(ref, note):
         screen.line(printable(line))
-    links, linked_from = links_of(kb, ref, note)
-    targets = [one.ref or one.target + ("" if one.there else " (not there)") for one in links]
-    for name, refs in (("links", targets), ("linked from", [one.ref for one in linked_from])):
+    targets = [one.ref or one.target + ("" if one.there else " (not there)") for one in view.links]
+    for name, refs in (("links", targets), ("linked from", [one.ref for one in view.linked_from])):
         if refs:
             screen.line()
             screen.wrapped(f"{name}: {', '.join(refs)}", style="dim")
@@ -376,7 +376,7 @@ def run_restore(options: argparse.Namespace) -> int:
     with open_knowledge_base(options) as kb:
         tiers = tuple(f"{origin.tier}:" for origin in kb.index.linked if origin.tier)
         paths = dict.fromkeys(  # if one is unknown, none is restored
-            ref if ref.startswith(tiers) else kb.lookup.trashed_copy(ref)[0] for ref in options.ref
+            ref if options.server or ref.startswith(tiers) else kb.lookup.trashed_copy(ref)[0] for ref in options.ref
         )
         restored = [kb.restore(path) for path in paths]
     return print_result(options, restored, [f"restored {saved.ref}, {saved.detail}" for saved in restored])

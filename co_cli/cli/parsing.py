@@ -164,7 +164,7 @@ def split_command(words: list[str]) -> tuple[str, list[str]]:
     name, rest, place = "", list(words), 0
     while place < len(rest) and (not name or name in GROUPS):
         if rest[place].startswith("-"):
-            place += 2 if rest[place] in ("--vault", "--data-dir") else 1
+            place += 2 if rest[place] in ("--vault", "--data-dir", "--server") else 1
         else:
             name = f"{name} {rest.pop(place)}".lstrip()
     return name, rest
@@ -228,3 +228,4 @@ def group_help(group: str) -> str:
 def _add_places(group: Any) -> None:
     group.add_argument("--vault", metavar="DIR", help="the folder of notes (else CO_VAULT, the project's, your own)")
     group.add_argument("--data-dir", metavar="DIR", help="where search.db lives (else CO_DATA_DIR, your data folder)")
+    group.add_argument("--server", metavar="URL", help="a `co serve` instead of a folder; the token is in CO_TOKEN")

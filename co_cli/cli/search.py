@@ -360,7 +360,7 @@ def run_tags(options: argparse.Namespace) -> int:
     """
     with open_synced(options) as kb:
         counted = kb.tags(options.source)
-        synced = kb.index.state().synced_at is not None
+        synced = bool(counted or options.server) or kb.index.state().synced_at is not None
 
     def show(screen: Screen) -> None:
         for tag, count in counted.items():

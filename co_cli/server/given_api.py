@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel, Field
 
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.server.routes import route
-from co_cli.service.context import untrusted_vaults
+from co_cli.service.context import Context, always_notes, matching_notes, untrusted_vaults
 
 
 class GivenFor(BaseModel):
@@ -31,6 +32,21 @@ class Given(NamedTuple):
     knowledge_tokens: int
     report: dict[str, Any]
     """`injected` and `cut` notes with `ref, title, why, reason, evidence, tokens`; `budget, warnings, degraded`."""
+
+
+class ContextFor(BaseModel):
+    """A prompt of an agent that runs elsewhere."""
+
+    prompt: str = ""
+    """Without one, the notes that are always added."""
+    seen: Sequence[str] = ()
+    """Refs of notes that the agent has already."""
+
+
+@route("POST", "/context", role="read")
+def choose_notes(kb: KnowledgeBase, asked: ContextFor) -> Context:
+    """Choose the notes that an agent elsewhere adds to a prompt."""
+    return matching_notes(kb, asked.prompt, asked.seen) if asked.prompt else always_notes(kb)
 
 
 @route("POST", "/given", role="read")

@@ -101,6 +101,12 @@ def show_health(kb: KnowledgeBase) -> Health:
     )
 
 
+@route("GET", "/status")
+def show_status(kb: KnowledgeBase) -> Status:
+    """Show numbers about the vault and its index."""
+    return kb.status()
+
+
 @route("POST", "/doctor", role="read")
 def start_doctor(kb: KnowledgeBase) -> DoctorAnswer:
     """Check everything.

@@ -29,7 +29,7 @@ from co_cli.service.note_details import (
 )
 from co_cli.service.vaults import vaults_for_prompts
 from co_cli.sources.walk import is_listed
-from co_cli.values import SOURCES, Forgotten, NoteSummary, OwnSource, Saved
+from co_cli.values import SOURCES, Forgotten, NoteSummary, OnRelated, OwnSource, Saved
 
 LARGEST_FILE = 50_000_000
 
@@ -42,9 +42,15 @@ class OneNote(BaseModel):
 
 class ListNotes(BaseModel):
     limit: int = 20
-    source: str | None = None
-    tag: str | None = None
+    """0: all."""
+    source: Sequence[str] = ()
+    tag: Sequence[str] = ()
+    any_tag: bool = False
+    category: str | None = None
     since: str | None = None
+    until: str | None = None
+    where: Sequence[str] = ()
+    """Other fields of the frontmatter, as `key=value`."""
 
 
 class ShowNote(OneNote):
@@ -68,6 +74,14 @@ class NewText(BaseModel):
     tags: Sequence[str] = ()
     category: str | None = None
     source: OwnSource = "memory"
+    provenance: str = "user"
+    fields: dict[str, object] | None = None
+    """Other fields of the frontmatter."""
+    supersedes: str | Sequence[str] = ()
+    """Refs of notes that it replaces."""
+    on_related: OnRelated = "report"
+    path: str | None = None
+    """Its file in `memories/` or `articles/`, such as `people/mara.md`."""
 
 
 class NewVersion(OneNote):
@@ -76,6 +90,9 @@ class NewVersion(OneNote):
     content: str | None = None
     title: str | None = None
     tags: Sequence[str] | None = None
+    category: str | None = None
+    fields: dict[str, object] | None = None
+    """Other fields of the frontmatter; null removes one."""
     version: str | None = None
     """The version that the change is based on. Another one now is a conflict (409), with the present text. Without it
     the present text is replaced, and kept in the trash."""
@@ -121,8 +138,9 @@ class Past(NamedTuple):
 @route("GET", "/notes")
 def list_notes(kb: KnowledgeBase, asked: ListNotes) -> list[NoteSummary]:
     """List notes, newest first."""
-    tags = [asked.tag] if asked.tag else None
-    return kb.notes(asked.source or SOURCES, asked.limit, tags=tags, since=asked.since or None)
+    filters = asked.model_dump(include={"any_tag", "category"}) | {"since": asked.since or None, "until": asked.until}
+    fields = {name: value for name, _, value in (one.partition("=") for one in asked.where)}
+    return kb.notes(asked.source or SOURCES, asked.limit or None, tags=asked.tag, fields=fields, **filters)
 
 
 @route("GET", "/notes/{ref:path}")
@@ -160,14 +178,14 @@ def preview(kb: KnowledgeBase, asked: Preview) -> dict[str, str]:
 @route("POST", "/notes")
 def save_note(kb: KnowledgeBase, asked: NewText) -> Saved:
     """Save a new note."""
-    return kb.remember(asked.content, asked.title, asked.tags, asked.category, source=asked.source)
+    return kb.remember(**dict(asked))
 
 
 @route("PUT", "/notes/{ref:path}")
 def change_note(kb: KnowledgeBase, asked: NewVersion) -> Saved:
     """Change a note."""
     try:
-        return kb.update(asked.ref, asked.content, title=asked.title, tags=asked.tags, version=asked.version)
+        return kb.update(**dict(asked))
     except NoteConflictError as error:
         error.present = kb.note(asked.ref).body
         raise

@@ -25,7 +25,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from co_cli import __version__
-from co_cli.errors import InvalidInputError, KnowledgeError, NoteConflictError, UnknownRefError
+from co_cli.errors import InvalidInputError, KnowledgeError, NoteConflictError, UnknownRefError, error_kind
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.logbook import crashed
 from co_cli.service.access_tokens import Role, Token
@@ -154,8 +154,7 @@ def error_answer(error: Exception) -> Response:
     """The message for the user: 400, 404, 409, or 500 if something is broken."""
     if not isinstance(error, KnowledgeError):
         return json_answer(ErrorAnswer(ApiError("crash", crashed(error))), 500)
-    kind = re.sub(r"(?<=.)([A-Z])", r"_\1", type(error).__name__.removesuffix("Error")).lower()
-    answer = ApiError(kind, " ".join(str(error).split()))
+    answer = ApiError(error_kind(type(error)), " ".join(str(error).split()))
     if isinstance(error, NoteConflictError):
         return json_answer(ErrorAnswer(answer._replace(present=error.present)), 409)
     if isinstance(error, UnknownRefError):

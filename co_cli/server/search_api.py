@@ -34,6 +34,36 @@ class Search(BaseModel):
         return {"limit": self.limit, "sources": self.source, "tags": self.tag, "since": self.since or None}
 
 
+class FullSearch(BaseModel):
+    """A search with every option of `KnowledgeBase.search`."""
+
+    q: str
+    limit: int = 10
+    sources: Sequence[str] | str | None = None
+    tags: Sequence[str] | str | None = None
+    any_tag: bool = False
+    category: str | None = None
+    since: str | float | None = None
+    until: str | float | None = None
+    fields: dict[str, str] | None = None
+    as_of: str | float | None = None
+    outdated: bool = False
+    backend: str | None = None
+    profile: str | None = None
+    weights: dict[str, float] | None = None
+    words: bool = True
+    meaning: bool = True
+    min_score: float | None = None
+    prefix: bool = False
+    read: bool | None = None
+    track: bool = True
+    """Log it, and count its hits as recalled."""
+
+
+class TagsOf(BaseModel):
+    source: str | None = None
+
+
 class Why(Search):
     """A note that was found, or was not."""
 
@@ -66,6 +96,18 @@ def search(kb: KnowledgeBase, asked: Search) -> SearchResult:
         known = re.sub(LONE_LETTER, "", asked.q)
         return kb.search(known, **asked.options(), prefix=True, read=False)._replace(query=asked.q)
     return kb.search(asked.q, **asked.options(), track=True)
+
+
+@route("POST", "/search", role="read")
+def search_fully(kb: KnowledgeBase, asked: FullSearch) -> SearchResult:
+    """Search with every option that Python has."""
+    return kb.search(asked.q, **asked.model_dump(exclude={"q"}))
+
+
+@route("GET", "/tags")
+def count_tags(kb: KnowledgeBase, asked: TagsOf) -> dict[str, int]:
+    """Count the notes of each tag, of everything or of one source, the most used first."""
+    return kb.tags(asked.source)
 
 
 @route("GET", "/why")

@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     from co_cli.service import history as history
     from co_cli.service import lookup as lookup
     from co_cli.service import origins as origins
+    from co_cli.service import server_client as server_client
     from co_cli.service import skills as skills
     from co_cli.service import vault_writer as vault_writer
     from co_cli.service import vaults as vaults
     from co_cli.service import web_pages as web_pages
 
-LAZY = ("doctor", "history", "lookup", "origins", "skills", "vault_writer", "vaults", "web_pages")
+LAZY = ("doctor", "history", "lookup", "origins", "server_client", "skills", "vault_writer", "vaults", "web_pages")
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -22,6 +22,7 @@ from co_cli.notes.note import Note, excerpt
 from co_cli.notes.refs import without_lines
 from co_cli.retrieval.candidates import Ask, gather
 from co_cli.retrieval.query import Query, parse
+from co_cli.service.server_client import ServerKnowledgeBase
 from co_cli.service.vaults import vaults_for_prompts, why_untrusted
 from co_cli.values import OWN_SOURCES, Filters
 
@@ -64,6 +65,8 @@ class Context(NamedTuple):
 
 def always_notes(kb: KnowledgeBase) -> Context:
     """Notes marked `loading: always`: by importance, then newest first."""
+    if isinstance(kb, ServerKnowledgeBase):
+        return kb.ask("POST", "/context", Context)
     allowed, _ = vaults_for_prompts(kb.settings, kb.root, kb.index.linked)
     try:
         rows = kb.index.docs(Filters(OWN_SOURCES, fields=(("loading", "always"),)))
@@ -83,6 +86,8 @@ def always_notes(kb: KnowledgeBase) -> Context:
 
 def matching_notes(kb: KnowledgeBase, prompt: str, seen: Collection[str]) -> Context:
     """Notes that are about the prompt and were not `seen`. As slow as the embedder, which may fail."""
+    if isinstance(kb, ServerKnowledgeBase):
+        return kb.ask("POST", "/context", Context, prompt=prompt, seen=sorted(seen))
     allowed, _ = vaults_for_prompts(kb.settings, kb.root, kb.index.linked)
     sentences = _sentences(prompt)
     if not sentences or not allowed:

@@ -14,6 +14,7 @@ from co_cli.notes.refs import ENDINGS, lines_of, path_of, source_ref, without_li
 from co_cli.notes.store import NoteStore
 from co_cli.notes.wikilinks import Attachments
 from co_cli.service.history import GitError, NoteChange, history_of, run_git
+from co_cli.service.server_client import ServerKnowledgeBase
 from co_cli.values import moment_text
 
 if TYPE_CHECKING:
@@ -87,6 +88,8 @@ class Comparison(NamedTuple):
 
 def view_note(kb: KnowledgeBase, ref: str, note: Note) -> NoteView:
     """The note, or the lines of it that the ref names."""
+    if isinstance(kb, ServerKnowledgeBase):
+        return kb.view(ref, NoteView)
     links, linked_from = links_of(kb, ref, note)
     fields: dict[str, Any] = note._asdict() | {
         "path": kb.file_of(ref),

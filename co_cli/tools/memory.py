@@ -228,7 +228,7 @@ def _found_again(kb: KnowledgeBase, note: Note) -> bool:
     words = sorted(set(WORD.findall(note.body)) or WORD.findall(note.title), key=len)[-PROOF_WORDS:]
     if not words:
         return False
-    hits = kb.search(" ".join(words), limit=CLOSE_ENOUGH, sources=[note.source], backend="fts5").hits
+    hits = kb.search(" ".join(words), limit=CLOSE_ENOUGH, sources=[note.source], backend="fts5", track=False).hits
     return any(without_lines(hit.ref) == note.ref for hit in hits)
 
 

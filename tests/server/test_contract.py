@@ -70,6 +70,11 @@ def test_every_answer_of_every_route_fits_its_description(contract: Contract) ->
     ask("GET", "/search", q="zqxzqx nothing", source=["memory"], since="1 year")
     ask("GET", "/why", q="who decides what ships", ref=REF)
     ask("GET", "/filters")
+    ask("GET", "/tags", source="memory")
+    ask("POST", "/search", q="who decides what ships", tags="ships", weights={"words": 1.0}, track=False)
+    ask("POST", "/context")
+    ask("POST", "/context", prompt="who has the last word on what ships: Odalys?")
+    ask("GET", "/status")
     ask("GET", "/notes", source="memory", limit=3)
     ask("POST", "/ratings", ref=REF, good=True, q="who decides what ships")
     for ref in (REF, "article:people/who-does-what", "memory:old"):

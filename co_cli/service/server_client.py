@@ -1,0 +1,224 @@
+"""A vault that `co serve` has: the methods of KnowledgeBase that agents and commands need, over the HTTP API.
+
+The server searches, saves and records. What only works next to the files says so.
+"""
+
+from __future__ import annotations
+
+import calendar
+import os
+import time
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote
+
+from co_cli import errors
+from co_cli.errors import InvalidInputError, KnowledgeError, ServerUnavailableError, error_kind
+from co_cli.index.links import Backlink, Link
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.notes.note import Note
+from co_cli.notes.refs import without_lines
+from co_cli.settings import load_settings
+from co_cli.values import Forgotten, NoteSummary, Saved, SearchResult, Status, SyncReport
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import NoReturn
+
+    import httpx2
+
+Answer = TypeVar("Answer")
+
+TOKEN_VARIABLE = "CO_TOKEN"
+SECONDS = 60.0
+"""How long an answer may take."""
+TRIES = 5
+"""Of a request that the server's limit refuses."""
+MOST_KEPT = 1_000
+ELSEWHERE = "this is not available over a server: run it where the vault is"
+
+
+class ServerKnowledgeBase(KnowledgeBase):
+    """Made by `KnowledgeBase.connect`. `root` is the address of the server."""
+
+    def __init__(self, url: str, token: str | None = None) -> None:
+        import httpx2  # takes longer than a search
+
+        if not url.startswith(("http://", "https://")):
+            raise InvalidInputError(f"a server is an address such as https://notes.example, not {url!r}")
+        token = (token or os.environ.get(TOKEN_VARIABLE, "")).strip()
+        if not token or not token.isascii() or " " in token:
+            raise InvalidInputError(f"{url} needs a token, which its admin makes with `co token create`: set CO_TOKEN")
+        self.settings, self.root, self._token = load_settings(), url.rstrip("/"), token
+        self.front_end, self.short_lived, self._outdated = "python", False, dict[tuple[str, str], str | None]()
+        self._http = httpx2.Client(
+            base_url=f"{self.root}/api/v1",
+            headers={"Authorization": f"Bearer {token}"},
+            timeout=SECONDS,
+            verify=url.startswith("https"),  # loading certificates takes time
+        )
+        self._vault = str(self.ask("GET", "/session", dict[str, object])["vault"])
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise InvalidInputError(ELSEWHERE)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return ServerKnowledgeBase, (self.root, self._token)
+
+    def close(self) -> None:
+        self._http.close()
+
+    def ask(self, method: str, path: str, answer: type[Answer], /, **values: Any) -> Answer:
+        """Ask a route of the API. Its errors are raised here as they would be raised there."""
+        found = self._send(method, path, values)
+        for _ in range(TRIES):
+            if found.status_code == 429:
+                time.sleep(float(found.headers.get("retry-after", 1)))
+                found = self._send(method, path, values)
+        if found.is_success:
+            return _checked(answer, found.json())
+        raise self._error(found, path)
+
+    def _send(self, method: str, path: str, values: dict[str, Any]) -> httpx2.Response:
+        import httpx2
+
+        given = {name: value for name, value in values.items() if value is not None}
+        in_query = method in ("GET", "DELETE")
+        try:
+            return self._http.request(
+                method, path, params=given if in_query else None, json=None if in_query else given
+            )
+        except httpx2.HTTPError as error:
+            reason = str(error) or type(error).__name__
+            raise ServerUnavailableError(f"{self.root} does not answer ({reason}): is `co serve` running?") from None
+
+    def _error(self, found: httpx2.Response, path: str) -> KnowledgeError:
+        if found.status_code == 401:
+            return InvalidInputError(f"{self.root} does not know this token: is it revoked, or of another vault?")
+        try:
+            told = found.json()["error"]
+            message, kind = str(told["message"]), str(told["kind"])
+        except (ValueError, KeyError, TypeError):
+            text = f"{self.root} answered {found.status_code}: is this the address of a `co serve`?"
+            return ServerUnavailableError(text)
+        every = (one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, KnowledgeError))
+        made = {error_kind(one): one for one in every}.get(kind, InvalidInputError)
+        error = made.__new__(made, message)  # not `__init__`: the message is complete
+        vars(error).update(ref=path.partition("/notes/")[2], closest=told["closest"], present=told["present"])
+        return error
+
+    # -- the methods of KnowledgeBase --------------------------------------------------------------------------------
+
+    def search(self, query: str, limit: int = 10, *, track: bool = True, **options: Any) -> SearchResult:
+        """The server logs the search, unless `track` is False."""
+        if options.pop("reranker", None):
+            raise InvalidInputError("a reranker is not available over a server: leave it out")
+        return self.ask("POST", "/search", SearchResult, q=query, limit=limit, track=track, **options)
+
+    def track(self, found: SearchResult) -> None:
+        """The server has logged it."""
+
+    def sync(self, *_: object, **__: object) -> SyncReport:
+        """The server watches its files."""
+        return SyncReport()
+
+    def remember(self, content: str, title: str | None = None, *more: Any, **options: Any) -> Saved:
+        named = dict(zip(("tags", "category", "provenance"), more, strict=False))
+        if options.pop("tier", None):
+            raise InvalidInputError("a server has one vault: leave out the tier")
+        return self.ask("POST", "/notes", Saved, content=content, title=title, **named, **options)
+
+    def update(self, ref: str, content: str | None = None, **changes: Any) -> Saved:
+        return self.ask("PUT", _path(ref), Saved, content=content, **changes)
+
+    def forget(self, ref: str) -> Forgotten:
+        return self.ask("DELETE", _path(ref), Forgotten)
+
+    def restore(self, ref: str) -> Saved:
+        return self.ask("POST", "/restored", Saved, ref=ref)
+
+    def note(self, ref: str, track: bool = False) -> Note:
+        told = self.ask("GET", _path(without_lines(ref)), dict[str, Any], opened=track)
+        file = str(told["path"])
+        if len(self._outdated) > MOST_KEPT:
+            self._outdated.clear()
+        self._outdated[told["ref"], told["version"]] = told["outdated"]
+        fields = {name: told[name] for name in Note._fields} | {
+            "path": file.removeprefix(f"{self._vault}/"),
+            "links": [link["target"] for link in told["links"]],
+            "created": _seconds(told["created"]),
+            "updated": _seconds(told["updated"]),
+        }
+        return _checked(Note, fields)
+
+    def notes(
+        self, source: str | Sequence[str] | None = None, limit: int | None = None, **filters: Any
+    ) -> list[NoteSummary]:
+        """The filters of KnowledgeBase, except `as_of` and `outdated`."""
+        tags, fields = filters.pop("tags", None), dict[str, str](filters.pop("fields", None) or ())
+        where = [f"{name}={value}" for name, value in fields.items()] or None
+        given = {"source": source or ("memory", "article"), "limit": limit or 0, "tag": tags, "where": where}
+        return self.ask("GET", "/notes", list[NoteSummary], **given, **filters)
+
+    def tags(self, source: str | None = None) -> dict[str, int]:
+        return self.ask("GET", "/tags", dict[str, int], source=source)
+
+    def outdated(self, note: Note) -> str | None:
+        """As it was when the note was read."""
+        return self._outdated.get((note.ref, note.version))
+
+    def view(self, ref: str, view: type[Answer]) -> Answer:
+        """Everything about a note that the API shows."""
+        return self.ask("GET", _path(ref), view)
+
+    def links(self, ref: str, targets: Sequence[str] | None = None) -> tuple[list[Link], list[Backlink]]:
+        told = self.view(ref, dict[str, Any])
+        links = [Link(one["target"], one["ref"]) for one in told["links"]]
+        return links, [Backlink(**one) for one in told["linked_from"]]
+
+    def status(self) -> Status:
+        return self.ask("GET", "/status", Status)
+
+
+class Elsewhere:
+    """Stands for the parts that are next to the files."""
+
+    linked = ()
+
+    def trees(self) -> list[Any]:
+        return []
+
+    def injected(self, *_: object) -> None:
+        """What agents are given unasked is recorded only next to the files."""
+
+    cited = injected
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise InvalidInputError(ELSEWHERE)
+
+
+def _refuse(self: KnowledgeBase) -> NoReturn:
+    raise InvalidInputError(ELSEWHERE)
+
+
+for _name in ("store", "lookup", "writer", "skills", "reader", "web_pages", "why", "doctor", "file_of", "sync_origin"):
+    setattr(ServerKnowledgeBase, _name, property(_refuse))
+for _name in ("index", "sources", "activity"):
+    setattr(ServerKnowledgeBase, _name, Elsewhere())
+
+
+def _checked(kind: type[Answer], value: object) -> Answer:
+    from pydantic import TypeAdapter  # takes longer than a search
+
+    return TypeAdapter(kind).validate_python(value)
+
+
+def _path(ref: str) -> str:
+    return f"/notes/{quote(ref, safe='')}"
+
+
+def _seconds(moment: str | None) -> float | None:
+    return None if moment is None else float(calendar.timegm(time.strptime(moment, "%Y-%m-%dT%H:%M:%SZ")))

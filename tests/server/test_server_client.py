@@ -1,0 +1,207 @@
+"""A knowledge base over a server does what the same one does next to its files: in Python, for agents, and as `co`."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pydantic_ai import Agent
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+
+from co_cli.agent import Knowledge
+from co_cli.errors import InvalidInputError, NoteConflictError, ServerUnavailableError, UnknownRefError
+from co_cli.http_server import listen
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.service.access_tokens import VaultTokens, create_token
+from co_cli.service.context import always_notes, matching_notes
+from co_cli.service.note_details import note_history
+from co_cli.tools import Toolbox
+from tests.command import Co
+from tests.server.conftest import Server, serving
+from tests.vault import Vault
+
+OAK = """---
+title: Oaks
+tags: [tree, old]
+category: fact
+place: park
+created: 2026-03-01
+---
+Oaks live long. See [[elm]].
+"""
+
+
+@pytest.fixture
+def team(vault: Vault, kb: KnowledgeBase) -> Iterator[Server]:
+    vault.write("memories/oak.md", OAK)
+    vault.write("memories/elm.md", "---\nloading: always\n---\nElms like water.\n")
+    vault.write("articles/park.md", "# The park\n\n## Ponds\n\nThe pond has carps.\n")
+    kb.front_end = "web"
+    kb.sync()
+    with serving(kb, VaultTokens(kb.settings.data_dir, kb.root)) as server:
+        yield server
+
+
+@pytest.fixture
+def token(kb: KnowledgeBase) -> str:
+    return create_token(kb.settings.data_dir, kb.root, "write", "mara")[0]
+
+
+@pytest.fixture
+def remote(team: Server, token: str) -> Iterator[KnowledgeBase]:
+    with KnowledgeBase.connect(team.url, token) as remote:
+        yield remote
+
+
+def test_it_answers_as_the_vault_itself_does(remote: KnowledgeBase, kb: KnowledgeBase) -> None:
+    here, there = kb.search("old trees", limit=3), remote.search("old trees", limit=3)
+    at_any_time: dict[str, Any] = {"took_ms": 0.0, "meta": {}, "searched": here.searched}
+    assert there._replace(**at_any_time) == here._replace(**at_any_time)
+    narrow: dict[str, Any] = {"tags": ["tree"], "category": "fact", "fields": {"place": "park"}, "since": "2026-01-01"}
+    assert [hit.ref for hit in remote.search("water", **narrow).hits] == ["memory:oak"]
+    for ref in ("memory:oak", "article:park#L3-5", "Oaks"):
+        assert remote.note(ref) == kb.note(ref)
+        assert remote.links(ref) == kb.links(ref)
+    assert remote.notes() == kb.notes()
+    assert remote.notes("memory", limit=1, **narrow) == kb.notes("memory", limit=1, **narrow)
+    assert remote.tags() == kb.tags()
+    assert remote.tags("article") == kb.tags("article") == {}
+    assert remote.status()._replace(synced_at=None) == kb.status()._replace(synced_at=None)
+    assert always_notes(remote) == always_notes(kb)
+    matching = matching_notes(remote, "Do oaks live long?", ())
+    assert matching == matching_notes(kb, "Do oaks live long?", ())
+    assert [note.ref for note in matching.notes] == ["memory:oak"]
+    assert matching_notes(remote, "Do oaks live long?", ["memory:oak"]).notes == []
+
+
+def test_it_saves_changes_forgets_and_restores(remote: KnowledgeBase, kb: KnowledgeBase, vault: Vault) -> None:
+    saved = remote.remember("Ashes are grey.", "Ashes", ["tree"], fields={"importance": 0.9}, path="trees/ash.md")
+    assert (saved.ref, saved.outcome) == ("memory:trees/ash", "created")
+    assert "importance: 0.9" in vault.read("memories/trees/ash.md")
+    assert remote.remember("Ashes are grey.").outcome == "duplicate"
+
+    before = remote.note(saved.ref).version
+    remote.update(saved.ref, "Ashes are tall.", category="fact", fields={"importance": None}, version=before)
+    assert kb.note(saved.ref).body.strip() == "Ashes are tall."
+    assert "importance" not in kb.note(saved.ref).metadata
+    with pytest.raises(NoteConflictError) as conflict:
+        remote.update(saved.ref, "Ashes are small.", version=before)
+    assert conflict.value.present == "Ashes are tall.\n"
+
+    newer = remote.remember("Ashes are dying out.", supersedes=saved.ref)
+    assert remote.outdated(remote.note(saved.ref)) == f"superseded by {newer.ref}"
+    assert remote.forget(newer.ref).ref == newer.ref
+    assert remote.restore(newer.ref).outcome == "restored"
+    with pytest.raises(UnknownRefError, match="did you mean memory:trees/ash") as unknown:
+        remote.note("memory:trees/asj")
+    assert unknown.value.closest[0] == saved.ref
+
+
+def test_agent_tools_give_the_same_answers_over_a_server(remote: KnowledgeBase, kb: KnowledgeBase) -> None:
+    here, there = Toolbox(kb, with_skills=False), Toolbox(remote, with_skills=False)
+    for name, arguments in (
+        ("recall_memory", {"query": "how long do oaks live"}),
+        ("search_knowledge", {"query": "pond", "detail": "full"}),
+        ("read_note", {"ref": "article:park"}),
+        ("list_memories", {}),
+    ):
+        answers = [re.sub(r"fresh as of \S+", "", one.call(name, arguments).text) for one in (here, there)]
+        assert answers[0] == answers[1], name
+    saved = there.call("save_memory", {"content": "Mara prefers tea in the afternoon."})
+    assert saved.data["found_again"]
+    with pytest.raises(NoteConflictError, match="Next: read_note"):
+        there.call("update_memory", {"ref": saved.data["ref"], "content": "Coffee.", "version": "0ld"})
+    assert there.call("forget_memory", {"ref": saved.data["ref"]}).data["ref"] == saved.data["ref"]
+
+
+def test_an_agent_uses_a_server_as_it_uses_a_folder(team: Server, token: str, kb: KnowledgeBase) -> None:
+    seen: list[ModelMessage] = []
+
+    def model(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        seen[:] = messages
+        if len(messages) == 1:
+            return ModelResponse([ToolCallPart("save_memory", {"content": "Mara prefers tea in the afternoon."})])
+        return ModelResponse([TextPart("Saved.")])
+
+    knowledge = Knowledge(server=team.url, token=token)
+    assert token not in repr(knowledge)
+    Agent(FunctionModel(model), capabilities=[knowledge]).run_sync("I prefer tea in the afternoon. I am Mara.")
+
+    assert "Elms like water." in str(seen[0]), "a note that is always added"
+    (saved,) = kb.search("tea", sources=["memory"], backend="fts5").hits
+    assert note_history(kb, saved.ref, limit=1).changes[0].front_end == "web:mara"
+
+
+def test_commands_work_over_a_server(
+    team: Server, token: str, co: Co, vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CO_TOKEN", token)
+    monkeypatch.setenv("CO_VAULT", "/nowhere")
+    server = ("--server", team.url)
+
+    assert "memory:oak" in co(*server, "search", "how long do oaks live").out
+    shown = co(*server, "show", "1")
+    assert "Oaks live long." in shown.out
+    assert "links: memory:elm" in shown.out
+    assert co(*server, "show", "memory:oak", "--json").json["tags"] == ["tree", "old"]
+    assert co("list", "--tag", "tree", "--json", *server).json[0]["ref"] == "memory:oak"
+    assert co(*server, "note", "tags").out.startswith("#")
+    ref = co(*server, "remember", "Ashes are grey.", "--json").json["ref"]
+    assert co(*server, "edit", ref, "--add-tag", "grey").code == 0
+    assert "grey" in vault.read("memories/ashes-are-grey.md")
+    assert co(*server, "forget", ref).code == 0
+    assert co(*server, "note", "restore", ref).code == 0
+    for command in (("doctor",), ("index", "rebuild"), ("note", "why", "oaks", "memory:oak"), ("show", "oak", "--raw")):
+        ran = co(*server, *command)
+        assert (ran.code, ran.out) == (2, ""), command
+        assert "server" in ran.err, command
+        assert "where the vault is" in ran.err, command
+
+
+def test_what_goes_wrong_with_a_server_is_one_line_with_the_fix(
+    team: Server, token: str, co: Co, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "`co token create`" in co("--server", team.url, "search", "x").err
+    monkeypatch.setenv("CO_TOKEN", "wrong")
+    assert "does not know this token" in co("--server", team.url, "search", "x").err
+    assert "not 'notes'" in co("--server", "notes", "search", "x").err
+    with listen("127.0.0.1", 0) as unused:
+        port = unused.getsockname()[1]
+    ran = co("--server", f"http://127.0.0.1:{port}", "search", "x")
+    assert ran.code == 3
+    assert "is `co serve` running?" in ran.err
+
+
+def test_what_needs_the_files_says_so(remote: KnowledgeBase) -> None:
+    for use in (
+        lambda: remote.store,
+        lambda: remote.lookup.trashed(),
+        lambda: remote.index.state(),
+        lambda: remote.engine,
+        lambda: remote.skills.there(),
+        lambda: remote.rebuild(),
+        lambda: remote.why("oaks", "memory:oak"),
+        lambda: remote.sources.all(),
+        lambda: remote.web_pages(),
+        lambda: remote.remember("x", tier="user"),
+        lambda: remote.search("x", reranker=object()),
+    ):
+        with pytest.raises(InvalidInputError, match="server"):
+            use()
+    assert pickle.loads(pickle.dumps(remote)).note("memory:oak").title == "Oaks"
+
+
+def test_a_client_waits_when_the_server_limits_it(remote: KnowledgeBase) -> None:
+    assert {remote.note("memory:oak").title for _ in range(70)} == {"Oaks"}
+
+
+def test_a_server_that_is_gone_is_an_error_of_its_own(team: Server, token: str) -> None:
+    with KnowledgeBase.connect(team.url, token) as remote:
+        remote.note("memory:oak")
+        team.close()
+        with pytest.raises(ServerUnavailableError, match="does not answer"):
+            remote.note("memory:oak")
