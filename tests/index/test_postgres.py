@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from co_cli.embedding.embedders import Embedders
@@ -78,6 +79,23 @@ def test_a_server_that_restarts_is_used_again(address: str, vault: Vault) -> Non
                 "current_database()"
             )
         assert [hit.ref for hit in kb.search("oaks").hits] == ["memory:oak"]
+
+
+def test_a_damaged_store_is_named_with_the_fix_and_the_files_answer_until_it_is_rebuilt(
+    co: Co, vault: Vault, address: str
+) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    assert co("index", "sync").code == 0
+    with psycopg.connect(address) as connection:
+        ((store,),) = connection.execute("select store from co_cli.stores").fetchall()
+        connection.execute(f"drop table {store}.passages, {store}.spaces".encode())
+
+    ran = co("index", "status")
+    assert (ran.code, len(ran.err.strip().splitlines())) == (3, 1)
+    assert "`co index rebuild` makes the index again" in ran.err
+    assert "Oaks live long." in co("search", "oaks").out
+    assert co("index", "rebuild").code == 0
+    assert co("index", "verify").code == 0
 
 
 def test_vectors_of_many_passages_are_indexed_and_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,6 +34,9 @@ MOST_CONNECTIONS = 16
 STORE_LOCK, REBUILD_LOCK = 7_165_064_744_911_531, 7_165_064_744_911_532
 """Advisory locks: writers share the first, and a rebuild that catches up has it alone; one rebuild at a time."""
 
+DAMAGE = (psycopg.InternalError, psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn)
+NOT_ALLOWED = (psycopg.errors.InsufficientPrivilege, psycopg.errors.FeatureNotSupported, psycopg.errors.UndefinedFile)
+
 READ_ONLY = "isolation level repeatable read read only"
 CONFIGURE = f"""
 set lock_timeout = '{WAIT_SECONDS}s'; set jit = off; set hnsw.ef_search = 200; set hnsw.iterative_scan = relaxed_order;
@@ -137,7 +140,8 @@ class PostgresEngine:
             fresh, old = _make_store(connection), self._store(connection)
             engine = PostgresEngine(self.address, fresh)
             try:
-                fetch(connection, KEEP_CACHE.format(fresh=fresh, store=old))
+                with contextlib.suppress(*DAMAGE), connection.transaction():
+                    fetch(connection, KEEP_CACHE.format(fresh=fresh, store=old))
                 fill(engine)
                 engine.compact()
                 with _locked(connection, STORE_LOCK):
@@ -195,7 +199,7 @@ class PostgresEngine:
         try:
             with self._start().connection() as connection:
                 yield connection
-        except (psycopg.OperationalError, psycopg.InternalError, psycopg.ProgrammingError, PoolTimeout) as error:
+        except (psycopg.OperationalError, PoolTimeout, *DAMAGE, *NOT_ALLOWED) as error:
             raise explain(self.address, error) from error
 
     def _start(self) -> ConnectionPool[Connection]:
@@ -268,9 +272,9 @@ def explain(address: str, error: Exception) -> IndexUnavailableError:
     cure = "is the server running, and is the setting `engine` right?"
     if isinstance(error, psycopg.errors.LockNotAvailable):
         cure = "another process is writing: try again"
-    elif isinstance(error, psycopg.errors.InsufficientPrivilege | psycopg.errors.FeatureNotSupported):
+    elif isinstance(error, NOT_ALLOWED):
         cure = "let an administrator run `create extension vector; create schema co_cli` and grant you both"
-    elif isinstance(error, psycopg.InternalError | psycopg.ProgrammingError):
+    elif isinstance(error, DAMAGE):
         cure = "`co index rebuild` makes the index again"
     return IndexUnavailableError(f"{masked(address)} cannot be used: {said[:300]}; {cure}")
 
@@ -295,7 +299,7 @@ def _make_store(connection: Connection) -> str:
 
 def _drop(connection: Connection, store: str) -> None:
     """Drop a store, unless somebody still reads it: then the next rebuild does."""
-    with contextlib.suppress(psycopg.errors.LockNotAvailable), connection.transaction():
+    with contextlib.suppress(psycopg.errors.LockNotAvailable, *DAMAGE), connection.transaction():
         fetch(connection, f"lock table {store}.vaults in access exclusive mode nowait; drop schema {store} cascade")
 
 
