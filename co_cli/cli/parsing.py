@@ -206,7 +206,7 @@ def main_parser() -> Parser:
     )
     parser = Parser(
         prog="co",
-        usage="co [--vault DIR] [--data-dir DIR] COMMAND ...",
+        usage="co [--vault DIR] [--data-dir DIR] [--server URL] COMMAND ...",
         description=INTRODUCTION,
         epilog=f"{listing}\n\n`co COMMAND --help` explains a command, `co help --all` lists every command.",
         add_help=False,
