@@ -6,9 +6,10 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -207,3 +208,19 @@ def test_it_serves_until_ctrl_c(vault: Vault, co: Co, host: str) -> None:
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == 0
         assert process.stderr.read() == ""
+
+
+def test_the_page_of_a_reader_has_no_button_that_writes(sample: KnowledgeBase, open_page: Callable[[str], Any]) -> None:
+    found = "/?q=who+decides+what+ships"
+    with serving(sample, VaultTokens(sample.settings.data_dir, sample.root)) as team:
+        for role in ("write", "read"):
+            page = open_page(f"{team.url}{found}")
+            page.fill("#token", token(sample, role, role))
+            page.click("button:has-text('Sign in')")
+            page.wait_for_selector(".preview [title^=Why]")
+            assert bool(page.query_selector("[aria-label='This answers it']")) == (role == "write")
+            page.goto(f"{team.url}/note/memory:odalys-has-the-last-word")
+            page.wait_for_selector("h1:has-text('Odalys')")
+            buttons = [one.inner_text() for one in page.query_selector_all("main button")]
+            assert ("Edit" in buttons, "Forget" in buttons) == (role == "write", role == "write"), buttons
+            page.problems.clear()  # Chromium logs the 401 before somebody is signed in

@@ -1,6 +1,6 @@
 // Activity: what was asked, given to agents and saved, with plots and unanswered questions.
 
-import { get, sample } from "./api.js";
+import { get, mayWrite } from "./api.js";
 import { badge, count, html, noteLink, nothing, render, svg, when } from "./parts.js";
 
 const DAY = 86400000;
@@ -138,7 +138,7 @@ export const page = {
         ${stats.found_nothing.length ? html`<section class="card"><h2>Unanswered questions</h2><ul class="questions">
           ${stats.found_nothing.map((one) => html`<li class="row"><a class="grow" href="/?q=${encodeURIComponent(one.text)}">${one.text}</a>
             <span class="small soft">${one.times === 1 ? "once" : `${one.times} times`}</span>
-            ${sample.on ? nothing : html`<a class="button" href="/note/?title=${encodeURIComponent(one.text)}" aria-label="Write it: ${one.text}">Write it</a>`}</li>`)}</ul></section>` : nothing}
+            ${!mayWrite() ? nothing : html`<a class="button" href="/note/?title=${encodeURIComponent(one.text)}" aria-label="Write it: ${one.text}">Write it</a>`}</li>`)}</ul></section>` : nothing}
         <div class="row filters"><h2 class="grow">What happened</h2>
           ${choose(KINDS, kind, (value) => { kind = value; update(readFeed); }, "Kind")}
           ${choose([["", "All front ends"], ...ends.map((one) => [one, nameOf(one)])], frontEnd, (value) => { frontEnd = value; update(readFeed); }, "Front end")}</div>

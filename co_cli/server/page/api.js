@@ -1,7 +1,7 @@
 // Requests to /api/v1, with the token of this run. A token is never part of an address.
 
 const API = "/api/v1";
-const TOKEN = "co-token";
+export const TOKEN = "co-token";
 let signedOut = () => {};
 
 export class ApiError extends Error {
@@ -15,6 +15,10 @@ export const sample = {
   get on() { return sessionStorage.getItem("co-sample") === "yes"; },
   set on(yes) { yes ? sessionStorage.setItem("co-sample", "yes") : sessionStorage.removeItem("co-sample"); },
 };
+
+// What the token may do; the server decides, the page only hides what it would refuse.
+export const rights = { role: "admin" };
+export const mayWrite = () => !sample.on && rights.role !== "read";
 
 export function onSignedOut(fn) { signedOut = fn; }
 

@@ -1,6 +1,6 @@
 // The frame: sign-in, menu, router, keys, toasts and live updates.
 
-import { ApiError, events, get, onSignedOut, sample, signIn } from "./api.js";
+import { ApiError, TOKEN, events, get, onSignedOut, rights, sample, signIn } from "./api.js";
 import { dialog, html, nothing, problem, render, svg } from "./parts.js";
 
 // [path, module, name in the menu, icon]; a path ending in /* has a rest.
@@ -153,14 +153,23 @@ addEventListener("keydown", (event) => {
 
 // -- start ----------------------------------------------------------------------------------------------------------
 
+function enter(event) {
+  event.preventDefault();
+  localStorage.setItem(TOKEN, event.target.querySelector("input").value.trim());
+  location.reload();
+}
+
 onSignedOut(() => {
   leave.abort();
   document.getElementById("top").replaceChildren();
-  show(html`<h1>Sign in</h1><p>Open the newest address that <code>co web</code> printed. It works once, and only while it runs.</p>`);
+  show(html`<h1>Sign in</h1><p>Open the newest address that <code>co web</code> printed. It works once, and only while it runs.</p>
+    <form class="row" @submit=${enter}><label for="token">Or your token for <code>co serve</code></label>
+      <input id="token" type="password" autocomplete="current-password" required><button class="primary">Sign in</button></form>`);
 });
 
 async function start(path) {
   session = await get("/session");
+  rights.role = session.role;
   await (path ? go(path) : open());
 }
 

@@ -80,7 +80,7 @@ export const page = {
       const wrong = findings.filter((one) => one.level !== "ok"), fine = findings.filter((one) => one.level === "ok");
       const running = job.state === "running", open = wrong.filter((one) => !one.fixed);
       return html`<section class="card" aria-labelledby="checks"><div class="row"><h2 id="checks" class="grow">Checks</h2>
-          ${open.some((one) => FIXABLE.test(one.cure)) ? html`<button @click=${() => check("/doctor/fix").catch(fail)}>Apply safe fixes</button>` : nothing}
+          ${session.role === "admin" && open.some((one) => FIXABLE.test(one.cure)) ? html`<button @click=${() => check("/doctor/fix").catch(fail)}>Apply safe fixes</button>` : nothing}
           <button ?disabled=${running} @click=${() => check("/doctor").catch(fail)}>${job.state === "none" ? "Check" : "Check again"} <kbd>r</kbd></button></div>
         ${job.problem ? problem({ message: job.problem }) : nothing}
         ${running ? html`<label for="progress">Reading every file</label>

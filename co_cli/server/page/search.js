@@ -1,6 +1,6 @@
 // Search: results as you type; after a pause one search that a model reads and the log keeps, with the verdict.
 
-import { changes, get, part, post, sample } from "./api.js";
+import { changes, get, mayWrite, part, post, sample } from "./api.js";
 import { badge, bars, count, dialog, html, notePath, nothing, problem, render, showBody, svg, when } from "./parts.js";
 
 const PAUSE = 300; // milliseconds
@@ -143,7 +143,7 @@ export const page = {
 
     async function rate(good) {
       const one = hit();
-      if (!one || !found || sample.on) return;
+      if (!one || !found || !mayWrite()) return;
       try {
         await post("/ratings", { ref: bare(one.ref), good, q: asked.q }, signal);
         ratings[`${asked.q}\n${bare(one.ref)}`] = good;
@@ -177,7 +177,7 @@ export const page = {
       if (found.state === "found") return html`${badge("found", "good")} <span class="soft">${searched}${sure} · ${Math.round(found.took_ms)} ms</span>`;
       const text = found.state === "absent" ? "Nothing here clearly answers that." : "Nothing found, but not everything could be searched.";
       return html`${badge(found.state, "warn")} ${text} <span class="soft">${searched}.</span>
-        ${sample.on ? nothing : html`<a class="button" href="/note/?title=${encodeURIComponent(asked.q)}">Write it</a>`}`;
+        ${!mayWrite() ? nothing : html`<a class="button" href="/note/?title=${encodeURIComponent(asked.q)}">Write it</a>`}`;
     }
 
     const row = (one, place) => {
@@ -199,7 +199,7 @@ export const page = {
       return html`<aside class="preview card" aria-label="Preview">
         <div class="row"><h2 class="grow">${one.title}</h2>
           ${found ? html`<button class="quiet" @click=${() => why(one.ref)} title="Why is it here? (w)">Why</button>` : nothing}
-          ${!found || sample.on ? nothing : html`
+          ${!found || !mayWrite() ? nothing : html`
             <button class="quiet" aria-pressed=${rated === true} @click=${() => rate(true)} aria-label="This answers it" title="This answers it (+)">${thumb()}</button>
             <button class="quiet" aria-pressed=${rated === false} @click=${() => rate(false)} aria-label="This does not answer it" title="This does not answer it (-)">${thumb("down")}</button>`}</div>
         ${found ? bars(one.signals) : nothing}<hr>
