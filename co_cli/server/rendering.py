@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from html import escape
 from urllib.parse import quote, unquote
 
@@ -96,7 +97,7 @@ def _markdown(body: str, first_line: int, links: Mapping[str, str | None]) -> st
         if "style" in token.attrs:  # of a table's cells; the page allows no style attributes
             token.attrs["align"] = str(token.attrs.pop("style")).removeprefix("text-align:")
         if token.type == "html_block":
-            token.content = _without_comments(token.content)
+            token.content = _unhidden(token.content)
         if token.children:
             token.children = list(_linked(token.children, links))
     return PARSER.renderer.render(tokens, PARSER.options, {})
@@ -106,7 +107,7 @@ def _linked(tokens: Sequence[Token], links: Mapping[str, str | None]) -> Iterabl
     """The tokens of a line, with links and pictures as the page has them."""
     for token in tokens:
         if token.type == "html_inline":
-            token.content = _without_comments(token.content)
+            token.content = _unhidden(token.content)
         elif token.type == "link_open":
             token.attrs = _target(str(token.attrs.get("href", "")), links) | _titled(token)
         elif token.type == "image":
@@ -145,8 +146,20 @@ def _ending(name: str) -> str:
     return found[0].lower() if found else ""
 
 
-def _without_comments(html: str) -> str:
-    return re.sub(r"<(?=[!?])", "&lt;", html)
+def _unhidden(html: str) -> str:
+    """HTML in which comments, and tags such as `<template>` that take their text with them, are text."""
+    return re.sub(
+        r"<(?=[!?]|/?([a-z][^\s/>]*))",
+        lambda it: "&lt;" if not it[1] or _hides(it[1].lower()) else "<",
+        html,
+        flags=re.I,
+    )
+
+
+@lru_cache
+def _hides(tag: str) -> bool:
+    """Whether the sanitiser drops the text of an element together with its tags."""
+    return tag in ("svg", "math") or "text" not in sanitise(f"<{tag}>text</{tag}>")
 
 
 def _wikilink(state: StateInline, silent: bool) -> bool:

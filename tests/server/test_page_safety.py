@@ -60,6 +60,7 @@ def test_html_that_slips_past_the_sanitiser_runs_nothing_and_loads_nothing(
     vault: Vault, empty: Server, open_page: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rendering.nh3, "clean", lambda html, **_: html)
+    monkeypatch.setattr(rendering, "_unhidden", str)
     elsewhere = listen("127.0.0.1", 0)
     vault.write("memories/handlers.md", HANDLERS.replace("ELSEWHERE", f"http://127.0.0.1:{elsewhere.getsockname()[1]}"))
     for number, element in enumerate(ELEMENTS.values()):

@@ -71,10 +71,14 @@ def test_nothing_in_a_note_is_obeyed_by_a_browser(body: str) -> None:
 
 def test_what_html_would_hide_is_shown() -> None:
     seen = Elements(
-        html_of("a <!-- obey --> b\n\n<div hidden>also<!-- this --></div>\n\n<script>and this</script>")
+        html_of(
+            "a <!-- obey --> b\n\n<div hidden>also<!-- this --></div>\n\n<script>and this</script>\n\n"
+            "<template>a template</template> <SVG><text>a </text><desc>drawing</desc></SVG>\n\n<math><mi>a formula</mi></math>"
+        )
     ).text
 
-    assert all(text in seen for text in ("<!-- obey -->", "also", "<!-- this -->", "and this"))
+    shown = ("<!-- obey -->", "also", "<!-- this -->", "and this", "a template", "drawing", "a formula")
+    assert all(text in seen for text in shown)
     assert "\\u{202e}" in html_of("evil \u202etxt")
 
 
