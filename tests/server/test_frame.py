@@ -27,6 +27,22 @@ def test_the_address_signs_in_once_and_the_code_leaves_it(server: Server, open_p
     other.problems.clear()  # Chromium logs the 403
 
 
+def test_a_page_that_was_signed_out_opens_again_after_signing_in(
+    server: Server, open_page: Callable[[str], Any]
+) -> None:
+    page = open_page(server.address)
+    page.wait_for_selector("#top nav a")
+    page.evaluate("localStorage.setItem('co-token', 'of an earlier run')")
+    page.goto(f"{server.url}/activity")
+    page.wait_for_selector("text=Sign in")
+
+    other = page.context.new_page()
+    other.goto(server.address)
+    other.wait_for_selector("#top nav a")
+    page.wait_for_selector(".activity h1")
+    page.problems.clear()  # Chromium logs the 401
+
+
 def test_the_menu_opens_each_page_without_loading_again(page: Any) -> None:
     page.evaluate("window.kept = true")
     for name in ("Activity", "Review", "Given", "Map", "Health", "Search"):

@@ -78,9 +78,10 @@ export async function blobUrl(path, signal) {
 
 // Calls fn(event, data) for each event of the server. Connects again when the connection breaks; then anything may have changed.
 export async function events(fn, signal) {
-  for (let again = false; !signal?.aborted; again = true) {
+  for (let again = false, connected = false; !signal?.aborted; again = true) {
     try {
       const response = await ask("GET", "/events", { signal });
+      connected = true;
       if (again) fn("changed", { refs: [], many: true });
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
       for (let text = ""; ;) {
@@ -95,6 +96,10 @@ export async function events(fn, signal) {
       }
     } catch (error) {
       if (error.name === "AbortError" || error.status === 401) return;
+      if (error.status === 0 && connected) {
+        connected = false;
+        fn("notice", { text: error.message });
+      }
     }
     await new Promise((go) => setTimeout(go, 2000));
   }

@@ -75,6 +75,7 @@ function find(path) {
 
 export function go(path) {
   history.pushState(null, "", path);
+  scrollTo(0, 0);
   return open();
 }
 
@@ -123,7 +124,9 @@ addEventListener("click", (event) => {
   if (!link || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
   if (link.origin !== location.origin || link.target || link.hasAttribute("download") || link.getAttribute("href").startsWith("#")) return;
   event.preventDefault();
-  go(link.pathname + link.search + link.hash).then(() => { main.focus({ preventScroll: true }); scrollTo(0, 0); });
+  go(link.pathname + link.search + link.hash).then(() => {
+    if (!main.contains(document.activeElement)) main.focus({ preventScroll: true }); // a page may have chosen a field
+  });
 });
 
 // -- keys -----------------------------------------------------------------------------------------------------------
@@ -141,7 +144,10 @@ function showKeys() {
 addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
   if (event.target.closest("input, textarea, select, [contenteditable]")) {
-    if (event.key === "Escape") event.target.blur();
+    if (event.key === "Escape") {
+      event.preventDefault(); // it would empty the search box
+      event.target.blur();
+    }
     return;
   }
   if (event.key === "Enter" && event.target.closest("a, button, summary")) return;
@@ -162,9 +168,11 @@ function enter(event) {
 onSignedOut(() => {
   leave.abort();
   document.getElementById("top").replaceChildren();
-  show(html`<h1>Sign in</h1><p>Open the newest address that <code>co web</code> printed. It works once, and only while it runs.</p>
+  show(html`<h1>Sign in</h1><p>Open the newest address that <code>co web</code> printed; if it has ended, start it again.
+    What you typed and did not save is kept in this browser.</p>
     <form class="row" @submit=${enter}><label for="token">Or your token for <code>co serve</code></label>
       <input id="token" type="password" autocomplete="current-password" required><button class="primary">Sign in</button></form>`);
+  addEventListener("storage", (event) => { if (event.key === TOKEN) location.reload(); }); // signed in, in another tab
 });
 
 async function start(path) {
