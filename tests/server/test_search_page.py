@@ -35,6 +35,10 @@ def test_results_appear_while_typing_and_the_verdict_after_a_pause(page: Any, se
     page.keyboard.press("Escape")
     page.keyboard.press("+")
     page.wait_for_selector("[aria-label='This answers it'][aria-pressed=true]")
+    pressed, other = page.evaluate(
+        "[...document.querySelectorAll('.preview [aria-pressed]')].map((one) => getComputedStyle(one).color)"
+    )
+    assert pressed != other
     page.fill("#missing", "who-does-what")
     page.click("text=Why not?")
     page.wait_for_selector("dialog table")
@@ -55,10 +59,12 @@ def test_what_nothing_answers_can_be_written(page: Any, server: Server) -> None:
     page.wait_for_selector("text=Newest notes")
     page.keyboard.type("how do I breed llamas")
     page.wait_for_selector(".verdict .badge.warn")
+    page.keyboard.press("Escape")
+    assert page.input_value("[type=search]") == "how do I breed llamas"
     page.click("text=Write it")
-    page.wait_for_selector("#text")
+    page.wait_for_selector("#text:focus")
     assert page.input_value("#title") == "how do I breed llamas"
-    page.fill("#text", "**Not yet.** There is no grass.")
+    page.keyboard.type("**Not yet.** There is no grass.")
     page.wait_for_selector(".prose strong")
     assert axe(page) == []
     page.click("button.primary")

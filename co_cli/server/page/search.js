@@ -174,9 +174,10 @@ export const page = {
       if (!final) return html`<span class="soft">${count(found.hits.length, "note")}…</span>`;
       const sure = found.confidence === null ? "" : ` · ${Math.round(100 * found.confidence)} % sure`;
       const searched = `${count(found.searched.notes, "note")} searched`;
-      if (found.state === "found") return html`${badge("found", "good")} <span class="soft">${searched}${sure} · ${Math.round(found.took_ms)} ms</span>`;
-      const text = found.state === "absent" ? "Nothing here clearly answers that." : "Nothing found, but not everything could be searched.";
-      return html`${badge(found.state, "warn")} ${text} <span class="soft">${searched}.</span>
+      const unsure = found.hits[0]?.weak;
+      if (found.state === "found" && !unsure) return html`${badge("found", "good")} <span class="soft">${searched}${sure} · ${Math.round(found.took_ms)} ms</span>`;
+      const text = found.state === "found" ? "Only weak matches." : found.state === "absent" ? "Nothing here clearly answers that." : "Nothing found, but not everything could be searched.";
+      return html`${badge(found.state === "found" ? "weak" : found.state, "warn")} ${text} <span class="soft">${searched}${sure}</span>
         ${!mayWrite() ? nothing : html`<a class="button" href="/note/?title=${encodeURIComponent(asked.q)}">Write it</a>`}`;
     }
 
