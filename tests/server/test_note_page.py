@@ -67,6 +67,11 @@ def test_an_edit_that_conflicts_shows_both_texts_and_loses_neither(page: Any, se
     assert "Mine" not in file.read_text()
     inspect(page, "conflict")
 
+    page.click("text=Continue with the other text")
+    until(page, "document.querySelector('#text').value.endsWith('Theirs came first.\\n')")
+    page.click("#toasts div:has-text('the other text') >> text=Undo")
+    page.wait_for_selector("#present")
+    assert page.input_value("#text") == "Mine is *better*."
     page.click("text=Save mine")
     page.wait_for_selector("text=Kept in the trash")
     assert "Mine is *better*." in file.read_text()
@@ -77,5 +82,10 @@ def test_an_edit_that_conflicts_shows_both_texts_and_loses_neither(page: Any, se
     assert not file.exists()
     page.click("#toasts div:has-text('Forgotten') >> text=Undo")
     page.wait_for_selector(".prose em")
-    page.problems.clear()  # Chromium logs the 409
     assert "Mine is *better*." in file.read_text()
+
+    server.kb.forget(ref)
+    page.wait_for_selector("text=was forgotten")
+    page.click("text=Restore it")
+    page.wait_for_selector(".prose em")
+    page.problems.clear()  # Chromium logs the 409 and the 404

@@ -1,7 +1,7 @@
 // Health: checks, sources, index, settings, and one query ranked in two ways.
 
 import { get, post } from "./api.js";
-import { badge, count, html, noteLink, nothing, problem, render, when } from "./parts.js";
+import { badge, count, html, noteLink, nothing, problem, render, when, withCode } from "./parts.js";
 
 const POLL = 400, EAGER = 2000; // with more notes, the checks start when you say so
 const LEVELS = { ok: ["✓", "good"], warning: ["!", "warn"], error: ["✕", "bad"] };
@@ -72,7 +72,7 @@ export const page = {
     // -- drawing
 
     const finding = (one) => html`<li class="check">${badge(...(one.fixed ? ["fixed", "good"] : LEVELS[one.level]))}
-      <div>${one.text}${one.cure && !one.fixed ? html`<br><span class="small soft">${one.cure}</span>` : nothing}
+      <div>${withCode(one.text)}${one.cure && !one.fixed ? html`<br><span class="small soft">${withCode(one.cure)}</span>` : nothing}
         ${one.check === "secrets" && one.level !== "ok" ? html`<a class="small" href="/review?kind=secret">Review</a>` : nothing}</div></li>`;
 
     function doctorCard() {

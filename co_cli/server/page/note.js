@@ -1,7 +1,7 @@
 // One note: read it, edit it with a preview, see its links and its history, forget it.
 
-import { ApiError, del, get, part, post, put, sample } from "./api.js";
-import { badge, count, dialog, html, light, noteLink, notePath, nothing, problem, render, showBody, svg, when } from "./parts.js";
+import { ApiError, del, get, mayWrite, part, post, put, sample } from "./api.js";
+import { badge, count, dialog, html, light, noteLink, notePath, nothing, problem, render, showBody, svg, when, withCode } from "./parts.js";
 
 const MOST_IN_RING = 14;
 const draftKey = (ref) => `co-draft:${ref}`;
@@ -84,10 +84,25 @@ export const page = {
       });
     }
 
+    // A note that is not there, or no longer.
+    function missing(error) {
+      const back = async () => {
+        try {
+          await post("/restored", { ref });
+          go(location.pathname);
+        } catch (caught) {
+          toast(caught.message);
+        }
+      };
+      render(html`<h1>Not found</h1>${problem(error)}<div class="row">
+        ${error.kind === "note_forgotten" && mayWrite() ? html`<button class="primary" @click=${back}>Restore it</button>` : nothing}
+        <a class="button" href="/">Search</a></div>`, main);
+    }
+
     // -- writing
 
     function startEdit() {
-      if (!isNew && (!shown.writable || sample.on)) return;
+      if (edit || !isNew && (!shown?.writable || sample.on)) return;
       const fresh = isNew ? { title: query.get("title") ?? "", tags: "", text: "", source: "memory" }
         : { title: note.title, tags: shown.own_tags.join(", "), text: note.body, version: note.version };
       const draft = JSON.parse(localStorage.getItem(draftKey(ref)) ?? "null");
@@ -174,10 +189,11 @@ export const page = {
     }
 
     async function takeTheirs() {
-      const { text } = edit;
+      const { text, version, present, before } = edit;
       await load();
-      replaceText({ text: note.body, version: note.version, present: undefined, before: { ...edit.before, text: note.body } });
-      toast("This is the other text now", () => replaceText({ text }));
+      changed = false;
+      replaceText({ text: note.body, version: note.version, present: undefined, before: { ...before, text: note.body } });
+      toast("This is the other text now", () => replaceText({ text, version, present, before }));
     }
 
     function cancel() {
@@ -249,7 +265,7 @@ export const page = {
         ${note.category ? badge(note.category) : nothing} ${shown.outdated ? badge(shown.outdated, "bad") : nothing}
         ${note.tags.map((tag) => html`<a class="small" href="/?tag=${encodeURIComponent(tag)}">#${tag}</a>`)}
         <span class="soft small">${when(note.updated ?? note.created)}</span></div>
-      ${note.problem ? html`<p class="small warn">${note.problem}</p>` : nothing}
+      ${note.problem ? html`<p class="small warn">${withCode(note.problem)}</p>` : nothing}
       <div class="reading"><div><article class="card prose"></article><p class="soft small path">${note.path}</p></div>
         <aside aria-label="About this note">${outline()}${links()}${past ? used() : nothing}</aside></div>`;
 
@@ -260,7 +276,12 @@ export const page = {
     setKeys({ e: ["Edit", startEdit], f: ["Forget", forget], "[": ["Back", () => window.history.back()] });
     signal.addEventListener("abort", () => clearTimeout(timer));
     if (isNew) return startEdit();
-    await load(true);
+    try {
+      await load(true);
+    } catch (error) {
+      if (error.status !== 404) throw error;
+      return missing(error);
+    }
     drawBody();
     onChange(async (refs, many) => {
       if (!many && !refs.includes(ref)) return;
@@ -271,7 +292,8 @@ export const page = {
         drawBody();
         await history();
       } catch (error) {
-        if (!signal.aborted) render(problem(error), main);
+        if (error.status === 404) missing(error);
+        else if (!signal.aborted) render(problem(error), main);
       }
     });
     if (query.has("edit")) startEdit();

@@ -46,7 +46,9 @@ export const bars = (signals) => html`<ul class="bars">${Object.entries(signals 
 
 export const count = (number, thing) => `${number.toLocaleString("en")} ${thing}${number === 1 ? "" : "s"}`;
 
-export const problem = (error) => html`<p class="problem" role="alert">${error.message}</p>`;
+// A message begins with a capital, unless it begins with a name: a ref, a file or `co`.
+const sentence = (text) => text.replace(/^(?!co )[a-z]+(?=[ ,'])/, (word) => word[0].toUpperCase() + word.slice(1));
+export const problem = (error) => html`<p class="problem" role="alert">${withCode(sentence(error.message))}</p>`;
 
 // A modal dialog. `actions` are [label, value, kind]; resolves to the value of the button, or undefined.
 export function dialog(title, content, actions = [["Close", undefined]]) {
