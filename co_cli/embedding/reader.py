@@ -51,9 +51,9 @@ class Model(NamedTuple):
     graph_sha256: str
     weight: float
     """What one unit of its score adds to the score of a search."""
-    certainty: tuple[float, float, float, float, float] = (20.3, 7.6, -0.45, 0.0, -8.3)
+    certainty: tuple[float, float, float, float, float]
     """How sure a search is that something answers, as in VectorSpace, with the best score before the constant. Fitted
-    with the vectors of the static model; without a fit, the score does not count."""
+    with the vectors of the static model."""
 
 
 SMALL = Model(
@@ -68,6 +68,7 @@ LARGE = Model(
     "bfe51963f29f3c0d2273bd122d6ffcca6b6ae504351dfecb4bff0a7f20e304df",
     "9ad31ac427471d0f902afbf8d6712b030d0cc247a87282c6493a3c1ec32dce45",
     0.1,
+    (12.4, 3.4, -0.18, 1.39, -4.3),
 )
 MODELS = {model.name: model for model in (SMALL, LARGE)}
 
