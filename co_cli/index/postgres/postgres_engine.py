@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import select
 import threading
 import uuid
 import zlib
@@ -214,7 +215,7 @@ class PostgresEngine:
                     max_size=MOST_CONNECTIONS,
                     kwargs={"autocommit": True},
                     configure=lambda connection: fetch(connection, CONFIGURE),
-                    check=ConnectionPool.check_connection,
+                    check=_check,
                     timeout=WAIT_SECONDS,
                     open=True,
                 )
@@ -277,6 +278,12 @@ def explain(address: str, error: Exception) -> IndexUnavailableError:
     elif isinstance(error, DAMAGE):
         cure = "`co index rebuild` makes the index again"
     return IndexUnavailableError(f"{masked(address)} cannot be used: {said[:300]}; {cure}")
+
+
+def _check(connection: Connection) -> None:
+    """Ask the server only if it has said something unasked, such as that it shuts down."""
+    if select.select([connection.fileno()], [], [], 0)[0]:
+        ConnectionPool.check_connection(connection)
 
 
 @contextlib.contextmanager

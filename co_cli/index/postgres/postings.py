@@ -60,9 +60,12 @@ where postings.vault_id = %(vault)s and postings.term = gone.term and postings.b
 COUNT_TOKENS = """
 update vaults set tokens = tokens + %(tokens)s, postings = postings + %(postings)s where id = %(vault)s
 """
-FIND = "select term, packed from postings where vault_id = %(vault)s and term = any(%(terms)s)"
+FIND = """
+select vaults.passages, vaults.tokens, postings.term, postings.packed
+from vaults left join postings on postings.vault_id = vaults.id and postings.term = any(%(terms)s)
+where vaults.id = %(vault)s
+"""
 STARTING = "select packed from postings where vault_id = %(vault)s and term >= %(start)s and term < %(end)s"
-SIZES = "select passages, tokens from vaults where id = %(vault)s"
 TOKENS = "select id, tokens from passages where id = any(%(ids)s)"
 HAVING = f"{TOKENS} and strpos(tokens, %(text)s) > 0"
 NOTES_OF = "select id, doc_id from passages where id = any(%(ids)s)"
@@ -73,7 +76,6 @@ where passages.id = any(%(ids)s) and {filters}
 COUNTS = """
 select term, sum(octet_length(packed)) / 8 from postings where vault_id = any(%(vaults)s) and {which} group by term
 """
-COUNT_PASSAGES = "select coalesce(sum(passages), 0) from vaults where id = any(%(vaults)s)"
 
 
 class Found(NamedTuple):
@@ -103,7 +105,7 @@ class PostingReader(VectorTables):
         if wanted is not None:
             bound["terms"], which = [_cut(term) for term in wanted], "term = any(%(terms)s)"
         counts = {term: int(count) for term, count in fetch(self.connection, COUNTS.format(which=which), bound)}
-        total = int(fetch(self.connection, COUNT_PASSAGES, bound)[0][0])
+        total = sum(one.passages for one in self.every_vault().values() if one.id in bound["vaults"])
         return total, counts if wanted is None else {term: counts.get(_cut(term), 0) for term in wanted}
 
     def terms_in(self, passages: Sequence[int], terms: Iterable[Term]) -> dict[int, set[Term]]:
@@ -118,12 +120,16 @@ class PostingReader(VectorTables):
         """Every passage that matches, with its score, best first."""
         whole = not (query.phrases or query.excluded)  # these are about the passage itself, not about its neighbours
         needles = (*query.phrases, *query.excluded, *((term,) for term in (*query.terms, *query.hints)))
-        postings = self._postings(vault, {_cut(term) for needle in needles for term in needle}, whole)
+        packed: dict[Term, list[bytes]] = {_cut(term): [] for needle in needles for term in needle}
+        rows = fetch(self.connection, FIND, {"vault": vault, "terms": list(packed)}, binary=True)
+        passages, tokens = rows[0][:2]
+        for *_, term, part in rows:
+            packed.setdefault(term, []).append(part or b"")  # one row without a term, if there is none
+        postings = {term: _unpacked(parts, whole) for term, parts in packed.items()}
         phrases = [self._phrase(needle, postings) for needle in query.phrases]
         # FTS5 counts the first phrase twice, as `phrase AND (phrase OR ...)` has it twice
         parts = [*phrases, *phrases[:1], *(postings[_cut(term)] for term in (*query.terms, *query.hints))]
         parts += [self._prefix(vault, start, whole) for start in query.prefixes]
-        passages, tokens = fetch(self.connection, SIZES, {"vault": vault})[0]
         ids = np.concatenate([part.ids for part in parts])
         if not len(ids):
             return ids, np.empty(0)
@@ -141,12 +147,6 @@ class PostingReader(VectorTables):
         places = np.flatnonzero(matching)
         places = places[np.argsort(-scores[places], kind="stable")]
         return places + first, scores[places]
-
-    def _postings(self, vault: int, terms: set[Term], whole: bool) -> dict[Term, Found]:
-        packed: dict[Term, list[bytes]] = {term: [] for term in terms}
-        for term, part in fetch(self.connection, FIND, {"vault": vault, "terms": sorted(terms)}, binary=True):
-            packed[term].append(part)
-        return {term: _unpacked(parts, whole) for term, parts in packed.items()}
 
     def _prefix(self, vault: int, start: str, whole: bool) -> Found:
         bound = {"vault": vault, "start": start, "end": start + LAST}

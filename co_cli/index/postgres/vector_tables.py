@@ -70,7 +70,6 @@ select vaults.id, vaults.kind, vaults.root, vaults.name, vaults.only_file, vault
 from vaults left join spaces as active on active.id = vaults.space_id
 left join spaces as building on building.id = vaults.building_id
 """
-BY_ID = f"{VAULTS} where vaults.id = %(id)s"
 BY_ORIGIN = f"{VAULTS} where root = %(root)s and kind = %(kind)s and name = %(name)s and only_file = %(only)s"
 SET_SPACES = "update vaults set space_id = %(active)s, building_id = %(building)s where id = %(vault)s"
 LOCK = "select pg_advisory_xact_lock(%(key)s, %(vault)s)"
@@ -182,12 +181,13 @@ class VectorTables:
     def vaults(self) -> list[StoredVault]:
         return [_vault(row) for row in fetch(self.connection, f"{VAULTS} order by vaults.id")]
 
+    def every_vault(self) -> dict[int, StoredVault]:
+        found = self.known or {one.id: one for one in self.vaults()}
+        self.known = None if self.known is None else found
+        return found
+
     def vault_by_id(self, vault: int) -> StoredVault:
-        if self.known is not None:
-            if not self.known:
-                self.known = {one.id: one for one in self.vaults()}
-            return self.known[vault]
-        return _vault(fetch(self.connection, BY_ID, {"id": vault})[0])
+        return self.every_vault()[vault]
 
     def waiting(self, vault: int, space: StoredSpace | None = None, limit: int = 0) -> tuple[int, list[WaitingPassage]]:
         bound = {"vault": vault, "space": space.id if space else None, "limit": limit}
