@@ -61,6 +61,12 @@ def test_what_nothing_answers_can_be_written(page: Any, server: Server) -> None:
     page.wait_for_selector(".verdict .badge.warn")
     page.keyboard.press("Escape")
     assert page.input_value("[type=search]") == "how do I breed llamas"
+    page.keyboard.press("n")
+    page.wait_for_selector("#title:focus")
+    page.click("text=Cancel")
+    page.wait_for_selector("a:has-text('New note')")
+    page.go_back()
+    page.go_back()
     page.click("text=Write it")
     page.wait_for_selector("#text:focus")
     assert page.input_value("#title") == "how do I breed llamas"

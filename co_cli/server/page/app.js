@@ -1,6 +1,6 @@
 // The frame: sign-in, menu, router, keys, toasts and live updates.
 
-import { ApiError, TOKEN, events, get, onSignedOut, rights, sample, signIn } from "./api.js";
+import { ApiError, TOKEN, events, get, mayWrite, onSignedOut, rights, sample, signIn } from "./api.js";
 import { dialog, html, nothing, problem, render, svg } from "./parts.js";
 
 // [path, module, name in the menu, icon]; a path ending in /* has a rest.
@@ -133,6 +133,7 @@ addEventListener("click", (event) => {
 
 const ALWAYS = {
   "/": ["Search", () => go("/").then(() => main.querySelector("input[type=search]")?.focus())],
+  n: ["New note", () => { if (mayWrite()) go("/note/"); }],
   "?": ["Show keys", showKeys],
 };
 

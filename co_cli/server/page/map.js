@@ -200,7 +200,7 @@ export const page = {
           <figure>
             <canvas role="img" aria-label=${`${count(notes.length, "note")} by meaning: similar notes are close together. The list has the same notes.`}
               @pointerdown=${hold} @pointermove=${move} @pointerup=${release} @pointerleave=${() => point()} @wheel=${wheel}></canvas>
-            <p class="state soft" role="status">${waiting ? "Arranging your notes…" : working ? "Updating…" : ""}</p>
+            <p class="state soft" role="status">${!notes.length && !working ? "There are no notes here yet." : waiting ? "Arranging your notes…" : working ? "Updating…" : ""}</p>
             <div class="zoom">
               <button aria-label="Zoom in" @click=${() => zoom(1.5)}>+</button><button aria-label="Zoom out" @click=${() => zoom(1 / 1.5)}>−</button>
             </div>

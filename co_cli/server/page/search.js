@@ -240,6 +240,7 @@ export const page = {
             <datalist id="tags">${Object.keys(choices.tags).slice(0, 200).map((tag) => html`<option value=${tag}></option>`)}</datalist>
             <select aria-label="Created" @change=${(event) => change("since", event)}>
               ${SINCE.map(([value, text]) => html`<option value=${value} .selected=${value === asked.since}>${text}</option>`)}</select>
+            ${mayWrite() ? html`<a class="button new" href="/note/" title="New note (n)">New note</a>` : nothing}
           </div>
         </search>
         <div class="verdict" role="status" aria-live="polite">${verdict()}</div>
