@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from co_cli.cli.opening import open_knowledge_base, print_result, settings_of
+from co_cli.cli.opening import open_knowledge_base, print_result, settings_of, sync_first
 from co_cli.cli.terminal import printable
 from co_cli.errors import InvalidInputError
 from co_cli.service.access_tokens import ROLES, VaultTokens, create_token, list_tokens, revoke_token
@@ -25,8 +25,8 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
 def run_serve(options: argparse.Namespace) -> int:
     """
     Serves one vault, and the sources added to it, to everybody who has a token:
-    the page, the JSON API at /api/v1 and MCP at /mcp. Your own vault is not
-    searched along with a project's.
+    the page, the JSON API at /api/v1 and MCP at /mcp. Your own vault and skills
+    are not served along with a project's.
 
     examples:
       co token create --role write --name mara
@@ -37,13 +37,14 @@ def run_serve(options: argparse.Namespace) -> int:
     from co_cli.mcp.transports import address_of
     from co_cli.server.team_site import TeamAccess, TeamSite
 
-    settings = settings_of(options)._replace(tiers="off")
+    settings = settings_of(options)._replace(tiers="off", skill_folders=())  # nothing that is yours alone
     with open_knowledge_base(options, "web", settings) as kb, listen(options.host, options.port) as listening:
         at, tokens = address_of(listening, options.host, options.allow_host), VaultTokens(settings.data_dir, kb.root)
         if not (at.is_local or tokens.all()):
             raise InvalidInputError(
                 f"--host {options.host} opens the vault to the network: `co token create --role write` first"
             )
+        sync_first(kb)  # the first to ask should find everything
         access = TeamAccess(tokens)
         about = [f"{printable(kb.root)} is at {at.url}"]
         about += [f"you may open {at.url}/#code={access.code} once, as admin"] if at.is_local else []

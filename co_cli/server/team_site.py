@@ -22,6 +22,7 @@ from co_cli.server.app import Access, Site
 from co_cli.server.metrics import Metrics
 from co_cli.server.routes import ApiError, ErrorAnswer, json_answer
 from co_cli.service.access_tokens import Token, VaultTokens
+from co_cli.service.skills import Skills
 from co_cli.tools import Toolbox
 
 PER_SECOND = 60
@@ -66,6 +67,7 @@ class TeamSite(Site):
 
     def __init__(self, kb: KnowledgeBase, access: TeamAccess, hosts: Collection[str]) -> None:
         super().__init__(kb, access, hosts)
+        kb.skills = Skills(kb, kb.root)  # not those in the home of whoever started the server
         self.metrics = Metrics()
         self._buckets: dict[str, Bucket] = {}
         self._reading, self._writing = (http_app(Toolbox(kb, read_only=one)) for one in (True, False))

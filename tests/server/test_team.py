@@ -14,6 +14,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from co_cli.errors import KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.server.routes import API, ROUTES
 from co_cli.server.team_site import LARGEST, PER_SECOND
@@ -128,6 +129,9 @@ def test_somebody_signs_in_to_the_page_with_their_token(team: Server, kb: Knowle
         assert asking.post(f"{API}/session", json={"code": secret}).json() == {"token": secret}
         assert asking.post(f"{API}/session", json={"code": secret}).json() == {"token": secret}, "not only once"
         assert asking.post(f"{API}/session", json={"code": "wrong"}).status_code == 403
+        code = team.access.code
+        assert asking.post(f"{API}/session", json={"code": code}).json() == {"token": team.access.token}
+        assert asking.post(f"{API}/session", json={"code": code}).status_code == 403, "the admin's works once"
 
 
 def test_a_token_has_60_requests_a_second_and_1_mb_a_request(team: Server, kb: KnowledgeBase) -> None:
@@ -191,23 +195,41 @@ def test_the_network_needs_a_token_and_a_word_about_tls(co: Co, vault: Vault) ->
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a Windows process gets no SIGINT")
-@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
-def test_it_serves_until_ctrl_c(vault: Vault, co: Co, host: str) -> None:
+def test_a_project_s_vault_is_served_until_ctrl_c_without_what_is_yours_alone(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = Vault(home / ".local/share/co-cli/knowledge")
+    own.write("memories/diary.md", "Oaks bore me.")
+    skill = home / ".claude/skills/prune-oaks/SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\nname: prune-oaks\ndescription: Prune oaks.\n---\nPrune oaks.\n")
+    project = home / "project"
+    project.mkdir()
+    monkeypatch.chdir(project)
+    co = Co(project)
+    co("init")
+    Vault(project / ".co-cli/knowledge").write("memories/oak.md", "Oaks live long.")
+    refs = ["user:memory:diary", str(own.path("memories/diary.md")), "skill:prune-oaks"]
+    assert [co("show", ref).code for ref in refs] == [0, 0, 0]
     secret = co("token", "create", "--role", "read", "--json").json["token"]
-    command = [sys.executable, "-m", "co_cli", "serve", "--port", "0", "--host", host, "--allow-host", "127.0.0.1"]
+
+    command = [sys.executable, "-m", "co_cli", "serve", "--port", "0", "--host", "0.0.0.0", "--allow-host", "127.0.0.1"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr
-        said = [process.stderr.readline() for _ in range(2)]
-        port = re.search(r":(\d+)$", said[0].strip())
-        assert port
-        assert ("/#code=" in said[1]) == (host == "127.0.0.1")
-        assert ("proxy with TLS" in said[1]) == (host == "0.0.0.0")
-        headers = {"Authorization": f"Bearer {secret}"}
-        with httpx2.Client(base_url=f"http://127.0.0.1:{port[1]}", headers=headers, verify=False) as asking:
-            assert asking.get(f"{API}/session").json()["vault"] == str(vault.root)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(PATIENCE) == 0
-        assert process.stderr.read() == ""
+        try:
+            assert process.stderr
+            said = [process.stderr.readline() for _ in range(2)]
+            assert said[1] == "co serve: this is plain HTTP: put a proxy with TLS in front of it\n"
+            with KnowledgeBase.connect(said[0].split()[-1].replace("0.0.0.0", "127.0.0.1"), secret) as remote:
+                for sources in (None, ["memory", "skill"]):
+                    assert [hit.ref for hit in remote.search("oaks", sources=sources).hits] == ["memory:oak"]
+                for ref in refs:
+                    with pytest.raises(KnowledgeError, match=r"no note|no skill"):
+                        remote.note(ref)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(PATIENCE) == 0
+            assert process.stderr.read() == ""
+        finally:
+            process.kill()
 
 
 def test_the_page_of_a_reader_has_no_button_that_writes(sample: KnowledgeBase, open_page: Callable[[str], Any]) -> None:
