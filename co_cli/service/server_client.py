@@ -217,7 +217,7 @@ def _checked(kind: type[Answer], value: object) -> Answer:
 
 
 def _path(ref: str) -> str:
-    return f"/notes/{quote(ref, safe='')}"
+    return f"/notes/{quote(ref, safe='/:')}"
 
 
 def _seconds(moment: str | None) -> float | None:
