@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from co_cli.index.derivation import WEIGHTS
-from co_cli.index.engine import Match, Needle, Scope, Term, WordQuery, spread
+from co_cli.index.engine import DEEPER, Match, Needle, Scope, Term, WordQuery, spread
 from co_cli.index.postgres.conditions import Connection, conditions, fetch, is_narrow
 from co_cli.index.postgres.vector_tables import VectorTables
 
@@ -92,7 +92,8 @@ class PostingReader(VectorTables):
     def words(self, scope: Scope, query: WordQuery, limit: int) -> list[Match]:
         found: list[Match] = []
         for vault in scope.vaults if not query.empty else ():
-            ids, scores = self._ranked(vault, query)
+            narrow = is_narrow(scope, self.vault_by_id(vault))
+            ids, scores = self._ranked(vault, query, None if narrow else limit * DEEPER)
             found += spread(lambda most, v=vault, i=ids, s=scores: self._within(v, scope, i, s, most), limit)
         return sorted(found, key=lambda one: (-one.score, one.passage))[:limit]
 
@@ -116,8 +117,8 @@ class PostingReader(VectorTables):
             found[passage] = {term for term in wanted if _cut(term) in had}
         return found
 
-    def _ranked(self, vault: int, query: WordQuery) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Every passage that matches, with its score, best first."""
+    def _ranked(self, vault: int, query: WordQuery, most: int | None) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Every passage that matches, or the best of them, with its score, best first."""
         whole = not (query.phrases or query.excluded)  # these are about the passage itself, not about its neighbours
         needles = (*query.phrases, *query.excluded, *((term,) for term in (*query.terms, *query.hints)))
         packed: dict[Term, list[bytes]] = {_cut(term): [] for needle in needles for term in needle}
@@ -145,6 +146,8 @@ class PostingReader(VectorTables):
             gone = self._phrase(needle, postings).ids - first
             matching[gone[(gone >= 0) & (gone < len(scores))]] = False
         places = np.flatnonzero(matching)
+        if most is not None and len(places) > most:  # sorting all would take longer than scoring them
+            places = places[scores[places] >= np.partition(scores[places], -most)[-most]]
         places = places[np.argsort(-scores[places], kind="stable")]
         return places + first, scores[places]
 
