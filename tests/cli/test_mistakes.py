@@ -167,9 +167,12 @@ def test_a_file_that_is_not_a_readable_note_is_not_edited(co: Co, vault: Vault) 
 
 
 @pytest.mark.parametrize("owner", [".config/co-cli", ".co-cli"])
-def test_a_wrong_settings_file_is_named_with_the_line(co: Co, home: Path, owner: str) -> None:
+def test_a_wrong_settings_file_is_named_with_the_line(
+    co: Co, home: Path, owner: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = home / owner / "settings.toml"
     file.parent.mkdir(parents=True)
+    monkeypatch.delenv("CO_VAULT", raising=False)
     broken, unknown = '# mine\nknowledge_search_backend = "fts5\n', '# mine\nsearch_backend = "fts5"\n'
 
     for text, problem in ((broken, "not valid TOML"), (unknown, "did you mean knowledge_search_backend?")):

@@ -17,7 +17,7 @@ from tests.command import Co
 from tests.vault import Vault
 
 COMPLETED = {
-    "se": "search",
+    "se": "search serve",
     "--v": "--version --vault",
     "search --no-s": "--no-sync",
     "search --backend ": "grep fts5 hybrid",

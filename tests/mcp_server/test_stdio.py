@@ -128,7 +128,8 @@ def test_wrong_usage_is_one_line_and_exit_code_2(co: Co) -> None:
         (("--vault", "/no/such/folder"), "co init"),
         (("--port", "9000", "--host", "::1"), "only work with --http"),
         (("--http", "--port", "70000"), "choose another with --port"),
-        (("--http", "--host", "0.0.0.0", "--port", "0"), "set CO_MCP_TOKEN first"),
+        (("--http", "--host", "0.0.0.0", "--port", "0"), "needs --allow-host"),
+        (("--http", "--host", "0.0.0.0", "--port", "0", "--allow-host", "notes.example"), "set CO_MCP_TOKEN first"),
         (("--print-config", "emacs"), "claude-code"),
         (("--print-config", "claude-desktop", "--http"), "leave out --http"),
     ):

@@ -24,6 +24,7 @@ POISON = (
 REFUSED: dict[str, tuple[str, ...]] = {
     "vault": ('"../elsewhere"', '"/etc"', '"~/notes"', '"link"'),
     "data_dir": ('"data"', '"/tmp/x"'),
+    "engine": ('"postgresql://evil.example/notes"', '"postgresql:///notes"'),
     "team_vault": ('"../team"', '"/etc"', '"link"'),
     "tiers": ('"on"',),
     "tier_user": ("0.1",),

@@ -76,11 +76,12 @@ def test_the_data_folder_may_vanish_between_two_searches(kb: KnowledgeBase, vaul
     kb.sync()
 
     shutil.rmtree(data_dir)
-    empty = kb.search("oaks", backend="fts5")
+    of_files = kb.search("oaks", backend="fts5")
     kb.sync()
 
-    assert empty.state == "inconclusive"
-    assert kb.search("oaks", backend="fts5").state == "found"
+    assert (of_files.state, of_files.backend) == ("found", "grep")
+    assert of_files.degraded
+    assert kb.search("oaks", backend="fts5").degraded == []
 
 
 def test_a_damaged_search_db_is_answered_from_the_files(kb: KnowledgeBase, vault: Vault, data_dir: Path) -> None:
