@@ -347,6 +347,8 @@ def change_file(store: NoteStore, path: str, data: bytes, body: str | None, fiel
     if data.startswith(UTF_16):
         raise FrontmatterError(path, 1, "UTF-16; save it as UTF-8, then change it")
     before = data.decode("utf-8", "surrogateescape")
+    if body and "\ufffd" in body and before != data.decode("utf-8", "replace"):
+        raise InvalidInputError(f"{path} is not valid UTF-8: save it as UTF-8 in an editor, then change its text")
     text = set_fields(before, fields, path)
     if body is not None:
         text = set_body(text, body)

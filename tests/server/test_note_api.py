@@ -98,6 +98,19 @@ def test_a_note_is_saved_changed_forgotten_and_restored(api: TestClient, sample:
     assert ask(api, "GET", f"/notes/{ref}")["version"] == changed["version"]
 
 
+def test_letters_that_are_not_utf_8_are_never_replaced(api: TestClient, sample: KnowledgeBase) -> None:
+    file = write(sample, "memories/old.md", b"---\ntitle: Old\n---\nCaf\xe9\n")
+    sample.sync()
+    note = ask(api, "GET", "/notes/memory:old")
+
+    text = note["body"] + "more"
+    error = ask(api, "PUT", "/notes/memory:old", 400, content=text, version=note["version"])["error"]
+
+    assert "save it as UTF-8" in error["message"]
+    ask(api, "PUT", "/notes/memory:old", title="New", version=note["version"])
+    assert file.read_bytes() == b"---\ntitle: New\n---\nCaf\xe9\n"
+
+
 def test_a_conflict_writes_nothing_and_shows_the_present_text(api: TestClient, sample: KnowledgeBase) -> None:
     version = ask(api, "GET", f"/notes/{REF}")["version"]
     file = Path(sample.file_of(REF))
