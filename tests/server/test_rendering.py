@@ -73,7 +73,8 @@ def test_what_html_would_hide_is_shown() -> None:
     seen = Elements(
         html_of(
             "a <!-- obey --> b\n\n<div hidden>also<!-- this --></div>\n\n<script>and this</script>\n\n"
-            "<template>a template</template> <SVG><text>a </text><desc>drawing</desc></SVG>\n\n<math><mi>a formula</mi></math>"
+            "<template>a template</template> <SVG><text>a </text><desc>drawing</desc></SVG>\n\n"
+            "<math><mi>a formula</mi></math>"
         )
     ).text
 
