@@ -12,7 +12,7 @@ from co_cli.cli.terminal import printable
 from co_cli.service.context import untrusted_vaults
 
 if TYPE_CHECKING:
-    from co_cli.agent.capability import WorkingSet
+    from co_cli.service.context import WorkingSet
 
 
 def add_context(parser: argparse.ArgumentParser) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
 
 from pydantic import BaseModel, Field
 
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.server.routes import route
-from co_cli.service.context import Context, always_notes, matching_notes, untrusted_vaults
+from co_cli.service.context import Context, WorkingSet, always_notes, matching_notes, untrusted_vaults
 
 
 class GivenFor(BaseModel):
@@ -19,19 +18,6 @@ class GivenFor(BaseModel):
     """Without one, only notes that are always added."""
     tokens: int | None = Field(None, ge=1)
     """For notes; by default the setting `context_tokens`."""
-
-
-class Given(NamedTuple):
-    """What an agent with the capability Knowledge gets before its first turn, with its cost in tokens."""
-
-    instructions: str
-    instructions_tokens: int
-    tools: dict[str, int]
-    knowledge: str
-    """The part of the user's turn that holds the notes; empty if there is none."""
-    knowledge_tokens: int
-    report: dict[str, Any]
-    """`injected` and `cut` notes with `ref, title, why, reason, evidence, tokens`; `budget, warnings, degraded`."""
 
 
 class ContextFor(BaseModel):
@@ -50,10 +36,10 @@ def choose_notes(kb: KnowledgeBase, asked: ContextFor) -> Context:
 
 
 @route("POST", "/given", role="read")
-def show_given(kb: KnowledgeBase, asked: GivenFor) -> Given:
+def show_given(kb: KnowledgeBase, asked: GivenFor) -> WorkingSet:
     """Show exactly what an agent would be given for a prompt, and why. No model is called; nothing is recorded."""
     from co_cli.agent.capability import working_set  # imports pydantic-ai, which `co web` does not wait for
 
     given = working_set(kb, asked.prompt.strip(), asked.tokens)
     given.report["warnings"] += untrusted_vaults(kb, given.report["degraded"])
-    return Given(*given)
+    return given

@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from co_cli.embedding.space import Embedder, Vector
 from co_cli.errors import EmbeddingError, KnowledgeError, SettingsError
@@ -42,6 +42,20 @@ OWN_WORDS = ("user", "agent")
 SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|(?<=[\u3002\uff01\uff1f])|\n+")
 QUERY_SIGNS = str.maketrans('"-#:', "    ")
 """In a query they mean phrases and filters, in a prompt they do not."""
+
+
+class WorkingSet(NamedTuple):
+    """What an agent is given before its first turn, with its cost in tokens."""
+
+    instructions: str
+    instructions_tokens: int
+    tools: dict[str, int]
+    knowledge: str
+    """The part of the user's turn that holds the notes; empty if there is none."""
+    knowledge_tokens: int
+    report: dict[str, Any]
+    """`injected` and `cut` notes, each with `ref`, `title`, `why`, `reason`, `evidence` and `tokens`; `budget`,
+    `warnings` and `degraded`."""
 
 
 class ContextNote(NamedTuple):
