@@ -1,6 +1,6 @@
 """Serve an ASGI app over HTTP to those who know a token, and to nobody else.
 
-Whoever does not know it can keep neither a connection nor one of the places for running requests. uvicorn's own limits
+Clients without the token cannot hold a connection open or use up the limit of running requests. uvicorn's own limits
 count every connection, so they are not used.
 """
 
@@ -33,7 +33,7 @@ REQUESTS = 128
 STRANGERS = 128
 """Connections that have not sent the token yet; one more closes the oldest."""
 ACCEPTED = 16
-"""Connections accepted in one go: far fewer than STRANGERS, so that each is heard before it is the oldest."""
+"""Connections accepted at a time: far fewer than STRANGERS, so that each can send its headers before it is the oldest."""
 HEADERS_SECONDS = 10
 """How long a connection has to send the complete headers of a request with the token."""
 SHORTEST_TOKEN = 16

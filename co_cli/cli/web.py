@@ -23,9 +23,9 @@ def add_web(parser: argparse.ArgumentParser) -> None:
 
 def run_web(options: argparse.Namespace) -> int:
     """
-    Search, read and edit your notes in a browser. The page is only for you: it
-    listens on this machine alone, and the address has a code that works once.
-    When it was used, the next one is printed. Press Ctrl-C to stop.
+    Search, read and edit your notes in a browser. Only this machine can reach
+    the page, and the address contains a code that works once. When you have
+    used it, another one is printed. Press Ctrl-C to stop.
 
     examples:
       co web
@@ -44,7 +44,7 @@ def run_web(options: argparse.Namespace) -> int:
         site = Site(kb, access, [f"{name}:{port}" for name in (HOST, "localhost")])
         first = f"{address}/#code={access.code}"
         print(f"co web: {printable(kb.root)} is at {first}", file=sys.stderr, flush=True)
-        if not options.no_open:  # in a thread: a browser in the terminal would keep this one
+        if not options.no_open:  # in a thread, because a browser that runs in the terminal would block
             threading.Thread(target=webbrowser.open, args=(first,), daemon=True).start()
         serve(site, listening, site.events.stop_streams)
     return 0

@@ -92,7 +92,7 @@ register_url_convertor("any", AnyText())
 
 
 class Session(NamedTuple):
-    """What the page asks first."""
+    """What the page needs first."""
 
     vault: str
     notes: int
@@ -110,7 +110,7 @@ class Access:
     """The token of this run, and the one-time code that is exchanged for it."""
 
     def __init__(self, on_new_code: Callable[[str], None] = lambda _: None) -> None:
-        """`on_new_code` hears the code for another browser whenever one was used."""
+        """`on_new_code` is called with a fresh code, for another browser, whenever one is used."""
         self.token, self.code = secrets.token_urlsafe(32), secrets.token_urlsafe(16)
         self._on_new_code = on_new_code
 
@@ -224,7 +224,7 @@ class Site:
 
 
 def _is_ours(request: HTTPConnection) -> bool:
-    """Whether the page itself, the user or a program asks. A link elsewhere may open the page, and nothing more."""
+    """Whether the request comes from the page, the user or a program. Another site may link to the page, no more."""
     asking = request.headers.get("sec-fetch-site", "same-origin")
     if asking == "same-origin":
         return True
