@@ -33,7 +33,7 @@ REQUESTS = 128
 STRANGERS = 128
 """Connections that have not sent the token yet; one more closes the oldest."""
 ACCEPTED = 16
-"""Connections accepted at a time: far fewer than STRANGERS, so that each can send its headers before it is the oldest."""
+"""Connections accepted at a time: far fewer than STRANGERS, so that none is the oldest before it can send anything."""
 HEADERS_SECONDS = 10
 """How long a connection has to send the complete headers of a request with the token."""
 SHORTEST_TOKEN = 16
