@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psycopg
@@ -16,6 +17,7 @@ from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.settings import load_settings
+from co_cli.sources.origin import Origin
 from tests.command import Co
 from tests.index.contents import contents
 from tests.postgres import new_database
@@ -67,6 +69,51 @@ def test_an_edited_vault_has_the_rows_of_one_that_is_indexed_from_scratch(vault:
     assert contents(engine, vault.root) == contents(scratch, vault.root)
     engine.close()
     scratch.close()
+
+
+def test_a_transaction_spans_other_tables_and_is_joined_by_the_thread_that_opened_it(vault: Vault) -> None:
+    engine = PostgresEngine(new_database())
+    index = KnowledgeIndex(engine, vault.root, embedders=Embedders("none"))
+    vault.write("memories/oak.md", "Oaks live long.")
+    with engine.transaction() as connection, engine.transaction() as inner:
+        assert inner is connection
+        connection.execute("create table public.outbox (path text); insert into public.outbox values ('oak')")
+        index.sync()
+        with pytest.raises(ZeroDivisionError), engine.writing() as writer:
+            writer.drop_files(writer.add_vault(Origin("vault", str(vault.root))), None)
+            _ = 1 / 0
+        assert [hit.ref for hit in index.search("oaks")] == ["memory:oak"], "a part that fails, fails alone"
+        with ThreadPoolExecutor() as others:
+            assert others.submit(index.search, "oaks").result() == []
+    vault.write("memories/elm.md", "Elms too.")
+    with pytest.raises(ZeroDivisionError), engine.transaction() as connection:
+        connection.execute("insert into public.outbox values ('elm')")
+        index.sync()
+        _ = 1 / 0
+
+    with engine.transaction() as connection:
+        assert connection.execute("select path from public.outbox").fetchall() == [("oak",)]
+    assert [note.ref for note in index.docs()] == ["memory:oak"]
+    engine.close()
+
+
+def test_servers_with_folders_of_their_own_share_a_vault_by_its_name(tmp_path: Path) -> None:
+    address, folders = new_database(), [tmp_path / "one", tmp_path / "two"]
+    engines = [PostgresEngine(address, roots={str(folder): "team"}) for folder in folders]
+    here, there = [KnowledgeIndex(engine, folder) for engine, folder in zip(engines, folders, strict=True)]
+    (folders[0] / "memories").mkdir(parents=True)
+    (folders[0] / "memories" / "oak.md").write_text("Oaks live long.")
+    here.sync()
+
+    assert [hit.ref for hit in there.search("oaks")] == ["memory:oak"]
+    with engines[1].reading() as reader:
+        (stored,) = reader.vaults()
+        assert stored == reader.vault(Origin("vault", str(folders[1])))
+        notes = reader.find_notes(stored.id, "ref", ["memory:oak"])
+        (passage,) = reader.passages(notes=[note.id for note in notes]).values()
+    assert {stored.origin.root, notes[0].root, passage.root} == {str(folders[1])}
+    for engine in engines:
+        engine.close()
 
 
 def test_a_server_that_restarts_is_used_again(address: str, vault: Vault) -> None:

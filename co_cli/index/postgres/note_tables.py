@@ -13,6 +13,7 @@ from co_cli.index.engine import (
     Named,
     NoteKey,
     Scope,
+    SourceCount,
     Standing,
     StoredFile,
     StoredNote,
@@ -82,6 +83,11 @@ select greatest(newer.created, coalesce(newer.valid_from, 0)), newer.ref, newer.
 from names join docs as newer on newer.id = names.doc_id
 where names.vault_id = %(vault)s and names.name = %(name)s order by newer.id limit 1
 """
+COUNTS = r"""
+select source, exists (select from unnest(fields) as field where starts_with(field, E'source_url\t')) as is_page,
+    count(*), sum((select count(*) from passages where doc_id = docs.id))::bigint, count(missing)
+from docs where vault_id = %(vault)s group by source, is_page order by source, is_page
+"""
 FILES = "select path, hash, skipped, problem from knowledge_files where vault_id = %(vault)s {which} order by path"
 REPORTED = """
 and (skipped is not null or problem is not null)
@@ -138,7 +144,10 @@ class NoteTables(VectorTables):
         for key, wanted in (("passages.id", ids), ("passages.doc_id", notes)):
             if wanted:
                 found += fetch(self.connection, OPEN_PASSAGES.format(key=key), {"ids": list(wanted)})
-        return {row[0]: StoredPassage._make((*row[:9], tuple(row[9]), *row[10:])) for row in found}
+        return {
+            row[0]: StoredPassage._make((*row[:6], self.local_root(row[6]), *row[7:9], tuple(row[9]), *row[10:]))
+            for row in found
+        }
 
     def standings(self, notes: Sequence[int], now: float) -> dict[int, Standing]:
         bound = {"ids": list(notes), "now": now}
@@ -172,7 +181,7 @@ class NoteTables(VectorTables):
             where, values = conditions(scope, vault)
             statement = NOTE.format(which=where) + " order by docs.created desc, docs.path limit %(limit)s"
             bound = {**values, "limit": None if limit < 0 else limit}
-            found += [_note(row) for row in fetch(self.connection, statement, bound)]
+            found += [self._note(row) for row in fetch(self.connection, statement, bound)]
         found.sort(key=lambda note: (-note.created, note.path))
         return found if limit < 0 else found[:limit]
 
@@ -182,7 +191,7 @@ class NoteTables(VectorTables):
         limit = MOST_FOUND_BY_LINK if key == "link" else None
         bound = {"vault": vault, "values": list(values), "limit": limit}
         statement = f"{NOTE.format(which=which)} order by docs.path limit %(limit)s"
-        return [_note(row) for row in fetch(self.connection, statement, bound)]
+        return [self._note(row) for row in fetch(self.connection, statement, bound)]
 
     def files(self, vault: int, paths: Collection[str] | None = None, reported: bool = False) -> dict[str, StoredFile]:
         which = REPORTED if reported else ""
@@ -191,9 +200,15 @@ class NoteTables(VectorTables):
         bound = {"vault": vault, "paths": list(paths or ())}
         return {path: StoredFile(*rest) for path, *rest in fetch(self.connection, FILES.format(which=which), bound)}
 
+    def counts(self, vault: int) -> list[SourceCount]:
+        return [SourceCount(*row) for row in fetch(self.connection, COUNTS, {"vault": vault})]
+
     def listings(self, vault: int) -> tuple[dict[str, bytes], list[str]]:
         stored = dict(fetch(self.connection, LISTINGS, {"vault": vault}, binary=True))
         return stored, [path for (path,) in fetch(self.connection, UNLISTED, {"vault": vault})]
+
+    def _note(self, row: Any) -> StoredNote:
+        return StoredNote._make((*row[:2], self.local_root(row[2]), *row[3:9], tuple(row[9]), *row[10:]))
 
 
 class NoteTableWriter(NoteTables, VectorTableWriter):
@@ -201,7 +216,7 @@ class NoteTableWriter(NoteTables, VectorTableWriter):
 
     def add_vault(self, origin: Origin) -> int:
         if self.vault(origin) is None:
-            fetch(self.connection, ADD_VAULT, origin._asdict())  # waits for another who adds it
+            fetch(self.connection, ADD_VAULT, self.stored_origin(origin))  # waits for another who adds it
         found = self.vault(origin)
         assert found
         self.lock(found.id)
@@ -299,7 +314,3 @@ class NoteTableWriter(NoteTables, VectorTableWriter):
             fetch(self.connection, statement, {"docs": docs})
         fetch(self.connection, COUNT_IN, {"vault": vault, "notes": -len(docs), "passages": -len(passages)})
         return [path for _, path in found]
-
-
-def _note(row: Any) -> StoredNote:
-    return StoredNote._make((*row[:9], tuple(row[9]), *row[10:]))

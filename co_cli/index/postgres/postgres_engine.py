@@ -12,7 +12,7 @@ import select
 import threading
 import uuid
 import zlib
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -88,23 +88,26 @@ create index concurrently {table}_hnsw on {table} using hnsw ({embedding} halfve
 class PostgresReader(PostingReader, NoteTables):
     """One read transaction of a store."""
 
-    def __init__(self, connection: Connection) -> None:
-        self.connection, self.known = connection, {}
+    def __init__(self, connection: Connection, roots: Mapping[str, str]) -> None:
+        self.connection, self.roots, self.known = connection, roots, {}
 
 
 class PostgresWriter(PostingReader, NoteTableWriter):
     """One write transaction of a store."""
 
-    def __init__(self, connection: Connection) -> None:
-        self.connection = connection
+    def __init__(self, connection: Connection, roots: Mapping[str, str]) -> None:
+        self.connection, self.roots = connection, roots
 
 
 class PostgresEngine:
     """One database. The password comes from its address, from PGPASSWORD or from .pgpass."""
 
-    def __init__(self, address: str, store: str | None = None) -> None:
-        """`store` is one that is being filled; without, the one that answers."""
-        self.address, self.path = address, masked(address)
+    def __init__(self, address: str, store: str | None = None, roots: Mapping[str, str] | None = None) -> None:
+        """`store` is one that is being filled; without, the one that answers.
+
+        `roots` gives folders of this machine the names under which every machine knows them.
+        """
+        self.address, self.path, self.roots = address, masked(address), roots or {}
         self._fixed = store
         self._last: str | None = None
         self._open = threading.local()
@@ -116,13 +119,13 @@ class PostgresEngine:
 
     @contextlib.contextmanager
     def reading(self) -> Generator[Reader]:
-        current: PostgresReader | None = getattr(self._open, "reader", None)
+        current: Reader | None = getattr(self._open, "writer", None) or getattr(self._open, "reader", None)
         if current is not None:
             yield current
             return
         with self._connection() as connection:
             self._begin(connection, READ_ONLY, "lock table vaults in access share mode")
-            self._open.reader = PostgresReader(connection)
+            self._open.reader = PostgresReader(connection, self.roots)
             try:
                 yield self._open.reader
             finally:
@@ -130,16 +133,40 @@ class PostgresEngine:
 
     @contextlib.contextmanager
     def writing(self) -> Generator[Writer]:
+        """Inside `transaction()` of the same thread, a part of it, which fails alone."""
+        current: PostgresWriter | None = getattr(self._open, "writer", None)
+        if current is not None:
+            with current.connection.transaction():
+                yield current
+            return
         with self._connection() as connection:
             self._begin(connection, "", f"select pg_advisory_xact_lock_shared({STORE_LOCK})")
-            yield PostgresWriter(connection)
+            yield PostgresWriter(connection, self.roots)
+
+    @contextlib.contextmanager
+    def transaction(self) -> Generator[Connection]:
+        """One transaction for other tables of the database too; this thread reads and writes inside it.
+
+        It is committed at the end, or rolled back by an error. Inside another one, that one.
+        """
+        current: PostgresWriter | None = getattr(self._open, "writer", None)
+        if current is not None:
+            yield current.connection
+            return
+        with self.writing() as writer:
+            assert isinstance(writer, PostgresWriter)
+            self._open.writer = writer
+            try:
+                yield writer.connection
+            finally:
+                self._open.writer = None
 
     def rebuild(self, fill: Callable[[Engine], None], catch_up: Callable[[Engine], None]) -> None:
         with self._connection() as connection, _locked(connection, REBUILD_LOCK):
             for (unused,) in fetch(connection, UNUSED):
                 _drop(connection, unused)
             fresh, old = _make_store(connection), self._store(connection)
-            engine = PostgresEngine(self.address, fresh)
+            engine = PostgresEngine(self.address, fresh, self.roots)
             try:
                 with contextlib.suppress(*DAMAGE), connection.transaction():
                     fetch(connection, KEEP_CACHE.format(fresh=fresh, store=old))

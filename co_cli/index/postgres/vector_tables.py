@@ -134,6 +134,8 @@ class VectorTables:
     """The part of a read transaction that knows vectors, and the vaults with their spaces."""
 
     connection: Connection
+    roots: Mapping[str, str]
+    """The stored names of folders of this machine."""
     known: dict[int, StoredVault] | None = None
     """The vaults, in a transaction that does not change them."""
 
@@ -175,11 +177,18 @@ class VectorTables:
         return [(note, vector_of(numbers_of(_blob(text, space), space))) for note, text in rows]
 
     def vault(self, origin: Origin) -> StoredVault | None:
-        found = fetch(self.connection, BY_ORIGIN, origin._asdict())
+        found = fetch(self.connection, BY_ORIGIN, self.stored_origin(origin))
         return _vault(found[0])._replace(origin=origin) if found else None
 
     def vaults(self) -> list[StoredVault]:
-        return [_vault(row) for row in fetch(self.connection, f"{VAULTS} order by vaults.id")]
+        found = [_vault(row) for row in fetch(self.connection, f"{VAULTS} order by vaults.id")]
+        return [one._replace(origin=one.origin._replace(root=self.local_root(one.origin.root))) for one in found]
+
+    def stored_origin(self, origin: Origin) -> dict[str, str]:
+        return {**origin._asdict(), "root": self.roots.get(origin.root, origin.root)}
+
+    def local_root(self, stored: str) -> str:
+        return next((root for root, name in self.roots.items() if name == stored), stored)
 
     def every_vault(self) -> dict[int, StoredVault]:
         found = self.known or {one.id: one for one in self.vaults()}
