@@ -27,7 +27,7 @@ from co_cli.errors import (
 )
 from co_cli.index.changes import compare, reported
 from co_cli.index.embed import Embedded, VaultEmbedding, embed_text
-from co_cli.index.engine import CacheState, Engine, NoteKey, Reader, Scope, StoredNote, StoredVault, View
+from co_cli.index.engine import CacheState, Engine, NoteKey, Reader, Scope, SourceCount, StoredNote, StoredVault, View
 from co_cli.index.links import Backlink, Link, links_from, links_to
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.index.tokens import fold
@@ -385,8 +385,9 @@ class KnowledgeIndex:
         counted = Counter(tag for note in self.docs(filters) for tag in note.tags)
         return dict(sorted(counted.items(), key=lambda pair: (-pair[1], pair[0])))
 
-    def by_source(self) -> dict[str, int]:
-        return dict(sorted(Counter(note.source for note in self.notes_here()).items()))
+    def counts(self) -> list[SourceCount]:
+        """How much of this origin is indexed, by source."""
+        return self._read(lambda reader, vault: reader.counts(vault), [])
 
     def path_of(self, ref: str) -> str | None:
         return next((note.path for note in self.own_notes("ref", ref)), None)

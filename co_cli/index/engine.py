@@ -247,6 +247,17 @@ class StoredVault(NamedTuple):
     """The space that is being built to replace it."""
 
 
+class SourceCount(NamedTuple):
+    """How much there is of one source, apart for web pages and other notes."""
+
+    source: str
+    is_page: bool
+    notes: int
+    passages: int
+    missing: int
+    """Notes whose file is gone."""
+
+
 class WaitingPassage(NamedTuple):
     """A passage that needs a vector. `state` changes when the passage does."""
 
@@ -372,6 +383,10 @@ class Reader(Protocol):
 
     def files(self, vault: int, paths: Collection[str] | None = None, reported: bool = False) -> dict[str, StoredFile]:
         """The files that a sync looked at, by path: all, these, or those with something to report."""
+        ...
+
+    def counts(self, vault: int) -> list[SourceCount]:
+        """How many notes and passages a vault has, in the order of its sources."""
         ...
 
     def listings(self, vault: int) -> tuple[dict[str, bytes], list[str]]:

@@ -52,12 +52,15 @@ def status_of(kb: KnowledgeBase) -> Status:
     active, building = (state.active, state.building) if semantic else (None, None)
     skipped, problems = kb.index.reported()
     trash = Counter(one.tier for one in kb.lookup.trashed())
+    counts, notes = kb.index.counts(), Counter[str]()
+    for one in counts:
+        notes[one.source] += one.notes
     return Status(
         vault=kb.root,
         search_db=kb.engine.path,
         search_db_bytes=kb.engine.size(),
         backend=kb.settings.knowledge_search_backend,
-        notes=kb.index.by_source(),
+        notes=dict(notes),
         passages=state.passages,
         synced_at=moment_text(state.synced_at) if state.synced_at else None,
         skipped=skipped,
@@ -71,7 +74,7 @@ def status_of(kb: KnowledgeBase) -> Status:
         cache_hit_rate=cache.hit_rate,
         trashed_in_tiers={str(tier): count for tier, count in trash.items()},
         tier=tier_of(kb.settings) if kb.index.tiers else None,
-        missing=len(kb.index.missing()),
+        missing=sum(one.missing for one in counts),
         odd=tuple(kb.index.unread_entries()),
         moved_aside=(*set_aside_before(kb.engine.path), *set_aside_before(kb.activity.database.path)),
         linked={origin.label: kb.index.of(origin).state().notes for origin in kb.index.linked},

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatch
 from functools import partial
@@ -206,20 +205,16 @@ class Origins:
 
     def states(self) -> list[SourceState]:
         """The vault's own sources, web pages, and every origin."""
-        own, synced = self._index.by_source(), _moment(self._index.state().synced_at)
+        counts, synced = self._index.counts(), _moment(self._index.state().synced_at)
         skipped = len(self._index.reported()[0]) + len(self._index.odd())
-        with self._index.engine.reading() as reader:
-            pages = self._index.field_values("source_url")
-            passages = reader.passages(notes=[note.id for note in self._index.notes_here()]).values()
-        parts, counted = sum(one.path in pages for one in passages), Counter(one.source for one in passages)
-        rows = [
-            SourceState(source, self._vault, notes, counted[source], 0, 0, 0, synced, True)
-            for source, notes in own.items()
-        ]
+        counted: dict[str, tuple[int, int]] = {}
+        for one in counts:  # pages are counted as articles, too
+            for source in (one.source, "url") if one.is_page else (one.source,):
+                notes, passages = counted.get(source, (0, 0))
+                counted[source] = notes + one.notes, passages + one.passages
+        rows = [SourceState(source, self._vault, *counted[source], 0, 0, 0, synced, True) for source in sorted(counted)]
         if rows:
             rows[0] = rows[0]._replace(skipped=skipped)
-        if pages:  # they are counted as articles, too
-            rows.append(SourceState("url", self._vault, len(pages), parts, 0, 0, 0, synced, True))
         tiers = [origin for origin in self._index.linked if origin.tier]
         return rows + [self._state(origin) for origin in (*tiers, *self.all())]
 
@@ -249,7 +244,7 @@ class Origins:
             counts.passages,
             binary,
             len(reported) - binary,
-            len(index.missing()),
+            sum(one.missing for one in index.counts()),
             _moment(counts.synced_at),
             os.path.isfile(origin.path) if origin.only else os.path.isdir(origin.path),
         )

@@ -200,6 +200,24 @@ def test_files_are_put_replaced_and_dropped(engine: Engine) -> None:
         assert reader.named(scope_of(vault), "oak") == []
 
 
+def test_notes_and_passages_are_counted_by_source(engine: Engine) -> None:
+    put(engine, file("memories/elm.md", "Elms."), origin=OTHER)
+    page = "---\nsource_url: https://example.org\n---\n# One\n\nText.\n\n# Two\n\nText.\n"
+    plain = file("articles/oaks.md", "---\nsource: https://example.org\n---\nOaks.")
+    vault = put(engine, file("memories/a.md", "A."), file("memories/b.md", "B."), file("articles/page.md", page), plain)
+    finish_sync(engine, vault, missing=["memories/a.md"])
+
+    with engine.reading() as reader:
+        passages = passages_in(reader, vault).values()
+        of_the_page = sum(one.path == "articles/page.md" for one in passages)
+        assert [tuple(one) for one in reader.counts(vault)] == [
+            ("article", False, 1, 1, 0),
+            ("article", True, 1, of_the_page, 0),
+            ("memory", False, 2, 2, 1),
+        ]
+        assert reader.counts(vault + 100) == []
+
+
 def test_dropping_a_vault_forgets_everything_of_it_and_nothing_of_another(engine: Engine) -> None:
     one, other = oaks(engine, "ash", "elm"), oaks(engine, "yew", origin=OTHER)
     with engine.writing() as writer:

@@ -14,6 +14,7 @@ from co_cli.index.engine import (
     Named,
     NoteKey,
     Scope,
+    SourceCount,
     Standing,
     StoredFile,
     StoredNote,
@@ -85,6 +86,11 @@ SUCCESSOR = """
 select max(newer.created, coalesce(newer.valid_from, 0)), newer.ref, newer.id
 from names cross join docs as newer on newer.id = names.doc_id
 where names.vault_id = :vault and names.name = :name limit 1
+"""
+COUNTS = """
+select source, fields -> 'source_url' is not null as is_page, count(*),
+    sum((select count(*) from passages where doc_id = docs.id)), count(missing)
+from docs where vault_id = :vault group by source, is_page order by source, is_page
 """
 FILES = "select path, hash, skipped, problem from knowledge_files where vault_id = :vault {which} order by path"
 REPORTED = """
@@ -213,6 +219,10 @@ class NoteReader(VectorReader):
             which = "and path in (select value from json_each(:paths))"
         bound = {"vault": vault, "paths": stored_json(list(paths or ()))}
         return {path: StoredFile(*rest) for path, *rest in fetch(self.connection, FILES.format(which=which), bound)}
+
+    def counts(self, vault: int) -> list[SourceCount]:
+        found = fetch(self.connection, COUNTS, {"vault": vault})
+        return [SourceCount(source, bool(is_page), *counted) for source, is_page, *counted in found]
 
     def listings(self, vault: int) -> tuple[dict[str, bytes], list[str]]:
         stored = dict(
