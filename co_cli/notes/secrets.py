@@ -7,12 +7,10 @@ A rule is searched for only near its keywords, so most notes cost no more than l
 from __future__ import annotations
 
 import re
-import string
 from bisect import bisect_right
 from collections.abc import Collection, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from html import unescape
 from itertools import chain
 from typing import NamedTuple
 
@@ -28,7 +26,7 @@ MAX_REPEATED = 100
 """Secrets of one text whose other occurrences are masked as well."""
 BEFORE_KEYWORD = 100
 
-NOISE = re.compile(rf"\\(?=[_.~=+*#\"'-])|{INVISIBLE}|&(?:#\d{{2,6}}|#x[0-9A-Fa-f]{{2,5}}|quot|amp|lt|gt);")
+NOISE = rf"\\(?=[_.~=+*#\"'-])|{INVISIBLE}|&(?:#\d{{2,6}}|#x[0-9A-Fa-f]{{2,5}}|quot|amp|lt|gt);"
 """What hides a secret: Markdown's escapes (`ghp\\_…`), characters that nobody sees, entities of HTML."""
 SAME_SIGNS = {**{0xFEE0 + code: code for code in range(0x21, 0x7F)}, 0x2010: "-", 0x2011: "-", 0xA0: " "}
 """Full-width letters and signs, and hyphens, as ASCII."""
@@ -37,7 +35,7 @@ JOINT = re.compile(r"(?<=[\w+/=-])\\?\n[ \t>]{0,8}(?=([\w+/=.-]{4,200}))")
 LAST_WORD = re.compile(r"[\w+/=.-]+$")
 CAPITALS = re.compile(r"[A-Z0-9]+")
 MARKDOWN_MARK = re.compile(r"[*_`\\]")
-ASCII_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+ASCII_LOWER = {capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)}
 
 
 class Secret(NamedTuple):
@@ -179,7 +177,7 @@ def _edit(text: str, edits: Iterable[re.Match[str]]) -> Edited:
     shifts: list[int] = []
     end = length = 0
     for edit in edits:
-        sign = unescape(edit[0])[:1] if edit[0].startswith("&") else ""
+        sign = _unescape(edit[0])[:1] if edit[0].startswith("&") else ""
         parts += [text[end : edit.start()], sign]
         length += edit.start() - end
         end = edit.end()
@@ -189,9 +187,15 @@ def _edit(text: str, edits: Iterable[re.Match[str]]) -> Edited:
     return Edited("".join([*parts, text[end:]]), places, shifts)
 
 
+def _unescape(entity: str) -> str:
+    from html import unescape  # rare, and slow to import
+
+    return unescape(entity)
+
+
 def _spans(text: str) -> list[SecretSpan]:
     """In the order of the text; of two that overlap the longer one."""
-    plain = _edit(text, NOISE.finditer(text))
+    plain = _edit(text, re.finditer(NOISE, text))
     plain = plain._replace(text=plain.text.translate(SAME_SIGNS))
     found = [*_find(plain.text)]
     joints = [joint for joint in JOINT.finditer(plain.text) if _is_cut(joint)]
@@ -210,10 +214,10 @@ def _spans(text: str) -> list[SecretSpan]:
 
 def _is_cut(joint: re.Match[str]) -> bool:
     """Whether a line may end within a token: what follows is no word, and what comes before is none or has a `_`."""
-    if len(CHANGE.findall(joint[1])) < MIN_CHANGES - 1 and not CAPITALS.fullmatch(joint[1]):
+    if len(re.findall(CHANGE, joint[1])) < MIN_CHANGES - 1 and not CAPITALS.fullmatch(joint[1]):
         return False
     before = LAST_WORD.search(joint.string, max(0, joint.start() - 200), joint.start())
-    return bool(before and ("_" in before[0] or CHANGE.search(before[0]) or CAPITALS.fullmatch(before[0])))
+    return bool(before and ("_" in before[0] or re.search(CHANGE, before[0]) or CAPITALS.fullmatch(before[0])))
 
 
 def _find(text: str, wrapped: bool = False) -> Iterator[SecretSpan]:

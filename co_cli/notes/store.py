@@ -25,6 +25,7 @@ from co_cli.notes.files import (
     sweep_temporary,
 )
 from co_cli.notes.refs import name_key, slugify
+from co_cli.notes.secrets import without_secrets
 from co_cli.paths import NO_ROOM, open_regular, permission_cure
 from co_cli.values import moment_text, to_utf8
 
@@ -99,12 +100,12 @@ class NoteStore:
         if self.secrets == "allow":
             return data
         text, old = (part.decode("utf-8", "surrogateescape") for part in (data, before))
-        return _check_secrets(text, self.secrets, old).encode("utf-8", "surrogateescape")
+        return without_secrets(text, self.secrets, old).encode("utf-8", "surrogateescape")
 
     def refuse_name(self, path: str) -> None:
         """Refuse a file name that is a secret. It cannot be masked, because then the file would be somewhere else."""
         if self.secrets != "allow":
-            _check_secrets(path, "refuse", place="its name")
+            without_secrets(path, "refuse", place="its name")
 
     def create(self, folder: str, title: str, data: bytes, taken: Callable[[str], bool] | None = None) -> str:
         """Write a new note named after its title, with a number if the name is taken, or with a hash if ten are: an
@@ -249,9 +250,3 @@ def _reporting(verb: str, path: str) -> Generator[None]:
     except OSError as error:
         fix = "free some space" if error.errno in NO_ROOM else "check the disk and the folder"
         raise NoteFileError(f"cannot {verb} {path}: {error.strerror or error}; {fix}") from error
-
-
-def _check_secrets(text: str, setting: str, old: str = "", place: str = "") -> str:
-    from co_cli.notes.secrets import without_secrets  # 8 ms, which only writers need
-
-    return without_secrets(text, setting, old, place)
